@@ -71,6 +71,7 @@ bench: build ## ratios against named rivals, in one run
 
 verify: kernel test build ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
+	CONTEND_LIES=1000 $(CARGO) test --test trial lies::lies_are_found -- --nocapture
 	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability
 	scripts/verify-durability.sh target/verify/durability

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Opens the report of a record in headless Chromium and checks that its charts are drawn, that no script
-# complains and that nothing is loaded from anywhere; then lets gnuplot draw the record's charts.
+# complains and that nothing is loaded from anywhere; that it violates no rule of WCAG's levels A and AA (axe-core), and
+# that nothing is cut or overlaps, at 400 and 1,280 pixels, light and dark; then lets gnuplot draw the record's charts.
 # Without an argument it makes a small record first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,6 +30,40 @@ if grep -E 'CONSOLE.*(error|Error|Refused|violates)' "$work/log"; then fail "the
 # A link that somebody may follow loads nothing. What the browser could not get, for want of any name, it does not tell.
 loads='<link[^>]+href=[^>]*|src="?(https?:)?//[^" >]*|url\(["'\'']?(https?:)?//[^)]*|@import[^;]*|fetch\([^)]*'
 if tr '\n' ' ' <"$page" | grep -Eo "$loads"; then fail "$page loads something"; fi
+
+# People: axe-core, and what it does not see, in a frame as wide as a phone's screen and as a desktop's.
+axe=target/axe-core/axe-core-4.14.1.tgz
+if [ ! -f "$axe" ]; then
+  mkdir -p target/axe-core
+  axe=$(scripts/fetch-npm-package.sh axe-core 4.14.1 e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745 target/axe-core)
+fi
+tar xzf "$axe" -C "$work" package/axe.min.js
+python3 - "$page" "$work" <<'PYTHON'
+import pathlib, sys
+page, work = (pathlib.Path(argument) for argument in sys.argv[1:])
+text = page.read_text()
+scripts = [work / "package/axe.min.js", pathlib.Path("scripts/probe-report.js")]
+added = "".join("<script>" + script.read_text().replace("</script", "<\\/script") + "</script>\n" for script in scripts)
+end = text.rindex("</body>")
+(work / "probed.html").write_text(text[:end] + added + text[end:])
+for width in (400, 1280):
+    (work / f"frame-{width}.html").write_text(
+        f"""<!doctype html><title>frame</title><iframe src="probed.html" width="{width}" height="900" style="border: 0"></iframe><pre></pre>
+<script>addEventListener("message", ({{ data }}) => {{
+  const lines = data.complaints.map((line) => "COMPLAINT " + line.replaceAll("\\n", " "));
+  document.querySelector("pre").textContent = "\\n" + lines.join("\\n") + "\\nPROBED " + data.rules + " rules\\n";
+}});</script>""")
+PYTHON
+for width in 400 1280; do
+  for scheme in 0 1; do # dark, light
+    chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+      --disable-component-update --disable-sync --host-resolver-rules="MAP * ~NOTFOUND" --window-size=1400,1000 \
+      --user-data-dir="$(realpath "$work")/profile" --blink-settings=preferredColorScheme=$scheme \
+      --virtual-time-budget=60000 --dump-dom "file://$(realpath "$work")/frame-$width.html" >"$work/probed.dom" 2>/dev/null
+    grep -Eq '^PROBED [1-9]' "$work/probed.dom" || fail "axe-core did not come to its end at $width pixels"
+    if grep '^COMPLAINT' "$work/probed.dom"; then fail "$page at $width pixels, colour scheme $scheme (0 is dark): see above"; fi
+  done
+done
 
 # Every script of a record, those of its parts and of what the study exports included.
 command -v gnuplot >/dev/null || fail "gnuplot is not installed (make test-deps)"

@@ -145,6 +145,38 @@ fn the_walk_through_of_the_docs_can_be_walked() {
     assert!(said.err.contains("mattn") && said.err.contains("make workers-go"), "{}", said.err);
     let report = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
     assert!(report.contains("rusqlite") && !report.contains("does not count"), "{report}");
+
+    // The first question of most: the same tables on every engine. The servers have tests of their own.
+    let engines = example("tickets-engines.toml");
+    let args = ["run", &engines, "--quick", "--only", "SQLite", "--rounds", "1", "--window", "100ms", "--quiet"];
+    sound(&bench.path("engines"), || bench.contend(&[&args[..], &["--out", "engines"]].concat()));
+    let report = fs::read_to_string(bench.path("engines/report.txt")).expect("a report");
+    assert!(report.contains("SQLite or a server for our tickets?") && report.contains("8 processes"), "{report}");
+}
+
+#[test]
+fn alone_it_asks_what_one_wants_to_know() {
+    let bench = Bench::new();
+    let said = bench.contend(&[]).exits(0).out;
+    let lines: Vec<&str> = said.lines().collect();
+    assert!((10..=12).contains(&lines.len()), "about ten lines:\n{said}");
+    for line in &lines {
+        let (question, command) = line.split_once("  ").expect("a question and its command");
+        assert!(question.ends_with(['?', ':']) && command.trim().starts_with("contend "), "{line}");
+        assert!(line.is_ascii() && line.len() <= 100, "{line}");
+        // Its verb is one that there is.
+        let verb = command.trim().split(' ').nth(1).expect("a verb");
+        let help = if verb == "--help" { vec![verb] } else { vec![verb, "--help"] };
+        bench.contend(&help).exits(0);
+    }
+}
+
+#[test]
+fn a_study_without_a_quick_form_is_not_called_quick() {
+    let bench = Bench::new();
+    let said = bench.tiny(&["--quick", "--rounds", "1"]).exits(2);
+    assert!(said.err.contains("has no quick form: --quick would measure all of it"), "{}", said.err);
+    assert!(!bench.path("record").exists());
 }
 
 #[test]
@@ -240,7 +272,7 @@ fn several_databases_and_held_connections_are_checked_like_one() {
         bench.contend(&["run", "study.toml", "--out", "record", "--rounds", "1", "--quiet"])
     });
     let record = contend::record::store::Record::open(&bench.path("record")).expect("a record");
-    assert_eq!(record.trials[0].invariants.len(), 8, "four of each database");
+    assert_eq!(record.trials[0].invariants.len(), 10, "five of each database");
     assert!(record.run.generator_ns_per_operation < 1_000_000, "a held connection is no cost of the worker");
 }
 
@@ -389,4 +421,21 @@ fn who_translates_without_a_schema_is_told_of_it() {
         assert!(said.code > Some(0), "{file}: {}", said.out);
         parts.iter().for_each(|part| assert!(said.err.contains(part), "{file}: {part} is not in {}", said.err));
     }
+}
+
+#[test]
+fn an_error_is_explained_by_its_text_or_code() {
+    let bench = Bench::new();
+    let by_text = bench.contend(&["explain", "database is locked"]).exits(0).out;
+    for words in ["SQLITE_BUSY (5): counted as conflict", "BEGIN IMMEDIATE", "contend run locked --quick"] {
+        assert!(by_text.contains(words), "{words}: {by_text}");
+    }
+    assert_eq!(by_text, bench.contend(&["explain", "SQLITE_BUSY"]).exits(0).out);
+    assert!(bench.contend(&["explain", "40P01"]).exits(0).out.contains("deadlock_detected"));
+    assert!(bench.contend(&["explain", "HTTP", "503"]).exits(0).out.contains("Retry-After"));
+    let unknown = bench.contend(&["explain", "what is this"]).exits(2);
+    assert!(unknown.err.contains("contend list outcomes PATTERN"), "{}", unknown.err);
+    let listed = bench.contend(&["list", "outcomes", "Deadlock"]).exits(0).out;
+    assert!(listed.contains("40P01") && listed.contains("1213") && !listed.contains("SQLITE_FULL"), "{listed}");
+    assert!(bench.contend(&["list", "outcomes", "qqq"]).exits(2).err.contains("qqq"));
 }

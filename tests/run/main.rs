@@ -5,6 +5,7 @@ mod support;
 
 mod cli;
 mod edges;
+mod hostile;
 mod parts;
 mod roles;
 mod whole;

@@ -7,5 +7,6 @@ mod as_published;
 mod async_study;
 mod gameplan;
 mod languages;
+mod locked;
 mod plex;
 mod wordpress;

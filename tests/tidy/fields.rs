@@ -20,6 +20,7 @@ const TYPES: &[(&str, &str, &str)] = &[
     ("record/model.rs", "DataInfo", ""),
     ("record/model.rs", "ScenarioInfo", ""),
     ("record/model.rs", "Floor", "run.toml floors"),
+    ("record/model.rs", "Program", "run.toml programs"),
     ("study/model.rs", "Slot", "run.toml schedule"),
     ("record/evidence.rs", "Known", "run.toml tiers"),
     ("record/evidence.rs", "Found", "run.toml tiers found"),

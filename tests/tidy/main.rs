@@ -4,6 +4,7 @@
 mod fields;
 mod never;
 mod pages;
+mod results;
 mod shape;
 mod source;
 

@@ -45,7 +45,10 @@ fn options(fault: &str) -> &'static str {
     match fault {
         "setting" => "--setting synchronous=0",
         "corrupt-data" => "--sql 'DELETE FROM transfer'",
+        // Nothing that an invariant would see.
+        "meddle" => "--sql 'UPDATE account SET owner = id'",
         "nothing" => "--worker all",
+        "rewrite" => r"--rewrite 'SET balance = balance \+=>SET balance = balance + 0 *'",
         _ => "",
     }
 }
@@ -79,7 +82,7 @@ fn deadline(fault: &str) -> &'static str {
 
 /// Faults that strike at a moment of the window, or show by what is missing in it, have a window in which a slow machine is
 /// in time, too.
-const NEED_TIME: [&str; 3] = ["stop-early", "late", BUSY];
+const NEED_TIME: [&str; 6] = ["stop-early", "late", "stretch", "freeze", "autocommit", BUSY];
 
 /// Shows by the processor time that it takes, which another program may take first: a test by itself, which may be retried.
 const BUSY: &str = "busy";
@@ -251,11 +254,54 @@ fn no_reason_is_without_a_fault() {
     provoked.insert(Invalid::Prepare.word().to_string());
     // And this one, with servers.
     provoked.insert(Invalid::ServerDied.word().to_string());
+    // And this one, with several contenders.
+    provoked.insert(Invalid::Answers.word().to_string());
     // And this one, where disks lose what was not synced.
     provoked.insert(Invalid::Control.word().to_string());
     let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();
     assert_eq!(provoked, reasons);
     assert_eq!(reasons.len(), Invalid::ALL.len(), "words must differ");
+}
+
+/// Statements that do something else than a workload says, and report the expected number of rows.
+const REWRITTEN: &[(&str, &[&str])] = &[
+    ("transfers", &[r"SET balance = balance - \?=>SET balance = balance - 0 * ?"]),
+    ("transfers", &[r"(SET balance = balance \+ \? WHERE id =) \?=>\1 1 + 0 * ?"]),
+    ("write-burst", &[r"option_value =\\n.*$=>option_value = wp_options.option_value"]),
+    ("write-burst", &[r"SET post_content = \?=>SET post_content = coalesce(post_content, ?)"]),
+    (
+        "write-burst",
+        &[
+            "DELETE FROM wp_postmeta=>UPDATE wp_postmeta SET post_id = post_id",
+            "INSERT INTO wp_postmeta .*$=>UPDATE wp_postmeta SET meta_value = meta_value WHERE post_id = ? AND meta_id = 4 * post_id AND ? || ? > 0",
+        ],
+    ),
+];
+
+#[test]
+fn a_statement_that_does_something_else_breaks_an_invariant() {
+    for (profile, rules) in REWRITTEN {
+        let bench = Bench::new();
+        let study = fs::read_to_string(support::tiny_study()).expect("the study");
+        let workload = if *profile == "transfers" { "bank" } else { "wordpress" };
+        let study = study.replacen("\"bank\"", &format!("\"{workload}\""), 1).replacen(
+            "\"mixed\"",
+            &format!("\"{profile}\""),
+            1,
+        );
+        fs::write(bench.path("study.toml"), study).expect("written");
+        let rules: String = rules.iter().map(|rule| format!(" --rewrite '{rule}'")).collect();
+        let fake = root().join("workers/fake/fake.py");
+        let command =
+            format!("python3 '{}' --real '{} worker' --worker all --fault rewrite{rules}", fake.display(), tool());
+        let args = ["run", "study.toml", "--out", "record", "--quiet", "--rounds", "1", "--only", "WAL/FULL*"];
+        let said = bench.contend(&[&args[..], &["--window", "3s", "--worker-command", &command]].concat());
+        let found = reasons(&bench.path("record"));
+        assert!(
+            found.iter().any(|(_, kinds)| kinds.iter().any(|kind| kind == "invariant")),
+            "{rules}: {found:?} {said:?}"
+        );
+    }
 }
 
 /// The smallest study on a workload of its own with one invariant more.

@@ -6,4 +6,5 @@ mod support;
 mod drivers;
 mod equal;
 mod faults;
+mod lies;
 mod models;

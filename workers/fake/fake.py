@@ -9,19 +9,18 @@ import argparse
 import fcntl
 import hashlib
 import os
-import re
 import shlex
 import signal
 import sqlite3
-import struct
 import subprocess
 import sys
 import threading
 import time
 import traceback
-import zlib
-from collections import namedtuple
 from contextlib import closing, suppress
+
+import lies
+from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, without_syncs
 
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
     "none": ("-", "-", "passes everything through"),
@@ -42,183 +41,37 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "cut-samples": ("samples", "-", "sends and announces 10 bytes fewer"),
     "broken-samples": ("samples", "-", "sends a sample with code space 99"),
     "backwards": ("samples", "-", "sends a sample that finished before it started"),
-    "lost-samples": ("accounts", "invariant", "loses a sample"),
-    "extra-samples": ("accounts", "-", "sends a sample twice"),
-    "wrong-transaction": ("accounts", "invariant", "sends a sample of another transaction than planned"),
-    "unknown-transaction": ("accounts", "invariant", "sends a sample of a transaction that no plan has"),
-    "unknown-client": ("accounts", "invariant", "sends a sample of a client that no plan has"),
+    "lost-samples": ("accounts", "invariant,commits", "loses a sample"),
+    "extra-samples": ("accounts", "commits", "sends a sample twice"),
+    "wrong-transaction": ("accounts", "invariant,commits", "sends a sample of another transaction than planned"),
+    "unknown-transaction": ("accounts", "invariant,commits", "sends a sample of a transaction that no plan has"),
+    "unknown-client": ("accounts", "invariant,commits", "sends a sample of a client that no plan has"),
     "clock-in-task": ("accounts", "-", "counts from when an operation started, not from when it was due"),
+    "impossible-wait": ("accounts", "-", "reports waits for locks of ten times the attempt"),
+    "impossible-rows": ("accounts", "-", "reports a row more than the steps allow"),
     "stop-early": ("accounts", "-", "stops early in the window and says it is done"),
     "exhausted": ("exhausted", "-", "reports a client that ran out of its plan"),
-    "late": ("littles-law", "generator-limited", "starts its clock in the middle of each operation"),
+    "late": ("littles-law", "generator-limited,accounts", "starts its clock in the middle of each operation"),
     "busy": ("generator-limited", "littles-law,nothing-done", "burns processor time in the window, as a client over HTTP"),
-    "instant": ("generator-limited", "invariant,not-credible", "invents operations of 200 ns, as the plan has them"),
-    "too-fast": ("not-credible", "generator-limited,invariant", "invents commits of 5 us, as the plan has them"),
+    "instant": ("generator-limited", "invariant,not-credible,commits,clock,accounts", "invents operations of 200 ns, as the plan has them"),
+    "too-fast": ("not-credible", "generator-limited,invariant,commits,clock,accounts", "invents commits of 5 us, as the plan has them"),
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
-    "corrupt-data": ("invariant", "-", "executes --sql in the database before it hands over its samples"),
+    "stretch": ("clock", "commits", "works 4 times as long as it says, and divides its times by 4"),
+    "freeze": ("stalled", "littles-law", "stops the real worker for 3 s of the window"),
+    "autocommit": ("commits", "invariant", "commits each statement of a transaction by itself"),
+    "jump": ("clock", "commits", "its clock jumps 2 s ahead in the middle of the samples"),
+    "meddle": ("commits", "-", "executes --sql in the database early in the window, as another program might"),
+    "second": ("commits", "invariant", "has a second worker carry out the same plan at the same time"),
+    "weakens": ("settings", "not-credible", "sets synchronous = OFF on its connections once they have been read back"),
+    "corrupt-data": ("invariant", "commits", "executes --sql in the database before it hands over its samples"),
     "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
+    "rewrite": ("invariant", "commits,accounts", "executes its statements changed as --rewrite says"),
     "rounds-integers": ("-", "invariant", "rounds a plan's integers as reals are: 9007199254740993 to ...992"),
-    "swallows": ("-", "invariant", "reports every attempt that failed as a success"),
+    "lie": ("-", "-", "tells a lie of lies.py that --seed chooses"),
+    **{kind: ("-", "-", lies.KINDS[kind].__doc__.strip(".")) for kind in ("cache", "drop", "join", "repeat", "shift", "skip", "swap")},
+    "swallows": ("-", "invariant,commits,accounts", "reports every attempt that failed as a success"),
 }
-SAMPLE, FRAME_BYTES = struct.Struct("<IIHHHBBIIQQQQQ"), 1 << 20
-BURNERS = 2
-STEP_NONE, STEP_BEGIN, SPACE_OK, SPACE_SQLITE, SQLITE_BUSY = 65535, 65534, 0, 1, 5
-INTEGER_MAX = 2**63 - 1
-ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0"}
-TIMES = "due_ns started_ns finished_ns lock_wait_ns acquire_wait_ns"
-Sample = namedtuple("Sample", "client operation transaction attempt failed_step code_space flags code rows " + TIMES)
-Client = namedtuple("Client", "id closed cyclic limit start_ns operations")
-
-
-class Plan:
-    """What a fault needs to know of a plan."""
-
-    def __init__(self, text):
-        self.text, self.databases, self.transactions = text, [], 0
-        for line in text[: text.index("\nclients\t")].split("\n"):
-            kind, *fields = line.split("\t")
-            if kind == "worker":
-                self.worker = int(fields[0])
-            elif kind == "window":
-                self.run_in_ns, self.length_ns = int(fields[0]), int(fields[1])
-            elif kind == "database":
-                self.databases.append(re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), fields[-1]))
-            elif kind == "transaction":
-                self.transactions += 1
-
-    def clients(self):
-        clients = []
-        for line in self.text.split("\n"):
-            kind, *f = line.split("\t")
-            if kind == "client":
-                clients.append(Client(int(f[0]), f[2] == "closed", f[3] == "cyclic", int(f[4]), int(f[5]), []))
-            elif kind == "op":
-                clients[-1].operations.append((int(f[0]), int(f[1])))
-        return clients
-
-
-def without_syncs(text):
-    """The plan with synchronous = OFF, whose read-back yields what was asked for."""
-    words = {"off": "0", "normal": "1", "full": "2", "extra": "3"}
-    pragma = re.compile(r"^session\t\S+\tPRAGMA synchronous *= *(\w+)$", re.MULTILINE | re.IGNORECASE)
-    asked = pragma.search(text)[1].lower()
-    text = pragma.sub("session\t-\tPRAGMA synchronous = OFF", text)
-    lie = f"readback\tsynchronous\tSELECT {words.get(asked, asked)}"
-    return re.sub(r"^readback\tsynchronous\t.*$", lie, text, flags=re.MULTILINE)
-
-
-def sealed(text):
-    """A plan with the digest of what it is now: the worker would refuse one that was changed."""
-    body = text[: text.rindex("end\t")]
-    return f"{body}end\t{zlib.crc32(body.encode()):08x}\n"
-
-
-def rounded(text):
-    """The plan with its integers as a language has them whose only numbers are reals."""
-
-    def once(found):
-        return "\ti%d" % min(int(float(found[1])), INTEGER_MAX)
-
-    def values(line):
-        return re.sub(r"\ti(-?\d+)(?=\t|$)", once, line) if line.startswith(("op\t", "step\tsql\t")) else line
-
-    return "\n".join(map(values, text.split("\n")))
-
-
-def facts(line):
-    return dict(field.split("=", 1) for field in line.decode().rstrip("\n").split("\t")[1:])
-
-
-def facts_line(word, pairs):
-    return "\t".join([word, *(f"{key}={value}" for key, value in pairs.items())]).encode() + b"\n"
-
-
-# Faults of the handover: each takes samples and totals and changes them in place.
-
-
-def change(where, how):
-    def spoil(samples, _totals, fake):
-        for i in where(samples):
-            samples[i] = samples[i]._replace(**how(samples[i], fake.plan))
-
-    return spoil
-
-
-def middle(samples):
-    return [len(samples) // 2] if samples else []
-
-
-def first_attempts(samples):
-    return [i for i, s in enumerate(samples) if s.attempt == 0]
-
-
-def shortest(samples):
-    """The sample whose presence or absence moves a client's times the least."""
-    return min(range(len(samples)), key=lambda i: samples[i].finished_ns - samples[i].started_ns)
-
-
-def twice(samples, _totals, _fake):
-    i = shortest(samples)
-    samples.insert(i, samples[i])
-
-
-def nothing(samples, totals, _fake):
-    failure = {"failed_step": STEP_BEGIN, "code_space": SPACE_SQLITE, "code": SQLITE_BUSY, "rows": 0}
-    samples[:] = [s._replace(**failure) for s in samples]
-    totals["failed"] = totals["operations"]
-
-
-def swallows(samples, totals, _fake):
-    success = {"failed_step": STEP_NONE, "code_space": SPACE_OK, "code": 0}
-    samples[:] = [s._replace(**success) for s in samples]
-    totals["failed"] = 0
-
-
-def invent(usual_ns):
-    def spoil(samples, totals, fake):
-        service_ns = fake.args.service_ns or usual_ns
-        samples[:] = (s for c in fake.plan.clients() for s in invented(c, fake.plan, fake.start_ns, service_ns))
-        totals.update(operations=len(samples), attempts=len(samples), failed=0)
-
-    return spoil
-
-
-def invented(client, plan, start_ns, service_ns):
-    """A closed loop exactly as the plan has it, of operations that take `service_ns`; the first fills the run-in."""
-    if not client.closed:
-        raise ValueError("only closed loops can be made faster")
-    window_ns = start_ns + plan.run_in_ns
-    end_ns = window_ns + plan.length_ns if plan.length_ns else 2**64
-    planned = len(client.operations)
-    bounds = [bound for bound in (client.limit, 0 if client.cyclic else planned) if bound]
-    finished_ns = start_ns + client.start_ns
-    for number in range(min(bounds, default=2**32)):
-        offset_ns, transaction = client.operations[number % planned]
-        due_ns = finished_ns + offset_ns
-        if due_ns >= end_ns:
-            return
-        finished_ns = max(due_ns + service_ns, window_ns)
-        yield client.id, number, transaction, 0, STEP_NONE, SPACE_OK, 0, 0, 1, due_ns, due_ns, finished_ns, 0, 0
-
-
-HANDOVER = {
-    "cut-samples": lambda samples, totals, fake: None,  # done where frames are made
-    "broken-samples": change(middle, lambda s, plan: {"code_space": 99}),
-    "backwards": change(middle, lambda s, plan: {"finished_ns": s.started_ns - 1}),
-    "lost-samples": lambda samples, totals, fake: samples.pop(shortest(samples)),
-    "extra-samples": twice,
-    "wrong-transaction": change(middle, lambda s, p: {"transaction": (s.transaction + 1) % max(p.transactions, 2)}),
-    "unknown-transaction": change(middle, lambda s, plan: {"transaction": 65535}),
-    "unknown-client": change(middle, lambda s, plan: {"client": 2**32 - 1}),
-    "clock-in-task": change(first_attempts, lambda s, plan: {"due_ns": s.started_ns}),
-    "exhausted": lambda samples, totals, fake: totals.update(exhausted=1),
-    # Later attempts keep their start: what lies between attempts counts as back-off.
-    "late": change(first_attempts, lambda s, plan: {"started_ns": (s.started_ns + s.finished_ns) // 2}),
-    "instant": invent(200),
-    "too-fast": invent(5_000),
-    "nothing": nothing,
-    "swallows": swallows,
-}
+BURNERS, FRAME_BYTES = 2, 1 << 20
 
 
 class Fake:
@@ -227,6 +80,7 @@ class Fake:
     def __init__(self, args):
         self.args = args
         self.fault = "none"  # until a plan says that it applies
+        self.lie = self.second = None
         self.plan, self.start_ns, self.striker, self.mute = None, 0, None, False
         self.sessions, self.held = 0, {}  # `done` and samples that wait for `end`
         self.burns, self.burn_ns = threading.Event(), (0, 0)
@@ -293,16 +147,47 @@ class Fake:
             self.greeted.wait()
             self.say(b"failed\ttold to refuse the plan\n")
             return b"", b""
+        if self.fault == "second":
+            self.tell_second(b"plan %d\n" % len(body) + body)
         if self.fault == "stall":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if self.fault == "busy":
             for _ in range(BURNERS):
                 threading.Thread(target=self.guarded, args=(self.burn,), daemon=True).start()
-        if self.fault == "unsynced":
+        self.lie = self.make_up(body.decode()) if self.fault == "lie" or self.fault in lies.KINDS else None
+        if self.lie:
+            body = sealed(self.lie.plan).encode()
+        elif self.fault == "unsynced":
             body = sealed(without_syncs(body.decode())).encode()
         elif self.fault == "rounds-integers":
             body = sealed(rounded(body.decode())).encode()
+        elif self.fault == "rewrite":
+            body = sealed(rewritten(body.decode(), self.args.rewrite)).encode()
         return b"plan %d\n" % len(body), body
+
+    def make_up(self, text):
+        """A lie about this plan; none about those that `--every` leaves out."""
+        self.number = 1
+        if self.args.lies_file:
+            with open(self.args.lies_file, "a+") as told:
+                fcntl.flock(told, fcntl.LOCK_EX)
+                told.seek(0)
+                self.number += told.read().count("plan\n")
+                told.write("plan\n")
+        if self.number % self.args.every:
+            return None
+        return lies.of(self.fault, self.args.seed * 1_000_003 + self.number, text)
+
+    def keeps_totals(self):
+        return self.fault == "lie" or self.fault in lies.KINDS
+
+    def tell_lie(self, samples):
+        """Changes the samples; which lie it was, and how many of them it made up, is noted for those who count what is found."""
+        made_up = self.lie.told(samples, self.start_ns) if self.lie else 0
+        if self.args.lies_file:
+            with open(self.args.lies_file, "a") as told:
+                kind, size = (self.lie.kind, self.lie.size) if self.lie else ("none", "-")
+                told.write(f"{self.number}\t{kind}\t{size}\t{made_up}\n")
 
     def applies(self):
         if self.args.worker not in ("all", str(self.plan.worker)):
@@ -324,7 +209,9 @@ class Fake:
             window_ns, length_ns = start_ns + self.plan.run_in_ns, self.plan.length_ns
             self.burn_ns = (window_ns + length_ns // 8, window_ns + length_ns + length_ns // 4)
             self.burns.set()
-        if self.fault in ("die", "garbage", "no-newline", "stop-early"):
+        if self.fault == "second":
+            self.tell_second(b"start\t%d\n" % start_ns)
+        if self.fault in ("die", "garbage", "no-newline", "stop-early", "freeze", "meddle"):
             moment_ns = start_ns + self.plan.run_in_ns + self.plan.length_ns // 8
             self.striker = threading.Thread(target=self.guarded, args=(self.strike, moment_ns), daemon=True)
             self.striker.start()
@@ -346,6 +233,12 @@ class Fake:
         self.over.wait(max(0, moment_ns - time.monotonic_ns()) / 1e9)
         if self.fault == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        elif self.fault == "freeze":
+            self.worker.send_signal(signal.SIGSTOP)
+            time.sleep(3)
+            self.worker.send_signal(signal.SIGCONT)
+        elif self.fault == "meddle":
+            self.execute()
         elif self.fault == "garbage":
             self.say(b"this is not of the protocol\n")
         elif self.fault == "no-newline":
@@ -384,7 +277,9 @@ class Fake:
             self.before_done()
         if self.fault in HANDOVER and word in ("done", "samples"):
             self.held.setdefault(word, bytearray()).extend(body or line)
-            return
+            # Totals are true to a lie, which must not be found by how long it takes to make up.
+            if word == "samples" or not self.keeps_totals():
+                return
         if self.fault in HANDOVER and word == "end":
             self.hand_over()
         self.say(line + body)
@@ -399,9 +294,23 @@ class Fake:
         if self.striker:
             self.striker.join()
         if self.fault == "corrupt-data":
-            for path in self.plan.databases:
-                with closing(sqlite3.connect(path, timeout=10)) as database:
-                    database.executescript(self.args.sql)
+            self.execute()
+
+    def execute(self):
+        for path in self.plan.databases:
+            with closing(sqlite3.connect(path, timeout=10)) as database:
+                database.executescript(self.args.sql)
+        for path, user, name in self.plan.sockets:
+            statements = [word for sql in self.args.sql.split(";") for word in ("-c", sql)]
+            subprocess.run(["psql", "-q", "-h", os.path.dirname(path), "-U", user, "-d", name, *statements], stdout=sys.stderr, check=True)
+
+    def tell_second(self, data):
+        """What it answers is not passed on."""
+        if not self.second:
+            pipe = subprocess.PIPE
+            self.second = subprocess.Popen(shlex.split(self.args.real), stdin=pipe, stdout=subprocess.DEVNULL)
+        self.second.stdin.write(data)
+        self.second.stdin.flush()
 
     def hand_over(self):
         """Spoils totals and samples, and sends them."""
@@ -411,7 +320,8 @@ class Fake:
         data = b"".join(SAMPLE.pack(*s) for s in samples)
         if self.fault == "cut-samples":
             data = data[:-10]
-        self.say(facts_line("done", totals))
+        if not self.keeps_totals():
+            self.say(facts_line("done", totals))
         for at in range(0, len(data), FRAME_BYTES):
             frame = data[at : at + FRAME_BYTES]
             self.say(b"samples %d\n" % len(frame) + frame)
@@ -431,13 +341,19 @@ def parse(argv):
     add("--only-plan", type=int, metavar="N", help="be at fault only with a worker's N-th plan in --trial-file, from 1")
     add("--setting", default="synchronous=0", metavar="NAME=VALUE", help="for `setting` (default: synchronous=0)")
     add("--sql", help="for `corrupt-data`")
+    add("--rewrite", action="append", metavar="PATTERN=>REPLACEMENT", help="a regular expression, for `rewrite`")
     add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 200) and `too-fast` (5000)")
+    add("--seed", type=int, default=1, metavar="N", help="of lies (default: 1)")
+    add("--lies-file", metavar="PATH", help="notes each lie, and how many samples it made up")
+    add("--every", type=int, default=1, metavar="N", help="lie about each N-th plan of --lies-file (default: 1)")
     add("--list", action="store_true", help="print fault, reason expected and reasons that may come with it")
     args = parser.parse_args(argv)
     if not args.real and not args.list:
         parser.error("--real or CONTEND_REAL_WORKER must name the real worker")
-    if args.only_plan and not args.trial_file or args.fault == "corrupt-data" and not args.sql:
-        parser.error("--only-plan needs --trial-file; corrupt-data needs --sql")
+    if args.fault == "rewrite" and not args.rewrite:
+        parser.error("rewrite needs --rewrite")
+    if args.only_plan and not args.trial_file or args.fault in ("corrupt-data", "meddle") and not args.sql:
+        parser.error("--only-plan needs --trial-file; corrupt-data and meddle need --sql")
     return args
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Empty, Queue
 
 import fake
-from fake import SAMPLE, Sample
+from handover import SAMPLE, SPACE_OK, STEP_NONE, Sample
 
 HERE = Path(__file__).resolve().parent
 REAL = os.environ.get("CONTEND_REAL_WORKER") or str(HERE.parents[1] / "target/debug/contend-worker")
@@ -452,7 +452,7 @@ class FakeTest(unittest.TestCase):
             with self.subTest(name):
                 totals, samples = self.carried_out(name, text)
                 self.assertEqual((totals["failed"], totals["attempts"]), (failures, len(samples)))
-                failed = {(s.failed_step, s.code_space, s.code) for s in samples} - {(fake.STEP_NONE, fake.SPACE_OK, 0)}
+                failed = {(s.failed_step, s.code_space, s.code) for s in samples} - {(STEP_NONE, SPACE_OK, 0)}
                 self.assertEqual(len(failed), min(failures, 1))
         self.assertEqual(self.rows(), LIMIT)  # of the client whose statements do not fail
 

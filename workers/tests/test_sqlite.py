@@ -79,7 +79,7 @@ class OfSqlite:
         self.assertEqual([s.step for s in samples], [NO_STEP, NO_STEP, 0, BEGIN, 0, 0])
         self.assertEqual({(s.space, s.code) for s in samples[2:]}, {(1, 1555)})
 
-    def test_settings_of_a_later_connection_are_read_back(self):
+    def test_settings_are_read_back_after_the_run(self):
         lines = [
             "statement\t0\tINSERT INTO t VALUES (2, 'two')", "statement\t1\tSELECT count(*) FROM t",
             "transaction\t0\tchange\twrite\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-",
@@ -88,9 +88,12 @@ class OfSqlite:
         readbacks = ["rows\tSELECT count(*) FROM t"]
         done, _ = self.worker().run(self.plan(lines, [1], readbacks=readbacks))
         self.assertNotIn("settings_differ", done)
+        self.assertEqual(done["connections_read_back"], "1")
+        done, _ = self.worker().run(self.plan(lines, [0], readbacks=readbacks))
+        self.assertIn("rows", done["settings_differ"], "the first connection is read back too")
         done, samples = self.worker().run(self.plan(lines, [0, 1], readbacks=readbacks))
         self.assertEqual(len(samples), 2)
-        self.assertRegex(done["settings_differ"], "(rows is 2 on|reads back rows = 2,).* first")
+        self.assertRegex(done["settings_differ"], "(rows is 2 after|reads back rows = 2 after).* 1")
 
     def test_no_attempt_begins_after_the_drain(self):
         """The worker stands still in a back-off and wakes when the drain is over."""

@@ -14,6 +14,7 @@ pub mod histogram;
 pub mod interval;
 pub mod little;
 pub mod normal;
+pub mod plain;
 pub mod precision;
 pub mod quantile;
 pub mod shift;

@@ -110,8 +110,6 @@ pub struct ServerSession<'p, C> {
     setup: Setup<'p>,
     /// None after it was lost.
     open: Option<C>,
-    /// It was opened inside an attempt.
-    later: bool,
     begun: bool,
     cut_short: bool,
 }
@@ -122,8 +120,8 @@ impl<'p, C: Connection> ServerSession<'p, C> {
     /// # Errors
     /// As [`Connection::open`].
     pub fn open(setup: &Setup<'p>, when: When) -> Result<Self, OpenError> {
-        let (open, later) = (Some(C::open(setup, when)?), when == When::InTheRun);
-        Ok(Self { setup: *setup, open, later, begun: false, cut_short: false })
+        let open = Some(C::open(setup, when)?);
+        Ok(Self { setup: *setup, open, begun: false, cut_short: false })
     }
 
     /// The settings of this connection, as read back.
@@ -136,11 +134,10 @@ impl<'p, C: Connection> ServerSession<'p, C> {
         readbacks.map(|readback| Ok((readback.name.clone(), open.ask(&readback.sql)?))).collect()
     }
 
-    /// Reads the connection back if it was opened inside an attempt, after the measurement; `first` is what the first one
-    /// has told.
+    /// Reads the connection back after the measurement; `first` is what the first one told before.
     pub fn look_again(&mut self, first: &Facts) {
         let control = self.setup.control;
-        if self.later && self.open.is_some() && !control.drain_over() {
+        if self.open.is_some() && !control.drain_over() {
             let found = self.read_back().map_err(|e| e.in_words(&self.setup));
             control.hold_later(first, found.as_ref());
         }
@@ -150,7 +147,7 @@ impl<'p, C: Connection> ServerSession<'p, C> {
     #[inline]
     fn connection(&mut self) -> Result<&mut C, Failure> {
         if self.open.is_none() {
-            (self.open, self.later) = (Some(self.reopen()?), true);
+            self.open = Some(self.reopen()?);
         }
         self.open.as_mut().ok_or_else(C::not_connected)
     }

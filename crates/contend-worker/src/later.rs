@@ -1,5 +1,5 @@
-//! Connections that are opened after the start, held against the first ones. They are read back after the measurement:
-//! in an attempt that would be part of what is measured, and no program does it.
+//! Connections as they are after the measurement, held against what they were before: a setting may change in between, and a
+//! connection may be another one. In an attempt reading back would be part of what is measured, and no program does it.
 
 use anyhow::Error;
 use contend_wire::handshake::{Facts, fact};
@@ -17,11 +17,11 @@ struct Found {
 }
 
 impl Later {
-    /// Takes in what such a connection read back, or why it could not be; `first` is what its predecessor did before the run.
+    /// Takes in what a connection read back, or why it could not be; `first` is what its predecessor did before the run.
     pub fn hold(&self, first: &Facts, found: Result<&Facts, &Error>) {
         let wrong = match found {
             Ok(found) => difference(first, found),
-            Err(e) => Some(format!("a connection opened later cannot be read back: {e:#}")),
+            Err(e) => Some(format!("a connection cannot be read back after the run: {e:#}")),
         };
         let mut so_far = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         so_far.connections += u64::from(found.is_ok());
@@ -42,7 +42,7 @@ impl Later {
 fn difference(first: &Facts, found: &Facts) -> Option<String> {
     found.iter().find_map(|(name, value)| {
         let of_first = fact(first, name).filter(|of_first| of_first != value)?;
-        Some(format!("a connection opened later reads back {name} = {value}, the first one {of_first}"))
+        Some(format!("a connection reads back {name} = {value} after the start, the first one {of_first} before"))
     })
 }
 
@@ -66,7 +66,7 @@ mod tests {
         later.hold(&first, Ok(&settings(&[("journal_mode", "wal"), ("foreign_keys", "0")])));
         later.hold(&first, Ok(&settings(&[("journal_mode", "delete"), ("foreign_keys", "1")])));
         later.hold(&first, Err(&anyhow!("it is gone")));
-        let words = "a connection opened later reads back foreign_keys = 0, the first one 1";
+        let words = "a connection reads back foreign_keys = 0 after the start, the first one 1 before";
         assert_eq!(later.facts(), settings(&[("connections_read_back", "3"), ("settings_differ", words)]));
     }
 
@@ -74,7 +74,7 @@ mod tests {
     fn what_cannot_be_read_back_is_told_too() {
         let later = Later::default();
         later.hold(&vec![], Err(&anyhow!("disk I/O error").context("`PRAGMA journal_mode`")));
-        let words = "a connection opened later cannot be read back: `PRAGMA journal_mode`: disk I/O error";
+        let words = "a connection cannot be read back after the run: `PRAGMA journal_mode`: disk I/O error";
         assert_eq!(later.facts(), settings(&[("settings_differ", words)]));
     }
 }

@@ -10,7 +10,7 @@ use crate::models::{self, Model, Shared, thread};
 use crate::options::{BLOCKING_THREADS, Options, POOL_READERS, TOKIO_THREADS};
 use crate::run::{Crew, Event, Member, Opening, Outcome, Ready};
 use crate::serving;
-use crate::serving::desk::Desk;
+use crate::serving::desk::{Desk, SECRET};
 use crate::serving::served::Served;
 use crate::{hello, http, script};
 use anyhow::{Result, bail};
@@ -56,7 +56,9 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
 ///
 /// # Errors
 /// As [`prepare`].
-pub fn prepare_to_serve(plan: Plan) -> Result<Served> {
+pub fn prepare_to_serve(mut plan: Plan) -> Result<Served> {
+    let guarded = |(name, _): &mut (String, String)| name == SECRET;
+    let secret = plan.head.options.extract_if(.., guarded).last().map(|(_, secret)| secret);
     let options = Options::parse(&plan.head.options)?;
     if !DRIVERS.contains(&plan.head.driver.as_str()) {
         bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));
@@ -65,7 +67,7 @@ pub fn prepare_to_serve(plan: Plan) -> Result<Served> {
         bail!("driver {}: it asks servers and is none", plan.head.driver);
     }
     let model = models::of(&plan, &options)?;
-    let desk = Desk::new(plan)?;
+    let desk = Desk::new(plan, secret)?;
     match model {
         Model::Thread => serving::threads::open(desk, options),
         Model::Shared(shared) => {

@@ -129,7 +129,7 @@ pub trait Carried {
     /// Interrupts whatever the connections are doing.
     fn interrupt(&self);
 
-    /// Reads back the connections that were opened in the run. All tasks have ended.
+    /// Reads back the connections. All tasks have ended.
     fn look_again(&self);
 
     /// Closes connections and runtime. All tasks have ended, or wait for a start that will not come.
@@ -148,7 +148,7 @@ pub enum Crew {
 }
 
 impl Crew {
-    /// Reads back what clients that share connections have opened in the run; all have ended. Threads have done it by themselves.
+    /// Reads back the connections of clients that share them; all have ended. Threads have done it by themselves.
     fn look_again(&self) {
         if let Crew::Tasks(tasks) = self {
             tasks.look_again();
@@ -241,6 +241,9 @@ impl Ready {
             self.end_drain_if_due(now_ns)?;
         }
         (outcome.operations, outcome.failed) = self.counts();
+        // All is done: closing connections may take its time.
+        let elapsed_ns = monotonic_ns().saturating_sub(start_ns);
+        tell(Notice::Progress { elapsed_ns, operations: outcome.operations, failed: outcome.failed })?;
         self.crew.look_again();
         let closed = self.crew.close();
         outcome.told = self.control.told();

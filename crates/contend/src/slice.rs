@@ -125,6 +125,8 @@ pub struct Verb {
     pub example: &'static str,
     /// What is printed before the error for an option that the verb does not have; empty if there is nothing.
     pub unknown_option: &'static str,
+    /// Lines of `contend` alone: a question, and the one command that answers it.
+    pub questions: &'static [(&'static str, &'static str)],
 }
 
 impl Verb {
@@ -137,6 +139,7 @@ impl Verb {
             run: |_| unreachable!("a verb says what it does"),
             example: "",
             unknown_option: "",
+            questions: &[],
         }
     }
 }

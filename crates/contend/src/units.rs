@@ -46,6 +46,15 @@ pub fn duration_ns(text: &str) -> Result<u64, String> {
     (ns <= LONGEST_NS).then_some(ns as u64).ok_or_else(|| format!("`{text}` is too long: the longest is ten years"))
 }
 
+/// A rate per second: `200`, `200/s`.
+///
+/// # Errors
+/// How to write it.
+pub fn rate_per_s(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches("/s").trim_end().parse::<f64>().ok().filter(|rate| rate.is_finite());
+    number.ok_or_else(|| format!("`{text}` is not a rate; a rate is written 200 or 200/s"))
+}
+
 /// A duration in the largest unit of which it is a whole number, as [`duration_ns`] reads it.
 pub fn duration_text(ns: u64) -> String {
     let whole = UNITS.iter().filter(|(_, unit_ns)| u128::from(ns) % unit_ns == 0);

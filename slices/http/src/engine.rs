@@ -34,6 +34,7 @@ pub const ENGINE: Engine = Engine {
     code_space: CodeSpace::Http,
     loader: "rusqlite",
     aliases: &[],
+    file_commits: None,
     server: None,
 };
 

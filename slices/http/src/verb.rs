@@ -71,7 +71,7 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
         workloads: vec![scenario::with_lists(&source, &lists)?],
         scenarios: vec![None],
         out: out.clone(),
-        command: before.secrets.hidden_in_command(std::env::args()),
+        command: before.secrets.hidden_in_command(contend::cli::arguments()),
         instead: InsteadOf::default(),
         secrets,
         deadlines: Deadlines::default(),
@@ -84,7 +84,7 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
         progress.show(&Note::Phase(&format!("warming up with {warm} operations")));
         if !warmed(&mut order, aside, study, &cancelled, &|note| progress.show(&note))? {
             progress.finish();
-            eprintln!("Stopped during the warm-up; nothing was kept.");
+            contend::tell!("Stopped during the warm-up; nothing was kept.");
             return Ok(STOPPED);
         }
     }

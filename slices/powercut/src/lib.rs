@@ -49,6 +49,7 @@ pub const SLICE: Slice = Slice {
         name: "durability",
         after: "translate",
         run: |matches| verb::durability(&DurabilityVerb::from_arg_matches(matches)?),
+        questions: &[("What does a power cut take, with which setting?", "contend run durability --quick")],
         ..Verb::of::<DurabilityVerb>()
     }],
     processes: &[

@@ -3,7 +3,7 @@
 //! Two columns have a meaning of their own when they exist. `excluded`: whatever it says is the reason why the line is
 //! not used. `runs`: how many runs the value is the median of. Lines that begin with `#` are comments.
 
-use super::value::{self, Measured};
+use super::value::{self, Measured, Unit};
 use super::{CsvOptions, Pairing, UnusedLine};
 use std::fmt;
 
@@ -78,24 +78,49 @@ struct Columns {
     pair: Option<usize>,
     excluded: Option<usize>,
     runs: Option<usize>,
+    /// Unit of values that are plain numbers.
+    unit: Option<Unit>,
+}
+
+/// Index of the column with this name.
+///
+/// # Errors
+/// Two columns have it: one of them would be ignored.
+fn only_column(name: &str, header: &csv::StringRecord) -> Result<Option<usize>, CsvError> {
+    let mut found = header.iter().enumerate().filter(|(_, column)| *column == name).map(|(index, _)| index);
+    let (first, second) = (found.next(), found.next());
+    match (first, second) {
+        (Some(first), Some(second)) => Err(CsvError::of_table(format!(
+            "there are two columns `{name}`, {} and {} of the header; rename one of them",
+            first + 1,
+            second + 1
+        ))),
+        _ => Ok(first),
+    }
 }
 
 impl Columns {
     fn find(header: &csv::StringRecord, options: &CsvOptions) -> Result<Columns, CsvError> {
-        let position = |name: &str| header.iter().position(|column| column == name);
-        let required = |name: &String| position(name).ok_or_else(|| unknown_column(name, header));
-        let pair = match &options.pairing {
-            Pairing::Auto => PAIR_COLUMNS.iter().find_map(|name| position(name)),
-            Pairing::Column(name) => Some(required(name)?),
-            Pairing::Unpaired => None,
-        };
+        let position = |name: &str| only_column(name, header);
+        let required = |name: &String| position(name)?.ok_or_else(|| unknown_column(name, header));
+        let mut pair = None;
+        match &options.pairing {
+            Pairing::Column(name) => pair = Some(required(name)?),
+            Pairing::Auto => {
+                for name in PAIR_COLUMNS {
+                    pair = pair.or(position(name)?);
+                }
+            }
+            Pairing::Unpaired => {}
+        }
         Ok(Columns {
             variant: required(&options.variant)?,
             value: required(&options.value)?,
             by: options.by.as_ref().map(required).transpose()?,
             pair,
-            excluded: position(EXCLUDED),
-            runs: position(RUNS),
+            excluded: position(EXCLUDED)?,
+            runs: position(RUNS)?,
+            unit: options.unit.or_else(|| Unit::in_header(&options.value)),
         })
     }
 }
@@ -140,8 +165,12 @@ fn read_line(
     if variant.is_empty() {
         return Err(at(&options.variant, "no variant is named".into()));
     }
-    let parse = if options.higher_is_better { value::parse_rate } else { value::parse_duration };
-    let value = parse(&record[columns.value]).map_err(|message| at(&options.value, message))?;
+    let text = &record[columns.value];
+    let value = match options.higher_is_better {
+        true => value::parse_rate(text),
+        false => value::parse_duration(text, columns.unit),
+    };
+    let value = value.map_err(|message| at(&options.value, message))?;
     let not_runs = |cell: &String| at(RUNS, format!("`{cell}` is not a number of runs"));
     let runs = columns.runs.map(cell).filter(|cell| !cell.is_empty());
     let runs = runs.map(|cell| cell.parse().map_err(|_| not_runs(&cell))).transpose()?;

@@ -6,28 +6,28 @@ use contend_stats::interval;
 use contend_stats::precision::Change;
 use contend_stats::shift;
 use contend_stats::verdict::{self, Comparison, LnRatio, RoundPair, Verdict};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 pub fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
     let variants = in_order(table.rows.iter().map(|row| row.variant.as_str()));
     let baseline = choose_baseline(&variants, options)?.to_owned();
     let candidates: Vec<String> = variants.iter().filter(|&&name| name != baseline).map(|&name| name.into()).collect();
-    let groups = in_order(table.rows.iter().map(|row| row.group.clone()));
     let mut comparisons = Vec::new();
     let mut unused_lines = table.excluded;
-    for group in groups {
-        let rows: Vec<Row> = table.rows.iter().filter(|row| row.group == group).cloned().collect();
+    for rows in parted(table.rows, |row| row.group.clone()) {
         let (base, others): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.variant == baseline);
         if base.is_empty() {
             let reason = format!("no `{baseline}` to compare with");
             unused_lines.extend(others.into_iter().map(|row| row.unused(reason.clone())));
             continue;
         }
-        for candidate in &candidates {
-            let rows: Vec<Row> = others.iter().filter(|row| &row.variant == candidate).cloned().collect();
+        let mut arms_of: HashMap<String, Vec<Row>> =
+            parted(others, |row| row.variant.clone()).into_iter().map(|rows| (rows[0].variant.clone(), rows)).collect();
+        for (candidate, rows) in candidates.iter().filter_map(|name| arms_of.remove_entry(name)) {
             let mut arms = Arms { baseline: base.clone(), candidate: rows, paired: false };
             if table.pair_column.is_some() {
-                unused_lines.extend(arms.match_pairs(&baseline, candidate)?);
+                unused_lines.extend(arms.match_pairs(&baseline, &candidate)?);
             }
             comparisons.extend(arms.compare(options));
         }
@@ -51,14 +51,22 @@ pub fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, 
 }
 
 /// Each item once, in the order of first appearance.
-fn in_order<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    items.for_each(|item| {
-        if !seen.contains(&item) {
-            seen.push(item);
+fn in_order<T: Eq + Hash + Clone>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    items.filter(|item| seen.insert(item.clone())).collect()
+}
+
+/// The rows with the same key, in the order of first appearance.
+fn parted<K: Eq + Hash>(rows: Vec<Row>, key: impl Fn(&Row) -> K) -> Vec<Vec<Row>> {
+    let (mut parts, mut places): (Vec<Vec<Row>>, HashMap<K, usize>) = (Vec::new(), HashMap::new());
+    for row in rows {
+        let place = *places.entry(key(&row)).or_insert(parts.len());
+        match parts.get_mut(place) {
+            Some(part) => part.push(row),
+            None => parts.push(vec![row]),
         }
-    });
-    seen
+    }
+    parts
 }
 
 fn choose_baseline<'a>(variants: &[&'a str], options: &CsvOptions) -> Result<&'a str, CsvError> {

@@ -45,6 +45,8 @@ pub struct CsvOptions {
     /// Values are rates instead of durations.
     pub higher_is_better: bool,
     pub margin: f64,
+    /// Unit of values that are plain numbers; the name of the column may say it.
+    pub unit: Option<value::Unit>,
 }
 
 impl CsvOptions {
@@ -57,6 +59,7 @@ impl CsvOptions {
             pairing: Pairing::Auto,
             higher_is_better: false,
             margin: MARGIN,
+            unit: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tests of whole tables: what may be said of each kind, and what is wrong with broken ones.
 
+use super::value::Unit;
 use super::*;
 use contend_stats::verdict::Verdict;
 
@@ -8,7 +9,7 @@ const JOBS: &str = include_str!("../../../examples/ci-timings-wal-jobs.csv");
 const FIRST: &str = include_str!("../../../examples/ci-timings-wal-first-run.csv");
 
 fn options() -> CsvOptions {
-    CsvOptions::new("variant", "time")
+    CsvOptions { unit: Some(Unit::parse("s").unwrap()), ..CsvOptions::new("variant", "time") }
 }
 
 fn by(column: &str) -> CsvOptions {
@@ -194,7 +195,13 @@ fn errors_name_the_line_and_the_column() {
     let text = "# made by hand\nvariant,time\n\na,10\n# half way\nb,fast\n";
     assert!(error(text, &options()).starts_with("line 6, column `time`: `fast` is not a duration; "));
     assert!(error(&text.replace('\n', "\r\n"), &options()).starts_with("line 6, column `time`: "));
-    let unknown = CsvOptions::new("arm", "time");
+    let unknown = CsvOptions { variant: "arm".to_string(), ..options() };
+    let no_unit = "line 4, column `time`: `10` has no unit; say which with --unit";
+    assert!(error(text, &CsvOptions::new("variant", "time")).starts_with(no_unit));
+    let twice = "variant,time,time\na,1,9\nb,2,8\n";
+    let two = "there are two columns `time`, 2 and 3 of the header; rename one of them";
+    assert_eq!(error(twice, &options()), two);
+    assert_eq!(error("pair,variant,pair,time\n", &options()), two.replace("time", "pair").replace("2 and", "1 and"));
     assert_eq!(error(text, &unknown), "there is no column `arm`; the columns are `variant`, `time`");
     assert_eq!(error("variant,time\na,1\nb,2,3\n", &options()), "line 3: 3 fields, but the header has 2");
     assert_eq!(error("variant,time\na,1\n,2\n", &options()), "line 3, column `variant`: no variant is named");
@@ -250,6 +257,6 @@ proptest::proptest! {
 
     #[test]
     fn no_cell_makes_it_panic(cell in "\\PC{0,12}|[0-9:.hmsµ ]{0,12}") {
-        let _ = (value::parse_duration(&cell), value::parse_rate(&cell));
+        let _ = (value::parse_duration(&cell, None), value::parse_rate(&cell));
     }
 }

@@ -43,15 +43,45 @@ const SECOND_NS: f64 = 1e9;
 const MINUTE_NS: f64 = 60.0 * SECOND_NS;
 const HOUR_NS: f64 = 60.0 * MINUTE_NS;
 
-const DURATION_FORMS: &str = "a duration is written 12.5 (seconds), 10:26, 1:02:03, 10m40s, 1h2m, 3.5s, 640ms or 12 µs";
+const DURATION_FORMS: &str = "a duration is written 10:26, 1:02:03, 10m40s, 1h2m, 3.5s, 640ms or 12 µs";
 
-/// A duration: plain seconds, clock notation, or numbers with units from large to small.
-pub fn parse_duration(text: &str) -> Result<Measured, String> {
+/// The unit of a duration that is written as a plain number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit {
+    ns: f64,
+}
+
+impl Unit {
+    /// Reads a unit, such as `ms`.
+    ///
+    /// # Errors
+    /// The known units.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        unit_ns(text).map(|ns| Self { ns }).ok_or_else(|| format!("`{text}` is not a unit; units are {UNITS}"))
+    }
+
+    /// The unit that a column's name ends with: `time_ms`, `mean (s)`, `real [us]`.
+    pub fn in_header(column: &str) -> Option<Self> {
+        let column = column.trim_end_matches([')', ']']);
+        let (name, unit) = column.rsplit_once(['_', ' ', '(', '[', '.', '-'])?;
+        unit_ns(unit).filter(|_| !name.is_empty()).map(|ns| Self { ns })
+    }
+}
+
+const UNITS: &str = "h, min, s, ms, us, ns";
+
+/// A duration: clock notation, numbers with units from large to small, or a plain number of `unit`.
+pub fn parse_duration(text: &str, unit: Option<Unit>) -> Result<Measured, String> {
     let text = text.trim();
-    let duration_ns = if text.contains(':') {
-        clock_ns(text)
-    } else {
-        number(text).map(|seconds| seconds * SECOND_NS).or_else(|| with_units_ns(text))
+    let duration_ns = match (number(text), unit) {
+        (Some(plain), Some(unit)) => Some(plain * unit.ns),
+        (Some(_), None) => {
+            return Err(format!(
+                "`{text}` has no unit; say which with --unit ({UNITS}), or end the column's name with one (time_ms)"
+            ));
+        }
+        (None, _) if text.contains(':') => clock_ns(text),
+        (None, _) => with_units_ns(text),
     };
     match duration_ns.map(f64::round) {
         None => Err(format!("`{text}` is not a duration; {DURATION_FORMS}")),
@@ -139,9 +169,7 @@ mod tests {
 
     #[test]
     fn durations_as_people_write_them() {
-        let cases: [(&str, u64); 18] = [
-            ("12.5", 12_500_000_000),
-            ("1.2e-05", 12_000),
+        let cases: [(&str, u64); 16] = [
             ("10:26", 626_000_000_000),
             ("0:16", 16_000_000_000),
             ("0:16.25", 16_250_000_000),
@@ -160,8 +188,22 @@ mod tests {
             ("3s 200ms", 3_200_000_000),
         ];
         for (text, duration_ns) in cases {
-            assert_eq!(parse_duration(text), Ok(Measured::DurationNs(duration_ns)), "{text}");
+            assert_eq!(parse_duration(text, None), Ok(Measured::DurationNs(duration_ns)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_plain_number_needs_a_unit() {
+        let parsed = |text: &str, unit: &str| parse_duration(text, Some(Unit::parse(unit).unwrap()));
+        assert_eq!(parsed("12.5", "s"), Ok(Measured::DurationNs(12_500_000_000)));
+        assert_eq!(parsed("1.2e-05", "s"), Ok(Measured::DurationNs(12_000)));
+        assert_eq!(parsed("4.98", "ms"), Ok(Measured::DurationNs(4_980_000)));
+        assert_eq!(parsed("3s", "ms"), Ok(Measured::DurationNs(3_000_000_000)), "a unit beside the number decides");
+        assert!(parse_duration("4.98", None).unwrap_err().contains("`4.98` has no unit; say which with --unit"));
+        assert!(Unit::parse("parsec").unwrap_err().contains("h, min, s, ms, us, ns"));
+        let of = |column: &str| Unit::in_header(column).map(|unit| unit.ns);
+        assert_eq!([of("time_ms"), of("mean (s)"), of("real [us]")], [Some(1e6), Some(1e9), Some(1e3)]);
+        assert_eq!([of("time"), of("ms"), of("runs"), of("_s")], [None; 4]);
     }
 
     #[test]
@@ -192,7 +234,7 @@ mod tests {
             "1.2.3s",
             "1:02.5:03",
         ] {
-            assert!(parse_duration(text).is_err(), "{text}");
+            assert!(parse_duration(text, None).is_err(), "{text}");
         }
     }
 

@@ -1,10 +1,12 @@
 //! `contend compare --csv`.
 
+use crate::value::Unit;
 use crate::{CsvOptions, Pairing, compare_csv, render_text};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
-use contend::cli::{OK, print};
+use contend::cli::{OK, print, read_text};
 use contend::slice::Form;
+use contend_stats::plain::harmless;
 use std::path::PathBuf;
 
 pub const FORM: Form = Form { verb: "compare", chosen_by: "csv", options, run };
@@ -17,9 +19,12 @@ struct CsvArgs {
     /// Column that says which variant a line measures
     #[arg(long, value_name = "COLUMN")]
     variant: String,
-    /// Column of the timing: 12.5, 10:26, 10m40s, 640ms
+    /// Column of the timing: 10:26, 10m40s, 640ms, or plain numbers of --unit
     #[arg(long, value_name = "COLUMN")]
     value: String,
+    /// Unit of plain numbers: h, min, s, ms, us or ns [default: what the column's name ends with, as in time_ms]
+    #[arg(long, value_name = "UNIT", value_parser = Unit::parse, conflicts_with = "higher_is_better")]
+    unit: Option<Unit>,
     /// Column that groups lines; each group is compared by itself
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
@@ -53,7 +58,7 @@ fn options(compare: Command) -> Command {
 fn run(matches: &ArgMatches) -> Result<u8> {
     let args = CsvArgs::from_arg_matches(matches)?;
     ensure!(args.margin.is_finite() && args.margin > 0.0, "--margin must be above 0");
-    let text = std::fs::read_to_string(&args.csv).with_context(|| format!("cannot read {}", args.csv.display()))?;
+    let text = read_text(&args.csv).with_context(|| format!("cannot read {}", args.csv.display()))?;
     let options = CsvOptions {
         by: args.by,
         baseline: args.baseline,
@@ -64,12 +69,13 @@ fn run(matches: &ArgMatches) -> Result<u8> {
         },
         higher_is_better: args.higher_is_better,
         margin: args.margin / 100.0,
+        unit: args.unit,
         ..CsvOptions::new(&args.variant, &args.value)
     };
     let comparison = compare_csv(&text, &options).map_err(|e| anyhow!("{}: {e}", args.csv.display()))?;
     print(&match matches.get_flag("json") {
         true => serde_json::to_string_pretty(&comparison)? + "\n",
-        false => render_text(&comparison),
+        false => harmless(&render_text(&comparison)).into_owned(),
     })?;
     Ok(OK)
 }

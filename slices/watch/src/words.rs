@@ -1,6 +1,7 @@
 //! Findings in words: what happens, how it was seen, and what to change. The one place that makes sentences of them.
 
 use crate::finding::{Finding, Kind};
+use contend::stats::plain::harmless;
 
 /// A finding for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,17 +215,12 @@ fn digits(value: f64) -> String {
 /// A statement on one line, cut; without control characters, which could steer a terminal.
 pub fn one_line(sql: &str, chars: usize) -> String {
     let flat: String = sql.split_whitespace().collect::<Vec<_>>().join(" ");
-    let clean: String = flat.chars().map(|c| if c.is_control() || is_bidi(c) { '?' } else { c }).collect();
+    let clean = harmless(&flat);
     if clean.chars().count() <= chars {
-        clean
+        clean.into_owned()
     } else {
         clean.chars().take(chars.saturating_sub(3)).collect::<String>() + "..."
     }
-}
-
-/// Characters that change the direction of text.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn quoted(sql: Option<&str>) -> String {

@@ -15,8 +15,8 @@ import (
 type connections interface {
 	// carryOut does one attempt and returns the step that failed and what was waited for a connection.
 	carryOut(c *client, transaction int) (step int, acquireNS uint64, err error)
-	// unread is a connection that was opened in the run and whose settings were not read back, if it is still open.
-	unread() Conn
+	// own is the client's own connection, if it has one and it is open.
+	own() Conn
 	close()
 }
 
@@ -335,8 +335,6 @@ func (c *client) backoff(attempt uint16) uint64 {
 type own struct {
 	open func() (Conn, error)
 	conn Conn
-	// later: it was opened in the run.
-	later bool
 	// measures: connections are Waiters.
 	measures bool
 }
@@ -355,7 +353,7 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 			}
 			return wire.FailedBegin, 0, err
 		}
-		o.conn, o.later = conn, true
+		o.conn = conn
 		c.use(conn)
 	}
 	step, err := c.a.part(o.conn, transaction, 0, len(t.Steps))
@@ -380,12 +378,7 @@ func pauseIfGone(c *client) {
 	}
 }
 
-func (o *own) unread() Conn {
-	if o.later {
-		return o.conn
-	}
-	return nil
-}
+func (o *own) own() Conn { return o.conn }
 
 func (o *own) close() {
 	if o.conn != nil {
@@ -461,7 +454,7 @@ func (s *shared) acquire() (Conn, error) {
 	return conn, nil
 }
 
-// unread: those of a pool are read back when no client needs one any more.
-func (s *shared) unread() Conn { return nil }
+// own: those of a pool are read back when no client needs one any more.
+func (s *shared) own() Conn { return nil }
 
 func (s *shared) close() {}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +25,7 @@ type handler struct {
 	transactions map[string]int
 	arguments    []int // how many each transaction takes
 	connections  func() connections
+	secret       string // what every request must bring
 
 	requests, failed, inFlight atomic.Int64
 	// operations are the requests that ask for something of the plan.
@@ -42,6 +44,8 @@ type peer struct {
 }
 
 type peerKey struct{}
+
+const secretHeader = "Contend-Secret"
 
 func newHandler(driver *Driver, plan *wire.Plan, s *statements, c *control, conns func() connections) *handler {
 	h := &handler{
@@ -103,6 +107,11 @@ func (h *handler) connected() int {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.inFlight.Add(1)
 	defer h.inFlight.Add(-1)
+	// Every user of the machine can connect to the port; nothing of what others ask is counted.
+	if brought := r.Header.Get(secretHeader); subtle.ConstantTimeCompare([]byte(brought), []byte(h.secret)) == 0 {
+		send(w, http.StatusForbidden, []byte(`{"error":"the header contend-secret of this run is missing"}`))
+		return
+	}
 	h.requests.Add(1)
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)

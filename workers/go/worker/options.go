@@ -16,6 +16,7 @@ type Options struct {
 	PoolSize      int
 	PoolIdle      int
 	PoolLazy      bool
+	Secret        string // what every request to a server must bring; empty: nothing
 	named         map[string]bool
 }
 
@@ -71,6 +72,8 @@ func (o *Options) set(driver *Driver, name, value string) error {
 		if o.LockWait, err = oneOf("measured", "off"); o.LockWait && !driver.LockWait {
 			err = fmt.Errorf("option lock_wait: driver %s cannot measure what it waits for locks", driver.Name)
 		}
+	case "secret":
+		o.Secret = value
 	case "pool_size":
 		o.PoolSize, err = number(1, poolMost)
 	case "pool_idle":

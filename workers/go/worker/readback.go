@@ -13,7 +13,7 @@ type Newcomer interface {
 	New() bool
 }
 
-// readback holds the settings of connections that are opened later against those of the first one, which the tool knows.
+// readback holds the settings that connections have after the start against those of the first one before, which the tool knows.
 type readback struct {
 	driver *Driver
 	plan   *wire.Plan
@@ -21,7 +21,7 @@ type readback struct {
 
 	lock  sync.Mutex
 	first []wire.Pair
-	// later counts those that were read; differs is what was found wrong first.
+	// later counts connections that were read after the start; differs is what was found wrong first.
 	later   int64
 	differs string
 }
@@ -35,7 +35,7 @@ func (r *readback) known(session []wire.Pair) {
 	}
 }
 
-// opened reads a connection that was opened later than the first. What is found is for the tool to judge, at the end.
+// opened reads a connection after the start. What is found is for the tool to judge, at the end.
 func (r *readback) opened(conn Conn) error {
 	session, err := look(r.driver, r.plan, r.setup, conn, false, nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *readback) opened(conn Conn) error {
 	for _, found := range session {
 		for _, first := range r.first {
 			if found.Name == first.Name && found.Text != first.Text {
-				r.note(fmt.Sprintf("a connection opened later reads back %s = %s, the first one %s", found.Name, found.Text, first.Text))
+				r.note(fmt.Sprintf("a connection reads back %s = %s after the start, the first one %s before", found.Name, found.Text, first.Text))
 			}
 		}
 	}

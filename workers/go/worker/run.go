@@ -344,7 +344,7 @@ func (r *ready) client(c *client) {
 		c.run()
 	}
 	c.use(nil)
-	r.readBack(c.conns.unread())
+	r.readBack(c.conns.own())
 	c.conns.close()
 	r.ended <- nil
 }
@@ -399,8 +399,7 @@ func (r *ready) run(start uint64, s *server) error {
 			}
 			drain.Reset(r.untilDrain())
 		case <-progress.C:
-			operations, failed := r.counts()
-			s.say(fmt.Sprintf("progress\telapsed_ns=%d\toperations=%d\tfailed=%d", max(monotonicNS(), start)-start, operations, failed))
+			s.say(r.progress(start))
 		case <-drain.C:
 			if err := r.endDrain(); err != nil {
 				return err
@@ -408,26 +407,33 @@ func (r *ready) run(start uint64, s *server) error {
 			drain.Reset(r.untilDrain())
 		}
 	}
+	s.say(r.progress(start))
 	r.openedInRun = r.setup.Opened.Load() - r.opened
 	r.readBackPools()
 	r.close()
 	return broken
 }
 
-// readBack reads the settings of a connection that was opened in the run, after the measurement: in an attempt it would
+// progress is a sign of life. The last one says that all is done: closing connections may take its time.
+func (r *ready) progress(start uint64) string {
+	operations, failed := r.counts()
+	return fmt.Sprintf("progress\telapsed_ns=%d\toperations=%d\tfailed=%d", max(monotonicNS(), start)-start, operations, failed)
+}
+
+// readBack reads the settings of a connection after the measurement, so that a change in the run is seen: in an attempt it would
 // be part of what is measured, which no program does. After the end of the drain connections execute nothing.
 func (r *ready) readBack(conn Conn) {
 	if conn == nil || r.control.drainIsOver.Load() {
 		return
 	}
 	if err := r.reads.opened(conn); err != nil && !r.control.drainIsOver.Load() {
-		r.reads.wrong(fmt.Sprintf("a connection opened later cannot be read back: %v", err))
+		r.reads.wrong(fmt.Sprintf("a connection cannot be read back after the run: %v", err))
 	}
 }
 
-// readBackPools does the same for what the pools have kept open, if they have opened any. Where they keep none it is a new one.
+// readBackPools does the same for what the pools have kept open. Where they keep none it is a new one.
 func (r *ready) readBackPools() {
-	if r.openedInRun == 0 || r.control.drainIsOver.Load() {
+	if r.control.drainIsOver.Load() {
 		return
 	}
 	for _, pool := range r.pools {

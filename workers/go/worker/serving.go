@@ -61,6 +61,7 @@ func serve(drivers []*Driver, plan *wire.Plan) (*serving, error) {
 		}
 		return &own{open: func() (Conn, error) { return s.ofPeer(driver, database) }}
 	})
+	s.handler.secret = setup.Options.Secret
 	if s.listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
 		s.closeDatabase()
 		return nil, err

@@ -40,7 +40,6 @@ class Client {
     // Whether it need not let others have their turn between operations.
     this.alone = false;
     // Its connection was opened in the run.
-    this.later = false;
   }
 
   /** Starts with a connection that has been looked at already. */
@@ -192,7 +191,6 @@ class Client {
     try {
       if (this.conn) await this.close();
       this.conn = await this.run.connect(this.spec);
-      this.later = true;
     } catch (error) {
       this.attempt.fails(step, error);
       // The failures of a client whose server is gone must not fill the memory.

@@ -127,18 +127,18 @@ class Run {
     return conn;
   }
 
-  /** Settings of the connections that were opened in the run, after the measurement. */
+  /** Settings of the connections after the measurement, so that a change in the run is seen. */
   async readBack() {
-    const later = this.clients.filter(({ later, conn }) => later && conn && !conn.lost);
-    if (later.length === 0 || this.control.drainIsOver) return {};
-    const facts = { connections_read_back: later.length };
-    for (const { conn, spec } of later) {
+    const open = this.clients.filter(({ conn }) => conn && !conn.lost);
+    if (open.length === 0 || this.control.drainIsOver) return {};
+    const facts = { connections_read_back: open.length };
+    for (const { conn, spec } of open) {
       try {
         const found = await connection.session(conn, this.driver, this.plan, spec.id);
         const other = Object.keys(found).find((name) => name !== 'client' && found[name] !== this.settings[name]);
-        if (other) facts.settings_differ = `a connection opened later reads back ${other} = ${found[other]}, the first one ${this.settings[other]}`;
+        if (other) facts.settings_differ = `a connection reads back ${other} = ${found[other]} after the start, the first one ${this.settings[other]} before`;
       } catch (error) {
-        facts.settings_differ = `a connection opened later cannot be read back: ${error.message}`;
+        facts.settings_differ = `a connection cannot be read back after the run: ${error.message}`;
       }
     }
     return facts;

@@ -67,8 +67,9 @@ final class Client
     public int $attempts = 0;
     public int $failed = 0;
     public bool $isExhausted = false;
-    /** What a connection that was opened after the start reads back differently than the first one; empty: nothing. */
+    /** What the last connection reads back after the run differently than the first one did before; empty: nothing. */
     public string $differs = '';
+    public bool $isReadBack = false;
     private ?Connection $db = null;
     private ?Functions $written = null;
     /** By transaction, those of the open connection; one that connects has none, and after a loss all are made again. */
@@ -79,7 +80,6 @@ final class Client
     private array $places = [];
     private array $arguments = [];
     private array $settings = [];
-    private bool $isReopened = false;
     /**
      * What samples are made of once the run is over. Of an operation that began with the end of the one before and succeeded at
      * once it is the transaction, its rows and its end; nothing costs less than to append these.
@@ -167,12 +167,11 @@ final class Client
     }
 
     /**
-     * What the last connection that was opened after the start reads back: outside of what is measured, and as good as any
-     * other of them.
+     * What the last connection reads back after the run: outside of what is measured.
      */
     private function lookAgain(): void
     {
-        if (!$this->isReopened || $this->db === null || $this->control->isOver) {
+        if ($this->db === null || $this->control->isOver) {
             return;
         }
         try {
@@ -181,9 +180,10 @@ final class Client
             tell("reading settings back after the run: {$e->getMessage()}");
             return;
         }
+        $this->isReadBack = true;
         foreach ($this->settings as $name => $value) {
             if ($found[$name] !== $value) {
-                $this->differs = "client {$this->spec->id}: $name is $found[$name] on a connection opened later, $value on the first";
+                $this->differs = "client {$this->spec->id}: $name is $found[$name] after the start, $value before";
                 return;
             }
         }
@@ -226,7 +226,6 @@ final class Client
             $this->close();
             try {
                 $this->connect();
-                $this->isReopened = true;
                 if ($this->driver->isServer) {
                     ($this->report)("number\t" . $this->number());
                 }

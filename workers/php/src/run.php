@@ -21,6 +21,7 @@ function find_driver(array $drivers, string $name): Driver
 final class Child
 {
     public string $differs = '';
+    public int $readBack = 0;
     private bool $hasEnded = false;
     public int $operations = 0;
     public int $failed = 0;
@@ -179,7 +180,7 @@ final class Run
             $control->startNs = (int) $supervisor->line();
             $control->windowEnd = $control->startNs + $this->plan->end();
             $client->run();
-            $tell("done\t$client->operation\t$client->attempts\t$client->failed\t" . (int) $client->isExhausted . "\t" . escape($client->differs));
+            $tell("done\t$client->operation\t$client->attempts\t$client->failed\t" . (int) $client->isExhausted . "\t" . escape($client->differs) . "\t" . (int) $client->isReadBack);
             $supervisor->line();
             foreach ($client->frames() as $frame) {
                 $tell('samples ' . strlen($frame));
@@ -232,6 +233,7 @@ final class Run
                 case 'done':
                     $child->done = array_map(intval(...), array_slice($words, 1, 4));
                     $child->differs = unescape($words[5]);
+                    $child->readBack = (int) $words[6];
                     break;
                 default:
                     throw new FormatError("client {$child->spec->id}: " . unescape($words[1] ?? ''));
@@ -310,6 +312,7 @@ final class Run
             }
         }
         $differs = array_filter(array_map(fn ($child) => $child->differs, $this->children), fn ($words) => $words !== '');
+        $sums['connections_read_back'] = array_sum(array_map(fn ($child) => $child->readBack, $this->children));
         return $differs === [] ? $sums : $sums + ['settings_differ' => implode('; ', $differs)];
     }
 

@@ -211,6 +211,7 @@ final class Worker
             }
             $this->hear($run, max($wake - $now, 0), $windowEnd);
         }
+        say($run->progress(hrtime(true) - $startNs)); // all is done
         say('done' . facts($run->done()));
         foreach ($run->frames() as $frame) {
             write_all(STDOUT, 'samples ' . strlen($frame) . "\n$frame");

@@ -28,8 +28,8 @@ class Client:
         # The connection to interrupt; the lock keeps it from being closed or rolled back meanwhile.
         self.lock, self.current = threading.Lock(), None
         self.broken = None
-        # What the connection read back at the start, and what one that was opened later read back differently.
-        self.facts, self.is_reopened, self.differs = {}, False, None
+        # What the connection read back at the start, whether it was read back after the run, and what is different then.
+        self.facts, self.is_read_back, self.differs = {}, False, None
         # By transaction, and changed in place: functions of the connection, or what makes them on a new one, or opens that.
         self.at_first_use = self._all(self._first)
         self.at_loss = self._all(self._opens)
@@ -93,7 +93,6 @@ class Client:
         self.close()
         try:
             self.open()
-            self.is_reopened = True
         except Exception as e:
             if self.run_.driver.is_server:
                 time.sleep(_REOPEN_PAUSE_S)
@@ -140,18 +139,18 @@ class Client:
             self.close()
 
     def _look_again(self):
-        """What the last connection that was opened after the start reads back: outside of what is measured, and as good
-        as any other of them."""
-        if not self.is_reopened or self.connection is None or self.control.over:
+        """What the last connection reads back after the run: outside of what is measured."""
+        if self.connection is None or self.control.over:
             return
         try:
             found = self.run_.look(self.connection)
         except Exception as e:
             self.control.tell(f"reading settings back after the run: {e}")
             return
+        self.is_read_back = True
         for name, value in self.facts.items():
             if found[name] != value:
-                self.differs = f"client {self.spec.id}: {name} is {found[name]} on a connection opened later, {value} on the first"
+                self.differs = f"client {self.spec.id}: {name} is {found[name]} after the start, {value} before"
                 return
 
     @property

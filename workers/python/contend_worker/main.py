@@ -151,8 +151,7 @@ class Worker:
             run.check()
             now = time.monotonic_ns()
             if now >= next_progress:
-                operations, failed = run.counts()
-                say("progress" + fields(elapsed_ns=max(now - start_ns, 0), operations=operations, failed=failed))
+                self.say_progress(run, now - start_ns)
                 next_progress = now + _PROGRESS_NS
             drain_end = run.control.drain_end()
             if now >= drain_end:
@@ -163,6 +162,7 @@ class Worker:
             # A client that ends is noticed within a few milliseconds: select cannot wait for both.
             if self.input.has_line(min(wake - now, _INTERRUPT_AGAIN_NS)):
                 self.during(run)
+        self.say_progress(run, time.monotonic_ns() - start_ns)  # all is done: what is left may take its time
         run.finish()
         say("done" + fields(**run.done()))
         for client in run.clients:
@@ -171,6 +171,10 @@ class Worker:
                     write(b"samples %d\n" % len(frame))
                     write(frame)
         say("end")
+
+    def say_progress(self, run, elapsed_ns):
+        operations, failed = run.counts()
+        say("progress" + fields(elapsed_ns=max(elapsed_ns, 0), operations=operations, failed=failed))
 
     def during(self, run):
         line = self.input.line()

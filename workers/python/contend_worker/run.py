@@ -138,7 +138,9 @@ class Run:
         attempts = sum(c.attempts for c in self.clients)
         exhausted = sum(c.is_exhausted for c in self.clients)
         differ = [client.differs for client in self.clients if client.differs]
-        found = {"operations": operations, "attempts": attempts, "failed": failed, "exhausted": exhausted, **self.pauses.facts()}
+        read_back = sum(client.is_read_back for client in self.clients)
+        found = {"operations": operations, "attempts": attempts, "failed": failed, "exhausted": exhausted}
+        found |= {"connections_read_back": read_back, **self.pauses.facts()}
         return {**found, "settings_differ": "; ".join(differ)} if differ else found
 
     def abandon(self):

@@ -49,14 +49,6 @@ struct Known {
     whose: String,
 }
 
-impl Known {
-    /// A step of the plan opens connections in the run. By itself a pool opens none: it keeps those that it has opened in advance.
-    fn connects(&self) -> bool {
-        let transactions = &self.plan.head.transactions;
-        transactions.iter().any(|t| matches!(t.steps.first(), Some(Step::Connect)))
-    }
-}
-
 impl Pools {
     /// A connection for the job; a new one if it begins with one.
     async fn acquire(&self, job: &Job) -> sqlx::Result<PoolConnection<Sqlite>> {
@@ -86,11 +78,11 @@ impl Access for Pools {
 
     async fn look_again(&self) {
         let Known { plan, control, first, whose } = &*self.known;
-        if !self.known.connects() || control.drain_over() {
+        if control.drain_over() {
             return;
         }
         for pool in [&self.writer, &self.readers] {
-            // sqlx does not tell which of them are new. All at once, so that each is asked.
+            // All at once, so that each is asked.
             let mut held = vec![];
             for _ in 0..pool.size() {
                 match timeout(LAST_WAIT, pool.acquire()).await {

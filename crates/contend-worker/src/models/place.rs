@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Step};
 use rusqlite::Connection;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is known of a connection apart from itself. The holder of the connection may use it.
@@ -28,19 +28,12 @@ pub struct Place {
     timeout_ms: u32,
     /// The settings of the first connection.
     first: Facts,
-    /// What the connection is to: [`FIRST`], [`NOTHING`] or [`LATER`].
-    connected: AtomicU8,
+    /// Whether the connection is to the database: not if it could not be opened again.
+    connected: AtomicBool,
     /// Takes the connection's place while it is closed and opened again: the owner of the connection lends it,
     /// and must get one back. Opened beforehand, as its opening is no part of an attempt.
     stand_in: Mutex<Option<Connection>>,
 }
-
-/// To the database since before the run.
-const FIRST: u8 = 0;
-/// It could not be opened again.
-const NOTHING: u8 = 1;
-/// To the database, opened inside an attempt.
-const LATER: u8 = 2;
 
 /// A connection just opened.
 pub struct Opened {
@@ -72,7 +65,7 @@ impl Place {
             cancel: Cancel::default(),
             timeout_ms: 0,
             first: vec![],
-            connected: AtomicU8::new(FIRST),
+            connected: AtomicBool::new(true),
             stand_in: Mutex::new(None),
         };
         let setup = place.setup();
@@ -108,7 +101,7 @@ impl Place {
     }
 
     fn carry_out(&self, connection: &mut Connection, job: &mut Job) -> Result<(), Failed> {
-        if job.connects() || self.connected.load(Relaxed) == NOTHING {
+        if job.connects() || !self.connected.load(Relaxed) {
             let step = job.first_step();
             self.reconnect(connection).map_err(|failure| Failed { step, failure })?;
         }
@@ -119,16 +112,16 @@ impl Place {
 
     /// Closes the connection and opens a new one. If that fails, the connection is to nothing.
     fn reconnect(&self, connection: &mut Connection) -> Result<(), Failure> {
-        if self.connected.load(Relaxed) != NOTHING
+        if self.connected.load(Relaxed)
             && let Some(stand_in) = self.stand_in().take()
         {
-            self.connected.store(NOTHING, Relaxed);
+            self.connected.store(false, Relaxed);
             drop(std::mem::replace(connection, stand_in));
         }
         let opened = open_again(&self.setup(), self.timeout_ms)?;
         CachedSession::new(&opened, &self.plan.head, &self.options).make_room();
         *self.stand_in() = Some(std::mem::replace(connection, opened));
-        self.connected.store(LATER, Relaxed);
+        self.connected.store(true, Relaxed);
         Ok(())
     }
 
@@ -141,9 +134,9 @@ impl Place {
         self.cancel.call();
     }
 
-    /// Reads back a connection that was opened inside an attempt, after the measurement.
+    /// Reads the connection back after the measurement.
     pub fn look_again(&self, connection: &Connection) {
-        if self.connected.load(Relaxed) != LATER || self.control.drain_over() {
+        if !self.connected.load(Relaxed) || self.control.drain_over() {
             return;
         }
         busy::open_account(self.timeout_ms, &self.control);

@@ -140,6 +140,9 @@ fn drive<'p>(client: &mut ClientLoop<'p>, setup: &Setup<'p>, ready: impl FnOnce(
         client.client.start(start_ns);
         client.run(&mut session, &mut kept, None)
     };
+    if matches!(leave, Leave::Finished) {
+        look_again(&connection, setup, &first);
+    }
     let mut previous = Some(connection);
     while let Leave::Reconnect(turn) = leave {
         drop(previous.take());
@@ -174,9 +177,16 @@ fn run_on_new_connection<'p>(
     let connection = open_again(setup, first.timeout_ms)?;
     let mut session = SqliteSession::in_the_run(&connection, setup);
     let leave = client.run(&mut session, kept, Some(turn));
-    if matches!(leave, Leave::Finished) && !setup.control.drain_over() {
-        let found = read_back_later(&connection, setup, first.timeout_ms).map_err(|e| e.in_words(setup));
-        setup.control.hold_later(&first.facts, found.as_ref());
+    if matches!(leave, Leave::Finished) {
+        look_again(&connection, setup, first);
     }
     Ok(leave)
+}
+
+/// Reads the client's last connection back, when nothing is measured any more and nothing has been interrupted.
+fn look_again(connection: &rusqlite::Connection, setup: &Setup<'_>, first: &Before) {
+    if !setup.control.drain_over() {
+        let found = read_back_later(connection, setup, first.timeout_ms).map_err(|e| e.in_words(setup));
+        setup.control.hold_later(&first.facts, found.as_ref());
+    }
 }

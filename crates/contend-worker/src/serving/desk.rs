@@ -11,13 +11,18 @@ use contend_wire::sample::{CodeSpace, code_to_sqlstate, worker_code};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The header that carries the engine's own code.
 pub const CODE_HEADER: &str = "contend-code";
+
+/// Option of a plan: what every request must bring. Without it anybody is answered.
+pub const SECRET: &str = "secret";
+/// The header in which a request brings it.
+pub const SECRET_HEADER: &str = "contend-secret";
 
 /// What is answered.
 pub type Answered = Response<Full<Bytes>>;
@@ -31,6 +36,7 @@ pub struct Desk {
     /// Transactions by name.
     routes: HashMap<String, u16>,
     next_number: AtomicU32,
+    secret: Option<String>,
     requests: AtomicU64,
     failed: AtomicU64,
     opened: AtomicU64,
@@ -41,10 +47,12 @@ pub struct Desk {
 pub struct Refused {
     status: StatusCode,
     words: String,
+    /// It is not from the run's own clients: nothing of it is counted.
+    foreign: bool,
 }
 
 fn refused(status: StatusCode, words: impl Into<String>) -> Refused {
-    Refused { status, words: words.into() }
+    Refused { status, words: words.into(), foreign: false }
 }
 
 impl Desk {
@@ -52,7 +60,7 @@ impl Desk {
     ///
     /// # Errors
     /// It has another number of them, or clients or an option that a server has no use for.
-    pub fn new(plan: Plan) -> Result<Arc<Self>> {
+    pub fn new(plan: Plan, secret: Option<String>) -> Result<Arc<Self>> {
         let databases = plan.head.databases.len();
         ensure!(databases == 1, "a server serves one database, the plan has {databases}");
         ensure!(plan.clients.is_empty(), "the clients of a server are outside; the plan has {}", plan.clients.len());
@@ -68,6 +76,7 @@ impl Desk {
             control,
             routes,
             next_number: AtomicU32::new(0),
+            secret,
             requests: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             opened: AtomicU64::new(0),
@@ -88,7 +97,12 @@ impl Desk {
     ///
     /// # Errors
     /// The answer to one that asks for nothing of the plan.
-    pub fn read(&self, method: &Method, uri: &Uri) -> Result<Asked, Refused> {
+    pub fn read<B>(&self, request: &Request<B>) -> Result<Asked, Refused> {
+        let (method, uri) = (request.method(), request.uri());
+        if !self.is_of_the_run(request) {
+            let words = format!("the header {SECRET_HEADER} of this run is missing");
+            return Err(Refused { foreign: true, ..refused(StatusCode::FORBIDDEN, words) });
+        }
         if method != Method::GET {
             return Err(refused(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered"));
         }
@@ -148,9 +162,19 @@ impl Desk {
 
     /// The answer to a request that asks for nothing of the plan.
     pub fn refuse(&self, refused: &Refused) -> Answered {
-        self.requests.fetch_add(1, Relaxed);
-        self.failed.fetch_add(1, Relaxed);
+        let counted = u64::from(!refused.foreign);
+        self.requests.fetch_add(counted, Relaxed);
+        self.failed.fetch_add(counted, Relaxed);
         refusal(refused)
+    }
+
+    /// Every user of the machine can connect to the port.
+    fn is_of_the_run<B>(&self, request: &Request<B>) -> bool {
+        let Some(secret) = &self.secret else { return true };
+        let brought = request.headers().get(SECRET_HEADER).map_or(&[][..], HeaderValue::as_bytes);
+        // As long for a wrong secret as for one that is nearly right.
+        let differing = brought.iter().zip(secret.as_bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+        brought.len() == secret.len() && differing == 0
     }
 
     /// Whether a transaction begins with a new connection.
@@ -232,11 +256,11 @@ mod tests {
         retry\t1\t-\t-\t-\nclients\t0\nend\n";
 
     fn desk() -> Arc<Desk> {
-        Desk::new(Plan::decode(&sealed(PLAN)).unwrap()).unwrap()
+        Desk::new(Plan::decode(&sealed(PLAN)).unwrap(), None).unwrap()
     }
 
     fn read(target: &str) -> Result<Asked, Refused> {
-        desk().read(&Method::GET, &target.parse().unwrap())
+        desk().read(&Request::get(target).body(()).unwrap())
     }
 
     #[test]
@@ -266,7 +290,26 @@ mod tests {
             assert_eq!(found.status.as_u16(), status, "{target}");
             assert!(found.words.contains(words), "{target}: {}", found.words);
         }
-        assert_eq!(desk().read(&Method::POST, &"/add%20one".parse().unwrap()).unwrap_err().status.as_u16(), 405);
+        let post = Request::post("/add%20one").body(()).unwrap();
+        assert_eq!(desk().read(&post).unwrap_err().status.as_u16(), 405);
+    }
+
+    #[test]
+    fn only_clients_of_the_run_are_answered_and_counted() {
+        let plan = Plan::decode(&sealed(PLAN)).unwrap();
+        let desk = Desk::new(plan, Some("0123456789abcdef".to_string())).unwrap();
+        let ask = |secret: Option<&str>| {
+            let request = Request::get("/add%20one?p0=i1&u0=i5&u1=i6");
+            let request = secret.iter().fold(request, |request, secret| request.header(SECRET_HEADER, *secret));
+            desk.read(&request.body(()).unwrap())
+        };
+        assert!(ask(Some("0123456789abcdef")).is_ok());
+        for secret in [None, Some(""), Some("0123456789abcdeF"), Some("0123456789abcde"), Some("0123456789abcdef0")] {
+            let refused = ask(secret).unwrap_err();
+            assert_eq!(refused.status.as_u16(), 403, "{secret:?}");
+            assert_eq!(desk.refuse(&refused).status().as_u16(), 403);
+        }
+        assert_eq!(desk.counts(), (0, 0, 0));
     }
 
     #[test]

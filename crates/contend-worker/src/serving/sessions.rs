@@ -201,7 +201,7 @@ mod tests {
 
     /// Opens a connection for a request where the first one has read back these timeouts.
     fn opens(lines: &str, timeouts_ms: [&str; 2]) -> [bool; 2] {
-        let desk = Desk::new(plan(lines)).unwrap();
+        let desk = Desk::new(plan(lines), None).unwrap();
         let options = Options::parse(&desk.plan.head.options).unwrap();
         let (head, control, cancel) = (&desk.plan.head, &desk.control, Cancel::default());
         let setup = Setup { head, client: 0, database: 0, options: &options, control, cancel: &cancel };

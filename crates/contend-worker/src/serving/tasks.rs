@@ -81,7 +81,7 @@ impl<A: Access> Server for Tasks<A> {
 
 async fn answer<B>(request: &Request<B>, shared: &Shared, access: &impl Access) -> Answered {
     let desk = &shared.desk;
-    let asked = match desk.read(request.method(), request.uri()) {
+    let asked = match desk.read(request) {
         Ok(asked) => asked,
         Err(refused) => return desk.refuse(&refused),
     };

@@ -141,7 +141,7 @@ fn serve_alone(shared: &Shared, stream: TcpStream, ending: watch::Receiver<bool>
 }
 
 fn answer<B>(request: &Request<B>, desk: &Desk, caller: &mut dyn Caller, kept: &mut Kept) -> Answered {
-    match desk.read(request.method(), request.uri()) {
+    match desk.read(request) {
         Ok(asked) => {
             kept.answer = Some(Answer::default());
             let outcome = caller.call(&asked, kept);

@@ -220,7 +220,7 @@ pub fn open_and_read_back(setup: &Setup<'_>, timeout_ms: u32) -> Result<(Connect
     Ok((connection, with_timeout(facts, found_ms)))
 }
 
-/// The settings of a connection that was opened inside an attempt, after the measurement.
+/// The settings of a connection after the measurement.
 ///
 /// # Errors
 /// The query that SQLite refuses.

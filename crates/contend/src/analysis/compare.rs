@@ -76,10 +76,13 @@ fn guard(
     let study = on.study;
     let tier = |cell: &Cell| study.contenders[cell.contender].tier;
     if tier(baseline) != tier(candidate) {
-        return Some(format!("tiers differ: {} against {}", tier(candidate), tier(baseline)));
+        return Some(format!("tiers differ: {} against {}; compare inside one tier", tier(candidate), tier(baseline)));
     }
     if rounds.is_empty() {
-        return Some("no round has a valid trial of both".to_string());
+        return Some(
+            "no round has a valid trial of both; mend what \"Trials that do not count\" lists, and run again"
+                .to_string(),
+        );
     }
     if let Some(unequal) = unequal_work(on, baseline, candidate, metric) {
         return Some(unequal);
@@ -92,7 +95,11 @@ fn guard(
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
-    Some(format!("drift: the ratio changes by {:+.0} % from the first rounds to the last", trend.change * 100.0))
+    Some(format!(
+        "drift: the ratio changes by {:+.0} % from the first rounds to the last; wait until the machine is quiet, or \
+         measure longer windows",
+        trend.change * 100.0
+    ))
 }
 
 /// A study's own metric is told by what it is about; its name alone says little to a reader.
@@ -175,7 +182,7 @@ pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, 
             Some(format!("timeouts or cut-off operations reach into the {} of {label}", quantile.label()))
         }
         QuantileValue::TooFew { n, needed } => {
-            Some(format!("{} takes {needed} operations, {label} has {n}", quantile.label()))
+            Some(format!("{} takes {needed} operations, {label} has {n}; measure longer", quantile.label()))
         }
     }
 }

@@ -40,7 +40,7 @@ pub struct RecordComparison {
     /// Cells that only one of them has.
     pub only_in_a: Vec<String>,
     pub only_in_b: Vec<String>,
-    /// Why nothing is compared, where the drivers are the reason.
+    /// Why nothing is compared; none if something is.
     pub hint: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
         }
     }
     let only_in_b = b.cells.iter().filter(|cell| partner(b, cell, a).is_none()).map(|cell| name(b, cell)).collect();
-    let hint = if rows.is_empty() { drivers_differ(a, b) } else { None };
+    let hint = if rows.is_empty() { drivers_differ(a, b).or_else(|| Some(nothing_in_common(a, b))) } else { None };
     RecordComparison {
         hint,
         a: record_name(a),
@@ -125,6 +125,9 @@ fn trials_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
 /// Facts of a contender's programs that say which they were.
 const VERSIONS: [&str; 3] = ["engine", "driver", "language"];
 
+/// The worker's program itself, by the beginning of its digest.
+const WORKER: &str = "worker program (SHA-256)";
+
 /// What each contender of a record ran with, by fact.
 fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTreeSet<&'r str>> {
     let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
@@ -135,7 +138,9 @@ fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTre
             Some((fact, value.as_str()))
         });
         let of_server = trial.server.iter().map(|server| ("server", server.version.as_str()));
-        for (fact, value) in of_workers.chain(of_server) {
+        let digests = record.run.programs.iter().filter(|program| program.driver == contender.driver);
+        let of_programs = digests.map(|program| (WORKER, program.sha256.get(..12).unwrap_or(&program.sha256)));
+        for (fact, value) in of_workers.chain(of_server).chain(of_programs) {
             found.entry((contender.name.as_str(), fact)).or_default().insert(value);
         }
     }
@@ -197,6 +202,8 @@ fn differences(a: &Run, b: &Run) -> Vec<String> {
     differ("the data (SHA-256)", short(&a.workload.data_sha256), short(&b.workload.data_sha256));
     let rest = |run: &Run| run.workload.data.iter().skip(1).map(|data| short(&data.sha256)).collect::<Vec<_>>();
     differ("the data of further conditions (SHA-256)", rest(a).join(", "), rest(b).join(", "));
+    let server = |run: &Run| run.instead.server.clone().unwrap_or_else(|| "contend's own".to_string());
+    differ("the server", server(a), server(b));
     differ("the variant", a.study.variant.word().to_string(), b.study.variant.word().to_string());
     // Everything but the seed: other draws of the same load are what a second run is for.
     let (la, lb) = (&a.study.load, &b.study.load);
@@ -319,6 +326,18 @@ fn judge(
         comparison.verdict = Verdict::NoWords;
     }
     comparison
+}
+
+/// What says that no contender and condition of A is in B.
+fn nothing_in_common(a: &Findings<'_>, b: &Findings<'_>) -> String {
+    let names = |record: &Findings<'_>| -> BTreeSet<String> {
+        record.run.study.contenders.iter().map(|contender| contender.name.clone()).collect()
+    };
+    let what = if names(a).is_disjoint(&names(b)) { "contender" } else { "contender under the same condition" };
+    format!(
+        "Nothing is compared: the two records have no {what} in common. Settings and the address of a service or server are part \
+         of a contender."
+    )
 }
 
 /// Where nothing fits only because the drivers differ: that, and how to compare them.

@@ -56,6 +56,14 @@ pub fn later_settings<'f>(mut done: impl Iterator<Item = &'f Facts>) -> Option<R
     done.find_map(|facts| fact(facts, "settings_differ")).map(|what| Invalid::Settings.because(what.to_string()))
 }
 
+/// Each worker must have read back its connections when the run was over.
+pub fn read_back_again(done: &[Facts]) -> Option<Reason> {
+    let number = done.iter().position(|facts| fact(facts, "connections_read_back").is_none_or(|count| count == "0"))?;
+    let words =
+        format!("worker {number} read back no connection after the run (`connections_read_back` in its `done`)");
+    Some(Invalid::Settings.because(words))
+}
+
 /// The totals a worker reports must be those of its samples.
 pub fn totals(reported: &[Facts], counted: Totals) -> Option<Reason> {
     let sum = |name: &str| -> u64 {

@@ -1,6 +1,9 @@
 //! What must hold before a number is shown: the checks that find why a trial does not count, and what is marked on it.
 
+pub mod answers;
+pub mod commits;
 pub mod ever;
 pub mod guards;
+pub mod heard;
 pub mod marks;
 pub mod samples;

@@ -3,9 +3,10 @@
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
-use contend_wire::plan::{Client, Loop};
-use contend_wire::sample::Sample;
+use contend_wire::plan::{ANY_ROWS, Client, Loop, Step, Transaction};
+use contend_wire::sample::{NOT_MEASURED, Sample};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 
 /// Findings after which looking further tells nothing new.
 const FINDINGS_MAX: usize = 3;
@@ -24,6 +25,7 @@ struct Progress<'p> {
 pub struct PlanCheck<'p> {
     clients: HashMap<u32, Progress<'p>>,
     tries: u16,
+    rows: Vec<RangeInclusive<u64>>,
     findings: Vec<Reason>,
     attempts: u64,
     /// Every sample is in the counts of its client.
@@ -46,7 +48,13 @@ impl<'p> PlanCheck<'p> {
             .into_iter()
             .map(|(client, start_ns)| (client.id, Progress { client, start_ns, last: None, operations: 0, failed: 0 }))
             .collect();
-        Self { clients, tries, findings: vec![], attempts: 0, counted: true }
+        Self { clients, tries, rows: vec![], findings: vec![], attempts: 0, counted: true }
+    }
+
+    /// Also holds the rows of each attempt that succeeded against what the steps of its transaction allow.
+    pub fn with_rows_of(mut self, transactions: &[Transaction]) -> Self {
+        self.rows = transactions.iter().map(rows_of).collect();
+        self
     }
 
     /// Looks at the next sample.
@@ -62,7 +70,8 @@ impl<'p> PlanCheck<'p> {
                 .push(Invalid::Accounts.because(format!("a sample of client {}, which no plan has", sample.client)));
             return;
         };
-        if let Err(found) = progress.advance(sample, self.tries) {
+        let possible = possible(sample, self.rows.get(usize::from(sample.transaction)));
+        if let Err(found) = progress.advance(sample, self.tries).and(possible) {
             let at = format!("client {}, operation {}, attempt {}", sample.client, sample.operation, sample.attempt);
             self.findings.push(Invalid::Accounts.because(format!("{at}: {found}")));
         }
@@ -93,6 +102,33 @@ impl<'p> PlanCheck<'p> {
         let failed = sum(|p| p.failed + u64::from(p.last.is_some_and(|s| !s.is_ok())));
         let totals = Totals { operations: sum(|p| p.operations), attempts: self.attempts, failed };
         (self.findings, self.counted.then_some(totals))
+    }
+}
+
+/// What the steps of a transaction may return or change together.
+fn rows_of(transaction: &Transaction) -> RangeInclusive<u64> {
+    let (mut least, mut most) = (0, 0_u64);
+    for step in &transaction.steps {
+        let Step::Sql(step) = step else { continue };
+        let times = u64::from(step.repeat);
+        least += times * u64::from(step.rows_min);
+        let max = if step.rows_max == ANY_ROWS { u64::MAX } else { times * u64::from(step.rows_max) };
+        most = most.saturating_add(max);
+    }
+    least..=most
+}
+
+/// A wait is a part of its attempt, and what succeeded has kept to the bounds of its steps.
+fn possible(sample: &Sample, rows: Option<&RangeInclusive<u64>>) -> Result<(), String> {
+    let service_ns = sample.finished_ns.saturating_sub(sample.started_ns);
+    for (wait, ns) in [("lock", sample.lock_wait_ns), ("connection", sample.acquire_wait_ns)] {
+        if ns != NOT_MEASURED && ns > service_ns {
+            return Err(format!("waited {ns} ns for a {wait} in an attempt of {service_ns} ns"));
+        }
+    }
+    match rows.filter(|rows| sample.is_ok() && !rows.contains(&u64::from(sample.rows))) {
+        Some(rows) => Err(format!("{} rows, where the steps allow {} to {}", sample.rows, rows.start(), rows.end())),
+        None => Ok(()),
     }
 }
 
@@ -200,7 +236,8 @@ fn same_operation(before: &Sample, sample: &Sample, tries: u16) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE};
+    use contend_wire::plan::SqlStep;
+    use contend_wire::sample::{CodeSpace, STEP_BEGIN, STEP_NONE};
 
     fn client(load: Loop, cyclic: bool) -> Client {
         let mut client =
@@ -284,6 +321,36 @@ mod tests {
         }
         let beyond = [good, next(1040, 1040), sample(2, 0, 0, true, [1051, 1051, 1052])];
         assert!(!check(&client(Loop::Closed, false), &beyond).0.is_empty(), "beyond a finite plan");
+    }
+
+    #[test]
+    fn what_cannot_be_is_found() {
+        let step = |rows_min, rows_max, repeat| {
+            let step = SqlStep { statement: 0, rows_min, rows_max, repeat, keep: vec![], args: vec![] };
+            Step::Sql(step)
+        };
+        let transaction =
+            |steps| Transaction { name: "t".to_string(), writes: false, begin: None, uniques: 0, slots: 0, steps };
+        let transactions =
+            [transaction(vec![step(1, 3, 1), step(0, 2, 4)]), transaction(vec![step(1, ANY_ROWS, 1), step(1, 1, 1)])];
+        let client = client(Loop::Closed, true);
+        let found = |sample: Sample| {
+            let mut check = PlanCheck::new([(&client, 1000)], 2).with_rows_of(&transactions);
+            check.push(&sample);
+            check.finish(Some(0)).0.first().map(|reason| reason.detail.clone()).unwrap_or_default()
+        };
+        let good = sample(0, 0, 0, true, [1015, 1016, 1026]);
+        for (rows, words) in [(1, ""), (11, ""), (0, "0 rows, where the steps allow 1 to 11"), (12, "12 rows")] {
+            let found = found(Sample { rows, ..good });
+            assert!(found.contains(words) && found.is_empty() == words.is_empty(), "{rows}: {found}");
+        }
+        assert_eq!(rows_of(&transactions[1]), 2..=u64::MAX);
+        let failed = Sample { rows: 99, ..sample(0, 0, 0, false, [1015, 1016, 1026]) };
+        assert_eq!(found(failed), "", "it may have failed for that");
+        assert_eq!(found(Sample { rows: 1, lock_wait_ns: 10, ..good }), "");
+        let words = found(Sample { rows: 1, lock_wait_ns: 11, ..good });
+        assert!(words.contains("waited 11 ns for a lock in an attempt of 10 ns"), "{words}");
+        assert!(found(Sample { rows: 1, acquire_wait_ns: 100, ..good }).contains("for a connection"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `contend compare`: two records.
 
 use super::run::open_found;
-use super::{OK, print};
+use super::{INVALID, OK, print};
 use crate::analysis::{self, Parts};
 use crate::record::parts::StudyRecord;
 use crate::report::{compare_parts, compare_records};
@@ -21,11 +21,13 @@ pub(super) struct CompareArgs {
 }
 
 pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
-    print(&records(args)?)?;
-    Ok(OK)
+    let (text, compared) = records(args)?;
+    print(&text)?;
+    Ok(if compared { OK } else { INVALID })
 }
 
-fn records(args: &CompareArgs) -> Result<String> {
+/// What is printed, and whether anything was compared.
+fn records(args: &CompareArgs) -> Result<(String, bool)> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
     let (a, b) = (open_found(baseline)?, open_found(candidate)?);
     match (a.file.is_alone(), b.file.is_alone()) {
@@ -35,10 +37,14 @@ fn records(args: &CompareArgs) -> Result<String> {
     }
     let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
     let comparison = analysis::compare_parts::compare(&a, &b);
-    if let Some(only) = comparison.of_alone() {
-        return if args.json { to_json(only) } else { Ok(compare_records::text(only)) };
-    }
-    if args.json { to_json(&comparison) } else { Ok(compare_parts::text(&comparison)) }
+    let compared = comparison.parts.iter().any(|part| !part.comparison.rows.is_empty());
+    let text = match (comparison.of_alone(), args.json) {
+        (Some(only), true) => to_json(only)?,
+        (Some(only), false) => compare_records::text(only),
+        (None, true) => to_json(&comparison)?,
+        (None, false) => compare_parts::text(&comparison),
+    };
+    Ok((text, compared))
 }
 
 fn to_json(comparison: &impl serde::Serialize) -> Result<String> {

@@ -3,7 +3,8 @@
 use super::{OK, print};
 use crate::analysis::metric::table::{Row, TABLE as METRICS};
 use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
-use crate::outcome::TABLE;
+use crate::outcome::explain::Subject;
+use crate::outcome::{Code, TABLE};
 use crate::stats::precision::counted;
 use crate::study::model::{Extent, Study, Variant, Whole};
 use crate::study::{self, Choices};
@@ -23,6 +24,9 @@ pub(super) struct ListArgs {
     /// What to list in full [default: everything, one line for each]
     #[arg(value_enum)]
     what: Option<What>,
+    /// Only items with this in their name or text
+    #[arg(requires = "what")]
+    pattern: Option<String>,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -48,7 +52,12 @@ pub(super) enum What {
 
 pub(super) fn list(args: &ListArgs) -> Result<u8> {
     let Some(what) = args.what else { return everything(args.json) };
-    let rows = rows(what)?;
+    let mut rows = rows(what)?;
+    if let Some(pattern) = &args.pattern {
+        let pattern = pattern.to_lowercase();
+        rows.retain(|row| row.to_string().to_lowercase().contains(&pattern));
+        anyhow::ensure!(!rows.is_empty(), "nothing in this list has `{pattern}` in it");
+    }
     let text = if args.json { serde_json::to_string_pretty(&rows)? + "\n" } else { as_text(&rows) };
     print(&text)?;
     Ok(OK)
@@ -252,6 +261,15 @@ fn worker(driver: &Driver) -> String {
     }
 }
 
+/// The messages of drivers belong to it, so that a pattern finds them.
+fn explained(row: &Code) -> String {
+    let found = Subject::Code(row.space, row.code).explanation();
+    found.map_or(String::new(), |one| match &one.texts[..] {
+        [] => one.happened.clone(),
+        texts => format!("{} Drivers print: {}", one.happened, texts.join("; ")),
+    })
+}
+
 fn outcomes() -> Vec<Value> {
     TABLE
         .iter()
@@ -266,6 +284,7 @@ fn outcomes() -> Vec<Value> {
                     ("outcome".into(), row.outcome.word().to_string()),
                     ("certain".into(), certain.to_string()),
                     ("trying again".into(), again.to_string()),
+                    ("explained".into(), explained(row)),
                 ],
             )
         })

@@ -5,6 +5,7 @@
 
 mod compare;
 mod doctor;
+mod explain;
 mod list;
 mod manifests;
 mod plan;
@@ -15,6 +16,7 @@ mod verify;
 
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
+use self::explain::ExplainArgs;
 use self::list::ListArgs;
 use self::plan::PlanVerb;
 use self::report::ReportArgs;
@@ -29,6 +31,7 @@ use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
@@ -63,8 +66,7 @@ const WORKER_VERB: &str = "worker";
     name = "contend",
     version,
     about = "Shows what a database does when many clients want it at once, and says which one to use",
-    subcommand_required = true,
-    arg_required_else_help = true
+    subcommand_required = true
 )]
 struct Contend;
 
@@ -101,19 +103,49 @@ struct CompletionsArgs {
 
 /// The core's verbs, as `contend --help` lists them.
 const VERBS: &[Verb] = &[
-    Verb { name: "run", run: |m| run::run(&RunArgs::from_arg_matches(m)?), ..Verb::of::<RunArgs>() },
+    Verb {
+        name: "run",
+        run: |m| run::run(&RunArgs::from_arg_matches(m)?),
+        questions: &[
+            ("Does WAL help many processes on one SQLite file?", "contend run"),
+            ("SQLite or PostgreSQL for my three tables?", "contend run examples/tickets-engines.toml"),
+            ("Which driver, in which language?", "contend run languages --quick"),
+        ],
+        ..Verb::of::<RunArgs>()
+    },
     Verb { name: "report", run: |m| report::report(&ReportArgs::from_arg_matches(m)?), ..Verb::of::<ReportArgs>() },
     Verb {
         name: "compare",
         run: |m| compare::compare(&CompareArgs::from_arg_matches(m)?),
+        questions: &[("Is the new version slower than the old one?", "contend compare results/OLD results/NEW")],
         ..Verb::of::<CompareArgs>()
     },
-    Verb { name: "list", run: |m| list::list(&ListArgs::from_arg_matches(m)?), ..Verb::of::<ListArgs>() },
-    Verb { name: "doctor", run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?), ..Verb::of::<DoctorArgs>() },
+    Verb {
+        name: "explain",
+        run: |m| explain::explain(&ExplainArgs::from_arg_matches(m)?),
+        questions: &[("What does this error mean, and what helps?", "contend explain 'database is locked'")],
+        ..Verb::of::<ExplainArgs>()
+    },
+    Verb {
+        name: "list",
+        run: |m| list::list(&ListArgs::from_arg_matches(m)?),
+        questions: &[("What else can be asked, of which engines and drivers?", "contend list")],
+        ..Verb::of::<ListArgs>()
+    },
+    Verb {
+        name: "doctor",
+        run: |m| doctor::doctor(&DoctorArgs::from_arg_matches(m)?),
+        questions: &[("What can this machine measure, and what does it lack?", "contend doctor")],
+        ..Verb::of::<DoctorArgs>()
+    },
     Verb { name: "verify", run: |m| verify::verify(&VerifyArgs::from_arg_matches(m)?), ..Verb::of::<VerifyArgs>() },
     Verb {
         name: "translate",
         run: |m| translate::translate(&TranslateArgs::from_arg_matches(m)?),
+        questions: &[(
+            "What becomes of my SQL on PostgreSQL or MariaDB?",
+            "contend translate --to postgres schema.sql",
+        )],
         ..Verb::of::<TranslateArgs>()
     },
     Verb { name: "plan", run: |m| plan::plan(&PlanVerb::from_arg_matches(m)?), ..Verb::of::<PlanVerb>() },
@@ -150,20 +182,41 @@ fn command(verbs: &[Verb]) -> Command {
         .subcommands(verbs.iter().map(with_forms))
 }
 
+/// What `contend` alone prints: questions, each with the one command that answers it.
+fn questions(verbs: &[Verb]) -> String {
+    let all = || verbs.iter().flat_map(|verb| verb.questions);
+    let widest = all().map(|(question, _)| question.len()).max().unwrap_or(0);
+    let lines: String = all().map(|(question, command)| format!("{question:widest$}  {command}\n")).collect();
+    format!("{lines}{:widest$}  contend --help\n", "Everything else:")
+}
+
 /// The command, from its arguments to its exit status.
 pub fn main(slices: &'static [Slice]) -> ExitCode {
     slice::register(slices);
-    let args: Vec<String> = std::env::args().collect();
-    if let Some(process) = args.get(1).and_then(|verb| process(verb)) {
-        return (process.serve)(&args[2..]);
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(process) = args.get(1).and_then(|verb| process(verb.to_str()?)) {
+        let Some(args) = args[2..].iter().map(|arg| arg.to_str().map(str::to_string)).collect::<Option<Vec<_>>>()
+        else {
+            crate::tell!("contend: an argument is not UTF-8");
+            return ExitCode::from(USAGE);
+        };
+        return (process.serve)(&args);
     }
     let verbs = verbs();
+    if args.len() == 1 {
+        return match print(&questions(&verbs)) {
+            Err(e) if !is_broken_pipe(&e) => ExitCode::from(USAGE),
+            _ => ExitCode::SUCCESS,
+        };
+    }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
     let matches = command(&verbs).try_get_matches().unwrap_or_else(|e| {
         let unknown = e.kind() == clap::error::ErrorKind::UnknownArgument;
-        if let Some(verb) = verbs.iter().find(|verb| unknown && args.get(1).is_some_and(|typed| typed == verb.name)) {
+        if let Some(verb) =
+            verbs.iter().find(|verb| unknown && args.get(1).is_some_and(|typed| typed.as_os_str() == verb.name))
+        {
             // clap leaves at once.
-            eprint!("{}", verb.unknown_option);
+            crate::ui::tell(verb.unknown_option);
         }
         e.exit()
     });
@@ -171,10 +224,15 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("contend: {e:#}");
+            crate::tell!("contend: {e:#}");
             ExitCode::from(USAGE)
         }
     }
+}
+
+/// The command line for the record; what is not UTF-8 in it is shown so.
+pub fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())
 }
 
 /// The role of another process that contend was started in, if it was.

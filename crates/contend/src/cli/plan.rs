@@ -111,7 +111,7 @@ fn show(args: &ShowArgs) -> Result<u8> {
     };
     let (text, by_hand) = plan_of(&of, args)?;
     print(&text)?;
-    eprintln!("\n{by_hand}");
+    crate::tell!("\n{by_hand}");
     Ok(OK)
 }
 
@@ -181,7 +181,7 @@ fn plan_of(of: &Of, args: &ShowArgs) -> Result<(String, String)> {
         true => {
             let hosts = engine::app::hosts(contender, databases.len());
             let timeout_ms = timeout_ms(contender);
-            let asking = Asking { url: SERVED_AT, asked: of.asked.as_ref(), hosts, timeout_ms };
+            let asking = Asking { url: SERVED_AT, secret: None, asked: of.asked.as_ref(), hosts, timeout_ms };
             round.encode_http(contender, &setup, &sql, &asking)?
         }
     };

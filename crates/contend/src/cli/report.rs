@@ -52,13 +52,13 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
 fn say_damaged(record: &Record, part: &str) -> usize {
     let part = if part == ALONE { String::new() } else { format!(" of part {part}") };
     for (name, why) in &record.damaged {
-        eprintln!("contend: trial {name}{part} is left out: {why}");
+        crate::tell!("contend: trial {name}{part} is left out: {why}");
     }
     record.damaged.len()
 }
 
 fn import(args: &ReportArgs, file: &Path) -> Result<u8> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = super::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
     let out = args.out.clone().unwrap_or_else(|| file.with_extension(""));
     anyhow::ensure!(out != file, "{} has no extension to leave out: say where to write with --out", file.display());
     let studies = studies(args.study.as_deref())?;

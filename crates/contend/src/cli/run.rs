@@ -10,7 +10,7 @@ use crate::source::Source;
 use crate::stats::precision::{Ns, counted};
 use crate::study::model::{Contender, Extent, Study, Variant, Whole};
 use crate::study::{
-    self, Choices, Vocabulary, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
+    self, Choices, Vocabulary, check_quick, check_vocabulary, estimate_left_ns, estimate_ns, parse_set, resolve_parts,
 };
 use crate::trial::data::disk::is_full;
 use crate::trial::note::Note;
@@ -23,7 +23,7 @@ use crate::trial::watch::machine;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::trial::workers::processes::Deadlines;
 use crate::ui::Progress;
-use crate::units::duration_ns;
+use crate::units::{duration_ns, rate_per_s};
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueHint};
@@ -62,9 +62,9 @@ pub(super) struct RunArgs {
     /// An additional contender: engine[/driver[/model]]:key=value,... (see `contend list engines` and `contend list drivers`)
     #[arg(long, value_name = "SPEC")]
     contender: Vec<String>,
-    /// Only contenders whose label or spec matches (a part of it, or with * and ?)
+    /// Only contenders whose label or spec matches (a part of it, or with * and ?); may be repeated
     #[arg(long, value_name = "PATTERN")]
-    only: Option<String>,
+    only: Vec<String>,
     /// Use this driver for every contender whose engine has it (see `contend list drivers`)
     #[arg(long, value_name = "NAME")]
     driver: Option<String>,
@@ -78,7 +78,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N")]
     processes: Option<u32>,
     /// Open loop: arrivals per second over all clients
-    #[arg(long, value_name = "PER_SECOND")]
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate_per_s)]
     rate: Option<f64>,
     /// Multiplies the workload's row counts
     #[arg(long, value_name = "FACTOR")]
@@ -139,7 +139,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
         Some(dir) => {
             let attached = args.dsn.as_deref().map(Attached::typed).transpose()?;
             if let Some(rest) = expected_rest(dir).filter(|_| !args.quiet) {
-                eprintln!("{rest}");
+                crate::tell!("{rest}");
             }
             (
                 dir.clone(),
@@ -153,7 +153,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
         None => {
             let order = order(args, instead, deadlines)?;
             if !args.quiet {
-                eprintln!("{}", expected(&order.whole));
+                crate::tell!("{}", expected(&order.whole));
             }
             (order.out.clone(), run_session(&order, &cancelled, &tell))
         }
@@ -174,17 +174,17 @@ pub fn ended(
         Ok(Ending::Complete) => complete(),
         Ok(Ending::Stopped) => {
             match RecordWriter::is_record(dir) {
-                true => eprintln!("Stopped. Finished trials are kept; {how_to_resume}"),
-                false => eprintln!("Stopped before the first trial; nothing is left."),
+                true => crate::tell!("Stopped. Finished trials are kept; {how_to_resume}"),
+                false => crate::tell!("Stopped before the first trial; nothing is left."),
             }
             Ok(STOPPED)
         }
         Err(e) => {
             if is_full(&e) {
-                eprintln!("The disk is full: free some room.");
+                crate::tell!("The disk is full: free some room.");
             }
             if began && RecordWriter::is_record(dir) {
-                eprintln!("Finished trials are kept; {how_to_resume}");
+                crate::tell!("Finished trials are kept; {how_to_resume}");
             }
             Err(e)
         }
@@ -256,7 +256,7 @@ fn say_time<'r>(records: impl Iterator<Item = &'r Record>) {
     let finished = records.filter_map(|record| record.run.finished.as_ref());
     let sum = finished.fold((0, 0), |(elapsed, measured), f| (elapsed + f.elapsed_ns, measured + f.measured_ns));
     if let (elapsed_ns, measured_ns @ 1..) = sum {
-        eprintln!("The run took {}, of which {} were measured.", Ns(elapsed_ns), Ns(measured_ns));
+        crate::tell!("The run took {}, of which {} were measured.", Ns(elapsed_ns), Ns(measured_ns));
     }
 }
 
@@ -271,20 +271,23 @@ fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
     if found > 0 {
         let of = record.run.study.part.as_ref().map_or(String::new(), |part| format!(" of part {part}"));
         let are = if found == 1 { "is" } else { "are" };
-        eprintln!("\n{found} of {}{of} {are} invalid and not in any ranking:", counted(record.trials.len(), "trial"));
+        crate::tell!(
+            "\n{found} of {}{of} {are} invalid and not in any ranking:",
+            counted(record.trials.len(), "trial")
+        );
     }
     for trial in invalid().take(NAMED) {
         for reason in &trial.invalid {
-            eprintln!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
+            crate::tell!("  trial {} ({}): {}: {}", trial.slot.trial, trial.contender, reason.kind, reason.detail);
         }
-        eprintln!(
+        crate::tell!(
             "  see the plans of its workers: contend plan show --record {}{option} --trial {}",
             dir.display(),
             trial.slot.trial
         );
     }
     if found > NAMED {
-        eprintln!("  and {} more: the report has them all", found - NAMED);
+        crate::tell!("  and {} more: the report has them all", found - NAMED);
     }
     found
 }
@@ -317,7 +320,7 @@ fn order(args: &RunArgs, instead: InsteadOf, deadlines: Deadlines) -> Result<Ord
         workloads,
         scenarios,
         out,
-        command: without_passwords(std::env::args()),
+        command: without_passwords(super::arguments()),
         instead,
         secrets: BTreeMap::new(),
         deadlines,
@@ -344,7 +347,7 @@ fn leave_out_missing(study: &mut Study, args: &RunArgs, attached: Option<&Attach
         if typed || named || study.contenders.iter().all(|c| is_missing(c, contender)) {
             return Err(e.context(format!("contender {}", contender.label)));
         }
-        eprintln!("Left out: {}. {e:#}", contender.label);
+        crate::tell!("Left out: {}. {e:#}", contender.label);
         absent.push((contender.name.clone(), format!("{} was left out: {e:#}", contender.label)));
     }
     study::leave_out(study, &absent);
@@ -366,7 +369,11 @@ fn study_and_workloads(args: &RunArgs) -> Result<(Whole, Vec<Source>, Vec<Option
     let inside = std::path::Path::new(name).join("study.toml");
     let name = if inside.is_file() { &inside.display().to_string() } else { name };
     let source = study::open(name, |path| super::read_text(path))?;
-    let whole = resolve_parts(&source, &choices(args)?)?;
+    let choices = choices(args)?;
+    let whole = resolve_parts(&source, &choices)?;
+    if args.quick {
+        check_quick(&source, choices.variant)?;
+    }
     let of_study = |study| secret::from_environment_only(&workload_of(&source, study)?);
     let workloads = whole.studies.iter().map(of_study).collect::<Result<Vec<_>>>()?;
     let both = whole.studies.iter().zip(&workloads);

@@ -1,6 +1,7 @@
 //! `contend translate`: SQLite's SQL as a server understands it, or why not.
 
 use super::{INVALID, OK, print};
+use crate::stats::plain::is_harmful;
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum, ValueHint};
 use contend_sql::{Catalogue, Certainty, Options, Refusal, Target, Translation};
@@ -89,9 +90,9 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     {
         print(&as_text(&translation, args.explain))?;
         if !args.explain {
-            eprint!("{}", warned(&translation));
+            crate::ui::tell(&warned(&translation));
             if !translation.statements.is_empty() {
-                eprintln!("for connections that have run the output of --session");
+                crate::tell!("for connections that have run the output of --session");
             }
         }
         return Ok(OK);
@@ -101,7 +102,7 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     refused.dedup();
     let code = refuse(&name, &sql, &refused);
     if args.schema.is_none() && refused.iter().any(Refusal::wants_a_table) {
-        eprintln!("  the meaning depends on the tables: give a file of their CREATE statements with --schema");
+        crate::tell!("  the meaning depends on the tables: give a file of their CREATE statements with --schema");
     }
     Ok(code)
 }
@@ -135,10 +136,10 @@ fn refuse(name: &str, sql: &str, refused: &[Refusal]) -> u8 {
         let Refusal { rule, line, column, reason, .. } = refusal;
         let shown = sql.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim_end();
         let (part, mark) = around(shown, column.saturating_sub(1) as usize);
-        eprintln!("{name}:{line}:{column}: no translation, by the rule `{rule}`: {reason}\n  {part}\n  {mark}^");
+        crate::tell!("{name}:{line}:{column}: no translation, by the rule `{rule}`: {reason}\n  {part}\n  {mark}^");
     }
     if refused.len() > SHOWN {
-        eprintln!("{name}: and {} more without a translation", refused.len() - SHOWN);
+        crate::tell!("{name}: and {} more without a translation", refused.len() - SHOWN);
     }
     INVALID
 }
@@ -153,7 +154,12 @@ fn around(line: &str, column: usize) -> (String, String) {
     let length = line.chars().count();
     let mut part = String::from(if from > 0 { "..." } else { "" });
     let mark = " ".repeat(part.len() + column - from);
-    part.extend(line.chars().skip(from).take(column - from + behind).map(|c| if c.is_control() { ' ' } else { c }));
+    part.extend(
+        line.chars()
+            .skip(from)
+            .take(column - from + behind)
+            .map(|c| if c.is_control() || is_harmful(c) { ' ' } else { c }),
+    );
     if length > column + behind {
         part.push_str("...");
     }

@@ -5,6 +5,7 @@ use super::plan::{Drawn, contender, single};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
 use crate::engine::ENGINES;
 use crate::study::CYCLE;
+use crate::trial::contents::Contents;
 use crate::trial::equal::{Came, Effort, carry_out};
 use crate::trial::server::private::Programs;
 use crate::trial::stop::Cancelled;
@@ -67,7 +68,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     let came = carry_out(&study, &source, &out, effort, &|| stop.load(Ordering::Relaxed));
     let came = match came {
         Err(e) if e.is::<Cancelled>() => {
-            eprintln!("Stopped; nothing is left.");
+            crate::tell!("Stopped; nothing is left.");
             return Ok(STOPPED);
         }
         came => came?,
@@ -95,9 +96,19 @@ fn in_words(came: &[Came]) -> (String, bool) {
         same &= line(&mut text, what, came, first, cell);
     }
     for table in first.tables.keys() {
-        let cell =
-            |c: &Came| c.tables.get(table).map_or("none".to_string(), |(rows, hash)| format!("{rows} rows, {hash}"));
+        let cell = |c: &Came| c.tables.get(table).map_or("none".to_string(), Contents::in_short);
         same &= line(&mut text, &format!("table {table}"), came, first, cell);
+        let reference = &first.tables[table];
+        for other in came {
+            let difference = other.tables.get(table).and_then(|there| reference.difference(there));
+            if let Some(difference) = difference {
+                let _ = writeln!(text, "  {}: {difference}", other.contender);
+            }
+        }
+        if !reference.clocked.is_empty() {
+            let columns = reference.clocked.iter().cloned().collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "  times of the run are not compared: {columns}");
+        }
     }
     let names: Vec<&str> = came.iter().map(|c| c.contender.as_str()).collect();
     let verdict = if same { "The same everywhere" } else { "NOT the same everywhere" };

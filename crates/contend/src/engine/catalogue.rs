@@ -10,8 +10,12 @@ pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::
 /// Services that slices bring: measured like engines, but with data that contend does not see.
 pub static SERVICES: Registry<Engine> = Registry::empty();
 
+/// What people call engines, too.
+const OTHER_NAMES: &[(&str, &str)] = &[("postgresql", "postgres"), ("pg", "postgres"), ("sqlite3", "sqlite")];
+
 /// The engine with this name.
 pub fn find(name: &str) -> Option<&'static Engine> {
+    let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, name)| name);
     #[cfg(test)]
     if let Some(engine) = super::changed::find(name) {
         return Some(engine);

@@ -57,6 +57,15 @@ pub fn executes(contender: &Contender) -> bool {
     !nothing && find(&contender.engine).is_some_and(|engine| engine.executes)
 }
 
+/// Whether what a contender commits to its database is what the plan says, no more and no less: an app and a driver with a dialect of
+/// its own decide that themselves, each savepoint is a transaction to some servers, data in memory is written once, and where a pool
+/// closes connections there may be none for a moment, with which SQLite loses its count.
+pub fn writes_as_told(contender: &Contender) -> bool {
+    let its_own = is_app(contender) || own_dialect(contender).is_some() || has_savepoints(contender);
+    let keeps = !contender.settings.contains_key("pool_idle") && !is_set(contender, "storage", "memory");
+    executes(contender) && !its_own && keeps
+}
+
 /// Whether a contender can commit inside of a kernel whose power is cut: its database and its driver are in the tool's own
 /// worker, and its settings promise that what is left is consistent.
 pub fn can_boot(contender: &Contender) -> bool {

@@ -43,6 +43,7 @@ pub const ENGINE: Engine = Engine {
     code_space: CodeSpace::Mysql,
     loader: "mysql",
     aliases: &[("busy_timeout", "lock_timeout")],
+    file_commits: None,
     server: Some(&SERVER),
 };
 
@@ -105,6 +106,10 @@ const SERVER: Server = Server {
     // Of data files and of the redo log. With o_dsync each write is a sync, and none is counted.
     syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
         WHERE variable_name = 'INNODB_DATA_FSYNCS' AND @@innodb_flush_method <> 'O_DSYNC'",
+    // Its counters of commits count reads as well, and statements.
+    commits: "",
+    own_commits: 0,
+    configured: "",
     lock_waits: LockWaits::Counters(
         "SELECT sum(if(variable_name = 'INNODB_ROW_LOCK_WAITS', variable_value, 0)), \
          sum(if(variable_name = 'INNODB_ROW_LOCK_TIME', variable_value, 0)), \

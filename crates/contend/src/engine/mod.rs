@@ -29,9 +29,9 @@ pub use common::{COMMON_SETTINGS, REQUEST_TIMEOUT};
 pub use driver::{Driver, Facts, Fails, Model, Program, Variant};
 pub use lookup::{
     as_it_comes, can_boot, driver, executes, floor_of, has_savepoints, is_app, is_over_http, model, own_dialect,
-    setup_of, with_drivers_own,
+    setup_of, with_drivers_own, writes_as_told,
 };
-pub use product::{Durability, Engine, Part};
+pub use product::{Durability, Engine, FileCommits, Part};
 pub use resolved::{resolved, tier_reported};
 pub use setting::{CheckAddress, Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values};
 

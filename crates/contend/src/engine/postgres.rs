@@ -43,6 +43,7 @@ pub const ENGINE: Engine = Engine {
     code_space: CodeSpace::Sqlstate,
     loader: "postgres",
     aliases: &[("busy_timeout", "lock_timeout")],
+    file_commits: None,
     server: Some(&SERVER),
 };
 
@@ -103,6 +104,10 @@ const SERVER: Server = Server {
     write_back_ns: 100_000_000,
     // Of the log alone. Where each write is a sync the server counts none: its manual says so of `pg_stat_wal`.
     syncs: "SELECT wal_sync FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
+    // Each transaction that writes takes the next number, and so does one that gathers statistics on the server's own account.
+    commits: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
+    own_commits: 100,
+    configured: "SELECT extract(epoch FROM pg_conf_load_time())::text",
     lock_waits: LockWaits::Log(logged_wait_ns),
 };
 

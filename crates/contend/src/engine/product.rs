@@ -46,8 +46,22 @@ pub struct Engine {
     pub loader: &'static str,
     /// Names under which several engines have a setting of one meaning, and this engine's own.
     pub aliases: &'static [(&'static str, &'static str)],
+    /// Where its files count commits, if it runs in the process of its client; none: nowhere.
+    pub file_commits: Option<&'static FileCommits>,
     /// How it is run; none: in the process of its client.
     pub server: Option<&'static Server>,
+}
+
+/// Where the files of a database count the transactions that were committed to it. Each function is given the first 100 bytes of its
+/// file, and returns none if they hold no such number.
+#[derive(Debug)]
+pub struct FileCommits {
+    /// In the file of the database.
+    pub in_file: fn(&[u8]) -> Option<u32>,
+    /// How the name of the file ends that its connections share, where there is one.
+    pub shared_ending: &'static str,
+    /// In that file.
+    pub in_shared: fn(&[u8]) -> Option<u32>,
 }
 
 /// What survives a crash of the process, of the server or of the machine, as the settings say.

@@ -68,6 +68,12 @@ pub struct Server {
     pub write_back_ns: u64,
     /// Asks it how often it has synced a file since its start.
     pub syncs: &'static str,
+    /// Asks it how many transactions have written since it was made; empty: it does not tell.
+    pub commits: &'static str,
+    /// Asks it when it last took in its configuration; empty: it does not tell.
+    pub configured: &'static str,
+    /// Such transactions that it may carry out for itself in the time of a trial.
+    pub own_commits: u64,
     /// How one learns of its own waits for locks.
     pub lock_waits: LockWaits,
 }

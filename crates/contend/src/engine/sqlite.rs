@@ -1,7 +1,7 @@
 //! SQLite: embedded, so there is no server to start. A database is a directory with one file in it.
 
 use super::pool::{self, OF_POOL};
-use super::product::{Durability, Engine, Part};
+use super::product::{Durability, Engine, FileCommits, Part};
 use super::setting::{Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
@@ -48,7 +48,20 @@ pub const ENGINE: Engine = Engine {
     code_space: CodeSpace::Sqlite,
     loader: "rusqlite",
     aliases: &[],
+    file_commits: Some(&FILE_COMMITS),
     server: None,
+};
+
+/// With a rollback journal the header of the file counts the transactions that changed it. With WAL the header of the shared memory
+/// does, from when the first connection opened the database.
+const FILE_COMMITS: FileCommits = FileCommits {
+    in_file: |head| {
+        let rollback_journal = head.get(18..20)? == [1, 1];
+        let count: [u8; 4] = head.get(24..28)?.try_into().ok()?;
+        rollback_journal.then(|| u32::from_be_bytes(count))
+    },
+    shared_ending: "-shm",
+    in_shared: |head| Some(u32::from_ne_bytes(head.get(8..12)?.try_into().ok()?)),
 };
 
 /// A library may be built with another level for WAL (`SQLITE_DEFAULT_WAL_SYNCHRONOUS`). That level applies from the first read of a

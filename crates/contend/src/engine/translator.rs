@@ -35,6 +35,7 @@ pub const ENGINE: Engine = Engine {
     code_space: CodeSpace::Worker,
     loader: sqlite::ENGINE.loader,
     aliases: &[],
+    file_commits: None,
     server: None,
 };
 

@@ -1,6 +1,7 @@
 //! Results as values: what an engine's code means, why a trial does not count, what is marked on one that does.
 
 mod code;
+pub mod explain;
 pub mod mark;
 pub mod reason;
 

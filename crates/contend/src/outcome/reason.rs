@@ -38,6 +38,10 @@ pub enum Invalid {
     GeneratorLimited,
     /// The data is wrong after the trial.
     Invariant,
+    /// The database counted other commits than the samples have.
+    Commits,
+    /// Reads of the trial returned other rows than the same reads of another contender of the round.
+    Answers,
     /// No operation was committed.
     NothingDone,
     /// More commits than the disk can make durable.
@@ -47,7 +51,7 @@ pub enum Invalid {
 }
 
 impl Invalid {
-    pub const ALL: [Invalid; 18] = [
+    pub const ALL: [Invalid; 20] = [
         Invalid::Prepare,
         Invalid::NotStarted,
         Invalid::NotReady,
@@ -63,6 +67,8 @@ impl Invalid {
         Invalid::LittlesLaw,
         Invalid::GeneratorLimited,
         Invalid::Invariant,
+        Invalid::Commits,
+        Invalid::Answers,
         Invalid::NothingDone,
         Invalid::NotCredible,
         Invalid::Control,
@@ -86,6 +92,8 @@ impl Invalid {
             Invalid::LittlesLaw => "littles-law",
             Invalid::GeneratorLimited => "generator-limited",
             Invalid::Invariant => "invariant",
+            Invalid::Commits => "commits",
+            Invalid::Answers => "answers",
             Invalid::NothingDone => "nothing-done",
             Invalid::NotCredible => "not-credible",
             Invalid::Control => "control",
@@ -99,7 +107,7 @@ impl Invalid {
 
     /// The reason with what was found.
     pub fn because(self, detail: impl Into<String>) -> Reason {
-        Reason { kind: self, detail: detail.into() }
+        Reason { kind: self, detail: detail.into(), against: None }
     }
 }
 
@@ -136,6 +144,9 @@ pub struct Reason {
     pub kind: Invalid,
     /// What was found, in words.
     pub detail: String,
+    /// Number of the trial that says the opposite, where it is not known which of the two is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<u32>,
 }
 
 impl fmt::Display for Reason {

@@ -52,6 +52,9 @@ pub struct Run {
     /// Drivers that execute nothing and whose worker was not built: the overhead of its language is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors_missing: Vec<String>,
+    /// Programs of the workers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
     /// Schedule of the trials in their order, drawn in advance.
     pub schedule: Vec<Slot>,
     /// Wall time so far, over all sessions of a resumed run.
@@ -119,6 +122,15 @@ pub struct StudyFile {
     /// End of the run, UTC; absent if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
+}
+
+/// A program that carried out plans.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Driver whose worker it is.
+    pub driver: String,
+    /// SHA-256 of the program; of a worker that an interpreter runs, also of its own sources, without its libraries.
+    pub sha256: String,
 }
 
 /// What replaced contend's own programs; a resumed run needs the same.
@@ -302,6 +314,10 @@ pub struct Trial {
     /// SHA-256 of `samples.bin`: a trial with other samples does not count. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_sha256: Option<String>,
+    /// SHA-256 of the trial's place in the schedule, its contender and its samples: a trial in another place, or with another
+    /// contender or samples, does not count. Absent in old records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_sha256: Option<String>,
     /// Numbers of the workload's `[scale]` under the condition, and `databases`.
     #[serde(default)]
     pub scale: BTreeMap<String, u64>,

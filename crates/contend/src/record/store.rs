@@ -7,7 +7,7 @@
 //!   trials/.0002.partial/   while a trial runs; without meaning afterwards
 //! ```
 
-use crate::record::model::{RECORD_VERSION, Run, Trial};
+use crate::record::model::{RECORD_VERSION, Reason, Run, Slot, Trial};
 use crate::record::{kind, upgrade};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
@@ -25,6 +25,8 @@ const SAMPLES_MAGIC: &[u8] = b"contend-samples 1\n";
 pub const TRIAL_FILE: &str = "trial.toml";
 pub const SAMPLES_FILE: &str = "samples.bin";
 pub const SERIES_FILE: &str = "series.csv";
+/// Held by the run that writes into the directory.
+pub const LOCK_FILE: &str = ".lock";
 const RUN_FILE: &str = "run.toml";
 const RUN_PARTIAL: &str = ".run.toml.partial";
 /// In the record of a study with parts, in place of it.
@@ -152,9 +154,10 @@ impl TrialWriter {
         File::open(&samples)
             .and_then(|mut file| std::io::copy(&mut file, &mut HashInto(&mut sha256)))
             .with_context(|| format!("cannot read {}", samples.display()))?;
-        let trial = &Trial { samples_sha256: Some(in_digits(sha256)), ..trial.clone() };
+        let mut trial = Trial { samples_sha256: Some(in_digits(sha256)), ..trial.clone() };
+        trial.bound_sha256 = Some(bound(&trial));
         fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.unwritten(e))?;
-        write_toml(&self.partial.join(TRIAL_FILE), trial)?;
+        write_toml(&self.partial.join(TRIAL_FILE), &trial)?;
         for entry in fs::read_dir(&self.partial).with_context(|| format!("cannot read {}", self.partial.display()))? {
             File::open(entry?.path()).and_then(|f| f.sync_all()).map_err(|e| self.unwritten(e))?;
         }
@@ -190,7 +193,16 @@ impl Record {
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(RUN_FILE);
         if !path.exists() {
-            bail!("{} is not a record: it holds no {RUN_FILE}", dir.display());
+            bail!(
+                "{} is not a record: it holds no {RUN_FILE}{}",
+                dir.display(),
+                // A run that was killed before it wrote anything leaves this.
+                if dir.join(LOCK_FILE).exists() {
+                    ". A run was ended there before its first trial; give the same command again"
+                } else {
+                    ""
+                }
+            );
         }
         let run: Run = read_upgraded(&path, upgrade::run)?;
         kind::check(&run.study.kinds, |reader| reader.keys)
@@ -207,11 +219,12 @@ impl Record {
         let (mut trials, mut damaged) = (vec![], vec![]);
         for path in names {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match read_trial(&path) {
+            match read_trial(&path).and_then(|trial| in_its_place(&run, &name, trial)) {
                 Ok(trial) => trials.push(trial),
                 Err(e) => damaged.push((name, format!("{e:#}"))),
             }
         }
+        contradicted(&mut trials);
         Ok(Self { dir: dir.to_path_buf(), run, trials, damaged })
     }
 
@@ -223,7 +236,7 @@ impl Record {
     /// The course of a trial as text; see `docs/formats.md`.
     pub fn series(&self, number: u32) -> Result<String> {
         let path = self.trial_dir(number).join(SERIES_FILE);
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+        regular_text(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     /// Hands all samples of a trial to `each`, in the order of the file.
@@ -250,6 +263,62 @@ impl Record {
             _ => Ok(()),
         }
     }
+}
+
+/// Where one of two trials is wrong and it is not known which, neither counts.
+fn contradicted(trials: &mut [Trial]) {
+    let found = trials.iter().flat_map(|trial| trial.invalid.iter().map(|reason| (trial.slot.trial, reason)));
+    let found: Vec<(u32, Reason)> = found
+        .filter_map(|(by, reason)| {
+            let other = reason.against?;
+            let words = format!("trial {by:04} says the opposite: {}", reason.detail);
+            Some((other, reason.kind.because(words)))
+        })
+        .collect();
+    for (other, reason) in found {
+        trials
+            .iter_mut()
+            .filter(|trial| trial.slot.trial == other)
+            .for_each(|trial| trial.invalid.push(reason.clone()));
+    }
+}
+
+/// What binds a trial to its place.
+fn bound(trial: &Trial) -> String {
+    let Slot { trial: number, round, condition, contender } = trial.slot;
+    let samples = trial.samples_sha256.as_deref().unwrap_or_default();
+    let (name, label, plan) = (&trial.contender, &trial.condition, &trial.plan_sha256);
+    let all = format!("{number}\n{round}\n{condition}\n{contender}\n{name}\n{label}\n{plan}\n{samples}\n");
+    in_digits(Sha256::new_with_prefix(all))
+}
+
+/// A trial that lies where it belongs: in the directory of its number, at the place that the schedule has for it, with the
+/// contender and the condition of that place.
+///
+/// # Errors
+/// What does not fit.
+fn in_its_place(run: &Run, dir: &str, trial: Trial) -> Result<Trial> {
+    let slot = trial.slot;
+    if dir != format!("{:04}", slot.trial) {
+        bail!("it is trial {:04}: the directory was copied or renamed", slot.trial);
+    }
+    match run.schedule.iter().find(|planned| planned.trial == slot.trial) {
+        Some(planned) if *planned == slot => {}
+        Some(_) => {
+            bail!("{TRIAL_FILE} was changed: the schedule has another round, condition or contender at this place")
+        }
+        None => bail!("the schedule of the run has no trial {}", slot.trial),
+    }
+    let contender = run.study.contenders.get(slot.contender).map(|contender| &contender.name);
+    let condition = run.study.conditions.get(slot.condition).map(|condition| &condition.label);
+    if contender != Some(&trial.contender) || condition != Some(&trial.condition) {
+        let of = contender.map_or("nothing", String::as_str);
+        bail!("{TRIAL_FILE} was changed: it is of {}, and this place in the schedule of {of}", trial.contender);
+    }
+    if trial.bound_sha256.as_ref().is_some_and(|written| *written != bound(&trial)) {
+        bail!("{TRIAL_FILE} was changed since it was written: its `bound_sha256` is another");
+    }
+    Ok(trial)
 }
 
 fn read_trial(path: &Path) -> Result<Trial> {
@@ -342,7 +411,7 @@ pub(super) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// Reads a file of any known format; `upgrade` changes one of an older format into the newest.
 fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::Table) -> Result<()>) -> Result<T> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = regular_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let version: Version =
         toml::from_str(&text).with_context(|| format!("{} is damaged or not of a record", path.display()))?;
     if version.format > RECORD_VERSION {
@@ -358,6 +427,14 @@ fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::T
         Ok(table.try_into()?)
     };
     read().with_context(|| format!("{} is damaged", path.display()))
+}
+
+/// The text of a file; a pipe or device under its name would be read for ever.
+fn regular_text(path: &Path) -> std::io::Result<String> {
+    match fs::metadata(path)?.is_file() {
+        true => fs::read_to_string(path),
+        false => Err(std::io::Error::other("it is no regular file")),
+    }
 }
 
 pub(super) fn sync_dir(dir: &Path) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::report::document::Document;
 use crate::report::volume::Volume;
+use crate::stats::plain::is_harmful;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,6 @@ pub(super) fn write_file(out: &Path, name: &str, contents: &str) -> Result<PathB
 
 /// Text as one line, without control characters.
 pub(super) fn one_line(text: &str) -> String {
-    let parts = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let parts = text.split(|c: char| c.is_whitespace() || is_harmful(c));
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }

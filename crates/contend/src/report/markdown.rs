@@ -2,6 +2,7 @@
 
 use crate::report::document::{Block, Cell, Document, Row, Said, Section, Table};
 use crate::report::text::{self, Colour};
+use crate::stats::plain::is_harmful;
 
 pub fn markdown(document: &Document) -> String {
     let mut out = head("#", &document.question, &document.facts, &document.warnings);
@@ -87,7 +88,7 @@ pub fn escaped(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' => out.extend(['\\', c]),
-            c if c.is_control() => out.push(' '),
+            c if c.is_control() || is_harmful(c) => out.push(' '),
             c => out.push(c),
         }
     }

@@ -32,6 +32,8 @@ pub struct Story {
     pub odd_label: &'static str,
     pub seed: u64,
     pub measures_lock_wait: bool,
+    /// Share of the writes of a deferred transaction that are refused.
+    pub deferred_conflicts: f64,
 }
 
 impl Default for Story {
@@ -47,6 +49,7 @@ impl Default for Story {
             odd_label: "",
             seed: 1,
             measures_lock_wait: true,
+            deferred_conflicts: 0.05,
         }
     }
 }
@@ -113,7 +116,11 @@ impl Story {
                 let transaction = if write { 2 } else { 0 } + u16::from(rng.random::<f64>() < 0.3);
                 let median = if write { write_ns } else { read_ns } * factor;
                 let work = |rng: &mut ChaCha8Rng| LogNormal::new(f64::ln(median), 0.6).unwrap().sample(rng) as u64;
-                let fate = if write { Fate::draw(begin, slot.contender, &mut rng) } else { Fate::Commits };
+                let fate = if write {
+                    Fate::draw(begin, slot.contender, self.deferred_conflicts, &mut rng)
+                } else {
+                    Fate::Commits
+                };
                 let drawn = Drawn { client, operation, transaction, due_ns };
                 let attempts = fate.attempts(drawn, self.measures_lock_wait, || work(&mut rng));
                 due_ns = attempts.last().unwrap().finished_ns;
@@ -176,6 +183,7 @@ impl Story {
             clients: self.clients,
             samples: None,
             samples_sha256: None,
+            bound_sha256: None,
             scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
             kinds: Tables::default(),
         }
@@ -216,6 +224,7 @@ impl Story {
             tiers: vec![],
             floors: vec![],
             floors_missing: vec![],
+            programs: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
             spent_ns: 0,
             finished: None,
@@ -406,11 +415,11 @@ struct Drawn {
 }
 
 impl Fate {
-    fn draw(begin: &str, contender: usize, rng: &mut impl Rng) -> Self {
+    fn draw(begin: &str, contender: usize, refused: f64, rng: &mut impl Rng) -> Self {
         let chance = rng.random::<f64>();
         match (begin, contender) {
-            ("deferred", _) if chance < 0.05 => Fate::Refused,
-            ("deferred", _) if chance < 0.08 => Fate::SecondTry,
+            ("deferred", _) if chance < refused => Fate::Refused,
+            ("deferred", _) if chance < refused + 0.03 => Fate::SecondTry,
             (_, 2) if chance < 0.004 => Fate::TimesOut,
             _ => Fate::Commits,
         }

@@ -72,7 +72,7 @@ fn the_answer_comes_first_in_the_studys_own_sentences() {
     let answer = html.find("Yes. With the log the site does 4.").expect("the sentence, filled in");
     assert!(answer < html.find("<table>").unwrap());
     assert!(html.contains("Only WAL/NORMAL deferred: "));
-    assert!(html.contains("cannot be compared: tiers differ: bounded against durable"));
+    assert!(html.contains("cannot be compared: tiers differ: bounded against durable; compare inside one tier"));
     assert!(html.find("What this does not show").unwrap() < html.find("id=\"throughput\"").unwrap());
 }
 
@@ -336,7 +336,7 @@ fn an_interrupted_and_damaged_record_is_read_as_far_as_it_goes() {
     let text = file(&record, "report.txt");
     assert!(text.contains("interrupted: 40 of 60 trials are there"), "{text}");
     assert!(text.contains("1 trial cannot be read and was left out."));
-    assert!(text.contains("samples (") && text.contains("0003"));
+    assert!(text.contains("samples [1]") && text.contains("0003"));
     let row = file(&record, "trials.csv").lines().nth(3).unwrap().to_string();
     assert!(row.contains(",false,") && row.contains(",,,,"), "{row}");
 }

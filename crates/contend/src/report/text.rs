@@ -2,12 +2,15 @@
 
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Row, Said, Section, Stack, Table, Tone};
 use crate::report::plot;
+use crate::stats::plain::is_harmful;
 
 /// Widest line.
 pub const WIDTH: usize = 100;
 /// Length of the longest bar.
 const BAR: usize = 40;
 const GAP: usize = 2;
+/// Where words and their remark are longer together, the remark becomes a numbered note below the table.
+const LONGEST_REMARK: usize = 28;
 /// Longer words are cut where there is no room.
 const LONGEST_WORD: usize = 20;
 
@@ -141,8 +144,35 @@ fn render_stack(stack: &Stack) -> String {
     out
 }
 
+/// Remarks of a table that are too long for their cells, in the order of their numbers.
+fn with_notes(table: &Table) -> (Table, Vec<String>) {
+    let (mut table, mut notes) = (table.clone(), Vec::<String>::new());
+    // In a table of one or two columns a remark has room.
+    if table.head.len() < 3 {
+        return (table, notes);
+    }
+    let heads = &table.head;
+    for row in &mut table.rows {
+        let Row::Cells(cells) = row else { continue };
+        for (cell, head) in cells.iter_mut().zip(heads).skip(1) {
+            if head.right || cell.small.is_empty() || width(&cell.text) + width(&cell.small) <= LONGEST_REMARK {
+                continue;
+            }
+            let small = std::mem::take(&mut cell.small);
+            let number = notes.iter().position(|note| *note == small).unwrap_or_else(|| {
+                notes.push(small);
+                notes.len() - 1
+            });
+            cell.text += &format!(" [{}]", number + 1);
+        }
+    }
+    (table, notes)
+}
+
 /// A table within the width: wide columns of words are wrapped.
 fn render_table(table: &Table, colour: Colour) -> String {
+    let (table, notes) = with_notes(table);
+    let table = &table;
     let titles: Vec<Cell> = table.head.iter().map(|head| Cell::new(&head.title)).collect();
     let body = || table.rows.iter().filter_map(|row| if let Row::Cells(cells) = row { Some(cells) } else { None });
     let widths = fitted(&std::iter::once(&titles).chain(body()).collect::<Vec<_>>(), table);
@@ -156,7 +186,8 @@ fn render_table(table: &Table, colour: Colour) -> String {
             Row::Cells(cells) => out += &line_of(cells, &widths, table, colour),
         }
     }
-    out
+    let numbered = |(index, note): (usize, &String)| wrapped(note, &format!("[{}] ", index + 1), "    ");
+    out + &notes.iter().enumerate().map(numbered).collect::<String>()
 }
 
 /// The lines of a cell. Beside numbers what is in brackets gets lines of its own, so that numbers line up.
@@ -268,7 +299,7 @@ fn ascii(text: &str) -> String {
     let plain = |c: char| match c {
         'µ' => 'u',
         '†' => '+',
-        c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => ' ',
+        c if c.is_control() || is_harmful(c) => ' ',
         c => c,
     };
     text.chars().map(plain).collect()

@@ -5,6 +5,7 @@ use super::file::File;
 use super::metric::check_metric;
 use super::model::{Along, OwnMetric};
 use super::questions::Reach;
+use crate::load;
 use std::collections::BTreeSet;
 
 pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<Vec<Along>, Problem> {
@@ -14,9 +15,21 @@ pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["along", &index], path, message);
         check_metric(&written.metric, metrics).map_err(|message| wrong(&["metric"], message))?;
+        let axis = load::key(&written.axis);
         if !known.contains(written.axis.as_str()) {
             let axes = known.iter().copied().collect::<Vec<_>>().join(", ");
             let message = format!("no variant of this study has an axis `{}`; axes are {axes}", written.axis);
+            return Err(wrong(&["axis"], message));
+        }
+        if !reach.numbers.contains(axis) {
+            let message = format!(
+                "`{}` is not an axis of numbers over which conditions vary, and the answer would be empty; {}",
+                written.axis,
+                match reach.numbers.is_empty() {
+                    true => "this study has none".to_string(),
+                    false => format!("this study has {}", reach.numbers.iter().cloned().collect::<Vec<_>>().join(", ")),
+                }
+            );
             return Err(wrong(&["axis"], message));
         }
         if written.ask.trim().is_empty() {
@@ -25,7 +38,7 @@ pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<
         for label in written.because.keys() {
             reach.check_contender(label).map_err(|message| wrong(&["because", label], message))?;
         }
-        found.push(written.clone());
+        found.push(Along { axis: axis.to_string(), ..written.clone() });
     }
     Ok(found)
 }

@@ -143,7 +143,11 @@ fn condition_value(name: &str, value: &str) -> Result<String, String> {
             0 => Err("must be longer than 0".to_string()),
             window_ns => Ok(units::duration_text(window_ns)),
         },
-        "rate" | "scale" => number().map(|x| x.to_string()).ok_or_else(|| format!("`{value}` is not a number above 0")),
+        "rate" => match units::rate_per_s(value)? {
+            rate if is_positive(rate) => Ok(rate.to_string()),
+            _ => Err(format!("`{value}` is not a rate above 0")),
+        },
+        "scale" => number().map(|x| x.to_string()).ok_or_else(|| format!("`{value}` is not a number above 0")),
         _ => value.parse::<u64>().map(|n| n.to_string()).or_else(|_| preset(value)).map_err(|()| {
             format!(
                 "`{value}` is neither a whole number nor a word; `{name}` is not a setting, so it must be a name of the \

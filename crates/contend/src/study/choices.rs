@@ -21,7 +21,7 @@ pub struct Choices {
     /// Specs of contenders beyond the study's.
     pub contenders: Vec<String>,
     /// Only contenders whose label or name matches: a label itself, a glob, or a part of either.
-    pub only: Option<String>,
+    pub only: Vec<String>,
     /// The driver of every contender whose engine has it.
     pub driver: Option<String>,
     pub rounds: Option<u32>,
@@ -41,7 +41,7 @@ impl Choices {
             extent,
             set: Vec::new(),
             contenders: Vec::new(),
-            only: None,
+            only: Vec::new(),
             driver: None,
             rounds: None,
             clients: None,
@@ -150,7 +150,7 @@ pub(super) fn shared_out<'a>(
     }
     let of_part = |(_, arm): &(String, &Arm)| {
         let mut own = choices.clone();
-        own.only = None;
+        own.only.clear();
         own.set.retain(|(name, _)| can_set(arm, name));
         own.driver = own.driver.filter(|driver| has_driver(arm, driver));
         // A contender joins those of its engine; one of an engine that no part has joins all.
@@ -267,17 +267,24 @@ pub(super) fn matches_none<'c>(contenders: impl Iterator<Item = &'c Contender>, 
     format!("--only {pattern} matches no contender; contenders are {}", labels.join(", "))
 }
 
-/// Keeps the contenders that match; none of them may.
-pub(super) fn keep_only(contenders: &mut Vec<Contender>, pattern: &str) {
-    let is_label = contenders.iter().any(|contender| contender.label.eq_ignore_ascii_case(pattern));
-    contenders.retain(|contender| {
-        // A label that begins others can still be picked alone.
-        if is_label {
-            contender.label.eq_ignore_ascii_case(pattern)
-        } else {
-            matches(pattern, &contender.label) || matches(pattern, &contender.name)
-        }
-    });
+/// The pattern that matches none of these contenders, if one does.
+pub(super) fn unmatched<'p>(contenders: &[&Contender], patterns: &'p [String]) -> Option<&'p String> {
+    patterns.iter().find(|pattern| !contenders.iter().any(|contender| matches_label(contenders, contender, pattern)))
+}
+
+/// Keeps the contenders that one of the patterns matches; none of them may.
+pub(super) fn keep_only(contenders: &mut Vec<Contender>, patterns: &[String]) {
+    let all = contenders.clone();
+    let all: Vec<&Contender> = all.iter().collect();
+    contenders.retain(|contender| patterns.iter().any(|pattern| matches_label(&all, contender, pattern)));
+}
+
+/// A label that begins others can still be picked alone.
+fn matches_label(all: &[&Contender], contender: &Contender, pattern: &str) -> bool {
+    match all.iter().any(|other| other.label.eq_ignore_ascii_case(pattern)) {
+        true => contender.label.eq_ignore_ascii_case(pattern),
+        false => matches(pattern, &contender.label) || matches(pattern, &contender.name),
+    }
 }
 
 /// A glob if there is a `*` or `?` in it, else a part of the text; upper and lower case are one.

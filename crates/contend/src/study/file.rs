@@ -4,6 +4,7 @@
 //! gives, a whole table or list at a time, except `[load]`, which is replaced key by key, and `limits`, which are added.
 
 use super::model::{Along, ExportRows, Extent, Kept, OwnMetric, Published, Readback, Variant};
+use super::spelling;
 use crate::load::Arrivals;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub struct File {
     pub workload: String,
     pub scenario: Option<String>,
     pub kind: String,
+    #[serde(deserialize_with = "spelling::metric")]
     pub headline: String,
     pub margin: Option<f64>,
     /// It describes and compares nothing: it may have fewer rounds than an interval needs.
@@ -63,6 +65,7 @@ pub struct File {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overlay {
+    #[serde(default, deserialize_with = "spelling::metric_if_any")]
     pub headline: Option<String>,
     pub rounds: Option<u32>,
     pub baseline: Option<Vec<String>>,
@@ -130,6 +133,7 @@ pub struct Load {
     pub window: Option<String>,
     pub run_in: Option<String>,
     pub drain: Option<String>,
+    #[serde(default, deserialize_with = "spelling::rate")]
     pub rate: Option<f64>,
     pub arrivals: Option<Arrivals>,
     pub cycle: Option<u32>,
@@ -160,6 +164,7 @@ pub struct Column {
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     pub ask: String,
+    #[serde(deserialize_with = "spelling::metric")]
     pub metric: String,
     pub condition: Option<String>,
     pub this: Labels,
@@ -197,6 +202,7 @@ pub struct Effect {
     pub to: Value,
     #[serde(default)]
     pub at: Table,
+    #[serde(deserialize_with = "spelling::metric")]
     pub metric: String,
 }
 
@@ -209,6 +215,7 @@ pub struct Grid {
     pub columns: String,
     #[serde(default)]
     pub at: Table,
+    #[serde(deserialize_with = "spelling::metric")]
     pub metric: String,
     pub part_of: Option<String>,
 }

@@ -31,13 +31,14 @@ mod resolve;
 mod schedule;
 mod sentence;
 pub mod spec;
+mod spelling;
 mod vocabulary;
 
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
 pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
-pub use resolve::{StudyError, leave_out, resolve, resolve_parts};
+pub use resolve::{StudyError, check_quick, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round};
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
@@ -55,6 +56,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("plex", include_str!("../../../../studies/plex.toml")),
     ("gameplan", include_str!("../../../../studies/gameplan.toml")),
     ("languages", include_str!("../../../../studies/languages.toml")),
+    ("locked", include_str!("../../../../studies/locked.toml")),
     ("wordpress-driver", include_str!("../../../../studies/wordpress-driver.toml")),
     ("wordpress-http", include_str!("../../../../studies/wordpress-http.toml")),
     ("durability", include_str!("../../../../studies/durability.toml")),

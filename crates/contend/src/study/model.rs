@@ -346,6 +346,7 @@ pub struct Along {
     pub ask: String,
     /// `clients`, or another axis of numbers.
     pub axis: String,
+    #[serde(deserialize_with = "super::spelling::metric")]
     pub metric: String,
     pub tells: Tells,
     /// By a contender's label: a sentence that is added where its figure stops improving, or is above 0.
@@ -382,6 +383,7 @@ pub struct Published {
     pub condition: String,
     /// Label of the contender.
     pub contender: String,
+    #[serde(deserialize_with = "super::spelling::metric")]
     pub metric: String,
     pub value: f64,
 }

@@ -92,6 +92,18 @@ impl Part {
         ALL.iter().filter(takes_part).map(|(variant, extent)| RunKind::of(*variant, *extent)).collect()
     }
 
+    /// Whether a quick run of it differs from the others.
+    pub fn has_quick(&self, variant: Variant) -> bool {
+        let published = self.file.as_published.as_ref().filter(|_| variant == Variant::AsPublished);
+        let overlay = match published {
+            None => self.file.quick.is_some(),
+            Some(published) => published.quick.is_some(),
+        };
+        let runs = self.head.iter().filter_map(|head| head.runs.as_ref());
+        let contenders = self.file.contender.iter().flatten().filter_map(|contender| contender.runs.as_ref());
+        overlay || runs.chain(contenders).any(|runs| !runs.is_empty())
+    }
+
     /// The variants and extents that any run may ask of it; every one is checked, whichever is run.
     pub fn arms(&self) -> Vec<(Variant, Extent)> {
         let mut arms = vec![];

@@ -27,6 +27,8 @@ impl Covered {
 /// Everything all variants and extents run.
 pub(super) struct Reach {
     pub arms: Vec<Covered>,
+    /// Axes over which conditions vary in numbers, by the name that conditions keep.
+    pub numbers: BTreeSet<String>,
 }
 
 impl Reach {

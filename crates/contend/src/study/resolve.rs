@@ -20,6 +20,7 @@ use super::{along, export, grid, label, metric, readback};
 use crate::engine;
 use crate::source::{FileError, Source};
 use crate::stats::verdict::MARGIN;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The axis of `--set` that chooses among the parts.
@@ -86,6 +87,21 @@ pub fn resolve_parts(source: &Source, choices: &Choices) -> Result<Whole, StudyE
     let chosen = chosen_parts(&name, &checked, choices).map_err(StudyError::Usage)?;
     let studies = chosen.into_iter().map(|chosen| chosen.study(&name)).collect();
     Ok(Whole { name, question: written.question, variant: choices.variant, extent: choices.extent, studies })
+}
+
+/// Refuses a quick run of a study that has none: it would measure everything and be called quick.
+///
+/// # Errors
+/// What to give instead, and anything wrong with the parts of the file.
+pub fn check_quick(source: &Source, variant: Variant) -> Result<(), StudyError> {
+    match parts::read(source)?.parts.iter().any(|part| part.has_quick(variant)) {
+        true => Ok(()),
+        false => Err(StudyError::Usage(format!(
+            "study {} has no quick form: --quick would measure all of it. Leave --quick out and give --rounds and \
+             --window, or write a [quick] into the file",
+            name_of(source)
+        ))),
+    }
 }
 
 /// A part known to be right, in all its variants.
@@ -207,7 +223,7 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
             multiply_out(&mut arm, &choices).map_err(|message| format!("part {}: {message}", named(checked)))?;
         chosen.push(Chosen { checked, variant, extent: choices.extent, arm, contenders });
     }
-    keep_matching(chosen, choices.only.as_deref())
+    keep_matching(chosen, &choices.only)
 }
 
 /// In which runs a part is to be had, and how they are asked for.
@@ -217,12 +233,17 @@ fn runs_of(checked: &Checked) -> String {
 }
 
 /// `--only` leaves out what does not match: contenders, and the parts that then have none.
-fn keep_matching<'w>(mut chosen: Vec<Chosen<'w>>, only: Option<&str>) -> Result<Vec<Chosen<'w>>, String> {
-    let Some(pattern) = only else { return Ok(chosen) };
-    let none = choices::matches_none(chosen.iter().flat_map(|part| &part.contenders), pattern);
-    chosen.iter_mut().for_each(|part| choices::keep_only(&mut part.contenders, pattern));
+fn keep_matching<'w>(mut chosen: Vec<Chosen<'w>>, only: &[String]) -> Result<Vec<Chosen<'w>>, String> {
+    if only.is_empty() {
+        return Ok(chosen);
+    }
+    let all: Vec<&Contender> = chosen.iter().flat_map(|part| &part.contenders).collect();
+    if let Some(pattern) = choices::unmatched(&all, only) {
+        return Err(choices::matches_none(all.into_iter(), pattern));
+    }
+    chosen.iter_mut().for_each(|part| choices::keep_only(&mut part.contenders, only));
     chosen.retain(|part| !part.contenders.is_empty());
-    if chosen.is_empty() { Err(none) } else { Ok(chosen) }
+    Ok(chosen)
 }
 
 /// The parts that `--set part=...` names, all without it, and the other choices.
@@ -281,7 +302,7 @@ fn check_file(file: &File) -> Result<(), Problem> {
 /// Reads and multiplies out every variant and extent.
 fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
     let file = &part.file;
-    let mut arms = Vec::new();
+    let (mut arms, mut numbers) = (Vec::new(), BTreeSet::new());
     for (variant, extent) in part.arms() {
         for layer in file.layers(variant, extent) {
             if let Some(headline) = layer.headline {
@@ -292,11 +313,14 @@ fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
         let arm = layers::read(file, variant, extent)?;
         let contenders = expand(&arm)?;
         check_scenario(file, &contenders, &arm)?;
-        let conditions = axis::expand_conditions(&arm.axes).into_iter().map(|condition| condition.label).collect();
+        let conditions = axis::expand_conditions(&arm.axes);
+        let axes = conditions.iter().flat_map(|condition| &condition.axes);
+        numbers.extend(axes.filter(|(_, value)| value.parse::<f64>().is_ok()).map(|(axis, _)| axis.clone()));
+        let conditions = conditions.into_iter().map(|condition| condition.label).collect();
         arms.push((arm, Covered { contenders, conditions }));
     }
     let (arms, covered): (Vec<Arm>, Vec<Covered>) = arms.into_iter().unzip();
-    let reach = Reach { arms: covered };
+    let reach = Reach { arms: covered, numbers };
     for (arm, covered) in arms.iter().zip(&reach.arms) {
         check_baselines(arm, &covered.contenders, &reach)?;
     }
@@ -322,15 +346,9 @@ fn choose_only<'w>(study: &str, checked: &'w Checked<'w>, choices: &Choices) -> 
         return Err(format!("study {study} has no as-published variant"));
     }
     let mut arm = layers::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
-    let mut contenders = multiply_out(&mut arm, choices)?;
-    if let Some(pattern) = &choices.only {
-        let none = choices::matches_none(contenders.iter(), pattern);
-        choices::keep_only(&mut contenders, pattern);
-        if contenders.is_empty() {
-            return Err(none);
-        }
-    }
-    Ok(Chosen { checked, variant: choices.variant, extent: choices.extent, arm, contenders })
+    let contenders = multiply_out(&mut arm, choices)?;
+    let chosen = Chosen { checked, variant: choices.variant, extent: choices.extent, arm, contenders };
+    keep_matching(vec![chosen], &choices.only)?.pop().ok_or_else(|| "no contender is left".to_string())
 }
 
 fn multiply_out(arm: &mut Arm, choices: &Choices) -> Result<Vec<Contender>, String> {

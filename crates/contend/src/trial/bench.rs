@@ -9,7 +9,7 @@ use crate::study::model::{Contender, Study};
 use crate::trial::data::disk::{self, is_full};
 use crate::trial::data::fresh::{self, Fresh};
 use crate::trial::note::Note;
-use crate::trial::over_http::{Asking, timeout_ms};
+use crate::trial::over_http::{Asking, guarded, timeout_ms};
 use crate::trial::plans::Sql;
 use crate::trial::stage::Stage;
 use crate::trial::stop::Cancelled;
@@ -112,9 +112,12 @@ impl Bench<'_> {
         }
         let launch = self.launch(stage.contender)?;
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
-        let plan = stage.round.encode_server(stage.contender, &stage.setup, &sql, databases)?;
+        let (guarded, secret) = guarded(stage.contender, &stage.setup)?;
+        let plan = stage.round.encode_server(stage.contender, &guarded, &sql, databases)?;
         let driver = &stage.contender.driver;
-        Serving::start(driver, &launch, plan, logs, &self.supervision()).map(Some)
+        let mut serving = Serving::start(driver, &launch, plan, logs, &self.supervision())?;
+        serving.secret = secret;
+        Ok(Some(serving))
     }
 
     /// Who the clients are, and what they are told to do.
@@ -129,8 +132,13 @@ impl Bench<'_> {
         match serving {
             Some(serving) => {
                 let hosts = engine::app::hosts(contender, databases.len());
-                let asking =
-                    Asking { url: &serving.url, asked: self.asked, hosts, timeout_ms: timeout_ms(stage.contender) };
+                let asking = Asking {
+                    url: &serving.url,
+                    secret: serving.secret.as_deref(),
+                    asked: self.asked,
+                    hosts,
+                    timeout_ms: timeout_ms(stage.contender),
+                };
                 let launch = self.instead.client.clone().map_or_else(Launch::own, Ok)?;
                 let plans = stage.round.encode_http(contender, setup, &sql, &asking)?;
                 Ok(Orders { whose: Whose::Asking, launch, plans })

@@ -7,12 +7,13 @@ use crate::outcome::{classify, code_name};
 use crate::record::model::Slot;
 use crate::source::Source;
 use crate::study::model::{Contender, Study};
+use crate::trial::contents::{Contents, During};
 use crate::trial::data::cache::Bases;
 use crate::trial::data::fresh;
 use crate::trial::data::fresh::{Fresh, Making};
 use crate::trial::data::load::Wanted;
 use crate::trial::dialect::{dialect, under_conditions};
-use crate::trial::over_http::{Asking, timeout_ms};
+use crate::trial::over_http::{Asking, guarded, timeout_ms};
 use crate::trial::plans::{self, Plans, Sql};
 use crate::trial::secret::keep_from;
 use crate::trial::site::Site;
@@ -24,19 +25,16 @@ use crate::trial::workers::crew::Failure;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::trial::workers::processes::{Deadlines, Supervision};
 use crate::trial::workers::serving::Serving;
-use crate::units::hex;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, anyhow, bail};
-use contend_wire::literal::Value;
 use contend_wire::plan::{NowSource, Step};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The time of operation 0, and what each adds: every execution, at any time, writes the same.
 const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, step_ns: 1_000_000_000 };
@@ -47,8 +45,8 @@ pub struct Came {
     pub contender: String,
     /// By transaction and what became of it.
     pub attempts: BTreeMap<String, Sum>,
-    /// Rows and their digest, by table.
-    pub tables: BTreeMap<String, (usize, String)>,
+    /// What is in each table.
+    pub tables: BTreeMap<String, Contents>,
 }
 
 /// Attempts with the same outcome.
@@ -163,7 +161,8 @@ impl Job<'_> {
             let pieces = round.encode(self.contender, &setup, &sql, &fresh.databases)?;
             return self.tell(&self.carried_out(&launch, &pieces, site, patience)?);
         }
-        let plan = round.encode_server(self.contender, &setup, &sql, &fresh.databases)?;
+        let (guarded, secret) = guarded(self.contender, &setup)?;
+        let plan = round.encode_server(self.contender, &guarded, &sql, &fresh.databases)?;
         let in_words = |failure| match failure {
             Failure::Invalid(reason) => anyhow!("{}: {}: {}", self.contender.label, reason.kind, reason.detail),
             Failure::Cancelled => Cancelled.into(),
@@ -174,7 +173,13 @@ impl Job<'_> {
         let serving = Serving::start(&self.contender.driver, &launch, plan, &site.scratch, &with);
         let serving = serving.map_err(in_words)?;
         let hosts = engine::app::hosts(self.contender, 1);
-        let asking = Asking { url: &serving.url, asked: None, hosts, timeout_ms: timeout_ms(self.contender) };
+        let asking = Asking {
+            url: &serving.url,
+            secret: secret.as_deref(),
+            asked: None,
+            hosts,
+            timeout_ms: timeout_ms(self.contender),
+        };
         let pieces = round.encode_http(self.contender, &setup, &sql, &asking)?;
         let samples = self.carried_out(&site.own, &pieces, site, patience);
         let served = serving.end(round.load.drain_ns).map_err(in_words)?;
@@ -247,38 +252,19 @@ impl Job<'_> {
 
     /// The data of all databases. A key that the engine chose itself counts by its place among the others: a
     /// server skips numbers where SQLite does not, and nothing promises otherwise.
-    fn tables(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Result<BTreeMap<String, (usize, String)>> {
+    fn tables(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Result<BTreeMap<String, Contents>> {
         let mut tables = BTreeMap::new();
         for (database, address) in fresh.inside.iter().enumerate() {
             let target = script_target(self.engine, address);
             let names = self.workload.table_names();
             let selects = names.iter().map(|name| format!("SELECT * FROM {name}"));
             let answers = admin.sql(&target, selects)?;
-            for (table, mut rows) in self.own.tables.iter().zip(answers) {
-                if let Some(key) = table.own_key() {
-                    rank(&mut rows, key);
-                }
-                let mut lines: Vec<String> =
-                    rows.iter().map(|row| row.iter().map(Value::encode).collect::<Vec<_>>().join("\t")).collect();
-                lines.sort_unstable();
-                let digest = Sha256::digest(lines.join("\n"));
-                tables.insert(format!("{database}.{}", table.name), (rows.len(), hex(&digest[..8])));
+            let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+            for (table, rows) in self.own.tables.iter().zip(answers) {
+                let contents = Contents::of(table.column_names(), rows, table.own_key(), &During::until(now_s));
+                tables.insert(format!("{database}.{}", table.name), contents);
             }
         }
         Ok(tables)
-    }
-}
-
-/// Replaces an integer column by the place of its value among all.
-fn rank(rows: &mut [Vec<Value>], column: usize) {
-    let number = |row: &Vec<Value>| match row.get(column) {
-        Some(Value::Integer(i)) => Some(*i),
-        _ => None,
-    };
-    rows.sort_by_key(number);
-    for (place, row) in rows.iter_mut().enumerate() {
-        if number(row).is_some() {
-            row[column] = Value::Integer(place as i64);
-        }
     }
 }

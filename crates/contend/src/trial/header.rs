@@ -48,6 +48,7 @@ pub(super) fn prepared(study: &Study, source: &Source, command: &[String], disk:
         generator_ns_by_condition: vec![],
         floors: vec![],
         floors_missing: vec![],
+        programs: vec![],
         schedule,
         study: study.clone(),
         spent_ns: 0,

@@ -2,6 +2,7 @@
 
 pub mod aftermath;
 pub mod bench;
+pub mod contents;
 pub mod data;
 pub mod dialect;
 pub mod equal;
@@ -12,6 +13,7 @@ pub mod order;
 pub mod over_http;
 pub mod overhead;
 pub mod plans;
+mod programs;
 pub mod proofs;
 mod recorded;
 pub mod resume;

@@ -1,8 +1,9 @@
 //! The plan of HTTP clients, derived from that of the database: the same operations with the same arguments, each a
 //! request for the transaction of that name.
 
-use crate::engine::{REQUEST_TIMEOUT, app};
+use crate::engine::{self, REQUEST_TIMEOUT, Setup, app};
 use crate::study::model::Contender;
+use crate::trial::server::secrets::random_password;
 use crate::workload::Asked;
 use anyhow::{Context as _, Result};
 use contend_wire::database::Database;
@@ -19,9 +20,31 @@ const TIMEOUT_MS_IN_WINDOW: u32 = 600_000;
 /// Where nothing else would end it, a service that does not answer must not hold everybody up.
 const TIMEOUT_MS: u32 = 30_000;
 
+/// Option of a plan to be served: what every request must bring.
+const SECRET: &str = "secret";
+/// The header in which it does.
+const SECRET_HEADER: &str = "contend-secret";
+
+/// What a server of this plan is told, and the secret that its clients must bring: every user of the machine can connect to
+/// its port. An app has its own rules.
+///
+/// # Errors
+/// There are no random numbers.
+pub fn guarded(contender: &Contender, setup: &Setup) -> Result<(Setup, Option<String>)> {
+    let mut setup = setup.clone();
+    if engine::is_app(contender) {
+        return Ok((setup, None));
+    }
+    let secret = random_password()?;
+    setup.options.push((SECRET.to_string(), secret.clone()));
+    Ok((setup, Some(secret)))
+}
+
 /// Where clients ask.
 pub struct Asking<'s> {
     pub url: &'s str,
+    /// What the server demands of each request.
+    pub secret: Option<&'s str>,
     /// What clients of an app send.
     pub asked: Option<&'s Asked>,
     /// Of an app, the Host header for each database.
@@ -76,19 +99,20 @@ fn options(head: &Head, timeout_ms: Option<u32>) -> Vec<(String, String)> {
 /// The head of a plan for clients that ask at a URL for what `head` says. Rows are counted only if the driver behind
 /// it gives any.
 pub fn derived(head: Head, asking: &Asking<'_>, with_rows: bool) -> Head {
-    let requests = head.transactions.iter().map(request).collect();
+    let requests = head.transactions.iter().map(|transaction| request(transaction, asking.secret)).collect();
     let transactions = head.transactions.iter().zip(0..).map(|(t, number)| over_http(t, number, with_rows)).collect();
     let options = options(&head, asking.timeout_ms);
     Head { options, databases: vec![Database::Service(asking.url.to_string())], requests, transactions, ..plain(head) }
 }
 
-fn request(transaction: &Transaction) -> Request {
+fn request(transaction: &Transaction, secret: Option<&str>) -> Request {
     let arguments = (0..transaction.arguments_needed()).map(|i| format!("p{i}={{v}}"));
     let uniques = (0..transaction.uniques).map(|i| format!("u{i}={{v}}"));
     let query: Vec<String> = arguments.chain(uniques).collect();
     let name = percent_encoded(&transaction.name);
     let target = if query.is_empty() { format!("/{name}") } else { format!("/{name}?{}", query.join("&")) };
-    Request { method: "GET".to_string(), target, body: None, headers: vec![] }
+    let headers = secret.map(|secret| (SECRET_HEADER.to_string(), secret.to_string())).into_iter().collect();
+    Request { method: "GET".to_string(), target, body: None, headers }
 }
 
 fn over_http(transaction: &Transaction, request: u32, with_rows: bool) -> Transaction {
@@ -143,7 +167,8 @@ mod tests {
     #[test]
     fn every_transaction_becomes_one_request() {
         let head = Plan::decode(&sealed(PLAN)).unwrap().head;
-        let asking = Asking { url: "http://127.0.0.1:1", asked: None, hosts: None, timeout_ms: None };
+        let asking =
+            Asking { url: "http://127.0.0.1:1", secret: Some("s"), asked: None, hosts: None, timeout_ms: None };
         let derived = derived(head, &asking, true);
         let targets: Vec<&str> = derived.requests.iter().map(|request| request.target.as_str()).collect();
         assert_eq!(targets, ["/read%20one?p0={v}&p1={v}&p2={v}&p3={v}", "/add?p0={v}&u0={v}&u1={v}"]);

@@ -1,6 +1,7 @@
 //! Plans of a trial: drawn once per round and condition, shared by all contenders, whose settings only
 //! change the head.
 
+use crate::check::answers::Answers;
 use crate::engine::{self, Engine, Setup};
 use crate::load::Load;
 use crate::record::model::Slot;
@@ -19,7 +20,7 @@ use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Readb
 use contend_wire::statement::Statement;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What was drawn for one round under one condition.
 pub struct DrawnRound {
@@ -32,6 +33,8 @@ pub struct DrawnRound {
     texts: Vec<String>,
     /// The encoded clients of each worker.
     bodies: Vec<Arc<[u8]>>,
+    /// What reads have returned to the contenders that have carried it out, by their trials.
+    pub answers: Arc<Mutex<Vec<(u32, Answers)>>>,
 }
 
 /// The part of a plan that is in the contender's dialect.
@@ -183,6 +186,7 @@ fn draw(study: &Study, workload: &Workload, slot: Slot) -> Result<DrawnRound> {
         sha256: hex(&hash.finalize()),
         texts: drawn.texts,
         bodies,
+        answers: Arc::default(),
     })
 }
 
@@ -218,6 +222,7 @@ impl DrawnRound {
             sha256: String::new(),
             texts: self.texts.clone(),
             bodies: vec![Arc::from(body.into_bytes())],
+            answers: Arc::default(),
         }
     }
 
@@ -231,6 +236,7 @@ impl DrawnRound {
             sha256: self.sha256.clone(),
             texts: self.texts.clone(),
             bodies: self.bodies.clone(),
+            answers: Arc::default(),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::trial::stop::Cancelled;
 use crate::trial::watch::machine;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
-use crate::trial::{overhead, resume, trial};
+use crate::trial::{overhead, programs, resume, trial};
 use crate::workload::{self, Asked, Editions};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -76,7 +76,9 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     for (at, ((study, source), workloads)) in studies.zip(workloads).enumerate() {
         let scenario = order.scenarios.get(at).and_then(Option::as_ref);
         let scenario = scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() });
-        let run = Run { scenario, instead: instead.clone(), ..prepared(study, source, &order.command, &disk)? };
+        let programs = programs::of(study, &order.instead);
+        let begun = prepared(study, source, &order.command, &disk)?;
+        let run = Run { scenario, programs, instead: instead.clone(), ..begun };
         let (dir, asked) = (part_dir(&order.out, study.part.as_deref().unwrap_or(ALONE)), asked_of(&run)?);
         parts.push(Task { dir, run, workloads, asked, before: vec![] });
     }

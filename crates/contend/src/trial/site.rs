@@ -2,7 +2,7 @@
 //! need any more goes with it.
 
 use crate::engine::dsn::Dsn;
-use crate::record::store::RecordWriter;
+use crate::record::store::{LOCK_FILE, RecordWriter};
 use crate::trial::data::disk;
 use crate::trial::server::attached::Attached;
 use crate::trial::watch::janitor::Janitor;
@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 const ADMIN_LOG: &str = "admin.log";
 
 /// Locked while a run is under way.
-const LOCK_FILE: &str = ".lock";
 
 /// Where a run lives.
 pub struct Site {

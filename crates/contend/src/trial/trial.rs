@@ -23,6 +23,7 @@ use crate::trial::workers::crew::Failure;
 use crate::{engine, outcome};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Log of the server, in the trial's directory.
 const SERVER_LOG: &str = "server.log";
@@ -75,6 +76,9 @@ fn run(bench: &Bench<'_>, stage: &Stage<'_>, under_way: &mut Measured, admin: &m
     done
 }
 
+/// How long a server may take to end after it was killed.
+const DYING: Duration = Duration::from_secs(1);
+
 fn on_fresh_data(
     bench: &Bench<'_>,
     stage: &Stage<'_>,
@@ -98,6 +102,14 @@ fn on_fresh_data(
     let (tally, ever) = verdict.check(trial, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
     verdict.count_commits(trial, &ever);
     aftermath.check_data(trial, &ever, admin)?;
+    // A process that was killed takes its time to end, and may have been there when the window was over.
+    if trial.invalid.iter().any(|reason| reason.kind == Invalid::Invariant) {
+        let ended = fresh.server.as_mut().and_then(|server| server.death_within(DYING));
+        if let Some(how) = ended {
+            trial.invalid.retain(|reason| reason.kind != Invalid::Invariant);
+            trial.invalid.push(Invalid::ServerDied.because(how));
+        }
+    }
     let counts = tally.counts(|_| true);
     Ok(Done {
         throughput_per_s: tally.throughput_per_s(),
@@ -188,6 +200,7 @@ fn blank(bench: &Bench<'_>, stage: &Stage<'_>) -> Trial {
         clients: stage.round.clients().count() as u32,
         samples: None,
         samples_sha256: None,
+        bound_sha256: None,
         scale: bench.workload.numbers(stage.round.load.scale),
         tables: BTreeMap::new(),
         kinds: Tables::default(),

@@ -1,7 +1,10 @@
 //! What the samples and the workers of a window say of its trial: figures, settings, reasons and marks.
 
 use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
+use crate::check::answers::{self, Answers, Kind};
+use crate::check::commits::CommitCheck;
 use crate::check::ever::{self, Ever};
+use crate::check::heard::{self, Ends, Span};
 use crate::check::samples::PlanCheck;
 use crate::check::{guards, marks};
 use crate::engine::{self, Engine};
@@ -11,17 +14,27 @@ use crate::record::store::read_samples;
 use crate::study::model::{Contender, Tier};
 use crate::trial::bench::Bench;
 use crate::trial::over_http::THREADS;
+use crate::trial::plans::Sql;
 use crate::trial::secret::hidden;
 use crate::trial::stage::Stage;
 use crate::trial::watch::machine;
 use crate::trial::window::Ran;
 use crate::trial::workers::crew::Failure;
-use crate::workload::{Asked, DrawnRole, Workload};
+use crate::workload::{Asked, DrawnRole, Workload, fixed};
 use anyhow::{Context, Result};
-use contend_wire::handshake::Facts;
+use contend_wire::handshake::{Facts, fact};
 use contend_wire::plan::Client;
+use contend_wire::sample::flag;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::PoisonError;
+
+/// The fact of `done` with the longest pause of a garbage collector: meanwhile a worker cannot say anything.
+const LONGEST_PAUSE: &str = "gc_pause_ns_max";
+
+/// Longest until a worker has closed its connections, and for each byte of a log that is written back meanwhile.
+const CLOSE_NS: u64 = 2_000_000_000;
+const CLOSE_NS_PER_BYTE: u64 = 100;
 
 /// What is judged, and with what.
 pub struct Verdict<'v> {
@@ -70,6 +83,7 @@ impl Verdict<'_> {
         trial.invalid.extend(reasons);
         let done = self.ran.members.iter().map(|m| &m.done).chain(self.ran.served.iter().map(|served| &served.done));
         trial.invalid.extend(guards::later_settings(done));
+        trial.invalid.extend(self.ran.changed.clone());
         let reported = sessions.len();
         let opened = self.stage.round.connections(self.stage.contender);
         // An app tells of as many as it likes.
@@ -96,10 +110,29 @@ impl Verdict<'_> {
         let clients: Vec<(&Client, u64)> = clients.map(|client| (client, self.ran.start_ns)).collect();
         let retry = self.stage.engine.retry(&self.stage.contender.settings);
         let mut plan_check = PlanCheck::new(clients, retry.tries);
+        let sql = Sql::of(self.bench.workload, self.stage.engine, &self.stage.setup);
+        // A serving worker answers with rows only where it reads, and an app as it likes.
+        if self.ran.served.is_none() && self.stage.setup.service.is_none() && engine::executes(self.stage.contender) {
+            plan_check = plan_check.with_rows_of(&sql.transactions);
+        }
+        let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.ran.commits);
+        let of_workers =
+            self.stage.round.workers.iter().map(|drawn| drawn.clients.iter().map(|client| client.id).collect());
+        let executes = engine::executes(self.stage.contender) && !engine::is_app(self.stage.contender);
+        let mut answers = Answers::new(if executes { self.kinds() } else { vec![] });
+        let mut ends = Ends::of(&of_workers.collect::<Vec<_>>());
         let mut tallying = Tallying::new(trial, Counting::Corrected);
         let mut ever = Ever::new(self.stage.round.clients());
+        // Where a connection was interrupted or may have been lost there may be none to read back.
+        let (embedded, mut broken_off) = (self.stage.engine.server.is_none(), false);
+        let drained_ns = self.ran.window_end_ns.map_or(u64::MAX, |end_ns| end_ns + self.stage.round.load.drain_ns);
         read_samples(samples, |sample| {
+            let cut_short = sample.flags & flag::INTERRUPTED != 0 || sample.finished_ns >= drained_ns;
+            broken_off |= cut_short || !(embedded || sample.is_ok());
             plan_check.push(&sample);
+            commits.push(&sample);
+            ends.push(&sample);
+            answers.push(&sample);
             ever.push(sample);
             tallying.push(sample);
         })
@@ -112,9 +145,18 @@ impl Verdict<'_> {
         let due = plan_check.with_something_due(load.run_in_ns, length_ns.unwrap_or(u64::MAX / 2));
         let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
+        trial.invalid.extend(commits.finish());
+        if executes {
+            trial.invalid.extend(self.compare_answers(answers));
+        }
+        trial.invalid.extend(self.by_the_clock(ends));
         let reported: Vec<_> = self.ran.members.iter().map(|m| m.done.clone()).collect();
         trial.invalid.extend(counted.and_then(|counted| guards::totals(&reported, counted)));
         trial.invalid.extend(guards::exhausted(&reported));
+        let directly = self.ran.served.is_none() && self.stage.setup.service.is_none();
+        if directly && !broken_off && engine::executes(self.stage.contender) {
+            trial.invalid.extend(guards::read_back_again(&reported));
+        }
         if self.stage.round.load.rate_per_s.is_none() {
             let model = engine::model(self.stage.contender).context("a contender's model must be known")?;
             // Over HTTP each client has a connection, and only the asking worker can keep it waiting.
@@ -133,6 +175,51 @@ impl Verdict<'_> {
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
         self.foreign_cpu(trial);
         Ok((tally, ever.finish()))
+    }
+
+    /// What decides the rows of each transaction.
+    fn kinds(&self) -> Vec<Kind> {
+        let kind = |(writes, fixed)| match (writes, fixed) {
+            (true, _) => Kind::Write,
+            (false, true) => Kind::Fixed,
+            (false, false) => Kind::Read,
+        };
+        let workload = self.bench.workload;
+        let writes = workload.transactions.iter().map(|transaction| transaction.writes);
+        writes.zip(fixed::reads(workload)).map(kind).collect()
+    }
+
+    /// What reads returned, held against the earlier trials of the round. After an interrupted round is resumed, against those since.
+    fn compare_answers(&self, mine: Answers) -> Option<Reason> {
+        let mut earlier = self.stage.round.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = answers::contradicted(&mine, &earlier);
+        earlier.push((self.stage.slot.trial, mine));
+        let (trial, words, odd) = found?;
+        let which = if odd { "the other contenders agree with that one" } else { "one of the two is wrong" };
+        let reason =
+            Invalid::Answers.because(format!("of the same data as trial {trial:04} of this round, {words}: {which}"));
+        Some(Reason { against: (!odd).then_some(trial), ..reason })
+    }
+
+    /// What workers say of their time, held against the tool's own clock.
+    fn by_the_clock(&self, ends: Ends) -> Vec<Reason> {
+        let mut found = vec![];
+        // The log is written back, at the rate of a slow disk. Data in memory is written as a whole.
+        let in_memory = self.stage.setup.options.iter().any(|(name, value)| name == "storage" && value == "memory");
+        let written_ns = self.ran.observed.wal_bytes_max.saturating_mul(CLOSE_NS_PER_BYTE);
+        let close_ns = if in_memory { u64::MAX / 4 } else { CLOSE_NS + written_ns };
+        for (number, (member, ended)) in self.ran.members.iter().zip(ends.finish()).enumerate() {
+            let pause_ns = fact(&member.done, LONGEST_PAUSE).and_then(|ns| ns.parse().ok()).unwrap_or(0);
+            let span = Span {
+                start_ns: self.ran.start_ns,
+                window_end_ns: self.ran.window_end_ns,
+                clients: self.stage.round.workers[number].clients.len() as u64,
+                pause_ns,
+                close_ns,
+            };
+            found.extend(heard::contradictions(number, &member.heard, ended, span));
+        }
+        found
     }
 
     fn check_rates(&self, trial: &mut Trial, tally: &Tally, fastest_sync_ns: u64) {

@@ -1,6 +1,7 @@
 //! What a person sees while a run goes on: a bar with time left on a terminal, plain lines otherwise.
 //! Everything here goes to standard error; results go to standard output.
 
+use crate::stats::plain::harmless;
 use crate::stats::precision::{Ns, Rate};
 use crate::trial::note::Note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -97,11 +98,23 @@ impl Progress {
 
     fn always(&self, line: &str) {
         if self.terminal {
-            self.bar.println(line);
+            self.bar.println(harmless(line));
         } else {
-            eprintln!("{line}");
+            crate::tell!("{line}");
         }
     }
+}
+
+/// Writes to standard error what somebody may read on a terminal. Nobody may read it: that is no error.
+pub fn tell(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stderr().lock().write_all(harmless(text).as_bytes());
+}
+
+/// A line to standard error, without anything that steers a terminal.
+#[macro_export]
+macro_rules! tell {
+    ($($text:tt)*) => { $crate::ui::tell(&(format!($($text)*) + "\n")) };
 }
 
 fn place(study: &crate::study::model::Study, slot: crate::record::model::Slot) -> String {

@@ -9,6 +9,7 @@ pub mod asked;
 pub mod data;
 pub mod draw;
 mod file;
+pub mod fixed;
 mod generate;
 mod generator;
 pub mod invariant;
@@ -49,6 +50,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("rowinsert", include_str!("../../../../workloads/rowinsert.toml")),
     ("rowread", include_str!("../../../../workloads/rowread.toml")),
     ("seeding", include_str!("../../../../workloads/seeding.toml")),
+    ("stock", include_str!("../../../../workloads/stock.toml")),
     ("tpcb", include_str!("../../../../workloads/tpcb.toml")),
     ("translation", include_str!("../../../../workloads/translation.toml")),
     ("wordpress", include_str!("../../../../workloads/wordpress.toml")),

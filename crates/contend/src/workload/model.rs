@@ -243,6 +243,27 @@ impl Table {
         let columns = body.split(',').map(str::to_ascii_uppercase);
         columns.into_iter().position(|column| column.contains("INTEGER PRIMARY KEY"))
     }
+
+    /// The names of its columns, in their order.
+    pub fn column_names(&self) -> Vec<String> {
+        const NOT_COLUMNS: [&str; 5] = ["PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "CONSTRAINT"];
+        let body = self.ddl.split_once('(').map_or("", |(_, body)| body);
+        let (mut depth, mut pieces) = (0, vec![String::new()]);
+        for c in body.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                ',' if depth == 0 => pieces.push(String::new()),
+                _ if depth < 0 => break,
+                c => pieces.last_mut().expect("never empty").push(c),
+            }
+        }
+        let name = |piece: &String| {
+            piece.split_whitespace().next().map(|word| word.trim_matches(['"', '`', '[', ']']).to_string())
+        };
+        let names = pieces.iter().filter_map(name);
+        names.filter(|name| !NOT_COLUMNS.contains(&name.to_ascii_uppercase().as_str())).collect()
+    }
 }
 
 impl Workload {

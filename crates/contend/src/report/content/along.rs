@@ -90,7 +90,10 @@ impl<'a> Course<'a> {
     }
 
     fn axis(&self) -> String {
-        self.along.axis.replace('_', " ")
+        match self.along.axis.as_str() {
+            "rate_per_s" => "operations/s asked for".to_string(),
+            axis => axis.replace('_', " "),
+        }
     }
 
     fn compared(&self, from: &Point<'_>, to: &Point<'_>) -> Comparison {

@@ -60,7 +60,8 @@ pub fn throughput(findings: &Findings<'_>) -> Option<Section> {
     let metrics = findings.shown_metrics();
     let charts: Vec<Bars> =
         conditions(findings).flat_map(|c| metrics.iter().filter_map(move |f| bars(findings, c, f))).collect();
-    let title = metrics.first().map_or(String::new(), |f| capitalised(&f.label()));
+    let labels: Vec<String> = metrics.iter().map(Metric::label).collect();
+    let title = capitalised(&labels.join(", "));
     let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
     section(
         "throughput",

@@ -5,6 +5,7 @@ use crate::analysis::plain::Load;
 use crate::analysis::plain::{DataInfo, WorkloadInfo};
 use crate::analysis::told;
 use crate::outcome::mark::Mark;
+use crate::report::content::notice;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
@@ -42,6 +43,7 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
         ));
     }
     warnings.extend(disturbance(findings));
+    warnings.extend(notice::sentences(findings));
     warnings.extend(marked_otherwise(findings));
     warnings
 }
@@ -52,7 +54,9 @@ fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
     let (marked, all) = (found.otherwise, found.counting);
     let verb = if marked == 1 { "has" } else { "have" };
     (marked > 0).then(|| {
-        format!("{marked} of {all} trials {verb} a mark that is no disturbance (under \"Trials with a mark\").")
+        format!(
+            "{marked} of {all} trials {verb} a note, which does not affect the result (under \"Trials with a mark\")."
+        )
     })
 }
 

@@ -5,6 +5,7 @@ use crate::analysis::cell::{Cell, Pool};
 use crate::analysis::metric::Metric;
 use crate::analysis::plain::OwnMetric;
 use crate::analysis::trial::{Scope, failed};
+use crate::outcome::explain::Subject;
 use crate::outcome::{self, Outcome};
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
@@ -217,7 +218,9 @@ fn codes(findings: &Findings<'_>) -> Option<Table> {
     let mut table = Table::new(&["contender", "condition", "attempts|"]);
     for ((space, code), cells) in &seen {
         let meaning = outcome::lookup(*space, *code).map_or("a code this tool does not know", |row| row.meaning);
-        table.group(outcome::code_name(*space, *code), meaning);
+        let explained = Subject::Code(*space, *code).explanation();
+        let explained = explained.map_or(String::new(), |one| format!(". {}", one.in_short()));
+        table.group(outcome::code_name(*space, *code), format!("{meaning}{explained}"));
         for (cell, n) in cells {
             table.row([
                 TableCell::new(words::label(findings, cell.contender)).series(cell.contender),

@@ -10,6 +10,7 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, readback};
 use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
 use crate::report::kind;
+use crate::stats::interval::Interval;
 use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
@@ -81,15 +82,8 @@ fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![];
     for effect in &findings.effects {
         let (Some(ask), Ok(found)) = (&effect.factor.ask, &effect.result) else { continue };
-        let interval = match found.interval {
-            Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
-                format!(" ({} to {}, so it may be none)", plain(i.low), plain(i.high))
-            }
-            Some(i) => format!(" ({} to {})", plain(i.low), plain(i.high)),
-            None => " (too few rounds for an interval)".to_string(),
-        };
         let metric = effect.metric.as_ref().map_or(effect.factor.metric.clone(), Metric::label);
-        let text = format!("{}: {metric} x {}{interval}.", effect.about, plain(found.ratio));
+        let text = format!("{}: {}.", effect.about, effect_in_words(&metric, found.ratio, found.interval));
         let condition = several_conditions(findings).then(|| words::condition(findings, effect.condition));
         let one = Said { condition, text, tone: Tone::Plain };
         let open = blocks.iter_mut().find_map(|block| match block {
@@ -102,6 +96,17 @@ fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
         }
     }
     blocks
+}
+
+/// What a factor does to a metric. An interval on both sides of 1 says no more than its ends.
+fn effect_in_words(metric: &str, ratio: f64, interval: Option<Interval>) -> String {
+    match interval {
+        Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
+            format!("cannot tell whether it changes {metric}: anything from {} to {} fits", Ratio(i.low), Ratio(i.high))
+        }
+        Some(i) => format!("{metric} x {} ({} to {})", plain(ratio), plain(i.low), plain(i.high)),
+        None => format!("{metric} x {} (too few rounds for an interval)", plain(ratio)),
+    }
 }
 
 fn several_conditions(findings: &Findings<'_>) -> bool {

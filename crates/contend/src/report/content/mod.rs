@@ -11,6 +11,7 @@ mod first;
 mod floors;
 mod grid;
 pub mod method;
+mod notice;
 mod pauses;
 mod readback;
 mod servers;

@@ -1,7 +1,7 @@
 //! Sections, texts and tables.
 
 use super::{colour, escaped, for_condition, lanes, lines, prose, tracks};
-use crate::report::document::{Block, Cell, Head, Row, Said, Section, Table, Tone};
+use crate::report::document::{Block, Cell, Document, Head, Row, Said, Section, Table, Tone};
 
 /// Where on the page a section stands.
 #[derive(Debug, Clone, Copy)]
@@ -10,20 +10,27 @@ pub struct Place<'p> {
     pub prefix: &'p str,
     /// Of its heading.
     pub level: usize,
+    /// Whether there are comparisons to link to.
+    pub compared: bool,
+}
+
+/// Whether a document has a section of comparisons.
+pub fn compared(document: &Document) -> bool {
+    document.sections.iter().any(|section| section.id == "comparisons")
 }
 
 /// A section of a page that has no parts.
-pub const PAGE: Place<'_> = Place { prefix: "", level: 2 };
+pub const PAGE: Place<'_> = Place { prefix: "", level: 2, compared: false };
 
 pub fn section(section: &Section, place: Place<'_>) -> String {
-    let Place { prefix, level } = place;
+    let Place { prefix, level, .. } = place;
     let title = format!("<h{level}>{}</h{level}>", escaped(&section.title));
-    let content = blocks(&section.blocks, section.id, level + 1);
+    let content = blocks(&section.blocks, section.id, Place { level: level + 1, ..place });
     format!("<section id=\"{prefix}{0}\" class=\"of-{0}\">\n{title}\n{content}</section>\n", section.id)
 }
 
 /// Charts that follow each other share a grid.
-pub fn blocks(blocks: &[Block], id: &str, level: usize) -> String {
+pub fn blocks(blocks: &[Block], id: &str, place: Place<'_>) -> String {
     let mut out = String::new();
     let mut rest = blocks;
     while let Some(first) = rest.first() {
@@ -34,7 +41,7 @@ pub fn blocks(blocks: &[Block], id: &str, level: usize) -> String {
             rest[..charts].iter().for_each(|b| out += &chart(b));
             out += "</div>\n";
         } else {
-            out += &block(first, rest.get(1), id, level);
+            out += &block(first, rest.get(1), id, place);
         }
         rest = &rest[charts.max(1)..];
     }
@@ -54,9 +61,10 @@ fn chart(block: &Block) -> String {
     }
 }
 
-fn block(block: &Block, next: Option<&Block>, id: &str, level: usize) -> String {
+fn block(block: &Block, next: Option<&Block>, id: &str, place: Place<'_>) -> String {
+    let level = place.level;
     match block {
-        Block::Answer { ask, said } => answer(ask, said),
+        Block::Answer { ask, said } => answer(ask, said, place),
         Block::Heading(text) => {
             // A heading goes with what it is the heading of.
             let condition = if let Some(Block::Table(table)) = next { table.condition } else { None };
@@ -87,14 +95,22 @@ fn tone(tone: Tone) -> &'static str {
     }
 }
 
-fn answer(ask: &str, all: &[Said]) -> String {
+/// A question with its answers, and a link to the comparisons behind them.
+fn answer(ask: &str, all: &[Said], place: Place<'_>) -> String {
     let ask = if ask.is_empty() { String::new() } else { format!("<p class=\"ask\">{}</p>\n", prose(ask)) };
     let said = |Said { condition, text, tone: of }: &Said| {
         let condition =
             condition.as_ref().map_or(String::new(), |c| format!("<span class=\"condition\">{}</span> ", escaped(c)));
         format!("<p class=\"said {}\">{condition}{}</p>\n", tone(*of), prose(text))
     };
-    format!("<div class=\"answer\">\n{ask}{}</div>\n", all.iter().map(said).collect::<String>())
+    let said: String = all.iter().map(said).collect();
+    let evidence = match place.compared {
+        true => {
+            format!("<a class=\"evidence\" href=\"#{}comparisons\">the figures behind this</a>\n", place.prefix)
+        }
+        false => String::new(),
+    };
+    format!("<div class=\"answer\">\n{ask}{said}{evidence}</div>\n")
 }
 
 fn table_of(table: &Table, id: &str) -> String {

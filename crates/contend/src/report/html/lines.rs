@@ -1,6 +1,6 @@
 //! Lines over an axis, drawn as SVG.
 
-use super::{colour, escaped, for_condition};
+use super::{DATA, colour, escaped, for_condition};
 use crate::report::document::{Axis, Lines, Point, Series};
 
 /// A drawing and the room around the plot, in units of its own.
@@ -30,14 +30,15 @@ pub fn lines(chart: &Lines) -> String {
     let series: String = chart.series.iter().map(|s| drawn(&frame, chart, s)).collect();
     format!(
         "<figure class=\"lines{}\"{}>\n<figcaption>{}</figcaption>\n<div class=\"legend\">{}</div>\n\
-         <svg viewBox=\"0 0 {} {}\" role=\"img\" tabindex=\"0\" aria-label=\"{}. Arrow keys read the values.\">\n\
-         {}{series}</svg>\n</figure>\n",
+         <svg viewBox=\"0 0 {} {}\" data-width=\"{}\" role=\"img\" tabindex=\"0\" aria-label=\"{}. Arrow keys read the values.\">\n\
+         {}{series}</svg>\n{DATA}</figure>\n",
         if chart.in_text { " marked" } else { "" },
         for_condition(chart.condition),
         escaped(&chart.title),
         legend(chart),
         frame.width,
         frame.height,
+        frame.width,
         escaped(&chart.title),
         axes(&frame, chart)
     )

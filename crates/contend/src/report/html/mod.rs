@@ -10,6 +10,7 @@ mod volume;
 pub use volume::volume;
 
 use crate::report::document::Document;
+use crate::stats::plain::is_harmful;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -18,13 +19,17 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// Colours there are for contenders; then they begin again, dashed.
 pub const COLOURS: usize = 8;
 
+/// Below a chart: its values as a table, which the script writes when it is opened.
+const DATA: &str = "<details class=\"data\"><summary>Data</summary></details>\n";
+
 /// The page.
 pub fn html(document: &Document) -> String {
     let mut body = "<a class=\"skip\" href=\"#answer\">To the answer</a>\n".to_string();
     body += &header(&document.question, &document.facts, &document.warnings);
     body += &navigation(document);
     body += "<main>\n";
-    document.sections.iter().for_each(|section| body += &blocks::section(section, blocks::PAGE));
+    let place = blocks::Place { compared: blocks::compared(document), ..blocks::PAGE };
+    document.sections.iter().for_each(|section| body += &blocks::section(section, place));
     body += &format!("</main>\n<footer>{}</footer>\n", escaped(&document.origin));
     page(&document.title, &body)
 }
@@ -80,7 +85,7 @@ pub fn escaped(text: &str) -> String {
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
             '\n' => out += "&#10;",
-            c if c.is_control() => out.push(' '),
+            c if c.is_control() || is_harmful(c) => out.push(' '),
             c => out.push(c),
         }
     }

@@ -109,6 +109,42 @@
     }
   }
 
+  // --- data of a chart --------------------------------------------------------------------------------
+
+  // The values are those of the tooltips: a line of the table for each point.
+  function tableOf(figure) {
+    const table = document.createElement("table");
+    for (const point of all("[data-tip]", figure)) {
+      const [first, ...values] = point.dataset.tip.split("\n");
+      const row = table.insertRow();
+      const head = row.appendChild(document.createElement("th"));
+      head.scope = "row";
+      head.textContent = first;
+      for (const value of values) row.insertCell().textContent = value;
+    }
+    const scroll = document.createElement("div");
+    scroll.className = "scroll";
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", "Data: " + figure.querySelector("figcaption").textContent);
+    scroll.append(table);
+    return scroll;
+  }
+
+  for (const data of all("details.data")) {
+    data.addEventListener("toggle", () => data.open && data.append(tableOf(data.parentElement)), { once: true });
+  }
+
+  // --- labels of charts: as large as the text around them, however wide the chart is -------------------
+
+  function fit(svg) {
+    if (svg.clientWidth > 0) svg.style.setProperty("--unit", Number(svg.dataset.width) / svg.clientWidth);
+  }
+
+  const charts = all(".lines svg");
+  const sized = new ResizeObserver((entries) => entries.forEach((entry) => fit(entry.target)));
+  charts.forEach((svg) => (fit(svg), sized.observe(svg)));
+
   // --- conditions -----------------------------------------------------------------------------------
 
   for (const chooser of all(".chooser")) {

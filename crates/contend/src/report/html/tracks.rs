@@ -1,6 +1,6 @@
 //! Bars: a track of SVG in each row, the texts beside it, so that it reads the same on a phone.
 
-use super::{colour, escaped, for_condition};
+use super::{DATA, colour, escaped, for_condition};
 use crate::report::document::{Bar, BarRow, Bars, Stack, StackRow};
 
 /// Units of a track's width; it is stretched to the room there is.
@@ -19,7 +19,7 @@ pub fn bars(chart: &Bars) -> String {
     };
     let rows: String = chart.rows.iter().map(row).collect();
     format!(
-        "<figure class=\"tracks\"{}>\n<figcaption>{}</figcaption>\n{rows}</figure>\n",
+        "<figure class=\"tracks\"{}>\n<figcaption>{}</figcaption>\n{rows}{DATA}</figure>\n",
         for_condition(Some(chart.condition)),
         escaped(&chart.title)
     )
@@ -46,7 +46,7 @@ fn bar_row(bar: &Bar, max: f64) -> String {
 
 fn track(series: usize, label: &str, shown: &str, tip: &str, drawn: &str) -> String {
     format!(
-        "<div class=\"track {}\" tabindex=\"0\" data-tip=\"{}\"><span class=\"name\">{}</span>\
+        "<div class=\"track {}\" role=\"group\" tabindex=\"0\" data-tip=\"{}\"><span class=\"name\">{}</span>\
          <svg viewBox=\"0 0 1000 24\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{drawn}</svg>\
          <span class=\"value\">{}</span></div>\n",
         colour(series),
@@ -65,7 +65,7 @@ pub fn stack(chart: &Stack) -> String {
     let legend: String = chart.legend.iter().enumerate().filter_map(entry).collect();
     let rows: String = chart.rows.iter().map(stack_row).collect();
     format!(
-        "<figure class=\"tracks stack\"{}>\n<figcaption>{}</figcaption>\n<ul class=\"key\">{legend}</ul>\n{rows}</figure>\n",
+        "<figure class=\"tracks stack\"{}>\n<figcaption>{}</figcaption>\n<ul class=\"key\">{legend}</ul>\n{rows}{DATA}</figure>\n",
         for_condition(Some(chart.condition)),
         escaped(&chart.title)
     )

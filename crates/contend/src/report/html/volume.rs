@@ -41,6 +41,8 @@ fn mark(part: &Chapter) -> String {
 fn answers(volume: &Volume) -> String {
     let answer = |part: &Chapter| {
         let said: Vec<_> = part.answers().cloned().collect();
+        let prefix = format!("{}-", anchor(part));
+        let place = Place { prefix: &prefix, level: 4, compared: blocks::compared(&part.document) };
         format!(
             "<div class=\"part{}\">\n<h3><a href=\"#{}\">{}</a>{}</h3>\n<p class=\"about\">{}</p>\n{}</div>\n",
             if part.as_published { " published" } else { "" },
@@ -48,7 +50,7 @@ fn answers(volume: &Volume) -> String {
             escaped(&part.name),
             mark(part),
             escaped(&part.about),
-            blocks::blocks(&said, "answer", 4)
+            blocks::blocks(&said, "answer", place)
         )
     };
     let all: String = volume.chapters.iter().map(answer).collect();
@@ -58,7 +60,7 @@ fn answers(volume: &Volume) -> String {
 fn article(part: &Chapter) -> String {
     let anchor = anchor(part);
     let prefix = format!("{anchor}-");
-    let place = Place { prefix: &prefix, level: 3 };
+    let place = Place { prefix: &prefix, level: 3, compared: blocks::compared(&part.document) };
     let document = &part.document;
     let facts: String = document.facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", escaped(text));

@@ -30,7 +30,7 @@ fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> W
 /// The forms that an embedded study has.
 fn runs(name: &str) -> impl Iterator<Item = (Variant, Extent)> {
     // There are no published crashes, a whole site or all these drivers to be repeated.
-    let of_our_own = ["durability", "languages", "wordpress-driver", "wordpress-http"];
+    let of_our_own = ["durability", "languages", "locked", "wordpress-driver", "wordpress-http"];
     let as_published = (!of_our_own.contains(&name)).then_some(AS_PUBLISHED);
     [QUICK, CORRECTED].into_iter().chain(as_published)
 }
@@ -264,6 +264,13 @@ fn every_name_of_an_embedded_study_is_one_of_its_workload() {
             }
         }
     }
+}
+
+#[test]
+fn the_way_in_by_symptom_takes_a_minute() {
+    assert_quick_within("locked", 60);
+    let study = embedded("locked", QUICK, &[]).studies.remove(0);
+    assert_eq!((study.contenders.len(), study.answers.len(), study.grids.len()), (24, 3, 5));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Overrides from the command line.
 
-use super::{CORRECTED, QUICK, SAMPLE, conditions, labels};
+use super::{CORRECTED, QUICK, SAMPLE, conditions, labels, resolved};
 use crate::source::Source;
 use crate::study::model::{Absence, Extent, LeftOut, Study, Variant};
 use crate::study::{Choices, StudyError, parse_set, resolve};
@@ -125,14 +125,14 @@ fn only_keeps_what_matches() {
         ("*normal", &["WAL/NORMAL"]),
         ("journal_mode=delete", &["safe"]),
     ] {
-        let study = run(|choices| choices.only = Some(pattern.to_string())).unwrap();
+        let study = run(|choices| choices.only = vec![pattern.to_string()]).unwrap();
         assert_eq!(labels(&study), kept, "{pattern}");
     }
 }
 
 #[test]
 fn a_tier_whose_baseline_is_left_out_takes_its_first_contender() {
-    let study = run(|choices| choices.only = Some("safe".to_string())).unwrap();
+    let study = run(|choices| choices.only = vec!["safe".to_string()]).unwrap();
     assert_eq!(study.baselines, [study.contenders[0].name.clone()]);
     assert!(study.answers.is_empty());
 }
@@ -158,7 +158,7 @@ fn an_override_that_does_not_fit_says_what_would() {
         (contender("sqlite:tier=durable,synchronous=off"), "the requested tier is durable"),
         (contender("sqlite:journal_mode=wal,synchronous=full"), "two contenders are called `WAL/FULL`"),
         (
-            Box::new(|choices| choices.only = Some("MEMORY".to_string())),
+            Box::new(|choices| choices.only = vec!["MEMORY".to_string()]),
             "contenders are `WAL/FULL`, `WAL/NORMAL`, `safe`",
         ),
         (
@@ -188,7 +188,7 @@ fn a_variant_the_study_does_not_have_is_refused() {
 
 #[test]
 fn what_choices_take_away_is_told_and_what_the_variant_lacks_is_not() {
-    let study = run(|choices| choices.only = Some("safe".to_string())).unwrap();
+    let study = run(|choices| choices.only = vec!["safe".to_string()]).unwrap();
     assert!(study.answers.is_empty() && study.effects.is_empty());
     let [ask, label] = ["Is it?", "WAL/FULL"].map(str::to_string);
     let [factor, from, to] = ["synchronous", "full", "normal"].map(str::to_string);
@@ -196,7 +196,7 @@ fn what_choices_take_away_is_told_and_what_the_variant_lacks_is_not() {
     assert_eq!(study.left_out, expected);
     assert!(run(|_| ()).unwrap().left_out.is_empty());
     // The quick form has no such effect to begin with.
-    assert_eq!(run_arm(QUICK, |choices| choices.only = Some("safe".to_string())).unwrap().left_out.len(), 1);
+    assert_eq!(run_arm(QUICK, |choices| choices.only = vec!["safe".to_string()]).unwrap().left_out.len(), 1);
 }
 
 #[test]
@@ -228,4 +228,42 @@ fn the_size_of_a_pool_is_for_those_who_have_one() {
     assert_eq!(both.iter().map(|part| sized(part) > 0).collect::<Vec<_>>(), [true, false]);
     let error = with(&["part=rust", "pool_size=2"]).unwrap_err().to_string();
     assert!(error.contains("no such axis"), "{error}");
+}
+
+#[test]
+fn an_axis_of_rates_is_found_under_the_name_that_conditions_keep() {
+    let text = SAMPLE.replace("clients = [1, 8]", "rate = [50, 100]").replace("axis = \"clients\"", "axis = \"rate\"");
+    let study = resolved(&text, CORRECTED).unwrap();
+    assert_eq!(study.alongs[0].axis, "rate_per_s");
+    assert!(study.conditions.iter().all(|condition| condition.axes.contains_key("rate_per_s")));
+}
+
+#[test]
+fn several_patterns_keep_what_any_of_them_matches() {
+    let only = |patterns: &[&str]| {
+        run(|choices| choices.only = patterns.iter().map(ToString::to_string).collect())
+            .map(|study| labels(&study).join("; "))
+    };
+    assert_eq!(only(&["safe", "wal/normal"]).unwrap(), "WAL/NORMAL; safe");
+    assert!(only(&["safe", "absent"]).unwrap_err().starts_with("--only absent matches no contender"));
+}
+
+#[test]
+fn everyday_spellings_are_understood() {
+    let text = SAMPLE.replace("clients = [1, 8]", "rate = [\"50/s\", 100]");
+    let text = text
+        .replace("axis = \"clients\"", "axis = \"rate\"")
+        .replace("window = \"2s\"", "window = \"2s\"\nrate = \"200/s\"");
+    let text = text.replace("headline = \"throughput_ops_per_s\"", "headline = \"p99\"");
+    let text = text
+        .replace("ask = \"Is it?\"\nmetric = \"throughput_ops_per_s\"", "ask = \"Is it?\"\nmetric = \"throughput\"");
+    let text = text.replacen("engine = \"sqlite\"", "engine = \"sqlite3\"", 1);
+    let study = resolved(&text, CORRECTED).unwrap();
+    assert_eq!(
+        (study.headline.as_str(), study.answers[0].metric.as_str()),
+        ("response_ns_p99", "throughput_ops_per_s")
+    );
+    assert_eq!((study.load.rate_per_s, study.contenders[0].engine.as_str()), (Some(200.0), "sqlite"));
+    assert!(study.conditions.iter().any(|condition| condition.label.contains("50/s")), "{:?}", study.conditions);
+    assert_eq!(crate::engine::find("postgresql").map(|engine| engine.name), Some("postgres"));
 }

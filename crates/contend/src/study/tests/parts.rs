@@ -136,8 +136,8 @@ fn set_chooses_parts_and_reaches_those_that_know_it() {
 
 #[test]
 fn only_driver_and_contender_reach_the_parts_they_fit() {
-    assert_eq!(names(&chosen(|choices| choices.only = Some("plain".to_string())).unwrap()), ["writing", "alone"]);
-    let error = chosen(|choices| choices.only = Some("red".to_string())).unwrap_err();
+    assert_eq!(names(&chosen(|choices| choices.only = vec!["plain".to_string()]).unwrap()), ["writing", "alone"]);
+    let error = chosen(|choices| choices.only = vec!["red".to_string()]).unwrap_err();
     assert!(error.contains("--only red matches no contender"), "{error}");
     let null = chosen(|choices| choices.driver = Some("null".to_string())).unwrap();
     assert!(null.studies.iter().flat_map(|study| &study.contenders).all(|contender| contender.driver == "null"));

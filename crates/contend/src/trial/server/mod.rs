@@ -4,4 +4,5 @@ pub mod attached;
 pub mod identity;
 pub mod private;
 pub mod secrets;
+pub mod settings;
 mod shared_memory;

@@ -315,6 +315,17 @@ impl<'j> Running<'j> {
         Some(format!("{} ended ({ending}); its log ends: {}", self.server.title, self.last_words()))
     }
 
+    /// As [`Self::death`], of one that ends within this time.
+    pub fn death_within(&mut self, time: Duration) -> Option<String> {
+        let deadline = Instant::now() + time;
+        loop {
+            match self.death() {
+                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+                found => return found,
+            }
+        }
+    }
+
     /// How often it has synced since its start, as it says; nothing if it does not, or is dead.
     ///
     /// # Errors

@@ -15,33 +15,72 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The word of the command line that starts the janitor.
 /// Functions of slices that unmount what they mounted.
 pub static UNMOUNT: Registry<fn(&Path)> = Registry::empty();
 
+/// The word of the command line that starts the janitor.
 pub const VERB: &str = "janitor";
+
+/// A janitor that died is replaced as often as this.
+const REPLACED_MAX: u32 = 5;
 
 /// The tool's end.
 pub struct Janitor {
-    child: Child,
-    stdin: Mutex<Option<ChildStdin>>,
+    told: Arc<Mutex<Told>>,
+    watch: Option<JoinHandle<()>>,
+}
+
+/// What a janitor has been told, and where further lines go.
+struct Told {
+    stdin: Option<ChildStdin>,
+    /// Lines about what exists, by what they are about.
+    exists: BTreeMap<String, String>,
+    /// The tool ends, and so may the janitor.
+    over: bool,
+}
+
+fn process() -> Result<Child> {
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    keep_from(&mut Command::new(program))
+        .arg(VERB)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start the janitor process")
+}
+
+/// Waits for the janitor, and puts another in its place if it ended before the tool did: told of all that exists.
+fn watch(mut child: Child, told: &Mutex<Told>) {
+    for _ in 0..REPLACED_MAX {
+        let _ = child.wait();
+        let mut told = told.lock().expect("no panic while held");
+        if told.over {
+            return;
+        }
+        let Ok(mut next) = process() else { return };
+        if let Some(stdin) = &mut next.stdin {
+            let all: String = told.exists.values().map(|line| format!("{line}\n")).collect();
+            let _ = stdin.write_all(all.as_bytes());
+        }
+        told.stdin = next.stdin.take();
+        child = next;
+    }
+    let _ = child.wait();
 }
 
 impl Janitor {
     pub fn start() -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find the path of this program")?;
-        let mut child = keep_from(&mut Command::new(program))
-            .arg(VERB)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("cannot start the janitor process")?;
-        let stdin = child.stdin.take();
-        Ok(Self { child, stdin: Mutex::new(stdin) })
+        let mut child = process()?;
+        let told = Told { stdin: child.stdin.take(), exists: BTreeMap::new(), over: false };
+        let told = Arc::new(Mutex::new(told));
+        let shared = Arc::clone(&told);
+        let watch = std::thread::Builder::new().name("janitor".to_string()).spawn(move || watch(child, &shared));
+        Ok(Self { told, watch: Some(watch.context("cannot watch the janitor process")?) })
     }
 
     pub fn group_lives(&self, group: u32) {
@@ -88,17 +127,38 @@ impl Janitor {
     }
 
     fn tell(&self, line: &str) {
-        if let Some(stdin) = self.stdin.lock().expect("no panic while held").as_mut() {
-            // A janitor that is gone cannot help; the tool still cleans up after itself.
+        let mut told = self.told.lock().expect("no panic while held");
+        let (word, what) = line.split_once(' ').unwrap_or((line, ""));
+        match ENDS.iter().find(|(end, _)| *end == word) {
+            Some((_, begin)) => drop(told.exists.remove(&format!("{begin} {what}"))),
+            // A server's signal follows its number.
+            None if word == "server" => {
+                let pid = what.split(' ').next().unwrap_or_default();
+                told.exists.insert(format!("server {pid}"), line.to_string());
+            }
+            None => drop(told.exists.insert(line.to_string(), line.to_string())),
+        }
+        if let Some(stdin) = told.stdin.as_mut() {
+            // A janitor that is gone is replaced by one that is told all of it.
             let _ = writeln!(stdin, "{line}");
         }
     }
 }
 
+/// The word that something is gone, and the one that it is there.
+const ENDS: [(&str, &str); 5] =
+    [("gone", "group"), ("over", "program"), ("stopped", "server"), ("unmounted", "mount"), ("done", "dir")];
+
 impl Drop for Janitor {
     fn drop(&mut self) {
-        *self.stdin.lock().expect("no panic while held") = None;
-        let _ = self.child.wait();
+        {
+            let mut told = self.told.lock().expect("no panic while held");
+            told.over = true;
+            told.stdin = None;
+        }
+        if let Some(watch) = self.watch.take() {
+            let _ = watch.join();
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is observed of the machine and of processes, and what ends them for sure.
 
+pub mod commits;
 pub mod group;
 pub mod janitor;
 pub mod killing;

@@ -1,8 +1,10 @@
 //! The workers of one trial, from their start to their samples: handshake, deadlines, collection.
 
 use crate::check::guards::CLOCK_ERROR_NS_MAX;
+use crate::check::heard::{Heard, Sign};
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
+use crate::trial::data::disk::is_full;
 use crate::trial::workers::process::{Event, Launch, Nothing};
 use crate::trial::workers::processes::{Deadlines, Processes, Supervision, Workers};
 use crate::trial::workers::refusal::Whose;
@@ -15,6 +17,9 @@ use std::time::Duration;
 
 /// Attempts to read the clock of a worker that is slow to report it.
 const CLOCK_TRIES: u32 = 5;
+
+/// How often the tool looks whether it runs itself: it cannot hear what is said while it stands still.
+const LOOK_NS: u64 = 100_000_000;
 
 /// Why a trial has no result.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ pub struct Member {
     pub done: Facts,
     /// How far its clock may be from the tool's.
     pub clock_error_ns: u64,
+    /// What was heard of it in its run, by the tool's clock.
+    pub heard: Heard,
 }
 
 /// A window on the tool's clock.
@@ -139,7 +146,7 @@ impl<'a> Crew<'a> {
     /// Starts a worker for each plan, then waits until all are ready.
     pub fn prepare(&mut self, plans: &[Vec<Arc<[u8]>>]) -> Result<(), Failure> {
         for _ in plans {
-            self.workers.start().map_err(|e| Failure::Invalid(self.whose.cannot_be_started(&e)))?;
+            self.workers.start().map_err(|e| not_started(&self.whose, e))?;
             self.members.push(Member::default());
         }
         for (number, pieces) in plans.iter().enumerate() {
@@ -220,10 +227,13 @@ impl<'a> Crew<'a> {
 
     /// Waits until every worker is done and has handed over its samples.
     pub fn collect(&mut self, window: &Window, observer: &mut dyn Observer) -> Result<(), Failure> {
-        let mut heard = Heard::new(self.members.len(), self.workers.now_ns(), window.drained_ns(), self.deadlines);
+        let mut heard = Listening::new(self.members.len(), self.workers.now_ns(), window.drained_ns(), self.deadlines);
         let mut phase = Phase::RunIn;
         loop {
             let now_ns = self.workers.now_ns();
+            if phase != Phase::Drain {
+                heard.silences(now_ns, &mut self.members);
+            }
             while phase != Phase::Drain && (now_ns >= window.next_mark_ns(phase) || heard.all_ended()) {
                 if phase == Phase::RunIn {
                     observer.window_begins()
@@ -236,7 +246,7 @@ impl<'a> Crew<'a> {
                 return Ok(());
             }
             let deadline_ns = heard.deadline_ns(now_ns);
-            let wake_ns = deadline_ns.min(window.next_mark_ns(phase));
+            let wake_ns = deadline_ns.min(window.next_mark_ns(phase)).min(now_ns + LOOK_NS);
             match self.workers.next(wake_ns, self.cancelled) {
                 Ok((number, event)) => self.take_in(&mut heard, number, event, observer)?,
                 Err(Nothing::Cancelled) => return Err(Failure::Cancelled),
@@ -252,13 +262,13 @@ impl<'a> Crew<'a> {
     /// What a worker sends during the run and after it.
     fn take_in(
         &mut self,
-        heard: &mut Heard,
+        heard: &mut Listening,
         number: usize,
         event: Event,
         observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
         let now_ns = self.workers.now_ns();
-        heard.last_ns[number] = now_ns;
+        heard.of(number, now_ns);
         match event {
             // It has handed over everything and leaves while others still send.
             Event::Broken(_) if heard.ended[number] => {}
@@ -273,14 +283,18 @@ impl<'a> Crew<'a> {
                 heard.work_goes_on(now_ns);
                 observer.samples(&bytes)?;
             }
-            event => match self.line(number, event)?.0 {
-                WorkerLine::Progress(facts) => {
+            event => match self.line(number, event)? {
+                (WorkerLine::Progress(facts), at_ns) => {
                     let so_far: u64 = fact(&facts, "operations").and_then(|n| n.parse().ok()).unwrap_or(0);
+                    self.members[number].heard.signs.push(Sign { at_ns, operations: so_far });
                     observer.operations(heard.operations_of(number, so_far, now_ns));
                 }
-                WorkerLine::Done(facts) => self.members[number].done = facts,
-                WorkerLine::End => heard.ended[number] = true,
-                line => return Err(self.unexpected(number, &line)),
+                (WorkerLine::Done(facts), at_ns) => {
+                    self.members[number].heard.done_ns = at_ns;
+                    self.members[number].done = facts;
+                }
+                (WorkerLine::End, _) => heard.ended[number] = true,
+                (line, _) => return Err(self.unexpected(number, &line)),
             },
         }
         Ok(())
@@ -335,8 +349,12 @@ impl<'a> Crew<'a> {
 }
 
 /// What was heard of the workers during a run, and until when the next event has to come.
-struct Heard {
+struct Listening {
     last_ns: Vec<u64>,
+    /// How long the tool has been awake, and then when each worker was heard last.
+    awake_ns: u64,
+    awake_at_last_ns: Vec<u64>,
+    looked_ns: u64,
     operations: Vec<u64>,
     ended: Vec<bool>,
     /// Of the whole, where its length is known; else of the operation at hand.
@@ -345,7 +363,7 @@ struct Heard {
     deadlines: Deadlines,
 }
 
-impl Heard {
+impl Listening {
     /// `end_ns`: the end of the drain, if time ends the run.
     fn new(workers: usize, now_ns: u64, end_ns: Option<u64>, deadlines: Deadlines) -> Self {
         let last_moment_ns = match end_ns {
@@ -354,11 +372,31 @@ impl Heard {
         };
         Self {
             last_ns: vec![now_ns; workers],
+            awake_ns: 0,
+            awake_at_last_ns: vec![0; workers],
+            looked_ns: now_ns,
             operations: vec![0; workers],
             ended: vec![false; workers],
             last_moment_ns,
             length_is_known: end_ns.is_some(),
             deadlines,
+        }
+    }
+
+    /// Something came from this worker.
+    fn of(&mut self, number: usize, now_ns: u64) {
+        self.last_ns[number] = now_ns;
+        self.awake_at_last_ns[number] = self.awake_ns;
+    }
+
+    /// Notes how long each worker that works has been silent. A long time between two looks is the tool's own standstill, or the
+    /// machine's.
+    fn silences(&mut self, now_ns: u64, members: &mut [Member]) {
+        self.awake_ns += now_ns.saturating_sub(self.looked_ns).min(2 * LOOK_NS);
+        self.looked_ns = now_ns;
+        for (number, member) in members.iter_mut().enumerate().filter(|(number, _)| !self.ended[*number]) {
+            let silence_ns = self.awake_ns - self.awake_at_last_ns[number];
+            member.heard.silence_ns = member.heard.silence_ns.max(silence_ns);
         }
     }
 
@@ -404,6 +442,15 @@ impl Heard {
 
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
+}
+
+/// A worker's program does not run. A disk without room, or without room for names, is not the program's fault: the run
+/// stops, and the trial can be done again.
+pub fn not_started(whose: &Whose, error: anyhow::Error) -> Failure {
+    match is_full(&error) {
+        true => Failure::Fatal(error),
+        false => Failure::Invalid(whose.cannot_be_started(&error)),
+    }
 }
 
 /// What keeps the tool from understanding a worker that says this of itself.

@@ -1,6 +1,6 @@
 //! Supervision of workers on a virtual clock: handshake, run-in, window, drain, deadlines, progress.
 
-use super::crew::{Crew, Failure, Observer, Window};
+use super::crew::{Crew, Failure, Observer, Window, not_started};
 use super::processes::{Deadlines, Workers as _};
 use super::refusal::Whose;
 use super::testing::{BEGINNING, Behaviour, Clock, MS, S, Simulated};
@@ -218,4 +218,16 @@ fn the_simulated_clock_only_goes_forward() {
     assert_eq!(simulated.now_ns(), BEGINNING + S);
     let _ = simulated.next(BEGINNING, &|| false);
     assert_eq!(simulated.now_ns(), BEGINNING + S);
+}
+
+#[test]
+fn a_full_disk_is_not_the_fault_of_the_program() {
+    let whose = Whose::Driver("d".to_string());
+    let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    assert!(matches!(
+        not_started(&whose, anyhow::Error::new(full).context("cannot create worker.log")),
+        Failure::Fatal(_)
+    ));
+    let absent = std::io::Error::from(std::io::ErrorKind::NotFound);
+    assert!(matches!(not_started(&whose, absent.into()), Failure::Invalid(_)));
 }

@@ -3,7 +3,7 @@
 
 use crate::outcome::reason::Invalid;
 use crate::trial::watch::janitor::Janitor;
-use crate::trial::workers::crew::{Failure, hello_problem};
+use crate::trial::workers::crew::{Failure, hello_problem, not_started};
 use crate::trial::workers::process::{Event, Launch, Nothing, Worker, next};
 use crate::trial::workers::processes::Supervision;
 use crate::trial::workers::refusal::Whose;
@@ -35,6 +35,8 @@ pub struct Serving<'a> {
     janitor: &'a Janitor,
     cancelled: &'a dyn Fn() -> bool,
     pub url: String,
+    /// What its plan says that every request must bring.
+    pub secret: Option<String>,
     served: Served,
 }
 
@@ -62,11 +64,10 @@ impl<'a> Serving<'a> {
         let Supervision { janitor, deadlines, cancelled } = *with;
         let (sender, events) = channel();
         let whose = Whose::Serving(driver.to_string());
-        let worker = Worker::start(&serving(launch), 0, &logs.join(LOG), sender)
-            .map_err(|e| Failure::Invalid(whose.cannot_be_started(&e)))?;
+        let worker = Worker::start(&serving(launch), 0, &logs.join(LOG), sender).map_err(|e| not_started(&whose, e))?;
         janitor.group_lives(worker.pid());
         let served = Served::default();
-        let mut serving = Self { worker, events, janitor, cancelled, url: String::new(), served };
+        let mut serving = Self { worker, events, janitor, cancelled, url: String::new(), secret: None, served };
         serving.worker.send_frame(&ToolLine::Plan(plan.len()), &[Arc::from(plan.into_bytes())]);
         let deadline = Instant::now() + deadlines.ready;
         while serving.url.is_empty() {

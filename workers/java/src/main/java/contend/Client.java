@@ -50,7 +50,7 @@ final class Client implements Runnable {
         over = true;
         attempt.current = null;
         try {
-            if (conn != null && conn.later && conn.open()) {
+            if (conn != null && conn.open()) {
                 run.readBack(conn);
             }
             close();

@@ -32,7 +32,6 @@ final class Conn {
     private long interruptedAt;
     boolean lost;
     /** It was opened in the run. */
-    boolean later;
     /** The statements of the plan are prepared, but for those that are when they are first used. */
     boolean ready;
 

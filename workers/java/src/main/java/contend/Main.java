@@ -232,9 +232,7 @@ public final class Main {
             long now = System.nanoTime();
             machine.look(now);
             if (now >= progress) {
-                Map<String, Object> facts = Text.facts("elapsed_ns", Math.max(0, now - at));
-                facts.putAll(run.counts());
-                say(Text.factsLine("progress", facts));
+                sayProgress(run, now - at);
                 progress = now + PROGRESS_NS;
             }
             long drainEnd = run.control.drainEnd();
@@ -255,6 +253,14 @@ public final class Main {
                 say("failed\ta run is going on");
             }
         }
+        // All is done: closing connections may take its time.
+        sayProgress(run, System.nanoTime() - at);
+    }
+
+    private void sayProgress(Run run, long elapsed) {
+        Map<String, Object> facts = Text.facts("elapsed_ns", Math.max(0, elapsed));
+        facts.putAll(run.counts());
+        say(Text.factsLine("progress", facts));
     }
 
     private void byHand(Path plan, Path samples) throws Exception {

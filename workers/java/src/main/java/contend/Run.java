@@ -178,7 +178,7 @@ final class Run {
         return facts;
     }
 
-    /** Holds a connection that was opened in the run against the first one, once its client measures nothing any more. */
+    /** Holds a connection against the first one before the run, once its client measures nothing any more. */
     void readBack(Conn conn) {
         if (control.drainIsOver) {
             return;
@@ -187,14 +187,14 @@ final class Run {
             settings(conn).forEach((name, found) -> {
                 Object first = sessions.get(0).get(name);
                 if (!found.equals(first)) {
-                    differs = "a connection opened later reads back " + name + " = " + found + ", the first one " + first;
+                    differs = "a connection reads back " + name + " = " + found + " after the start, the first one " + first + " before";
                 }
             });
             readBack.incrementAndGet();
         } catch (SQLException e) {
             // One that is lost has no settings any more.
             if (!control.drainIsOver && !conn.lost) {
-                differs = "a connection opened later cannot be read back: " + e.getMessage();
+                differs = "a connection cannot be read back after the run: " + e.getMessage();
             }
         }
     }
@@ -221,7 +221,6 @@ final class Run {
         Connection raw = driver.connect(plan.databases.get(database), options);
         opened.incrementAndGet();
         Conn conn = new Conn(driver, raw, options.each);
-        conn.later = started;
         return conn;
     }
 
@@ -290,7 +289,7 @@ final class Run {
             thread.join();
         }
         for (Pool pool : pools.values()) {
-            pool.connections().stream().filter(conn -> conn.later && conn.open()).forEach(this::readBack);
+            pool.connections().stream().filter(Conn::open).forEach(this::readBack);
         }
     }
 

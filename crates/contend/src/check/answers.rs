@@ -1,0 +1,168 @@
+//! Holds the rows that reads returned against those of the other contenders of a round. All carry out the same operations on the
+//! same data: where no transaction writes a table that a read looks at, plan and data alone decide its number of rows.
+
+use contend_wire::sample::Sample;
+use std::collections::BTreeMap;
+
+/// Operations of each client whose rows are kept: the first ones.
+const OPERATIONS_MAX: u32 = 50_000;
+
+/// Of an operation that is no such read, failed, or was not carried out.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Reads of one transaction after which it means something that none of them returned a row.
+const SILENT_MIN: u64 = 50;
+
+/// What decides how many rows a transaction returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It writes.
+    Write,
+    /// It reads what others write.
+    Read,
+    /// It reads what nobody writes.
+    Fixed,
+}
+
+/// The rows of a trial's reads.
+#[derive(Debug, Clone, Default)]
+pub struct Answers {
+    /// By transaction.
+    kinds: Vec<Kind>,
+    /// Transaction and rows, by client and operation.
+    rows: BTreeMap<u32, Vec<(u16, u32)>>,
+}
+
+impl Answers {
+    pub fn new(kinds: Vec<Kind>) -> Self {
+        Self { kinds, rows: BTreeMap::new() }
+    }
+
+    pub fn push(&mut self, sample: &Sample) {
+        let kind = self.kinds.get(usize::from(sample.transaction)).copied().unwrap_or(Kind::Write);
+        if kind != Kind::Write && sample.is_ok() && sample.operation < OPERATIONS_MAX {
+            let rows = self.rows.entry(sample.client).or_default();
+            let at = sample.operation as usize;
+            if rows.len() <= at {
+                rows.resize(at + 1, (0, UNKNOWN));
+            }
+            rows[at] = (sample.transaction, sample.rows);
+        }
+    }
+
+    /// How the same operations that both have carried out returned other rows, in words: a read of what nobody writes another number,
+    /// or a transaction never any where the other one nearly always has some.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        // By transaction: reads, and of them those with rows here and there.
+        let mut with_rows: BTreeMap<u16, (u64, u64, u64)> = BTreeMap::new();
+        for (client, mine) in &self.rows {
+            let Some(theirs) = other.rows.get(client) else { continue };
+            for (operation, ((transaction, rows), (_, others))) in mine.iter().zip(theirs).enumerate() {
+                if *rows == UNKNOWN || *others == UNKNOWN {
+                    continue;
+                }
+                if self.kinds[usize::from(*transaction)] == Kind::Fixed && rows != others {
+                    return Some(format!(
+                        "operation {operation} of client {client} returned {rows} rows here, {others} there"
+                    ));
+                }
+                let (reads, here, there) = with_rows.entry(*transaction).or_default();
+                *reads += 1;
+                *here += u64::from(*rows > 0);
+                *there += u64::from(*others > 0);
+            }
+        }
+        let silent = |reads: u64, none: u64, some: u64| reads >= SILENT_MIN && none == 0 && some * 10 >= reads * 9;
+        with_rows.into_iter().find_map(|(transaction, (reads, here, there))| {
+            (silent(reads, here, there) || silent(reads, there, here)).then(|| {
+                format!("{here} of {reads} reads of transaction {transaction} returned rows here, {there} there")
+            })
+        })
+    }
+}
+
+/// Which of the earlier trials of a round the newest one contradicts, and whether they agree with each other: then it is the one
+/// that is wrong, and else one of two.
+pub fn contradicted<'a>(mine: &Answers, earlier: &'a [(u32, Answers)]) -> Option<(u32, String, bool)> {
+    let differences = earlier.iter().map(|(trial, answers)| mine.difference(answers).map(|found| (*trial, found)));
+    let differences: Vec<Option<(u32, String)>> = differences.collect();
+    // Who agrees with somebody is not the odd one.
+    if differences.iter().any(Option::is_none) {
+        return None;
+    }
+    let (trial, found) = differences.into_iter().next()??;
+    let agreed = |a: &'a (u32, Answers), b: &'a (u32, Answers)| a.1.difference(&b.1).is_none();
+    let odd = earlier.len() > 1 && earlier.windows(2).all(|pair| agreed(&pair[0], &pair[1]));
+    Some((trial, found, odd))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
+
+    fn sample(transaction: u16, operation: u32, rows: u32) -> Sample {
+        Sample {
+            client: 1,
+            operation,
+            transaction,
+            attempt: 0,
+            failed_step: STEP_NONE,
+            code_space: CodeSpace::Ok,
+            flags: 0,
+            code: 0,
+            rows,
+            due_ns: 0,
+            started_ns: 1,
+            finished_ns: 2,
+            lock_wait_ns: NOT_MEASURED,
+            acquire_wait_ns: NOT_MEASURED,
+        }
+    }
+
+    fn answers(rows: &[u32]) -> Answers {
+        let mut answers = Answers::new(vec![Kind::Fixed, Kind::Read]);
+        for (operation, rows) in (0..).step_by(2).zip(rows) {
+            answers.push(&sample(0, operation, *rows));
+            answers.push(&sample(1, operation + 1, 1));
+        }
+        answers
+    }
+
+    #[test]
+    fn a_read_with_other_rows_is_found_however_many_follow() {
+        assert_eq!(answers(&[3, 4, 5]).difference(&answers(&[3, 4])), None);
+        let found = answers(&[3, 0, 5]).difference(&answers(&[3, 4])).expect("another one");
+        assert_eq!(found, "operation 2 of client 1 returned 0 rows here, 4 there");
+        let mut written = answers(&[3]);
+        written.push(&sample(1, 1, 99));
+        assert_eq!(written.difference(&answers(&[3])), None, "nothing decides the rows of that");
+    }
+
+    #[test]
+    fn reads_that_never_return_a_row_are_found_although_others_write() {
+        let reads = |rows: &dyn Fn(u32) -> u32| {
+            let mut answers = Answers::new(vec![Kind::Fixed, Kind::Read]);
+            (0..50).for_each(|operation| answers.push(&sample(1, operation, rows(operation))));
+            answers
+        };
+        let honest = reads(&|operation| u32::from(operation % 10 > 0));
+        let found = reads(&|_| 0).difference(&honest).expect("nothing was executed");
+        assert_eq!(found, "0 of 50 reads of transaction 1 returned rows here, 45 there");
+        assert_eq!(reads(&|operation| u32::from(operation == 0)).difference(&honest), None, "what is left may be gone");
+    }
+
+    #[test]
+    fn the_odd_one_of_three_is_wrong_and_one_of_two_may_be_either() {
+        let (good, wrong) = (answers(&[3, 4]), answers(&[0, 0]));
+        let round = |earlier: &[&Answers], mine| {
+            let earlier: Vec<_> = (1..).zip(earlier).map(|(trial, answers)| (trial, (*answers).clone())).collect();
+            contradicted(mine, &earlier).map(|(trial, _, odd)| (trial, odd))
+        };
+        assert_eq!(round(&[], &good), None);
+        assert_eq!(round(&[&good, &good], &good), None);
+        assert_eq!(round(&[&good], &wrong), Some((1, false)));
+        assert_eq!(round(&[&good, &good], &wrong), Some((1, true)));
+        assert_eq!(round(&[&wrong, &good], &good), None, "it agrees with one of them");
+    }
+}

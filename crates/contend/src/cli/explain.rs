@@ -1,0 +1,89 @@
+//! `contend explain`: what an error means, from its text or code.
+
+use super::{OK, print};
+use crate::outcome::explain::{Explanation, Subject, find};
+use crate::outcome::{code_name, lookup};
+use crate::report::text::wrapped;
+use anyhow::{Result, bail};
+use clap::Parser;
+use std::fmt::Write as _;
+
+/// Explain an error: what happened, why a timeout was not waited for, what to change
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  contend explain 'database is locked'
+  contend explain SQLITE_BUSY_SNAPSHOT
+  contend explain 40P01
+  contend explain 'ERROR 1205 (HY000): Lock wait timeout exceeded'
+  contend explain HTTP 503
+
+`contend list outcomes PATTERN` searches all codes.")]
+pub(super) struct ExplainArgs {
+    /// The message as a program printed it; a code, its name or number; or an outcome such as `unknown`
+    #[arg(required = true, allow_hyphen_values = true)]
+    text: Vec<String>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
+    let text = args.text.join(" ");
+    let mut found: Vec<(&Explanation, Vec<Subject>)> = vec![];
+    for subject in find(&text) {
+        let Some(explanation) = subject.explanation() else { continue };
+        match found.iter_mut().find(|(other, _)| *other == explanation) {
+            Some((_, subjects)) => subjects.push(subject),
+            None => found.push((explanation, vec![subject])),
+        }
+    }
+    if found.is_empty() {
+        bail!(
+            "`{text}` names no error that contend knows; give the message as it was printed, or a code \
+             (`contend list outcomes PATTERN` searches them)"
+        );
+    }
+    print(&match args.json {
+        true => {
+            let all: Vec<_> = found.iter().map(|(explanation, _)| explanation).collect();
+            serde_json::to_string_pretty(&all)? + "\n"
+        }
+        false => found.iter().map(|(one, subjects)| in_words(one, subjects)).collect::<Vec<_>>().join("\n"),
+    })?;
+    Ok(OK)
+}
+
+fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
+    let mut text = String::new();
+    for subject in subjects {
+        let _ = match subject {
+            Subject::Outcome(outcome) => writeln!(text, "{}", outcome.word()),
+            Subject::Code(space, code) => {
+                let (row, name) = (lookup(*space, *code), code_name(*space, *code));
+                let outcome = row.map_or("unknown", |row| row.outcome.word());
+                let left = match row.is_some_and(|row| row.definite) {
+                    true => "it left nothing behind",
+                    false => "it may or may not have happened",
+                };
+                writeln!(text, "{name}: counted as {outcome}; {left}")
+            }
+        };
+    }
+    part(&mut text, "What happened", &one.happened);
+    if let Some(waited) = &one.waited {
+        part(&mut text, "Was the timeout waited for", waited);
+    }
+    if let Some((first, others)) = one.change.split_first() {
+        part(&mut text, "What to change", &format!("- {first}"));
+        text.extend(others.iter().map(|change| wrapped(&format!("- {change}"), "  ", "    ")));
+    }
+    if let Some(study) = &one.study {
+        let _ = writeln!(text, "\nSee it\n  contend run {study} --quick");
+    }
+    text
+}
+
+fn part(text: &mut String, title: &str, words: &str) {
+    let _ = writeln!(text, "\n{title}");
+    text.push_str(&wrapped(words, "  ", if words.starts_with("- ") { "    " } else { "  " }));
+}

@@ -1,0 +1,226 @@
+//! What a reader has to know of the figures before the figures: clients that got nothing, contenders that all did what was
+//! asked, failures that the clients make themselves, and too few operations. Each kind is one sentence at the top.
+
+use crate::analysis::Findings;
+use crate::analysis::cell::Cell;
+use crate::analysis::told;
+use crate::analysis::trial::{Scope, failed};
+use crate::outcome::Outcome;
+use crate::report::content::words;
+use crate::report::kind;
+use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::precision::{Percent, Rate};
+use crate::stats::quantile::{Quantile, QuantileValue};
+
+/// Share of the operations from which conflicts need an explanation.
+const MANY_CONFLICTS: f64 = 0.1;
+
+/// Clients without pauses are at work for at least one part in so many of their time.
+const AT_WORK: u64 = 4;
+
+/// Share of the operations that may fail where a contender did all that was asked.
+const KEPT_UP: f64 = 0.001;
+
+pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
+    if kind::of(findings).is_some() {
+        return vec![];
+    }
+    let of_all = [starved(findings), self_made(findings), kept_up(findings), few(findings), few_rounds(findings)];
+    of_all.into_iter().flatten().collect()
+}
+
+/// The cells with data that are worst in something, the worst first, and how far they go.
+fn worst<'f>(findings: &'f Findings<'_>, of: impl Fn(&Cell) -> Option<f64>) -> Vec<(&'f Cell, f64)> {
+    let with_data = findings.cells.iter().filter(|cell| cell.has_data());
+    let mut found: Vec<(&Cell, f64)> = with_data.filter_map(|cell| Some((cell, of(cell)?))).collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    found
+}
+
+/// A contender, with its condition where there are several.
+fn name(findings: &Findings<'_>, cell: &Cell) -> String {
+    let label = words::label(findings, cell.contender);
+    match findings.run.study.conditions.len() {
+        1 => label.to_string(),
+        _ => format!("{label} ({})", words::condition(findings, cell.condition)),
+    }
+}
+
+/// What is said of one row holds for so many others.
+fn others(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" So it is with {} more of the rows below.", words::count(count as u64)),
+    }
+}
+
+fn starved(findings: &Findings<'_>) -> Option<String> {
+    let share = |cell: &Cell| {
+        let fairness = cell.fairness.as_ref().filter(|fairness| fairness.worst.starved > 0)?;
+        Some(fairness.worst.starved as f64 / fairness.clients.max(1) as f64)
+    };
+    let found = worst(findings, share);
+    let fairness = found.first().and_then(|(cell, _)| cell.fairness.as_ref())?;
+    let done = if findings.of_service() { "got no answer" } else { "committed nothing" };
+    Some(format!(
+        "{}: {} of {} clients {done} in a whole window. All its times are of the clients that got through.{}",
+        name(findings, found[0].0),
+        words::count(fairness.worst.starved as u64),
+        words::count(fairness.clients as u64),
+        others(found.len() - 1)
+    ))
+}
+
+/// Arrivals per second of a cell in an open loop.
+fn rate(findings: &Findings<'_>, cell: &Cell) -> Option<f64> {
+    findings.rows[*cell.valid.first()?].load.rate_per_s
+}
+
+/// Whether the clients are at work for most of the time, and do not pause.
+fn without_pauses(findings: &Findings<'_>, cell: &Cell) -> bool {
+    let run_in_ns = findings.run.study.load.run_in_ns;
+    let clients = told::clients(findings, Some(cell.condition)).into_iter().max().map_or(1, u64::from);
+    let measured = || cell.valid.iter().filter_map(|row| findings.rows[*row].measured.as_ref());
+    let busy_ns: u64 = measured().map(|measured| measured.busy_ns).sum();
+    let clients_ns: u64 = measured().map(|measured| clients * measured.clients_ns(run_in_ns)).sum();
+    busy_ns * AT_WORK > clients_ns
+}
+
+/// In a closed loop a client that fails goes on at once with the next operation, and fails again.
+fn self_made(findings: &Findings<'_>) -> Option<String> {
+    let contenders = &findings.run.study.contenders;
+    let at_once = |cell: &Cell| contenders[cell.contender].settings.get("retry").is_none_or(|retry| retry != "backoff");
+    let share = |cell: &Cell| {
+        let counts = &cell.pool(Scope::All).counts;
+        let share = counts.outcome(Outcome::Conflict) as f64 / counts.planned().max(1) as f64;
+        let closed = rate(findings, cell).is_none() && at_once(cell) && without_pauses(findings, cell);
+        (share > MANY_CONFLICTS && closed && !findings.of_service()).then_some(share)
+    };
+    let found = worst(findings, share);
+    let (cell, share) = found.first()?;
+    Some(format!(
+        "{}: {} of the operations ended in a conflict. A client that fails begins its next operation at once, in a closed \
+         loop without back-off: clients that try again at once make this share. Compare with `--set retry=backoff`.{}",
+        name(findings, cell),
+        Percent(*share),
+        others(found.len() - 1)
+    ))
+}
+
+/// Contenders that all did what was asked have the same throughput, so only their times can differ.
+fn kept_up(findings: &Findings<'_>) -> Option<String> {
+    let kept_up = |condition: usize| {
+        let cells: Vec<&Cell> = findings.cells.iter().filter(|c| c.condition == condition && c.has_data()).collect();
+        let asked = cells.iter().map(|cell| rate(findings, cell)).reduce(|a, b| a.filter(|_| a == b))??;
+        let all_done = |cell: &&Cell| {
+            let counts = &cell.pool(Scope::All).counts;
+            failed(counts) as f64 <= KEPT_UP * counts.planned() as f64
+        };
+        (cells.len() > 1 && cells.iter().all(all_done)).then(|| Rate(asked).to_string())
+    };
+    let mut asked: Vec<String> = (0..findings.run.study.conditions.len()).filter_map(kept_up).collect();
+    asked.dedup();
+    (!asked.is_empty()).then(|| {
+        format!(
+            "All contenders did all that was asked of them at {}: their throughput says nothing about which is faster; \
+             compare the times.",
+            asked.join(", ")
+        )
+    })
+}
+
+fn few(findings: &Findings<'_>) -> Option<String> {
+    if findings.as_published() {
+        return None;
+    }
+    let lacking = |cell: &Cell| match cell.pool(Scope::All).response.quantile(Quantile::P99).value {
+        QuantileValue::TooFew { n, needed } if n > 0 => Some((n, needed)),
+        _ => None,
+    };
+    let found: Vec<(u64, u64)> = findings.cells.iter().filter(|cell| cell.has_data()).filter_map(lacking).collect();
+    let (n, needed) = found.iter().min()?;
+    Some(format!(
+        "Too few operations for a p99 in {} (fewest: {} of {}): use a longer --window.",
+        words::counted(found.len(), "row"),
+        words::count(*n),
+        words::count(*needed)
+    ))
+}
+
+fn few_rounds(findings: &Findings<'_>) -> Option<String> {
+    let rounds = findings.run.study.rounds as usize;
+    let compared = findings.run.study.contenders.len() > 1 && !findings.as_published();
+    (compared && rounds < MIN_ROUNDS).then(|| {
+        format!(
+            "{} of the {MIN_ROUNDS} that a verdict needs: which is faster is not said, because chance could have made the \
+             difference. Run it with --rounds {MIN_ROUNDS}.",
+            words::counted(rounds, "round")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::store::Record;
+    use crate::report::testing::Story;
+
+    fn record(story: &Story) -> (tempfile::TempDir, Record) {
+        let dir = tempfile::tempdir().unwrap();
+        let record = Story { invalid: vec![], window_ns: 60_000_000, ..story.clone() }.write(dir.path());
+        (dir, record)
+    }
+
+    fn all(findings: &Findings<'_>) -> String {
+        sentences(findings).join("\n")
+    }
+
+    #[test]
+    fn clients_that_got_nothing_are_at_the_top() {
+        let (_dir, record) = record(&Story::default());
+        let mut findings = Findings::new(&record);
+        for fairness in findings.cells.iter_mut().filter_map(|cell| cell.fairness.as_mut()) {
+            fairness.worst.starved = 0;
+        }
+        assert!(!all(&findings).contains("committed nothing"), "{}", all(&findings));
+        let fairness = findings.cells[0].fairness.as_mut().unwrap();
+        (fairness.worst.starved, fairness.clients) = (7, 8);
+        findings.cells[1].fairness.as_mut().unwrap().worst.starved = 1;
+        let text = all(&findings);
+        assert!(text.contains("WAL/FULL (public): 7 of 8 clients committed nothing in a whole window."), "{text}");
+        assert!(text.contains("clients that got through. So it is with 1 more of the rows below."), "{text}");
+    }
+
+    #[test]
+    fn who_tries_again_at_once_makes_the_share_of_conflicts() {
+        let (_dir, mut record) = record(&Story { deferred_conflicts: 0.6, ..Story::default() });
+        let text = all(&Findings::new(&record));
+        assert!(text.contains("% of the operations ended in a conflict. A client that fails begins"), "{text}");
+        assert!(text.contains("WAL/NORMAL deferred (write-burst)"), "{text}");
+        for contender in &mut record.run.study.contenders {
+            contender.settings.insert("retry".to_string(), "backoff".to_string());
+        }
+        assert!(!all(&Findings::new(&record)).contains("ended in a conflict"));
+    }
+
+    #[test]
+    fn where_all_kept_up_their_throughput_says_nothing() {
+        let (_dir, record) = record(&Story::default());
+        let mut findings = Findings::new(&record);
+        findings.cells.retain(|cell| [0, 3].contains(&cell.contender) && cell.condition == 0);
+        assert!(!all(&findings).contains("All contenders did"), "{}", all(&findings));
+        for row in &mut findings.rows {
+            row.load.rate_per_s = Some(200.0);
+        }
+        let text = all(&findings);
+        assert!(text.contains("All contenders did all that was asked of them at 200/s"), "{text}");
+    }
+
+    #[test]
+    fn too_few_operations_and_rounds_are_at_the_top() {
+        let (_dir, record) = record(&Story { rounds: 2, ..Story::default() });
+        let text = all(&Findings::new(&record));
+        assert!(text.contains("Too few operations for a p99 in 10 rows (fewest: "), "{text}");
+        assert!(text.contains("2 rounds of the 6 that a verdict needs") && text.contains("--rounds 6"), "{text}");
+    }
+}

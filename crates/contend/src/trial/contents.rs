@@ -1,0 +1,198 @@
+//! What is in a table, and how the same table of another contender differs: column, rows and an example.
+
+use crate::units::{hex, write_time};
+use contend_wire::literal::Value;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+/// Stands for a value that the clock of the database made: the time of the run is not of the operations.
+const CLOCK: &str = "(time of the run)";
+
+/// The rows of a table, in an order that is the same everywhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// Columns with times of the run.
+    pub clocked: BTreeSet<String>,
+}
+
+impl Contents {
+    /// `key` is a column whose numbers the engine chose: they count by their order.
+    pub fn of(columns: Vec<String>, mut rows: Vec<Vec<Value>>, key: Option<usize>, run: &During) -> Self {
+        if let Some(key) = key {
+            rank(&mut rows, key);
+        }
+        let mut clocked = BTreeSet::new();
+        let mut shown = |row: Vec<Value>| {
+            let one = |(column, value): (usize, Value)| match run.made(&value) {
+                true => {
+                    clocked.insert(columns.get(column).cloned().unwrap_or_default());
+                    CLOCK.to_string()
+                }
+                false => value.encode(),
+            };
+            row.into_iter().enumerate().map(one).collect()
+        };
+        let mut rows: Vec<Vec<String>> = rows.into_iter().map(&mut shown).collect();
+        rows.sort_unstable();
+        Self { columns, rows, clocked }
+    }
+
+    /// Number of rows and their digest.
+    pub fn in_short(&self) -> String {
+        let lines: Vec<String> = self.rows.iter().map(|row| row.join("\t")).collect();
+        format!("{} rows, {}", self.rows.len(), hex(&Sha256::digest(lines.join("\n"))[..8]))
+    }
+
+    /// In which columns and rows the other differs from this, in words; none where both are the same.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let (missing, more) = (without(&self.rows, &other.rows), without(&other.rows, &self.rows));
+        if missing.is_empty() && more.is_empty() {
+            return None;
+        }
+        if self.rows.len() != other.rows.len() {
+            let row = missing.first().or(more.first()).map(|row| row.iter().map(|value| shown(value)).collect());
+            let example = row.map_or(String::new(), |row: Vec<String>| row.join(", "));
+            return Some(format!("{} rows and not {}, such as {example}", other.rows.len(), self.rows.len()));
+        }
+        let mut columns: BTreeMap<usize, (usize, String)> = BTreeMap::new();
+        for (here, there) in missing.iter().zip(&more) {
+            for (at, (here_value, there_value)) in here.iter().zip(*there).enumerate().filter(|(_, (a, b))| a != b) {
+                let example = || {
+                    let (there, here, key) = (shown(there_value), shown(here_value), shown(&here[0]));
+                    format!("{there} and not {here} where {} = {key}", self.name(0))
+                };
+                columns.entry(at).or_insert_with(|| (0, example())).0 += 1;
+            }
+        }
+        let words = columns.iter().map(|(at, (rows, example))| {
+            format!("column {}: {rows} of {} rows differ, such as {example}", self.name(*at), self.rows.len())
+        });
+        Some(words.collect::<Vec<_>>().join("; "))
+    }
+
+    fn name(&self, column: usize) -> String {
+        self.columns.get(column).cloned().unwrap_or_else(|| (column + 1).to_string())
+    }
+}
+
+/// An encoded value as people read it.
+fn shown(encoded: &str) -> String {
+    match encoded.split_at_checked(1) {
+        Some(("n", "")) => "NULL".to_string(),
+        Some(("i" | "r", number)) => number.to_string(),
+        Some(("t", text)) => format!("'{}'", text.chars().take(60).collect::<String>()),
+        _ => encoded.chars().take(60).collect(),
+    }
+}
+
+/// The rows of one that the other does not have; both are sorted.
+fn without<'r>(rows: &'r [Vec<String>], other: &[Vec<String>]) -> Vec<&'r Vec<String>> {
+    let mut there: BTreeMap<&Vec<String>, usize> = BTreeMap::new();
+    for row in other {
+        *there.entry(row).or_default() += 1;
+    }
+    let is_more = |row: &&Vec<String>| match there.get_mut(*row).filter(|count| **count > 0) {
+        Some(count) => {
+            *count -= 1;
+            false
+        }
+        None => true,
+    };
+    rows.iter().filter(is_more).collect()
+}
+
+/// The time in which the data was made.
+pub struct During {
+    /// First and last date, as texts begin with them: `2026-01-31`.
+    dates: RangeInclusive<String>,
+    /// Seconds since 1970.
+    seconds: RangeInclusive<i64>,
+}
+
+impl During {
+    /// Loaded data is kept for 30 days without use, and the clock of a server may be of another zone.
+    pub fn until(now_s: i64) -> Self {
+        const DAY_S: i64 = 86_400;
+        let seconds = now_s - 60 * DAY_S..=now_s + DAY_S;
+        let date = |seconds: i64| {
+            let mut text = String::new();
+            write_time(seconds, &mut text);
+            text.truncate("2026-01-31".len());
+            text
+        };
+        Self { dates: date(*seconds.start())..=date(*seconds.end()), seconds }
+    }
+
+    /// Whether a value is a time of the run: operations write times of their own, which are years away.
+    fn made(&self, value: &Value) -> bool {
+        match value {
+            Value::Integer(seconds) => self.seconds.contains(seconds),
+            Value::Text(text) => {
+                let date = text.get(..10).filter(|date| date.bytes().filter(|b| *b == b'-').count() == 2);
+                date.is_some_and(|date| self.dates.start().as_str() <= date && date <= self.dates.end().as_str())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Replaces an integer column by the place of its value among all.
+fn rank(rows: &mut [Vec<Value>], column: usize) {
+    let number = |row: &Vec<Value>| match row.get(column) {
+        Some(Value::Integer(i)) => Some(*i),
+        _ => None,
+    };
+    rows.sort_by_key(number);
+    for (place, row) in rows.iter_mut().enumerate() {
+        if number(row).is_some() {
+            row[column] = Value::Integer(place as i64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(rows: &[(i64, &str, Value)]) -> Contents {
+        let columns = ["id", "name", "at"].map(str::to_string).to_vec();
+        let row = |(id, name, at): &(i64, &str, Value)| {
+            vec![Value::Integer(*id), Value::Text((*name).to_string()), at.clone()]
+        };
+        let run = During::until(crate::units::unix_seconds("2026-11-23 09:00:00").unwrap());
+        Contents::of(columns, rows.iter().map(row).collect(), Some(0), &run)
+    }
+
+    fn text(value: &str) -> Value {
+        Value::Text(value.to_string())
+    }
+
+    #[test]
+    fn a_difference_names_column_rows_and_an_example() {
+        let first = contents(&[(1, "a", text("x")), (2, "b", text("y")), (3, "c", Value::Null)]);
+        let other = contents(&[(1, "a", text("x")), (7, "B", text("y")), (9, "C", Value::Null)]);
+        let said = first.difference(&other).unwrap();
+        assert_eq!(said, "column name: 2 of 3 rows differ, such as 'B' and not 'b' where id = 1");
+        let fewer = first.difference(&contents(&[(1, "a", text("x"))])).unwrap();
+        assert!(fewer.starts_with("1 rows and not 3, such as 1, 'b'"), "{fewer}");
+        assert_eq!(
+            first.difference(&contents(&[(4, "a", text("x")), (5, "b", text("y")), (6, "c", Value::Null)])),
+            None
+        );
+    }
+
+    #[test]
+    fn the_time_of_the_run_is_not_compared_but_must_be_there() {
+        let first = contents(&[(1, "a", text("2026-11-23 10:00:00")), (2, "b", Value::Integer(1_795_424_401))]);
+        let later = contents(&[(1, "a", text("2026-11-23 10:00:02")), (2, "b", Value::Integer(1_795_424_404))]);
+        assert_eq!(first.difference(&later), None);
+        assert_eq!(first.clocked, BTreeSet::from(["at".to_string()]));
+        let none = contents(&[(1, "a", Value::Null), (2, "b", Value::Integer(1_795_424_404))]);
+        assert!(first.difference(&none).unwrap().starts_with("column at: 1 of 2 rows differ"));
+        let own = contents(&[(1, "a", text("2023-11-14 22:13:20"))]);
+        assert!(own.clocked.is_empty(), "what operations write is compared");
+    }
+}

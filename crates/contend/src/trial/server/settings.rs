@@ -1,0 +1,51 @@
+//! The settings of a server, read before the clients start and again when they have ended: a change in between stays unseen by
+//! what connections read back at their beginning, and one that was taken back by what they read back at their end.
+
+use crate::outcome::reason::{Invalid, Reason};
+use crate::trial::data::fresh::Fresh;
+use crate::trial::stage::Stage;
+use crate::trial::workers::admin::{Admin, script_target};
+use contend_wire::literal::Value;
+
+/// Name of the moment at which the server last took in its configuration.
+const CONFIGURED: &str = "time of its configuration";
+
+/// What a server says of the contender's settings and of when it was configured. Nothing without a server, or if it is dead.
+pub fn read(stage: &Stage<'_>, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Vec<(String, String)> {
+    let Some((server, inside)) = stage.engine.server.zip(fresh.inside.first()) else { return vec![] };
+    let asked = stage.setup.readbacks.iter().map(|read| (read.name.as_str(), read.sql.as_str()));
+    let asked = asked.chain([(CONFIGURED, server.configured)]).filter(|(_, sql)| !sql.is_empty());
+    let (names, queries): (Vec<&str>, Vec<&str>) = asked.unzip();
+    let Ok(answers) = admin.sql(&script_target(stage.engine, inside), queries) else { return vec![] };
+    let first = |rows: Vec<Vec<Value>>| rows.into_iter().next().and_then(|row| row.into_iter().next());
+    let values = answers.into_iter().map(|rows| match first(rows) {
+        Some(Value::Text(text)) => text,
+        Some(Value::Integer(n)) => n.to_string(),
+        other => format!("{other:?}"),
+    });
+    names.into_iter().map(str::to_string).zip(values).collect()
+}
+
+/// The first setting that is another one now. A server that does not answer any more has a reason of its own.
+pub fn changed(before: &[(String, String)], after: &[(String, String)]) -> Option<Reason> {
+    let other = before.iter().zip(after).find(|(before, after)| before != after);
+    other.map(|((name, before), (_, after))| {
+        Invalid::Settings
+            .because(format!("the server's {name} was {before} before the clients began and {after} after"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_changed_in_between_is_named() {
+        let of =
+            |value: &str| vec![("fsync".to_string(), value.to_string()), (CONFIGURED.to_string(), "1".to_string())];
+        assert_eq!(changed(&of("on"), &of("on")), None);
+        assert_eq!(changed(&of("on"), &[]), None, "it is dead");
+        let reason = changed(&of("on"), &of("off")).expect("another one");
+        assert_eq!(reason.to_string(), "settings: the server's fsync was on before the clients began and off after");
+    }
+}

@@ -1,0 +1,37 @@
+// Runs in a copy of a report's page, after axe-core: what keeps people from reading it. `scripts/check-report.sh` puts both
+// there, and reads what is sent to the page around it.
+"use strict";
+addEventListener("load", async () => {
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  await new Promise((done) => setTimeout(done, 300));
+  const complaints = new Set();
+  const wide = document.documentElement.clientWidth;
+  const named = (element) => `${element.tagName}.${[...element.classList].join(".")} "${element.textContent.trim().slice(0, 40)}"`;
+  const total = document.documentElement.scrollWidth;
+  if (total > wide) complaints.add(`the page is ${total} pixels wide, the window ${wide}`);
+  for (const element of document.querySelectorAll("main *, header *, footer *")) {
+    const box = element.getBoundingClientRect();
+    const scrolls = element.closest(".scroll, .links, svg, .skip");
+    if (box.width > 0 && box.right > wide + 1 && !scrolls) complaints.add(`cut on the right: ${named(element)}`);
+  }
+  for (const svg of document.querySelectorAll(".lines svg")) {
+    const chart = svg.getAttribute("aria-label");
+    const labels = [...svg.querySelectorAll("text")]
+      .map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }))
+      .filter(({ box }) => box.width > 0);
+    labels.forEach(({ text, box }, index) => {
+      if (box.left < -1 || box.right > wide + 1) complaints.add(`the label "${text}" is cut in ${chart}`);
+      for (const other of labels.slice(index + 1)) {
+        const across = box.left < other.box.right - 1 && other.box.left < box.right - 1;
+        const down = box.top < other.box.bottom - 2 && other.box.top < box.bottom - 2;
+        if (across && down) complaints.add(`the labels "${text}" and "${other.text}" overlap in ${chart}`);
+      }
+    });
+  }
+  const runOnly = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const { violations, passes } = await axe.run(document, { runOnly });
+  for (const { id, help, nodes } of violations) {
+    complaints.add(`${id}: ${help} (${nodes.length} times, such as ${nodes[0].html.slice(0, 200)})`);
+  }
+  parent.postMessage({ complaints: [...complaints], rules: passes.length, wide }, "*");
+});

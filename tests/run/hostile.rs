@@ -1,0 +1,109 @@
+//! What comes from outside and means harm, or is broken: arguments, files that never end, texts that steer a terminal, and
+//! processes that somebody kills.
+
+use crate::support::{Bench, Said, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Command, Stdio};
+
+fn kill(pid: u32) {
+    let pid = Pid::from_raw(pid.cast_signed()).expect("a process");
+    kill_process(pid, Signal::KILL).expect("it lives");
+}
+
+/// The janitor among the children of a process.
+fn janitor_of(tool: u32) -> Option<u32> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_janitor = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
+        line.ends_with(b"\0janitor\0") && parent == Some(tool)
+    };
+    pids.into_iter().find(is_janitor)
+}
+
+#[test]
+fn a_janitor_that_was_killed_is_replaced_and_knows_what_to_clean_up() {
+    let bench = Bench::new();
+    let study = crate::support::tiny_study();
+    let args = ["run", &study, "--out", "record", "--rounds", "1", "--window", "60s", "--quiet"];
+    let mut tool = bench.start(&args);
+    wait_for("data of a trial", || bench.path("record/data/trial").exists());
+    let first = janitor_of(tool.id()).expect("a janitor");
+    kill(first);
+    wait_for("another janitor", || janitor_of(tool.id()).is_some_and(|pid| pid != first));
+    tool.kill().expect("it lives");
+    tool.wait().expect("it ended");
+    wait_for("the data to be gone", || !bench.path("record/data").exists());
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn who_was_killed_before_the_first_trial_is_told_what_to_do() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("record")).expect("created");
+    fs::write(bench.path("record/.lock"), "").expect("written");
+    let said = bench.contend(&["run", "--resume", "record"]).exits(2);
+    assert!(said.err.contains("before its first trial; give the same command again"), "{}", said.err);
+    bench.tiny(&["--rounds", "1", "--only", "WAL/FULL"]);
+    assert!(bench.path("record/run.toml").exists(), "the same command goes on");
+}
+
+#[test]
+fn arguments_that_are_not_text_are_no_panic() {
+    let bench = Bench::new();
+    let odd = OsStr::from_bytes(b"re\xffcord");
+    for verb in ["run", "report", "explain", "worker", "nonsense"] {
+        let mut command = bench.command(&[verb]);
+        let said: Said = command.arg(odd).output().expect("the tool starts").into();
+        assert_eq!(said.code, Some(2), "{verb}: {said:?}");
+        assert!(!said.err.contains("panicked"), "{verb}: {}", said.err);
+    }
+}
+
+#[test]
+fn nobody_who_reads_the_messages_is_no_panic() {
+    let bench = Bench::new();
+    let script = format!("{} http http://127.0.0.1:1/ 2>&1 | true; exit ${{PIPESTATUS[0]}}", crate::support::tool());
+    let status = Command::new("bash").args(["-c", &script]).current_dir(bench.dir.path()).status().expect("bash");
+    assert!(matches!(status.code(), Some(0..=2)), "{status:?}");
+}
+
+#[test]
+fn a_file_that_never_ends_is_refused() {
+    let bench = Bench::new();
+    bench.tiny_sound(&["--rounds", "1", "--only", "WAL/FULL"]);
+    let trial = bench.path("record/trials/0001/trial.toml");
+    fs::remove_file(&trial).expect("it was there");
+    assert!(Command::new("mkfifo").arg(&trial).status().expect("mkfifo").success());
+    let said = bench.contend(&["report", "record"]);
+    assert!(said.err.contains("it is no regular file"), "{said:?}");
+    let said = bench.contend(&["report", "--import", "/dev/zero", "--out", "imported"]).exits(2);
+    assert!(said.err.contains("it is no regular file"), "{}", said.err);
+    let csv = ["compare", "--csv", "/dev/zero", "--variant", "a", "--value", "b"];
+    assert!(bench.contend(&csv).exits(2).err.contains("it is no regular file"));
+}
+
+#[test]
+fn no_text_of_others_steers_a_terminal() {
+    let bench = Bench::new();
+    let steers = "\u{1b}[31mred\u{202e}";
+    let lines: String = (0..6).map(|i| format!("old,1{i}\n{steers},2{i}\n")).collect();
+    fs::write(bench.path("t.csv"), format!("variant,time_s\n{lines}")).expect("written");
+    let csv = ["compare", "--csv", "t.csv", "--variant", "variant", "--value", "time_s"];
+    let path = format!("absent{steers}.toml");
+    let sql = format!("SELECT {steers} FROM;");
+    fs::write(bench.path("s.sql"), &sql).expect("written");
+    let translate = ["translate", "--to", "postgres", "s.sql"];
+    for args in [&csv[..], &["run", &path], &["plan", "show", &path], &translate] {
+        let said = bench.command(args).stdin(Stdio::null()).output().expect("the tool starts");
+        let said = Said::from(said);
+        assert!(!said.out.contains(['\u{1b}', '\u{202e}']), "{args:?}: {}", said.out);
+        assert!(!said.err.contains(['\u{1b}', '\u{202e}']), "{args:?}: {}", said.err);
+        assert!((said.out + &said.err).contains("red"), "{args:?}");
+    }
+}

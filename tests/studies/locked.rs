@@ -1,0 +1,35 @@
+//! The study of "database is locked": nothing is lost, and only those who can get the error do.
+
+use crate::support::place::Place;
+use crate::support::{column, wrong_with};
+use contend::record::store::Record;
+use std::fs;
+
+#[test]
+fn only_a_transaction_that_has_read_is_refused_whatever_the_timeout() {
+    let place = Place::new();
+    let only = "WAL/FULL*busy_timeout=5000*";
+    let args = ["run", "locked", "--quick", "--quiet", "--out", "record", "--only", only];
+    let record = place.bench.path("record");
+    place.contend(&args).settled(&record);
+    let trials = Record::open(&record).expect("a record").trials;
+    assert_eq!(trials.len(), 6);
+    for trial in &trials {
+        let wrong = wrong_with(trial);
+        assert!(wrong.is_empty(), "{}: {wrong:?}", trial.contender);
+        assert!(trial.invariants.len() == 2 && trial.invariants.iter().all(|i| i.holds), "{}", trial.contender);
+    }
+    let refused = column(&record.join("trials.csv"), "refused_per_1000");
+    let of = |begin: &str, retry: &str| {
+        let named = |name: &&(String, f64)| name.0.contains(begin) && name.0.contains(retry);
+        refused.iter().filter(named).map(|(_, refused)| *refused).sum::<f64>()
+    };
+    assert!(of("begin=deferred", "retry=none") > 0.0, "{refused:?}");
+    assert!(of("begin=immediate", "retry=") < 1.0, "{refused:?}");
+    let report = fs::read_to_string(record.join("report.md")).expect("a report");
+    assert!(report.contains("does BEGIN IMMEDIATE help?"), "{report}");
+    // What the code means, and what helps, is beside it.
+    let said = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("The timeout is not waited for: waiting cannot make the snapshot new."), "{said}");
+    place.assert_nothing_left();
+}

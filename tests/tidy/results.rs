@@ -1,0 +1,124 @@
+//! Figures on the pages of studies: a table of them is written by a script from records, between the marks of that
+//! script, so that nobody has to believe a hand.
+
+use super::source::{assert_none, files, root, shown};
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+/// Tables of figures that no script has written from a record, from the time before `scripts/update-results.sh`: `FILE: HEAD`.
+/// This list may only get shorter.
+const BY_HAND: &[(&str, &[&str])] = &[
+    (
+        "async",
+        &[
+            "docs/study-async.md: | databases | by the clock inside the task: direct / spawn-blocking / dedicated | published | from when the read was due |",
+            "docs/study-async.md: | databases | model | writes done | reads/s | mean read, response | mean read, service |",
+            "docs/study-async.md: | databases | writes done here, direct / spawn-blocking / dedicated | published | reads/s here | published |",
+            "docs/study-async.md: | databases | writes done, direct / spawn-blocking / dedicated | reads/s | p99 of reads, ms |",
+        ],
+    ),
+    ("durability", &["docs/study-durability.md: | setting | power cut | process crash |"]),
+    ("gameplan", &["docs/study-gameplan.md: | | SQLite | MariaDB | PostgreSQL |"]),
+    (
+        "go-drivers",
+        &[
+            "docs/study-go-drivers.md: | driver | pool 1 | 4 | 8 | 50 | 100 |",
+            "docs/study-go-drivers.md: | driver | pool 1 | 4 | 8 | 50 | 100 | server, µs of processor time for a request (pool 4, 50) |",
+            "docs/study-go-drivers.md: | driver | pool 4 | pool 50 | server, µs for a request (pool 4) | without HTTP (pool 4) |",
+            "docs/study-go-drivers.md: | what | failed |",
+            "docs/study-go-drivers.md: | | mattn 1.14.52 | modernc 1.61.1 | modernc 1.14.5 |",
+        ],
+    ),
+    (
+        "languages",
+        &[
+            "docs/study-languages.md: | SQLite built | lock waits (voluntary switches) per operation | operations in 0.7 s |",
+            "docs/study-languages.md: | driver | one client | eight threads of one process | eight processes with one client each |",
+            "docs/study-languages.md: | | point read, 1 client | durable insert, 8 clients | WordPress's public mix, 8 clients |",
+        ],
+    ),
+    (
+        "plex",
+        &[
+            "docs/study-plex.md: | design | ns |",
+            "docs/study-plex.md: | tier | pauses | SQLite, may wait 5 s | PostgreSQL | MariaDB | SQLite, no wait, spinning |",
+            "docs/study-plex.md: | | SQLite | PostgreSQL, socket | PostgreSQL, TCP | published (M4): SQLite, PostgreSQL |",
+            "docs/study-plex.md: | | rows written | errors | reads |",
+            "docs/study-plex.md: | | work | rows/s | refused attempts per minute | \"failed\", as the original counted | slowest report of a stream |",
+        ],
+    ),
+    ("wordpress-http", &["docs/study-wordpress-http.md: | | operations per second | half of them take at most |"]),
+    (
+        "wordpress",
+        &[
+            "docs/study-wordpress.md: | profile | settings | operations/s | p50 ms | p95 ms | p99 ms | errors |",
+            "docs/study-wordpress.md: | profile | settings | ops/s published | here | gain published | here | CPU busy here |",
+            "docs/study-wordpress.md: | | DELETE/FULL, 16 processes | WAL/NORMAL, 16 processes | gain | one operation, alone |",
+        ],
+    ),
+];
+
+/// Tables outside generated blocks: head and cells of the body.
+fn tables(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = vec![];
+    let (mut generated, mut inside) = (false, false);
+    for line in text.lines().map(str::trim) {
+        generated = generated && !line.ends_with(": end -->") || line.ends_with(": begin -->");
+        let is_row = line.starts_with('|') && !generated;
+        match (is_row, inside) {
+            (true, false) => found.push((line.to_string(), vec![])),
+            (true, true) if !line.starts_with("|---") => {
+                let cells = line.trim_matches('|').split(" | ").skip(1).map(|cell| cell.trim().to_string());
+                found.last_mut().expect("begun").1.extend(cells);
+            }
+            _ => {}
+        }
+        inside = is_row;
+    }
+    found
+}
+
+/// Whether most cells beside the first column are figures.
+fn is_of_figures(cells: &[String]) -> bool {
+    let figures = cells.iter().filter(|cell| cell.trim_start_matches('*').starts_with(|c: char| c.is_ascii_digit()));
+    figures.count() * 2 > cells.iter().filter(|cell| !cell.is_empty()).count()
+}
+
+fn by_hand(text: &str) -> Vec<String> {
+    tables(text).into_iter().filter(|(_, cells)| is_of_figures(cells)).map(|(head, _)| head).collect()
+}
+
+#[test]
+fn tables_of_figures_are_generated() {
+    let mut found = BTreeSet::new();
+    for path in files(&root().join("docs"), &[".md"]) {
+        let name = shown(&path);
+        if name.contains("study-") {
+            let text = fs::read_to_string(&path).expect("readable");
+            found.extend(by_hand(&text).into_iter().map(|head| format!("{name}: {head}")));
+        }
+    }
+    let listed: BTreeSet<String> =
+        BY_HAND.iter().flat_map(|(_, tables)| tables.iter().map(ToString::to_string)).collect();
+    let new = found
+        .difference(&listed)
+        .map(|table| format!("{table}: figures without the marks of a script that wrote them"));
+    let gone = listed.difference(&found).map(|table| format!("{table}: is no longer there; remove it from the list"));
+    assert_none(new.chain(gone).collect());
+}
+
+#[test]
+fn a_table_by_hand_is_seen() {
+    let table = "| what | a | b |\n|---|---|---|\n| x | 1.5 | 2 ms |\n| y | 3 | - |\n";
+    assert_eq!(by_hand(table), ["| what | a | b |"]);
+    assert!(by_hand(&format!("<!-- results: begin -->\n\n{table}\n<!-- results: end -->\n")).is_empty());
+    assert!(by_hand("| part | what |\n|---|---|\n| `go` | the six drivers |\n").is_empty());
+}
+
+#[test]
+fn pages_are_what_their_figures_make_them() {
+    let said =
+        Command::new(root().join("scripts/update-results.sh")).arg("--check").output().expect("python3 is there");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+}
