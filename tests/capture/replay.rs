@@ -50,3 +50,21 @@ fn hashes_cannot_be_replayed() {
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.err.contains("--values=full"), "{said:?}");
 }
+
+#[test]
+fn a_capture_becomes_a_workload_and_a_study() {
+    for values in ["--values=hash", "--values=full"] {
+        let bench = Bench::new();
+        let path = database(&bench).display().to_string();
+        let said = capture(&bench, &[values], &["python3", &script("program.py"), "many", &path, "delete", "1"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = bench.contend(&["capture", "to-workload", "taken"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.err.contains("CREATE TABLE"), "what is left out is said: {said:?}");
+        let plan = bench.contend(&["plan", "show", "taken/workload.toml", "--clients", "1", "--cycle", "5"]);
+        assert_eq!(plan.code, Some(0), "{plan:?}");
+        assert!(plan.out.contains("UPDATE account SET n = n - ?, last = ? WHERE id = ?"), "{plan:?}");
+        let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+        assert!(workload.contains("processes = 2\nclients = 2\n"), "{workload}");
+    }
+}

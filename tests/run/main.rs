@@ -7,5 +7,6 @@ mod cli;
 mod edges;
 mod hostile;
 mod parts;
+mod places;
 mod roles;
 mod whole;

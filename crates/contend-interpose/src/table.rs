@@ -2,6 +2,7 @@
 //! in two places, because it leaves the table before SQLite can give it to another.
 
 use crate::real::Real;
+use crate::segment::is_on;
 use crate::sys::P;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -112,7 +113,7 @@ pub unsafe fn statement(t: *mut Thread, address: P) -> *mut Statement {
     if (*t).last_key == key && !last.is_null() && (*last).key.load(Ordering::Acquire) == key {
         return last;
     }
-    if key == 0 {
+    if key == 0 || !is_on() {
         return core::ptr::null_mut();
     }
     let found: *mut Statement = find((&raw mut OF_STATEMENTS).cast(), STATEMENTS, key);

@@ -119,7 +119,7 @@ fn of_file(path: &Path) -> Result<Option<(Who, Vec<Raw>, u64)>> {
     let (mut at, mut records) = (header::BYTES, vec![]);
     while at + record::HEAD <= end {
         let length = head.u32(at) as usize;
-        if length < record::HEAD || length % 8 != 0 || at + length > end {
+        if length < record::HEAD || !length.is_multiple_of(8) || at + length > end {
             break;
         }
         records.push(Raw { who, bytes: head.bytes[at..at + length].to_vec() });

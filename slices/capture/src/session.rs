@@ -257,6 +257,17 @@ impl<'s> Session<'s> {
                 database.end = content::keep(&database.path, &self.out, &name, self.manifest.values).ok();
             }
         }
+        self.say_what_was_not_seen();
+        if trace.lost > 0 {
+            self.is_missing(format!("{} calls could not be written down: the disk was full.", trace.lost));
+        }
+        self.manifest.write(&self.out)?;
+        self.say_what_there_is(&trace);
+        Ok(())
+    }
+
+    /// Databases that were open, and that no captured call was on.
+    fn say_what_was_not_seen(&mut self) {
         let used: Vec<&PathBuf> = self.manifest.databases.iter().map(|database| &database.path).collect();
         let unseen: Vec<String> = self
             .lookout
@@ -271,10 +282,9 @@ impl<'s> Session<'s> {
             })
             .collect();
         unseen.into_iter().for_each(|sentence| self.is_missing(sentence));
-        if trace.lost > 0 {
-            self.is_missing(format!("{} calls could not be written down: the disk was full.", trace.lost));
-        }
-        self.manifest.write(&self.out)?;
+    }
+
+    fn say_what_there_is(&self, trace: &Trace) {
         let (statements, connections) = (trace.calls.len(), trace.connections.len());
         let values = match self.manifest.values {
             Values::Hash => "values as keyed hashes (no copy of the data)",
@@ -294,7 +304,6 @@ impl<'s> Session<'s> {
             say("No call to SQLite was seen: the command uses none, or one that cannot be captured (docs/capture.md).");
         }
         say(&format!("`contend capture show {}` shows it.", shown(&self.out)));
-        Ok(())
     }
 }
 

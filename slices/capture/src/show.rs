@@ -28,8 +28,8 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 fn table(head: &[(&str, bool)], rows: Vec<Vec<String>>) -> Block {
-    let mut table = Table::default();
-    table.head = head.iter().map(|(title, right)| Head { title: (*title).into(), right: *right }).collect();
+    let head = head.iter().map(|(title, right)| Head { title: (*title).into(), right: *right }).collect();
+    let mut table = Table { head, ..Table::default() };
     for row in rows {
         table.row(row.into_iter().map(Cell::new));
     }
@@ -134,18 +134,23 @@ fn transactions(summary: &Summary) -> Section {
         table(&parts_head, shown().map(parts).collect()),
     ];
     for (i, kind) in shown() {
-        let statements = kind.statements.iter().map(|(text, times)| {
-            let times = if *times > 1 { format!("{times} times: ") } else { String::new() };
-            format!("{times}{}", cut(text, SQL))
-        });
         blocks.push(Block::Heading(format!("Transaction {}", i + 1)));
-        blocks.push(Block::List(statements.collect()));
+        blocks.push(steps(kind));
     }
     let left = summary.transactions.len().saturating_sub(MOST);
     if left > 0 {
         blocks.push(Block::Note(format!("{left} rarer kinds are in --json.")));
     }
     Section { id: "transactions", title: "Transactions".into(), blocks }
+}
+
+/// The statements of a transaction.
+fn steps(kind: &Kind) -> Block {
+    let statements = kind.statements.iter().map(|(text, times)| {
+        let times = if *times > 1 { format!("{times} times: ") } else { String::new() };
+        format!("{times}{}", cut(text, SQL))
+    });
+    Block::List(statements.collect())
 }
 
 fn statements(summary: &Summary) -> Section {

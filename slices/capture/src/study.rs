@@ -97,7 +97,11 @@ pub fn study(known: &Known, database: &Database, begin: &'static str) -> String 
             text(contender.begin.unwrap_or(now.begin)),
         );
     }
-    out += "\n[[contender]]\nengine = \"postgres\"\nlabel = \"PostgreSQL\"\ntier = \"durable\"\n";
+    // Verdicts are between contenders that promise the same.
+    let settings = [("journal_mode", &now.journal_mode), ("synchronous", &now.synchronous)];
+    let settings = settings.map(|(key, value)| (key.to_string(), value.clone())).into();
+    let tier = (contend::engine::sqlite::ENGINE.durability.tier)(&settings).word();
+    let _ = write!(out, "\n[[contender]]\nengine = \"postgres\"\nlabel = \"PostgreSQL\"\ntier = \"{tier}\"\n");
     for contender in all.iter().skip(1) {
         let _ = write!(
             out,
@@ -109,6 +113,20 @@ pub fn study(known: &Known, database: &Database, begin: &'static str) -> String 
             contender.label
         );
     }
+    effects(&mut out, &now);
+    let _ = write!(
+        out,
+        "\n[[answer]]\nask = \"Is PostgreSQL faster?\"\nmetric = \"throughput_ops_per_s\"\nthis = \"PostgreSQL\"\nagainst = \"{CAPTURED}\"\n\n\
+         [answer.words]\nfaster = \"Yes: {{ratio}} times as much gets done ({{low}} to {{high}}).\"\n\
+         no-difference = \"No: both get the same done.\"\ncannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
+         slower = \"No: {{ratio}} times as much gets done ({{low}} to {{high}}).\"\n\
+         not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n"
+    );
+    out
+}
+
+/// What single settings do to throughput, also where contenders do not promise the same.
+fn effects(out: &mut String, now: &Settings) {
     let effect = |out: &mut String, (about, factor): (&str, &str), (from, to): (&str, &str), at: &str| {
         let _ = write!(
             out,
@@ -121,7 +139,7 @@ pub fn study(known: &Known, database: &Database, begin: &'static str) -> String 
     let (begin, timeout) = (format!("begin = \"{}\"", now.begin), format!("busy_timeout = {}", now.busy_timeout));
     if now.journal_mode != "wal" {
         effect(
-            &mut out,
+            out,
             ("WAL instead of the captured journal", "journal_mode"),
             (&now.journal_mode, "wal"),
             &format!("{begin}, {timeout}"),
@@ -129,15 +147,6 @@ pub fn study(known: &Known, database: &Database, begin: &'static str) -> String 
     }
     if now.begin == "deferred" {
         let mode = format!("journal_mode = {}, {timeout}", text(&now.journal_mode));
-        effect(&mut out, ("BEGIN IMMEDIATE instead of BEGIN", "begin"), ("deferred", "immediate"), &mode);
+        effect(out, ("BEGIN IMMEDIATE instead of BEGIN", "begin"), ("deferred", "immediate"), &mode);
     }
-    let _ = write!(
-        out,
-        "\n[[answer]]\nask = \"Is PostgreSQL faster?\"\nmetric = \"throughput_ops_per_s\"\nthis = \"PostgreSQL\"\nagainst = \"{CAPTURED}\"\n\n\
-         [answer.words]\nfaster = \"Yes: {{ratio}} times as much gets done ({{low}} to {{high}}).\"\n\
-         no-difference = \"No: both get the same done.\"\ncannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
-         slower = \"No: {{ratio}} times as much gets done ({{low}} to {{high}}).\"\n\
-         not-comparable = \"The two do not promise the same in a power cut or cannot be compared: {{reason}}. PostgreSQL: {{this.throughput_ops_per_s}} operations a second.\"\n"
-    );
-    out
 }

@@ -290,7 +290,8 @@ impl<'m> Known<'m> {
     }
 
     fn roles(&self) -> Vec<Role> {
-        let mut of: BTreeMap<&str, (Vec<u64>, Vec<u32>, u64, u64)> = BTreeMap::new();
+        type Counted = (Vec<u64>, Vec<u32>, u64, u64);
+        let mut of: BTreeMap<&str, Counted> = BTreeMap::new();
         for transaction in self.transactions.iter().filter(|transaction| !transaction.is_tried_again) {
             let role = of.entry(self.trace.process(transaction.who.process)).or_default();
             role.0.push(transaction.who.process);

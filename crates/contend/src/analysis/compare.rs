@@ -80,7 +80,8 @@ fn guard(
     }
     if rounds.is_empty() {
         return Some(
-            "no round has a valid trial of both; mend what the section on checks lists, and run again".to_string(),
+            "no round has a valid trial of both; mend what \"Trials that do not count\" lists, and run again"
+                .to_string(),
         );
     }
     if let Some(unequal) = unequal_work(on, baseline, candidate, metric) {

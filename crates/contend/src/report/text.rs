@@ -9,8 +9,8 @@ pub const WIDTH: usize = 100;
 /// Length of the longest bar.
 const BAR: usize = 40;
 const GAP: usize = 2;
-/// A longer remark in a cell of words becomes a numbered note below the table.
-const LONGEST_REMARK: usize = 24;
+/// Where words and their remark are longer together, the remark becomes a numbered note below the table.
+const LONGEST_REMARK: usize = 28;
 /// Longer words are cut where there is no room.
 const LONGEST_WORD: usize = 20;
 
@@ -155,7 +155,7 @@ fn with_notes(table: &Table) -> (Table, Vec<String>) {
     for row in &mut table.rows {
         let Row::Cells(cells) = row else { continue };
         for (cell, head) in cells.iter_mut().zip(heads).skip(1) {
-            if head.right || width(&cell.small) <= LONGEST_REMARK {
+            if head.right || cell.small.is_empty() || width(&cell.text) + width(&cell.small) <= LONGEST_REMARK {
                 continue;
             }
             let small = std::mem::take(&mut cell.small);
