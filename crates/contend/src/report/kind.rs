@@ -20,8 +20,11 @@ pub struct Telling {
     /// The section whose charts the end of a run shows, in place of throughput.
     pub chart: &'static str,
     /// Further files: name and contents.
-    pub files: fn(&Findings<'_>) -> Result<Vec<(&'static str, String)>>,
+    pub files: fn(&Findings<'_>) -> Result<Vec<File>>,
 }
+
+/// Name and contents of a file beside the report.
+pub type File = (&'static str, String);
 
 pub static TELLINGS: Registry<Telling> = Registry::empty();
 

@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 /// Log of the worker that loads and checks data.
 const ADMIN_LOG: &str = "admin.log";
 
-/// Locked while a run is under way.
-
 /// Where a run lives.
 pub struct Site {
     /// The record's directory.

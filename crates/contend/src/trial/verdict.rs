@@ -102,9 +102,7 @@ impl Verdict<'_> {
         fastest_sync_ns: u64,
     ) -> Result<(Tally, ever::Counts), Failure> {
         if self.ran.window_end_ns.is_none() {
-            let mut last_ns = self.ran.window_start_ns;
-            read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
-            trial.window_end_ns = last_ns + 1;
+            trial.window_end_ns = self.end_of_samples(samples)?;
         }
         let clients = self.stage.round.workers.iter().flat_map(|drawn| &drawn.clients);
         let clients: Vec<(&Client, u64)> = clients.map(|client| (client, self.ran.start_ns)).collect();
@@ -157,17 +155,7 @@ impl Verdict<'_> {
         if directly && !broken_off && engine::executes(self.stage.contender) {
             trial.invalid.extend(guards::read_back_again(&reported));
         }
-        if self.stage.round.load.rate_per_s.is_none() {
-            let model = engine::model(self.stage.contender).context("a contender's model must be known")?;
-            // Over HTTP each client has a connection, and only the asking worker can keep it waiting.
-            let shared = self.ran.served.is_none() && model.clients_share();
-            let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
-            // Where nothing is executed all there is is what the worker takes for itself.
-            let late_is_work = spins || shared || !engine::executes(self.stage.contender);
-            let (busy_ns, observed_ns) = (self.ran.observed.machine_busy_ns, self.ran.observed.observed_ns);
-            let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, observed_ns);
-            trial.invalid.extend(guards::littles_law(&tally.clients, guards::Waits { late_is_work, crowded }));
-        }
+        trial.invalid.extend(self.by_littles_law(&tally)?);
         trial.invalid.extend(self.generator_limit(&tally));
         self.check_rates(trial, &tally, fastest_sync_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
@@ -175,6 +163,30 @@ impl Verdict<'_> {
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
         self.foreign_cpu(trial);
         Ok((tally, ever.finish()))
+    }
+
+    /// End of a window that has no length: right after the last sample.
+    fn end_of_samples(&self, samples: &Path) -> Result<u64, Failure> {
+        let mut last_ns = self.ran.window_start_ns;
+        read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
+        Ok(last_ns + 1)
+    }
+
+    /// What clients of a closed loop did against the time that they had.
+    fn by_littles_law(&self, tally: &Tally) -> Result<Option<Reason>, Failure> {
+        if self.stage.round.load.rate_per_s.is_some() {
+            return Ok(None);
+        }
+        let model = engine::model(self.stage.contender).context("a contender's model must be known")?;
+        // Over HTTP each client has a connection, and only the asking worker can keep it waiting.
+        let shared = self.ran.served.is_none() && model.clients_share();
+        let retry = self.stage.engine.retry(&self.stage.contender.settings);
+        let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
+        // Where nothing is executed all there is is what the worker takes for itself.
+        let late_is_work = spins || shared || !engine::executes(self.stage.contender);
+        let (busy_ns, observed_ns) = (self.ran.observed.machine_busy_ns, self.ran.observed.observed_ns);
+        let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, observed_ns);
+        Ok(guards::littles_law(&tally.clients, guards::Waits { late_is_work, crowded }))
     }
 
     /// What decides the rows of each transaction.

@@ -9,6 +9,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+/// Colour, name and points of a line.
+type Numbered = (usize, String, Vec<(f64, f64)>);
+
 const SECOND: f64 = 1e9;
 /// Points of a line, and columns of a lane: what comes in between is added up, or the largest of it.
 const COLUMNS: usize = 400;
@@ -176,7 +179,7 @@ pub fn log(saved: &Saved, log: &Table, is_wal: bool) -> Vec<Block> {
 /// Clients of a server over time.
 pub fn clients(saved: &Saved, looks: &Table) -> Vec<Block> {
     let end_ns = saved.watched_ns as f64;
-    let columns = |columns: &[(usize, &str)]| -> Vec<(usize, String, Vec<(f64, f64)>)> {
+    let columns = |columns: &[(usize, &str)]| -> Vec<Numbered> {
         let series = columns.iter().enumerate();
         series.map(|(n, (column, name))| (n, (*name).to_string(), looks.over_time(*column, end_ns))).collect()
     };
@@ -189,12 +192,7 @@ pub fn clients(saved: &Saved, looks: &Table) -> Vec<Block> {
     ]
 }
 
-fn lines(
-    title: &str,
-    end_ns: f64,
-    series: Vec<(usize, String, Vec<(f64, f64)>)>,
-    shown: &dyn Fn(f64) -> String,
-) -> Lines {
+fn lines(title: &str, end_ns: f64, series: Vec<Numbered>, shown: &dyn Fn(f64) -> String) -> Lines {
     let max = series.iter().flat_map(|(_, _, points)| points).map(|(_, y)| *y).fold(0.0, f64::max);
     let high = if max > 0.0 { max * 1.05 } else { 1.0 };
     let point = |x: f64, y: f64| Point { x, y: Some(y), weak: false, tip: format!("{}: {}", seconds(x), shown(y)) };

@@ -16,7 +16,7 @@ fn with(on: &str) -> Result<Workload, String> {
 }
 
 fn told(workload: &Workload, target: Target) -> (String, usize, Vec<String>) {
-    let translated = spoken(&workload, Dialect::of_server(target), str::to_string).expect("a translation");
+    let translated = spoken(workload, Dialect::of_server(target), str::to_string).expect("a translation");
     let look = translated.transactions.iter().find(|t| t.name == "look").expect("the transaction");
     let Step::Sql(step) = &look.steps[0] else { panic!("not a statement") };
     let conditions = translated.translated.clone().expect("a translation").conditions;
