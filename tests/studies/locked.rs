@@ -17,7 +17,7 @@ fn only_a_transaction_that_has_read_is_refused_whatever_the_timeout() {
     for trial in &trials {
         let wrong = wrong_with(trial);
         assert!(wrong.is_empty(), "{}: {wrong:?}", trial.contender);
-        assert!(trial.invariants.len() == 2 && trial.invariants.iter().all(|i| i.holds), "{}", trial.contender);
+        assert!(trial.invariants.len() == 3 && trial.invariants.iter().all(|i| i.holds), "{}", trial.contender);
     }
     let refused = column(&record.join("trials.csv"), "refused_per_1000");
     let of = |begin: &str, retry: &str| {

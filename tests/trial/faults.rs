@@ -82,7 +82,7 @@ fn deadline(fault: &str) -> &'static str {
 
 /// Faults that strike at a moment of the window, or show by what is missing in it, have a window in which a slow machine is
 /// in time, too.
-const NEED_TIME: [&str; 6] = ["stop-early", "late", "stretch", "freeze", "autocommit", BUSY];
+const NEED_TIME: [&str; 7] = ["stop-early", "late", "stretch", "freeze", "autocommit", "meddle", BUSY];
 
 /// Shows by the processor time that it takes, which another program may take first: a test by itself, which may be retried.
 const BUSY: &str = "busy";
