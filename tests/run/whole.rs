@@ -29,7 +29,7 @@ fn a_run_leaves_a_record_a_report_and_nothing_else() {
     for trial in &record.trials {
         assert_eq!(trial.invalid, [], "trial {}", trial.slot.trial);
         assert_eq!(trial.settings["synchronous"], "2", "read back");
-        assert!(trial.invariants.len() == 4 && trial.invariants.iter().all(|i| i.holds));
+        assert!(trial.invariants.len() == 5 && trial.invariants.iter().all(|i| i.holds));
         let footprint = trial.footprint;
         assert!(footprint.size_bytes_db > 0 && (footprint.size_bytes_compact > Some(0)) == (trial.slot.round == 1));
     }
