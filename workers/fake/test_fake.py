@@ -233,7 +233,7 @@ class FakeTest(unittest.TestCase):
     def test_it_leaves_when_its_input_closes(self):
         for name in sorted(set(fake.FAULTS) - {"stall", "no-start"}):
             with self.subTest(name):
-                conversation = self.fault(name, "--sql", "SELECT 1")
+                conversation = self.fault(name, "--sql", "SELECT 1", "--rewrite", "SELECT=>SELECT")
                 conversation.plan(self.plan())
                 conversation.process.stdin.close()
                 self.assertEqual(conversation.ended(), 0)
