@@ -135,13 +135,20 @@ fn compare(driver: &str) {
     record.samples(1, each).expect("samples");
     assert!(samples.values().map(Vec::len).sum::<usize>() >= 50, "{driver}: {} clients", samples.len());
     for (client, samples) in &samples {
-        let judged = pids(&holds).into_iter().filter_map(|pid| judge(samples, &holds, &waits, pid)).next();
-        let Judged { held, waited, outside } = judged.unwrap_or_else(|| {
-            panic!("{driver}: no process has a hold in each of the {} transactions of client {client}", samples.len())
-        });
+        let judged: Vec<_> = pids(&holds).into_iter().map(|pid| judge(samples, &holds, &waits, pid)).collect();
+        let Some(Judged { held, waited, outside }) = judged.iter().flatten().next() else {
+            // When the transactions without a hold began, after the beginning of the watch.
+            let without = judged.iter().filter_map(|judged| judged.as_ref().err());
+            let at: Vec<_> =
+                without.map(|(number, sample)| (number, sample.started_ns - began_ns, sample.lock_wait_ns)).collect();
+            panic!(
+                "{driver}: no process has a hold in each of {} transactions of client {client}: {at:?}",
+                samples.len()
+            )
+        };
         // Nothing outside of the bounds; where a driver works before it has the lock and after it, less of the transaction is
         // the hold, and on a busy machine another program takes the processor between the lock and the clock.
-        assert_eq!(outside, 0, "{driver}: holds shorter than the plan's or longer than their transactions");
+        assert_eq!(*outside, 0, "{driver}: holds shorter than the plan's or longer than their transactions");
         assert!(held * 2 >= samples.len(), "{driver}: {held} of {} holds agree", samples.len());
         assert!(waited * 10 >= samples.len() * 9, "{driver}: {waited} of {} waits agree", samples.len());
     }
@@ -163,8 +170,8 @@ struct Judged {
     outside: usize,
 }
 
-/// Compares a client with a process; `None` if the process does not have a hold in each transaction.
-fn judge(samples: &[Sample], holds: &[Span], waits: &[Span], pid: u64) -> Option<Judged> {
+/// Compares a client with a process; the first transaction, with its number, in which the process has no hold is an error.
+fn judge(samples: &[Sample], holds: &[Span], waits: &[Span], pid: u64) -> Result<Judged, (usize, Sample)> {
     let of = |spans: &[Span], sample: &Sample| -> Vec<Span> {
         let inside = |span: &&Span| {
             span.pid == pid
@@ -174,9 +181,9 @@ fn judge(samples: &[Sample], holds: &[Span], waits: &[Span], pid: u64) -> Option
         spans.iter().filter(inside).copied().collect()
     };
     let mut judged = Judged::default();
-    for sample in samples {
+    for (number, sample) in samples.iter().enumerate() {
         // More than one if a process was stopped for as long between its snapshot and the lock: the plan's is the last.
-        let hold = *of(holds, sample).last()?;
+        let hold = *of(holds, sample).last().ok_or((number, *sample))?;
         let waited_ns: u64 = of(waits, sample).iter().map(|wait| wait.to_ns - wait.from_ns).sum();
         let whole_ns = sample.finished_ns - sample.started_ns;
         // Some drivers cannot measure it; the rest of the transaction is the hold.
@@ -186,7 +193,7 @@ fn judge(samples: &[Sample], holds: &[Span], waits: &[Span], pid: u64) -> Option
         judged.outside += usize::from(held_ns < HOLD_NS || held_ns > rest_ns && !agree(held_ns, rest_ns));
         judged.waited += usize::from(agree(waited_ns, told_ns));
     }
-    Some(judged)
+    Ok(judged)
 }
 
 /// Drivers with the programs of their workers.
