@@ -290,7 +290,7 @@ func later(t *testing.T, driver *worker.Driver, model string) {
 		}
 		done, err := s.Stop()
 		read := strings.Contains(done, "connections_read_back=2") || strings.Contains(done, "connections_read_back=3")
-		differs := strings.Contains(done, "settings_differ=") && strings.Contains(done, "user_version = 9, the first one 0")
+		differs := strings.Contains(done, "settings_differ=") && strings.Contains(done, "user_version = 9 after the start, the first one 0 before")
 		if err != nil || !read || differs != changes {
 			t.Errorf("changed: %t: %s %v", changes, done, err)
 		}
