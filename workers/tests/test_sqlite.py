@@ -91,6 +91,9 @@ class OfSqlite:
         self.assertEqual(done["connections_read_back"], "1")
         done, _ = self.worker().run(self.plan(lines, [0], readbacks=readbacks))
         self.assertIn("rows", done["settings_differ"], "the first connection is read back too")
+        with closing(sqlite3.connect(self.database)) as db:
+            db.execute("DELETE FROM t WHERE id = 2")
+            db.commit()
         done, samples = self.worker().run(self.plan(lines, [0, 1], readbacks=readbacks))
         self.assertEqual(len(samples), 2)
         self.assertRegex(done["settings_differ"], "(rows is 2 after|reads back rows = 2 after).* 1")

@@ -69,6 +69,7 @@ final class Client
     public bool $isExhausted = false;
     /** What the last connection reads back after the run differently than the first one did before; empty: nothing. */
     public string $differs = '';
+    /** Whether the last connection was read back after the run. */
     public bool $isReadBack = false;
     private ?Connection $db = null;
     private ?Functions $written = null;

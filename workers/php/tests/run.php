@@ -188,7 +188,7 @@ function outcome(Run $run): array|string
 
 function test_a_client_that_fails_after_its_end_is_heard_in_its_own_words(): void
 {
-    $done = "done\t3\t3\t0\t0\t\n";
+    $done = "done\t3\t3\t0\t0\t\t1\n";
     $own = "client 7: no room\tfor samples";
     $died = 'client 7: its process was ended by signal ' . SIGKILL;
     same(['abc'], outcome(run_of_one_that_says($done, "samples 3\nabcend\n")), 'one that is well');
