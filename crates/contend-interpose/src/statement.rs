@@ -349,10 +349,11 @@ hook!(rsi; sqlite3_finalize(stmt: P) -> c_int, caller {
     // Another thread may get the same address as soon as SQLite gives it back.
     table::remove_statement(s);
     let before = enter(t, real);
+    // Asked before: the last statement of a connection that was closed with sqlite3_close_v2 frees it.
+    let after = if running && ((*real).get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
     let rc = ((*real).finalize)(stmt);
     leave(t, before);
     if running {
-        let after = if ((*real).get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
         note(t, (kind::RESET, after, 0), id, ticks(), i64::from(rc));
     }
     rc

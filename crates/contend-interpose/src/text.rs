@@ -93,6 +93,11 @@ pub fn first_word(sql: &[u8]) -> ([u8; 16], usize) {
 
 /// Whether literals of a statement are settings and names, which stay.
 fn stays(sql: &[u8]) -> bool {
+    // A script may go on with anything.
+    let rest = sql.iter().position(|byte| *byte == b';').map_or(&[][..], |at| &sql[at..]);
+    if rest.iter().any(|byte| *byte != b';' && !byte.is_ascii_whitespace()) {
+        return false;
+    }
     let (word, length) = first_word(sql);
     match &word[..length] {
         b"pragma" => !sql.windows(3).any(|three| three.eq_ignore_ascii_case(b"key")),
@@ -212,5 +217,11 @@ mod tests {
         assert_eq!(written("PRAGMA busy_timeout = 5000", Some([1, 2])), "PRAGMA busy_timeout = 5000");
         assert!(!written("PRAGMA key = 'secret'", Some([1, 2])).contains("secret"));
         assert!(!written("pragma rekey='secret'", Some([1, 2])).contains("secret"));
+        for script in
+            ["BEGIN; INSERT INTO t VALUES ('Eve'); COMMIT;", "PRAGMA foreign_keys=1;\nINSERT INTO t VALUES ('Eve')"]
+        {
+            assert!(!written(script, Some([1, 2])).contains("Eve"), "{script}");
+        }
+        assert_eq!(written("PRAGMA busy_timeout = 5000; ", Some([1, 2])).trim_end(), "PRAGMA busy_timeout = 5000;");
     }
 }

@@ -120,13 +120,14 @@ impl Lookout {
     }
 }
 
-/// A process and all that come from it.
+/// A process and all that come from it and have not ended.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut parents: Vec<(u32, u32)> = vec![];
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+        let after_name = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
+        let parent = after_name.and_then(|mut fields| (fields.next()? != "Z").then(|| fields.next()?.parse().ok())?);
         parents.extend(parent.map(|parent| (pid, parent)));
     }
     let (mut found, mut next) = (vec![], vec![root]);

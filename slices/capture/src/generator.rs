@@ -66,7 +66,7 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
         };
     }
     if let Some(choices) = choices {
-        return choices.replace(" }", &format!("{null} }}"));
+        return format!("{}{null} }}", choices.strip_suffix(" }").unwrap_or(&choices));
     }
     free(&column.kind, column.distinct, column.length_mean, &null)
 }
@@ -106,6 +106,7 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
             names.extend(word(at));
             at += 1;
         }
+        at += 1;
     }
     let (mut depth, mut column) = (0, 0);
     for i in at..tokens.len() {

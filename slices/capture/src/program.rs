@@ -238,6 +238,8 @@ pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> Ve
         let repeats_after_lock = before.is_some_and(|before| before.is_busy() && before.sql == call.sql);
         before = Some(call);
         let frames = matches!(shapes.all[number].does, Does::Begin(_) | Does::Commit | Does::Rollback);
+        // A script that begins with BEGIN is more than that.
+        let frames = frames && !shapes.all[number].text.contains(';');
         if repeats_after_lock || frames {
             continue;
         }

@@ -50,7 +50,7 @@ pub struct Compared {
 
 impl Outcome {
     pub fn is_same(&self) -> bool {
-        self.databases.iter().all(|database| database.differ.is_empty())
+        !self.databases.is_empty() && self.databases.iter().all(|database| database.differ.is_empty())
     }
 }
 
@@ -147,7 +147,7 @@ pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>)
             Some(end) => outcome.databases.push(compare(&database.path, &copy_of(dir, i), &taken.join(end))?),
             None => {
                 let path = database.path.display();
-                outcome.left_out.insert(format!("{path} was not there at the end, so it is not compared."));
+                outcome.left_out.insert(format!("{path} is not compared: its content at the end is not known."));
             }
         }
     }
@@ -209,7 +209,12 @@ impl Replay<'_> {
     fn call(&mut self, call: &Call) -> Result<()> {
         let shape = self.shapes.get(call);
         let first = shape.text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase();
+        let words: Vec<&str> = shape.text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        // In a script any statement may do it.
+        let has = |word: &str| shape.text.contains(';') && words.iter().any(|other| other.eq_ignore_ascii_case(word));
         let leaves = match first.as_str() {
+            _ if has("attach") || has("detach") => Some("attach other databases"),
+            _ if has("vacuum") && has("into") => Some("write another file"),
             "attach" | "detach" => Some("attach other databases"),
             "vacuum" if shape.text.to_ascii_lowercase().contains(" into ") => Some("write another file"),
             "pragma" if shape.text.to_ascii_lowercase().contains("directory") => Some("name directories"),

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
+use tempfile::TempDir;
 
 const LIBRARY_FILE: &str = "libcontend_interpose.so";
 
@@ -31,6 +32,8 @@ pub struct Session<'s> {
     kept: BTreeMap<String, usize>,
     /// When the content of each was kept.
     kept_ns: Vec<u64>,
+    /// Holds the library where the capture's own directory cannot; removed with this.
+    elsewhere: Option<TempDir>,
     stop: &'s AtomicBool,
 }
 
@@ -71,7 +74,15 @@ impl<'s> Session<'s> {
             databases: vec![],
             missing: vec![],
         };
-        Ok(Session { out, manifest, lookout: Lookout::default(), kept: BTreeMap::new(), kept_ns: vec![], stop })
+        Ok(Session {
+            out,
+            manifest,
+            lookout: Lookout::default(),
+            kept: BTreeMap::new(),
+            kept_ns: vec![],
+            elsewhere: None,
+            stop,
+        })
     }
 
     /// Runs the command to its end; its exit status.
@@ -118,26 +129,25 @@ impl<'s> Session<'s> {
 
     /// Puts the library where the loader can take it from: LD_PRELOAD knows no path with a space or a colon, and no file
     /// system without programs.
-    fn place_library(&self) -> Result<PathBuf> {
-        let places = [self.out.clone(), self.out.join(SEGMENTS), std::env::temp_dir()];
-        let is_usable = |path: &&PathBuf| {
+    fn place_library(&mut self) -> Result<PathBuf> {
+        let is_usable = |path: &Path| {
             let may_execute =
-                rustix::fs::statvfs(*path).is_ok_and(|fs| !fs.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC));
+                rustix::fs::statvfs(path).is_ok_and(|fs| !fs.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC));
             may_execute && !path.as_os_str().as_bytes().iter().any(|byte| b" :;\t\n".contains(byte))
         };
-        let Some(place) = places.iter().find(is_usable) else {
+        let mut place = self.out.clone();
+        if !is_usable(&place) {
+            // A new directory that only this user may enter.
+            let made = tempfile::Builder::new().prefix("contend-").tempdir().context("no place for the library")?;
+            place = self.elsewhere.insert(made).path().to_path_buf();
+        }
+        if !is_usable(&place) {
             bail!(
                 "no place for the library: {} has a space or colon in its name or is mounted noexec; name another --out",
                 self.out.display()
             );
-        };
-        let name = if *place == self.out {
-            LIBRARY_FILE.to_string()
-        } else {
-            format!("{}-{LIBRARY_FILE}", std::process::id())
-        };
-        let path = place.join(name);
-        let _ = fs::remove_file(&path);
+        }
+        let path = place.join(LIBRARY_FILE);
         write_private(&path, LIBRARY)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
         Ok(path)

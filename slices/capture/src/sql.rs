@@ -226,7 +226,10 @@ fn tables(tokens: &[Token]) -> Vec<String> {
 pub fn literal(text: &str, is_hashed: bool) -> Value {
     let bytes = text.as_bytes();
     let plain = match bytes[0] {
-        b'\'' => Value::Text(Rc::from(text[1..text.len().max(2) - 1].replace("''", "'").into_bytes())),
+        b'\'' => {
+            let inner = text[1..].strip_suffix('\'').unwrap_or(&text[1..]);
+            Value::Text(Rc::from(inner.replace("''", "'").into_bytes()))
+        }
         b'x' | b'X' => Value::Blob(Rc::from(blob(&text[1..]))),
         _ if text.starts_with("0x") || text.starts_with("0X") => {
             Value::Integer(u64::from_str_radix(&text[2..], 16).unwrap_or(0).cast_signed())
@@ -290,6 +293,7 @@ mod tests {
     #[test]
     fn literals_are_values() {
         assert_eq!(literal("'it''s'", false), Value::Text(Rc::from(*b"it's")));
+        assert_eq!(literal("'é", false), Value::Text(Rc::from("é".as_bytes())), "unfinished");
         assert_eq!(literal("x'0aFF'", false), Value::Blob(Rc::from([10, 255])));
         assert_eq!((literal("0x10", false), literal("1e3", false)), (Value::Integer(16), Value::Real(1000.0)));
     }

@@ -17,9 +17,12 @@ fn captured(known: &Known, database: &Database, begin: &'static str) -> Settings
     let on = || known.trace.connections.values().filter(|connection| connection.path == database.path);
     let pragma = |name: &str| {
         let all = on().flat_map(|connection| &connection.pragmas).map(|pragma| pragma.to_ascii_lowercase());
-        let mut values = all.filter_map(|pragma| {
-            let (left, value) = pragma.split_once('=')?;
-            left.trim_end().ends_with(name).then(|| value.trim().trim_matches(['\'', '"', ';']).to_string())
+        // A script may set several, each with `=` or in brackets.
+        let each: Vec<String> =
+            all.flat_map(|script| script.split(';').map(str::to_string).collect::<Vec<_>>()).collect();
+        let mut values = each.iter().filter_map(|pragma| {
+            let (left, value) = pragma.split_once(['=', '('])?;
+            left.trim_end().ends_with(name).then(|| value.trim().trim_matches(['\'', '"', ')']).to_string())
         });
         values.next()
     };

@@ -110,10 +110,10 @@ impl<'k> Writer<'k> {
             }
             let what = shapes().map(|shape| shape.text.clone()).collect::<Vec<_>>().join("; ");
             let what: String = what.chars().take(100).collect();
-            let why = if shapes().any(|shape| !matches!(shape.does, Does::Read | Does::Write | Does::Savepoint)) {
-                "it changes settings or tables"
-            } else if shapes().any(|shape| shape.text.contains(';')) {
+            let why = if shapes().any(|shape| shape.text.contains(';')) {
                 "it is a script of several statements"
+            } else if shapes().any(|shape| !matches!(shape.does, Does::Read | Does::Write | Does::Savepoint)) {
+                "it changes settings or tables"
             } else if shapes()
                 .any(|shape| shape.tables.is_empty() || !shape.tables.iter().all(|table| tables.contains(table)))
             {

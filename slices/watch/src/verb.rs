@@ -26,7 +26,8 @@ use std::sync::atomic::AtomicBool;
   contend watch 'postgres://me@db/app?password_env=PW'
                                             a server: who blocks whom, what was left open
 
-Nothing is attached to the watched programs, nothing is written to the database, and no lock is taken on it.
+No debugger is attached to the watched programs, nothing is written to the database, and no lock is taken on it.
+Probes slow the calls of SQLite a little; --no-sql places none in programs.
 Depths: with-statements and exact need root (tracefs); sampled needs nothing, and misses what is shorter than 20 ms.
 docs/watch.md explains every column and finding.
 
@@ -54,7 +55,7 @@ struct WatchArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     /// Most that --out writes, in MiB; what comes later is left out and said
-    #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out")]
+    #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     limit_mib: u64,
 }
 
@@ -105,10 +106,11 @@ fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop:
     } else {
         session::in_lines(live, args.json_line, &until)?;
     }
+    // Also where nobody reads the summary any more.
+    let files = live.end_record()?;
     if !args.json_line {
         print(&live.summary())?;
     }
-    let files = live.end_record()?;
     let Some(out) = args.out.as_deref().filter(|_| !files.is_empty()) else { return Ok(()) };
     let page = record::report(out)?;
     if args.json_line { Ok(()) } else { print(&format!("Report: {}\n", page.display())) }

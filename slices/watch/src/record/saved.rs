@@ -4,6 +4,7 @@ use crate::words::Words;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// The file by which a record is known.
@@ -122,7 +123,12 @@ pub struct SavedServer {
 /// # Errors
 /// It is there and not empty, or cannot be made.
 pub fn make(out: &Path) -> Result<()> {
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    // Statements, users and addresses are for the owner alone.
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(out)
+        .with_context(|| format!("cannot make {}", out.display()))?;
     let entries = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.count();
     ensure!(entries == 0, "{} is not empty; name a directory that is not there yet", out.display());
     Ok(())
