@@ -261,6 +261,9 @@ fn no_reason_is_without_a_fault() {
     let reasons: BTreeSet<String> = Invalid::ALL.iter().map(|r| r.word().to_string()).collect();
     assert_eq!(provoked, reasons);
     assert_eq!(reasons.len(), Invalid::ALL.len(), "words must differ");
+    let page = fs::read_to_string(root().join("docs/reading-a-report.md")).expect("the page");
+    let unexplained: Vec<&String> = reasons.iter().filter(|word| !page.contains(&format!("\n| `{word}` |"))).collect();
+    assert!(unexplained.is_empty(), "docs/reading-a-report.md has no row for {unexplained:?}");
 }
 
 /// Statements that do something else than a workload says, and report the expected number of rows.

@@ -258,8 +258,7 @@ fn table_note(findings: &Findings<'_>) -> Option<String> {
     (!findings.cells.is_empty()).then(|| notes.join(" "))
 }
 
-/// What the study says of itself, and what follows from the run.
-/// In words.
+/// What this run cannot answer, in words.
 fn left_out(what: &LeftOut) -> String {
     match what {
         LeftOut::Answer { ask, label, why: Absence::NotPart } => {
@@ -274,6 +273,7 @@ fn left_out(what: &LeftOut) -> String {
     }
 }
 
+/// What the study says of itself, and what follows from the run.
 fn limits(findings: &Findings<'_>) -> Vec<String> {
     let run = &findings.run;
     let machine = &run.machine;
