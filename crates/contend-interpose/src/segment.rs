@@ -226,10 +226,8 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
         (*t).generation = generation;
         (*t).tid = sys::syscall(sys::NR_GETTID) as u32;
     }
-    finish(t);
     if FAILED.load(Ordering::Relaxed) {
-        LOST.fetch_add(1, Ordering::Relaxed);
-        return null_mut();
+        return lose(t);
     }
     let size = (*t).next_bytes.max(SMALLEST) as usize;
     let size = size.max((bytes + 4096).next_multiple_of(4096));
@@ -237,9 +235,9 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     let base = map(&file((*t).tid, serial), size);
     if base.is_null() {
         FAILED.store(true, Ordering::Relaxed);
-        LOST.fetch_add(1, Ordering::Relaxed);
-        return null_mut();
+        return lose(t);
     }
+    finish(t);
     ((*t).base, (*t).at, (*t).end, (*t).serial) = (base, header::BYTES, size, serial);
     (*t).next_bytes = (size as u32).saturating_mul(2).clamp(SMALLEST, LARGEST);
     write_header(t);
@@ -248,6 +246,15 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
         write_process(t);
     }
     if (*t).at + bytes <= (*t).end { (*t).base.add((*t).at) } else { null_mut() }
+}
+
+/// Counts a call that has no room, in the segment that this thread still has.
+unsafe fn lose(t: *mut Thread) -> *mut u8 {
+    let lost = LOST.fetch_add(1, Ordering::Relaxed) + 1;
+    if !(*t).base.is_null() {
+        put((*t).base, header::LOST, u64::from(lost));
+    }
+    null_mut()
 }
 
 unsafe fn write_header(t: *mut Thread) {

@@ -269,7 +269,10 @@ impl<'s> Session<'s> {
         }
         self.say_what_was_not_seen();
         if trace.lost > 0 {
-            self.is_missing(format!("{} calls could not be written down: the disk was full.", trace.lost));
+            self.is_missing(format!(
+                "{} calls could not be written down: no more segments could be made (disk full?).",
+                trace.lost
+            ));
         }
         self.manifest.write(&self.out)?;
         self.say_what_there_is(&trace);
