@@ -270,6 +270,10 @@ fn no_reason_is_without_a_fault() {
 const REWRITTEN: &[(&str, &[&str])] = &[
     ("transfers", &[r"SET balance = balance - \?=>SET balance = balance - 0 * ?"]),
     ("transfers", &[r"(SET balance = balance \+ \? WHERE id =) \?=>\1 1 + 0 * ?"]),
+    (
+        "write-burst",
+        &[r"(transient_feed_.*)option_value = excluded.option_value=>\1option_value = wp_options.option_value"],
+    ),
     ("write-burst", &[r"SET post_content = \?=>SET post_content = coalesce(post_content, ?)"]),
     (
         "write-burst",

@@ -114,12 +114,12 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn a_line_names_file_offset_and_registers() {
-        let mapped = Mapped { path: PathBuf::from("/l"), reached: PathBuf::from("/proc/1/root/l") };
+        let mapped = Mapped { path: PathBuf::from("/l"), reached: PathBuf::from("/reached/l") };
         let line = |kind| {
             line(&Probe { kind, name: String::new(), offset: 0x1f0 }, "g/n", &mapped).expect("a known processor")
         };
-        assert_eq!(line(Kind::StepBegins), "p:g/n /proc/1/root/l:0x1f0 statement=%di:x64");
-        assert_eq!(line(Kind::PrepareBegins), "p:g/n /proc/1/root/l:0x1f0 sql=+0(%si):ustring");
-        assert_eq!(line(Kind::StepEnds), "r:g/n /proc/1/root/l:0x1f0 code=%ax:s32");
+        assert_eq!(line(Kind::StepBegins), "p:g/n /reached/l:0x1f0 statement=%di:x64");
+        assert_eq!(line(Kind::PrepareBegins), "p:g/n /reached/l:0x1f0 sql=+0(%si):ustring");
+        assert_eq!(line(Kind::StepEnds), "r:g/n /reached/l:0x1f0 code=%ax:s32");
     }
 }
