@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes which random lies of a worker are found into docs/methodology.md. The number of rounds is CONTEND_LIES (500 rounds
-# tell 500 lies beside 500 honest trials), the choice of lies follows from CONTEND_LIES_SEED.
+# tell 500 lies and 500 honest trials), the choice of lies follows from CONTEND_LIES_SEED.
 set -eu
 cd "$(dirname "$0")/.."
 CONTEND_LIES=${CONTEND_LIES:-500}
@@ -12,7 +12,7 @@ honest=$(printf '%s\n' "$out" | sed -n 's/^honest trials: //p')
 page=docs/methodology.md
 {
     sed '/^<!-- lies -->$/q' $page
-    printf '\nOn %s, seed %s; honest trials beside them: %s.\n\n%s\n\n' \
+    printf '\nOn %s, seed %s; honest trials as well: %s.\n\n%s\n\n' \
         "$(date +%F)" "${CONTEND_LIES_SEED:-1}" "$honest" "$table"
     sed -n '/^<!-- end of lies -->$/,$p' $page
 } > $page.new

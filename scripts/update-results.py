@@ -33,7 +33,7 @@ def published(study):
 
 
 def corrected(study, cell):
-    """The cell of the corrected variant beside a published one."""
+    """The cell of the corrected variant compared with a published one."""
     part, condition, contender, metric = cell
     rule = RULES[study].get("part", {}).get(part, {})
     renamed = lambda what, name: rule.get(what, {}).get(name, name)

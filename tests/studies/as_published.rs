@@ -93,7 +93,7 @@ fn wordpress_as_published_with_its_own_driver() {
         assert_eq!(found, expected, "{}", trial.contender);
     }
     let report = std::fs::read_to_string(directory.join("report.md")).expect("a report");
-    for words in ["Beside the original", "1,100/s", "4,520/s", "it gets no verdicts"] {
+    for words in ["Compared with the original", "1,100/s", "4,520/s", "it gets no verdicts"] {
         assert!(report.contains(words), "{words}: {report}");
     }
     place.assert_nothing_left();

@@ -28,7 +28,7 @@ fn only_a_transaction_that_has_read_is_refused_whatever_the_timeout() {
     assert!(of("begin=immediate", "retry=") < 1.0, "{refused:?}");
     let report = fs::read_to_string(record.join("report.md")).expect("a report");
     assert!(report.contains("does BEGIN IMMEDIATE help?"), "{report}");
-    // What the code means, and what helps, is beside it.
+    // The meaning of the code and a remedy are printed with it.
     let said = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("The timeout is not waited for: waiting cannot make the snapshot new."), "{said}");
     place.assert_nothing_left();

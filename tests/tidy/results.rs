@@ -1,5 +1,5 @@
 //! Figures on the pages of studies: a table of them is written by a script from records, between the marks of that
-//! script, so that nobody has to believe a hand.
+//! script, so that no figure is copied by hand.
 
 use super::source::{assert_none, files, root, shown};
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ fn tables(text: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Whether most cells beside the first column are figures.
+/// Whether most cells after the first column are figures.
 fn is_of_figures(cells: &[String]) -> bool {
     let figures = cells.iter().filter(|cell| cell.trim_start_matches('*').starts_with(|c: char| c.is_ascii_digit()));
     figures.count() * 2 > cells.iter().filter(|cell| !cell.is_empty()).count()

@@ -82,7 +82,7 @@ fn lies_are_found_and_the_honest_are_believed() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// Reads that one contender does not carry out, of what nobody writes: the rows of the other one contradict it.
+/// Reads of unwritten tables that one contender does not carry out: the rows of the other one contradict it.
 #[test]
 fn reads_that_are_not_carried_out_are_found() {
     let bench = Bench::new();

@@ -117,7 +117,7 @@ pub fn ticks() -> u64 {
     time[0] as u64 * 1_000_000_000 + time[1] as u64
 }
 
-/// A place for a record of so many bytes, a multiple of 8; NULL if there is none.
+/// A place for a record of `bytes` bytes, a multiple of 8; NULL if there is none.
 ///
 /// # Safety
 /// `t` is this thread's own.

@@ -27,7 +27,7 @@ impl<'b> Sink<'b> {
     }
 }
 
-/// Most bytes that stand-ins can make of a statement of so many bytes.
+/// Upper bound of the length of a statement with stand-ins, from its length.
 pub fn room(length: usize) -> usize {
     length * 12 + 64
 }

@@ -99,7 +99,7 @@ pub unsafe fn is_inner(t: *const Thread, caller: usize) -> bool {
     (*t).depth > 0 && (*(*t).inside).holds(caller)
 }
 
-/// The segment is another process's: the thread begins anew.
+/// The segment belongs to another process: the thread starts again.
 ///
 /// # Safety
 /// As for [`enter`].

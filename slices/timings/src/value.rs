@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(parsed("12.5", "s"), Ok(Measured::DurationNs(12_500_000_000)));
         assert_eq!(parsed("1.2e-05", "s"), Ok(Measured::DurationNs(12_000)));
         assert_eq!(parsed("4.98", "ms"), Ok(Measured::DurationNs(4_980_000)));
-        assert_eq!(parsed("3s", "ms"), Ok(Measured::DurationNs(3_000_000_000)), "a unit beside the number decides");
+        assert_eq!(parsed("3s", "ms"), Ok(Measured::DurationNs(3_000_000_000)), "the unit of the cell decides");
         assert!(parse_duration("4.98", None).unwrap_err().contains("`4.98` has no unit; say which with --unit"));
         assert!(Unit::parse("parsec").unwrap_err().contains("h, min, s, ms, us, ns"));
         let of = |column: &str| Unit::in_header(column).map(|unit| unit.ns);

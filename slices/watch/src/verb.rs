@@ -106,7 +106,7 @@ fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop:
     } else {
         session::in_lines(live, args.json_line, &until)?;
     }
-    // Also where nobody reads the summary any more.
+    // Before the summary, whose pipe may be closed.
     let files = live.end_record()?;
     if !args.json_line {
         print(&live.summary())?;

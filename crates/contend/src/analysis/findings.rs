@@ -52,12 +52,12 @@ impl Answered {
     }
 }
 
-/// Compared in every study beside its headline.
+/// Compared in every study, in addition to its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
 
-/// A metric of the original beside ours.
+/// A metric of the original and ours.
 #[derive(Debug, Clone)]
-pub struct Beside {
+pub struct Reproduced {
     pub published: Published,
     pub metric: Option<Metric>,
     pub ours: Option<Estimate>,
@@ -91,7 +91,7 @@ pub struct Findings<'r> {
     pub self_comparisons: Vec<Compared>,
     pub effects: Vec<FactorEffect>,
     pub answers: Vec<Answered>,
-    pub beside: Vec<Beside>,
+    pub reproduced: Vec<Reproduced>,
     pub drifts: Vec<Drift>,
     /// Trials whose slot the study does not have.
     pub strangers: Vec<u32>,
@@ -318,7 +318,7 @@ impl<'r> Findings<'r> {
         (0..study.effects.len()).flat_map(|factor| conditions.clone().map(move |c| of(factor, c))).collect()
     }
 
-    pub(super) fn beside(&self, published: &Published) -> Beside {
+    pub(super) fn reproduced(&self, published: &Published) -> Reproduced {
         let study = &self.run.study;
         let condition = study.conditions.iter().position(|c| c.label == published.condition);
         let contender = study.contenders.iter().position(|c| c.label == published.contender);
@@ -327,7 +327,7 @@ impl<'r> Findings<'r> {
         let ours = cell.zip(metric.as_ref()).map(|(cell, metric)| self.estimator().estimate(cell, metric));
         let value = ours.as_ref().and_then(|ours| ours.value);
         let ratio = value.filter(|_| published.value > 0.0).map(|value| value / published.value);
-        Beside { published: published.clone(), metric, ours, ratio }
+        Reproduced { published: published.clone(), metric, ours, ratio }
     }
 
     pub(super) fn drifting(&self) -> Vec<Drift> {

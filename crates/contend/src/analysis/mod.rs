@@ -22,7 +22,7 @@ mod tests;
 pub mod told;
 pub mod trial;
 
-pub use findings::{Answered, Beside, Drift, Findings, Outcome, Why};
+pub use findings::{Answered, Drift, Findings, Outcome, Reproduced, Why};
 
 use crate::analysis::kind::ANALYSES;
 use crate::record::model::StudyFile;
@@ -71,7 +71,7 @@ impl<'r> Findings<'r> {
             self_comparisons: vec![],
             effects: vec![],
             answers: vec![],
-            beside: vec![],
+            reproduced: vec![],
             drifts: vec![],
             strangers: vec![],
             requests: vec![],
@@ -83,7 +83,7 @@ impl<'r> Findings<'r> {
         findings.self_comparisons = findings.compare_with_itself();
         findings.effects = findings.factor_effects();
         findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
-        findings.beside = study.published.iter().map(|p| findings.beside(p)).collect();
+        findings.reproduced = study.published.iter().map(|p| findings.reproduced(p)).collect();
         findings.drifts = findings.drifting();
         if let Some(kind) = findings.kind().and_then(|kind| ANALYSES.all().iter().find(|of| of.kind == kind)) {
             findings.of_kind = Some((kind.findings)(record));

@@ -20,7 +20,7 @@ pub enum Kind {
     Write,
     /// It reads what others write.
     Read,
-    /// It reads what nobody writes.
+    /// A read of tables that no client writes.
     Fixed,
 }
 
@@ -50,7 +50,7 @@ impl Answers {
         }
     }
 
-    /// How the same operations that both have carried out returned other rows, in words: a read of what nobody writes another number,
+    /// How the same operations that both have carried out returned other rows, in words: a read of unwritten tables another number,
     /// or a transaction never any where the other one nearly always has some.
     pub fn difference(&self, other: &Self) -> Option<String> {
         // By transaction: reads, and of them those with rows here and there.

@@ -25,7 +25,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// All of it in a few sentences, for a place beside the code.
+    /// All of it in a few sentences, to be printed next to the code.
     pub fn in_short(&self) -> String {
         let change = self.change.first().map(|change| format!("What helps: {change}"));
         [Some(self.happened.clone()), self.waited.clone(), change].into_iter().flatten().collect::<Vec<_>>().join(" ")

@@ -32,7 +32,7 @@ pub enum Terminal {
     Parts(Volume),
 }
 
-/// The gnuplot script beside an exported CSV.
+/// The gnuplot script of an exported CSV.
 pub(super) fn script_name(csv: &str) -> String {
     format!("{}.gnuplot", csv.trim_end_matches(".csv"))
 }

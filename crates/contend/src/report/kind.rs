@@ -23,7 +23,7 @@ pub struct Telling {
     pub files: fn(&Findings<'_>) -> Result<Vec<File>>,
 }
 
-/// Name and contents of a file beside the report.
+/// Name and contents of a further file of the report.
 pub type File = (&'static str, String);
 
 pub static TELLINGS: Registry<Telling> = Registry::empty();

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// A worker that is smaller is a script that starts an interpreter on sources beside it.
+/// A worker that is smaller is a script that starts an interpreter on sources in a directory next to it.
 const SCRIPT_BYTES_MAX: u64 = 1 << 16;
 
 /// Directories of libraries, which are pinned and whose version the worker reports.

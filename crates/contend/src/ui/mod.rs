@@ -105,7 +105,7 @@ impl Progress {
     }
 }
 
-/// Writes to standard error what somebody may read on a terminal. Nobody may read it: that is no error.
+/// Writes a message to standard error. A closed standard error is ignored.
 pub fn tell(text: &str) {
     use std::io::Write;
     let _ = std::io::stderr().lock().write_all(harmless(text).as_bytes());

@@ -2,7 +2,7 @@
 
 use crate::analysis::compare::{Compared, FactorEffect};
 use crate::analysis::plain::Tier;
-use crate::analysis::{Beside, Findings};
+use crate::analysis::{Findings, Reproduced};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Section, Table};
@@ -160,13 +160,13 @@ fn self_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
 /// The original's metrics next to ours, and what was changed.
 pub fn published(findings: &Findings<'_>) -> Option<Section> {
     let study = &findings.run.study;
-    if findings.beside.is_empty() && study.changes.is_empty() {
+    if findings.reproduced.is_empty() && study.changes.is_empty() {
         return None;
     }
     let mut blocks = vec![];
-    if !findings.beside.is_empty() {
+    if !findings.reproduced.is_empty() {
         let mut table = Table::new(&["contender", "condition", "figure", "published|", "here|", "here / published|"]);
-        findings.beside.iter().for_each(|beside| table.row(beside_row(findings, beside)));
+        findings.reproduced.iter().for_each(|one| table.row(reproduced_row(findings, one)));
         blocks.push(Block::Table(table));
         blocks.push(Block::Note(
             "Another machine, another day: rates differ, the order should not. How large a difference is depends on \
@@ -183,16 +183,16 @@ pub fn published(findings: &Findings<'_>) -> Option<Section> {
         blocks.push(Block::Heading(title.to_string()));
         blocks.push(Block::List(study.changes.iter().map(|text| capitalised(text)).collect()));
     }
-    Some(Section { id: "published", title: "Beside the original".to_string(), blocks })
+    Some(Section { id: "published", title: "Compared with the original".to_string(), blocks })
 }
 
-fn beside_row(findings: &Findings<'_>, beside: &Beside) -> Vec<TableCell> {
-    let published = &beside.published;
+fn reproduced_row(findings: &Findings<'_>, one: &Reproduced) -> Vec<TableCell> {
+    let published = &one.published;
     let series = findings.run.study.contenders.iter().position(|c| c.label == published.contender);
     let name = TableCell { series, ..TableCell::new(&published.contender) };
-    let (metric, theirs, ours) = match &beside.metric {
+    let (metric, theirs, ours) = match &one.metric {
         Some(metric) => {
-            let ours = beside.ours.as_ref().map_or(TableCell::muted("not run"), |ours| words::estimate(metric, ours));
+            let ours = one.ours.as_ref().map_or(TableCell::muted("not run"), |ours| words::estimate(metric, ours));
             (metric.label(), metric.show(published.value), ours)
         }
         None => (published.metric.clone(), published.value.to_string(), TableCell::muted(NOTHING)),
@@ -203,6 +203,6 @@ fn beside_row(findings: &Findings<'_>, beside: &Beside) -> Vec<TableCell> {
         TableCell::new(metric),
         TableCell::new(theirs),
         ours,
-        words::ratio(None, beside.ratio, None),
+        words::ratio(None, one.ratio, None),
     ]
 }

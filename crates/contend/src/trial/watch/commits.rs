@@ -45,7 +45,7 @@ pub struct Commits<'e> {
 }
 
 impl<'e> Commits<'e> {
-    /// None if nothing counts, or nobody but contend's clients may be thought to write.
+    /// None if the engine counts no commits, or programs other than contend's clients are expected to write.
     pub fn begin(engine: &'e Engine, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Self> {
         let (from, own) = match (engine.file_commits, engine.server, &fresh.server) {
             (Some(counts), ..) => {
@@ -121,7 +121,7 @@ impl Counter {
     fn since(&self, counts: &FileCommits) -> Option<u64> {
         if let CounterAt::Shared(path) = &self.at {
             let mine = self.file.metadata().ok()?.ino();
-            // Whoever closes the last connection removes it, maybe a moment after the window: then this is what it counted.
+            // The process that closes the last connection removes the file, maybe right after the window: then this is its last count.
             if std::fs::metadata(path).is_ok_and(|there| there.ino() != mine) {
                 return None;
             }
