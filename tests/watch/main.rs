@@ -199,6 +199,28 @@ fn refusals_are_told_apart_by_their_cause() {
     }
 }
 
+/// Connections of one process settle conflicts in memory, without a lock call.
+#[test]
+fn threads_of_one_process_that_refuse_each_other_are_found() {
+    if !may_trace("threads") {
+        return;
+    }
+    let finds = |name: &str, kind: &str| {
+        let (program, found) = findings(Language::Python, name, &[]);
+        let pid = program.pids["self"];
+        let matching = found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == pid);
+        matching.unwrap_or_else(|| panic!("{name}: no `{kind}` in {found:#?}")).clone()
+    };
+    for name in ["threads_in_wal", "threads_with_journal"] {
+        let found = finds(name, "read-then-write");
+        assert!(found["sql"].as_str().is_some_and(|sql| sql.starts_with("INSERT INTO t")), "{found}");
+    }
+    let found = finds("threads_immediate", "timeout-too-short");
+    assert!(found["held_ns_max"].as_u64() >= Some(150_000_000), "another thread sleeps 200 ms: {found}");
+    let found = finds("threads_immediate", "program-holds-lock");
+    assert_eq!(found["after"], "COMMIT", "{found}");
+}
+
 #[test]
 fn a_starved_process_and_the_one_that_starves_it_are_named() {
     if may_trace("starvation") {

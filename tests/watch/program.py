@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import sqlite3
 import sys
+import threading
 import time
 
 
@@ -61,6 +62,43 @@ def read_then_write(path, end):
             time.sleep(0.01)
 
     until(end, work)
+
+
+def threads(path, end, journal, begin, count=4):
+    """A server in one process: each thread has its own connection, and works inside of its transaction."""
+
+    def serve():
+        connection = connect(path, 0.1, journal)
+
+        def work():
+            try:
+                connection.execute(begin)
+                connection.execute("SELECT count(*) FROM t").fetchall()
+                connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))")
+                time.sleep(0.2)
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                time.sleep(0.01)
+
+        until(end, work)
+
+    for _ in range(count):
+        threading.Thread(target=serve, daemon=True).start()
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
+def threads_in_wal(path, end):
+    threads(path, end, "wal", "BEGIN")
+
+
+def threads_with_journal(path, end):
+    threads(path, end, "delete", "BEGIN")
+
+
+def threads_immediate(path, end):
+    threads(path, end, "wal", "BEGIN IMMEDIATE", 2)
 
 
 def no_busy_timeout(path, end):

@@ -78,8 +78,13 @@ pub unsafe fn keep_content(name: &[u8]) -> (u64, u64) {
             text.text(&directory[..length.max(0) as usize]).text(b"/");
         }
         text.text(path.as_bytes()).text(b"\n");
-        sys::syscall(sys::NR_WRITE, made, text.as_ptr(), text.as_bytes().len());
+        let length = text.as_bytes().len();
+        let written = sys::syscall(sys::NR_WRITE, made, text.as_ptr(), length);
         sys::syscall(sys::NR_CLOSE, made);
+        if written != length as c_long {
+            // No room: a question that is never complete would be waited for without end.
+            sys::syscall(sys::NR_UNLINK, question.as_ptr());
+        }
     }
     while !is_there(&done) && is_there(&question) {
         // No signal: asks only whether contend is there.

@@ -184,7 +184,12 @@ hook!(r9; sqlite3_bind_text16(stmt: P, index: c_int, start: Name, bytes: c_int, 
 
 hook!(stack; sqlite3_bind_text64(stmt: P, index: c_int, start: Name, bytes: u64, end: End, code: u8) -> c_int, caller {
     const UTF8: u8 = 1;
-    let given = if code == UTF8 { text(start, bytes as c_int) } else { wide(start, bytes as c_int) };
+    // SQLite returns TOOBIG, and reads nothing.
+    let given = match c_int::try_from(bytes) {
+        Ok(bytes) if code == UTF8 => text(start, bytes),
+        Ok(bytes) => wide(start, bytes),
+        Err(_) => Value::Number(value::NULL, 0),
+    };
     bind(stmt, index, given, caller, |real| (real.bind_text64)(stmt, index, start, bytes, end, code))
 });
 
@@ -194,7 +199,10 @@ hook!(r9; sqlite3_bind_blob(stmt: P, index: c_int, start: Name, bytes: c_int, en
 });
 
 hook!(r9; sqlite3_bind_blob64(stmt: P, index: c_int, start: Name, bytes: u64, end: End) -> c_int, caller {
-    let given = narrow(value::BLOB, start, bytes as usize);
+    let given = match c_int::try_from(bytes) {
+        Ok(_) => narrow(value::BLOB, start, bytes as usize),
+        Err(_) => Value::Number(value::NULL, 0),
+    };
     bind(stmt, index, given, caller, |real| (real.bind_blob64)(stmt, index, start, bytes, end))
 });
 

@@ -37,7 +37,12 @@ pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
                 .position(|&b: &u8| b == 0)
                 .unwrap_or(length as usize),
         ),
-        Sql::Utf16(start, length) => (start, crate::bind::bytes_of_utf16(start, length)),
+        Sql::Utf16(start, length) => {
+            // SQLite stops at the first NUL here, too.
+            let units = crate::bind::bytes_of_utf16(start, length) / 2;
+            let is_end = |unit: &usize| start.cast::<u16>().add(*unit).read_unaligned() == 0;
+            (start, (0..units).find(is_end).unwrap_or(units) * 2)
+        }
     };
     let until = tail as usize;
     let bytes = if until >= start as usize && until <= start as usize + bytes { until - start as usize } else { bytes };

@@ -65,6 +65,7 @@ pub const NR_NANOSLEEP: c_long = 35;
 pub const NR_GETPID: c_long = 39;
 pub const NR_KILL: c_long = 62;
 pub const NR_TRUNCATE: c_long = 76;
+pub const NR_UNLINK: c_long = 87;
 pub const NR_FTRUNCATE: c_long = 77;
 pub const NR_GETPPID: c_long = 110;
 pub const NR_GETTID: c_long = 186;

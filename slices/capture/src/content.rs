@@ -3,7 +3,7 @@
 use crate::manifest::{Column, Content, Table, Values, write_private};
 use anyhow::{Context, Result};
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,11 +38,15 @@ fn open(path: &Path) -> Result<Connection> {
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = |flags| -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
+        // The program waits meanwhile, and may be the one that holds the lock.
+        connection.busy_timeout(Duration::from_secs(1))?;
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
     };
-    let opened = connect(read_only).or_else(|_| connect(OpenFlags::SQLITE_OPEN_READ_WRITE));
+    let opened = connect(read_only).or_else(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Err(error),
+        _ => connect(OpenFlags::SQLITE_OPEN_READ_WRITE),
+    });
     opened.with_context(|| format!("cannot read {}", path.display()))
 }
 

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, bail, ensure};
 use contend_interpose::{LIBRARY, format, ticks};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,9 @@ pub struct Session<'s> {
     elsewhere: Option<TempDir>,
     stop: &'s AtomicBool,
 }
+
+/// How long a process may take to write which database it opens.
+const QUESTION_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// A reading of both clocks.
 fn clocks() -> (u64, u64) {
@@ -198,28 +201,44 @@ impl<'s> Session<'s> {
             let Some(which) = name.to_str().and_then(|name| name.strip_prefix("keep-")) else { continue };
             let done = segments.join(format!("kept-{which}"));
             let Ok(text) = fs::read(entry.path()) else { continue };
-            // The line is complete with its end; the process is still writing otherwise.
-            let Some(path) = text.strip_suffix(b"\n") else { continue };
-            if self.kept.contains_key(which) {
+            if done.exists() {
                 continue;
             }
-            let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-            let number = self.manifest.databases.len() + 1;
-            let kept = content::keep(&path, &self.out, &format!("content-{number}.db"), self.manifest.values);
-            let path = path.canonicalize().unwrap_or(path);
-            let content = match kept {
-                Ok(content) => Some(content),
-                Err(why) => {
-                    self.is_missing(format!("The content of {} is not known: {why:#}.", path.display()));
-                    None
+            // The line is complete with its end; the process is still writing otherwise, or was ended meanwhile.
+            let Some(path) = text.strip_suffix(b"\n") else {
+                let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|time| time.elapsed().ok());
+                if age.is_some_and(|age| age > QUESTION_AGE_MAX) {
+                    self.is_missing("The content of a database is not known: its name was not written in full.".into());
+                    let _ = fs::remove_file(entry.path());
                 }
+                continue;
             };
-            self.kept.insert(which.to_string(), self.manifest.databases.len());
-            self.kept_ns.push(clocks().1);
-            self.manifest.databases.push(Database { path, content, end: None });
-            write_private(&done, &[])?;
+            if !self.kept.contains_key(which) {
+                self.keep(which, Path::new(OsStr::from_bytes(path)));
+            }
+            if write_private(&done, &[]).is_err() {
+                // The other answer that processes wait for: they go on without a question.
+                let _ = fs::remove_file(entry.path());
+            }
         }
         Ok(())
+    }
+
+    /// The content of a database before its first opening.
+    fn keep(&mut self, which: &str, path: &Path) {
+        let number = self.manifest.databases.len() + 1;
+        let kept = content::keep(path, &self.out, &format!("content-{number}.db"), self.manifest.values);
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let content = match kept {
+            Ok(content) => Some(content),
+            Err(why) => {
+                self.is_missing(format!("The content of {} is not known: {why:#}.", path.display()));
+                None
+            }
+        };
+        self.kept.insert(which.to_string(), self.manifest.databases.len());
+        self.kept_ns.push(clocks().1);
+        self.manifest.databases.push(Database { path, content, end: None });
     }
 
     /// A database that was not there when it was first opened is captured from its creation: what a later opening found in

@@ -222,7 +222,9 @@ impl<'t> View<'t> {
 
     fn timeout_too_short(&self, pid: u32) -> Option<Kind> {
         let tally = self.tallies.get(&pid).filter(|tally| tally.gave_up.count > 0)?;
-        let others = self.pids().into_iter().filter(|other| *other != pid);
+        // Or another thread of its own.
+        let is_holder = |other: &u32| *other != pid || tally.gave_up_holder == Some(pid);
+        let others = self.pids().into_iter().filter(is_holder);
         Some(Kind::TimeoutTooShort {
             gave_up: tally.gave_up.count,
             longest_ns: tally.gave_up.max_ns,

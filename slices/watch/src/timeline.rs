@@ -9,8 +9,24 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 /// A refused thread that tries again within this time is still waiting: SQLite's busy handler pauses at most 100 ms. Where
 /// statements are seen, their end ends the wait instead.
 const TRIES_AGAIN_NS: u64 = 500_000_000;
+/// A statement that ends with SQLITE_BUSY within this time was not tried again: SQLite's busy handler pauses for 1 ms and more.
+const AT_ONCE_NS: u64 = 5_000_000;
 /// Deepest nesting of calls that is followed. SQLite calls its own functions two or three deep.
 const DEPTH_MAX: usize = 16;
+
+/// SQLite's primary code.
+const BUSY: i32 = 5;
+
+/// Where a thread's transaction is after a statement, as of [`Thread::transaction`].
+fn after(before: Option<bool>, sql: Option<&str>) -> Option<bool> {
+    let Some(sql) = sql else { return before };
+    let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    match word.to_ascii_uppercase().as_str() {
+        "BEGIN" => Some(false),
+        "COMMIT" | "END" | "ROLLBACK" => None,
+        _ => before.map(|_| true),
+    }
+}
 
 /// What a thread does at the moment.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +37,8 @@ struct Thread {
     last_sql: Option<String>,
     /// Whether a statement has ended since the read lock was taken.
     has_read: bool,
+    /// Whether a statement has ended since its last BEGIN; `None` outside of a transaction.
+    transaction: Option<bool>,
     sync_from_ns: Option<u64>,
     /// When it released the write lock last.
     wrote_ns: u64,
@@ -326,29 +344,65 @@ impl Timeline {
     }
 
     fn ends(&mut self, who: Who, code: i32, at_ns: u64) {
-        const BUSY: i32 = 5;
         let Some(thread) = self.threads.get_mut(&who) else { return };
         let Some(call) = thread.calls.pop() else { return };
         if !thread.calls.is_empty() {
             return;
         }
+        let is_busy = code & 0xff == BUSY;
+        let after_read = thread.transaction == Some(true);
         thread.has_read = true;
+        if !is_busy {
+            thread.transaction = after(thread.transaction, call.sql.as_deref());
+        }
         thread.last_end_ns = at_ns;
         thread.last_sql.clone_from(&call.sql);
         for hold in self.held.values_mut().filter(|hold| hold.who == who) {
             hold.count_statement(at_ns.saturating_sub(call.from_ns.max(hold.from_ns)), call.sql.as_deref());
         }
-        if code & 0xff == BUSY {
-            let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
-            let databases: Vec<usize> = self.held.keys().filter(|key| key.1 == who.pid).map(|key| key.0).collect();
-            let database = waits.first().map(|(database, _)| *database).or(databases.first().copied());
+        if is_busy {
+            self.busy(who, call, after_read, at_ns);
+        }
+    }
+
+    /// A statement has ended with SQLITE_BUSY.
+    fn busy(&mut self, who: Who, call: Call, after_read: bool, at_ns: u64) {
+        let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
+        if let Some((database, _)) = waits.first() {
+            self.sums(*database, who.pid).busy += 1;
             for key in waits {
                 self.end_wait(key, End::GaveUp);
             }
-            if let Some(database) = database {
-                self.sums(database, who.pid).busy += 1;
-            }
+            return;
         }
+        // No lock call was refused. Connections of one process settle conflicts in memory: another thread has the lock. Or a
+        // snapshot is too old to write.
+        let of_process = || self.held.values().filter(|hold| hold.who.pid == who.pid);
+        let holder = of_process().find(|hold| hold.who.tid != who.tid && hold.lock.is_writers());
+        let seen = || self.sums.keys().find(|(_, pid)| *pid == who.pid).map(|(database, _)| *database);
+        let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
+        let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
+        let sums = self.sums(database, who.pid);
+        sums.busy += 1;
+        if holder.is_none() && !after_read {
+            return;
+        }
+        sums.refusals += 1;
+        let wait = Wait {
+            database,
+            who,
+            lock: holder.map_or(Lock::Reserved, |(lock, _)| lock),
+            from_ns: call.from_ns,
+            to_ns: at_ns,
+            tries: if at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
+            end: End::Open,
+            holder: holder.map(|(_, pid)| pid),
+            after_read,
+            sql: call.sql,
+            call_from_ns: Some(call.from_ns),
+        };
+        self.waiting.insert((database, who), wait);
+        self.end_wait((database, who), End::GaveUp);
     }
 
     fn end_wait(&mut self, key: (usize, Who), end: End) {

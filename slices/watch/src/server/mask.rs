@@ -8,13 +8,18 @@ pub enum Dialect {
     MariaDb,
 }
 
-/// The statement with `?` for each string and number, without comments. A value that is cut off ends the statement.
+/// The statement with `?` for each string and number, without comments. A value that is cut off ends the statement, and so
+/// does one whose end depends on a setting of the session (`NO_BACKSLASH_ESCAPES`, `standard_conforming_strings`).
 pub fn masked(sql: &str, dialect: Dialect) -> String {
     let bytes = sql.as_bytes();
     let (mut out, mut at) = (String::with_capacity(sql.len()), 0);
     while at < bytes.len() {
         let rest = &sql[at..];
         let first = bytes[at];
+        if has_two_ends(rest, dialect) && !is_escape_string(&out) {
+            out.push('?');
+            break;
+        }
         let end = at
             + match (first, dialect) {
                 (b'-', _) if rest.starts_with("--") => line(rest),
@@ -94,6 +99,13 @@ fn comment(rest: &str, dialect: Dialect) -> usize {
     rest.len()
 }
 
+/// Whether a string ends elsewhere if a backslash means something else than usual.
+fn has_two_ends(rest: &str, dialect: Dialect) -> bool {
+    let quote = rest.as_bytes()[0];
+    let is_string = quote == b'\'' || quote == b'"' && dialect == Dialect::MariaDb;
+    is_string && quoted(rest, quote, true) != quoted(rest, quote, false)
+}
+
 /// A doubled quote is part of it, and what a backslash escapes, where it does.
 fn quoted(rest: &str, quote: u8, has_backslash: bool) -> usize {
     let (bytes, mut at) = (rest.as_bytes(), 1);
@@ -131,11 +143,13 @@ mod tests {
                 "SELECT a1 FROM t WHERE b = 'it''s' AND c = -12.5 -- secret",
                 "SELECT a1 FROM t WHERE b = ? AND c = -?",
             ),
-            (Dialect::Postgres, r"SELECT 'C:\', 'secret', E'a\'secret'", "SELECT ?, ?, E?"),
+            (Dialect::Postgres, r"SELECT 'C:\dir', 'secret', E'a\'secret', 1", "SELECT ?, ?, E?, ?"),
+            (Dialect::Postgres, r"SELECT 'C:\', 'secret', 1", "SELECT ?"),
             (Dialect::Postgres, "SELECT $$secret's$$, $t$ $$ secret $t$, $1, \"Na me\"", "SELECT ?, ?, $1, \"Na me\""),
             (Dialect::Postgres, "/* a /* secret */ b */ COMMIT", "COMMIT"),
             (Dialect::Postgres, "SELECT * FROM t2 WHERE x = 'cut o", "SELECT * FROM t2 WHERE x = ?"),
-            (Dialect::MariaDb, r#"SELECT 'it\'s secret', "secret", `na me` # secret"#, "SELECT ?, ?, `na me`"),
+            (Dialect::MariaDb, r#"SELECT 'it''s secret', "secret", `na me` # secret"#, "SELECT ?, ?, `na me`"),
+            (Dialect::MariaDb, r#"SELECT 'it\'s secret', "secret""#, "SELECT ?"),
             (
                 Dialect::MariaDb,
                 "UPDATE t SET a=1e9,b=.5,c=0xff WHERE id IN (1,2)",

@@ -46,11 +46,12 @@ fn name(findings: &Findings<'_>, cell: &Cell) -> String {
     }
 }
 
-/// What is said of one row holds for so many others.
+/// That a sentence about one row holds for `count` others.
 fn others(count: usize) -> String {
     match count {
         0 => String::new(),
-        count => format!(" So it is with {} more of the rows below.", words::count(count as u64)),
+        1 => " The same holds for 1 more row below.".to_string(),
+        count => format!(" The same holds for {} more rows below.", words::count(count as u64)),
     }
 }
 
@@ -188,7 +189,7 @@ mod tests {
         findings.cells[1].fairness.as_mut().unwrap().worst.starved = 1;
         let text = all(&findings);
         assert!(text.contains("WAL/FULL (public): 7 of 8 clients committed nothing in a whole window."), "{text}");
-        assert!(text.contains("clients that got through. So it is with 1 more of the rows below."), "{text}");
+        assert!(text.contains("clients that got through. The same holds for 1 more row below."), "{text}");
     }
 
     #[test]
