@@ -293,20 +293,10 @@ fn healthy_programs_have_no_finding() {
     }
 }
 
-#[test]
-fn counts_are_exact() {
-    if !may_trace("counts") {
-        return;
-    }
+/// The sums of a Python program on the database in `path`, watched from its line "ready" to its line "done".
+fn sums_of(program: &str) -> Value {
     let dir = place();
     let database = dir.path().join("counted.db");
-    let program = "import sqlite3, sys, time\n\
-        c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
-        c.execute('PRAGMA journal_mode = WAL')\n\
-        c.execute('CREATE TABLE t (a)')\n\
-        print('ready', flush=True); sys.stdin.readline()\n\
-        for n in range(500): c.execute('INSERT INTO t VALUES (1)')\n\
-        print('done', flush=True); sys.stdin.readline()\n";
     let mut child = Command::new("python3");
     let child = child.args(["-c", program]).arg(&database).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = child.spawn().expect("python3 is there");
@@ -326,8 +316,44 @@ fn counts_are_exact() {
     drop(input);
     child.wait().expect("it ends");
     let last: Value = serde_json::from_str(&last).expect("JSON");
-    assert_eq!(last["databases"][0]["processes"][0]["sums"]["writes"], 500, "{last:#}");
     assert_eq!(last["lost_events"], 0);
+    last["databases"][0]["processes"][0]["sums"].clone()
+}
+
+#[test]
+fn counts_are_exact() {
+    if !may_trace("counts") {
+        return;
+    }
+    let sums = sums_of(
+        "import sqlite3, sys\n\
+        c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+        c.execute('PRAGMA journal_mode = WAL')\n\
+        c.execute('CREATE TABLE t (a)')\n\
+        print('ready', flush=True); sys.stdin.readline()\n\
+        for n in range(500): c.execute('INSERT INTO t VALUES (1)')\n\
+        print('done', flush=True); sys.stdin.readline()\n",
+    );
+    assert_eq!(sums["writes"], 500, "{sums:#}");
+    // A thread for each request, as in many web servers: it has ended, and left /proc, when its events are read.
+    let sums = sums_of(
+        "import sqlite3, sys, threading\n\
+        connect = lambda: sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None, check_same_thread=False)\n\
+        c = connect()\n\
+        c.execute('CREATE TABLE t (a)')\n\
+        def request():\n\
+        \x20   d = connect()\n\
+        \x20   try: d.execute('INSERT INTO t VALUES (2)')\n\
+        \x20   except sqlite3.OperationalError: pass\n\
+        \x20   d.close()\n\
+        print('ready', flush=True); sys.stdin.readline()\n\
+        c.execute('BEGIN IMMEDIATE')\n\
+        for n in range(300):\n\
+        \x20   t = threading.Thread(target=request); t.start(); t.join()\n\
+        c.execute('COMMIT')\n\
+        print('done', flush=True); sys.stdin.readline()\n",
+    );
+    assert_eq!((&sums["refusals"], &sums["writes"]), (&Value::from(300), &Value::from(1)), "{sums:#}");
 }
 
 /// Instances and probes of contend that the kernel has.

@@ -46,6 +46,9 @@ pub fn has_probes(root: &Path) -> bool {
 /// What the name of the second instance ends in.
 const CALLS: &str = "_calls";
 
+/// A new process or thread. Of those whose calls are traced, so it belongs to their instance.
+pub const NEW_TASK_EVENT: &str = "task/task_newtask";
+
 /// Two tracing instances, with buffers of their own: one for events of the kernel, of all processes, and one for the calls of
 /// those that use a database. A library with probes is also that of other programs, which would fill the buffer. Removed with
 /// the probes when dropped.
@@ -125,7 +128,7 @@ impl Instance {
 
     /// The instance of an event.
     fn of(&self, event: &str) -> &Path {
-        if event.starts_with(&self.group) { &self.calls } else { &self.dir }
+        if event.starts_with(&self.group) || event == NEW_TASK_EVENT { &self.calls } else { &self.dir }
     }
 
     /// Registers a probe of a program; `line` is in the form of the kernel's `uprobetracer`.

@@ -7,6 +7,9 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+/// Threads that are remembered.
+const THREADS_MAX: usize = 100_000;
+
 /// A process that uses a watched database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
@@ -34,6 +37,15 @@ impl Processes {
         let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
         self.of_thread.insert(tid, pid);
         Some(pid)
+    }
+
+    /// Notes that a new thread belongs to a process.
+    pub fn belongs(&mut self, tid: u32, pid: u32) {
+        if self.of_thread.len() >= THREADS_MAX {
+            // Those that are still there are looked up again.
+            self.of_thread.clear();
+        }
+        self.of_thread.insert(tid, pid);
     }
 
     /// Notes that a thread belongs to a process, and reads the process's name if it is new; whether it is.

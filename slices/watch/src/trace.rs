@@ -2,7 +2,7 @@
 //! probes of functions are the kernel's own (uprobes) and are removed with the instance.
 
 use crate::event::{Event, What, Who};
-use crate::instance::Instance;
+use crate::instance::{Instance, NEW_TASK_EVENT};
 use crate::lock::{Change, Lock};
 use crate::page::{self, Format};
 use crate::probe::{self, Kind, Probe};
@@ -55,6 +55,7 @@ enum Meaning {
     Lock,
     Sync { begins: bool },
     Call { kind: Kind, object: usize },
+    NewTask,
 }
 
 /// A program or library with probes.
@@ -210,6 +211,7 @@ impl Trace {
             return;
         }
         self.instance.trace_calls_of(pid);
+        self.watch_threads();
         let mut why = "no function of SQLite has a name in its program".to_string();
         for mapped in mapped(pid) {
             let Some(id) = FileId::at(&mapped.reached) else { continue };
@@ -226,6 +228,17 @@ impl Trace {
         let name = self.processes.all().find(|(known, _)| *known == pid).map(|(_, named)| named.program.clone());
         let name = name.unwrap_or_default();
         self.missing.push(format!("statements of {name} ({pid}): {why}"));
+    }
+
+    /// New threads of the processes whose calls are traced: one that serves a request may have ended before /proc is read.
+    fn watch_threads(&mut self) {
+        if self.formats.values().any(|(_, meaning)| matches!(meaning, Meaning::NewTask)) {
+            return;
+        }
+        match self.instance.enable(NEW_TASK_EVENT, "") {
+            Ok(format) => drop(self.formats.insert(format.id, (format, Meaning::NewTask))),
+            Err(error) => self.missing.push(format!("statements of threads that end at once: {error:#}")),
+        }
     }
 
     /// Whether a process executes a file that has probes.
@@ -285,6 +298,13 @@ impl Trace {
                 let (device, inode) = (number("dev").unwrap_or(0), number("ino").unwrap_or(0));
                 let id = FileId { device: device as u32, inode: inode as u64 };
                 self.understand_sync(at_ns, tid, id, begins);
+            }
+            Meaning::NewTask => {
+                const CLONE_THREAD: i64 = 0x1_0000;
+                let Some(new) = number("pid").map(|new| new as u32) else { return };
+                let is_thread = number("clone_flags").unwrap_or(0) & CLONE_THREAD != 0;
+                let pid = if is_thread { self.processes.of_thread(tid) } else { Some(new) };
+                pid.into_iter().for_each(|pid| self.processes.belongs(new, pid));
             }
             Meaning::Call { kind, object } => {
                 let (sql, statement) = (format.text(data, "sql"), number("statement").unwrap_or(0) as u64);
