@@ -81,6 +81,24 @@ fn a_killed_program_loses_nothing_that_it_committed() {
 }
 
 #[test]
+fn a_capture_that_is_cut_or_has_no_end_says_so() {
+    let bench = Bench::new();
+    let path = database(&bench).display().to_string();
+    let said = capture(&bench, &[], &["python3", &script("program.py"), "known", &path]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let manifest = bench.path("taken/capture.json");
+    let text = fs::read_to_string(&manifest).expect("readable");
+    fs::write(&manifest, text.replace("\"status\": 0", "\"status\": null")).expect("written");
+    let said = bench.contend(&["capture", "show", "taken"]).exits(0);
+    assert!(said.out.contains("The capture has no end"), "contend was killed: {said:?}");
+    for entry in fs::read_dir(bench.path("taken/segments")).expect("readable").flatten() {
+        fs::OpenOptions::new().write(true).open(entry.path()).and_then(|file| file.set_len(200)).expect("cut");
+    }
+    let said = bench.contend(&["capture", "show", "taken"]).exits(2);
+    assert!(said.err.contains(".seg is cut: 200 bytes are left of "), "{said:?}");
+}
+
+#[test]
 fn usage() {
     let bench = Bench::new();
     for (args, words) in [

@@ -108,6 +108,16 @@ pub struct Column {
 }
 
 impl Manifest {
+    /// What is missing, also where contend could not write it down.
+    pub fn missing_in_all(&self) -> Vec<String> {
+        let killed = self.status.is_none().then(|| {
+            "The capture has no end: contend was killed before the command had ended. What the databases contained at the \
+             end, and what was not seen, is not known."
+                .to_string()
+        });
+        self.missing.iter().cloned().chain(killed).collect()
+    }
+
     /// # Errors
     /// There is no capture, it is of another version, or cannot be read.
     pub fn read(dir: &Path) -> Result<Manifest> {

@@ -115,13 +115,14 @@ fn of_file(path: &Path) -> Result<Option<(Who, Vec<Raw>, u64)>> {
     let version = head.u32(header::VERSION);
     ensure!(version == VERSION, "{}: version {version}, this contend reads {VERSION}", path.display());
     let who = Who { process: head.u64(header::PROCESS), pid: head.u32(header::PID), tid: head.u32(header::TID) };
-    let end = usize::try_from(head.u64(header::COMMITTED))?.min(head.bytes.len());
+    let end = usize::try_from(head.u64(header::COMMITTED))?;
+    let bytes = head.bytes.len();
+    ensure!(end <= bytes, "{} is cut: {bytes} bytes are left of {end}; copy the capture again", path.display());
     let (mut at, mut records) = (header::BYTES, vec![]);
     while at + record::HEAD <= end {
         let length = head.u32(at) as usize;
-        if length < record::HEAD || !length.is_multiple_of(8) || at + length > end {
-            break;
-        }
+        let is_whole = length >= record::HEAD && length.is_multiple_of(8) && at + length <= end;
+        ensure!(is_whole, "{} is damaged at byte {at}: copy the capture again", path.display());
         records.push(Raw { who, bytes: head.bytes[at..at + length].to_vec() });
         at += length;
     }

@@ -181,7 +181,7 @@ impl<'m> Known<'m> {
             processes: self.trace.processes.len(),
             calls: self.trace.calls.len(),
             databases: databases.collect(),
-            missing: manifest.missing.clone(),
+            missing: manifest.missing_in_all(),
             transactions: self.groups.iter().map(|group| self.kind(group)).collect(),
             connections: self.connections(),
             statements: self.statements(),
