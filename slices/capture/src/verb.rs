@@ -84,7 +84,8 @@ pub const VERB: Verb = Verb {
     name: "capture",
     after: "watch",
     run: |matches: &ArgMatches| run(&CaptureArgs::from_arg_matches(matches)?),
-    example: "  contend capture -- python3 app.py     what your own program does to SQLite, as a workload",
+    example: "  contend capture -- python3 app.py     what your program does to SQLite",
+    questions: &[("What does my own program do to its SQLite database?", "contend capture -- python3 app.py")],
     ..Verb::of::<CaptureArgs>()
 };
 

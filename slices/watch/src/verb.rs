@@ -63,7 +63,7 @@ pub const VERB: Verb = Verb {
     name: "watch",
     after: "compare",
     run: |matches: &ArgMatches| run(&WatchArgs::from_arg_matches(matches)?),
-    example: "  contend watch app.db                 who holds the lock of a live SQLite database, and who waits",
+    example: "  contend watch app.db                  who holds the lock, and who waits",
     questions: &[("Who holds the lock of my database just now?", "contend watch app.db")],
     ..Verb::of::<WatchArgs>()
 };

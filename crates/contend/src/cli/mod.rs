@@ -71,26 +71,29 @@ const WORKER_VERB: &str = "worker";
 struct Contend;
 
 const EXAMPLES: &str = "Examples:
-  contend run                          the WordPress study on SQLite, quick: a bit over a minute
-  contend run wordpress --full         every setting, both profiles, twelve rounds
-  contend run wordpress --as-published the original's way of measuring, flaws included
+  contend run                           WordPress on SQLite, in about a minute
+  contend run wordpress --full          every setting, both profiles, 12 rounds
+  contend run wordpress --as-published  as the original measured, with its flaws
   contend run --contender sqlite:journal_mode=wal,synchronous=off
-                                       one more contender than the study has
-  contend run my-study.toml            a question of your own, as a file
-  contend list                         all studies, workloads, engines and drivers
+                                        with one more contender
+  contend run my-study.toml             a question of your own, as a file
+  contend list                          studies, workloads, engines, drivers
 ";
 
-const AFTER_EXAMPLES: &str = "  contend report results/DIR           write the report of a record again
-  contend compare results/A results/B  two records side by side
-  contend doctor                       what this machine has, and what it lacks
+// Wrapped at 80 columns, so that lines do not break twice on a narrow terminal.
+const AFTER_EXAMPLES: &str = "  contend report results/DIR            write the report of a record again
+  contend compare results/A results/B   two records side by side
+  contend doctor                        what this machine has and what it lacks
 
-A study measures contenders (an engine with settings, a driver and a way to call it) in rounds. Its record and report
-are in results/DATE-STUDY. `contend help VERB` lists the options of a verb. docs/reading-a-report.md explains the words
-of a report, docs/study-file.md how to write a study.
+A study measures contenders (an engine with settings, a driver and a way to
+call it) in rounds. Its record and report are in results/DATE-STUDY.
+`contend help VERB` lists the options of a verb. docs/reading-a-report.md
+explains the words of a report, docs/study-file.md how to write a study.
 
-Environment: CONTEND_WORKERS names directories of workers, with `:` between two; a worker.toml there adds drivers
-(docs/workers.md; `contend doctor` says where contend looks). CONTEND_SERVERS names other directories of the
-servers' programs (docs/servers.md).
+Environment: CONTEND_WORKERS names directories of workers, with `:` between
+two; a worker.toml there adds drivers (docs/workers.md; `contend doctor` says
+where contend looks). CONTEND_SERVERS names other directories of the servers'
+programs (docs/servers.md).
 
 Exit status: 0 valid, 1 a trial is invalid, 2 usage or environment, 130 stopped.";
 
@@ -172,7 +175,8 @@ fn forms(verb: &str) -> impl Iterator<Item = &'static Form> {
 }
 
 fn command(verbs: &[Verb]) -> Command {
-    let examples: String = verbs.iter().map(|verb| verb.example).collect();
+    let examples: String =
+        verbs.iter().filter(|verb| !verb.example.is_empty()).map(|verb| format!("{}\n", verb.example)).collect();
     let with_forms = |verb: &Verb| {
         let command = (verb.command)().name(verb.name);
         forms(verb.name).fold(command, |command, form| (form.options)(command))
