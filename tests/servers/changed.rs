@@ -39,7 +39,7 @@ fn transactions_of_somebody_else_are_found() {
 fn transactions_that_mariadb_was_never_asked_for_are_found() {
     let kinds = one("mariadb durable", "500ms", "drop --seed 3");
     assert!(kinds.iter().any(|kind| kind == "commits"), "{kinds:?}");
-    let kinds = one("mariadb durable", "500ms", "join --seed 3");
+    let kinds = one("mariadb durable", "500ms", "autocommit");
     assert!(kinds.iter().any(|kind| kind == "commits"), "{kinds:?}");
     let kinds = one("mariadb durable", "300ms", "none");
     assert!(!kinds.iter().any(|kind| kind == "commits"), "{kinds:?}");
