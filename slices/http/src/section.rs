@@ -157,15 +157,14 @@ fn messages(findings: &Findings<'_>, sums: &[Sum]) -> Option<Table> {
 }
 
 fn limits(findings: &Findings<'_>) -> Vec<String> {
-    let run = &findings.run;
-    let machine = &run.machine;
-    let virtual_machine = if machine.virtual_machine { ", virtual" } else { "" };
+    let run = &findings.circumstances;
+    let virtual_machine = if run.virtual_machine { ", virtual" } else { "" };
     let mut limits = vec![
         format!(
             "Absolute figures belong to the service's machine, to the way there, and to this machine of its clients ({}, \
              {}{virtual_machine}).",
-            machine.cpu,
-            words::counted(machine.cores as usize, "core"),
+            run.cpu,
+            words::counted(run.cores, "core"),
         ),
         "What the service did with a request is known by its answer alone; its data was not looked into.".to_string(),
     ];
@@ -224,13 +223,10 @@ fn client(findings: &Findings<'_>) -> Option<Section> {
 }
 
 fn machine(findings: &Findings<'_>) -> Section {
-    let (run, mut table) = (&findings.run, Table::new(&["what", "found"]));
+    let (run, mut table) = (&findings.circumstances, Table::new(&["what", "found"]));
     let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
-    let kind = if run.machine.virtual_machine { " (a virtual machine)" } else { "" };
-    fact("processor", format!("{}, {}{kind}", run.machine.cpu, words::counted(run.machine.cores as usize, "core")));
-    fact("memory", Bytes(run.machine.memory_bytes).to_string());
-    fact("system", format!("{}, kernel {}", run.machine.os, run.machine.kernel));
-    fact("the client's own cost", format!("{} per request, without sending it", Ns(run.generator_ns_per_operation)));
+    circumstances::system(run).into_iter().for_each(|(what, found)| fact(what, found));
+    fact("the client's own cost", format!("{} per request, without sending it", Ns(run.overhead_ns)));
     // What else its program can do is of no interest here.
     for said in told::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
         fact(&format!("the client's {}", said.name), said.value.to_string());
@@ -241,7 +237,7 @@ fn machine(findings: &Findings<'_>) -> Section {
 
 fn settings(findings: &Findings<'_>) -> Section {
     let mut table = Table::new(&["what", "as asked, or found"]);
-    for contender in &findings.run.study.contenders {
+    for contender in &findings.study.contenders {
         for (name, value) in &contender.settings {
             table.row([TableCell::new(name), TableCell::new(value)]);
         }
@@ -258,19 +254,19 @@ fn settings(findings: &Findings<'_>) -> Section {
 }
 
 fn schedule(findings: &Findings<'_>) -> Section {
-    let run = &findings.run;
-    let mut facts = vec![format!("Scenario {}: {}.", run.workload.name, run.workload.about.trim_end_matches('.'))];
-    for at in 0..run.study.conditions.len() {
+    let run = &findings.circumstances;
+    let mut facts = vec![format!("Scenario {}: {}.", run.workload, run.about.trim_end_matches('.'))];
+    for at in 0..findings.study.conditions.len() {
         facts.push(load(findings, at, &findings.load(at)));
     }
     facts.extend([
         format!(
             "{} under every condition, in an order drawn by chance; every other round runs in reverse. What a trial wrote is \
              there in the next one: contend neither fills the service nor empties it. Seed {}.",
-            words::counted(run.study.rounds as usize, "round"),
-            run.study.load.seed
+            words::counted(findings.study.rounds as usize, "round"),
+            findings.study.load.seed
         ),
-        format!("Scenario file SHA-256 {}.", run.workload.sha256),
+        format!("Scenario file SHA-256 {}.", run.sha256),
         format!("contend {}, command: {}", run.contend, run.command.join(" ")),
     ]);
     if let Some(finished) = &run.finished {

@@ -56,12 +56,12 @@ fn shown<'f>(findings: &'f Findings<'_>, condition: usize) -> Vec<&'f Shown> {
 }
 
 fn conditions(findings: &Findings<'_>) -> Range<usize> {
-    0..findings.run.study.conditions.len()
+    0..findings.study.conditions.len()
 }
 
 /// The questions of the study, answered in words.
 fn answers(findings: &Findings<'_>) -> Vec<Block> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let mut blocks = vec![];
     for kept in &study.kept {
         let mut said = vec![];
@@ -185,7 +185,7 @@ fn table(findings: &Findings<'_>, condition: usize) -> Option<Block> {
 }
 
 fn row(findings: &Findings<'_>, condition: usize, one: &Shown) -> Vec<TableCell> {
-    let contender = &findings.run.study.contenders[one.contender];
+    let contender = &findings.study.contenders[one.contender];
     let (process, power, posix) = (one.sum(Powercut::process), one.sum(Powercut::power), one.sum(Powercut::posix));
     if one.found.is_empty() {
         let mut cells =

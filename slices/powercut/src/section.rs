@@ -49,7 +49,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
     if !all.models.rows.is_empty() {
         blocks.push(Block::Table(all.models));
     }
-    let failing = about_failing(findings.run.study.part.as_deref());
+    let failing = about_failing(findings.study.part.as_deref());
     for (title, text, table) in
         [("What was done", ABOUT_MADE.to_string(), all.made), ("Images that failed", failing, all.failing)]
     {
@@ -64,7 +64,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
 fn crashed<'f>(findings: &Findings<'_>, survived: &'f Survived) -> Crashed<'f> {
     let [models, made, failing] = [&MODELS[..], &MADE, &FAILING].map(Table::new);
     let mut all = Crashed { models, made, failing, images: 0, judging_ns: 0, checked: vec![] };
-    let study = &findings.run.study;
+    let study = &findings.study;
     for one in &survived.shown {
         let label = || TableCell::new(words::label(findings, one.contender)).series(one.contender);
         for (trial, found) in &one.found {

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod cell;
+pub mod circumstances;
 pub mod compare;
 pub mod compare_parts;
 pub mod compare_records;
@@ -24,14 +25,24 @@ pub mod trial;
 
 pub use findings::{Answered, Drift, Findings, Outcome, Reproduced, Why};
 
+use crate::analysis::circumstances::Circumstances;
 use crate::analysis::kind::ANALYSES;
 use crate::record::model::StudyFile;
 use crate::record::parts::ALONE;
 use crate::record::recorded::Recorded;
+use crate::study::model::{Extent, Variant};
 
 /// Findings of a run, part by part.
 pub struct Parts<'r> {
-    pub file: &'r StudyFile,
+    /// Name of the study.
+    pub study: &'r str,
+    pub question: &'r str,
+    pub variant: Variant,
+    pub extent: Extent,
+    /// Start of the run, UTC, RFC 3339.
+    pub started: &'r str,
+    /// Whether the run was not interrupted.
+    pub complete: bool,
     /// In the order in which they run.
     pub parts: Vec<(String, Findings<'r>)>,
 }
@@ -40,7 +51,15 @@ impl<'r> Parts<'r> {
     /// Reads every trial's samples once.
     pub fn new(file: &'r StudyFile, parts: &'r [(String, impl Recorded)]) -> Self {
         let parts = parts.iter().map(|(name, part)| (name.clone(), Findings::new(part))).collect();
-        Self { file, parts }
+        Self {
+            study: &file.study,
+            question: &file.question,
+            variant: file.variant,
+            extent: file.extent,
+            started: &file.started,
+            complete: file.finished.is_some(),
+            parts,
+        }
     }
 
     /// Findings of a study without parts.
@@ -60,10 +79,13 @@ impl<'r> Findings<'r> {
         let study = &run.study;
         let info = &run.workload.transactions;
         let mut findings = Findings {
+            study,
+            circumstances: Circumstances::of(run),
             run,
             trials: record.trials(),
             damaged: record.damaged(),
             transactions: info.iter().map(|t| t.name.clone()).collect(),
+            writes: info.iter().map(|t| t.write).collect(),
             rows: vec![],
             cells: vec![],
             headline: metric::find(study, &study.headline),

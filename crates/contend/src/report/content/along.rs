@@ -14,7 +14,7 @@ use crate::stats::verdict::{Comparison, Direction, Verdict};
 
 /// One answer for each `[[along]]` of the study that this run has at least two values for.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let rows = sweep::rows(&study.conditions);
     let answered = |along: &Along| {
         let metric = findings.metric(&along.metric)?;
@@ -42,7 +42,7 @@ struct Point<'a> {
 
 impl<'a> Course<'a> {
     fn said(&self) -> Vec<Said> {
-        let contenders = 0..self.findings.run.study.contenders.len();
+        let contenders = 0..self.findings.study.contenders.len();
         let mut texts: Vec<String> = match self.along.tells {
             Tells::Plateau => Tier::GROUPS.into_iter().filter_map(|tier| self.firsts(tier)).collect(),
             Tells::Threshold => vec![],
@@ -56,7 +56,7 @@ impl<'a> Course<'a> {
     }
 
     fn few_rounds(&self) -> String {
-        let rounds = self.findings.run.study.rounds as usize;
+        let rounds = self.findings.study.rounds as usize;
         match rounds < MIN_ROUNDS && !self.findings.as_published() {
             true => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
             false => String::new(),
@@ -107,7 +107,7 @@ impl<'a> Course<'a> {
 
     /// From where on it improves no more, and whether that was found.
     fn plateau(&self, points: &[Point<'_>]) -> (String, bool) {
-        let margin = self.findings.run.study.margin;
+        let margin = self.findings.study.margin;
         let better =
             |from: &Point<'_>, to: &Point<'_>| change(&self.compared(from, to), self.metric, margin) == Change::Better;
         let last = &points[points.len() - 1];

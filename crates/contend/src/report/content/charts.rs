@@ -38,7 +38,7 @@ const RESOURCES: [&str; 6] = [
 ];
 
 fn conditions(findings: &Findings<'_>) -> std::ops::Range<usize> {
-    0..findings.run.study.conditions.len()
+    0..findings.study.conditions.len()
 }
 
 /// Cells of a condition that have something to draw.
@@ -140,9 +140,7 @@ fn bar(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Bar {
 
 /// Response time by percentile, reads and writes apart.
 pub fn latency(findings: &Findings<'_>) -> Option<Section> {
-    let kinds = findings.run.workload.transactions.iter();
-    let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
-    let scopes: &[Scope] = if both { &[Scope::Read, Scope::Write] } else { &[Scope::All] };
+    let scopes: &[Scope] = if findings.reads_and_writes() { &[Scope::Read, Scope::Write] } else { &[Scope::All] };
     let charts = conditions(findings).flat_map(|c| scopes.iter().filter_map(move |&s| latency_lines(findings, c, s)));
     section(
         "latency",

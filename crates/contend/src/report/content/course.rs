@@ -29,7 +29,7 @@ const CHARTS: [(&str, Unit, Get); 6] = [
 
 /// Lines of each contender over the window.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
-    let conditions = 0..findings.run.study.conditions.len();
+    let conditions = 0..findings.study.conditions.len();
     // A service's data is somewhere else.
     let shown = if findings.of_service() { &CHARTS[..OF_PROCESSES] } else { &CHARTS[..] };
     let charts = conditions.flat_map(|condition| shown.iter().filter_map(move |of| chart(findings, condition, of)));

@@ -24,7 +24,7 @@ struct Filled<'g> {
 }
 
 fn filled<'g>(findings: &'g Findings<'_>, condition: usize) -> Vec<Filled<'g>> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let fill = |grid: &'g Grid| {
         let (metric, layout) = (findings.metric(&grid.metric)?, findings.layout(grid)?);
         let found = |contender: usize| {
@@ -58,7 +58,7 @@ fn filled<'g>(findings: &'g Findings<'_>, condition: usize) -> Vec<Filled<'g>> {
 /// What the grids answer.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![];
-    let conditions = 0..findings.run.study.conditions.len();
+    let conditions = 0..findings.study.conditions.len();
     let several = conditions.len() > 1;
     for filled in conditions.flat_map(|condition| filled(findings, condition)) {
         let (Some(ask), Some(text)) = (&filled.grid.ask, filled.in_words()) else { continue };
@@ -127,7 +127,7 @@ impl Filled<'_> {
         for (row, name) in self.layout.rows.iter().enumerate() {
             let first = self.layout.cells[row].iter().flatten().next();
             let about = first.filter(|_| self.grid.rows == "driver");
-            let about = about.map(|index| driver_facts(&findings.run.study.contenders[*index]));
+            let about = about.map(|index| driver_facts(&findings.study.contenders[*index]));
             let mut cells = vec![TableCell::new(name).small(about.unwrap_or_default())];
             for (column, value) in self.values[row].iter().enumerate() {
                 let series = self.layout.cells[row][column];

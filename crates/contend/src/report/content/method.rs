@@ -48,7 +48,7 @@ fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> 
 
 /// Every comparison, with what it could have found.
 pub fn comparisons(findings: &Findings<'_>) -> Section {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let mut blocks = vec![Block::Text(counting(findings))];
     for condition in 0..study.conditions.len() {
         let mut table = Table::new(&["contender", "figure", "ratio|", "verdict", "detectable|", "rounds|"]);
@@ -87,7 +87,7 @@ fn counting(findings: &Findings<'_>) -> String {
         "{} with a baseline of the same tier, the round as the unit. Where two systems are equal {one} a difference by \
          chance about once in twenty times; the headline, {}, was named in advance.",
         words::counted(made, "comparison"),
-        findings.headline.as_ref().map_or(findings.run.study.headline.clone(), |f| f.label())
+        findings.headline.as_ref().map_or(findings.study.headline.clone(), |f| f.label())
     )
 }
 
@@ -159,7 +159,7 @@ fn self_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
 
 /// The original's metrics next to ours, and what was changed.
 pub fn published(findings: &Findings<'_>) -> Option<Section> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     if findings.reproduced.is_empty() && study.changes.is_empty() {
         return None;
     }
@@ -188,7 +188,7 @@ pub fn published(findings: &Findings<'_>) -> Option<Section> {
 
 fn reproduced_row(findings: &Findings<'_>, one: &Reproduced) -> Vec<TableCell> {
     let published = &one.published;
-    let series = findings.run.study.contenders.iter().position(|c| c.label == published.contender);
+    let series = findings.study.contenders.iter().position(|c| c.label == published.contender);
     let name = TableCell { series, ..TableCell::new(&published.contender) };
     let (metric, theirs, ours) = match &one.metric {
         Some(metric) => {

@@ -112,12 +112,10 @@ fn in_common(rest: &Condition, all: &[Condition]) -> String {
 
 /// What is drawn over an axis: the headline, throughput and p99, by kind where there are two, and the study's own.
 fn metrics(findings: &Findings<'_>) -> Vec<Metric> {
-    let kinds = findings.run.workload.transactions.iter();
-    let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
-    let ends: &[&str] = if both { &[".read", ".write"] } else { &[""] };
+    let ends: &[&str] = if findings.reads_and_writes() { &[".read", ".write"] } else { &[""] };
     let standard = ["throughput_ops_per_s", "response_ns_p99"].into_iter();
     let standard = standard.flat_map(|name| ends.iter().map(move |end| format!("{name}{end}")));
-    let own = findings.run.study.metrics.iter().map(|own| own.name.clone());
+    let own = findings.study.metrics.iter().map(|own| own.name.clone());
     let mut metrics: Vec<Metric> = findings.headline.iter().cloned().collect();
     for metric in standard.chain(own).filter_map(|name| findings.metric(&name)) {
         if metrics.iter().all(|have| have.name != metric.name) {
@@ -129,7 +127,7 @@ fn metrics(findings: &Findings<'_>) -> Vec<Metric> {
 
 /// Lines over every axis of numbers.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
-    let rows = rows(&findings.run.study.conditions);
+    let rows = rows(&findings.study.conditions);
     let metrics = metrics(findings);
     let charts = rows.iter().flat_map(|row| metrics.iter().filter_map(move |metric| chart(findings, row, metric)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
@@ -145,7 +143,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
 }
 
 fn chart(findings: &Findings<'_>, row: &Row, metric: &Metric) -> Option<Lines> {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     let series = contenders.iter().enumerate().map(|(contender, of)| {
         let point = |&(x, condition): &(f64, usize)| {
             let cell = findings.cell(condition, contender).filter(|cell| cell.has_data());
