@@ -1,9 +1,11 @@
 //! Everything a report says, as values, and how cells, comparisons and effects are found.
 
+use crate::analysis::along::AlongAnswer;
 use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
 use crate::analysis::circumstances::Circumstances;
 use crate::analysis::compare::{self, Compared, FactorEffect};
 use crate::analysis::estimate::{Estimate, Estimator};
+use crate::analysis::grid::FilledGrid;
 use crate::analysis::metric::{self, Metric};
 use crate::analysis::requests::Sum;
 use crate::analysis::tally::{Counting, Tally, Tallying};
@@ -98,6 +100,9 @@ pub struct Findings<'r> {
     pub answers: Vec<Answered>,
     pub reproduced: Vec<Reproduced>,
     pub drifts: Vec<Drift>,
+    /// Condition by condition.
+    pub grids: Vec<FilledGrid<'r>>,
+    pub alongs: Vec<AlongAnswer<'r>>,
     /// Trials whose slot the study does not have.
     pub strangers: Vec<u32>,
     /// What became of the requests under each condition; empty if no service was asked.

@@ -1,6 +1,8 @@
 //! The numbers of a report: one pass over the record, cell by cell, and everything derived from it.
 
+pub mod along;
 pub mod answer;
+pub mod axis;
 pub mod cell;
 pub mod circumstances;
 pub mod compare;
@@ -12,6 +14,7 @@ mod elsewhere;
 pub mod estimate;
 pub mod findings;
 pub mod formula;
+pub mod grid;
 pub mod kind;
 pub mod messages;
 pub mod metric;
@@ -95,6 +98,8 @@ impl<'r> Findings<'r> {
             answers: vec![],
             reproduced: vec![],
             drifts: vec![],
+            grids: vec![],
+            alongs: vec![],
             strangers: vec![],
             requests: vec![],
             of_kind: None,
@@ -107,6 +112,8 @@ impl<'r> Findings<'r> {
         findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
         findings.reproduced = study.published.iter().map(|p| findings.reproduced(p)).collect();
         findings.drifts = findings.drifting();
+        findings.grids = grid::grids(&findings);
+        findings.alongs = along::alongs(&findings);
         if let Some(kind) = findings.kind().and_then(|kind| ANALYSES.all().iter().find(|of| of.kind == kind)) {
             findings.of_kind = Some((kind.findings)(record));
         }

@@ -3,10 +3,10 @@
 //! `gnuplot charts.gnuplot`.
 
 use crate::analysis::Findings;
+use crate::analysis::axis::{self, Row};
 use crate::analysis::cell::Cell;
 use crate::analysis::trial::Scope;
 use crate::report::content::axes::{fitting, trimmed};
-use crate::report::content::sweep::{self, Row};
 use crate::report::content::words;
 use crate::report::files::one_line;
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ pub fn script(findings: &Findings<'_>) -> String {
 fn lines(out: &mut String, findings: &Findings<'_>) {
     let study = &findings.study;
     let with_points = |row: &Row| row.conditions.iter().any(|(_, c)| cells(findings, *c).next().is_some());
-    let rows: Vec<Row> = sweep::rows(&study.conditions).into_iter().filter(with_points).collect();
+    let rows: Vec<Row> = axis::rows(&study.conditions).into_iter().filter(with_points).collect();
     if rows.is_empty() {
         return;
     }

@@ -66,7 +66,7 @@ fn answers(findings: &Findings<'_>) -> Vec<Block> {
         // A study whose question is what connections report has its answer already.
         let told = findings.study.readbacks.iter().any(|table| table.ask.is_some());
         // So has one that asks for the course of a metric, if this run has one.
-        return if told || !along::answers(findings).is_empty() { vec![] } else { plain_answers(findings) };
+        return if told || !findings.alongs.is_empty() { vec![] } else { plain_answers(findings) };
     }
     let said = |a: &Answered| Said {
         condition: a.condition.filter(|_| several_conditions(findings)).map(|c| words::condition(findings, c)),

@@ -43,7 +43,7 @@ fn partner<'a, 'r>(original: &Findings<'r>, all: &'a [(String, Findings<'r>)]) -
 }
 
 fn study<'r>(findings: &Findings<'r>) -> &'r Study {
-    &findings.study
+    findings.study
 }
 
 /// Condition and contender of two parts.
