@@ -11,7 +11,7 @@ use contend::outcome::Outcome;
 use contend::report::content::circumstances::{self, order};
 use contend::report::content::words::{self, FEW, NOTHING};
 use contend::report::content::{charts, course, detail, method, sweep};
-use contend::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use contend::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use contend_stats::precision::{Bytes, Ns, Percent, Rate};
 
 /// Messages of a condition, the most frequent ones.
@@ -74,7 +74,7 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     ));
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
-    Section { id: "answer", title: "The answer".to_string(), blocks }
+    Section { id: Id::Answer, title: "The answer".to_string(), blocks }
 }
 
 /// Of one condition: how many were answered, how fast, and what most often went wrong.
@@ -194,7 +194,7 @@ fn outcomes(findings: &Findings<'_>, sums: &[Sum]) -> Option<Section> {
                 lost, or the request was given up in the end; what writes may have been done all the same. Not sent: due by \
                 the rate, while all clients were still busy.";
     let blocks = vec![Block::Table(table), Block::Note(note.to_string())];
-    Some(Section { id: "outcomes", title: "What became of the requests".to_string(), blocks })
+    Some(Section { id: Id::Other("outcomes"), title: "What became of the requests".to_string(), blocks })
 }
 
 /// What the clients took: they must not be what limits the rate.
@@ -216,7 +216,7 @@ fn client(findings: &Findings<'_>) -> Option<Section> {
     }
     let note = charts::foreign(findings);
     (!table.rows.is_empty()).then(|| Section {
-        id: "resources",
+        id: Id::Other("resources"),
         title: "What the clients took".to_string(),
         blocks: vec![Block::Table(table), Block::Note(note)],
     })
@@ -232,7 +232,7 @@ fn machine(findings: &Findings<'_>) -> Section {
         fact(&format!("the client's {}", said.name), said.value.to_string());
     }
     let blocks = vec![Block::Table(table)];
-    Section { id: "machine", title: "The clients' machine".to_string(), blocks }
+    Section { id: Id::Other("machine"), title: "The clients' machine".to_string(), blocks }
 }
 
 fn settings(findings: &Findings<'_>) -> Section {
@@ -247,7 +247,7 @@ fn settings(findings: &Findings<'_>) -> Section {
         table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
     }
     Section {
-        id: "settings",
+        id: Id::Other("settings"),
         title: "The service, and how it was asked".to_string(),
         blocks: vec![Block::Table(table)],
     }
@@ -285,7 +285,7 @@ fn schedule(findings: &Findings<'_>) -> Section {
         blocks.push(Block::Heading("Order of the trials".to_string()));
         blocks.push(Block::Table(order(findings)));
     }
-    Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
+    Section { id: Id::Other("schedule"), title: "Load and schedule".to_string(), blocks }
 }
 
 fn load(findings: &Findings<'_>, at: usize, load: &Load) -> String {

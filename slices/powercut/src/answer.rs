@@ -9,7 +9,7 @@ use contend::analysis::Findings;
 use contend::contender::Tier;
 use contend::report::content::speed::rate;
 use contend::report::content::words::{self, NOTHING, count};
-use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
+use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use contend::report::kind::Telling;
 use contend_stats::precision::{Ns, Percent};
 use std::ops::Range;
@@ -49,7 +49,7 @@ pub const TELLING: Telling = Telling {
 };
 
 /// Section of the commit rates.
-const PROMISE: &str = "promise";
+const PROMISE: Id = Id::Other("promise");
 
 fn shown<'f>(findings: &'f Findings<'_>, condition: usize) -> Vec<&'f Shown> {
     Survived::of(findings).map_or_else(Vec::new, |survived| survived.under(condition).collect())

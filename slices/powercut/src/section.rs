@@ -8,7 +8,7 @@ use crate::results::{Crashes, Failing, PROCESS, Powercut};
 use contend::analysis::Findings;
 use contend::report::content::speed::rate;
 use contend::report::content::words::{self, NOTHING, count};
-use contend::report::document::{Block, Cell as TableCell, Section, Table};
+use contend::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use contend_stats::precision::{Ns, Rate};
 
 const MODELS: [&str; 8] =
@@ -58,7 +58,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
         }
     }
     blocks.extend(checks::blocks(&all.checked));
-    Some(Section { id: "crashes", title: "Crashes".to_string(), blocks })
+    Some(Section { id: Id::Other("crashes"), title: "Crashes".to_string(), blocks })
 }
 
 fn crashed<'f>(findings: &Findings<'_>, survived: &'f Survived) -> Crashed<'f> {

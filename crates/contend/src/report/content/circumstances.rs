@@ -7,7 +7,7 @@ use crate::analysis::told;
 use crate::outcome::mark::Mark;
 use crate::report::content::notice;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ pub fn invalid(findings: &Findings<'_>) -> Option<Section> {
         false => "A trial whose answer was not checked and right has no number. It is shown here and ranked nowhere.",
     };
     let blocks = vec![Block::Text(text.to_string()), Block::Table(table)];
-    Some(Section { id: "invalid", title: "Trials that do not count".to_string(), blocks })
+    Some(Section { id: Id::Other("invalid"), title: "Trials that do not count".to_string(), blocks })
 }
 
 fn unreadable(name: &str, why: &str) -> Vec<TableCell> {
@@ -164,7 +164,7 @@ pub fn machine(findings: &Findings<'_>) -> Section {
         syncs.probes
     );
     let blocks = vec![Block::Table(table), Block::Note(note)];
-    Section { id: "machine", title: "Machine and disk".to_string(), blocks }
+    Section { id: Id::Other("machine"), title: "Machine and disk".to_string(), blocks }
 }
 
 fn loaded(data: &Loaded<'_>) -> String {
@@ -203,7 +203,7 @@ pub fn schedule(findings: &Findings<'_>) -> Section {
     }
     blocks.push(Block::Heading("Order of the trials".to_string()));
     blocks.push(Block::Table(order(findings)));
-    Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
+    Section { id: Id::Other("schedule"), title: "Load and schedule".to_string(), blocks }
 }
 
 fn rows(rows: &BTreeMap<String, u64>) -> String {

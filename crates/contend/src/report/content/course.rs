@@ -6,7 +6,7 @@ use crate::analysis::course::Course;
 use crate::report::content::axes::{bytes_axis, extent, linear_axis, short_count, short_ns};
 use crate::report::content::charts::{capitalised, titled};
 use crate::report::content::words;
-use crate::report::document::{Block, Lines, Point, Section, Series};
+use crate::report::document::{Block, Id, Lines, Point, Section, Series};
 use crate::stats::precision::Ns;
 use crate::stats::unit::Unit;
 
@@ -43,7 +43,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
             }
         };
         Section {
-            id: "course",
+            id: Id::Other("course"),
             title: "Machine over time".to_string(),
             blocks: std::iter::once(Block::Text(intro.to_string())).chain(blocks).collect(),
         }

@@ -8,7 +8,7 @@ use crate::analysis::trial::{Scope, failed};
 use crate::outcome::explain::Subject;
 use crate::outcome::{self, Outcome};
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Stack, StackRow, Table, Tone};
 use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use contend_wire::sample::CodeSpace;
@@ -46,7 +46,7 @@ pub fn transactions(findings: &Findings<'_>) -> Option<Section> {
         blocks.push(Block::Note(words::FEW_NOTE.to_string()));
     }
     let title = if findings.of_service() { "Every kind of request" } else { "Every transaction" };
-    Some(Section { id: "transactions", title: title.to_string(), blocks })
+    Some(Section { id: Id::Other("transactions"), title: title.to_string(), blocks })
 }
 
 fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) -> Option<Table> {
@@ -125,7 +125,7 @@ pub fn own_metrics(findings: &Findings<'_>) -> Option<Section> {
     }
     let meaning = |(metric, own): (&Metric, &OwnMetric)| format!("{}: {}", metric.label(), own.about);
     blocks.push(Block::List(metrics.iter().zip(&study.metrics).map(meaning).collect()));
-    Some(Section { id: "own", title: "This study's own figures".to_string(), blocks })
+    Some(Section { id: Id::Other("own"), title: "This study's own figures".to_string(), blocks })
 }
 
 /// What became of the operations, and the codes behind it.
@@ -149,7 +149,7 @@ pub fn outcomes(findings: &Findings<'_>) -> Option<Section> {
         }
         None => blocks.push(Block::Text("No attempt failed.".to_string())),
     }
-    Some(Section { id: "outcomes", title: "What became of the operations".to_string(), blocks })
+    Some(Section { id: Id::Other("outcomes"), title: "What became of the operations".to_string(), blocks })
 }
 
 fn outcome_mix(findings: &Findings<'_>, condition: usize) -> Option<Stack> {
@@ -268,7 +268,7 @@ pub fn fairness(findings: &Findings<'_>) -> Option<Section> {
         if of_service { "" } else { locks }
     )));
     let title = if of_service { "Fairness" } else { "Fairness and lock waits" };
-    Some(Section { id: "fairness", title: title.to_string(), blocks })
+    Some(Section { id: Id::Other("fairness"), title: title.to_string(), blocks })
 }
 
 fn fairness_row(findings: &Findings<'_>, cell: &Cell) -> Vec<TableCell> {

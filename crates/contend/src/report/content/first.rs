@@ -8,7 +8,7 @@ use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, readback};
-use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use crate::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use crate::report::kind;
 use crate::stats::interval::Interval;
 use crate::stats::precision::{Percent, Ratio};
@@ -40,7 +40,7 @@ pub fn answer(findings: &Findings<'_>) -> Section {
     blocks.extend(note.map(Block::Note));
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
-    Section { id: "answer", title: "The answer".to_string(), blocks }
+    Section { id: Id::Answer, title: "The answer".to_string(), blocks }
 }
 
 /// The driver through which all contenders go, if it is not what their engine has by itself: every metric is of it.

@@ -5,7 +5,7 @@ use crate::analysis::circumstances::WorkerOverhead;
 use crate::analysis::plain::Overhead;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Ns, Percent};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
     blocks.extend(not_there(findings).map(Block::Note));
     blocks.extend(pauses::blocks(findings));
     (!blocks.is_empty()).then(|| Section {
-        id: "floors",
+        id: Id::Other("floors"),
         title: "What the workers take for themselves".to_string(),
         blocks,
     })

@@ -5,7 +5,7 @@ use crate::analysis::plain::Tier;
 use crate::analysis::{Findings, Reproduced};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Change, Percent};
 
 /// What one setting does: a ratio without a word.
@@ -25,7 +25,7 @@ pub fn effects(findings: &Findings<'_>) -> Option<Section> {
         ),
         Block::Table(table),
     ];
-    Some(Section { id: "effects", title: "What each setting does".to_string(), blocks })
+    Some(Section { id: Id::Effects, title: "What each setting does".to_string(), blocks })
 }
 
 fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> {
@@ -74,7 +74,7 @@ pub fn comparisons(findings: &Findings<'_>) -> Section {
     ));
     blocks.push(Block::Heading("The machine's own noise".to_string()));
     blocks.extend(noise(findings));
-    Section { id: "comparisons", title: "Every comparison".to_string(), blocks }
+    Section { id: Id::Comparisons, title: "Every comparison".to_string(), blocks }
 }
 
 fn counting(findings: &Findings<'_>) -> String {
@@ -183,7 +183,7 @@ pub fn published(findings: &Findings<'_>) -> Option<Section> {
         blocks.push(Block::Heading(title.to_string()));
         blocks.push(Block::List(study.changes.iter().map(|text| capitalised(text)).collect()));
     }
-    Some(Section { id: "published", title: "Compared with the original".to_string(), blocks })
+    Some(Section { id: Id::Published, title: "Compared with the original".to_string(), blocks })
 }
 
 fn reproduced_row(findings: &Findings<'_>, one: &Reproduced) -> Vec<TableCell> {

@@ -23,7 +23,7 @@ pub mod words;
 use crate::analysis::Findings;
 use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
 use crate::registry::Registry;
-use crate::report::document::{Document, Section};
+use crate::report::document::{Document, Id, Section};
 use crate::report::kind;
 
 /// The whole report.
@@ -47,7 +47,7 @@ pub fn document(findings: &Findings<'_>) -> Document {
                  in trials.csv, transactions.csv and latencies.csv beside it."
                 .to_string(),
         sections: sections.into_iter().flatten().collect(),
-        chart: kind::of(findings).map_or("", |telling| telling.chart),
+        chart: kind::of(findings).map_or_else(Id::default, |telling| telling.chart),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::analysis::Findings;
 use crate::analysis::told;
 use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most contenders that are columns of a table of settings. With more, each value is listed with those that have it.
@@ -28,7 +28,7 @@ pub fn section(findings: &Findings<'_>) -> Section {
     }
     blocks.push(Block::Heading("Full names".to_string()));
     blocks.push(Block::List(contenders.iter().map(|c| format!("{}: {}", c.label, c.name)).collect()));
-    Section { id: "settings", title: "Settings, read back".to_string(), blocks }
+    Section { id: Id::Other("settings"), title: "Settings, read back".to_string(), blocks }
 }
 
 /// What each contender promises, and how that is known.

@@ -7,7 +7,7 @@ use crate::analysis::metric::Metric;
 use crate::report::content::axes::{extent, fitting, short_count, short_ns, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words;
-use crate::report::document::{Axis, Block, Lines, Point, Section, Series, Tick};
+use crate::report::document::{Axis, Block, Id, Lines, Point, Section, Series, Tick};
 use crate::stats::unit::Unit;
 
 /// One chart to be.
@@ -85,7 +85,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
         let intro =
             Block::Text("Each point is what the tables show there. Axes with wide ranges are logarithmic.".to_string());
         Section {
-            id: "over-axis",
+            id: Id::OverAxis,
             title: "Over what was varied".to_string(),
             blocks: std::iter::once(intro).chain(blocks).collect(),
         }
