@@ -1,13 +1,13 @@
 //! A metric along an axis of numbers: from where on it improves no more, who is first at each value, or from where on it is
 //! above 0.
 
-use crate::analysis::Findings;
 use crate::analysis::axis::{self, Row};
-use crate::analysis::cell::Cell;
+use crate::analysis::cell::{self, Cell};
 use crate::analysis::compare::compare;
-use crate::analysis::metric::Metric;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::metric::{self, Metric};
 use crate::stats::verdict::{Comparison, Direction, Verdict};
-use crate::study::model::{Along, Tells, Tier};
+use crate::study::model::{Along, Study, Tells, Tier};
 
 /// What an `[[along]]` of the study found.
 pub struct AlongAnswer<'r> {
@@ -83,13 +83,12 @@ pub enum Change {
 }
 
 /// What this run says to each `[[along]]` that it has at least two values for.
-pub(super) fn alongs<'r>(findings: &Findings<'r>) -> Vec<AlongAnswer<'r>> {
-    let study = findings.study;
+pub(super) fn alongs<'r>(study: &'r Study, estimator: &Estimator<'_>, cells: &[Cell]) -> Vec<AlongAnswer<'r>> {
     let rows = axis::rows(&study.conditions);
     let answer = |along: &'r Along| {
-        let metric = findings.metric(&along.metric)?;
+        let metric = metric::find(study, &along.metric)?;
         let of_axis = rows.iter().filter(|row| row.axis == along.axis);
-        let course = |row: &Row| Line { findings, tells: along.tells, metric: &metric, row }.course();
+        let course = |row: &Row| Line { estimator, cells, tells: along.tells, metric: &metric, row }.course();
         let courses: Vec<Course> = of_axis.filter_map(course).collect();
         (!courses.is_empty()).then_some(AlongAnswer { along, metric, courses })
     };
@@ -97,7 +96,8 @@ pub(super) fn alongs<'r>(findings: &Findings<'r>) -> Vec<AlongAnswer<'r>> {
 }
 
 struct Line<'a> {
-    findings: &'a Findings<'a>,
+    estimator: &'a Estimator<'a>,
+    cells: &'a [Cell],
     tells: Tells,
     metric: &'a Metric,
     row: &'a Row,
@@ -108,7 +108,7 @@ type Measured<'a> = (Point, &'a Cell);
 
 impl<'a> Line<'a> {
     fn course(&self) -> Option<Course> {
-        let contenders = 0..self.findings.study.contenders.len();
+        let contenders = 0..self.estimator.study.contenders.len();
         let firsts: Vec<Firsts> = match self.tells {
             Tells::Plateau => Tier::GROUPS.into_iter().filter_map(|tier| self.firsts(tier)).collect(),
             Tells::Threshold => vec![],
@@ -120,8 +120,8 @@ impl<'a> Line<'a> {
 
     fn points(&self, contender: usize) -> Vec<Measured<'a>> {
         let point = |&(x, condition): &(f64, usize)| {
-            let cell = self.findings.cell(condition, contender).filter(|cell| cell.has_data())?;
-            let value = self.findings.estimator().estimate(cell, self.metric).value?;
+            let cell = cell::find(self.cells, condition, contender).filter(|cell| cell.has_data())?;
+            let value = self.estimator.estimate(cell, self.metric).value?;
             Some((Point { x, contender, value }, cell))
         };
         self.row.conditions.iter().filter_map(point).collect()
@@ -143,7 +143,7 @@ impl<'a> Line<'a> {
     }
 
     fn compared(&self, from: &Measured<'_>, to: &Measured<'_>) -> Comparison {
-        let compared = compare(&self.findings.estimator(), from.1, to.1, self.metric).comparison;
+        let compared = compare(self.estimator, from.1, to.1, self.metric).comparison;
         match compared.verdict {
             // Without words there are only the two values that are shown; their ratio must agree with them.
             Verdict::NoWords if from.0.value > 0.0 => Comparison { ratio: Some(to.0.value / from.0.value), ..compared },
@@ -152,7 +152,7 @@ impl<'a> Line<'a> {
     }
 
     fn plateau(&self, points: &[Measured<'_>]) -> Turn {
-        let change = |compared: &Comparison| change(compared, self.metric, self.findings.study.margin);
+        let change = |compared: &Comparison| change(compared, self.metric, self.estimator.study.margin);
         let last = points.len() - 1;
         let better = |from: usize, to: &Measured<'_>| change(&self.compared(&points[from], to)) == Change::Better;
         let flat_from = |from: &usize| points[from + 1..].iter().all(|to| !better(*from, to));
@@ -166,7 +166,8 @@ impl<'a> Line<'a> {
     }
 
     fn firsts(&self, tier: Tier) -> Option<Firsts> {
-        let all: Vec<Vec<Measured<'_>>> = self.findings.of_tier(tier).into_iter().map(|c| self.points(c)).collect();
+        let contenders = self.estimator.study.contenders.iter().enumerate().filter(|(_, of)| of.tier == tier);
+        let all: Vec<Vec<Measured<'_>>> = contenders.map(|(at, _)| self.points(at)).collect();
         let first = |&(x, _): &(f64, usize)| {
             let mut here: Vec<&Measured<'_>> = all.iter().flatten().filter(|(point, _)| point.x == x).collect();
             here.sort_by(|(a, _), (b, _)| match self.metric.direction {

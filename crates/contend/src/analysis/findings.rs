@@ -1,7 +1,7 @@
 //! Everything a report says, as values, and how cells, comparisons and effects are found.
 
 use crate::analysis::along::AlongAnswer;
-use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
+use crate::analysis::cell::{self, Cell, CellBuilder, CellPlace};
 use crate::analysis::circumstances::Circumstances;
 use crate::analysis::compare::{self, Compared, FactorEffect};
 use crate::analysis::estimate::{Estimate, Estimator};
@@ -158,7 +158,7 @@ impl<'r> Findings<'r> {
     }
 
     pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {
-        self.cells.iter().find(|c| c.condition == condition && c.contender == contender)
+        cell::find(&self.cells, condition, contender)
     }
 
     pub fn metric(&self, name: &str) -> Option<Metric> {

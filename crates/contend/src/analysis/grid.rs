@@ -1,11 +1,12 @@
 //! A study's grids: a metric of contenders that differ in two choices. Which is best of a tier where intervals tell it from
 //! chance, and how much each choice matters while the other is kept.
 
-use crate::analysis::Findings;
-use crate::analysis::metric::Metric;
+use crate::analysis::cell::Cell;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::metric::{self, Metric};
 use crate::stats::verdict::Direction;
-use crate::study::layout::Layout;
-use crate::study::model::{Grid, Tier};
+use crate::study::layout::{Layout, layout};
+use crate::study::model::{Grid, Study, Tier, Variant};
 use std::cmp::Ordering;
 
 /// A grid under one condition, with its values.
@@ -93,27 +94,33 @@ pub enum Choice {
 }
 
 /// The grids of the study, filled, under each condition.
-pub(super) fn grids<'r>(findings: &Findings<'r>) -> Vec<FilledGrid<'r>> {
-    let conditions = 0..findings.study.conditions.len();
-    let grids = &findings.study.grids;
-    conditions.flat_map(|condition| grids.iter().filter_map(move |grid| fill(findings, grid, condition))).collect()
+pub(super) fn grids<'r>(study: &'r Study, estimator: &Estimator<'_>, cells: &[Cell]) -> Vec<FilledGrid<'r>> {
+    let of = |condition: usize| {
+        let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.condition == condition && cell.has_data()).collect();
+        study.grids.iter().filter_map(move |grid| fill((study, grid), condition, estimator, &cells))
+    };
+    (0..study.conditions.len()).flat_map(of).collect()
 }
 
-fn fill<'r>(findings: &Findings<'r>, grid: &'r Grid, condition: usize) -> Option<FilledGrid<'r>> {
-    let contenders = &findings.study.contenders;
-    let (metric, layout) = (findings.metric(&grid.metric)?, findings.layout(grid)?);
+fn fill<'r>(
+    (study, grid): (&Study, &'r Grid),
+    condition: usize,
+    estimator: &Estimator<'_>,
+    cells: &[&Cell],
+) -> Option<FilledGrid<'r>> {
+    let (metric, layout) = (metric::find(study, &grid.metric)?, layout(study, grid)?);
     let value = |contender: usize| {
-        let cell = findings.cell(condition, contender).filter(|cell| cell.has_data())?;
-        let estimate = findings.estimator().estimate(cell, &metric);
+        let cell = cells.iter().find(|cell| cell.contender == contender)?;
+        let estimate = estimator.estimate(cell, &metric);
         Some(Value {
             value: estimate.value?,
-            interval: estimate.low.zip(estimate.high).filter(|_| !findings.as_published()),
+            interval: estimate.low.zip(estimate.high).filter(|_| study.variant != Variant::AsPublished),
             at_least: estimate.at_least,
-            tier: contenders[contender].tier,
+            tier: study.contenders[contender].tier,
         })
     };
     let part = grid.part_of.as_ref().map(|label| {
-        let part = contenders.iter().position(|contender| contender.label == *label);
+        let part = study.contenders.iter().position(|contender| contender.label == *label);
         part.and_then(value)
     });
     let shown = |contender: &Option<usize>| match (contender.and_then(value), part) {

@@ -112,8 +112,8 @@ impl<'r> Findings<'r> {
         findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
         findings.reproduced = study.published.iter().map(|p| findings.reproduced(p)).collect();
         findings.drifts = findings.drifting();
-        findings.grids = grid::grids(&findings);
-        findings.alongs = along::alongs(&findings);
+        findings.grids = grid::grids(study, &findings.estimator(), &findings.cells);
+        findings.alongs = along::alongs(study, &findings.estimator(), &findings.cells);
         if let Some(kind) = findings.kind().and_then(|kind| ANALYSES.all().iter().find(|of| of.kind == kind)) {
             findings.of_kind = Some((kind.findings)(record));
         }

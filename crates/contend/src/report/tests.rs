@@ -10,7 +10,6 @@ use crate::outcome::reason::Invalid;
 use crate::record::model::RoleClients;
 use crate::record::store::Record;
 use crate::report::content::words;
-use crate::report::document::{Cell as TableCell, Table};
 use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
 use crate::study::model::Variant;
@@ -362,21 +361,6 @@ fn a_single_byte_that_was_changed_is_noticed() {
     let line = text.lines().find(|line| line.starts_with("samples_sha256")).unwrap();
     std::fs::write(&trial, text.replace(line, "")).unwrap();
     assert_eq!(invalid(&Record::open(dir.path()).unwrap()), whole);
-}
-
-#[test]
-fn an_interval_is_not_broken_for_the_sake_of_words() {
-    let mut table = Table::new(&["contender", "A|", "B|", "size of the whole database|", "B / A|", "verdict"]);
-    let number = |text: &str| TableCell::new(text).small("12,100 to 14,700");
-    let words =
-        ["WAL/FULL with a very long name", "not comparable"].map(|text| TableCell::new(text).small("see below"));
-    let [first, last] = words;
-    let ratio = TableCell::new("1.04 x").small("1.02 to 1.06");
-    table.row([first, number("13,400/s"), number("14,000/s"), number("13,000 B"), ratio, last]);
-    let drawn = text::render_block(&Block::Table(table), Colour::No);
-    assert!(drawn.lines().all(|line| line.chars().count() <= text::WIDTH), "{drawn}");
-    assert_eq!(drawn.matches("(12,100 to 14,700)").count(), 3, "{drawn}");
-    assert!(drawn.contains("(1.02 to 1.06)"), "{drawn}");
 }
 
 #[test]

@@ -345,3 +345,22 @@ fn paint(text: &str, code: &str, colour: Colour) -> String {
     let body = text.trim_end_matches('\n');
     format!("\u{1b}[{code}m{body}\u{1b}[0m{}", &text[body.len()..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_not_broken_for_the_sake_of_words() {
+        let mut table = Table::new(&["contender", "A|", "B|", "size of the whole database|", "B / A|", "verdict"]);
+        let number = |text: &str| Cell::new(text).small("12,100 to 14,700");
+        let words = ["WAL/FULL with a very long name", "not comparable"].map(|text| Cell::new(text).small("see below"));
+        let [first, last] = words;
+        let ratio = Cell::new("1.04 x").small("1.02 to 1.06");
+        table.row([first, number("13,400/s"), number("14,000/s"), number("13,000 B"), ratio, last]);
+        let drawn = render_block(&Block::Table(table), Colour::No);
+        assert!(drawn.lines().all(|line| line.chars().count() <= WIDTH), "{drawn}");
+        assert_eq!(drawn.matches("(12,100 to 14,700)").count(), 3, "{drawn}");
+        assert!(drawn.contains("(1.02 to 1.06)"), "{drawn}");
+    }
+}
