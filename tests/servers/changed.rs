@@ -10,7 +10,7 @@ fn with(contender: &str, rounds: &str, fault: &str) -> Vec<Vec<String>> {
     let seen = place.bench.path("plans-seen").display().to_string();
     let command =
         format!("python3 '{}' --real '{} worker' --trial-file '{seen}' --fault {fault}", fake.display(), tool());
-    let only = ["--only", contender, "--rounds", rounds, "--window", "2s", "--processes", "1"];
+    let only = ["--only", contender, "--rounds", rounds, "--window", "1s", "--processes", "1"];
     place.run(&[&only[..], &["--worker-command", &command]].concat()).ran();
     let kinds = reasons(&place.bench.path("record")).into_iter().map(|(_, kinds)| kinds).collect();
     place.assert_nothing_left();
@@ -43,4 +43,13 @@ fn transactions_that_mariadb_was_never_asked_for_are_found() {
     let [honest, lying] = &kinds[..] else { panic!("{kinds:?}") };
     assert!(!honest.iter().any(|kind| kind == "commits"), "{kinds:?}");
     assert!(lying.iter().any(|kind| kind == "commits"), "{kinds:?}");
+}
+
+/// Answers that come late are no lie; what was never carried out, or twice, is found in what it leaves.
+#[test]
+fn a_proxy_that_drops_repeats_or_invents_is_found_and_one_that_delays_is_believed() {
+    let kinds = with("postgres durable", "4", "between --between delays,drops,repeats,answers");
+    let [late, lying @ ..] = &kinds[..] else { panic!("{kinds:?}") };
+    let is_found = |kinds: &Vec<String>| kinds.iter().any(|kind| ["invariant", "commits"].contains(&kind.as_str()));
+    assert!(!is_found(late) && lying.len() == 3 && lying.iter().all(is_found), "{kinds:?}");
 }
