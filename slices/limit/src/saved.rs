@@ -29,6 +29,10 @@ pub struct Saved {
     pub study: String,
     /// Metrics and the largest values they may have, as typed.
     pub bounds: Vec<String>,
+    /// Shortest window; longer ones hold enough operations for a quantile.
+    pub window_ns: u64,
+    /// Seed of every random choice.
+    pub seed: u64,
     /// Rounds to run.
     pub rounds: u32,
     /// Differences up to this fraction do not matter.

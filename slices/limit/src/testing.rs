@@ -31,6 +31,8 @@ pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
         command: vec!["contend".to_string()],
         study: "test".to_string(),
         bounds: crate::bound::USUAL.map(str::to_string).to_vec(),
+        window_ns: 1_000_000_000,
+        seed: 1,
         rounds: values.first().map_or(0, |values| values.len() as u32),
         margin: 0.05,
         cores: 2,

@@ -69,8 +69,7 @@ fn limit(args: &LimitArgs) -> Result<u8> {
     let cancelled = || stop.load(Ordering::Relaxed);
     let progress = Progress::new(args.order.quiet);
     let say = |line: &str| progress.show(&Note::Phase(line));
-    let load = &order.whole.studies[0].load;
-    let mut work = Work::new(out.clone(), &bounds, places, saved, (load.window_ns, load.seed, &say));
+    let mut work = Work::new(out.clone(), &bounds, places, saved, &say);
     let ending = run_chosen(&order, &mut |record| work.choose(record), &cancelled, &|note| progress.show(&note));
     progress.finish();
     let ending = ending?;
@@ -128,6 +127,8 @@ fn prepared(order: &mut Order, drain_ns: u64) -> Result<(Vec<Place>, Saved)> {
         command: order.command.clone(),
         study: study.name.clone(),
         bounds: vec![],
+        window_ns: study.load.window_ns,
+        seed: study.load.seed,
         rounds: study.rounds,
         margin: study.margin,
         cores: machine::describe().cores,

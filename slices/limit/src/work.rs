@@ -74,25 +74,20 @@ enum After {
 }
 
 impl<'w> Work<'w> {
-    pub fn new(
-        dir: PathBuf,
-        bounds: &'w [Bound],
-        places: Vec<Place>,
-        saved: Saved,
-        (window_ns, seed, tell): (u64, u64, &'w dyn Fn(&str)),
-    ) -> Self {
+    pub fn new(dir: PathBuf, bounds: &'w [Bound], places: Vec<Place>, saved: Saved, tell: &'w dyn Fn(&str)) -> Self {
+        let seed = saved.seed;
         let order = slots(saved.rounds, 1, places.len(), seed);
         Self {
             dir,
             bounds,
-            window_ns,
+            window_ns: saved.window_ns,
             order: order.iter().map(|slot| (slot.round, slot.contender)).collect(),
             at: 0,
             under_way: None,
             ceilings: vec![None; places.len()],
             counted: vec![1.0; places.len()],
             places,
-            random: SplitMix64(seed ^ 0x6c69_6d69_74),
+            random: SplitMix64(!seed.rotate_left(17)),
             again: 0,
             saved,
             tell,
