@@ -8,5 +8,6 @@ mod edges;
 mod hostile;
 mod parts;
 mod places;
+mod predict;
 mod roles;
 mod whole;
