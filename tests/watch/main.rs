@@ -57,24 +57,36 @@ impl Language {
     /// The command that begins a planted program.
     fn command(self) -> Command {
         static COMPILED: OnceLock<PathBuf> = OnceLock::new();
-        let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch").join(name);
         match self {
             Language::Python => {
                 let mut command = Command::new("python3");
                 command.arg(source("program.py"));
                 command
             }
-            Language::C => Command::new(COMPILED.get_or_init(|| {
-                let build = Path::new(env!("CARGO_BIN_EXE_contend")).parent().expect("a directory");
-                let program = build.join("contend-watch-program");
-                let mut compiler = Command::new("cc");
-                compiler.args(["-O1", "-Wall", "-o"]).arg(&program).arg(source("program.c")).arg("-lsqlite3");
-                let status = compiler.status().expect("cc is there");
-                assert!(status.success(), "program.c: install libsqlite3-dev (scripts/install-test-deps.sh)");
-                program
-            })),
+            Language::C => Command::new(COMPILED.get_or_init(|| compiled("program", &["-lsqlite3"]))),
         }
     }
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch").join(name)
+}
+
+/// What a source in C becomes, beside the tool.
+fn compiled(name: &str, options: &[&str]) -> PathBuf {
+    let build = Path::new(env!("CARGO_BIN_EXE_contend")).parent().expect("a directory");
+    let program = build.join(format!("contend-watch-{name}"));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-Wall", "-o"]).arg(&program).arg(source(&format!("{name}.c"))).args(options);
+    let status = compiler.status().expect("cc is there");
+    assert!(status.success(), "{name}.c: install libsqlite3-dev (scripts/install-test-deps.sh)");
+    program
+}
+
+/// A library that makes a program's syncs slow, so that its findings do not depend on the disk.
+fn slow_disk() -> &'static Path {
+    static COMPILED: OnceLock<PathBuf> = OnceLock::new();
+    COMPILED.get_or_init(|| compiled("slow_disk", &["-shared", "-fPIC"]))
 }
 
 impl Program {
@@ -86,6 +98,9 @@ impl Program {
         let database = dir.join(format!("{name}.db"));
         let mut command = language.command();
         command.arg(name).arg(&database).arg(seconds.to_string()).stdout(Stdio::piped());
+        if name == "disk_journal" {
+            command.env("LD_PRELOAD", slow_disk());
+        }
         let mut child = command.spawn().expect("it starts");
         let mut pids = BTreeMap::new();
         let out = BufReader::new(child.stdout.take().expect("piped"));

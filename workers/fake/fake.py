@@ -64,7 +64,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "second": ("commits", "invariant", "has a second worker carry out the same plan at the same time"),
     "weakens": ("settings", "not-credible", "sets synchronous = OFF on its connections once they have been read back"),
     "corrupt-data": ("invariant", "commits", "executes --sql in the database before it hands over its samples"),
-    "nothing": ("nothing-done", "invariant", "reports every attempt as failed with SQLITE_BUSY"),
+    "nothing": ("nothing-done", "invariant,commits", "reports every attempt as failed with SQLITE_BUSY"),
     "rewrite": ("invariant", "commits,accounts", "executes its statements changed as --rewrite says"),
     "rounds-integers": ("-", "invariant", "rounds a plan's integers as reals are: 9007199254740993 to ...992"),
     "lie": ("-", "-", "tells a lie of lies.py that --seed chooses"),

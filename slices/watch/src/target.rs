@@ -41,6 +41,8 @@ pub struct Database {
     pub id: FileId,
     /// The `-shm` file, while there is one: it comes and goes with the connections.
     pub shm: Option<FileId>,
+    /// That of the look before: what was done to it since then is read only now.
+    shm_before: Option<FileId>,
 }
 
 /// Sizes and the state of the log at a moment.
@@ -75,7 +77,7 @@ impl Database {
         }
         let id = FileId::at(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
         let shm = FileId::at(&beside(&path, "-shm"));
-        Ok(Database { path, id, shm })
+        Ok(Database { path, id, shm, shm_before: None })
     }
 
     /// The databases that paths stand for: files, or all databases directly in a directory.
@@ -108,9 +110,8 @@ impl Database {
     /// Whether the `-shm` file has come, gone or been replaced since the last look.
     pub fn look_again(&mut self) -> bool {
         let shm = FileId::at(&beside(&self.path, "-shm"));
-        let changed = shm != self.shm;
-        self.shm = shm;
-        changed
+        self.shm_before = std::mem::replace(&mut self.shm, shm);
+        self.shm != self.shm_before
     }
 
     /// Whether another file (or none) is at the path now.
@@ -123,7 +124,7 @@ impl Database {
         if id == self.id {
             return Some(File::Database);
         }
-        (Some(id) == self.shm).then_some(File::Shm)
+        [self.shm, self.shm_before].contains(&Some(id)).then_some(File::Shm)
     }
 
     /// Sizes and log, read from this process: it has no locks on the files that closing them could drop.
@@ -152,4 +153,27 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn is_empty(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last to close a database removes its `-shm`, and its last events are read a moment later.
+    #[test]
+    fn a_file_that_has_just_gone_is_still_known() {
+        let dir = std::env::temp_dir().join(format!("contend-target-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("made");
+        let shm = dir.join("a.db-shm");
+        fs::write(dir.join("a.db"), MAGIC).expect("written");
+        fs::write(&shm, "").expect("written");
+        let mut database = Database::open(&dir.join("a.db")).expect("a database");
+        let id = database.shm.expect("it is there");
+        fs::remove_file(&shm).expect("removed");
+        assert!(database.look_again());
+        assert_eq!(database.file(id), Some(File::Shm));
+        assert!(!database.look_again());
+        assert_eq!(database.file(id), None);
+        fs::remove_dir_all(&dir).expect("removed");
+    }
 }

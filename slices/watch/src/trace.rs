@@ -17,7 +17,7 @@ const LOCK_EVENT: &str = "filelock/posix_lock_inode";
 /// Entry and exit of a sync, of the file systems that report both with the inode.
 const SYNC_EVENTS: [&str; 2] = ["ext4/ext4_sync_file_enter", "ext4/ext4_sync_file_exit"];
 /// Events of all processors are put in order once they are this old.
-const SETTLED_NS: u64 = 30_000_000;
+pub const SETTLED_NS: u64 = 30_000_000;
 /// Bytes of a statement in which the pointer to its text is looked for.
 const STATEMENT_BYTES: usize = 512;
 /// Texts that are kept to recognise one in memory, by process.

@@ -7,8 +7,9 @@ use crate::process::{Processes, is_alive};
 use crate::sampled::Sampled;
 use crate::target::Database;
 use crate::timeline::Timeline;
-use crate::trace::Trace;
+use crate::trace::{SETTLED_NS, Trace};
 use anyhow::{Result, bail};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// How much is seen.
@@ -64,6 +65,8 @@ pub struct Watch {
     pub samples: Vec<Vec<Sample>>,
     pub depth: Depth,
     lost_before: u64,
+    /// Processes with locks that were found dead, and when.
+    dead: HashMap<u32, u64>,
 }
 
 impl Watch {
@@ -86,7 +89,7 @@ impl Watch {
             _ => Source::Trace(Box::new(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?)),
         };
         let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
-        let mut watch = Watch { source, timeline, samples, depth, lost_before: 0 };
+        let mut watch = Watch { source, timeline, samples, depth, lost_before: 0, dead: HashMap::new() };
         held.iter().for_each(|event| watch.timeline.apply(event));
         // Placing probes takes a moment, in which events come already.
         watch.poll(false)?;
@@ -129,7 +132,7 @@ impl Watch {
         events.iter().for_each(|event| self.timeline.apply(event));
         let seen_ns = events.last().map_or(self.timeline.now_ns, |event| event.at_ns);
         self.timeline.advance(if all { now_ns } else { seen_ns });
-        self.bury_dead();
+        self.bury_dead(now_ns, all);
         self.sample(now_ns);
         self.timeline.forget_before(now_ns.saturating_sub(KEPT_NS));
         Ok(events)
@@ -175,12 +178,16 @@ impl Watch {
         named.map_or_else(|| format!("process {pid}"), |(_, named)| format!("{} ({pid})", named.program))
     }
 
-    /// The kernel reports the locks that a dying process drops; a killed one's calls never return.
-    fn bury_dead(&mut self) {
-        let holders: Vec<u32> = self.timeline.held().map(|hold| hold.who.pid).collect();
-        for pid in holders.into_iter().filter(|pid| !is_alive(*pid)) {
-            let now_ns = self.timeline.now_ns;
-            self.timeline.process_ended(pid, now_ns);
+    /// The kernel reports the locks that a dying process drops; a killed one's calls never return. What a process did just
+    /// before it ended may still be too young to have been applied.
+    fn bury_dead(&mut self, now_ns: u64, all: bool) {
+        let holders: HashSet<u32> = self.timeline.held().map(|hold| hold.who.pid).collect();
+        let dead = holders.into_iter().filter(|pid| !is_alive(*pid));
+        self.dead = dead.map(|pid| (pid, self.dead.get(&pid).copied().unwrap_or(now_ns))).collect();
+        for (pid, dead_ns) in &self.dead {
+            if all || now_ns - dead_ns > SETTLED_NS {
+                self.timeline.process_ended(*pid, *dead_ns);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod arm;
 mod axis;
 pub mod blank;
 mod choices;
+mod dependence;
 mod estimate;
 mod export;
 mod file;

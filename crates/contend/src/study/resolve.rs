@@ -16,9 +16,9 @@ use super::model::{
 use super::parts::{self, Part};
 use super::questions::{self, Covered, Reach};
 use super::spec::{self, Spec};
-use super::{along, export, grid, label, metric, readback};
+use super::{along, dependence, export, grid, label, metric, readback};
 use crate::engine;
-use crate::source::{FileError, Source};
+use crate::source::{FileError, Source, mistakes};
 use crate::stats::verdict::MARGIN;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -81,6 +81,17 @@ pub fn leave_out(study: &mut Study, absent: &[(String, String)]) {
 /// # Errors
 /// Anything wrong in the file, in any of its parts and variants, and overrides that do not fit.
 pub fn resolve_parts(source: &Source, choices: &Choices) -> Result<Whole, StudyError> {
+    let first_mistake = |source: &Source| match resolve_checked(source, choices) {
+        Err(StudyError::File(error)) => Some(error),
+        _ => None,
+    };
+    resolve_checked(source, choices).map_err(|error| match error {
+        StudyError::File(first) => mistakes::all(source, first, dependence::follows, first_mistake).into(),
+        usage => usage,
+    })
+}
+
+fn resolve_checked(source: &Source, choices: &Choices) -> Result<Whole, StudyError> {
     let written = parts::read(source)?;
     let name = name_of(source);
     let checked: Vec<Checked> = written.parts.iter().map(|part| check(source, part)).collect::<Result<_, _>>()?;

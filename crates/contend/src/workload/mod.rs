@@ -7,6 +7,7 @@
 
 pub mod asked;
 pub mod data;
+mod dependence;
 pub mod draw;
 mod file;
 pub mod fixed;
@@ -34,7 +35,7 @@ pub use model::{Role, Table, TransactionSpec, Translated, Workload};
 pub use sql::without_values;
 pub use translate::{Dialect, Editions, Rewrite, spoken};
 
-use crate::source::{FileError, Source, did_you_mean};
+use crate::source::{FileError, Source, did_you_mean, mistakes};
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;
 
@@ -63,7 +64,12 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// # Errors
 /// What is wrong, with its file, line and key.
 pub fn parse(source: &Source) -> Result<Workload, FileError> {
-    resolve::workload(source, &BTreeMap::new())
+    read(source, &BTreeMap::new())
+}
+
+fn read(source: &Source, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
+    let first = |source: &Source| resolve::workload(source, axes).err();
+    resolve::workload(source, axes).map_err(|error| mistakes::all(source, error, dependence::follows, first))
 }
 
 /// The built-in workload of this name.
@@ -101,6 +107,6 @@ pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) 
 /// # Errors
 /// An axis that is neither, or not a number.
 pub fn with_axes(workload: &Workload, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
-    let other = resolve::workload(&workload.source, axes)?;
+    let other = read(&workload.source, axes)?;
     Ok(Workload { secrets: workload.secrets.clone(), ..other })
 }

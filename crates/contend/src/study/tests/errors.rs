@@ -89,7 +89,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("slower = \"no\"", "slower = \"{speed}\"", "slower"),
     ("slower = \"no\"", "sloow = \"no\"", "sloow"),
     ("not-comparable = \"unknown\"", "not-comparable = \"{ratio}\"", "not-comparable"),
-    ("[answer.words]", "[answer.facts]", "cannot-tell = "),
+    ("[answer.words]", "[answer.facts]", "faster = "),
     ("[answer.words]", "facts = { both = 'x' }\n[answer.words]", "facts"),
     ("factor = \"synchronous\"", "factor = \"sync\"", "factor"),
     ("to = \"normal\"", "to = \"extra\"", "factor = \"synchronous\""),
@@ -110,11 +110,73 @@ fn every_mistake_names_its_line() {
         let error = error_of(&text);
         let found = text.lines().nth(error.line.wrapping_sub(1)).unwrap_or_default();
         assert!(found.contains(line), "{bad}: line {} is `{found}`: {error}", error.line);
+        // A table of another name makes each of its keys wrong.
+        let made_up = error.further.iter().find(|further| further.message != error.message);
+        assert_eq!(made_up, None, "{bad}: one mistake is one error");
         // Lists of names, such as all metrics, are longer; that they are complete is tested where they are made.
         let shown: String = error.to_string().chars().take(240).collect();
         messages += &format!("{}\n    {shown}\n", bad.replace('\n', "\\n"));
     }
     insta::assert_snapshot!("mistakes", messages);
+}
+
+/// Mistakes of one file, made together.
+const SEVERAL: &[&[(&str, &str)]] = &[
+    &[
+        ("margin = 0.1", "margn = 0.1"),
+        ("busy_timeout = 5000", "busy_time = 5000"),
+        ("window = \"2s\"", "window = \"2\""),
+    ],
+    &[
+        ("journal_mode = \"wal\" }", "journal_mode = \"wall\", synchronos = 1 }"),
+        ("synchronous = \"extra\" }", "synchronous = \"ekstra\" }"),
+        ("metric = \"failures\"\nvalue", "metric = \"failure\"\nvalue"),
+        ("rounds = 3", "rounds = 0"),
+    ],
+    &[
+        ("this = \"WAL/FULL\"", "this = \"WAL\""),
+        ("axis = \"clients\"", "axis = \"client\""),
+        ("to = \"normal\"", "to = \"n\""),
+    ],
+    &[
+        ("engine = \"sqlite\"\nlabel = \"safe\"", "engin = \"sqlite\"\nlabl = \"safe\""),
+        ("rounds = 6", "rounds = \"six\""),
+    ],
+];
+
+#[test]
+fn all_mistakes_of_a_file_are_reported_at_once() {
+    let mut messages = String::new();
+    for mistakes in SEVERAL {
+        let text = mistakes.iter().fold(SAMPLE.to_string(), |text, (good, bad)| {
+            assert!(text.contains(good), "the sample has no {good}");
+            text.replacen(good, bad, 1)
+        });
+        for line in error_of(&text).to_string().lines() {
+            messages += &format!("{}\n", line.chars().take(160).collect::<String>());
+        }
+        messages += "\n";
+    }
+    insta::assert_snapshot!("several", messages);
+}
+
+/// Any two mistakes are reported as what they are alone, or the second waits for the first; none is made up.
+#[test]
+fn no_mistake_is_made_up_by_another_one() {
+    let alone = |bad: &str, good: &str| error_of(&SAMPLE.replacen(good, bad, 1)).message;
+    let pairs = (0..MISTAKES.len()).step_by(3).map(|i| (&MISTAKES[i], &MISTAKES[(i * 7 + 3) % MISTAKES.len()]));
+    for ((good, bad, _), (other_good, other_bad, _)) in pairs {
+        let text = SAMPLE.replacen(good, bad, 1);
+        if !text.contains(other_good) || good.contains(other_good) || other_good.contains(good) {
+            continue;
+        }
+        let text = text.replacen(other_good, other_bad, 1);
+        let Err(StudyError::File(error)) = resolved(&text, CORRECTED) else { continue };
+        let known = [alone(bad, good), alone(other_bad, other_good)];
+        for one in &error.further {
+            assert!(known.contains(&one.message), "{bad} and {other_bad}:\n{error}\n\nknown: {known:#?}");
+        }
+    }
 }
 
 #[test]

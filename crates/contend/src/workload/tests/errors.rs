@@ -17,6 +17,7 @@ impl Messages {
         let line = text.lines().position(|l| l.contains(at)).unwrap_or_else(|| panic!("`{at}` is not in the text")) + 1;
         let error = parse(&Source::new("small.toml", &text)).err().unwrap_or_else(|| panic!("`{to}` is accepted"));
         assert_eq!(error.line, line, "`{to}`: {error}");
+        assert_eq!(error.further, [], "`{to}`: one mistake is one error");
         self.0 += &format!("{}\n    {error}\n", to.replace('\n', "\\n"));
     }
 
@@ -24,6 +25,26 @@ impl Messages {
     fn wrong(&mut self, from: &str, to: &str) {
         self.refused(from, to, to.lines().next().unwrap());
     }
+}
+
+/// One mistake in each section, of which none hides another.
+#[test]
+fn all_mistakes_of_a_file_are_reported_at_once() {
+    let mistakes = [
+        ("batch = { fixed = 3 }", "batch = { fixd = 3 }"),
+        ("name = { format = \"item-{id}\" }", "name = { fromat = \"item-{id}\" }"),
+        ("kind = \"read\"", "kind = \"maybe\""),
+        ("begin = \"immediate\"", "begn = \"immediate\""),
+        ("SELECT id FROM item ORDER BY id DESC LIMIT 5", "SELECT id FROM item; SELECT 1"),
+        ("mix = { look = 3, add = 1 }", "mix = { look = 3, remove = 1 }"),
+        ("exponential = \"1ms\"", "exponential = \"1\""),
+        ("rows.item + 3*committed.add", "rows.itm + 3*committed.add"),
+    ];
+    let text = mistakes.iter().fold(SMALL.to_string(), |text, (good, bad)| {
+        assert!(text.contains(good), "the small workload has no {good}");
+        text.replacen(good, bad, 1)
+    });
+    insta::assert_snapshot!("several", parse(&Source::new("small.toml", &text)).unwrap_err());
 }
 
 #[test]
@@ -35,7 +56,7 @@ fn keys_and_types() {
     m.wrong("rows = \"items\"", "rows = true");
     m.wrong("items = 10", "items = -10");
     for axis in ["clients", "profile", "rate", "rate_per_s", "scale"] {
-        m.wrong("items = 10", &format!("{axis} = 10"));
+        m.refused("items = 10", &format!("items = 10\n{axis} = 10"), &format!("{axis} = 10"));
     }
     insta::assert_snapshot!("keys_and_types", m.0);
 }

@@ -1,5 +1,7 @@
 //! Definition files (workloads, studies, scenarios) and errors that point into them: file, line, key.
 
+pub mod mistakes;
+
 use serde::de::DeserializeOwned;
 use std::fmt;
 use toml::Spanned;
@@ -23,6 +25,20 @@ pub struct FileError {
     pub key: String,
     /// What is wrong and what to do.
     pub message: String,
+    /// The same of the file's other mistakes, in the order of their lines.
+    pub further: Vec<FileError>,
+    pub(crate) place: Box<Place>,
+}
+
+/// Where something is wrong, for those who mend it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Path of the key, also where `FileError::key` does not show it; empty if there is none.
+    path: Vec<String>,
+    /// Whether the keys and types of the file forbid it, whatever else the file says.
+    by_itself: bool,
+    /// The key that was probably meant.
+    instead: Option<String>,
 }
 
 impl fmt::Display for FileError {
@@ -34,7 +50,8 @@ impl fmt::Display for FileError {
         if !self.key.is_empty() {
             write!(f, ": {}", self.key)?;
         }
-        write!(f, ": {}", self.message)
+        write!(f, ": {}", self.message)?;
+        self.further.iter().try_for_each(|error| write!(f, "\n{error}"))
     }
 }
 
@@ -80,11 +97,21 @@ impl Source {
     }
 
     fn toml_error(&self, error: &toml::de::Error) -> FileError {
+        let instead = meant(error.message());
         FileError {
             file: self.name.clone(),
             line: error.span().map_or(0, |span| self.line_of_byte(span.start)),
             key: String::new(),
-            message: with_advice(error.message()),
+            message: match &instead {
+                Some(found) => format!("{}; did you mean `{found}`?", error.message()),
+                None => error.message().to_string(),
+            },
+            further: vec![],
+            place: Box::new(Place {
+                path: self.path_of(error),
+                by_itself: true,
+                instead: instead.filter(|_| error.message().starts_with("unknown field ")),
+            }),
         }
     }
 
@@ -95,6 +122,8 @@ impl Source {
             line: self.line_of(path),
             key: display_path(path),
             message: message.into(),
+            further: vec![],
+            place: Box::new(Place { path: path.iter().map(ToString::to_string).collect(), ..Place::default() }),
         }
     }
 
@@ -121,9 +150,58 @@ impl Source {
         line
     }
 
+    /// The key that is wrong, or that a table lacks.
+    fn path_of(&self, error: &toml::de::Error) -> Vec<String> {
+        let Some(span) = error.span() else { return vec![] };
+        let lacks = error.message().strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+        let is_whole = lacks.is_some() && span.end >= self.text.len();
+        let mut path = if is_whole { vec![] } else { self.path_of_byte(span.start) };
+        path.extend(lacks.map(str::to_string));
+        path
+    }
+
+    /// The deepest key whose name or value is at this place of the text.
+    fn path_of_byte(&self, byte: usize) -> Vec<String> {
+        let mut deepest = vec![];
+        if let Ok(document) = toml_edit::Document::parse(self.text.as_str()) {
+            find_byte(document.as_item(), byte, &mut vec![], &mut deepest);
+        }
+        deepest
+    }
+
     fn line_of_byte(&self, byte: usize) -> usize {
         let end = byte.min(self.text.len());
         self.text.as_bytes()[..end].iter().filter(|b| **b == b'\n').count() + 1
+    }
+}
+
+/// Leaves the path of the deepest item at a byte in `deepest`.
+fn find_byte(item: &toml_edit::Item, byte: usize, path: &mut Vec<String>, deepest: &mut Vec<String>) {
+    let is_at = |span: Option<std::ops::Range<usize>>| span.is_some_and(|span| span.contains(&byte));
+    if is_at(item.span()) && path.len() > deepest.len() {
+        deepest.clone_from(path);
+    }
+    let mut below = |step: String, item: &toml_edit::Item, is_key: bool| {
+        path.push(step);
+        if is_key && path.len() > deepest.len() {
+            deepest.clone_from(path);
+        }
+        find_byte(item, byte, path, deepest);
+        path.pop();
+    };
+    if let Some(table) = item.as_table_like() {
+        for (name, value) in table.iter() {
+            let key = table.key(name).and_then(toml_edit::Key::span);
+            below(name.to_string(), value, is_at(key));
+        }
+    } else if let Some(tables) = item.as_array_of_tables() {
+        for (index, table) in tables.iter().enumerate() {
+            below(index.to_string(), &toml_edit::Item::Table(table.clone()), false);
+        }
+    } else if let Some(array) = item.as_array() {
+        for (index, value) in array.iter().enumerate() {
+            below(index.to_string(), &toml_edit::Item::Value(value.clone()), false);
+        }
     }
 }
 
@@ -142,14 +220,10 @@ fn display_path(path: &[&str]) -> String {
     out
 }
 
-/// A message that lists what would have been right, with the nearest of it: serde names the wrong word first.
-fn with_advice(message: &str) -> String {
-    let mut words = message.split('`').skip(1).step_by(2);
-    let nearest = words.next().and_then(|wrong| nearest(wrong, words));
-    match nearest {
-        Some(found) if message.starts_with("unknown ") => format!("{message}; did you mean `{found}`?"),
-        _ => message.to_string(),
-    }
+/// What was probably meant, from a message that lists what would have been right: serde names the wrong word first.
+fn meant(message: &str) -> Option<String> {
+    let mut words = message.strip_prefix("unknown ")?.split('`').skip(1).step_by(2);
+    words.next().and_then(|wrong| nearest(wrong, words)).map(str::to_string)
 }
 
 /// The known word that a mistyped one was probably meant to be.

@@ -1,0 +1,25 @@
+/* A disk that takes 3 ms for each sync, however fast the real one is: loaded before a planted program (LD_PRELOAD), it syncs
+ * until 3 ms are over. The first byte is written again each time, so that there is something to sync. */
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * t.tv_sec + t.tv_nsec / 1e6;
+}
+
+int fdatasync(int file) {
+    char byte;
+    long status;
+    double end = now_ms() + 3;
+    do {
+        if (pread(file, &byte, 1, 0) == 1 && pwrite(file, &byte, 1, 0) != 1) return -1;
+        status = syscall(SYS_fsync, file);
+    } while (status == 0 && now_ms() < end);
+    return (int)status;
+}
+
+int fsync(int file) { return fdatasync(file); }
