@@ -6,6 +6,7 @@ mod support;
 mod cli;
 mod edges;
 mod hostile;
+mod limit;
 mod parts;
 mod places;
 mod predict;

@@ -2,7 +2,7 @@
 
 use crate::manifest::Values;
 use crate::summary::{Kind, Summary};
-use contend::report::document::{Block, Cell, Document, Head, Section, Table};
+use contend::report::document::{Block, Cell, Document, Head, Id, Section, Table};
 
 /// Rows of a table; the rest is in the JSON.
 const MOST: usize = 12;
@@ -81,7 +81,7 @@ fn databases(summary: &Summary) -> Section {
             .collect::<Vec<_>>()
     });
     let head = [("database, table", false), ("rows before", true), ("after", true)];
-    Section { id: "databases", title: "Databases".into(), blocks: vec![table(&head, rows.collect())] }
+    Section { id: Id::Other("databases"), title: "Databases".into(), blocks: vec![table(&head, rows.collect())] }
 }
 
 fn transactions(summary: &Summary) -> Section {
@@ -141,7 +141,7 @@ fn transactions(summary: &Summary) -> Section {
     if left > 0 {
         blocks.push(Block::Note(format!("{left} rarer kinds are in --json.")));
     }
-    Section { id: "transactions", title: "Transactions".into(), blocks }
+    Section { id: Id::Other("transactions"), title: "Transactions".into(), blocks }
 }
 
 /// The statements of a transaction.
@@ -175,7 +175,7 @@ fn statements(summary: &Summary) -> Section {
         ("statement", false),
     ];
     let rows = summary.statements.iter().take(MOST * 2).map(row).collect();
-    Section { id: "statements", title: "Statements by time".into(), blocks: vec![table(&head, rows)] }
+    Section { id: Id::Other("statements"), title: "Statements by time".into(), blocks: vec![table(&head, rows)] }
 }
 
 fn connections(summary: &Summary) -> Section {
@@ -197,7 +197,7 @@ fn connections(summary: &Summary) -> Section {
         text
     });
     let blocks = vec![Block::List(items.take(MOST * 2).collect())];
-    Section { id: "connections", title: "Connections and their settings".into(), blocks }
+    Section { id: Id::Other("connections"), title: "Connections and their settings".into(), blocks }
 }
 
 fn keys(summary: &Summary) -> Section {
@@ -220,7 +220,7 @@ fn keys(summary: &Summary) -> Section {
         ("statement", false),
     ];
     let blocks = vec![table(&head, summary.keys.iter().take(MOST).map(row).collect())];
-    Section { id: "keys", title: "Values and how unequal they are".into(), blocks }
+    Section { id: Id::Other("keys"), title: "Values and how unequal they are".into(), blocks }
 }
 
 fn roles(summary: &Summary) -> Section {
@@ -250,5 +250,5 @@ fn roles(summary: &Summary) -> Section {
         time(bursts.pause_ns)
     );
     let blocks = vec![table(&head, summary.roles.iter().map(row).collect()), Block::Text(text)];
-    Section { id: "roles", title: "Roles and bursts".into(), blocks }
+    Section { id: Id::Other("roles"), title: "Roles and bursts".into(), blocks }
 }

@@ -11,7 +11,7 @@ use contend::outcome::Outcome;
 use contend::report::content::circumstances::{self, order};
 use contend::report::content::words::{self, FEW, NOTHING};
 use contend::report::content::{charts, course, detail, method, sweep};
-use contend::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use contend::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use contend_stats::precision::{Bytes, Ns, Percent, Rate};
 
 /// Messages of a condition, the most frequent ones.
@@ -74,7 +74,7 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     ));
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
-    Section { id: "answer", title: "The answer".to_string(), blocks }
+    Section { id: Id::Answer, title: "The answer".to_string(), blocks }
 }
 
 /// Of one condition: how many were answered, how fast, and what most often went wrong.
@@ -157,15 +157,14 @@ fn messages(findings: &Findings<'_>, sums: &[Sum]) -> Option<Table> {
 }
 
 fn limits(findings: &Findings<'_>) -> Vec<String> {
-    let run = &findings.run;
-    let machine = &run.machine;
-    let virtual_machine = if machine.virtual_machine { ", virtual" } else { "" };
+    let run = &findings.circumstances;
+    let virtual_machine = if run.virtual_machine { ", virtual" } else { "" };
     let mut limits = vec![
         format!(
             "Absolute figures belong to the service's machine, to the way there, and to this machine of its clients ({}, \
              {}{virtual_machine}).",
-            machine.cpu,
-            words::counted(machine.cores as usize, "core"),
+            run.cpu,
+            words::counted(run.cores, "core"),
         ),
         "What the service did with a request is known by its answer alone; its data was not looked into.".to_string(),
     ];
@@ -195,7 +194,7 @@ fn outcomes(findings: &Findings<'_>, sums: &[Sum]) -> Option<Section> {
                 lost, or the request was given up in the end; what writes may have been done all the same. Not sent: due by \
                 the rate, while all clients were still busy.";
     let blocks = vec![Block::Table(table), Block::Note(note.to_string())];
-    Some(Section { id: "outcomes", title: "What became of the requests".to_string(), blocks })
+    Some(Section { id: Id::Other("outcomes"), title: "What became of the requests".to_string(), blocks })
 }
 
 /// What the clients took: they must not be what limits the rate.
@@ -217,31 +216,28 @@ fn client(findings: &Findings<'_>) -> Option<Section> {
     }
     let note = charts::foreign(findings);
     (!table.rows.is_empty()).then(|| Section {
-        id: "resources",
+        id: Id::Other("resources"),
         title: "What the clients took".to_string(),
         blocks: vec![Block::Table(table), Block::Note(note)],
     })
 }
 
 fn machine(findings: &Findings<'_>) -> Section {
-    let (run, mut table) = (&findings.run, Table::new(&["what", "found"]));
+    let (run, mut table) = (&findings.circumstances, Table::new(&["what", "found"]));
     let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
-    let kind = if run.machine.virtual_machine { " (a virtual machine)" } else { "" };
-    fact("processor", format!("{}, {}{kind}", run.machine.cpu, words::counted(run.machine.cores as usize, "core")));
-    fact("memory", Bytes(run.machine.memory_bytes).to_string());
-    fact("system", format!("{}, kernel {}", run.machine.os, run.machine.kernel));
-    fact("the client's own cost", format!("{} per request, without sending it", Ns(run.generator_ns_per_operation)));
+    circumstances::system(run).into_iter().for_each(|(what, found)| fact(what, found));
+    fact("the client's own cost", format!("{} per request, without sending it", Ns(run.overhead_ns)));
     // What else its program can do is of no interest here.
     for said in told::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
         fact(&format!("the client's {}", said.name), said.value.to_string());
     }
     let blocks = vec![Block::Table(table)];
-    Section { id: "machine", title: "The clients' machine".to_string(), blocks }
+    Section { id: Id::Other("machine"), title: "The clients' machine".to_string(), blocks }
 }
 
 fn settings(findings: &Findings<'_>) -> Section {
     let mut table = Table::new(&["what", "as asked, or found"]);
-    for contender in &findings.run.study.contenders {
+    for contender in &findings.study.contenders {
         for (name, value) in &contender.settings {
             table.row([TableCell::new(name), TableCell::new(value)]);
         }
@@ -251,26 +247,26 @@ fn settings(findings: &Findings<'_>) -> Section {
         table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
     }
     Section {
-        id: "settings",
+        id: Id::Other("settings"),
         title: "The service, and how it was asked".to_string(),
         blocks: vec![Block::Table(table)],
     }
 }
 
 fn schedule(findings: &Findings<'_>) -> Section {
-    let run = &findings.run;
-    let mut facts = vec![format!("Scenario {}: {}.", run.workload.name, run.workload.about.trim_end_matches('.'))];
-    for at in 0..run.study.conditions.len() {
+    let run = &findings.circumstances;
+    let mut facts = vec![format!("Scenario {}: {}.", run.workload, run.about.trim_end_matches('.'))];
+    for at in 0..findings.study.conditions.len() {
         facts.push(load(findings, at, &findings.load(at)));
     }
     facts.extend([
         format!(
             "{} under every condition, in an order drawn by chance; every other round runs in reverse. What a trial wrote is \
              there in the next one: contend neither fills the service nor empties it. Seed {}.",
-            words::counted(run.study.rounds as usize, "round"),
-            run.study.load.seed
+            words::counted(findings.study.rounds as usize, "round"),
+            findings.study.load.seed
         ),
-        format!("Scenario file SHA-256 {}.", run.workload.sha256),
+        format!("Scenario file SHA-256 {}.", run.sha256),
         format!("contend {}, command: {}", run.contend, run.command.join(" ")),
     ]);
     if let Some(finished) = &run.finished {
@@ -289,7 +285,7 @@ fn schedule(findings: &Findings<'_>) -> Section {
         blocks.push(Block::Heading("Order of the trials".to_string()));
         blocks.push(Block::Table(order(findings)));
     }
-    Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
+    Section { id: Id::Other("schedule"), title: "Load and schedule".to_string(), blocks }
 }
 
 fn load(findings: &Findings<'_>, at: usize, load: &Load) -> String {

@@ -9,7 +9,7 @@ use contend::analysis::Findings;
 use contend::contender::Tier;
 use contend::report::content::speed::rate;
 use contend::report::content::words::{self, NOTHING, count};
-use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Said, Section, Table, Tone};
+use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use contend::report::kind::Telling;
 use contend_stats::precision::{Ns, Percent};
 use std::ops::Range;
@@ -49,19 +49,19 @@ pub const TELLING: Telling = Telling {
 };
 
 /// Section of the commit rates.
-const PROMISE: &str = "promise";
+const PROMISE: Id = Id::Other("promise");
 
 fn shown<'f>(findings: &'f Findings<'_>, condition: usize) -> Vec<&'f Shown> {
     Survived::of(findings).map_or_else(Vec::new, |survived| survived.under(condition).collect())
 }
 
 fn conditions(findings: &Findings<'_>) -> Range<usize> {
-    0..findings.run.study.conditions.len()
+    0..findings.study.conditions.len()
 }
 
 /// The questions of the study, answered in words.
 fn answers(findings: &Findings<'_>) -> Vec<Block> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let mut blocks = vec![];
     for kept in &study.kept {
         let mut said = vec![];
@@ -185,7 +185,7 @@ fn table(findings: &Findings<'_>, condition: usize) -> Option<Block> {
 }
 
 fn row(findings: &Findings<'_>, condition: usize, one: &Shown) -> Vec<TableCell> {
-    let contender = &findings.run.study.contenders[one.contender];
+    let contender = &findings.study.contenders[one.contender];
     let (process, power, posix) = (one.sum(Powercut::process), one.sum(Powercut::power), one.sum(Powercut::posix));
     if one.found.is_empty() {
         let mut cells =

@@ -77,8 +77,8 @@ fn crashes_of_a_trial_that_does_not_count_show_nothing() {
 #[test]
 fn the_report_has_the_parts_that_the_kind_registers() {
     let document = content::document(&Findings::new(&crashed(&[], &[])));
-    let ids: Vec<&str> = document.sections.iter().map(|section| section.id).collect();
-    assert_eq!((&ids[..3], document.chart), (&["answer", "promise", "crashes"][..], "promise"));
+    let ids: Vec<&str> = document.sections.iter().map(|section| section.id.anchor()).collect();
+    assert_eq!((&ids[..3], document.chart.anchor()), (&["answer", "promise", "crashes"][..], "promise"));
 }
 
 #[test]

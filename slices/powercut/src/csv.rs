@@ -36,7 +36,7 @@ fn csv(findings: &Findings<'_>, survived: &Survived) -> Result<String> {
         .collect();
     trials.sort_by_key(|(trial, ..)| *trial);
     for (trial, contender, found) in trials {
-        let contender = &findings.run.study.contenders[contender];
+        let contender = &findings.study.contenders[contender];
         for c in &found.crashes {
             let numbers =
                 [c.count, c.lossy, c.corrupt, c.unopenable, c.lost_commits_max, c.lost_work_ns_max, c.lost_commits];

@@ -8,7 +8,7 @@ use crate::results::{Crashes, Failing, PROCESS, Powercut};
 use contend::analysis::Findings;
 use contend::report::content::speed::rate;
 use contend::report::content::words::{self, NOTHING, count};
-use contend::report::document::{Block, Cell as TableCell, Section, Table};
+use contend::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use contend_stats::precision::{Ns, Rate};
 
 const MODELS: [&str; 8] =
@@ -49,7 +49,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
     if !all.models.rows.is_empty() {
         blocks.push(Block::Table(all.models));
     }
-    let failing = about_failing(findings.run.study.part.as_deref());
+    let failing = about_failing(findings.study.part.as_deref());
     for (title, text, table) in
         [("What was done", ABOUT_MADE.to_string(), all.made), ("Images that failed", failing, all.failing)]
     {
@@ -58,13 +58,13 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
         }
     }
     blocks.extend(checks::blocks(&all.checked));
-    Some(Section { id: "crashes", title: "Crashes".to_string(), blocks })
+    Some(Section { id: Id::Other("crashes"), title: "Crashes".to_string(), blocks })
 }
 
 fn crashed<'f>(findings: &Findings<'_>, survived: &'f Survived) -> Crashed<'f> {
     let [models, made, failing] = [&MODELS[..], &MADE, &FAILING].map(Table::new);
     let mut all = Crashed { models, made, failing, images: 0, judging_ns: 0, checked: vec![] };
-    let study = &findings.run.study;
+    let study = &findings.study;
     for one in &survived.shown {
         let label = || TableCell::new(words::label(findings, one.contender)).series(one.contender);
         for (trial, found) in &one.found {

@@ -1,10 +1,11 @@
 //! What a record varied: each contender's values along an axis of clients, processes or arrivals.
 
 use contend::analysis::Findings;
+use contend::analysis::axis::{Row, rows};
 use contend::analysis::cell::Cell;
 use contend::analysis::trial::{Measure, Scope, TrialRow};
 use contend::outcome::Outcome;
-use contend::report::content::sweep::{Row, rows};
+
 use contend::study::model::{Contender, Tier};
 use contend_laws::choose::{Point, Sweep};
 use contend_laws::mechanism::Measured;
@@ -45,8 +46,8 @@ pub struct Subject {
 
 /// All of a record, or of a part.
 pub fn subjects(findings: &Findings<'_>) -> Vec<Subject> {
-    let rows = rows(&findings.run.study.conditions);
-    let contenders = 0..findings.run.study.contenders.len();
+    let rows = rows(&findings.study.conditions);
+    let contenders = 0..findings.study.contenders.len();
     let of_row = |row: &Row| {
         let kind = match row.axis.as_str() {
             "clients" | "processes" => Kind::Clients,
@@ -59,13 +60,13 @@ pub fn subjects(findings: &Findings<'_>) -> Vec<Subject> {
 }
 
 fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Option<Subject> {
-    let study = &findings.run.study;
+    let study = findings.study;
     let points = points(findings, row, contender, kind);
     if points.len() < 2 {
         return None;
     }
     let sweep = match kind {
-        Kind::Clients => Sweep::Closed { processors: findings.run.machine.cores },
+        Kind::Clients => Sweep::Closed { processors: findings.circumstances.cores as u32 },
         Kind::Rate => Sweep::Open,
     };
     let name = study.part.as_ref().map_or(study.name.clone(), |part| format!("{}, part {part}", study.name));
@@ -146,7 +147,7 @@ fn writes<'f>(rows: impl Iterator<Item = &'f TrialRow<'f>>) -> f64 {
 }
 
 fn relaxed(findings: &Findings<'_>, row: &Row, contender: usize, points: &[Point]) -> Vec<Relaxed> {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     let waits_less = |other: &usize| only_waits_less(&contenders[contender], &contenders[*other]);
     let of = |other: usize| {
         let theirs = self::points(findings, row, other, Kind::Clients);

@@ -13,7 +13,7 @@ use crate::study::model::{Answer, Study, VALUE_OF};
 
 /// Answers one question under every condition it is asked for.
 pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let wanted = |label: &str| answer.condition.as_deref().is_none_or(|wanted| wanted == label);
     let conditions: Vec<usize> = (0..study.conditions.len()).filter(|&i| wanted(&study.conditions[i].label)).collect();
     if conditions.is_empty() {
@@ -25,7 +25,7 @@ pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
 
 /// The question; only a condition can be left open in it.
 fn ask(findings: &Findings<'_>, answer: &Answer, condition: usize) -> String {
-    let label = findings.run.study.conditions[condition].label.clone();
+    let label = findings.study.conditions[condition].label.clone();
     fill(&answer.ask, &[("condition".to_string(), label)])
 }
 
@@ -35,7 +35,7 @@ fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>
 }
 
 fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let Some(metric) = findings.metric(&answer.metric) else {
         return unanswered(findings, answer, Some(condition), Why::NoMetric(answer.metric.clone()));
     };

@@ -84,6 +84,11 @@ pub struct Cell {
     pub course: Vec<Course>,
 }
 
+/// The cell of a contender under a condition.
+pub fn find(cells: &[Cell], condition: usize, contender: usize) -> Option<&Cell> {
+    cells.iter().find(|cell| cell.condition == condition && cell.contender == contender)
+}
+
 impl Cell {
     /// The pool of this kind of transaction.
     pub fn pool(&self, scope: Scope) -> &Pool {

@@ -42,5 +42,5 @@ pub fn compare(a: &Parts<'_>, b: &Parts<'_>) -> PartsComparison {
 }
 
 fn lacking(mine: &Parts<'_>, other: &Parts<'_>) -> Vec<String> {
-    mine.file.parts.iter().filter(|name| other.part(name).is_none()).cloned().collect()
+    mine.parts.iter().map(|(name, _)| name).filter(|name| other.part(name).is_none()).cloned().collect()
 }

@@ -132,7 +132,7 @@ const WORKER: &str = "worker program (SHA-256)";
 fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTreeSet<&'r str>> {
     let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for trial in record.trials {
-        let Some(contender) = record.run.study.contenders.get(trial.slot.contender) else { continue };
+        let Some(contender) = record.study.contenders.get(trial.slot.contender) else { continue };
         let of_workers = trial.workers.iter().flat_map(|worker| &worker.hello).filter_map(|(name, value)| {
             let fact = VERSIONS.into_iter().find(|fact| fact == name)?;
             Some((fact, value.as_str()))
@@ -161,7 +161,7 @@ fn versions(a: &Findings<'_>, b: &Findings<'_>) -> Vec<String> {
 }
 
 fn record_name(findings: &Findings<'_>) -> RecordName {
-    let run = &findings.run;
+    let run = findings.run;
     RecordName {
         study: run.study.name.clone(),
         variant: run.study.variant.word(),
@@ -171,13 +171,13 @@ fn record_name(findings: &Findings<'_>) -> RecordName {
 }
 
 fn name(findings: &Findings<'_>, cell: &Cell) -> String {
-    let study = &findings.run.study;
+    let study = &findings.study;
     format!("{} ({})", study.contenders[cell.contender].name, study.conditions[cell.condition].label)
 }
 
 /// The cell of the other record with the same contender, by its full name, and the same condition.
 fn partner<'s>(mine: &Findings<'_>, cell: &Cell, other: &'s Findings<'_>) -> Option<&'s Cell> {
-    let (study, theirs) = (&mine.run.study, &other.run.study);
+    let (study, theirs) = (&mine.study, &other.study);
     let contender = theirs.contenders.iter().position(|c| c.name == study.contenders[cell.contender].name)?;
     let condition = theirs.conditions.iter().position(|c| c.label == study.conditions[cell.condition].label)?;
     other.cell(condition, contender)
@@ -331,7 +331,7 @@ fn judge(
 /// What says that no contender and condition of A is in B.
 fn nothing_in_common(a: &Findings<'_>, b: &Findings<'_>) -> String {
     let names = |record: &Findings<'_>| -> BTreeSet<String> {
-        record.run.study.contenders.iter().map(|contender| contender.name.clone()).collect()
+        record.study.contenders.iter().map(|contender| contender.name.clone()).collect()
     };
     let what = if names(a).is_disjoint(&names(b)) { "contender" } else { "contender under the same condition" };
     format!(
@@ -343,7 +343,7 @@ fn nothing_in_common(a: &Findings<'_>, b: &Findings<'_>) -> String {
 /// Where nothing fits only because the drivers differ: that, and how to compare them.
 fn drivers_differ(a: &Findings<'_>, b: &Findings<'_>) -> Option<String> {
     let of = |record: &Findings<'_>| -> BTreeMap<String, String> {
-        record.run.study.contenders.iter().map(|c| (c.label.clone(), c.driver.clone())).collect()
+        record.study.contenders.iter().map(|c| (c.label.clone(), c.driver.clone())).collect()
     };
     let (of_a, of_b) = (of(a), of(b));
     let differ = |(label, driver): (&String, &String)| {

@@ -1,8 +1,11 @@
 //! Everything a report says, as values, and how cells, comparisons and effects are found.
 
-use crate::analysis::cell::{Cell, CellBuilder, CellPlace};
+use crate::analysis::along::AlongAnswer;
+use crate::analysis::cell::{self, Cell, CellBuilder, CellPlace};
+use crate::analysis::circumstances::Circumstances;
 use crate::analysis::compare::{self, Compared, FactorEffect};
 use crate::analysis::estimate::{Estimate, Estimator};
+use crate::analysis::grid::FilledGrid;
 use crate::analysis::metric::{self, Metric};
 use crate::analysis::requests::Sum;
 use crate::analysis::tally::{Counting, Tally, Tallying};
@@ -12,7 +15,7 @@ use crate::record::model::{Run, Trial};
 use crate::record::recorded::Recorded;
 use crate::stats::drift::{self, Trend};
 use crate::study::layout::{Layout, layout};
-use crate::study::model::{Export, Grid, Published, Tier, Variant};
+use crate::study::model::{Export, Grid, Published, Study, Tier, Variant};
 use std::any::Any;
 
 /// A question and what this run says to it.
@@ -75,12 +78,16 @@ pub struct Drift {
 
 /// Everything a report says, as numbers.
 pub struct Findings<'r> {
-    pub run: &'r Run,
+    pub study: &'r Study,
+    pub circumstances: Circumstances<'r>,
+    pub(super) run: &'r Run,
     pub(super) trials: &'r [Trial],
     /// Trials that are there but cannot be read, with the reason.
     pub damaged: &'r [(String, String)],
     /// Names of the transactions, in the order of their numbers.
     pub transactions: Vec<String>,
+    /// Whether each of them writes.
+    pub writes: Vec<bool>,
     /// In the order of trials.
     pub rows: Vec<TrialRow<'r>>,
     /// Condition by condition, contenders in the order of the study.
@@ -93,6 +100,9 @@ pub struct Findings<'r> {
     pub answers: Vec<Answered>,
     pub reproduced: Vec<Reproduced>,
     pub drifts: Vec<Drift>,
+    /// Condition by condition.
+    pub grids: Vec<FilledGrid<'r>>,
+    pub alongs: Vec<AlongAnswer<'r>>,
     /// Trials whose slot the study does not have.
     pub strangers: Vec<u32>,
     /// What became of the requests under each condition; empty if no service was asked.
@@ -101,21 +111,35 @@ pub struct Findings<'r> {
     pub(super) of_kind: Option<Box<dyn Any>>,
 }
 
+/// Counts the samples of a trial. `names` are those of the transactions, in the order of their numbers.
+///
+/// # Errors
+/// They cannot be read, or are not those that were written.
+pub fn tally(record: &dyn Recorded, trial: &Trial, counting: Counting, names: &[String]) -> Result<Tally, String> {
+    let mut tallying = Tallying::new(trial, counting);
+    record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
+    Ok(tallying.finish(&trial.planned, names))
+}
+
 impl<'r> Findings<'r> {
     /// Whether quantiles are printed without their minimum, as the original did.
     pub fn as_published(&self) -> bool {
-        self.run.study.variant == Variant::AsPublished
+        self.study.variant == Variant::AsPublished
     }
 
     /// The kind of study, if a slice brought it.
     pub fn kind(&self) -> Option<&'r str> {
-        let run: &'r Run = self.run;
-        run.study.of_kind().map(|_| run.study.kind.as_str())
+        self.study.of_kind().map(|_| self.study.kind.as_str())
     }
 
     /// What the study's kind found.
     pub fn of_kind<T: 'static>(&self) -> Option<&T> {
         self.of_kind.as_ref()?.downcast_ref()
+    }
+
+    /// Whether some transactions only read, and others write.
+    pub fn reads_and_writes(&self) -> bool {
+        self.writes.contains(&true) && self.writes.contains(&false)
     }
 
     /// Trials that are there and can be read.
@@ -125,34 +149,34 @@ impl<'r> Findings<'r> {
 
     /// Whether it is a service that was asked, and no database.
     pub fn of_service(&self) -> bool {
-        self.run.study.is_of_service()
+        self.study.is_of_service()
     }
 
     /// The load under a condition.
     pub fn load(&self, condition: usize) -> Load {
-        self.run.study.load.under(&self.run.study.conditions[condition].axes)
+        self.study.load.under(&self.study.conditions[condition].axes)
     }
 
     /// Where the contenders stand in a grid; `None` if there is at most one.
     pub fn layout(&self, grid: &Grid) -> Option<Layout> {
-        layout(&self.run.study, grid)
+        layout(self.study, grid)
     }
 
     /// Exports of the study. A record from elsewhere may claim any name of a file.
     pub fn exports(&self) -> impl Iterator<Item = &Export> {
-        self.run.study.exports.iter().filter(|export| Export::check_file(&export.file).is_ok())
+        self.study.exports.iter().filter(|export| Export::check_file(&export.file).is_ok())
     }
 
     pub fn cell(&self, condition: usize, contender: usize) -> Option<&Cell> {
-        self.cells.iter().find(|c| c.condition == condition && c.contender == contender)
+        cell::find(&self.cells, condition, contender)
     }
 
     pub fn metric(&self, name: &str) -> Option<Metric> {
-        metric::find(&self.run.study, name)
+        metric::find(self.study, name)
     }
 
     pub fn estimator(&self) -> Estimator<'_> {
-        Estimator { rows: &self.rows, transactions: &self.transactions, study: &self.run.study }
+        Estimator { rows: &self.rows, transactions: &self.transactions, study: self.study }
     }
 
     /// The metric of this name in a cell.
@@ -162,13 +186,13 @@ impl<'r> Findings<'r> {
 
     /// Contenders of a tier, in the order of the study.
     pub fn of_tier(&self, tier: Tier) -> Vec<usize> {
-        let contenders = &self.run.study.contenders;
+        let contenders = &self.study.contenders;
         (0..contenders.len()).filter(|&i| contenders[i].tier == tier).collect()
     }
 
     /// The contender that the others of this tier are compared with.
     pub fn baseline(&self, tier: Tier) -> Option<usize> {
-        let study = &self.run.study;
+        let study = self.study;
         let is_baseline = |index: &usize| {
             let contender = &study.contenders[*index];
             study.baselines.iter().any(|b| *b == contender.name || *b == contender.label)
@@ -177,7 +201,7 @@ impl<'r> Findings<'r> {
     }
 
     pub(super) fn read_cells(&mut self, record: &dyn Recorded) {
-        let study = &self.run.study;
+        let study = self.study;
         let known = |s: &crate::record::model::Slot| {
             s.condition < study.conditions.len() && s.contender < study.contenders.len()
         };
@@ -203,13 +227,12 @@ impl<'r> Findings<'r> {
         scheduled: usize,
         at: &[usize],
     ) -> Cell {
-        let writes: Vec<bool> = self.run.workload.transactions.iter().map(|t| t.write).collect();
         let mut place = CellPlace { condition, contender, scheduled, valid: vec![], invalid: vec![] };
         let mut builder = CellBuilder::default();
         for &at in at {
             let trial = &self.trials[at];
             let tally = self.tally(record, at);
-            let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), self.run, &writes);
+            let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), self.run, &self.writes);
             match &tally {
                 Ok(tally) if row.is_valid() => {
                     builder.add(tally);
@@ -222,15 +245,12 @@ impl<'r> Findings<'r> {
             }
             self.rows.push(row);
         }
-        builder.finish(place, &self.rows, &writes, self.as_published())
+        builder.finish(place, &self.rows, &self.writes, self.as_published())
     }
 
     fn tally(&self, record: &dyn Recorded, at: usize) -> Result<Tally, String> {
-        let trial = &self.trials[at];
         let counting = if self.as_published() { Counting::Original } else { Counting::Corrected };
-        let mut tallying = Tallying::new(trial, counting);
-        record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
-        Ok(tallying.finish(&trial.planned, &self.transactions))
+        tally(record, &self.trials[at], counting, &self.transactions)
     }
 
     /// Rows were made cell by cell and are read trial by trial.
@@ -266,7 +286,7 @@ impl<'r> Findings<'r> {
     }
 
     pub(super) fn compare(&mut self) {
-        let study = &self.run.study;
+        let study = self.study;
         let mut all = vec![];
         for condition in 0..study.conditions.len() {
             for tier in Tier::GROUPS {
@@ -286,7 +306,7 @@ impl<'r> Findings<'r> {
 
     /// Contenders that are the same system twice show what the machine alone makes of a comparison.
     pub(super) fn compare_with_itself(&self) -> Vec<Compared> {
-        let study = &self.run.study;
+        let study = self.study;
         let Some(headline) = &self.headline else { return vec![] };
         let same = |a: usize, b: usize| {
             let (a, b) = (&study.contenders[a], &study.contenders[b]);
@@ -309,7 +329,7 @@ impl<'r> Findings<'r> {
     }
 
     pub(super) fn factor_effects(&self) -> Vec<FactorEffect> {
-        let study = &self.run.study;
+        let study = self.study;
         let of = |factor: usize, condition: usize| {
             let metric = self.metric(&study.effects[factor].metric);
             compare::factor_effect(&self.estimator(), &self.cells, condition, &study.effects[factor], metric)
@@ -319,7 +339,7 @@ impl<'r> Findings<'r> {
     }
 
     pub(super) fn reproduced(&self, published: &Published) -> Reproduced {
-        let study = &self.run.study;
+        let study = self.study;
         let condition = study.conditions.iter().position(|c| c.label == published.condition);
         let contender = study.contenders.iter().position(|c| c.label == published.contender);
         let cell = condition.zip(contender).and_then(|(condition, contender)| self.cell(condition, contender));

@@ -1,7 +1,10 @@
 //! The numbers of a report: one pass over the record, cell by cell, and everything derived from it.
 
+pub mod along;
 pub mod answer;
+pub mod axis;
 pub mod cell;
+pub mod circumstances;
 pub mod compare;
 pub mod compare_parts;
 pub mod compare_records;
@@ -11,6 +14,7 @@ mod elsewhere;
 pub mod estimate;
 pub mod findings;
 pub mod formula;
+pub mod grid;
 pub mod kind;
 pub mod messages;
 pub mod metric;
@@ -24,14 +28,24 @@ pub mod trial;
 
 pub use findings::{Answered, Drift, Findings, Outcome, Reproduced, Why};
 
+use crate::analysis::circumstances::Circumstances;
 use crate::analysis::kind::ANALYSES;
 use crate::record::model::StudyFile;
 use crate::record::parts::ALONE;
 use crate::record::recorded::Recorded;
+use crate::study::model::{Extent, Variant};
 
 /// Findings of a run, part by part.
 pub struct Parts<'r> {
-    pub file: &'r StudyFile,
+    /// Name of the study.
+    pub study: &'r str,
+    pub question: &'r str,
+    pub variant: Variant,
+    pub extent: Extent,
+    /// Start of the run, UTC, RFC 3339.
+    pub started: &'r str,
+    /// Whether the run was not interrupted.
+    pub complete: bool,
     /// In the order in which they run.
     pub parts: Vec<(String, Findings<'r>)>,
 }
@@ -40,7 +54,15 @@ impl<'r> Parts<'r> {
     /// Reads every trial's samples once.
     pub fn new(file: &'r StudyFile, parts: &'r [(String, impl Recorded)]) -> Self {
         let parts = parts.iter().map(|(name, part)| (name.clone(), Findings::new(part))).collect();
-        Self { file, parts }
+        Self {
+            study: &file.study,
+            question: &file.question,
+            variant: file.variant,
+            extent: file.extent,
+            started: &file.started,
+            complete: file.finished.is_some(),
+            parts,
+        }
     }
 
     /// Findings of a study without parts.
@@ -60,10 +82,13 @@ impl<'r> Findings<'r> {
         let study = &run.study;
         let info = &run.workload.transactions;
         let mut findings = Findings {
+            study,
+            circumstances: Circumstances::of(run),
             run,
             trials: record.trials(),
             damaged: record.damaged(),
             transactions: info.iter().map(|t| t.name.clone()).collect(),
+            writes: info.iter().map(|t| t.write).collect(),
             rows: vec![],
             cells: vec![],
             headline: metric::find(study, &study.headline),
@@ -73,6 +98,8 @@ impl<'r> Findings<'r> {
             answers: vec![],
             reproduced: vec![],
             drifts: vec![],
+            grids: vec![],
+            alongs: vec![],
             strangers: vec![],
             requests: vec![],
             of_kind: None,
@@ -85,6 +112,8 @@ impl<'r> Findings<'r> {
         findings.answers = study.answers.iter().flat_map(|a| answer::answer(&findings, a)).collect();
         findings.reproduced = study.published.iter().map(|p| findings.reproduced(p)).collect();
         findings.drifts = findings.drifting();
+        findings.grids = grid::grids(study, &findings.estimator(), &findings.cells);
+        findings.alongs = along::alongs(study, &findings.estimator(), &findings.cells);
         if let Some(kind) = findings.kind().and_then(|kind| ANALYSES.all().iter().find(|of| of.kind == kind)) {
             findings.of_kind = Some((kind.findings)(record));
         }

@@ -1,8 +1,6 @@
-//! Plain types of records and studies that findings carry.
+//! Plain types of studies that findings carry.
 
 pub use crate::load::Load;
-pub use crate::record::evidence::{Found, Known, Place};
-pub use crate::record::model::{DataInfo, WorkloadInfo};
 pub use crate::study::layout::Layout;
 pub use crate::study::model::{
     Absence, Along, Column, Condition, Contender, Export, ExportRows, Extent, Grid, Holds, LeftOut, Overhead,

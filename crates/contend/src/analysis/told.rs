@@ -35,7 +35,7 @@ pub fn servers(findings: &Findings<'_>) -> Vec<Server> {
             translation: its.iter().flat_map(|(_, server)| server.translation.iter().cloned()).collect(),
         })
     };
-    (0..findings.run.study.contenders.len()).filter_map(of).collect()
+    (0..findings.study.contenders.len()).filter_map(of).collect()
 }
 
 fn of_contender<'f>(findings: &'f Findings<'_>, contender: usize) -> impl Iterator<Item = &'f Trial> {
@@ -57,7 +57,7 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
 /// Values found under a name, by contender, several of one joined; `None` where no connection reported it. What a worker says of its
 /// library comes before what its connection shows: a worker may have told the connection otherwise to carry out plans.
 pub fn readback(findings: &Findings<'_>, name: &str) -> Vec<Option<String>> {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     let of = |contender: usize| {
         // Of a worker with several drivers.
         let of_driver = format!("{}.{name}", contenders[contender].driver);
@@ -105,7 +105,7 @@ pub fn hello<'r>(findings: &Findings<'r>) -> Vec<Hello<'r>> {
             facts.entry(name).or_default().entry(value).or_default().insert(trial.slot.contender);
         }
     }
-    let label = |at: usize| findings.run.study.contenders.get(at).map_or("?", |contender| contender.label.as_str());
+    let label = |at: usize| findings.study.contenders.get(at).map_or("?", |contender| contender.label.as_str());
     let mut said = vec![];
     for (name, values) in facts {
         for (value, by) in values {

@@ -1,11 +1,12 @@
 //! One trial, reduced at once to what a report needs of it: its counts, its latencies as a few numbers,
 //! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
 
+use crate::analysis::circumstances::{self, OverheadTimes};
 use crate::analysis::tally::{Counts, Latencies, Tally, per_second, trend};
 use crate::load::Load;
 use crate::outcome::Outcome;
 use crate::outcome::mark::Mark;
-use crate::record::model::{Floor, Reason, Run, ServerInfo, Trial, WorkerInfo};
+use crate::record::model::{Reason, Run, ServerInfo, Trial, WorkerInfo};
 use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
 use crate::stats::histogram::{Histogram, SparseHistogram};
@@ -275,8 +276,8 @@ pub struct TrialRow<'r> {
     pub reasons: Vec<Reason>,
     /// The load under its condition.
     pub load: Load,
-    /// Overhead of the worker of its driver, if that was measured.
-    pub floor: Option<&'r Floor>,
+    /// Of the worker of its driver, if that was measured.
+    pub overhead: Option<OverheadTimes>,
     /// Numbers of the workload's `[scale]` and settings that are numbers, by name.
     pub numbers: BTreeMap<String, f64>,
     /// What its study's formulas ask of other contenders in the same round, by the whole name.
@@ -341,7 +342,7 @@ impl<'r> TrialRow<'r> {
             trial,
             reasons,
             load: run.study.load.under(&run.study.conditions[slot.condition].axes),
-            floor: overhead.and_then(|idle| run.floor(slot.condition, &idle.driver)),
+            overhead: overhead.and_then(|idle| run.floor(slot.condition, &idle.driver)).map(circumstances::times),
             numbers: settings.chain(trial.scale.iter().map(|(name, n)| (name.clone(), *n as f64))).collect(),
             elsewhere: BTreeMap::new(),
             measured,

@@ -95,16 +95,6 @@ pub enum Place {
     Documented,
 }
 
-impl Place {
-    pub fn word(self) -> &'static str {
-        match self {
-            Place::Here => "proved-here",
-            Place::Elsewhere => "proved-elsewhere",
-            Place::Documented => "documented",
-        }
-    }
-}
-
 impl Proofs {
     /// Reads a file; no proofs if it does not exist.
     ///

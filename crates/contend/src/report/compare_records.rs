@@ -2,7 +2,7 @@
 
 use crate::analysis::compare_records::{ComparedRow, METHOD, RecordComparison, RecordName};
 use crate::report::content::words;
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::report::text::{self, Colour};
 use crate::stats::verdict::Verdict;
 
@@ -34,7 +34,7 @@ pub fn text(comparison: &RecordComparison) -> String {
         }
     }
     blocks.push(Block::Note(METHOD.to_string()));
-    text::render_section(&Section { id: "compare", title: "B against A".to_string(), blocks }, Colour::No)
+    text::render_section(&Section { id: Id::Other("compare"), title: "B against A".to_string(), blocks }, Colour::No)
 }
 
 /// Whether both values may be printed.

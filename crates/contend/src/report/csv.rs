@@ -9,7 +9,7 @@
 use crate::analysis::Findings;
 use crate::analysis::metric::table::{Part, Row, TABLE};
 use crate::analysis::tally::Counts;
-use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow, is_write};
+use crate::analysis::trial::{GroupRow, Measure, Numbers, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::report::content::evidence;
 use crate::report::files::one_line;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 /// `trials.csv`.
 pub fn trials(findings: &Findings<'_>) -> Result<String> {
-    let axes: BTreeSet<&String> = findings.run.study.conditions.iter().flat_map(|c| c.axes.keys()).collect();
+    let axes: BTreeSet<&String> = findings.study.conditions.iter().flat_map(|c| c.axes.keys()).collect();
     let mut sheet = Sheet::empty();
     sheet.row(trial_head(findings, &axes))?;
     for row in &findings.rows {
@@ -37,12 +37,12 @@ fn trial_head(findings: &Findings<'_>, axes: &BTreeSet<&String>) -> Vec<String> 
     head.extend(axes.iter().map(|name| format!("axis_{name}")));
     head.extend(owned(&["round", "valid", "reason", "elapsed_ns"]));
     head.extend(listed().map(|row| row.name.clone()));
-    head.extend(findings.run.study.metrics.iter().map(|m| m.name.clone()));
+    head.extend(findings.study.metrics.iter().map(|m| m.name.clone()));
     head
 }
 
 fn trial_cells(findings: &Findings<'_>, row: &TrialRow<'_>, axes: &BTreeSet<&String>) -> Vec<String> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let (contender, condition) = (&study.contenders[row.contender], &study.conditions[row.condition]);
     let (known, power_cuts) = evidence::plain(findings, row.contender);
     let mut cells = vec![
@@ -107,8 +107,7 @@ pub fn transactions(findings: &Findings<'_>) -> Result<String> {
 }
 
 fn transaction_cells(findings: &Findings<'_>, row: &TrialRow<'_>, group: &GroupRow) -> Vec<String> {
-    let study = &findings.run.study;
-    let writes: Vec<bool> = findings.run.workload.transactions.iter().map(|t| t.write).collect();
+    let study = &findings.study;
     let mut cells = vec![
         row.number.to_string(),
         study.contenders[row.contender].name.clone(),
@@ -118,7 +117,7 @@ fn transaction_cells(findings: &Findings<'_>, row: &TrialRow<'_>, group: &GroupR
         row.is_valid().to_string(),
         group.role.clone(),
         transaction_name(findings, group),
-        if is_write(&writes, group.transaction) { "write" } else { "read" }.to_string(),
+        if group.write { "write" } else { "read" }.to_string(),
         group.counts.attempts.to_string(),
     ];
     cells.extend(Outcome::ALL.map(|o| group.counts.outcome(o).to_string()));

@@ -18,20 +18,59 @@ pub struct Document {
     pub origin: String,
     pub sections: Vec<Section>,
     /// The section whose charts the end of a run shows, if it is there; else those of throughput.
-    pub chart: &'static str,
+    pub chart: Id,
 }
 
 impl Document {
+    /// Blocks of a section; none if it is not there.
+    pub fn blocks(&self, id: Id) -> impl Iterator<Item = &Block> {
+        self.sections.iter().filter(move |section| section.id == id).flat_map(|section| &section.blocks)
+    }
+
+    pub fn has(&self, id: Id) -> bool {
+        self.sections.iter().any(|section| section.id == id)
+    }
+
     /// Whether a block is the heading of a condition.
     pub fn is_condition(&self, block: &Block) -> bool {
         matches!(block, Block::Heading(text) if self.conditions.contains(text))
     }
 }
 
+/// Which section it is. Some are shown in further places, by their value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Id {
+    Answer,
+    #[default]
+    Throughput,
+    OverAxis,
+    Latency,
+    Effects,
+    Published,
+    Comparisons,
+    /// Any other, by its anchor.
+    Other(&'static str),
+}
+
+impl Id {
+    pub fn anchor(self) -> &'static str {
+        match self {
+            Id::Answer => "answer",
+            Id::Throughput => "throughput",
+            Id::OverAxis => "over-axis",
+            Id::Latency => "latency",
+            Id::Effects => "effects",
+            Id::Published => "published",
+            Id::Comparisons => "comparisons",
+            Id::Other(anchor) => anchor,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Anchor; unique.
-    pub id: &'static str,
+    /// Unique.
+    pub id: Id,
     pub title: String,
     pub blocks: Vec<Block>,
 }

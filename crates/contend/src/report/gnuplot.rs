@@ -3,10 +3,10 @@
 //! `gnuplot charts.gnuplot`.
 
 use crate::analysis::Findings;
+use crate::analysis::axis::{self, Row};
 use crate::analysis::cell::Cell;
 use crate::analysis::trial::Scope;
 use crate::report::content::axes::{fitting, trimmed};
-use crate::report::content::sweep::{self, Row};
 use crate::report::content::words;
 use crate::report::files::one_line;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ place(row) = real(word(places, int(row) + 1)) > 0 ? real(word(places, int(row) +
 
 /// The script.
 pub fn script(findings: &Findings<'_>) -> String {
-    let conditions: Vec<(usize, Vec<&Cell>)> = (0..findings.run.study.conditions.len())
+    let conditions: Vec<(usize, Vec<&Cell>)> = (0..findings.study.conditions.len())
         .map(|c| (c, cells(findings, c).collect()))
         .filter(|(_, cells): &(usize, Vec<&Cell>)| !cells.is_empty())
         .collect();
@@ -54,9 +54,9 @@ pub fn script(findings: &Findings<'_>) -> String {
 
 /// Mean of the trials over every axis of numbers, a line per contender.
 fn lines(out: &mut String, findings: &Findings<'_>) {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let with_points = |row: &Row| row.conditions.iter().any(|(_, c)| cells(findings, *c).next().is_some());
-    let rows: Vec<Row> = sweep::rows(&study.conditions).into_iter().filter(with_points).collect();
+    let rows: Vec<Row> = axis::rows(&study.conditions).into_iter().filter(with_points).collect();
     if rows.is_empty() {
         return;
     }

@@ -12,15 +12,14 @@ pub fn json(findings: &Findings<'_>) -> String {
 
 /// The document itself.
 pub fn value(findings: &Findings<'_>) -> Value {
-    let run = &findings.run;
     let invalid = findings.rows.iter().filter(|row| !row.is_valid());
     let damaged = findings.damaged.iter();
     json!({
         "format": 1,
-        "study": run.study.name,
-        "question": run.study.question,
-        "variant": run.study.variant.word(),
-        "complete": run.finished.is_some(),
+        "study": findings.study.name,
+        "question": findings.study.question,
+        "variant": findings.study.variant.word(),
+        "complete": findings.circumstances.finished.is_some(),
         "answers": answers(findings),
         "estimates": estimates(findings),
         "comparisons": comparisons(findings),
@@ -32,11 +31,11 @@ pub fn value(findings: &Findings<'_>) -> Value {
 }
 
 fn condition<'s>(findings: &'s Findings<'_>, index: usize) -> &'s str {
-    &findings.run.study.conditions[index].label
+    &findings.study.conditions[index].label
 }
 
 fn contender<'s>(findings: &'s Findings<'_>, index: usize) -> &'s str {
-    &findings.run.study.contenders[index].name
+    &findings.study.contenders[index].name
 }
 
 /// A trial that does not count, also where only its samples show why.
@@ -68,7 +67,7 @@ fn estimates(findings: &Findings<'_>) -> Vec<Value> {
             json!({
                 "condition": condition(findings, cell.condition),
                 "contender": contender(findings, cell.contender),
-                "tier": findings.run.study.contenders[cell.contender].tier.word(),
+                "tier": findings.study.contenders[cell.contender].tier.word(),
                 "tier_known": evidence::plain(findings, cell.contender).0,
                 "figure": metric.name,
                 "value": e.value,

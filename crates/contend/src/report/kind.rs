@@ -2,7 +2,7 @@
 
 use crate::analysis::Findings;
 use crate::registry::Registry;
-use crate::report::document::{Block, Section};
+use crate::report::document::{Block, Id, Section};
 use anyhow::Result;
 
 /// What one kind of study says in a report.
@@ -18,7 +18,7 @@ pub struct Telling {
     /// Sections right after the answer.
     pub sections: fn(&Findings<'_>) -> Vec<Option<Section>>,
     /// The section whose charts the end of a run shows, in place of throughput.
-    pub chart: &'static str,
+    pub chart: Id,
     /// Further files: name and contents.
     pub files: fn(&Findings<'_>) -> Result<Vec<File>>,
 }

@@ -38,11 +38,8 @@ mod workers_tests;
 pub use files::{File, Terminal, Written};
 pub use single::{import, render, write};
 
-use crate::report::document::{Block, Document};
+use crate::report::document::{Block, Document, Id};
 use crate::report::text::Colour;
-
-/// The section whose charts the end of a run shows.
-const THROUGHPUT: &str = "throughput";
 
 /// Most bar charts at the end of a run.
 const CHARTS_MAX: usize = 4;
@@ -92,14 +89,12 @@ fn unanswered(terminal: &Terminal) -> Vec<String> {
 
 fn first_screen(document: &Document, colour: Colour) -> String {
     let mut out = text::head(document, colour);
-    let answer = document.sections.iter().filter(|s| s.id == "answer").flat_map(|s| &s.blocks);
-    let shown = answer.filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || document.is_condition(b));
-    let has_chart = document.sections.iter().any(|s| s.id == document.chart);
-    let chart = if has_chart { document.chart } else { THROUGHPUT };
-    let chart = document.sections.iter().filter(|s| s.id == chart).flat_map(|s| &s.blocks);
-    let bars: Vec<&Block> = chart.filter(|b| matches!(b, Block::Bars(_))).collect();
-    let lines = document.sections.iter().filter(|s| s.id == "over-axis").flat_map(|s| &s.blocks);
-    let lines: Vec<&Block> = lines.filter(|b| matches!(b, Block::Lines(_))).take(1).collect();
+    let shown = document
+        .blocks(Id::Answer)
+        .filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || document.is_condition(b));
+    let chart = if document.has(document.chart) { document.chart } else { Id::Throughput };
+    let bars: Vec<&Block> = document.blocks(chart).filter(|b| matches!(b, Block::Bars(_))).collect();
+    let lines: Vec<&Block> = document.blocks(Id::OverAxis).filter(|b| matches!(b, Block::Lines(_))).take(1).collect();
     // Lines say in one chart what bars say in one for each condition.
     let charts = if lines.is_empty() { bars.into_iter().take(CHARTS_MAX).collect() } else { lines };
     shown.chain(charts).for_each(|block| out += &text::render_block(block, colour));

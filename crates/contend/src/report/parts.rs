@@ -30,8 +30,8 @@ pub fn write(record: &Parts<'_>, out: &Path) -> Result<Written> {
         chapters.push(chapter(name, part, document));
     }
     let volume = Volume {
-        title: format!("{}, {}", record.file.study, record.file.variant.word()),
-        question: record.file.question.clone(),
+        title: format!("{}, {}", record.study, record.variant.word()),
+        question: record.question.to_string(),
         facts: facts(record),
         warnings: warnings(record),
         beside: beside::section(&record.parts),
@@ -50,7 +50,7 @@ pub fn write(record: &Parts<'_>, out: &Path) -> Result<Written> {
 }
 
 fn chapter(name: &str, part: &Findings<'_>, document: Document) -> Chapter {
-    let study = &part.run.study;
+    let study = part.study;
     let exports = study.exports.iter().flat_map(|export| [export.file.clone(), script_name(&export.file)]);
     Chapter {
         name: name.to_string(),
@@ -62,14 +62,14 @@ fn chapter(name: &str, part: &Findings<'_>, document: Document) -> Chapter {
 }
 
 fn facts(record: &Parts<'_>) -> Vec<String> {
-    let corrected = |(_, part): &(String, Findings<'_>)| part.run.study.variant == Variant::Corrected;
+    let corrected = |(_, part): &(String, Findings<'_>)| part.study.variant == Variant::Corrected;
     let variant = if record.parts.iter().any(corrected) { "corrected variant" } else { AS_PUBLISHED };
     vec![
-        format!("study {}", record.file.study),
+        format!("study {}", record.study),
         variant.to_string(),
-        record.file.extent.word().to_string(),
+        record.extent.word().to_string(),
         content::words::counted(record.parts.len(), "part"),
-        record.file.started.clone(),
+        record.started.to_string(),
     ]
 }
 
@@ -83,15 +83,16 @@ fn warnings(record: &Parts<'_>) -> Vec<String> {
         let listed: Vec<String> = found.map(|(name, (n, of))| format!("{name} ({n} of {of} trials)")).collect();
         listed.join(", ")
     };
+    let scheduled = |part: &Findings<'_>| part.circumstances.schedule.len();
     let some = |n: usize, of: usize| (n > 0).then_some((n, of));
     let notes = [
         ("Interrupted, so that not all trials are there", {
-            of(&|part| part.run.finished.is_none().then_some((part.trial_count(), part.run.schedule.len())))
+            of(&|part| part.circumstances.finished.is_none().then_some((part.trial_count(), scheduled(part))))
         }),
         ("Trials that do not count", {
             of(&|findings| some(findings.rows.iter().filter(|row| !row.is_valid()).count(), findings.rows.len()))
         }),
-        ("Trials that cannot be read", of(&|part| some(part.damaged.len(), part.run.schedule.len()))),
+        ("Trials that cannot be read", of(&|part| some(part.damaged.len(), scheduled(part)))),
         ("Disturbed, and counting nevertheless", {
             of(&|part| some(told::marked(part).disturbed, part.trial_count()))
         }),
@@ -105,15 +106,15 @@ fn to_json(record: &Parts<'_>) -> String {
     let part = |(name, part): &(String, Findings<'_>)| {
         let mut value = json::value(part);
         value["part"] = json!(name);
-        value["about"] = json!(part.run.study.about);
+        value["about"] = json!(part.study.about);
         value
     };
     let document = json!({
         "format": 1,
-        "study": record.file.study,
-        "question": record.file.question,
-        "variant": record.file.variant.word(),
-        "complete": record.file.finished.is_some(),
+        "study": record.study,
+        "question": record.question,
+        "variant": record.variant.word(),
+        "complete": record.complete,
         "parts": record.parts.iter().map(part).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")

@@ -26,7 +26,7 @@ pub(super) fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<
     if let Some(telling) = kind::of(findings) {
         files.extend((telling.files)(findings)?.into_iter().map(|(name, contents)| file(name, contents)));
     }
-    let study = std::slice::from_ref(&findings.run.study);
+    let study = std::slice::from_ref(findings.study);
     // A record from elsewhere may claim any name.
     for export in findings.exports() {
         let contents = export::csv(findings, export)?;

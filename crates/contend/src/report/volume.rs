@@ -5,7 +5,7 @@ pub mod beside;
 pub mod markdown;
 pub mod text;
 
-use crate::report::document::{Block, Document, Section};
+use crate::report::document::{Block, Document, Id, Section};
 
 /// A report in chapters.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ pub struct Chapter {
 }
 
 /// Sections of a chapter that are shown at once; the others are details.
-const FIRST: [&str; 5] = ["answer", "throughput", "latency", "effects", "published"];
+const FIRST: [Id; 5] = [Id::Answer, Id::Throughput, Id::Latency, Id::Effects, Id::Published];
 
 /// Marks what counts as the original did.
 pub const AS_PUBLISHED: &str = "as published, flaws included";
@@ -43,7 +43,7 @@ pub const AS_PUBLISHED: &str = "as published, flaws included";
 impl Chapter {
     /// What was found, in words; where there are none, the metrics.
     pub fn answers(&self) -> impl Iterator<Item = &Block> {
-        let blocks = || self.document.sections.iter().filter(|section| section.id == "answer").flat_map(|s| &s.blocks);
+        let blocks = || self.document.blocks(Id::Answer);
         let words = |block: &&Block| matches!(block, Block::Answer { .. });
         let has_words = blocks().any(|block| words(&block));
         let metrics = |block: &Block| matches!(block, Block::Table(_)) || self.document.is_condition(block);

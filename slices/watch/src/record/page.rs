@@ -5,7 +5,7 @@ use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedSta
 use crate::lock::Lock;
 use crate::words::{one_line, time};
 use anyhow::{Context, Result, ensure};
-use contend::report::document::{Block, Cell, Document, Section, Table};
+use contend::report::document::{Block, Cell, Document, Id, Section, Table};
 use contend::report::html::html;
 use contend::report::text::{self, Colour};
 use std::fs;
@@ -85,7 +85,7 @@ fn document(dir: &Path) -> Result<Document> {
     })
 }
 
-fn section(id: &'static str, title: &str, blocks: Vec<Block>) -> Section {
+fn section(id: Id, title: &str, blocks: Vec<Block>) -> Section {
     Section { id, title: title.to_string(), blocks }
 }
 
@@ -99,7 +99,7 @@ fn findings(saved: &Saved) -> Section {
         blocks.push(Block::Text(finding.evidence.clone()));
         blocks.push(Block::Text(format!("Change: {}", finding.change)));
     }
-    section("answer", "Findings", blocks)
+    section(Id::Answer, "Findings", blocks)
 }
 
 /// Anchors are fixed words: those of the first database; the others have none of their own.
@@ -126,10 +126,10 @@ fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase
     let is_wal = database.journal == "wal";
     let title = if is_wal { "Write-ahead log" } else { "Size" };
     Ok(vec![
-        section(ids[0], &format!("The lock{of}"), lock),
-        section(ids[1], &format!("{title}{of}"), draw::log(saved, &log, is_wal)),
-        section(ids[2], &format!("Processes{of}"), processes(database)),
-        section(ids[3], &format!("Statements under the lock{of}"), statements(database)),
+        section(Id::Other(ids[0]), &format!("The lock{of}"), lock),
+        section(Id::Other(ids[1]), &format!("{title}{of}"), draw::log(saved, &log, is_wal)),
+        section(Id::Other(ids[2]), &format!("Processes{of}"), processes(database)),
+        section(Id::Other(ids[3]), &format!("Statements under the lock{of}"), statements(database)),
     ])
 }
 
@@ -225,8 +225,8 @@ fn of_server(dir: &Path, saved: &Saved, server: &SavedServer) -> Result<Vec<Sect
         who.push(Block::Table(waits));
     }
     Ok(vec![
-        section("blocked", "Who waited for whom", who),
-        section("clients", &format!("Clients of {}", server.product), draw::clients(saved, &looks)),
+        section(Id::Other("blocked"), "Who waited for whom", who),
+        section(Id::Other("clients"), &format!("Clients of {}", server.product), draw::clients(saved, &looks)),
     ])
 }
 
@@ -241,5 +241,5 @@ fn not_seen(saved: &Saved) -> Section {
     if items.is_empty() {
         items.push("Nothing that contend knows of.".to_string());
     }
-    section("missing", "What was not seen", vec![Block::List(items)])
+    section(Id::Other("missing"), "What was not seen", vec![Block::List(items)])
 }

@@ -421,10 +421,10 @@ fn data_and_overhead() -> Vec<Row> {
     ];
     let others = rows(vec![
         ("floor_ns", Ns, "overhead of the worker per operation, without the longest thousandth", |row| {
-            Some(row.floor?.ns_per_operation as f64)
+            Some(row.overhead?.mean_ns as f64)
         }),
-        ("floor_ns_p999", Ns, "p99.9 of the worker's overhead", |row| Some(row.floor?.ns_p999 as f64)),
-        ("floor_ns_max", Ns, "longest overhead of the worker", |row| Some(row.floor?.ns_max as f64)),
+        ("floor_ns_p999", Ns, "p99.9 of the worker's overhead", |row| Some(row.overhead?.p999_ns as f64)),
+        ("floor_ns_max", Ns, "longest overhead of the worker", |row| Some(row.overhead?.max_ns as f64)),
     ]);
     sizes.into_iter().chain(others).collect()
 }

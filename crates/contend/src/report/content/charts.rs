@@ -9,7 +9,7 @@ use crate::analysis::told;
 use crate::analysis::trial::Scope;
 use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
-use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Lines, Point, Section, Series, Tick};
+use crate::report::document::{Axis, Bar, BarRow, Bars, Block, Id, Lines, Point, Section, Series, Tick};
 use crate::stats::precision::{Ns, Percent, Rate};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::Verdict;
@@ -38,7 +38,7 @@ const RESOURCES: [&str; 6] = [
 ];
 
 fn conditions(findings: &Findings<'_>) -> std::ops::Range<usize> {
-    0..findings.run.study.conditions.len()
+    0..findings.study.conditions.len()
 }
 
 /// Cells of a condition that have something to draw.
@@ -46,7 +46,7 @@ fn drawn<'s>(findings: &'s Findings<'_>, condition: usize) -> impl Iterator<Item
     findings.cells.iter().filter(move |c| c.condition == condition && c.has_data())
 }
 
-fn section(id: &'static str, title: &str, intro: &str, blocks: Vec<Block>) -> Option<Section> {
+fn section(id: Id, title: &str, intro: &str, blocks: Vec<Block>) -> Option<Section> {
     let intro = (!intro.is_empty()).then(|| Block::Text(intro.to_string()));
     (!blocks.is_empty()).then(|| Section {
         id,
@@ -64,7 +64,7 @@ pub fn throughput(findings: &Findings<'_>) -> Option<Section> {
     let title = capitalised(&labels.join(", "));
     let faint = charts.iter().flat_map(Bars::bars).any(|bar| bar.faint);
     section(
-        "throughput",
+        Id::Throughput,
         &title,
         "Bars end at the median of the rounds, each dot is one round, the line is the interval. Every tier has its own \
          promise, so compare inside a tier.",
@@ -140,12 +140,10 @@ fn bar(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Bar {
 
 /// Response time by percentile, reads and writes apart.
 pub fn latency(findings: &Findings<'_>) -> Option<Section> {
-    let kinds = findings.run.workload.transactions.iter();
-    let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
-    let scopes: &[Scope] = if both { &[Scope::Read, Scope::Write] } else { &[Scope::All] };
+    let scopes: &[Scope] = if findings.reads_and_writes() { &[Scope::Read, Scope::Write] } else { &[Scope::All] };
     let charts = conditions(findings).flat_map(|c| scopes.iter().filter_map(move |&s| latency_lines(findings, c, s)));
     section(
-        "latency",
+        Id::Latency,
         "Response time by percentile",
         "Read a curve at p99: 1 of 100 takes at least so long. Further right are the rarer, slower ones; a \
          curve ends where fewer than 30 lie beyond it.",
@@ -203,7 +201,7 @@ pub fn over_time(findings: &Findings<'_>) -> Option<Section> {
         [committed, slow, failed].into_iter().flatten()
     });
     section(
-        "over-time",
+        Id::Other("over-time"),
         "Over time",
         "Each point is a twentieth of the window, added up over the rounds. A line that climbs or falls has no steady \
          state, and its average describes nothing.",
@@ -270,7 +268,7 @@ pub fn resources(findings: &Findings<'_>) -> Option<Section> {
     if !blocks.is_empty() {
         blocks.push(Block::Note(foreign(findings)));
     }
-    section("resources", "Processor, memory, disk", "", blocks)
+    section(Id::Other("resources"), "Processor, memory, disk", "", blocks)
 }
 
 /// What a tier promises is said where throughput is shown.

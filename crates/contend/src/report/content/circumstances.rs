@@ -1,25 +1,26 @@
 //! Under which circumstances: machine, disk, the schedule, and what went wrong.
 
 use crate::analysis::Findings;
+use crate::analysis::circumstances::{Circumstances, Loaded};
 use crate::analysis::plain::Load;
-use crate::analysis::plain::{DataInfo, WorkloadInfo};
 use crate::analysis::told;
 use crate::outcome::mark::Mark;
 use crate::report::content::notice;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table, Tone};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table, Tone};
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
 use std::collections::BTreeMap;
 
 /// What a reader has to know first.
 pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
     let mut warnings = vec![];
-    let missing = findings.run.schedule.len().saturating_sub(findings.trial_count());
-    if findings.run.finished.is_none() {
+    let scheduled = findings.circumstances.schedule.len();
+    let missing = scheduled.saturating_sub(findings.trial_count());
+    if findings.circumstances.finished.is_none() {
         warnings.push(format!(
             "This run was interrupted: {} of {} trials are there. What follows is of those alone.",
             words::count(findings.trial_count() as u64),
-            words::count(findings.run.schedule.len() as u64)
+            words::count(scheduled as u64)
         ));
     } else if missing > 0 {
         let is = if missing == 1 { "is" } else { "are" };
@@ -118,7 +119,7 @@ pub fn invalid(findings: &Findings<'_>) -> Option<Section> {
         false => "A trial whose answer was not checked and right has no number. It is shown here and ranked nowhere.",
     };
     let blocks = vec![Block::Text(text.to_string()), Block::Table(table)];
-    Some(Section { id: "invalid", title: "Trials that do not count".to_string(), blocks })
+    Some(Section { id: Id::Other("invalid"), title: "Trials that do not count".to_string(), blocks })
 }
 
 fn unreadable(name: &str, why: &str) -> Vec<TableCell> {
@@ -127,25 +128,32 @@ fn unreadable(name: &str, why: &str) -> Vec<TableCell> {
     vec![TableCell::new(name), nothing(), nothing(), nothing(), reason]
 }
 
+/// Facts of the machine.
+pub fn system(run: &Circumstances<'_>) -> [(&'static str, String); 3] {
+    let kind = if run.virtual_machine { " (a virtual machine)" } else { "" };
+    [
+        ("processor", format!("{}, {}{kind}", run.cpu, words::counted(run.cores, "core"))),
+        ("memory", Bytes(run.memory_bytes).to_string()),
+        ("system", format!("{}, kernel {}", run.os, run.kernel)),
+    ]
+}
+
 /// The machine and its disk.
 pub fn machine(findings: &Findings<'_>) -> Section {
-    let run = &findings.run;
-    let (machine, disk) = (&run.machine, &run.disk);
+    let run = &findings.circumstances;
+    let syncs = &run.syncs;
     let mut table = Table::new(&["what", "found"]);
     let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
-    let kind = if machine.virtual_machine { " (a virtual machine)" } else { "" };
-    fact("processor", format!("{}, {}{kind}", machine.cpu, words::counted(machine.cores as usize, "core")));
-    fact("memory", Bytes(machine.memory_bytes).to_string());
-    fact("system", format!("{}, kernel {}", machine.os, machine.kernel));
-    fact("file system of the data", disk.file_system.clone());
-    let syncs = |ns: u64| if ns == 0 { String::new() } else { format!(", at most {}", Rate(1e9 / ns as f64)) };
+    system(run).into_iter().for_each(|(what, found)| fact(what, found));
+    fact("file system of the data", run.file_system.to_string());
+    let most = |ns: u64| if ns == 0 { String::new() } else { format!(", at most {}", Rate(1e9 / ns as f64)) };
     fact(
         "fsync after an append",
-        format!("{} (p95 {}){}", Ns(disk.fsync_ns_p50), Ns(disk.fsync_ns_p95), syncs(disk.fsync_ns_p50)),
+        format!("{} (p95 {}){}", Ns(syncs.fsync_ns_p50), Ns(syncs.fsync_ns_p95), most(syncs.fsync_ns_p50)),
     );
-    fact("fdatasync after an append", format!("{}{}", Ns(disk.fdatasync_ns_p50), syncs(disk.fdatasync_ns_p50)));
-    fact("fdatasync after an overwrite", format!("{}{}", Ns(disk.overwrite_ns_p50), syncs(disk.overwrite_ns_p50)));
-    fact("the worker's own cost", format!("{} per operation", Ns(run.generator_ns_per_operation)));
+    fact("fdatasync after an append", format!("{}{}", Ns(syncs.fdatasync_ns_p50), most(syncs.fdatasync_ns_p50)));
+    fact("fdatasync after an overwrite", format!("{}{}", Ns(syncs.overwrite_ns_p50), most(syncs.overwrite_ns_p50)));
+    fact("the worker's own cost", format!("{} per operation", Ns(run.overhead_ns)));
     for said in told::hello(findings) {
         let by = said.by.join(", ");
         table.row([TableCell::new(format!("worker: {}", said.name)), TableCell::new(said.value).small(by)]);
@@ -153,40 +161,34 @@ pub fn machine(findings: &Findings<'_>) -> Section {
     let note = format!(
         "Sync times are medians of {} probes made before the run. A durable commit needs a sync, so a commit rate far \
          above what the disk can do would not be believed.",
-        disk.probes
+        syncs.probes
     );
     let blocks = vec![Block::Table(table), Block::Note(note)];
-    Section { id: "machine", title: "Machine and disk".to_string(), blocks }
+    Section { id: Id::Other("machine"), title: "Machine and disk".to_string(), blocks }
 }
 
-/// What was loaded, for every group of conditions that differ in it.
-fn data(workload: &WorkloadInfo) -> Vec<String> {
-    if workload.data.is_empty() {
-        return vec![format!("Rows loaded: {}. Data SHA-256 {}.", rows(&workload.rows), workload.data_sha256)];
-    }
-    let of = |data: &DataInfo| {
-        format!("Rows loaded for {}: {}. Data SHA-256 {}.", data.conditions.join("; "), rows(&data.rows), data.sha256)
-    };
-    workload.data.iter().map(of).collect()
+fn loaded(data: &Loaded<'_>) -> String {
+    let conditions = data.conditions.join("; ");
+    let conditions = if conditions.is_empty() { conditions } else { format!(" for {conditions}") };
+    format!("Rows loaded{conditions}: {}. Data SHA-256 {}.", rows(data.rows), data.sha256)
 }
 
 /// How and in which order it ran, and how to run it again.
 pub fn schedule(findings: &Findings<'_>) -> Section {
-    let run = &findings.run;
-    let load = &run.study.load;
+    let run = &findings.circumstances;
     let mut facts = vec![
-        format!("Workload {}: {}", run.workload.name, run.workload.about),
+        format!("Workload {}: {}", run.workload, run.about),
         load_sentence(findings),
         format!(
             "{} of every contender under every condition, in an order drawn by chance; every other round runs in \
              reverse. Fresh data for every trial. Seed {}.",
-            words::counted(run.study.rounds as usize, "round"),
-            load.seed
+            words::counted(findings.study.rounds as usize, "round"),
+            findings.study.load.seed
         ),
-        format!("Workload file SHA-256 {}.", run.workload.sha256),
+        format!("Workload file SHA-256 {}.", run.sha256),
         format!("contend {}, command: {}", run.contend, run.command.join(" ")),
     ];
-    facts.splice(1..1, data(&run.workload));
+    facts.splice(1..1, run.data.iter().map(loaded));
     if let Some(finished) = &run.finished {
         facts.push(format!(
             "The run took {}, of which {} were measured.",
@@ -201,7 +203,7 @@ pub fn schedule(findings: &Findings<'_>) -> Section {
     }
     blocks.push(Block::Heading("Order of the trials".to_string()));
     blocks.push(Block::Table(order(findings)));
-    Section { id: "schedule", title: "Load and schedule".to_string(), blocks }
+    Section { id: Id::Other("schedule"), title: "Load and schedule".to_string(), blocks }
 }
 
 fn rows(rows: &BTreeMap<String, u64>) -> String {
@@ -212,7 +214,7 @@ fn rows(rows: &BTreeMap<String, u64>) -> String {
 }
 
 fn load_sentence(findings: &Findings<'_>) -> String {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let clients = told::clients(findings, None);
     let clients = clients.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
     let loads: Vec<Load> = (0..study.conditions.len()).map(|condition| findings.load(condition)).collect();
@@ -241,12 +243,12 @@ fn distinct(texts: impl Iterator<Item = String>) -> String {
 
 /// One line per round: the trials in their order.
 pub fn order(findings: &Findings<'_>) -> Table {
-    let run = &findings.run;
+    let study = findings.study;
     let mut rounds: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    let several = run.study.conditions.len() > 1;
-    for slot in &run.schedule {
-        let contender = run.study.contenders.get(slot.contender).map_or("?", |c| &c.label);
-        let condition = run.study.conditions.get(slot.condition).map_or("?", |c| &c.label);
+    let several = study.conditions.len() > 1;
+    for slot in findings.circumstances.schedule {
+        let contender = study.contenders.get(slot.contender).map_or("?", |c| &c.label);
+        let condition = study.conditions.get(slot.condition).map_or("?", |c| &c.label);
         let name = if several { format!("{contender} ({condition})") } else { contender.to_string() };
         rounds.entry(slot.round).or_default().push(name);
     }

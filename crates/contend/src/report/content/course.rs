@@ -6,7 +6,7 @@ use crate::analysis::course::Course;
 use crate::report::content::axes::{bytes_axis, extent, linear_axis, short_count, short_ns};
 use crate::report::content::charts::{capitalised, titled};
 use crate::report::content::words;
-use crate::report::document::{Block, Lines, Point, Section, Series};
+use crate::report::document::{Block, Id, Lines, Point, Section, Series};
 use crate::stats::precision::Ns;
 use crate::stats::unit::Unit;
 
@@ -29,7 +29,7 @@ const CHARTS: [(&str, Unit, Get); 6] = [
 
 /// Lines of each contender over the window.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
-    let conditions = 0..findings.run.study.conditions.len();
+    let conditions = 0..findings.study.conditions.len();
     // A service's data is somewhere else.
     let shown = if findings.of_service() { &CHARTS[..OF_PROCESSES] } else { &CHARTS[..] };
     let charts = conditions.flat_map(|condition| shown.iter().filter_map(move |of| chart(findings, condition, of)));
@@ -43,7 +43,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
             }
         };
         Section {
-            id: "course",
+            id: Id::Other("course"),
             title: "Machine over time".to_string(),
             blocks: std::iter::once(Block::Text(intro.to_string())).chain(blocks).collect(),
         }

@@ -8,7 +8,7 @@ use crate::analysis::trial::{Scope, failed};
 use crate::outcome::explain::Subject;
 use crate::outcome::{self, Outcome};
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Stack, StackRow, Table, Tone};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Stack, StackRow, Table, Tone};
 use crate::stats::precision::{Ns, Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use contend_wire::sample::CodeSpace;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// A row per contender and transaction, reads and writes apart.
 pub fn transactions(findings: &Findings<'_>) -> Option<Section> {
     let mut blocks = vec![];
-    for condition in 0..findings.run.study.conditions.len() {
+    for condition in 0..findings.study.conditions.len() {
         for scope in [Scope::Read, Scope::Write] {
             if let Some(table) = transaction_table(findings, condition, scope) {
                 let title = format!("{}: {}", words::condition(findings, condition), scope.word());
@@ -46,7 +46,7 @@ pub fn transactions(findings: &Findings<'_>) -> Option<Section> {
         blocks.push(Block::Note(words::FEW_NOTE.to_string()));
     }
     let title = if findings.of_service() { "Every kind of request" } else { "Every transaction" };
-    Some(Section { id: "transactions", title: title.to_string(), blocks })
+    Some(Section { id: Id::Other("transactions"), title: title.to_string(), blocks })
 }
 
 fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) -> Option<Table> {
@@ -67,8 +67,8 @@ fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) ->
     head.truncate(head.len() - usize::from(findings.of_service()));
     let mut table = Table::new(&head);
     table.condition = Some(condition);
-    for (number, info) in findings.run.workload.transactions.iter().enumerate() {
-        if !scope.holds(info.write) {
+    for (number, (name, write)) in findings.transactions.iter().zip(&findings.writes).enumerate() {
+        if !scope.holds(*write) {
             continue;
         }
         let mut rows = vec![];
@@ -79,7 +79,7 @@ fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) ->
         if rows.is_empty() {
             continue;
         }
-        table.group(info.name.clone(), "");
+        table.group(name.clone(), "");
         let several_roles = rows.iter().any(|(_, role, _)| *role != rows[0].1);
         for (contender, role, pool) in rows {
             let name = words::label(findings, contender);
@@ -104,7 +104,7 @@ fn latencies(pool: &Pool) -> Vec<TableCell> {
 
 /// Figures that only this study has.
 pub fn own_metrics(findings: &Findings<'_>) -> Option<Section> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let metrics: Vec<_> = study.metrics.iter().filter_map(|m| findings.metric(&m.name)).collect();
     if metrics.is_empty() || findings.cells.iter().all(|cell| !cell.has_data()) {
         return None;
@@ -125,12 +125,12 @@ pub fn own_metrics(findings: &Findings<'_>) -> Option<Section> {
     }
     let meaning = |(metric, own): (&Metric, &OwnMetric)| format!("{}: {}", metric.label(), own.about);
     blocks.push(Block::List(metrics.iter().zip(&study.metrics).map(meaning).collect()));
-    Some(Section { id: "own", title: "This study's own figures".to_string(), blocks })
+    Some(Section { id: Id::Other("own"), title: "This study's own figures".to_string(), blocks })
 }
 
 /// What became of the operations, and the codes behind it.
 pub fn outcomes(findings: &Findings<'_>) -> Option<Section> {
-    let conditions = 0..findings.run.study.conditions.len();
+    let conditions = 0..findings.study.conditions.len();
     let mut blocks: Vec<Block> =
         conditions.clone().filter_map(|condition| outcome_mix(findings, condition)).map(Block::Stack).collect();
     if blocks.is_empty() {
@@ -149,7 +149,7 @@ pub fn outcomes(findings: &Findings<'_>) -> Option<Section> {
         }
         None => blocks.push(Block::Text("No attempt failed.".to_string())),
     }
-    Some(Section { id: "outcomes", title: "What became of the operations".to_string(), blocks })
+    Some(Section { id: Id::Other("outcomes"), title: "What became of the operations".to_string(), blocks })
 }
 
 fn outcome_mix(findings: &Findings<'_>, condition: usize) -> Option<Stack> {
@@ -159,7 +159,7 @@ fn outcome_mix(findings: &Findings<'_>, condition: usize) -> Option<Stack> {
         .filter(|c| c.condition == condition && c.has_data() && c.pool(Scope::All).counts.planned() > 0)
         .map(|cell| mix_row(findings, cell))
         .collect();
-    let several = findings.run.study.conditions.len() > 1;
+    let several = findings.study.conditions.len() > 1;
     let title = if several { words::condition(findings, condition) } else { "Outcomes".to_string() };
     let legend = Outcome::ALL.map(Outcome::word).to_vec();
     (!rows.is_empty()).then_some(Stack { title, condition, legend, rows })
@@ -235,7 +235,7 @@ fn codes(findings: &Findings<'_>) -> Option<Table> {
 /// How evenly the clients were served, and how long they waited for each other.
 pub fn fairness(findings: &Findings<'_>) -> Option<Section> {
     let (of_service, mut blocks) = (findings.of_service(), vec![]);
-    for condition in 0..findings.run.study.conditions.len() {
+    for condition in 0..findings.study.conditions.len() {
         let title = words::condition(findings, condition);
         let nothing = if of_service { "with no answer|" } else { "with no commit|" };
         let mut head = vec![
@@ -268,7 +268,7 @@ pub fn fairness(findings: &Findings<'_>) -> Option<Section> {
         if of_service { "" } else { locks }
     )));
     let title = if of_service { "Fairness" } else { "Fairness and lock waits" };
-    Some(Section { id: "fairness", title: title.to_string(), blocks })
+    Some(Section { id: Id::Other("fairness"), title: title.to_string(), blocks })
 }
 
 fn fairness_row(findings: &Findings<'_>, cell: &Cell) -> Vec<TableCell> {

@@ -8,7 +8,7 @@ use crate::analysis::{Answered, Findings};
 use crate::outcome::Outcome;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::content::{along, charts, evidence, grid, readback};
-use crate::report::document::{Block, Cell as TableCell, Said, Section, Table, Tone};
+use crate::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use crate::report::kind;
 use crate::stats::interval::Interval;
 use crate::stats::precision::{Percent, Ratio};
@@ -26,8 +26,8 @@ pub fn answer(findings: &Findings<'_>) -> Section {
     blocks.extend(along::answers(findings));
     blocks.extend(asked_effects(findings));
     blocks.extend(readback::tables(findings));
-    for condition in 0..findings.run.study.conditions.len() {
-        if findings.run.study.conditions.len() > 1 {
+    for condition in 0..findings.study.conditions.len() {
+        if findings.study.conditions.len() > 1 {
             blocks.push(Block::Heading(words::condition(findings, condition)));
         }
         blocks.extend(grid::tables(findings, condition));
@@ -40,12 +40,12 @@ pub fn answer(findings: &Findings<'_>) -> Section {
     blocks.extend(note.map(Block::Note));
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
-    Section { id: "answer", title: "The answer".to_string(), blocks }
+    Section { id: Id::Answer, title: "The answer".to_string(), blocks }
 }
 
 /// The driver through which all contenders go, if it is not what their engine has by itself: every metric is of it.
 fn driver_of_all(findings: &Findings<'_>) -> Option<String> {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     let first = contenders.first().filter(|first| !first.resolved.usual_driver)?;
     let alike = contenders.iter().all(|contender| contender.driver == first.driver);
     alike.then(|| format!("All figures are of the driver {} ({}).", first.driver, first.resolved.language))
@@ -64,9 +64,9 @@ fn answers(findings: &Findings<'_>) -> Vec<Block> {
     }
     if findings.answers.is_empty() {
         // A study whose question is what connections report has its answer already.
-        let told = findings.run.study.readbacks.iter().any(|table| table.ask.is_some());
+        let told = findings.study.readbacks.iter().any(|table| table.ask.is_some());
         // So has one that asks for the course of a metric, if this run has one.
-        return if told || !along::answers(findings).is_empty() { vec![] } else { plain_answers(findings) };
+        return if told || !findings.alongs.is_empty() { vec![] } else { plain_answers(findings) };
     }
     let said = |a: &Answered| Said {
         condition: a.condition.filter(|_| several_conditions(findings)).map(|c| words::condition(findings, c)),
@@ -110,13 +110,13 @@ fn effect_in_words(metric: &str, ratio: f64, interval: Option<Interval>) -> Stri
 }
 
 fn several_conditions(findings: &Findings<'_>) -> bool {
-    findings.run.study.conditions.len() > 1
+    findings.study.conditions.len() > 1
 }
 
 /// For a study without sentences of its own: one per tier, about its baseline and the others.
 fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
     let Some(headline) = &findings.headline else { return vec![] };
-    let own = findings.run.study.metrics.iter().find(|own| own.name == headline.name);
+    let own = findings.study.metrics.iter().find(|own| own.name == headline.name);
     let metric = own.map_or_else(|| headline.label(), |own| own.about.clone());
     let mut blocks = vec![];
     for tier in Tier::GROUPS {
@@ -128,7 +128,7 @@ fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
             let condition = several_conditions(findings).then(|| words::condition(findings, condition));
             (!said.is_empty()).then(|| Said { condition, text: said.join(" "), tone: Tone::Plain })
         };
-        let said: Vec<Said> = (0..findings.run.study.conditions.len()).filter_map(under).collect();
+        let said: Vec<Said> = (0..findings.study.conditions.len()).filter_map(under).collect();
         if !said.is_empty() {
             let against = words::label(findings, baseline);
             let ask = match tier {
@@ -146,7 +146,7 @@ fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
 
 /// Whether there are only drivers that do nothing in a tier.
 fn nothing_executes(findings: &Findings<'_>, tier: Tier) -> bool {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     findings.of_tier(tier).iter().all(|&contender| contenders[contender].resolved.executes_nothing)
 }
 
@@ -238,7 +238,7 @@ fn not_committed(cell: &Cell) -> TableCell {
 }
 
 fn table_note(findings: &Findings<'_>) -> Option<String> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let mut notes = vec![format!(
         "Ratios are of {}, the contender over its tier's baseline, round by round, with an interval that holds at \
          least 95 % of the time; differences up to {} do not count. Tiers promise different things after a crash, so no \
@@ -275,19 +275,18 @@ fn left_out(what: &LeftOut) -> String {
 
 /// What the study says of itself, and what follows from the run.
 fn limits(findings: &Findings<'_>) -> Vec<String> {
-    let run = &findings.run;
-    let machine = &run.machine;
-    let virtual_machine = if machine.virtual_machine { ", a virtual machine," } else { "" };
-    let mut limits = run.study.limits.clone();
-    limits.extend(run.study.left_out.iter().map(left_out));
+    let run = &findings.circumstances;
+    let virtual_machine = if run.virtual_machine { ", a virtual machine," } else { "" };
+    let mut limits = findings.study.limits.clone();
+    limits.extend(findings.study.left_out.iter().map(left_out));
     limits.push(format!(
         "Absolute figures belong to this machine ({}, {}){virtual_machine} and to a disk on which a sync takes {}; \
          orderings and ratios travel better than rates.",
-        machine.cpu,
-        words::counted(machine.cores as usize, "core"),
-        crate::stats::precision::Ns(run.disk.fsync_ns_p50)
+        run.cpu,
+        words::counted(run.cores, "core"),
+        crate::stats::precision::Ns(run.syncs.fsync_ns_p50)
     ));
-    if !findings.as_published() && (run.study.rounds as usize) < crate::stats::interval::MIN_ROUNDS {
+    if !findings.as_published() && (findings.study.rounds as usize) < crate::stats::interval::MIN_ROUNDS {
         limits.push("With fewer than 6 rounds there is a ratio but no word: chance cannot be told from effect.".into());
     }
     if findings.as_published() {

@@ -1,17 +1,18 @@
 //! The overhead of each worker, next to the times of its contenders.
 
 use crate::analysis::Findings;
+use crate::analysis::circumstances::WorkerOverhead;
 use crate::analysis::plain::Overhead;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Ns, Percent};
 use std::collections::BTreeMap;
 
 /// Which contender of a worker has the shortest operations, and how long they take on average.
 fn quickest(findings: &Findings<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
     let metric = findings.metric("service_ns_mean")?;
-    let contenders = findings.run.study.contenders.iter().enumerate();
+    let contenders = findings.study.contenders.iter().enumerate();
     let of_worker = contenders
         .filter(|(_, contender)| contender.resolved.overhead.as_ref().is_some_and(|idle| idle.driver == null));
     let means = of_worker.filter(|(_, contender)| contender.driver != null).filter_map(|(index, _)| {
@@ -27,7 +28,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
     blocks.extend(not_there(findings).map(Block::Note));
     blocks.extend(pauses::blocks(findings));
     (!blocks.is_empty()).then(|| Section {
-        id: "floors",
+        id: Id::Other("floors"),
         title: "What the workers take for themselves".to_string(),
         blocks,
     })
@@ -35,8 +36,8 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
 
 /// A row for each worker under each condition.
 fn costs(findings: &Findings<'_>) -> Vec<Block> {
-    let floors = &findings.run.floors;
-    if floors.is_empty() {
+    let overheads = &findings.circumstances.overheads;
+    if overheads.is_empty() {
         return vec![];
     }
     let mut table = Table::new(&[
@@ -47,21 +48,21 @@ fn costs(findings: &Findings<'_>) -> Vec<Block> {
         "longest|",
         "shortest mean operation|",
     ]);
-    for floor in floors {
-        let shortest = match quickest(findings, floor.condition, &floor.driver) {
+    for WorkerOverhead { driver, condition, times } in overheads {
+        let shortest = match quickest(findings, *condition, driver) {
             None => TableCell::muted(NOTHING),
             Some((contender, mean_ns)) => {
-                let share = Percent(floor.ns_per_operation as f64 / mean_ns);
+                let share = Percent(times.mean_ns as f64 / mean_ns);
                 let small = format!("{}; the worker's own is {share} of it", words::label(findings, contender));
                 TableCell::new(Ns(mean_ns as u64).to_string()).small(small)
             }
         };
         table.row([
-            TableCell::new(&floor.driver),
-            TableCell::new(words::condition(findings, floor.condition)),
-            TableCell::new(Ns(floor.ns_per_operation).to_string()),
-            TableCell::new(Ns(floor.ns_p999).to_string()),
-            TableCell::new(Ns(floor.ns_max).to_string()),
+            TableCell::new(*driver),
+            TableCell::new(words::condition(findings, *condition)),
+            TableCell::new(Ns(times.mean_ns).to_string()),
+            TableCell::new(Ns(times.p999_ns).to_string()),
+            TableCell::new(Ns(times.max_ns).to_string()),
             shortest,
         ]);
     }
@@ -77,7 +78,7 @@ fn costs(findings: &Findings<'_>) -> Vec<Block> {
 
 /// Workers whose overhead is unknown.
 fn not_there(findings: &Findings<'_>) -> Option<String> {
-    let missing = &findings.run.floors_missing;
+    let missing = findings.circumstances.overheads_missing;
     (!missing.is_empty()).then(|| {
         format!(
             "Not measured, because the worker that does nothing was not there: {}. `contend doctor` says how to build it.",
@@ -89,8 +90,9 @@ fn not_there(findings: &Findings<'_>) -> Option<String> {
 /// Contenders whose overhead was measured in another model than theirs.
 fn other_models(findings: &Findings<'_>) -> Option<String> {
     let mut above: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for contender in &findings.run.study.contenders {
-        let known = |idle: &&Overhead| findings.run.floors.iter().any(|floor| floor.driver == idle.driver);
+    let overheads = &findings.circumstances.overheads;
+    for contender in &findings.study.contenders {
+        let known = |idle: &&Overhead| overheads.iter().any(|overhead| overhead.driver == idle.driver);
         let measured = contender.resolved.overhead.as_ref().filter(known).map(|idle| &idle.model);
         if let Some(model) = measured.filter(|model| contender.model != **model) {
             above.entry(format!("{} beside {model}", contender.model)).or_default().push(&contender.label);

@@ -5,7 +5,7 @@ use crate::analysis::plain::Tier;
 use crate::analysis::{Findings, Reproduced};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Change, Percent};
 
 /// What one setting does: a ratio without a word.
@@ -25,7 +25,7 @@ pub fn effects(findings: &Findings<'_>) -> Option<Section> {
         ),
         Block::Table(table),
     ];
-    Some(Section { id: "effects", title: "What each setting does".to_string(), blocks })
+    Some(Section { id: Id::Effects, title: "What each setting does".to_string(), blocks })
 }
 
 fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> {
@@ -48,7 +48,7 @@ fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> 
 
 /// Every comparison, with what it could have found.
 pub fn comparisons(findings: &Findings<'_>) -> Section {
-    let study = &findings.run.study;
+    let study = &findings.study;
     let mut blocks = vec![Block::Text(counting(findings))];
     for condition in 0..study.conditions.len() {
         let mut table = Table::new(&["contender", "figure", "ratio|", "verdict", "detectable|", "rounds|"]);
@@ -74,7 +74,7 @@ pub fn comparisons(findings: &Findings<'_>) -> Section {
     ));
     blocks.push(Block::Heading("The machine's own noise".to_string()));
     blocks.extend(noise(findings));
-    Section { id: "comparisons", title: "Every comparison".to_string(), blocks }
+    Section { id: Id::Comparisons, title: "Every comparison".to_string(), blocks }
 }
 
 fn counting(findings: &Findings<'_>) -> String {
@@ -87,7 +87,7 @@ fn counting(findings: &Findings<'_>) -> String {
         "{} with a baseline of the same tier, the round as the unit. Where two systems are equal {one} a difference by \
          chance about once in twenty times; the headline, {}, was named in advance.",
         words::counted(made, "comparison"),
-        findings.headline.as_ref().map_or(findings.run.study.headline.clone(), |f| f.label())
+        findings.headline.as_ref().map_or(findings.study.headline.clone(), |f| f.label())
     )
 }
 
@@ -159,7 +159,7 @@ fn self_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
 
 /// The original's metrics next to ours, and what was changed.
 pub fn published(findings: &Findings<'_>) -> Option<Section> {
-    let study = &findings.run.study;
+    let study = &findings.study;
     if findings.reproduced.is_empty() && study.changes.is_empty() {
         return None;
     }
@@ -183,12 +183,12 @@ pub fn published(findings: &Findings<'_>) -> Option<Section> {
         blocks.push(Block::Heading(title.to_string()));
         blocks.push(Block::List(study.changes.iter().map(|text| capitalised(text)).collect()));
     }
-    Some(Section { id: "published", title: "Compared with the original".to_string(), blocks })
+    Some(Section { id: Id::Published, title: "Compared with the original".to_string(), blocks })
 }
 
 fn reproduced_row(findings: &Findings<'_>, one: &Reproduced) -> Vec<TableCell> {
     let published = &one.published;
-    let series = findings.run.study.contenders.iter().position(|c| c.label == published.contender);
+    let series = findings.study.contenders.iter().position(|c| c.label == published.contender);
     let name = TableCell { series, ..TableCell::new(&published.contender) };
     let (metric, theirs, ours) = match &one.metric {
         Some(metric) => {

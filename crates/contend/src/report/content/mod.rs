@@ -23,31 +23,31 @@ pub mod words;
 use crate::analysis::Findings;
 use crate::analysis::plain::{Extent, LeftOut, Study, Variant};
 use crate::registry::Registry;
-use crate::report::document::{Document, Section};
+use crate::report::document::{Document, Id, Section};
 use crate::report::kind;
 
 /// The whole report.
 pub fn document(findings: &Findings<'_>) -> Document {
-    let run = &findings.run;
-    let conditions: Vec<String> = (0..run.study.conditions.len()).map(|i| words::condition(findings, i)).collect();
+    let study = findings.study;
+    let conditions: Vec<String> = (0..study.conditions.len()).map(|i| words::condition(findings, i)).collect();
     let sections = sections(findings);
     let title = match findings.of_service() {
-        true => run.study.name.clone(),
-        false => format!("{}, {}", run.study.name, run.study.variant.word()),
+        true => study.name.clone(),
+        false => format!("{}, {}", study.name, study.variant.word()),
     };
     Document {
         title,
-        question: run.study.question.clone(),
+        question: study.question.clone(),
         facts: facts(findings),
         warnings: circumstances::warnings(findings),
         conditions: if conditions.len() > 1 { conditions } else { vec![] },
-        unanswered: unanswered(&run.study),
+        unanswered: unanswered(study),
         origin:
             "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
                  in trials.csv, transactions.csv and latencies.csv beside it."
                 .to_string(),
         sections: sections.into_iter().flatten().collect(),
-        chart: kind::of(findings).map_or("", |telling| telling.chart),
+        chart: kind::of(findings).map_or_else(Id::default, |telling| telling.chart),
     }
 }
 
@@ -101,25 +101,25 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
 }
 
 fn facts(findings: &Findings<'_>) -> Vec<String> {
-    let run = &findings.run;
-    let rounds = words::counted(run.study.rounds as usize, "round");
+    let study = findings.study;
+    let rounds = words::counted(study.rounds as usize, "round");
     if findings.of_service() {
-        return vec![run.study.name.clone(), rounds, run.started.clone()];
+        return vec![study.name.clone(), rounds, findings.circumstances.started.to_string()];
     }
-    let variant = match run.study.variant {
+    let variant = match study.variant {
         Variant::Corrected => "corrected variant",
         Variant::AsPublished => "as published, flaws included",
     };
-    let extent = match run.study.extent {
+    let extent = match study.extent {
         Extent::Quick => "quick",
         Extent::Full => "full",
     };
     vec![
-        format!("study {}", run.study.name),
+        format!("study {}", study.name),
         variant.to_string(),
         extent.to_string(),
-        words::counted(run.study.contenders.len(), "contender"),
+        words::counted(study.contenders.len(), "contender"),
         rounds,
-        run.started.clone(),
+        findings.circumstances.started.to_string(),
     ]
 }

@@ -40,7 +40,7 @@ fn worst<'f>(findings: &'f Findings<'_>, of: impl Fn(&Cell) -> Option<f64>) -> V
 /// A contender, with its condition where there are several.
 fn name(findings: &Findings<'_>, cell: &Cell) -> String {
     let label = words::label(findings, cell.contender);
-    match findings.run.study.conditions.len() {
+    match findings.study.conditions.len() {
         1 => label.to_string(),
         _ => format!("{label} ({})", words::condition(findings, cell.condition)),
     }
@@ -79,7 +79,7 @@ fn rate(findings: &Findings<'_>, cell: &Cell) -> Option<f64> {
 
 /// Whether the clients are at work for most of the time, and do not pause.
 fn without_pauses(findings: &Findings<'_>, cell: &Cell) -> bool {
-    let run_in_ns = findings.run.study.load.run_in_ns;
+    let run_in_ns = findings.study.load.run_in_ns;
     let clients = told::clients(findings, Some(cell.condition)).into_iter().max().map_or(1, u64::from);
     let measured = || cell.valid.iter().filter_map(|row| findings.rows[*row].measured.as_ref());
     let busy_ns: u64 = measured().map(|measured| measured.busy_ns).sum();
@@ -89,7 +89,7 @@ fn without_pauses(findings: &Findings<'_>, cell: &Cell) -> bool {
 
 /// In a closed loop a client that fails goes on at once with the next operation, and fails again.
 fn self_made(findings: &Findings<'_>) -> Option<String> {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     let at_once = |cell: &Cell| contenders[cell.contender].settings.get("retry").is_none_or(|retry| retry != "backoff");
     let share = |cell: &Cell| {
         let counts = &cell.pool(Scope::All).counts;
@@ -119,7 +119,7 @@ fn kept_up(findings: &Findings<'_>) -> Option<String> {
         };
         (cells.len() > 1 && cells.iter().all(all_done)).then(|| Rate(asked).to_string())
     };
-    let mut asked: Vec<String> = (0..findings.run.study.conditions.len()).filter_map(kept_up).collect();
+    let mut asked: Vec<String> = (0..findings.study.conditions.len()).filter_map(kept_up).collect();
     asked.dedup();
     (!asked.is_empty()).then(|| {
         format!(
@@ -149,8 +149,8 @@ fn few(findings: &Findings<'_>) -> Option<String> {
 }
 
 fn few_rounds(findings: &Findings<'_>) -> Option<String> {
-    let rounds = findings.run.study.rounds as usize;
-    let compared = findings.run.study.contenders.len() > 1 && !findings.as_published();
+    let rounds = findings.study.rounds as usize;
+    let compared = findings.study.contenders.len() > 1 && !findings.as_published();
     (compared && rounds < MIN_ROUNDS).then(|| {
         format!(
             "{} of the {MIN_ROUNDS} that a verdict needs: which is faster is not said, because chance could have made the \

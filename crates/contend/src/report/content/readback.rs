@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// The answers in words: each setting in which contenders differ, with who has what.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
-    let asked = findings.run.study.readbacks.iter().filter_map(|table| Some((table, table.ask.as_ref()?)));
+    let asked = findings.study.readbacks.iter().filter_map(|table| Some((table, table.ask.as_ref()?)));
     asked
         .map(|(table, ask)| {
             let said = |text: String| Said { condition: None, text, tone: Tone::Plain };
@@ -74,7 +74,7 @@ fn shown(value: &str) -> &str {
 /// The tables themselves.
 pub fn tables(findings: &Findings<'_>) -> Vec<Block> {
     let of = |table: &Readback| [Block::Heading(table.about.clone()), Block::Table(filled(findings, table))];
-    findings.run.study.readbacks.iter().flat_map(of).collect()
+    findings.study.readbacks.iter().flat_map(of).collect()
 }
 
 fn filled(findings: &Findings<'_>, wanted: &Readback) -> Table {
@@ -82,7 +82,7 @@ fn filled(findings: &Findings<'_>, wanted: &Readback) -> Table {
     head.extend(wanted.names.iter().map(String::as_str));
     let mut table = Table::new(&head);
     let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| told::readback(findings, name)).collect();
-    for (index, contender) in findings.run.study.contenders.iter().enumerate() {
+    for (index, contender) in findings.study.contenders.iter().enumerate() {
         let mut cells =
             vec![TableCell::new(&contender.label).series(index), TableCell::new(&contender.resolved.language)];
         // Of what was found, which need not be what a contender that sets nothing was taken for.

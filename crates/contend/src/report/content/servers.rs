@@ -4,7 +4,7 @@
 use crate::analysis::Findings;
 use crate::analysis::told;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Bytes, Ns};
 use std::collections::BTreeSet;
 
@@ -36,5 +36,5 @@ pub fn servers(findings: &Findings<'_>) -> Option<Section> {
             .push(Block::Text("The workload ran in translation, which gives SQLite's answers as far as:".to_string()));
         blocks.push(Block::List(conditions.into_iter().collect()));
     }
-    Some(Section { id: "servers", title: "Servers".to_string(), blocks })
+    Some(Section { id: Id::Other("servers"), title: "Servers".to_string(), blocks })
 }

@@ -4,7 +4,7 @@ use crate::analysis::Findings;
 use crate::analysis::told;
 use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
-use crate::report::document::{Block, Cell as TableCell, Section, Table};
+use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most contenders that are columns of a table of settings. With more, each value is listed with those that have it.
@@ -17,7 +17,7 @@ const ABOUT: &str = "Read back from every connection, not taken from what was as
 type Read = BTreeMap<String, BTreeSet<String>>;
 
 pub fn section(findings: &Findings<'_>) -> Section {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     let mut blocks = vec![Block::Text(ABOUT.to_string()), Block::Table(tiers(findings))];
     let engines = of_engines(findings);
     for (engine, of_it) in &engines {
@@ -28,13 +28,13 @@ pub fn section(findings: &Findings<'_>) -> Section {
     }
     blocks.push(Block::Heading("Full names".to_string()));
     blocks.push(Block::List(contenders.iter().map(|c| format!("{}: {}", c.label, c.name)).collect()));
-    Section { id: "settings", title: "Settings, read back".to_string(), blocks }
+    Section { id: Id::Other("settings"), title: "Settings, read back".to_string(), blocks }
 }
 
 /// What each contender promises, and how that is known.
 fn tiers(findings: &Findings<'_>) -> Table {
     let mut table = Table::new(&["contender", "tier", "known how"]);
-    for (index, contender) in findings.run.study.contenders.iter().enumerate() {
+    for (index, contender) in findings.study.contenders.iter().enumerate() {
         table.row([
             TableCell::new(&contender.label).series(index),
             TableCell::new(contender.tier.word()),
@@ -47,7 +47,7 @@ fn tiers(findings: &Findings<'_>) -> Table {
 /// Every engine with its contenders that reported something, in the order of the study.
 fn of_engines<'s>(findings: &'s Findings<'_>) -> Vec<(&'s str, Vec<Contender<'s>>)> {
     let mut engines: Vec<(&str, Vec<Contender<'_>>)> = vec![];
-    for (index, contender) in findings.run.study.contenders.iter().enumerate() {
+    for (index, contender) in findings.study.contenders.iter().enumerate() {
         let contender_read = Contender { label: words::label(findings, index), read: told::settings(findings, index) };
         match engines.iter_mut().find(|(engine, _)| *engine == contender.engine) {
             _ if contender_read.read.is_empty() => {}

@@ -1,18 +1,14 @@
 //! Figures over an axis of numbers: clients, databases, arrivals. A line per contender.
 
 use crate::analysis::Findings;
+use crate::analysis::axis::{self, Row};
 use crate::analysis::cell::Cell;
 use crate::analysis::metric::Metric;
-use crate::analysis::plain::Condition;
 use crate::report::content::axes::{extent, fitting, short_count, short_ns, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::words;
-use crate::report::document::{Axis, Block, Lines, Point, Section, Series, Tick};
+use crate::report::document::{Axis, Block, Id, Lines, Point, Section, Series, Tick};
 use crate::stats::unit::Unit;
-use std::collections::BTreeSet;
-
-/// An axis that is not varied for itself: each client's part of the same number of operations.
-const FOLLOWS: &str = "operations_each";
 
 /// One chart to be.
 pub struct Sweep {
@@ -64,60 +60,12 @@ fn x_axis(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<Axis
     Some(Axis { label: label.to_string(), log, low: if log { low } else { low.min(0.0) }, high, ticks })
 }
 
-/// Conditions that differ in nothing but one axis of numbers, as (value, index).
-pub struct Row {
-    pub axis: String,
-    /// What the conditions have in common, in words; empty if there is nothing to tell.
-    pub common: String,
-    pub conditions: Vec<(f64, usize)>,
-}
-
-/// Every axis of numbers with the conditions along it.
-pub fn rows(conditions: &[Condition]) -> Vec<Row> {
-    let axes: BTreeSet<&String> = conditions.iter().flat_map(|condition| condition.axes.keys()).collect();
-    let axes = axes.into_iter().filter(|axis| *axis != FOLLOWS);
-    let mut found: Vec<Row> = vec![];
-    for axis in axes {
-        let number = |condition: &Condition| condition.axes.get(axis)?.parse::<f64>().ok().filter(|x| x.is_finite());
-        let mut seen: Vec<(Condition, Row)> = vec![];
-        for (index, condition) in conditions.iter().enumerate() {
-            let Some(x) = number(condition) else { continue };
-            let mut rest = condition.clone();
-            rest.label.clear();
-            rest.axes.remove(axis);
-            rest.axes.remove(FOLLOWS);
-            match seen.iter_mut().find(|(other, _)| *other == rest) {
-                Some((_, row)) => row.conditions.push((x, index)),
-                None => {
-                    let common = in_common(&rest, conditions);
-                    seen.push((rest, Row { axis: axis.clone(), common, conditions: vec![(x, index)] }));
-                }
-            }
-        }
-        found.extend(seen.into_iter().map(|(_, row)| row).filter(|row| row.conditions.len() > 1));
-    }
-    for row in &mut found {
-        row.conditions.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
-    found
-}
-
-/// Profile and axes, where they are not the same everywhere.
-fn in_common(rest: &Condition, all: &[Condition]) -> String {
-    let profile = rest.profile.iter().filter(|_| all.iter().any(|other| other.profile != rest.profile)).cloned();
-    let varies = |name: &str, value: &String| all.iter().any(|other| other.axes.get(name) != Some(value));
-    let axes = rest.axes.iter().filter(|(name, value)| varies(name, value));
-    profile.chain(axes.map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(", ")
-}
-
 /// What is drawn over an axis: the headline, throughput and p99, by kind where there are two, and the study's own.
 fn metrics(findings: &Findings<'_>) -> Vec<Metric> {
-    let kinds = findings.run.workload.transactions.iter();
-    let both = kinds.clone().any(|t| t.write) && kinds.clone().any(|t| !t.write);
-    let ends: &[&str] = if both { &[".read", ".write"] } else { &[""] };
+    let ends: &[&str] = if findings.reads_and_writes() { &[".read", ".write"] } else { &[""] };
     let standard = ["throughput_ops_per_s", "response_ns_p99"].into_iter();
     let standard = standard.flat_map(|name| ends.iter().map(move |end| format!("{name}{end}")));
-    let own = findings.run.study.metrics.iter().map(|own| own.name.clone());
+    let own = findings.study.metrics.iter().map(|own| own.name.clone());
     let mut metrics: Vec<Metric> = findings.headline.iter().cloned().collect();
     for metric in standard.chain(own).filter_map(|name| findings.metric(&name)) {
         if metrics.iter().all(|have| have.name != metric.name) {
@@ -129,7 +77,7 @@ fn metrics(findings: &Findings<'_>) -> Vec<Metric> {
 
 /// Lines over every axis of numbers.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
-    let rows = rows(&findings.run.study.conditions);
+    let rows = axis::rows(&findings.study.conditions);
     let metrics = metrics(findings);
     let charts = rows.iter().flat_map(|row| metrics.iter().filter_map(move |metric| chart(findings, row, metric)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
@@ -137,7 +85,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
         let intro =
             Block::Text("Each point is what the tables show there. Axes with wide ranges are logarithmic.".to_string());
         Section {
-            id: "over-axis",
+            id: Id::OverAxis,
             title: "Over what was varied".to_string(),
             blocks: std::iter::once(intro).chain(blocks).collect(),
         }
@@ -145,7 +93,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
 }
 
 fn chart(findings: &Findings<'_>, row: &Row, metric: &Metric) -> Option<Lines> {
-    let contenders = &findings.run.study.contenders;
+    let contenders = &findings.study.contenders;
     let series = contenders.iter().enumerate().map(|(contender, of)| {
         let point = |&(x, condition): &(f64, usize)| {
             let cell = findings.cell(condition, contender).filter(|cell| cell.has_data());
@@ -179,35 +127,6 @@ fn value(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> (Option<f64>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
-
-    fn condition(profile: &str, axes: &[(&str, &str)]) -> Condition {
-        let axes: BTreeMap<String, String> = axes.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        Condition { label: format!("{profile} {axes:?}"), profile: Some(profile.to_string()), axes }
-    }
-
-    #[test]
-    fn conditions_that_differ_in_one_number_make_a_row() {
-        let all = [
-            condition("a", &[("clients", "8"), ("posts", "10")]),
-            condition("a", &[("clients", "1"), ("posts", "10")]),
-            condition("b", &[("clients", "1"), ("posts", "10")]),
-            condition("b", &[("clients", "8"), ("posts", "10")]),
-        ];
-        let found = rows(&all);
-        assert_eq!(found.len(), 2);
-        assert_eq!((found[0].axis.as_str(), found[0].common.as_str()), ("clients", "a"));
-        assert_eq!(found[0].conditions, [(1.0, 1), (8.0, 0)]);
-        assert_eq!((found[1].common.as_str(), &found[1].conditions), ("b", &vec![(1.0, 2), (8.0, 3)]));
-        assert!(rows(&all[..1]).is_empty());
-        assert!(rows(&[condition("a", &[("kind", "x")]), condition("a", &[("kind", "y")])]).is_empty());
-    }
-
-    #[test]
-    fn two_conditions_of_one_axis_have_nothing_in_common_to_tell() {
-        let found = rows(&[condition("a", &[("clients", "1")]), condition("a", &[("clients", "9")])]);
-        assert_eq!((found.len(), found[0].common.as_str()), (1, ""));
-    }
 
     #[test]
     fn a_chart_is_drawn_with_characters() {

@@ -151,7 +151,7 @@ pub fn tier(tier: Tier) -> (String, String) {
 
 /// Label of a condition as a heading.
 pub fn condition(findings: &Findings<'_>, index: usize) -> String {
-    let label = &findings.run.study.conditions[index].label;
+    let label = &findings.study.conditions[index].label;
     if label.is_empty() { "the one load of this study".to_string() } else { label.clone() }
 }
 
@@ -168,7 +168,7 @@ pub fn labels(labels: &[&str]) -> String {
 }
 
 pub fn label<'a>(findings: &'a Findings<'_>, contender: usize) -> &'a str {
-    &findings.run.study.contenders[contender].label
+    &findings.study.contenders[contender].label
 }
 
 #[cfg(test)]

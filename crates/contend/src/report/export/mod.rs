@@ -39,9 +39,7 @@ pub fn csv(findings: &Findings<'_>, export: &Export) -> Result<String> {
 
 fn cell(findings: &Findings<'_>, column: &Column, contender: usize, value: &dyn Fn(&str) -> Option<f64>) -> String {
     match &column.holds {
-        Holds::Contender { contender: names } => {
-            named(names, &findings.run.study.contenders[contender].label).to_string()
-        }
+        Holds::Contender { contender: names } => named(names, &findings.study.contenders[contender].label).to_string(),
         Holds::Value { value: formula, decimals } => {
             let found = Formula::parse(formula).ok().and_then(|formula| formula.value(value));
             match (found, decimals) {
@@ -69,7 +67,7 @@ fn of_cell(findings: &Findings<'_>, cell: &Cell, name: &str) -> Option<f64> {
 }
 
 fn own(findings: &Findings<'_>, name: &str) -> Option<Metric> {
-    let is_own = findings.run.study.metrics.iter().any(|own| own.name == name);
+    let is_own = findings.study.metrics.iter().any(|own| own.name == name);
     is_own.then(|| findings.metric(name)).flatten()
 }
 

@@ -6,7 +6,7 @@ use crate::report::content::axes::{short_count, trimmed};
 use crate::report::content::charts::capitalised;
 use crate::report::content::sweep::{Sweep, SweepPoint};
 use crate::report::content::words;
-use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Section, Table};
+use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Id, Section, Table};
 use crate::report::export::sheet::{Role, Sheet};
 
 /// The whole page; `file` is what was read.
@@ -15,7 +15,7 @@ pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
     let several = conditions.len() > 1;
     let name = &sheet.study.name;
     Document {
-        chart: "",
+        chart: Id::default(),
         unanswered: vec![],
         title: format!("{name}, imported"),
         question: sheet.study.question.clone(),
@@ -97,7 +97,7 @@ fn tables(sheet: &Sheet<'_>, labels: &[String]) -> Section {
         }
         blocks.push(Block::Table(table));
     }
-    Section { id: "answer", title: "What the file says".to_string(), blocks }
+    Section { id: Id::Answer, title: "What the file says".to_string(), blocks }
 }
 
 fn charts(sheet: &Sheet<'_>, labels: &[String]) -> Section {
@@ -111,7 +111,7 @@ fn charts(sheet: &Sheet<'_>, labels: &[String]) -> Section {
             });
         }
     }
-    Section { id: "charts", title: "Charts".to_string(), blocks }
+    Section { id: Id::Other("charts"), title: "Charts".to_string(), blocks }
 }
 
 fn named(what: &str, condition: Option<&String>) -> String {
@@ -180,5 +180,5 @@ fn columns(sheet: &Sheet<'_>) -> Section {
         )),
         Block::List(items),
     ];
-    Section { id: "columns", title: "The columns".to_string(), blocks }
+    Section { id: Id::Other("columns"), title: "The columns".to_string(), blocks }
 }

@@ -1,7 +1,7 @@
 //! Sections, texts and tables.
 
 use super::{colour, escaped, for_condition, lanes, lines, prose, tracks};
-use crate::report::document::{Block, Cell, Document, Head, Row, Said, Section, Table, Tone};
+use crate::report::document::{Block, Cell, Head, Id, Row, Said, Section, Table, Tone};
 
 /// Where on the page a section stands.
 #[derive(Debug, Clone, Copy)]
@@ -14,11 +14,6 @@ pub struct Place<'p> {
     pub compared: bool,
 }
 
-/// Whether a document has a section of comparisons.
-pub fn compared(document: &Document) -> bool {
-    document.sections.iter().any(|section| section.id == "comparisons")
-}
-
 /// A section of a page that has no parts.
 pub const PAGE: Place<'_> = Place { prefix: "", level: 2, compared: false };
 
@@ -26,11 +21,11 @@ pub fn section(section: &Section, place: Place<'_>) -> String {
     let Place { prefix, level, .. } = place;
     let title = format!("<h{level}>{}</h{level}>", escaped(&section.title));
     let content = blocks(&section.blocks, section.id, Place { level: level + 1, ..place });
-    format!("<section id=\"{prefix}{0}\" class=\"of-{0}\">\n{title}\n{content}</section>\n", section.id)
+    format!("<section id=\"{prefix}{0}\" class=\"of-{0}\">\n{title}\n{content}</section>\n", section.id.anchor())
 }
 
 /// Charts that follow each other share a grid.
-pub fn blocks(blocks: &[Block], id: &str, place: Place<'_>) -> String {
+pub fn blocks(blocks: &[Block], id: Id, place: Place<'_>) -> String {
     let mut out = String::new();
     let mut rest = blocks;
     while let Some(first) = rest.first() {
@@ -61,7 +56,7 @@ fn chart(block: &Block) -> String {
     }
 }
 
-fn block(block: &Block, next: Option<&Block>, id: &str, place: Place<'_>) -> String {
+fn block(block: &Block, next: Option<&Block>, id: Id, place: Place<'_>) -> String {
     let level = place.level;
     match block {
         Block::Answer { ask, said } => answer(ask, said, place),
@@ -106,18 +101,22 @@ fn answer(ask: &str, all: &[Said], place: Place<'_>) -> String {
     let said: String = all.iter().map(said).collect();
     let evidence = match place.compared {
         true => {
-            format!("<a class=\"evidence\" href=\"#{}comparisons\">the figures behind this</a>\n", place.prefix)
+            format!(
+                "<a class=\"evidence\" href=\"#{}{}\">the figures behind this</a>\n",
+                place.prefix,
+                Id::Comparisons.anchor()
+            )
         }
         false => String::new(),
     };
     format!("<div class=\"answer\">\n{ask}{said}{evidence}</div>\n")
 }
 
-fn table_of(table: &Table, id: &str) -> String {
+fn table_of(table: &Table, id: Id) -> String {
     let head: String = table.head.iter().map(head).collect();
     let rows: String = table.rows.iter().map(|r| row(r, &table.head)).collect();
     // The table of the first screen is what is read on a phone; there its rows become cards.
-    let cards = if id == "answer" { " cards" } else { "" };
+    let cards = if id == Id::Answer { " cards" } else { "" };
     format!(
         "<div class=\"scroll{cards}\"{} tabindex=\"0\" role=\"region\" aria-label=\"Table\">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\
          </tbody>\n</table>\n</div>\n",

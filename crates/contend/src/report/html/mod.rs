@@ -9,7 +9,7 @@ mod volume;
 
 pub use volume::volume;
 
-use crate::report::document::Document;
+use crate::report::document::{Document, Id};
 use crate::stats::plain::is_harmful;
 
 const STYLE: &str = include_str!("style.css");
@@ -28,7 +28,7 @@ pub fn html(document: &Document) -> String {
     body += &header(&document.question, &document.facts, &document.warnings);
     body += &navigation(document);
     body += "<main>\n";
-    let place = blocks::Place { compared: blocks::compared(document), ..blocks::PAGE };
+    let place = blocks::Place { compared: document.has(Id::Comparisons), ..blocks::PAGE };
     document.sections.iter().for_each(|section| body += &blocks::section(section, place));
     body += &format!("</main>\n<footer>{}</footer>\n", escaped(&document.origin));
     page(&document.title, &body)
@@ -57,7 +57,8 @@ fn header(question: &str, facts: &[String], warnings: &[String]) -> String {
 }
 
 fn navigation(document: &Document) -> String {
-    let link = |s: &crate::report::document::Section| format!("<a href=\"#{}\">{}</a>\n", s.id, escaped(&s.title));
+    let link =
+        |s: &crate::report::document::Section| format!("<a href=\"#{}\">{}</a>\n", s.id.anchor(), escaped(&s.title));
     let links: String = document.sections.iter().map(link).collect();
     format!("<nav aria-label=\"Sections\">\n<div class=\"links\">\n{links}</div>\n{}</nav>\n", chooser(document))
 }

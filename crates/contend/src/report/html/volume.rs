@@ -2,7 +2,7 @@
 
 use super::blocks::{self, Place};
 use super::{chooser, escaped, header, page};
-use crate::report::document::Section;
+use crate::report::document::{Id, Section};
 use crate::report::volume::{AS_PUBLISHED, Chapter, Volume};
 
 /// The page.
@@ -23,8 +23,8 @@ pub fn volume(volume: &Volume) -> String {
 
 fn navigation(volume: &Volume) -> String {
     let link = |to: &str, text: &str| format!("<a href=\"#{to}\">{}</a>\n", escaped(text));
-    let mut links = link("answer", "The answers");
-    links += &volume.beside.as_ref().map_or(String::new(), |beside| link(beside.id, &beside.title));
+    let mut links = link(Id::Answer.anchor(), "The answers");
+    links += &volume.beside.as_ref().map_or(String::new(), |beside| link(beside.id.anchor(), &beside.title));
     volume.chapters.iter().for_each(|part| links += &link(&anchor(part), &part.name));
     format!("<nav aria-label=\"Parts\">\n<div class=\"links\">\n{links}</div>\n</nav>\n")
 }
@@ -42,7 +42,7 @@ fn answers(volume: &Volume) -> String {
     let answer = |part: &Chapter| {
         let said: Vec<_> = part.answers().cloned().collect();
         let prefix = format!("{}-", anchor(part));
-        let place = Place { prefix: &prefix, level: 4, compared: blocks::compared(&part.document) };
+        let place = Place { prefix: &prefix, level: 4, compared: part.document.has(Id::Comparisons) };
         format!(
             "<div class=\"part{}\">\n<h3><a href=\"#{}\">{}</a>{}</h3>\n<p class=\"about\">{}</p>\n{}</div>\n",
             if part.as_published { " published" } else { "" },
@@ -50,7 +50,7 @@ fn answers(volume: &Volume) -> String {
             escaped(&part.name),
             mark(part),
             escaped(&part.about),
-            blocks::blocks(&said, "answer", place)
+            blocks::blocks(&said, Id::Answer, place)
         )
     };
     let all: String = volume.chapters.iter().map(answer).collect();
@@ -60,7 +60,7 @@ fn answers(volume: &Volume) -> String {
 fn article(part: &Chapter) -> String {
     let anchor = anchor(part);
     let prefix = format!("{anchor}-");
-    let place = Place { prefix: &prefix, level: 3, compared: blocks::compared(&part.document) };
+    let place = Place { prefix: &prefix, level: 3, compared: part.document.has(Id::Comparisons) };
     let document = &part.document;
     let facts: String = document.facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", escaped(text));
@@ -84,7 +84,8 @@ fn article(part: &Chapter) -> String {
 
 /// Links to the sections of a part, and to its files.
 fn inside(part: &Chapter, prefix: &str) -> String {
-    let link = |section: &Section| format!("<a href=\"#{prefix}{}\">{}</a>\n", section.id, escaped(&section.title));
+    let link =
+        |section: &Section| format!("<a href=\"#{prefix}{}\">{}</a>\n", section.id.anchor(), escaped(&section.title));
     let sections: String = part.document.sections.iter().map(link).collect();
     let file = |file: &String| format!("<a href=\"{0}/{file}\">{file}</a>\n", escaped(&part.name));
     let files: String = part.files.iter().map(file).collect();

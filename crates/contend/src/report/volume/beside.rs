@@ -5,7 +5,7 @@ use crate::analysis::Findings;
 use crate::analysis::metric::Metric;
 use crate::analysis::plain::{Study, Variant};
 use crate::report::content::words;
-use crate::report::document::{Block, Cell, Section, Table};
+use crate::report::document::{Block, Cell, Id, Section, Table};
 
 /// Shown beside the headlines of both parts. Where a client waits for its turn, the two latencies differ.
 const ALSO_SHOWN: [&str; 3] = ["throughput_ops_per_s", "service_ns_p99", "response_ns_p99"];
@@ -25,7 +25,7 @@ pub fn section(parts: &[(String, Findings<'_>)]) -> Option<Section> {
                 two count differently, so there is no verdict between them: what differs is what the original's way \
                 of measuring does.";
     blocks.push(Block::Note(note.to_string()));
-    Some(Section { id: "beside", title: "As published, and corrected".to_string(), blocks })
+    Some(Section { id: Id::Other("beside"), title: "As published, and corrected".to_string(), blocks })
 }
 
 /// The part it names, else the corrected part of the same workload with which it shares most cells.
@@ -43,7 +43,7 @@ fn partner<'a, 'r>(original: &Findings<'r>, all: &'a [(String, Findings<'r>)]) -
 }
 
 fn study<'r>(findings: &Findings<'r>) -> &'r Study {
-    &findings.run.study
+    findings.study
 }
 
 /// Condition and contender of two parts.

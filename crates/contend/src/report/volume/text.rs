@@ -1,7 +1,7 @@
 //! Parts for a terminal.
 
 use super::{Chapter, Volume};
-use crate::report::document::{Block, Section};
+use crate::report::document::{Block, Id, Section};
 use crate::report::text::{Colour, head_of, render_block, render_section, wrapped};
 
 /// All of it.
@@ -27,7 +27,7 @@ pub fn answers(volume: &Volume, colour: Colour) -> String {
 
 fn chapter(part: &Chapter, colour: Colour) -> String {
     let rule = "#".repeat(crate::report::text::WIDTH);
-    let title = Section { id: "part", title: format!("Part {}", part.title()), blocks: vec![] };
+    let title = Section { id: Id::Other("part"), title: format!("Part {}", part.title()), blocks: vec![] };
     let mut out = format!("\n\n{rule}\n{}", render_section(&title, colour));
     let document = &part.document;
     out += &head_of(&part.about, &document.facts, &document.warnings, colour);

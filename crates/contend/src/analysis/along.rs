@@ -1,0 +1,203 @@
+//! A metric along an axis of numbers: from where on it improves no more, who is first at each value, or from where on it is
+//! above 0.
+
+use crate::analysis::axis::{self, Row};
+use crate::analysis::cell::{self, Cell};
+use crate::analysis::compare::compare;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::metric::{self, Metric};
+use crate::stats::verdict::{Comparison, Direction, Verdict};
+use crate::study::model::{Along, Study, Tells, Tier};
+
+/// What an `[[along]]` of the study found.
+pub struct AlongAnswer<'r> {
+    pub along: &'r Along,
+    pub metric: Metric,
+    pub courses: Vec<Course>,
+}
+
+/// The metric along the axis, while everything else is the same.
+pub struct Course {
+    /// What the conditions have in common, in words; empty if there is nothing to tell.
+    pub common: String,
+    pub firsts: Vec<Firsts>,
+    /// Contenders with two values or more.
+    pub contenders: Vec<ContenderCourse>,
+}
+
+/// The best of a tier at two values or more.
+pub struct Firsts {
+    pub tier: Tier,
+    pub at: Vec<First>,
+}
+
+pub struct First {
+    pub best: Point,
+    pub next: Point,
+    /// The best against the next.
+    pub compared: Comparison,
+}
+
+pub struct ContenderCourse {
+    pub contender: usize,
+    /// At least two.
+    pub points: Vec<Point>,
+    pub turn: Turn,
+}
+
+/// A contender at one value of the axis.
+#[derive(Debug, Clone, Copy)]
+pub struct Point {
+    pub x: f64,
+    pub contender: usize,
+    pub value: f64,
+}
+
+/// Where a metric turns. Points are numbered from 0.
+pub enum Turn {
+    /// Best with the last; compared with the point before.
+    BestWithLast(Comparison),
+    /// Beyond this point it improves no more; what it does from there to the last.
+    From(usize, Change, Comparison),
+    NeverAboveZero,
+    /// From this point on.
+    AboveZeroFrom(usize),
+}
+
+impl Turn {
+    /// Whether a turn was found.
+    pub fn is_found(&self) -> bool {
+        matches!(self, Turn::AboveZeroFrom(_) | Turn::From(_, Change::Worse | Change::Flat, _))
+    }
+}
+
+/// What a metric does from one point to another.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    Better,
+    Worse,
+    Flat,
+    /// Chance explains it as well.
+    Unknown,
+    NotComparable(String),
+}
+
+/// What this run says to each `[[along]]` that it has at least two values for.
+pub(super) fn alongs<'r>(study: &'r Study, estimator: &Estimator<'_>, cells: &[Cell]) -> Vec<AlongAnswer<'r>> {
+    let rows = axis::rows(&study.conditions);
+    let answer = |along: &'r Along| {
+        let metric = metric::find(study, &along.metric)?;
+        let of_axis = rows.iter().filter(|row| row.axis == along.axis);
+        let course = |row: &Row| Line { estimator, cells, tells: along.tells, metric: &metric, row }.course();
+        let courses: Vec<Course> = of_axis.filter_map(course).collect();
+        (!courses.is_empty()).then_some(AlongAnswer { along, metric, courses })
+    };
+    study.alongs.iter().filter_map(answer).collect()
+}
+
+struct Line<'a> {
+    estimator: &'a Estimator<'a>,
+    cells: &'a [Cell],
+    tells: Tells,
+    metric: &'a Metric,
+    row: &'a Row,
+}
+
+/// A point with its cell.
+type Measured<'a> = (Point, &'a Cell);
+
+impl<'a> Line<'a> {
+    fn course(&self) -> Option<Course> {
+        let contenders = 0..self.estimator.study.contenders.len();
+        let firsts: Vec<Firsts> = match self.tells {
+            Tells::Plateau => Tier::GROUPS.into_iter().filter_map(|tier| self.firsts(tier)).collect(),
+            Tells::Threshold => vec![],
+        };
+        let contenders: Vec<ContenderCourse> = contenders.filter_map(|c| self.of_contender(c)).collect();
+        let found = !firsts.is_empty() || !contenders.is_empty();
+        found.then(|| Course { common: self.row.common.clone(), firsts, contenders })
+    }
+
+    fn points(&self, contender: usize) -> Vec<Measured<'a>> {
+        let point = |&(x, condition): &(f64, usize)| {
+            let cell = cell::find(self.cells, condition, contender).filter(|cell| cell.has_data())?;
+            let value = self.estimator.estimate(cell, self.metric).value?;
+            Some((Point { x, contender, value }, cell))
+        };
+        self.row.conditions.iter().filter_map(point).collect()
+    }
+
+    fn of_contender(&self, contender: usize) -> Option<ContenderCourse> {
+        let points = self.points(contender);
+        if points.len() < 2 {
+            return None;
+        }
+        let turn = match self.tells {
+            Tells::Plateau => self.plateau(&points),
+            Tells::Threshold => {
+                let above = points.iter().position(|(point, _)| point.value > 0.0);
+                above.map_or(Turn::NeverAboveZero, Turn::AboveZeroFrom)
+            }
+        };
+        Some(ContenderCourse { contender, points: points.into_iter().map(|(point, _)| point).collect(), turn })
+    }
+
+    fn compared(&self, from: &Measured<'_>, to: &Measured<'_>) -> Comparison {
+        let compared = compare(self.estimator, from.1, to.1, self.metric).comparison;
+        match compared.verdict {
+            // Without words there are only the two values that are shown; their ratio must agree with them.
+            Verdict::NoWords if from.0.value > 0.0 => Comparison { ratio: Some(to.0.value / from.0.value), ..compared },
+            _ => compared,
+        }
+    }
+
+    fn plateau(&self, points: &[Measured<'_>]) -> Turn {
+        let change = |compared: &Comparison| change(compared, self.metric, self.estimator.study.margin);
+        let last = points.len() - 1;
+        let better = |from: usize, to: &Measured<'_>| change(&self.compared(&points[from], to)) == Change::Better;
+        let flat_from = |from: &usize| points[from + 1..].iter().all(|to| !better(*from, to));
+        match (0..last).find(flat_from) {
+            None => Turn::BestWithLast(self.compared(&points[last - 1], &points[last])),
+            Some(knee) => {
+                let compared = self.compared(&points[knee], &points[last]);
+                Turn::From(knee, change(&compared), compared)
+            }
+        }
+    }
+
+    fn firsts(&self, tier: Tier) -> Option<Firsts> {
+        let contenders = self.estimator.study.contenders.iter().enumerate().filter(|(_, of)| of.tier == tier);
+        let all: Vec<Vec<Measured<'_>>> = contenders.map(|(at, _)| self.points(at)).collect();
+        let first = |&(x, _): &(f64, usize)| {
+            let mut here: Vec<&Measured<'_>> = all.iter().flatten().filter(|(point, _)| point.x == x).collect();
+            here.sort_by(|(a, _), (b, _)| match self.metric.direction {
+                Direction::HigherIsBetter => b.value.total_cmp(&a.value),
+                Direction::LowerIsBetter => a.value.total_cmp(&b.value),
+            });
+            let [best, next, ..] = here[..] else { return None };
+            Some(First { best: best.0, next: next.0, compared: self.compared(next, best) })
+        };
+        let at: Vec<First> = self.row.conditions.iter().filter_map(first).collect();
+        (at.len() > 1).then_some(Firsts { tier, at })
+    }
+}
+
+fn change(compared: &Comparison, metric: &Metric, margin: f64) -> Change {
+    // With too few rounds there is only the ratio.
+    let of_ratio = |ratio: f64| {
+        let gain = if metric.direction == Direction::HigherIsBetter { ratio } else { 1.0 / ratio };
+        match gain {
+            gain if gain > 1.0 + margin => Change::Better,
+            gain if gain < 1.0 - margin => Change::Worse,
+            _ => Change::Flat,
+        }
+    };
+    match &compared.verdict {
+        Verdict::Faster | Verdict::SlightlyFaster => Change::Better,
+        Verdict::Slower | Verdict::SlightlySlower => Change::Worse,
+        Verdict::NoDifference => Change::Flat,
+        Verdict::CannotTell => Change::Unknown,
+        Verdict::NotComparable(reason) => Change::NotComparable(reason.clone()),
+        Verdict::NoWords => compared.ratio.map_or(Change::Unknown, of_ratio),
+    }
+}

@@ -1,0 +1,174 @@
+//! Circumstances of a run: program, machine, disk, workload, schedule, and what is known of workers and tiers.
+
+use crate::record::evidence::{Known, Place};
+use crate::record::model::{Disk, Floor, Run};
+use crate::study::model::{Slot, Tier};
+use std::collections::BTreeMap;
+
+pub struct Circumstances<'r> {
+    /// Version of contend.
+    pub contend: &'r str,
+    /// Start of the run, UTC, RFC 3339.
+    pub started: &'r str,
+    pub command: &'r [String],
+    /// Model of the processor.
+    pub cpu: &'r str,
+    pub cores: usize,
+    pub memory_bytes: u64,
+    pub os: &'r str,
+    pub kernel: &'r str,
+    pub virtual_machine: bool,
+    pub file_system: &'r str,
+    pub syncs: SyncTimes,
+    /// Largest overhead of the Rust worker per operation.
+    pub overhead_ns: u64,
+    /// Of each worker under each condition.
+    pub overheads: Vec<WorkerOverhead<'r>>,
+    /// Null drivers whose worker was not there.
+    pub overheads_missing: &'r [String],
+    /// Name of the workload.
+    pub workload: &'r str,
+    pub about: &'r str,
+    /// SHA-256 of the workload's file.
+    pub sha256: &'r str,
+    /// Of each group of conditions that differ in it.
+    pub data: Vec<Loaded<'r>>,
+    pub schedule: &'r [Slot],
+    /// `None` if the run was interrupted.
+    pub finished: Option<Finish>,
+    /// By contender, of those whose power was cut.
+    evidence: BTreeMap<usize, Evidence<'r>>,
+}
+
+/// Times of syncs on the disk of the data, measured before the run.
+pub struct SyncTimes {
+    /// fsync after an append.
+    pub fsync_ns_p50: u64,
+    pub fsync_ns_p95: u64,
+    pub fdatasync_ns_p50: u64,
+    /// fdatasync after an overwrite.
+    pub overwrite_ns_p50: u64,
+    pub probes: u32,
+}
+
+/// Time that a worker takes for itself, per operation.
+pub struct WorkerOverhead<'r> {
+    /// Null driver that it was measured with.
+    pub driver: &'r str,
+    pub condition: usize,
+    pub times: OverheadTimes,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct OverheadTimes {
+    /// Without the longest thousandth.
+    pub mean_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+}
+
+/// Rows loaded for some conditions.
+pub struct Loaded<'r> {
+    /// Labels of the conditions; empty: all.
+    pub conditions: &'r [String],
+    /// By table.
+    pub rows: &'r BTreeMap<String, u64>,
+    /// SHA-256 of the definition of the data.
+    pub sha256: &'r str,
+}
+
+/// Totals of a run.
+pub struct Finish {
+    pub elapsed_ns: u64,
+    /// Sum of the windows.
+    pub measured_ns: u64,
+}
+
+/// What power cuts have shown of a contender's settings.
+pub struct Evidence<'r> {
+    /// On this machine, not on another.
+    pub here: bool,
+    pub reached: Tier,
+    pub cuts: u64,
+    /// Whether only one process was recorded.
+    pub one_process: bool,
+    /// Version of the engine.
+    pub version: &'r str,
+    pub date: &'r str,
+}
+
+impl<'r> Circumstances<'r> {
+    pub(super) fn of(run: &'r Run) -> Self {
+        let (machine, workload) = (&run.machine, &run.workload);
+        Self {
+            contend: &run.contend,
+            started: &run.started,
+            command: &run.command,
+            cpu: &machine.cpu,
+            cores: machine.cores as usize,
+            memory_bytes: machine.memory_bytes,
+            os: &machine.os,
+            kernel: &machine.kernel,
+            virtual_machine: machine.virtual_machine,
+            file_system: &run.disk.file_system,
+            syncs: syncs(&run.disk),
+            overhead_ns: run.generator_ns_per_operation,
+            overheads: run.floors.iter().map(overhead).collect(),
+            overheads_missing: &run.floors_missing,
+            workload: &workload.name,
+            about: &workload.about,
+            sha256: &workload.sha256,
+            data: data(run),
+            schedule: &run.schedule,
+            finished: run
+                .finished
+                .as_ref()
+                .map(|totals| Finish { elapsed_ns: totals.elapsed_ns, measured_ns: totals.measured_ns }),
+            evidence: run.tiers.iter().filter_map(|known| Some((known.contender, evidence(known)?))).collect(),
+        }
+    }
+
+    /// `None` if the tier of the contender is only documented.
+    pub fn evidence(&self, contender: usize) -> Option<&Evidence<'r>> {
+        self.evidence.get(&contender)
+    }
+}
+
+fn syncs(disk: &Disk) -> SyncTimes {
+    SyncTimes {
+        fsync_ns_p50: disk.fsync_ns_p50,
+        fsync_ns_p95: disk.fsync_ns_p95,
+        fdatasync_ns_p50: disk.fdatasync_ns_p50,
+        overwrite_ns_p50: disk.overwrite_ns_p50,
+        probes: disk.probes,
+    }
+}
+
+fn overhead(floor: &Floor) -> WorkerOverhead<'_> {
+    WorkerOverhead { driver: &floor.driver, condition: floor.condition, times: times(floor) }
+}
+
+pub(super) fn times(floor: &Floor) -> OverheadTimes {
+    OverheadTimes { mean_ns: floor.ns_per_operation, p999_ns: floor.ns_p999, max_ns: floor.ns_max }
+}
+
+fn data(run: &Run) -> Vec<Loaded<'_>> {
+    let workload = &run.workload;
+    if workload.data.is_empty() {
+        return vec![Loaded { conditions: &[], rows: &workload.rows, sha256: &workload.data_sha256 }];
+    }
+    let of_group = workload.data.iter();
+    of_group.map(|data| Loaded { conditions: &data.conditions, rows: &data.rows, sha256: &data.sha256 }).collect()
+}
+
+fn evidence(known: &Known) -> Option<Evidence<'_>> {
+    let found = known.found.as_ref().filter(|_| known.place != Place::Documented)?;
+    Some(Evidence {
+        here: known.place == Place::Here,
+        reached: found.reached,
+        cuts: found.power,
+        one_process: found.one_process,
+        version: known.version.as_deref().unwrap_or_default(),
+        date: &found.date,
+    })
+}
