@@ -4,7 +4,7 @@ use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::saved::{Probe, Saved, SeenWord};
 use anyhow::{Context, Result};
 use contend::analysis::metric::listed;
-use contend::report::document::{Block, Cell, Document, Said, Section, Table, Tone};
+use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
 use contend::report::html::html;
 use contend::report::markdown::markdown;
 use contend::report::text::{self, Colour};
@@ -34,7 +34,7 @@ pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
 /// What a terminal shows: everything but the single probes.
 pub fn terminal(saved: &Saved, colour: Colour) -> String {
     let mut document = document(saved);
-    document.sections.retain(|section| section.id != "probes");
+    document.sections.retain(|section| section.id != Id::Other("probes"));
     text::text(&document, colour)
 }
 
@@ -72,7 +72,7 @@ fn answers(saved: &Saved) -> Section {
     let said = estimates(saved).into_iter().filter(|found| saved.arms[found.arm].relaxed.is_none());
     let said = said.map(|found| Said { condition: None, text: sentence(saved, &found), tone: Tone::Plain });
     let ask = "What is the highest rate that meets the bounds?".to_string();
-    Section { id: "answer", title: "Answer".to_string(), blocks: vec![Block::Answer { ask, said: said.collect() }] }
+    Section { id: Id::Answer, title: "Answer".to_string(), blocks: vec![Block::Answer { ask, said: said.collect() }] }
 }
 
 fn sentence(saved: &Saved, found: &Estimate) -> String {
@@ -103,7 +103,7 @@ fn capacities(saved: &Saved) -> Section {
             table.row(row(saved, &all[at]));
         }
     }
-    Section { id: "capacity", title: "Highest rates".to_string(), blocks: vec![Block::Table(table)] }
+    Section { id: Id::Other("capacity"), title: "Highest rates".to_string(), blocks: vec![Block::Table(table)] }
 }
 
 fn row(saved: &Saved, found: &Estimate) -> Vec<Cell> {
@@ -149,7 +149,7 @@ fn probes(saved: &Saved) -> Section {
     }
     let note = "A trial that is named here is in probes/trials, and went through every check of a run.";
     let blocks = vec![Block::Table(table), Block::Note(note.to_string())];
-    Section { id: "probes", title: "Probes".to_string(), blocks }
+    Section { id: Id::Other("probes"), title: "Probes".to_string(), blocks }
 }
 
 fn probe_row(saved: &Saved, probe: &Probe, names: &[String]) -> Vec<Cell> {
@@ -196,5 +196,5 @@ fn not_shown(saved: &Saved) -> Section {
     if saved.rounds < 6 {
         items.push("With fewer than six rounds there are no intervals and no words.".to_string());
     }
-    Section { id: "limits", title: "What this does not show".to_string(), blocks: vec![Block::List(items)] }
+    Section { id: Id::Other("limits"), title: "What this does not show".to_string(), blocks: vec![Block::List(items)] }
 }
