@@ -1,16 +1,16 @@
 //! Questions: which contenders, under which conditions, how often.
 //!
-//! A study file (`file`) is read per variant and extent (`arm`), multiplied out along its axes (`axis`,
+//! A study file (`file`) is read per variant and extent (`edition`), multiplied out along its axes (`axis`,
 //! `label`), checked with its answers (`questions`, `sentence`) and becomes a [`model::Study`]
 //! ([`resolve()`]), from which the order of the trials follows ([`schedule()`]). Pure: no file is opened
 //! and no clock read. `docs/study-file.md` explains every key.
 
 mod along;
-mod arm;
 mod axis;
 pub mod blank;
 mod choices;
 mod dependence;
+mod edition;
 mod estimate;
 mod export;
 mod file;
