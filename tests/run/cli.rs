@@ -159,7 +159,11 @@ fn alone_it_asks_what_one_wants_to_know() {
     let bench = Bench::new();
     let said = bench.contend(&[]).exits(0).out;
     let lines: Vec<&str> = said.lines().collect();
-    assert!((10..=14).contains(&lines.len()), "a screen without scrolling:\n{said}");
+    assert!(
+        (10..=14).contains(&lines.len()),
+        "about a dozen lines:
+{said}"
+    );
     for line in &lines {
         let (question, command) = line.split_once("  ").expect("a question and its command");
         assert!(question.ends_with(['?', ':']) && command.trim().starts_with("contend "), "{line}");

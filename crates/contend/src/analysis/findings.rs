@@ -104,6 +104,16 @@ pub struct Findings<'r> {
     pub(super) of_kind: Option<Box<dyn Any>>,
 }
 
+/// Counts the samples of a trial. `names` are those of the transactions, in the order of their numbers.
+///
+/// # Errors
+/// They cannot be read, or are not those that were written.
+pub fn tally(record: &dyn Recorded, trial: &Trial, counting: Counting, names: &[String]) -> Result<Tally, String> {
+    let mut tallying = Tallying::new(trial, counting);
+    record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
+    Ok(tallying.finish(&trial.planned, names))
+}
+
 impl<'r> Findings<'r> {
     /// Whether quantiles are printed without their minimum, as the original did.
     pub fn as_published(&self) -> bool {
@@ -232,11 +242,8 @@ impl<'r> Findings<'r> {
     }
 
     fn tally(&self, record: &dyn Recorded, at: usize) -> Result<Tally, String> {
-        let trial = &self.trials[at];
         let counting = if self.as_published() { Counting::Original } else { Counting::Corrected };
-        let mut tallying = Tallying::new(trial, counting);
-        record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
-        Ok(tallying.finish(&trial.planned, &self.transactions))
+        tally(record, &self.trials[at], counting, &self.transactions)
     }
 
     /// Rows were made cell by cell and are read trial by trial.

@@ -8,6 +8,7 @@ mod doctor;
 mod explain;
 mod list;
 mod manifests;
+pub mod order;
 mod plan;
 mod report;
 pub mod run;

@@ -228,6 +228,15 @@ impl Record {
         Ok(Self { dir: dir.to_path_buf(), run, trials, damaged })
     }
 
+    /// One trial of the record in `dir`.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not what this run wrote there.
+    pub fn trial(dir: &Path, run: &Run, number: u32) -> Result<Trial> {
+        let name = format!("{number:04}");
+        in_its_place(run, &name, read_trial(&dir.join("trials").join(&name))?)
+    }
+
     /// The directory of a trial.
     pub fn trial_dir(&self, number: u32) -> PathBuf {
         self.dir.join("trials").join(format!("{number:04}"))

@@ -40,7 +40,7 @@ pub use estimate::{estimate_left_ns, estimate_ns};
 pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
 pub use resolve::{StudyError, check_quick, leave_out, resolve, resolve_parts};
-pub use schedule::{SplitMix64, schedule, seed_of_round};
+pub use schedule::{SplitMix64, schedule, seed_of_round, slots};
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
 use crate::registry::Registry;

@@ -17,7 +17,8 @@ pub fn seed_of_round(seed: u64, round: u32) -> u64 {
     SplitMix64(seed ^ (u64::from(round) << 32)).draw() >> 1
 }
 
-fn slots(rounds: u32, conditions: usize, contenders: usize, seed: u64) -> Vec<Slot> {
+/// The slots of a schedule: trials counted from 1, each contender once per round and condition.
+pub fn slots(rounds: u32, conditions: usize, contenders: usize, seed: u64) -> Vec<Slot> {
     // Orders must not follow from the seeds that the work of the rounds is drawn from.
     let mut random = SplitMix64(!seed);
     let mut order: Vec<(usize, usize)> = Vec::new();

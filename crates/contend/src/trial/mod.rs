@@ -2,6 +2,7 @@
 
 pub mod aftermath;
 pub mod bench;
+pub mod chosen;
 pub mod contents;
 pub mod data;
 pub mod dialect;

@@ -50,8 +50,7 @@ pub fn floors(session: &Session<'_>, run: &Run, condition: usize, plans: &mut Pl
     if session.common.site.instead.worker.is_some() {
         return Ok(vec![]);
     }
-    let same = |other: &usize| same_operations(&study.conditions[*other], &study.conditions[condition]);
-    if let Some(before) = (0..condition).find(same) {
+    if let Some(before) = like(study, condition) {
         let known = run.floors.iter().filter(|floor| floor.condition == before);
         return Ok(known.map(|floor| Floor { condition, ..floor.clone() }).collect());
     }
@@ -161,6 +160,11 @@ pub fn null_contender(like: &Contender) -> Result<Contender> {
 pub fn idle_as(like: &Contender, driver: &Driver) -> Contender {
     let (driver, model) = (driver.name.to_string(), driver.models[0].name.to_string());
     engine::resolved(Contender { driver, model, ..like.clone() })
+}
+
+/// The first condition before this one under which a single client does the same.
+pub fn like(study: &Study, condition: usize) -> Option<usize> {
+    (0..condition).find(|other| same_operations(&study.conditions[*other], &study.conditions[condition]))
 }
 
 /// Whether a single client does the same under both conditions.

@@ -43,7 +43,7 @@ fn proofs_are_readable(out: &Path) -> Result<()> {
 }
 
 /// A stopped run is not an error, at any point.
-fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
+pub(super) fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
     match ending {
         Err(e) if e.is::<Cancelled>() => Ok(Ending::Stopped),
         other => other,

@@ -1,0 +1,232 @@
+//! A run whose trials are chosen one after the other, each when the results of those before it are known.
+//!
+//! Its record is one like every other: conditions and schedule grow with it, and each trial goes through every check. It has one
+//! study without parts, and is not resumed.
+
+use crate::record::model::{Finished, Run, Slot};
+use crate::record::store::{Record, RecordWriter};
+use crate::study::model::{Condition, Study};
+use crate::trial::data::cache::{self, Bases};
+use crate::trial::data::disk;
+use crate::trial::dialect::{one_per_engine, under_conditions};
+use crate::trial::header::{checked, prepared};
+use crate::trial::note::{Done, Note};
+use crate::trial::order::Order;
+use crate::trial::plans::{self, Plans};
+use crate::trial::recorded::asked_of;
+use crate::trial::run::{Ending, stopped_is_no_error};
+use crate::trial::secret::told;
+use crate::trial::server::attached;
+use crate::trial::session::{Common, Session};
+use crate::trial::site::Site;
+use crate::trial::stop::Cancelled;
+use crate::trial::workers::admin::Admin;
+use crate::trial::workers::process::monotonic_ns;
+use crate::trial::{overhead, programs, resume, trial};
+use crate::workload::{self, Asked, Editions, Workload};
+use anyhow::{Context, Result};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// A trial to run next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    pub round: u32,
+    /// Position of the contender in the study.
+    pub contender: usize,
+    /// Its circumstances; they may differ from the conditions of the study in axes of load only.
+    pub condition: Condition,
+    /// Processors that it may use, if not all that contend may.
+    pub processors: Option<usize>,
+}
+
+/// Chooses the next trial, from the record with the last one alone; `None` ends the run. The first is chosen from a record
+/// without trials.
+pub type Choose<'c> = dyn FnMut(&Record) -> Result<Option<Choice>> + 'c;
+
+/// Runs trials as they are chosen. The order's rounds and conditions say what is prepared: data, and the cost of the workers.
+///
+/// # Errors
+/// As for any run, and what `choose` reports.
+pub fn run_chosen(
+    order: &Order,
+    choose: &mut Choose<'_>,
+    cancelled: &dyn Fn() -> bool,
+    tell: &dyn Fn(Note<'_>),
+) -> Result<Ending> {
+    stopped_is_no_error(begin(order, choose, cancelled, tell))
+}
+
+fn begin(
+    order: &Order,
+    choose: &mut Choose<'_>,
+    cancelled: &dyn Fn() -> bool,
+    tell: &dyn Fn(Note<'_>),
+) -> Result<Ending> {
+    let begun_ns = monotonic_ns();
+    let ([study], [source]) = (order.whole.studies.as_slice(), order.workloads.as_slice()) else {
+        anyhow::bail!("study {} has several parts; choose one with --set part=NAME", order.whole.name);
+    };
+    let workloads = checked(study, source, order)?;
+    let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
+    site.attach(order.attached.as_ref());
+    let mut admin = site.admin(cancelled)?;
+    attached::try_out(site.attached.as_ref(), study.contenders.iter(), &mut admin)?;
+    tell(Note::Phase("measuring what a sync costs on this disk"));
+    let disk = disk::measure(&site.scratch)?;
+    let begun = prepared(study, source, &order.command, &disk)?;
+    let scenario = order.scenarios.first().and_then(Option::as_ref);
+    let run = Run {
+        scenario: scenario.map(|s| crate::record::model::ScenarioInfo { file: s.name.clone(), text: s.text.clone() }),
+        programs: programs::of(study, &order.instead),
+        instead: resume::instead(&order.instead, site.attached.as_ref()),
+        ..begun
+    };
+    let mut bases = Bases::default();
+    for (condition, workload) in study.conditions.iter().zip(&workloads) {
+        tell(Note::Phase("loading data"));
+        for contender in one_per_engine(study) {
+            bases.of(&site, workload, contender, &study.load.under(&condition.axes), &mut admin)?;
+        }
+    }
+    RecordWriter::create(&order.out, &run)?;
+    cache::prune(&site.cache);
+    let common = Common { site: &site, deadlines: order.deadlines, cancelled, tell, begun_ns };
+    let workload = told(workload::parse(source)?, &order.secrets)?;
+    let asked = asked_of(&run)?;
+    let mut chosen = Chosen { common, workload, asked, run, workloads, plans: Plans::default(), bases };
+    let ended = chosen.go(choose, &mut admin);
+    chosen.run.spent_ns = monotonic_ns() - begun_ns;
+    if let Ok(measured_ns) = ended {
+        chosen.run.finished = Some(Finished { elapsed_ns: chosen.run.spent_ns, measured_ns });
+    }
+    chosen.session()?.writer.write_run(&chosen.run)?;
+    match ended {
+        Ok(_) => Ok(Ending::Complete),
+        Err(e) if e.is::<Cancelled>() => Ok(Ending::Stopped),
+        Err(e) => Err(e),
+    }
+}
+
+/// Fewer processors for this thread and all processes that it starts, as long as the value lives.
+struct Restricted(CpuSet);
+
+impl Restricted {
+    fn to(processors: usize) -> Result<Self> {
+        let all = sched_getaffinity(None).context("cannot read which processors may be used")?;
+        let mut fewer = CpuSet::new();
+        (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).take(processors).for_each(|cpu| fewer.set(cpu));
+        sched_setaffinity(None, &fewer).context("cannot restrict the processors")?;
+        Ok(Self(all))
+    }
+}
+
+impl Drop for Restricted {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
+/// The run as far as it is.
+struct Chosen<'s> {
+    common: Common<'s>,
+    workload: Workload,
+    asked: Option<Asked>,
+    run: Run,
+    /// One for each condition so far.
+    workloads: Vec<Editions>,
+    plans: Plans,
+    bases: Bases,
+}
+
+impl Chosen<'_> {
+    fn session(&self) -> Result<Session<'_>> {
+        Ok(Session {
+            common: self.common,
+            workloads: &self.workloads,
+            writer: RecordWriter::resume(&self.common.site.out)?,
+            asked: self.asked.as_ref(),
+        })
+    }
+
+    /// All trials; the time that was measured.
+    fn go(&mut self, choose: &mut Choose<'_>, admin: &mut Admin<'_>) -> Result<u64> {
+        (self.common.tell)(Note::Phase("measuring the worker's own cost"));
+        self.run.floors_missing = overhead::floors_missing(&self.session()?, &self.run.study);
+        for condition in 0..self.run.study.conditions.len() {
+            self.measure_overhead(condition)?;
+        }
+        let (disk, generator_ns) = (&self.run.disk, self.run.generator_ns_per_operation);
+        (self.common.tell)(Note::Prepared { disk, generator_ns });
+        // What was prepared is no trial yet.
+        self.run.schedule.clear();
+        self.session()?.writer.write_run(&self.run)?;
+        let mut record =
+            Record { dir: self.common.site.out.clone(), run: self.run.clone(), trials: vec![], damaged: vec![] };
+        let mut measured_ns = 0;
+        while let Some(choice) = choose(&record)? {
+            if (self.common.cancelled)() {
+                return Err(Cancelled.into());
+            }
+            let processors = choice.processors;
+            let slot = self.schedule(choice)?;
+            let restricted = processors.map(Restricted::to).transpose()?;
+            measured_ns += self.measure(slot, admin)?.window_ns;
+            drop(restricted);
+            record.run = self.run.clone();
+            record.trials = vec![Record::trial(&record.dir, &self.run, slot.trial)?];
+        }
+        Ok(measured_ns)
+    }
+
+    fn measure_overhead(&mut self, condition: usize) -> Result<()> {
+        let mut plans = std::mem::take(&mut self.plans);
+        let session = self.session()?;
+        let ns = overhead::generator(&session, &self.run, condition, &mut plans)?;
+        let floors = overhead::floors(&session, &self.run, condition, &mut plans)?;
+        self.run.generator_ns_by_condition.push(ns);
+        self.run.generator_ns_per_operation = self.run.generator_ns_per_operation.max(ns);
+        self.run.floors.extend(floors);
+        self.plans = plans;
+        Ok(())
+    }
+
+    /// Gives a choice its place in the schedule, and a condition that is new its place among the others.
+    fn schedule(&mut self, choice: Choice) -> Result<Slot> {
+        let known = self.run.study.conditions.iter().position(|known| *known == choice.condition);
+        let condition = match known {
+            Some(condition) => condition,
+            None => self.add(choice.condition)?,
+        };
+        let trial = self.run.schedule.len() as u32 + 1;
+        let slot = Slot { trial, round: choice.round, condition, contender: choice.contender };
+        self.run.schedule.push(slot);
+        self.session()?.writer.write_run(&self.run)?;
+        Ok(slot)
+    }
+
+    fn add(&mut self, condition: Condition) -> Result<usize> {
+        let alone = Study { conditions: vec![condition.clone()], ..self.run.study.clone() };
+        let workload = under_conditions(&self.workload, &alone)?.pop().context("one condition has one workload")?;
+        let fits = plans::check(&alone, 0, workload.of(None));
+        fits.and_then(|()| plans::check_connections(&alone, 0, workload.of(None)))
+            .with_context(|| format!("condition `{}`", condition.label))?;
+        self.workloads.push(workload);
+        self.run.study.conditions.push(condition);
+        let at = self.run.study.conditions.len() - 1;
+        let like = overhead::like(&self.run.study, at);
+        let ns = like.map_or(0, |like| self.run.generator_ns_under(like));
+        self.run.generator_ns_by_condition.push(ns);
+        let floors: Vec<_> = self.run.floors.iter().filter(|floor| Some(floor.condition) == like).cloned().collect();
+        self.run.floors.extend(floors.into_iter().map(|floor| crate::record::model::Floor { condition: at, ..floor }));
+        Ok(at)
+    }
+
+    fn measure(&mut self, slot: Slot, admin: &mut Admin<'_>) -> Result<Done> {
+        let (mut plans, mut bases) = (std::mem::take(&mut self.plans), std::mem::take(&mut self.bases));
+        let session = self.session()?;
+        let base = session.base(&mut bases, &self.run.study, &slot, admin)?;
+        let done = trial::trial(&session.bench(&self.run, &slot), slot, &mut plans, &base, admin)?;
+        (self.plans, self.bases) = (plans, bases);
+        Ok(done)
+    }
+}

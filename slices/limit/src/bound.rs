@@ -1,0 +1,112 @@
+//! Bounds that a rate must meet: `response_ns_p99<=50ms`, `failed<=0.1%`.
+
+use contend::analysis::metric::{self, Metric};
+use contend::units::duration_ns;
+use contend_stats::unit::Unit;
+use contend_stats::verdict::Direction;
+
+/// Bounds without `--bound`.
+pub const USUAL: [&str; 2] = ["response_ns_p99<=50ms", FAILED];
+/// Holds in every search: work that is not done costs no time.
+pub const FAILED: &str = "failed<=0.1%";
+
+/// A metric and the largest value that it may have.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    pub metric: Metric,
+    pub most: f64,
+    /// As typed.
+    pub text: String,
+}
+
+impl Bound {
+    /// Whether it bounds the share of operations that fail.
+    pub fn is_of_failures(&self) -> bool {
+        self.metric.name == "failed_share"
+    }
+}
+
+/// All bounds that were typed; how many operations may fail is always bounded.
+///
+/// # Errors
+/// How to write one.
+pub fn bounds(typed: &[String]) -> Result<Vec<Bound>, String> {
+    let usual = USUAL.map(str::to_string);
+    let typed = if typed.is_empty() { &usual[..] } else { typed };
+    let mut bounds = typed.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>()?;
+    for (at, bound) in bounds.iter().enumerate() {
+        if bounds[..at].iter().any(|other| other.metric.name == bound.metric.name) {
+            return Err(format!("--bound: {} is bounded twice", bound.metric.name));
+        }
+    }
+    if !bounds.iter().any(Bound::is_of_failures) {
+        bounds.push(read(FAILED)?);
+    }
+    Ok(bounds)
+}
+
+fn read(text: &str) -> Result<Bound, String> {
+    let wrong = |why: &str| format!("--bound `{text}`: {why}; write METRIC<=VALUE, such as {}", USUAL[0]);
+    let (name, value) = text.split_once("<=").ok_or_else(|| wrong("there is no `<=`"))?;
+    let (name, value) = (name.trim(), value.trim());
+    let name = if name == "failed" { "failed_share" } else { name };
+    let metric = metric::listed(name)
+        .filter(|metric| metric.direction == Direction::LowerIsBetter)
+        .ok_or_else(|| wrong("there is no such metric of which less is better (contend list metrics)"))?;
+    let most = match metric.unit {
+        Unit::Ns => duration_ns(value).map(|ns| ns as f64).map_err(|why| wrong(&why))?,
+        Unit::Share => share(value).ok_or_else(|| wrong("it takes a share, such as 0.1%"))?,
+        _ => value.parse().ok().filter(|most: &f64| most.is_finite()).ok_or_else(|| wrong("it takes a number"))?,
+    };
+    if most < 0.0 || (metric.unit == Unit::Ns && most == 0.0) {
+        return Err(wrong("nothing can meet it"));
+    }
+    Ok(Bound { metric, most, text: text.split_whitespace().collect() })
+}
+
+fn share(text: &str) -> Option<f64> {
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    number.parse().ok().map(|number: f64| number / whole).filter(|share| (0.0..=1.0).contains(share))
+}
+
+/// The time that the first bound of a time allows, nanoseconds.
+pub fn time_ns(bounds: &[Bound]) -> Option<f64> {
+    bounds.iter().find(|bound| bound.metric.unit == Unit::Ns).map(|bound| bound.most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(typed: &[&str]) -> Result<Vec<(String, f64)>, String> {
+        let typed: Vec<String> = typed.iter().map(|text| text.to_string()).collect();
+        Ok(bounds(&typed)?.into_iter().map(|bound| (bound.metric.name, bound.most)).collect())
+    }
+
+    #[test]
+    fn bounds_have_units_and_failures_are_always_bounded() {
+        let failed = ("failed_share".to_string(), 0.001);
+        assert_eq!(read_all(&[]).unwrap(), [("response_ns_p99".to_string(), 50e6), failed.clone()]);
+        assert_eq!(
+            read_all(&["service_ns_p95.write <= 2.5ms"]).unwrap(),
+            [("service_ns_p95.write".to_string(), 2.5e6), failed]
+        );
+        assert_eq!(read_all(&["failed<=1%"]).unwrap(), [("failed_share".to_string(), 0.01)]);
+    }
+
+    #[test]
+    fn a_wrong_bound_says_how_to_write_it() {
+        for (typed, part) in [
+            ("response_ns_p99<50ms", "no `<=`"),
+            ("throughput_ops_per_s<=5", "less is better"),
+            ("response_ns_p42<=5ms", "no such metric"),
+            ("response_ns_p99<=5", "unit"),
+            ("failed<=200%", "share"),
+            ("response_ns_p99<=0ms", "nothing can meet"),
+        ] {
+            let error = read_all(&[typed]).unwrap_err();
+            assert!(error.contains(part) && error.contains("METRIC<=VALUE"), "{typed}: {error}");
+        }
+        assert!(read_all(&["failed<=1%", "failed_share<=2%"]).unwrap_err().contains("twice"));
+    }
+}

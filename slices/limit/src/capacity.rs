@@ -1,0 +1,93 @@
+//! Capacities over the rounds, and their ratios, with the intervals and words of every report.
+
+use crate::saved::{Arm, Saved};
+use contend_stats::interval::{Interval, median, median_interval};
+use contend_stats::verdict::{Comparison, Direction, RoundPair, compare_rounds};
+
+/// The capacity of an arm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    pub arm: usize,
+    /// Median of the rounds; none if no round has a value.
+    pub per_s: Option<f64>,
+    pub interval: Option<Interval>,
+    /// Rounds with a value, and all that were searched.
+    pub rounds: usize,
+    pub searched: usize,
+    /// Why the first round without a value has none.
+    pub why: Option<String>,
+}
+
+/// All arms in their order.
+pub fn estimates(saved: &Saved) -> Vec<Estimate> {
+    (0..saved.arms.len()).map(|arm| estimate(saved, arm)).collect()
+}
+
+pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
+    let values: Vec<f64> = saved.values(arm).into_iter().map(|(_, value)| value).collect();
+    let of_arm = || saved.capacities.iter().filter(|capacity| capacity.arm == arm);
+    Estimate {
+        arm,
+        per_s: median(&values),
+        interval: median_interval(&values),
+        rounds: values.len(),
+        searched: of_arm().count(),
+        why: of_arm().find(|capacity| capacity.rate_per_s.is_none()).map(|capacity| capacity.why.clone()),
+    }
+}
+
+/// The capacity of `arm` over that of `base`, over the rounds in which both have a value. Tiers that differ get no word.
+pub fn compare(saved: &Saved, base: usize, arm: usize) -> Comparison {
+    let tier = |arm: usize| &saved.arms[arm].tier;
+    let guard = (tier(base) != tier(arm))
+        .then(|| format!("tiers differ: {} against {}; compare inside one tier", tier(arm), tier(base)));
+    let pairs = pairs(saved, base, arm);
+    let guard = guard.or_else(|| pairs.is_empty().then(|| "no round has a value of both".to_string()));
+    compare_rounds(&pairs, Direction::HigherIsBetter, saved.margin, guard.as_deref())
+}
+
+/// Values of the rounds in which both have one.
+pub fn pairs(saved: &Saved, base: usize, arm: usize) -> Vec<RoundPair> {
+    let (base, arm) = (saved.values(base), saved.values(arm));
+    let pair = |(round, baseline): &(u32, f64)| {
+        let (_, candidate) = arm.iter().find(|(other, _)| other == round)?;
+        Some(RoundPair { baseline: *baseline, candidate: *candidate })
+    };
+    base.iter().filter_map(pair).collect()
+}
+
+/// Contenders as they are, without the arms in which something is relaxed.
+pub fn plain_arms(saved: &Saved) -> impl Iterator<Item = (usize, &Arm)> {
+    saved.arms.iter().enumerate().filter(|(_, arm)| arm.relaxed.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{arm, saved};
+    use contend_stats::verdict::Verdict;
+
+    #[test]
+    fn capacities_have_the_intervals_and_words_of_other_figures() {
+        let slow = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0].map(Some);
+        let fast = slow.map(|value| value.map(|value| value * 2.0));
+        let saved = saved(vec![arm("A", "durable"), arm("B", "durable"), arm("C", "bounded")], &[&slow, &fast, &fast]);
+        let first = estimate(&saved, 0);
+        assert_eq!((first.per_s, first.rounds, first.searched), (Some(100.0), 6, 6));
+        assert_eq!(first.interval.map(|interval| (interval.low, interval.high)), Some((98.0, 102.0)));
+        assert_eq!(compare(&saved, 0, 1).verdict, Verdict::Faster);
+        assert!(matches!(compare(&saved, 0, 2).verdict, Verdict::NotComparable(why) if why.contains("tiers differ")));
+    }
+
+    #[test]
+    fn rounds_without_a_value_are_left_out_and_said() {
+        let some = [Some(10.0), None, Some(12.0)];
+        let saved = saved(vec![arm("A", "durable"), arm("B", "durable")], &[&some, &[None, Some(9.0), Some(12.0)]]);
+        let found = estimate(&saved, 0);
+        assert_eq!((found.per_s, found.rounds, found.searched), (Some(11.0), 2, 3));
+        assert_eq!(found.why.as_deref(), Some("none found"));
+        let comparison = compare(&saved, 0, 1);
+        assert_eq!((comparison.rounds, comparison.ratio), (1, Some(1.0)));
+        assert_eq!(comparison.verdict, Verdict::NoWords);
+    }
+}

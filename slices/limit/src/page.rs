@@ -1,0 +1,200 @@
+//! The report of a search, from its record alone: a page, and the same as text and Markdown.
+
+use crate::capacity::{Estimate, compare, estimates, plain_arms};
+use crate::saved::{Probe, Saved, SeenWord};
+use anyhow::{Context, Result};
+use contend::analysis::metric::listed;
+use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
+use contend::report::html::html;
+use contend::report::markdown::markdown;
+use contend::report::text::{self, Colour};
+use contend_stats::precision::{Rate, Ratio, counted};
+use contend_stats::verdict::Verdict;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Writes the report into the record; its page.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
+    let document = document(saved);
+    let files = [
+        ("report.html", html(&document)),
+        ("report.md", markdown(&document)),
+        ("report.txt", text::text(&document, Colour::No)),
+    ];
+    for (name, text) in files {
+        let path = dir.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(dir.join("report.html"))
+}
+
+/// What a terminal shows: everything but the single probes.
+pub fn terminal(saved: &Saved, colour: Colour) -> String {
+    let mut document = document(saved);
+    document.sections.retain(|section| section.id != Id::Other("probes"));
+    text::text(&document, colour)
+}
+
+pub fn document(saved: &Saved) -> Document {
+    let mut warnings = vec![];
+    if !saved.complete {
+        warnings.push("The search was stopped: rounds are missing.".to_string());
+    }
+    let again = saved.probes.iter().filter(|probe| probe.disturbed).count();
+    let invalid = saved.probes.iter().filter(|probe| probe.seen == Some(SeenWord::NoValue)).count();
+    let mut facts = vec![
+        format!("bounds: {}", saved.bounds.join(", ")),
+        counted(saved.rounds as usize, "round"),
+        counted(saved.probes.len(), "probe"),
+    ];
+    if invalid > 0 {
+        facts.push(format!("{invalid} without a value"));
+    }
+    if again > 0 {
+        facts.push(format!("{again} disturbed from outside"));
+    }
+    let sections = vec![answers(saved), capacities(saved), probes(saved), not_shown(saved)];
+    Document {
+        title: format!("contend limit: {}", saved.study),
+        question: format!("Up to what rate does {} meet {}?", saved.study, saved.bounds.join(" and ")),
+        facts,
+        warnings,
+        origin: format!("Made by contend {} from limit.toml; the trials are in probes/.", saved.contend),
+        sections,
+        ..Document::default()
+    }
+}
+
+fn answers(saved: &Saved) -> Section {
+    let said = estimates(saved).into_iter().filter(|found| saved.arms[found.arm].relaxed.is_none());
+    let said = said.map(|found| Said { condition: None, text: sentence(saved, &found), tone: Tone::Plain });
+    let ask = "What is the highest rate that meets the bounds?".to_string();
+    Section { id: Id::Answer, title: "Answer".to_string(), blocks: vec![Block::Answer { ask, said: said.collect() }] }
+}
+
+fn sentence(saved: &Saved, found: &Estimate) -> String {
+    let name = saved.arms[found.arm].name();
+    let Some(per_s) = found.per_s else {
+        let why = found.why.as_deref().unwrap_or("no round was finished");
+        return format!("{name}: none was found: {why}.");
+    };
+    let interval = match found.interval {
+        Some(interval) => format!(" ({} to {})", Rate(interval.low), Rate(interval.high)),
+        None => format!(" (median of {}: too few for an interval)", counted(found.rounds, "round")),
+    };
+    format!("{name} carries {}{interval}.", Rate(per_s))
+}
+
+fn capacities(saved: &Saved) -> Section {
+    let mut table = Table::new(&["contender", "highest rate|", "interval", "against|", "verdict", "rounds|"]);
+    let mut tiers: Vec<&str> = vec![];
+    plain_arms(saved).for_each(|(_, arm)| {
+        if !tiers.contains(&arm.tier.as_str()) {
+            tiers.push(&arm.tier);
+        }
+    });
+    let all = estimates(saved);
+    for tier in tiers {
+        table.group(tier, "");
+        for (at, _) in plain_arms(saved).filter(|(_, arm)| arm.tier == tier) {
+            table.row(row(saved, &all[at]));
+        }
+    }
+    Section { id: Id::Other("capacity"), title: "Highest rates".to_string(), blocks: vec![Block::Table(table)] }
+}
+
+fn row(saved: &Saved, found: &Estimate) -> Vec<Cell> {
+    let arm = &saved.arms[found.arm];
+    let rate = found.per_s.map_or("none".to_string(), |per_s| Rate(per_s).to_string());
+    let interval = found.interval.map_or(String::new(), |i| format!("{} to {}", Rate(i.low), Rate(i.high)));
+    let (ratio, verdict) = match arm.against {
+        None => (Cell::new("-"), Cell::new("baseline")),
+        Some(base) => {
+            let comparison = compare(saved, base, found.arm);
+            let tone = match comparison.verdict {
+                Verdict::Faster | Verdict::SlightlyFaster => Tone::Better,
+                Verdict::Slower | Verdict::SlightlySlower => Tone::Worse,
+                _ => Tone::Plain,
+            };
+            let ratio = comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
+            (Cell::new(ratio), Cell::new(comparison.verdict.to_string()).tone(tone))
+        }
+    };
+    let rounds = match found.rounds == found.searched {
+        true => found.rounds.to_string(),
+        false => format!("{} of {}", found.rounds, found.searched),
+    };
+    vec![
+        Cell::new(arm.name()).series(found.arm),
+        Cell::new(rate),
+        Cell::new(interval),
+        ratio,
+        verdict,
+        Cell::new(rounds),
+    ]
+}
+
+fn probes(saved: &Saved) -> Section {
+    let names: Vec<String> = saved.bounds.iter().map(|text| metric_name(text)).collect();
+    let titles: Vec<String> = names.iter().map(|name| format!("{}|", label(name))).collect();
+    let mut titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    titles.splice(0..0, ["trial|", "round|", "contender", "rate|", "committed|"]);
+    titles.push("result");
+    let mut table = Table::new(&titles);
+    for probe in &saved.probes {
+        table.row(probe_row(saved, probe, &names));
+    }
+    let note = "A trial that is named here is in probes/trials, and went through every check of a run.";
+    let blocks = vec![Block::Table(table), Block::Note(note.to_string())];
+    Section { id: Id::Other("probes"), title: "Probes".to_string(), blocks }
+}
+
+fn probe_row(saved: &Saved, probe: &Probe, names: &[String]) -> Vec<Cell> {
+    let result = match probe.seen {
+        None => Cell::muted("begins the search"),
+        Some(SeenWord::Meets) => Cell::new("meets").tone(Tone::Better),
+        Some(SeenWord::Misses) => Cell::new("misses").tone(Tone::Worse).small(&probe.why),
+        Some(SeenWord::NoValue) => Cell::muted("no value").small(&probe.why),
+    };
+    let mut row = vec![
+        Cell::new(probe.trial.to_string()),
+        Cell::new(probe.round.to_string()),
+        Cell::new(saved.arms[probe.arm].name()).series(probe.arm),
+        Cell::new(probe.rate_per_s.map_or("closed loop".to_string(), |rate| Rate(rate).to_string())),
+        Cell::new(Rate(probe.committed_per_s).to_string()),
+    ];
+    for (at, name) in names.iter().enumerate() {
+        let value = probe.values.get(at).copied().filter(|value| value.is_finite());
+        let shown = value.zip(listed(name)).map_or("-".to_string(), |(value, metric)| metric.show_with_unit(value));
+        row.push(Cell::new(shown));
+    }
+    row.push(result);
+    row
+}
+
+/// The metric of a bound as it is written in the record.
+pub fn metric_name(bound: &str) -> String {
+    let name = bound.split("<=").next().unwrap_or_default();
+    if name == "failed" { "failed_share".to_string() } else { name.to_string() }
+}
+
+fn label(name: &str) -> String {
+    listed(name).map_or_else(|| name.to_string(), |metric| metric.label())
+}
+
+fn not_shown(saved: &Saved) -> Section {
+    let mut items = vec![
+        "Arrivals are drawn at random and evenly; bursts that are larger lower the rate.".to_string(),
+        "A window of seconds sees no checkpoint, vacuum or growth that takes minutes. Data is fresh in each probe."
+            .to_string(),
+        "A short window sees less of a queue than hours do: in simulations the rate found is about 2 % high."
+            .to_string(),
+    ];
+    if saved.rounds < 6 {
+        items.push("With fewer than six rounds there are no intervals and no words.".to_string());
+    }
+    Section { id: Id::Other("limits"), title: "What this does not show".to_string(), blocks: vec![Block::List(items)] }
+}

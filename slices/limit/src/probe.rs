@@ -1,0 +1,171 @@
+//! What a trial says of its rate: from its record to a probe.
+
+use crate::bound::{Bound, time_ns};
+use crate::judge::{Backlog, Measured, Thirds, Verdict, judge};
+use crate::saved::{Busy, Probe};
+use anyhow::{Context, Result};
+use contend::analysis::findings::tally;
+use contend::analysis::tally::{Bin, Counting, Tally};
+use contend::analysis::trial::{Measure, Scope, TrialRow, is_write, observations};
+use contend::outcome::Outcome;
+use contend::outcome::mark::is_disturbed;
+use contend::record::model::{Run, Trial};
+use contend::record::store::Record;
+use contend_stats::histogram::Histogram;
+use contend_stats::precision::counted;
+use contend_stats::quantile::{Quantile, QuantileValue};
+use contend_stats::unit::Unit;
+
+/// What a probe was, and what its search has to know.
+pub struct Looked {
+    pub probe: Probe,
+    pub verdict: Option<Verdict>,
+    /// Observations of the bound with too few, and how many it takes.
+    pub lacking: Option<(u64, u64)>,
+}
+
+/// Reads the only trial of a record as a probe of an arm.
+///
+/// # Errors
+/// It is not there, or its samples cannot be read.
+pub fn look(record: &Record, arm: usize, bounds: &[Bound]) -> Result<Looked> {
+    let trial = record.trials.first().context("a probe has a trial")?;
+    let names: Vec<String> = record.run.workload.transactions.iter().map(|t| t.name.clone()).collect();
+    let writes: Vec<bool> = record.run.workload.transactions.iter().map(|t| t.write).collect();
+    let tally = tally(record, trial, Counting::Corrected, &names);
+    let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), &record.run, &writes);
+    let load = &row.load;
+    let mut probe = Probe {
+        trial: trial.slot.trial,
+        arm,
+        round: trial.slot.round,
+        rate_per_s: load.rate_per_s,
+        window_ns: load.window_ns,
+        seen: None,
+        why: String::new(),
+        disturbed: is_disturbed(&trial.marks),
+        committed_per_s: 0.0,
+        values: vec![],
+        thirds: None,
+        used: None,
+    };
+    let tally = match tally {
+        Ok(tally) if row.is_valid() => tally,
+        _ => {
+            let reasons = row.reasons.iter().map(|reason| format!("{}: {}", reason.kind, reason.detail));
+            probe.why = reasons.collect::<Vec<_>>().join("; ");
+            probe.seen = Some(crate::saved::SeenWord::NoValue);
+            return Ok(Looked { probe, verdict: None, lacking: None });
+        }
+    };
+    let measured: Vec<Measured> = bounds.iter().map(|bound| of_bound(bound, &row, &tally, (&names, &writes))).collect();
+    probe.committed_per_s = tally.throughput_per_s();
+    probe.values = measured.iter().map(|of| of.value.unwrap_or(f64::NAN)).collect();
+    probe.thirds = thirds(&tally.bins);
+    probe.used = Some(used(&record.run, trial, &tally, &writes));
+    let backlog = Backlog {
+        thirds: probe.thirds,
+        unsent: tally.counts(|_| true).outcome(Outcome::Unsent),
+        clients: trial.clients,
+        rate_per_s: load.rate_per_s.unwrap_or(0.0),
+    };
+    let verdict = judge(&measured, backlog, time_ns(bounds));
+    if load.rate_per_s.is_some() {
+        probe.seen = Some(verdict.seen().into());
+        probe.why = words(verdict, bounds, &measured, probe.thirds);
+    }
+    let lacking = if let Verdict::TooFew(at) = verdict { Some((measured[at].n, measured[at].needed)) } else { None };
+    Ok(Looked { probe, verdict: Some(verdict), lacking })
+}
+
+fn of_bound(bound: &Bound, row: &TrialRow<'_>, tally: &Tally, (names, writes): (&[String], &[bool])) -> Measured {
+    let most = bound.most;
+    let Some((measure, quantile, scope)) = bound.metric.quantile() else {
+        let value = if bound.is_of_failures() { failed(tally) } else { bound.metric.of_trial(row, names) };
+        return Measured { value, at_least: false, n: 1, needed: 1, most };
+    };
+    let (value, at_least, n) = of_quantile(tally, (measure, quantile, scope), writes);
+    Measured { value, at_least, n, needed: quantile.needed(), most }
+}
+
+/// Share of operations that began and failed. Those that did not begin are the backlog.
+fn failed(tally: &Tally) -> Option<f64> {
+    let counts = tally.counts(|_| true);
+    let began = counts.planned() - counts.outcome(Outcome::Unsent);
+    (began > 0).then(|| (began - counts.outcome(Outcome::Committed)) as f64 / began as f64)
+}
+
+fn of_quantile(
+    tally: &Tally,
+    (measure, quantile, scope): (Measure, Quantile, Scope),
+    writes: &[bool],
+) -> (Option<f64>, bool, u64) {
+    let all = observations(&tally.latencies(|group| scope.holds(is_write(writes, group.transaction))), measure);
+    match all.unchecked_quantile(quantile) {
+        QuantileValue::Exact(ns) => (Some(ns as f64), false, all.len()),
+        QuantileValue::AtLeast(ns) => (Some(ns as f64), true, all.len()),
+        QuantileValue::TooFew { n, .. } => (None, false, n),
+    }
+}
+
+/// None where one of them has no operation.
+fn thirds(bins: &[Bin]) -> Option<Thirds> {
+    let third = bins.len() / 3;
+    let median = |bins: &[Bin]| {
+        let mut all = Histogram::new();
+        bins.iter().for_each(|bin| all.merge(&bin.response));
+        all.quantile(0.5)
+    };
+    Some(Thirds { first_ns: median(&bins[..third])?, last_ns: median(&bins[bins.len() - third..])? })
+}
+
+fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
+    let window_ns = tally.elapsed_ns().max(1) as f64;
+    let window_s = window_ns / 1e9;
+    let all = tally.latencies(|_| true);
+    let writing = tally.latencies(|group| is_write(writes, group.transaction));
+    let counts = tally.counts(|_| true);
+    let of_writes = tally.counts(|group| is_write(writes, group.transaction));
+    let server = trial.server.as_ref();
+    let generator_ns = run.generator_ns_under(trial.slot.condition) as f64;
+    Busy {
+        writing: writing
+            .lock_wait_measured
+            .then(|| writing.busy_ns.saturating_sub(writing.lock_wait_ns) as f64 / window_ns),
+        clients: all.busy_ns as f64 / (window_ns * f64::from(trial.clients.max(1))),
+        client_cpu: trial.workers.iter().map(|worker| worker.cpu_ns as f64).sum::<f64>() / window_ns,
+        server_cpu: server.and_then(|server| server.cpu_ns).map(|ns| ns as f64 / window_ns),
+        other_cpu: f64::from(trial.foreign_cpu_permille) / 1000.0 * f64::from(run.machine.cores),
+        generator: generator_ns * counts.planned() as f64 / window_ns,
+        sync_ns: trial.fsync_ns_p50_before,
+        syncs_per_s: server.and_then(|server| server.syncs).map(|syncs| {
+            // Syncs are counted from the start of the clients to their end: those of the window go with its commits.
+            let per_commit = syncs.count as f64 / syncs.commits.max(1) as f64;
+            per_commit * of_writes.outcome(Outcome::Committed) as f64 / window_s
+        }),
+        writes_per_s: of_writes.outcome(Outcome::Committed) as f64 / window_s,
+    }
+}
+
+fn words(verdict: Verdict, bounds: &[Bound], measured: &[Measured], thirds: Option<Thirds>) -> String {
+    match verdict {
+        Verdict::Meets => String::new(),
+        Verdict::Misses(at) => {
+            let metric = &bounds[at].metric;
+            let least = if measured[at].at_least { "at least " } else { "" };
+            format!("{} {least}{}", metric.label(), metric.show_with_unit(measured[at].value.unwrap_or(f64::NAN)))
+        }
+        Verdict::Waiting(unsent) => {
+            format!("backlog: {} had not begun at the end", counted(unsent as usize, "operation"))
+        }
+        Verdict::Grows => {
+            let Thirds { first_ns, last_ns } = thirds.unwrap_or(Thirds { first_ns: 0, last_ns: 0 });
+            let shown = |ns: u64| Unit::Ns.show(ns as f64);
+            format!("the backlog grows: median response {} at first, {} at the end", shown(first_ns), shown(last_ns))
+        }
+        Verdict::TooFew(at) => {
+            let (n, needed) = (measured[at].n, measured[at].needed);
+            format!("{}: {n} operations, and it takes {needed}; use a longer --window", bounds[at].metric.label())
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! `limit.toml`: what a search found, next to the record of its probes. docs/formats.md has the fields.
+
+use crate::judge::Thirds;
+use crate::search::Seen;
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+/// The file by which a record is known.
+pub const FILE: &str = "limit.toml";
+/// Directory of the probes' record.
+pub const PROBES: &str = "probes";
+/// Version of the format.
+pub const VERSION: u32 = 1;
+
+/// `limit.toml`: a search, and what it found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of contend.
+    pub contend: String,
+    /// Start, UTC.
+    pub started: String,
+    /// Command line as typed.
+    pub command: Vec<String>,
+    /// Name of the study.
+    pub study: String,
+    /// Metrics and the largest values they may have, as typed.
+    pub bounds: Vec<String>,
+    /// Shortest window; longer ones hold enough operations for a quantile.
+    pub window_ns: u64,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Rounds to run.
+    pub rounds: u32,
+    /// Differences up to this fraction do not matter.
+    pub margin: f64,
+    /// Logical processors of the machine.
+    pub cores: u32,
+    /// Whether every round was finished.
+    pub complete: bool,
+    /// What is searched.
+    pub arms: Vec<Arm>,
+    /// Highest rate of each arm in each round.
+    #[serde(default)]
+    pub capacities: Vec<Capacity>,
+    /// Probes in their order.
+    #[serde(default)]
+    pub probes: Vec<Probe>,
+}
+
+/// A contender under a condition, as it is or with one suspect relaxed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Label of the contender.
+    pub label: String,
+    /// Position of the contender in the study of the probes.
+    pub contender: usize,
+    /// Tier of the contender.
+    pub tier: String,
+    /// Label of the condition.
+    pub condition: String,
+    /// Position, in this list, of the arm that it is compared with in its tier; absent for that one itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<usize>,
+    /// What is relaxed; absent for a contender as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relaxed: Option<Relaxed>,
+}
+
+/// A suspect that is relaxed in an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Relaxed {
+    /// Position of the arm without it.
+    pub of: usize,
+    /// The suspect, such as `syncs`.
+    pub suspect: String,
+    /// How it is relaxed, in words.
+    pub how: String,
+}
+
+/// What a search found in one round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// Position of the arm.
+    pub arm: usize,
+    /// Number of the round, from 1.
+    pub round: u32,
+    /// Highest rate that met the bounds; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// One trial at one rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Number of its trial in the record of the probes.
+    pub trial: u32,
+    /// Position of the arm.
+    pub arm: usize,
+    /// Number of the round.
+    pub round: u32,
+    /// Arrivals per second; absent for the closed loop that the search of an arm begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+    /// Length of its window.
+    pub window_ns: u64,
+    /// `meets`, `misses`, or `no-value`; absent for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<SeenWord>,
+    /// What it missed, or why it has no value.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Whether a mark says that something outside disturbed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
+    /// Commits per second in the window.
+    pub committed_per_s: f64,
+    /// Value of each bound's metric, in its unit (ns, share); `nan` where nothing was measured.
+    #[serde(default)]
+    pub values: Vec<f64>,
+    /// Response times at the beginning and the end of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thirds: Option<Thirds>,
+    /// Use of what may be the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Busy>,
+}
+
+/// How busy each suspect was in a probe.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Busy {
+    /// Share of the window in which write transactions were under way, waits for locks not counted; above 1 if several were at the
+    /// same time. Absent if a driver does not measure waits for locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writing: Option<f64>,
+    /// Share of the clients' time in which they had an operation under way.
+    pub clients: f64,
+    /// Processors that the clients' processes used.
+    pub client_cpu: f64,
+    /// Processors that the server used; absent without a server, or if it is not contend's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu: Option<f64>,
+    /// Processors that everything else used.
+    pub other_cpu: f64,
+    /// Part of one processor that the worker's own loop takes at this rate.
+    pub generator: f64,
+    /// Median fsync right before the window, ns.
+    pub sync_ns: u64,
+    /// Syncs per second that the server reports; absent if it reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs_per_s: Option<f64>,
+    /// Committed transactions that write, per second.
+    pub writes_per_s: f64,
+}
+
+/// What a probe said, as a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SeenWord {
+    /// The rate meets the bounds.
+    Meets,
+    /// It does not.
+    Misses,
+    /// It says nothing of the rate.
+    NoValue,
+}
+
+impl From<Seen> for SeenWord {
+    fn from(seen: Seen) -> Self {
+        match seen {
+            Seen::Meets => SeenWord::Meets,
+            Seen::Misses => SeenWord::Misses,
+            Seen::NoValue => SeenWord::NoValue,
+        }
+    }
+}
+
+impl Saved {
+    /// Reads `limit.toml` of a directory.
+    ///
+    /// # Errors
+    /// It cannot be read, or is of a later version.
+    pub fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(FILE);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let saved: Self = toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let version = saved.format;
+        ensure!(version == VERSION, "{} has version {version}; this contend reads version {VERSION}", path.display());
+        let arms = saved.arms.len();
+        let known = |arm: usize| arm < arms;
+        let all = saved.capacities.iter().map(|c| c.arm).chain(saved.probes.iter().map(|p| p.arm));
+        let related =
+            saved.arms.iter().flat_map(|arm| arm.against.into_iter().chain(arm.relaxed.as_ref().map(|r| r.of)));
+        ensure!(all.chain(related).all(known), "{} is damaged: it names an arm that it does not have", path.display());
+        Ok(saved)
+    }
+
+    /// Writes `limit.toml` as a whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        let (path, aside) = (dir.join(FILE), dir.join(".limit.toml.partial"));
+        fs::write(&aside, toml::to_string(self)?)
+            .and_then(|()| fs::rename(&aside, &path))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Values of an arm by round.
+    pub fn values(&self, arm: usize) -> Vec<(u32, f64)> {
+        let of_arm = self.capacities.iter().filter(|capacity| capacity.arm == arm);
+        of_arm.filter_map(|capacity| Some((capacity.round, capacity.rate_per_s?))).collect()
+    }
+}
+
+impl Arm {
+    /// Contender and condition, and what is relaxed.
+    pub fn name(&self) -> String {
+        let relaxed = self.relaxed.as_ref().map_or(String::new(), |relaxed| format!(", {}", relaxed.how));
+        let condition = if self.condition.is_empty() { String::new() } else { format!(" ({})", self.condition) };
+        format!("{}{condition}{relaxed}", self.label)
+    }
+}

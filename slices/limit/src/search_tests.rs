@@ -1,0 +1,174 @@
+//! Searches for the capacity of a simulated service: one request at a time, each in the same time, arrivals at random.
+
+use super::*;
+use crate::judge::{Backlog, Measured, Thirds, judge};
+use contend::study::SplitMix64;
+use contend_stats::interval::{median, sorted};
+
+const SERVICE_S: f64 = 0.001;
+const BOUND_S: f64 = 0.02;
+const WINDOW_S: f64 = 5.0;
+const RUN_IN_S: f64 = 0.2;
+
+/// A service that stops for so long, so often; and a machine that does so in one of so many windows.
+#[derive(Clone, Copy)]
+struct Service {
+    stall_s: f64,
+    every_s: f64,
+    disturbed: u64,
+}
+
+const STEADY: Service = Service { stall_s: 0.0, every_s: f64::INFINITY, disturbed: u64::MAX };
+
+fn draw(random: &mut SplitMix64) -> f64 {
+    (random.draw() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+impl Service {
+    /// Response times at a rate, in the order of arrival.
+    fn responses(self, rate: f64, window_s: f64, random: &mut SplitMix64) -> Vec<f64> {
+        let (mut now, mut free, mut stall) = (0.0, 0.0f64, self.every_s * draw(random));
+        let disturbed_at = if random.below(self.disturbed) == 0 { window_s * draw(random) } else { f64::INFINITY };
+        let (mut disturbed_at, mut responses) = (disturbed_at, vec![]);
+        while now < window_s {
+            now -= (1.0 - draw(random)).ln() / rate;
+            while stall < free.max(now) {
+                free = free.max(stall) + self.stall_s;
+                stall += self.every_s;
+            }
+            if disturbed_at < now {
+                free = free.max(disturbed_at) + 0.2;
+                disturbed_at = f64::INFINITY;
+            }
+            free = free.max(now) + SERVICE_S;
+            if now > RUN_IN_S {
+                responses.push(free - now);
+            }
+        }
+        responses
+    }
+
+    fn probe(self, rate: f64, random: &mut SplitMix64) -> Seen {
+        let responses = self.responses(rate, WINDOW_S.max(3_450.0 / rate), random);
+        let ns = |s: f64| (s * 1e9) as u64;
+        let third = responses.len() / 3;
+        let middle = |part: &[f64]| ns(median(part).unwrap());
+        let thirds = Thirds { first_ns: middle(&responses[..third]), last_ns: middle(&responses[2 * third..]) };
+        let value = Some(quantile(&responses));
+        let p99 = Measured { value, at_least: false, n: responses.len() as u64, needed: 3_000, most: BOUND_S };
+        let backlog = Backlog { thirds: Some(thirds), unsent: 0, clients: 1, rate_per_s: rate };
+        judge(&[p99], backlog, Some(BOUND_S * 1e9)).seen()
+    }
+
+    /// Median of six rounds.
+    fn capacity(self, random: &mut SplitMix64) -> f64 {
+        let mut rounds: Vec<f64> = vec![];
+        for _ in 0..6 {
+            let mut search = match median(&rounds) {
+                None => Search::below(1.0 / SERVICE_S),
+                Some(guess) => Search::near(guess, draw(random)),
+            };
+            rounds.push(loop {
+                match search.next() {
+                    Next::Probe(rate) => search.saw(self.probe(rate, random)),
+                    Next::Found(rate) => break rate,
+                    Next::Nothing(why) => panic!("{}", why.words()),
+                }
+            });
+        }
+        median(&rounds).unwrap()
+    }
+
+    /// The rate at which the quantile of a very long window is the bound.
+    fn truth(self, random: &mut SplitMix64) -> f64 {
+        let undisturbed = Service { disturbed: u64::MAX, ..self };
+        let (mut low, mut high) = (100.0, 1.0 / SERVICE_S);
+        while high / low > 1.003 {
+            let middle: f64 = (low + high) / 2.0;
+            let over = quantile(&undisturbed.responses(middle, 300.0, random)) > BOUND_S;
+            (low, high) = if over { (low, middle) } else { (middle, high) };
+        }
+        (low + high) / 2.0
+    }
+}
+
+fn quantile(responses: &[f64]) -> f64 {
+    sorted(responses)[responses.len() * 99 / 100]
+}
+
+#[test]
+fn capacities_of_simulated_services_are_found_within_5_percent() {
+    let stalls = Service { stall_s: 0.01, every_s: 0.5, ..STEADY };
+    let disturbed = Service { disturbed: 12, ..STEADY };
+    for (name, service) in [("steady", STEADY), ("stalls", stalls), ("disturbed", disturbed)] {
+        let mut random = SplitMix64(7);
+        let truth = service.truth(&mut random);
+        let found: Vec<f64> = (0..40).map(|_| service.capacity(&mut random) / truth).collect();
+        let near = found.iter().filter(|ratio| (0.95..1.05).contains(*ratio)).count();
+        println!("{name}: truth {truth:.1}, median {:.3}, {near} of 40: {found:.3?}", median(&found).unwrap());
+        assert!(near >= 38, "{name}: {near} of 40 within 5 % of {truth}: {found:?}");
+    }
+}
+
+/// Rates that are tried where all up to `capacity` meet the bounds.
+fn tried(mut search: Search, capacity: f64) -> (Vec<f64>, Next) {
+    let mut tried = vec![];
+    loop {
+        match search.next() {
+            Next::Probe(rate) => {
+                tried.push(rate);
+                search.saw(if rate <= capacity { Seen::Meets } else { Seen::Misses });
+            }
+            end => return (tried, end),
+        }
+    }
+}
+
+#[test]
+fn wrong_ends_are_moved() {
+    for (search, capacity) in [
+        (Search::below(1000.0), 900.0),
+        (Search::below(1000.0), 20.0),
+        (Search::below(1000.0), 5000.0),
+        (Search::near(900.0, 0.3), 300.0),
+        (Search::near(900.0, 0.7), 2500.0),
+    ] {
+        let (tried, end) = tried(search, capacity);
+        let Next::Found(rate) = end else { panic!("{end:?} after {tried:?}") };
+        assert!((rate / capacity).ln().abs() <= STEP.ln() / 2.0 + 1e-9, "{rate} for {capacity}");
+        assert!(tried.len() <= 16, "{tried:?}");
+    }
+    let (near, _) = tried(Search::near(900.0, 0.5), 905.0);
+    assert!(near.len() <= 5, "{near:?}");
+}
+
+#[test]
+fn one_miss_by_chance_does_not_end_a_search() {
+    let (mut search, mut probes) = (Search::below(1000.0), 0);
+    let rate = loop {
+        match search.next() {
+            Next::Probe(rate) => {
+                probes += 1;
+                let by_chance = probes == 1;
+                search.saw(if rate <= 900.0 && !by_chance { Seen::Meets } else { Seen::Misses });
+            }
+            Next::Found(rate) => break rate,
+            Next::Nothing(why) => panic!("{}", why.words()),
+        }
+    };
+    assert!((rate / 900.0 - 1.0).abs() < 0.03, "{rate}");
+}
+
+#[test]
+fn what_does_not_count_is_tried_again_and_then_said() {
+    let mut search = Search::below(1000.0);
+    let Next::Probe(rate) = search.next() else { panic!("a first probe") };
+    for _ in 1..3 {
+        search.saw(Seen::NoValue);
+        assert_eq!(search.next(), Next::Probe(rate));
+    }
+    search.saw(Seen::NoValue);
+    assert_eq!(search.next(), Next::Nothing(Why::NoValue));
+    let (tried, end) = tried(Search::below(1000.0), 0.0);
+    assert_eq!(end, Next::Nothing(Why::NothingMeets), "{tried:?}");
+}
