@@ -1,4 +1,4 @@
-//! Which moments are looked at: drawn from the seed, so that a run can be done again.
+//! The moments of power cuts: drawn from the seed, so that a run can be repeated.
 
 use crate::keys::Wanted;
 use contend::study::SplitMix64;
