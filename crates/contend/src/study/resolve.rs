@@ -178,6 +178,7 @@ impl Chosen<'_> {
             margin: file.margin.unwrap_or(MARGIN),
             compact: file.compact.unwrap_or(true),
             rounds: arm.rounds,
+            until: None,
             baselines: baselines(&arm, &contenders),
             conditions: axis::expand_conditions(&arm.axes),
             load: arm.load,
