@@ -15,7 +15,7 @@ pub mod shared;
 pub mod template;
 
 use crate::kept::Kept;
-use crate::run::{Crew, Event, Member, Ready};
+use crate::run::{Carrier, Event, Member, Ready};
 use anyhow::{Result, anyhow, bail, ensure};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Connections, Plan, Step};
@@ -60,7 +60,7 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     }
     if let Some(e) = failed {
         shared.control.abandon();
-        Crew::Threads(handles).close()?;
+        Carrier::Threads(handles).close()?;
         return Err(e);
     }
     sessions.sort_by_key(|(index, _)| *index);
@@ -69,7 +69,7 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
         control: Arc::clone(&shared.control),
         window: shared.plan.head.window,
         members,
-        crew: Crew::Threads(handles),
+        carrier: Carrier::Threads(handles),
         sessions: sessions.into_iter().map(|(_, facts)| facts).collect(),
     })
 }

@@ -27,7 +27,7 @@ pub mod told;
 pub mod trial;
 pub mod until;
 
-pub use findings::{Answered, Drift, Findings, Outcome, Reproduced, Why};
+pub use findings::{Answered, Drift, Findings, Reproduced, Why};
 
 use crate::analysis::circumstances::Circumstances;
 use crate::analysis::kind::ANALYSES;

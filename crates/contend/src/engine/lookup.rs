@@ -77,7 +77,7 @@ pub fn can_boot(contender: &Contender) -> bool {
 
 /// The driver of the same worker that does nothing: what it takes is the worker's, and its language's, own cost. None for an
 /// app, and for clients that ask over HTTP, who live in the tool's own worker.
-pub fn floor_of(contender: &Contender) -> Option<&'static Driver> {
+pub fn null_driver_of(contender: &Contender) -> Option<&'static Driver> {
     let own = driver(contender).filter(|_| !is_app(contender) && !is_over_http(contender))?;
     find(&contender.engine)?.drivers().find(|driver| driver.executes_nothing && driver.language == own.language)
 }

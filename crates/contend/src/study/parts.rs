@@ -105,18 +105,18 @@ impl Part {
     }
 
     /// The variants and extents that any run may ask of it; every one is checked, whichever is run.
-    pub fn arms(&self) -> Vec<(Variant, Extent)> {
-        let mut arms = vec![];
+    pub fn editions(&self) -> Vec<(Variant, Extent)> {
+        let mut editions = vec![];
         for variant in [Variant::Corrected, Variant::AsPublished] {
             if self.head.is_none() && variant == Variant::AsPublished && self.file.as_published.is_none() {
                 continue;
             }
             for extent in [Extent::Full, Extent::Quick] {
-                let arm = self.variant_in(variant, extent).map(|counts| (counts, extent));
-                arms.extend(arm.filter(|arm| !arms.contains(arm)));
+                let edition = self.variant_in(variant, extent).map(|counts| (counts, extent));
+                editions.extend(edition.filter(|edition| !editions.contains(edition)));
             }
         }
-        arms
+        editions
     }
 }
 

@@ -37,13 +37,13 @@ const CLOSE_NS: u64 = 2_000_000_000;
 const CLOSE_NS_PER_BYTE: u64 = 100;
 
 /// What is judged, and with what.
-pub struct Verdict<'v> {
+pub struct Review<'v> {
     pub bench: &'v Bench<'v>,
     pub stage: &'v Stage<'v>,
     pub ran: &'v Ran,
 }
 
-impl Verdict<'_> {
+impl Review<'_> {
     pub fn describe(&self, trial: &mut Trial) {
         trial.window_start_ns = self.ran.window_start_ns;
         trial.window_end_ns = self.ran.window_end_ns.unwrap_or(self.ran.window_start_ns);
