@@ -107,7 +107,7 @@ impl Member {
 pub struct Link {
     /// Its signs of life.
     pub pulse: Pulse,
-    /// Interrupts a connection of its own.
+    /// Interrupts its own connection.
     pub cancel: Cancel,
 }
 

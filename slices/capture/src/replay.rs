@@ -108,7 +108,7 @@ struct Replay<'r> {
     diverged: BTreeMap<(usize, &'static str), Divergence>,
 }
 
-/// Replays a capture in a directory of its own; `speed` is how many times as fast, `None` as fast as possible.
+/// Replays a capture in its own directory; `speed` is how many times as fast, `None` as fast as possible.
 ///
 /// # Errors
 /// The capture has no values, or a copy cannot be made.

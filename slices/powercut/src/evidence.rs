@@ -121,7 +121,7 @@ fn deciding(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> 
     engine.durability.keeps.iter().map(value).collect()
 }
 
-/// As the engine itself said in a trial. Of a server that somebody else runs not all settings are known.
+/// Version that the engine reported in a trial. Of a server that contend did not start, not all settings are known.
 fn version(trial: &Trial, embedded: bool) -> Option<String> {
     match (&trial.server, embedded) {
         (None, true) => trial.workers.first()?.hello.get("engine").cloned(),

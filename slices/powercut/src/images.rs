@@ -90,7 +90,7 @@ impl Images<'_> {
         }
         let all = lies::planted_for(self.stage.engine, &self.stage.contender.settings);
         let stretch = self.stretch()?;
-        // Where names need a sync of their own, an honest disk may lose something too, and that is no lie found out.
+        // Where names need their own sync, an honest disk may lose something too, and that is no lie found out.
         let kinds = Wanted {
             crashes: vec!["drop".to_string(), "reorder".to_string()],
             namespaces: vec![Namespace::Journal.name().to_string()],
@@ -164,7 +164,7 @@ impl Images<'_> {
         done.map_err(prepare)
     }
 
-    /// Each judge has a worker and a directory of its own, and is asked in turn.
+    /// Each judge has its own worker and directory, and is asked in turn.
     fn embedded(&self, replayer: &mut Replayer, cuts: &[Cut], logs: &Path, each: &mut Each<'_>) -> Result<()> {
         let mut judges = vec![];
         for number in 0..JUDGES {

@@ -109,10 +109,10 @@ impl<'j> Judge<'j> {
     }
 }
 
-/// What does not open, if it is the engine that says so.
+/// Unopenable, if the error is the engine's.
 ///
 /// # Errors
-/// What anybody else says.
+/// Any other error.
 pub fn refused(error: anyhow::Error) -> Result<Survival> {
     match error.is::<EngineSaid>() {
         true => Ok(Survival::Unopenable(shortened(&format!("{error:#}")))),

@@ -1,5 +1,5 @@
-//! What a crash left, judged: which operations had been acknowledged, which are there, and whether the data is sound.
-//! Pure: times, marks and complaints in, a verdict out.
+//! What survived a crash: which operations had been acknowledged, which are there, and whether the data is sound.
+//! Pure: times, marks and complaints in, a survival out.
 
 use contend::operation::{Operation, Operations};
 use contend::outcome::Outcome;

@@ -1,7 +1,6 @@
-//! The driver `http` with its model `events`: a client is a connection to a service, and many of them share a
-//! thread with an event loop of its own ([`events`]), so that the generator takes as little as possible from a
-//! service on the same machine. Requests ([`template`]) are made before they are due, answers ([`answer`]) are
-//! looked into ([`json`]) only where the plan says so.
+//! The driver `http` with its model `events`. A client is a connection to a service, and many clients share a thread with its
+//! event loop ([`events`]): a service on the same machine loses as little CPU as possible to them. Requests ([`template`])
+//! are made before they are due. Answers ([`answer`]) are parsed ([`json`]) only where the plan says so.
 
 pub mod answer;
 pub mod cookies;

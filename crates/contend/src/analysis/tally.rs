@@ -344,7 +344,7 @@ impl Tally {
         if finished_inside {
             self.count_bin(outcome, op);
         }
-        // Who has waited since before the window stalls in it, and is in no latency.
+        // A client that has waited since before the window counts as stalled, and is in no latency.
         if op.finished_ns() >= self.window_start_ns && op.due_ns() < self.window_end_ns {
             self.count_stall(role, outcome, op);
         }
@@ -362,7 +362,7 @@ impl Tally {
         }
     }
 
-    /// Who waits at the end of the window has waited at least until then.
+    /// Clients that wait at the end of the window have waited at least until then.
     fn end_stalls(&mut self, roles: &[RoleRange]) {
         for ((client, transaction), since_ns) in std::mem::take(&mut self.stalled_since_ns) {
             let stall_ns = self.window_end_ns.saturating_sub(since_ns);
@@ -370,7 +370,7 @@ impl Tally {
         }
     }
 
-    /// Who gets a turn only when the window is over has had none in it.
+    /// An operation that ends after the window is no turn in it.
     fn count_client(&mut self, outcome: Outcome, op: Operation<'_>, finished_inside: bool) {
         let client = self.clients.entry(op.client()).or_default();
         if outcome == Outcome::Committed {

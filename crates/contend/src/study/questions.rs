@@ -111,7 +111,7 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
     Ok(answers)
 }
 
-/// Of whom the same is asked, and against whom: one for all, or one for each.
+/// Pairs of contenders (`this`, `against`) of a question: one `against` for all, or one for each.
 fn asked_pairs(answer: &file::Answer) -> Result<Vec<(&String, &String)>, (&'static str, String)> {
     let (these, against) = (answer.this.all(), answer.against.all());
     if these.is_empty() {

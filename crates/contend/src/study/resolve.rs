@@ -238,7 +238,7 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
     keep_matching(chosen, &choices.only)
 }
 
-/// In which runs a part is to be had, and how they are asked for.
+/// The kinds of run that have a part, as options.
 fn runs_of(checked: &Checked) -> String {
     let flags: Vec<String> = checked.part.runs().into_iter().map(|kind| format!("--{}", kind.word())).collect();
     format!("{} runs with {}", checked.part.name().unwrap_or_default(), flags.join(" or "))

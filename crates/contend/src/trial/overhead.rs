@@ -83,7 +83,7 @@ pub fn floors_missing(session: &Session<'_>, study: &Study) -> Vec<String> {
 
 fn cost_under(session: &Session<'_>, run: &Run, slot: &Slot, idle: &Idle<'_>, plans: &mut Plans) -> Result<Floor> {
     let null = idle.contender;
-    // Whoever executes nothing speaks no dialect: it gets the workload's own words.
+    // A null driver has no dialect: it gets the workload's own SQL.
     let own = session.workloads[slot.condition].of(None);
     let bench = Bench { workload: own, asked: None, ..session.bench(run, slot) };
     let drawn = plans.of(&run.study, own, *slot)?;

@@ -262,8 +262,8 @@ impl Review<'_> {
         syncs.commits = writes.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
     }
 
-    /// Whether the clients were the limit. Clients of HTTP live in event loops, which show by hardly ever waiting;
-    /// those of a service of somebody else's are held against the worker's own cost as well.
+    /// Whether the clients were the limit. HTTP clients live in event loops: these hardly ever wait if they are the limit.
+    /// For a service that contend did not start, the worker's own cost is checked as well.
     fn generator_limit(&self, tally: &Tally) -> Option<Reason> {
         let option = |name: &str| self.stage.setup.options.iter().find(|(known, _)| known == name)?.1.parse().ok();
         let loops = match (&self.ran.served, &self.stage.setup.service) {

@@ -40,7 +40,7 @@ pub struct Drawn {
 /// One process. Clients are numbered from 0 through all workers of the trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnWorker {
-    /// Who lives in it, in the order of their clients.
+    /// Its roles, in the order of their clients.
     pub roles: Vec<DrawnRole>,
     pub clients: Vec<Client>,
 }
@@ -130,7 +130,7 @@ impl Workload {
         u32::try_from(clients).map_err(|_| anyhow::anyhow!("{clients} clients; the most is {CLIENTS_MAX}"))
     }
 
-    /// Who takes part, and how fast.
+    /// Roles that take part, and how fast.
     fn asked(&self, request: &DrawRequest<'_>) -> Result<(Vec<Team<'_>>, Pace)> {
         self.check_axes(request.axes)?;
         let teams = self.teams(request)?;
