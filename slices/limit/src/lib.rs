@@ -4,16 +4,20 @@
 //! study ─► arms (contender x condition) ─► work: search ◄─► probe (a trial) ─► limit.toml ─► page
 //! ```
 //!
-//! `search`, `judge`, `bound` and `capacity` are pure; `work` keeps the order of the rounds; the core's `trial::chosen` runs the
+//! `relax` adds an arm for each suspect, and `limiter` says which of them is the limit. `search`, `judge`, `bound`, `capacity`
+//! and `limiter` are pure; `work` keeps the order of the rounds; the core's `trial::chosen` runs the
 //! probes.
 
 mod bound;
 mod capacity;
 mod judge;
+mod limiter;
 mod page;
 mod probe;
+mod relax;
 mod saved;
 mod search;
+mod stops;
 #[cfg(test)]
 mod testing;
 mod verb;

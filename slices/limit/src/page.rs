@@ -2,6 +2,7 @@
 
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::saved::{Probe, Saved, SeenWord};
+use crate::stops;
 use anyhow::{Context, Result};
 use contend::analysis::metric::listed;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
@@ -56,7 +57,11 @@ pub fn document(saved: &Saved) -> Document {
     if again > 0 {
         facts.push(format!("{again} disturbed from outside"));
     }
-    let sections = vec![answers(saved), capacities(saved), probes(saved), not_shown(saved)];
+    let mut sections = vec![answers(saved), capacities(saved)];
+    if saved.arms.iter().any(|arm| arm.relaxed.is_some()) {
+        sections.push(stops::section(saved));
+    }
+    sections.extend([probes(saved), not_shown(saved)]);
     Document {
         title: format!("contend limit: {}", saved.study),
         question: format!("Up to what rate does {} meet {}?", saved.study, saved.bounds.join(" and ")),
@@ -85,7 +90,8 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
         Some(interval) => format!(" ({} to {})", Rate(interval.low), Rate(interval.high)),
         None => format!(" (median of {}: too few for an interval)", counted(found.rounds, "round")),
     };
-    format!("{name} carries {}{interval}.", Rate(per_s))
+    let stopped = stops::sentence(saved, found.arm);
+    format!("{name} carries {}{interval}.{stopped}", Rate(per_s))
 }
 
 fn capacities(saved: &Saved) -> Section {

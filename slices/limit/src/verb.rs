@@ -2,6 +2,7 @@
 
 use crate::bound::bounds;
 use crate::page;
+use crate::relax::{self, Processors};
 use crate::saved::{Arm, PROBES, Saved, VERSION};
 use crate::work::{Place, Work};
 use anyhow::{Context, Result, anyhow, bail};
@@ -10,7 +11,7 @@ use contend::cli::order::{OrderArgs, choices, numbered_out, order, source};
 use contend::cli::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
 use contend::slice::Verb;
 use contend::study::model::{Study, Variant};
-use contend::trial::chosen::run_chosen;
+use contend::trial::chosen::{processors_allowed, run_chosen};
 use contend::trial::note::Note;
 use contend::trial::order::Order;
 use contend::trial::run::Ending;
@@ -38,6 +39,9 @@ struct LimitArgs {
     /// What a rate must meet: METRIC<=VALUE, such as response_ns_p99<=50ms (the default) or failed<=0.1%; may be repeated
     #[arg(long, value_name = "BOUND")]
     bound: Vec<String>,
+    /// Only the rates: relax nothing to find what stops a contender
+    #[arg(long)]
+    rates_only: bool,
 }
 
 pub const VERB: Verb = Verb {
@@ -62,7 +66,7 @@ fn limit(args: &LimitArgs) -> Result<u8> {
     };
     order.out = out.join(PROBES);
     let drain_ns = crate::bound::time_ns(&bounds).map_or(DRAIN_NS, |ns| DRAIN_NS.max(ns as u64 * 4));
-    let (places, saved) = prepared(&mut order, drain_ns)?;
+    let (places, saved) = prepared(&mut order, drain_ns, !args.rates_only)?;
     make(&out)?;
     let saved = Saved { bounds: bounds.iter().map(|bound| bound.text.clone()).collect(), ..saved };
     let stop = stop_on_signals()?;
@@ -108,7 +112,7 @@ fn make(out: &Path) -> Result<()> {
 }
 
 /// The study as what is searched: each contender under each condition.
-fn prepared(order: &mut Order, drain_ns: u64) -> Result<(Vec<Place>, Saved)> {
+fn prepared(order: &mut Order, drain_ns: u64, with_limiter: bool) -> Result<(Vec<Place>, Saved)> {
     let [study] = order.whole.studies.as_mut_slice() else {
         bail!("study {} has several parts; choose one with --set part=NAME", order.whole.name);
     };
@@ -119,19 +123,25 @@ fn prepared(order: &mut Order, drain_ns: u64) -> Result<(Vec<Place>, Saved)> {
     if study.load.window_ns == 0 {
         bail!("study {} counts operations and has no window; say --window TIME", study.name);
     }
-    let (places, arms) = arms(study);
+    let (mut places, mut arms) = arms(study);
+    let (name, window_ns, seed) = (study.name.clone(), study.load.window_ns, study.load.seed);
+    let (rounds, margin) = (study.rounds, study.margin);
+    let processors = Processors { all: machine::describe().cores as usize, allowed: processors_allowed()? };
+    if with_limiter {
+        relax::add(order, &mut places, &mut arms, processors)?;
+    }
     let saved = Saved {
         format: VERSION,
         contend: env!("CARGO_PKG_VERSION").to_string(),
         started: machine::now_utc(),
         command: order.command.clone(),
-        study: study.name.clone(),
+        study: name,
         bounds: vec![],
-        window_ns: study.load.window_ns,
-        seed: study.load.seed,
-        rounds: study.rounds,
-        margin: study.margin,
-        cores: machine::describe().cores,
+        window_ns,
+        seed,
+        rounds,
+        margin,
+        processors: processors.allowed as u32,
         complete: false,
         arms,
         capacities: vec![],

@@ -3,7 +3,7 @@
 //! Its record is one like every other: conditions and schedule grow with it, and each trial goes through every check. It has one
 //! study without parts, and is not resumed.
 
-use crate::record::model::{Finished, Run, Slot};
+use crate::record::model::{Finished, Floor, Run, ScenarioInfo, Slot};
 use crate::record::store::{Record, RecordWriter};
 use crate::study::model::{Condition, Study};
 use crate::trial::data::cache::{self, Bases};
@@ -20,6 +20,7 @@ use crate::trial::server::attached;
 use crate::trial::session::{Common, Session};
 use crate::trial::site::Site;
 use crate::trial::stop::Cancelled;
+use crate::trial::watch::machine;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
 use crate::trial::{overhead, programs, resume, trial};
@@ -35,7 +36,7 @@ pub struct Choice {
     pub contender: usize,
     /// Its circumstances; they may differ from the conditions of the study in axes of load only.
     pub condition: Condition,
-    /// Processors that it may use, if not all that contend may.
+    /// Processors that it may use, if not those that contend may.
     pub processors: Option<usize>,
 }
 
@@ -76,7 +77,7 @@ fn begin(
     let begun = prepared(study, source, &order.command, &disk)?;
     let scenario = order.scenarios.first().and_then(Option::as_ref);
     let run = Run {
-        scenario: scenario.map(|s| crate::record::model::ScenarioInfo { file: s.name.clone(), text: s.text.clone() }),
+        scenario: scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() }),
         programs: programs::of(study, &order.instead),
         instead: resume::instead(&order.instead, site.attached.as_ref()),
         ..begun
@@ -107,15 +108,28 @@ fn begin(
     }
 }
 
-/// Fewer processors for this thread and all processes that it starts, as long as the value lives.
+/// How many processors contend may use.
+///
+/// # Errors
+/// The system does not tell.
+pub fn processors_allowed() -> Result<usize> {
+    let all = sched_getaffinity(None).context("cannot read which processors may be used")?;
+    Ok(all.count() as usize)
+}
+
+/// Another number of processors for this thread and all processes that it starts, as long as the value lives.
 struct Restricted(CpuSet);
 
 impl Restricted {
     fn to(processors: usize) -> Result<Self> {
         let all = sched_getaffinity(None).context("cannot read which processors may be used")?;
-        let mut fewer = CpuSet::new();
-        (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).take(processors).for_each(|cpu| fewer.set(cpu));
-        sched_setaffinity(None, &fewer).context("cannot restrict the processors")?;
+        // Those that may be used come first; others only if more are wanted.
+        let (own, others): (Vec<_>, Vec<_>) = (0..CpuSet::MAX_CPU).partition(|cpu| all.is_set(*cpu));
+        let cores = machine::describe().cores as usize;
+        let mut wanted = CpuSet::new();
+        let others = others.into_iter().filter(|cpu| *cpu < cores);
+        own.into_iter().chain(others).take(processors).for_each(|cpu| wanted.set(cpu));
+        sched_setaffinity(None, &wanted).with_context(|| format!("cannot run on {processors} processors"))?;
         Ok(Self(all))
     }
 }
@@ -193,13 +207,13 @@ impl Chosen<'_> {
     /// Gives a choice its place in the schedule, and a condition that is new its place among the others.
     fn schedule(&mut self, choice: Choice) -> Result<Slot> {
         let known = self.run.study.conditions.iter().position(|known| *known == choice.condition);
-        let condition = match known {
-            Some(condition) => condition,
-            None => self.add(choice.condition)?,
-        };
+        let condition = known.map_or_else(|| self.add(choice.condition), Ok)?;
         let trial = self.run.schedule.len() as u32 + 1;
         let slot = Slot { trial, round: choice.round, condition, contender: choice.contender };
         self.run.schedule.push(slot);
+        if known.is_none() {
+            self.know_overhead(condition)?;
+        }
         self.session()?.writer.write_run(&self.run)?;
         Ok(slot)
     }
@@ -212,13 +226,17 @@ impl Chosen<'_> {
             .with_context(|| format!("condition `{}`", condition.label))?;
         self.workloads.push(workload);
         self.run.study.conditions.push(condition);
-        let at = self.run.study.conditions.len() - 1;
-        let like = overhead::like(&self.run.study, at);
-        let ns = like.map_or(0, |like| self.run.generator_ns_under(like));
-        self.run.generator_ns_by_condition.push(ns);
-        let floors: Vec<_> = self.run.floors.iter().filter(|floor| Some(floor.condition) == like).cloned().collect();
-        self.run.floors.extend(floors.into_iter().map(|floor| crate::record::model::Floor { condition: at, ..floor }));
-        Ok(at)
+        Ok(self.run.study.conditions.len() - 1)
+    }
+
+    /// What workers cost under a condition, if it is known of one under which they do the same; else measured.
+    fn know_overhead(&mut self, condition: usize) -> Result<()> {
+        let Some(like) = overhead::like(&self.run.study, condition) else { return self.measure_overhead(condition) };
+        self.run.generator_ns_by_condition.push(self.run.generator_ns_under(like));
+        let floors = self.run.floors.iter().filter(|floor| floor.condition == like);
+        let floors: Vec<_> = floors.map(|floor| Floor { condition, ..floor.clone() }).collect();
+        self.run.floors.extend(floors);
+        Ok(())
     }
 
     fn measure(&mut self, slot: Slot, admin: &mut Admin<'_>) -> Result<Done> {
