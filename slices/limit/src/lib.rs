@@ -10,6 +10,7 @@
 
 mod bound;
 mod capacity;
+mod draw;
 mod judge;
 mod limiter;
 mod page;

@@ -1,6 +1,8 @@
 //! The report of a search, from its record alone: a page, and the same as text and Markdown.
 
+use crate::bound::bounds;
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
+use crate::draw;
 use crate::saved::{Probe, Saved, SeenWord};
 use crate::stops;
 use anyhow::{Context, Result};
@@ -35,7 +37,7 @@ pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
 /// What a terminal shows: everything but the single probes.
 pub fn terminal(saved: &Saved, colour: Colour) -> String {
     let mut document = document(saved);
-    document.sections.retain(|section| section.id != Id::Other("probes"));
+    document.sections.retain(|section| section.id != Id::Other("probes") && !section.is_drawn_only());
     text::text(&document, colour)
 }
 
@@ -61,6 +63,9 @@ pub fn document(saved: &Saved) -> Document {
     if saved.arms.iter().any(|arm| arm.relaxed.is_some()) {
         sections.push(stops::section(saved));
     }
+    // Bounds of a record were read when it was written.
+    let most: Vec<f64> = bounds(&saved.bounds, false).unwrap_or_default().iter().map(|bound| bound.most).collect();
+    sections.extend(draw::sections(saved, &most));
     sections.extend([probes(saved), not_shown(saved)]);
     Document {
         title: format!("contend limit: {}", saved.study),

@@ -62,6 +62,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("wordpress-driver", include_str!("../../../../studies/wordpress-driver.toml")),
     ("wordpress-http", include_str!("../../../../studies/wordpress-http.toml")),
     ("durability", include_str!("../../../../studies/durability.toml")),
+    ("limits", include_str!("../../../../studies/limits.toml")),
 ];
 
 /// The embedded study of this name.

@@ -27,6 +27,7 @@ use crate::trial::{overhead, programs, resume, trial};
 use crate::workload::{self, Asked, Editions, Workload};
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::path::PathBuf;
 
 /// A trial to run next.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,21 +45,23 @@ pub struct Choice {
 /// without trials.
 pub type Choose<'c> = dyn FnMut(&Record) -> Result<Option<Choice>> + 'c;
 
-/// Runs trials as they are chosen. The order's rounds and conditions say what is prepared: data, and the cost of the workers.
+/// Runs trials as they are chosen; their record is the directory `name` in that of the order. The order's rounds and conditions say what is prepared: data, and the cost of the workers.
 ///
 /// # Errors
 /// As for any run, and what `choose` reports.
 pub fn run_chosen(
     order: &Order,
+    name: &str,
     choose: &mut Choose<'_>,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
 ) -> Result<Ending> {
-    stopped_is_no_error(begin(order, choose, cancelled, tell))
+    stopped_is_no_error(begin(order, name, choose, cancelled, tell))
 }
 
 fn begin(
     order: &Order,
+    name: &str,
     choose: &mut Choose<'_>,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
@@ -89,12 +92,13 @@ fn begin(
             bases.of(&site, workload, contender, &study.load.under(&condition.axes), &mut admin)?;
         }
     }
-    RecordWriter::create(&order.out, &run)?;
+    let dir = order.out.join(name);
+    RecordWriter::create(&dir, &run)?;
     cache::prune(&site.cache);
     let common = Common { site: &site, deadlines: order.deadlines, cancelled, tell, begun_ns };
     let workload = told(workload::parse(source)?, &order.secrets)?;
     let asked = asked_of(&run)?;
-    let mut chosen = Chosen { common, workload, asked, run, workloads, plans: Plans::default(), bases };
+    let mut chosen = Chosen { common, dir, workload, asked, run, workloads, plans: Plans::default(), bases };
     let ended = chosen.go(choose, &mut admin);
     chosen.run.spent_ns = monotonic_ns() - begun_ns;
     if let Ok(measured_ns) = ended {
@@ -143,6 +147,7 @@ impl Drop for Restricted {
 /// The run as far as it is.
 struct Chosen<'s> {
     common: Common<'s>,
+    dir: PathBuf,
     workload: Workload,
     asked: Option<Asked>,
     run: Run,
@@ -157,7 +162,7 @@ impl Chosen<'_> {
         Ok(Session {
             common: self.common,
             workloads: &self.workloads,
-            writer: RecordWriter::resume(&self.common.site.out)?,
+            writer: RecordWriter::resume(&self.dir)?,
             asked: self.asked.as_ref(),
         })
     }
@@ -174,8 +179,7 @@ impl Chosen<'_> {
         // What was prepared is no trial yet.
         self.run.schedule.clear();
         self.session()?.writer.write_run(&self.run)?;
-        let mut record =
-            Record { dir: self.common.site.out.clone(), run: self.run.clone(), trials: vec![], damaged: vec![] };
+        let mut record = Record { dir: self.dir.clone(), run: self.run.clone(), trials: vec![], damaged: vec![] };
         let mut measured_ns = 0;
         while let Some(choice) = choose(&record)? {
             if (self.common.cancelled)() {
