@@ -3,5 +3,13 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    contend::cli::main(&[timings::SLICE, powercut::SLICE, http::SLICE, limit::SLICE, watch::SLICE, capture::SLICE])
+    contend::cli::main(&[
+        timings::SLICE,
+        powercut::SLICE,
+        http::SLICE,
+        limit::SLICE,
+        predict::SLICE,
+        watch::SLICE,
+        capture::SLICE,
+    ])
 }

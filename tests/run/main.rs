@@ -9,5 +9,6 @@ mod hostile;
 mod limit;
 mod parts;
 mod places;
+mod predict;
 mod roles;
 mod whole;

@@ -3,28 +3,53 @@
 use crate::support::place::Place;
 use crate::support::{reasons, root, tool};
 
-/// One trial on PostgreSQL in whose window somebody executes this; the kinds of its reasons.
-fn with(sql: &str) -> Vec<String> {
+/// The kinds of reasons of each trial of this contender with a fault.
+fn with(contender: &str, rounds: &str, fault: &str) -> Vec<Vec<String>> {
     let place = Place::new();
     let fake = root().join("workers/fake/fake.py");
-    let command = format!("python3 '{}' --real '{} worker' --fault meddle --sql \"{sql}\"", fake.display(), tool());
-    let only = ["--only", "postgres durable", "--rounds", "1", "--window", "2s"];
-    place.run(&[&only[..], &["--worker-command", &command]].concat());
-    let kinds = reasons(&place.bench.path("record")).remove(0).1;
+    let seen = place.bench.path("plans-seen").display().to_string();
+    let command =
+        format!("python3 '{}' --real '{} worker' --trial-file '{seen}' --fault {fault}", fake.display(), tool());
+    let only = ["--only", contender, "--rounds", rounds, "--window", "1s", "--processes", "1"];
+    place.run(&[&only[..], &["--worker-command", &command]].concat()).ran();
+    let kinds = reasons(&place.bench.path("record")).into_iter().map(|(_, kinds)| kinds).collect();
     place.assert_nothing_left();
-    kinds.into_iter().collect()
+    kinds
+}
+
+/// One trial on PostgreSQL in whose window somebody executes this; the kinds of its reasons.
+fn meddled(sql: &str) -> Vec<String> {
+    with("postgres durable", "1", &format!("meddle --sql \"{sql}\"")).remove(0)
 }
 
 #[test]
 fn a_configuration_that_changes_in_the_window_is_found_although_it_is_taken_back() {
     let reload = "SELECT pg_reload_conf()";
-    let kinds = with(&format!("ALTER SYSTEM SET fsync = off; {reload}; ALTER SYSTEM RESET fsync; {reload}"));
+    let kinds = meddled(&format!("ALTER SYSTEM SET fsync = off; {reload}; ALTER SYSTEM RESET fsync; {reload}"));
     assert!(kinds.iter().any(|kind| kind == "settings"), "{kinds:?}");
 }
 
 #[test]
 fn transactions_of_somebody_else_are_found() {
     // More than the server may have of its own.
-    let kinds = with(&["SELECT pg_current_xact_id()"; 300].join("; "));
+    let kinds = meddled(&["SELECT pg_current_xact_id()"; 300].join("; "));
     assert!(kinds.iter().any(|kind| kind == "commits"), "{kinds:?}");
+}
+
+/// MariaDB counts statements, of two trials of which the second lies.
+#[test]
+fn transactions_that_mariadb_was_never_asked_for_are_found() {
+    let kinds = with("mariadb durable", "2", "drop --seed 3 --only-plan 2");
+    let [honest, lying] = &kinds[..] else { panic!("{kinds:?}") };
+    assert!(!honest.iter().any(|kind| kind == "commits"), "{kinds:?}");
+    assert!(lying.iter().any(|kind| kind == "commits"), "{kinds:?}");
+}
+
+/// Answers that come late are no lie; what was never carried out, or twice, is found in what it leaves.
+#[test]
+fn a_proxy_that_drops_repeats_or_invents_is_found_and_one_that_delays_is_believed() {
+    let kinds = with("postgres durable", "4", "between --between delays,drops,repeats,answers");
+    let [late, lying @ ..] = &kinds[..] else { panic!("{kinds:?}") };
+    let is_found = |kinds: &Vec<String>| kinds.iter().any(|kind| ["invariant", "commits"].contains(&kind.as_str()));
+    assert!(!is_found(late) && lying.len() == 3 && lying.iter().all(is_found), "{kinds:?}");
 }

@@ -271,6 +271,31 @@ fn nothing_is_left_after_ctrl_c_or_a_kill() {
     }
 }
 
+/// Tool and janitor killed in one moment: nobody is left who could tell the server to end.
+#[test]
+fn a_server_ends_with_a_tool_that_dies_together_with_its_janitor() {
+    let place = Place::new();
+    let mut child = place.start(&["--rounds", "2", "--only", "postgres durable"]);
+    wait_for("a first trial", || place.bench.path("record/trials/0001").exists());
+    wait_for("a server", || !place.servers("postgres").is_empty());
+    let kill = |signal: &str, pid: &str| Command::new("kill").args([signal, pid]).status().expect("kill");
+    let tool = child.id().to_string();
+    kill("-STOP", &tool);
+    let children = fs::read_dir(format!("/proc/{tool}/task")).expect("threads").flatten();
+    let children = children.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let children: Vec<String> =
+        children.flat_map(|list| list.split_whitespace().map(str::to_string).collect::<Vec<_>>()).collect();
+    let command = |pid: &String| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let janitor = children.iter().find(|pid| command(pid).contains("\0janitor")).expect("a janitor");
+    kill("-KILL", janitor);
+    kill("-KILL", &tool);
+    child.wait().expect("it ends");
+    wait_for("the server to end", || place.servers("postgres").is_empty());
+    place.contend(&["run", "--resume", "record", "--quiet"]).ran();
+    assert_eq!(record(&place).trials.len(), 2);
+    place.bench.assert_nothing_left();
+}
+
 #[test]
 fn a_missing_server_is_said_or_left_out() {
     let place = Place::new();

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import shlex
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -20,6 +21,8 @@ import traceback
 from contextlib import closing, suppress
 
 import lies
+from between import FAULTS as BETWEEN
+from between import between
 from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, without_syncs
 
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
@@ -62,6 +65,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "jump": ("clock", "commits", "its clock jumps 2 s ahead in the middle of the samples"),
     "meddle": ("commits", "-", "executes --sql in the database early in the window, as another program might"),
     "second": ("commits", "invariant", "has a second worker carry out the same plan at the same time"),
+    "between": ("-", "invariant,commits", "has a proxy between driver and PostgreSQL, which does what --between says"),
     "weakens": ("settings", "not-credible", "sets synchronous = OFF on its connections once they have been read back"),
     "corrupt-data": ("invariant", "commits", "executes --sql in the database before it hands over its samples"),
     "nothing": ("nothing-done", "invariant,commits", "reports every attempt as failed with SQLITE_BUSY"),
@@ -81,6 +85,7 @@ class Fake:
         self.args = args
         self.fault = "none"  # until a plan says that it applies
         self.lie = self.second = None
+        self.number, self.proxies = 1, []
         self.plan, self.start_ns, self.striker, self.mute = None, 0, None, False
         self.sessions, self.held = 0, {}  # `done` and samples that wait for `end`
         self.burns, self.burn_ns = threading.Event(), (0, 0)
@@ -97,6 +102,8 @@ class Fake:
             self.worker.wait(1)
         self.worker.kill()
         self.worker.wait()
+        for path in self.proxies:
+            shutil.rmtree(os.path.dirname(path), ignore_errors=True)
         os._exit(status)
 
     def guarded(self, body, *values):
@@ -161,9 +168,19 @@ class Fake:
             body = sealed(without_syncs(body.decode())).encode()
         elif self.fault == "rounds-integers":
             body = sealed(rounded(body.decode())).encode()
+        elif self.fault == "between":
+            body = sealed(self.behind_proxy(body.decode())).encode()
         elif self.fault == "rewrite":
             body = sealed(rewritten(body.decode(), self.args.rewrite)).encode()
         return b"plan %d\n" % len(body), body
+
+    def behind_proxy(self, text):
+        """The plan with a proxy's socket in place of each server's. The n-th plan has the n-th fault of the list."""
+        faults = self.args.between.split(",")
+        for path, _, _ in self.plan.sockets:
+            self.proxies.append(between(path, faults[(self.number - 1) % len(faults)]))
+            text = text.replace(f"\ndatabase\tsocket\t{path}\t", f"\ndatabase\tsocket\t{self.proxies[-1]}\t")
+        return text
 
     def make_up(self, text):
         """A lie about this plan; none about those that `--every` leaves out."""
@@ -197,7 +214,7 @@ class Fake:
         with open(self.args.trial_file, "a+") as seen:
             fcntl.flock(seen, fcntl.LOCK_EX)
             seen.seek(0)
-            number = seen.read().split().count(str(self.plan.worker)) + 1
+            self.number = number = seen.read().split().count(str(self.plan.worker)) + 1
             seen.write(f"{self.plan.worker}\n")
         return self.args.only_plan in (None, number)
 
@@ -342,6 +359,7 @@ def parse(argv):
     add("--setting", default="synchronous=0", metavar="NAME=VALUE", help="for `setting` (default: synchronous=0)")
     add("--sql", help="for `corrupt-data`")
     add("--rewrite", action="append", metavar="PATTERN=>REPLACEMENT", help="a regular expression, for `rewrite`")
+    add("--between", default="delays", metavar="FAULTS", help="for `between`, one for each plan in turn: " + ", ".join(BETWEEN))
     add("--service-ns", type=int, metavar="NS", help="for `instant` (default: 200) and `too-fast` (5000)")
     add("--seed", type=int, default=1, metavar="N", help="of lies (default: 1)")
     add("--lies-file", metavar="PATH", help="notes each lie, and how many samples it made up")
@@ -352,6 +370,8 @@ def parse(argv):
         parser.error("--real or CONTEND_REAL_WORKER must name the real worker")
     if args.fault == "rewrite" and not args.rewrite:
         parser.error("rewrite needs --rewrite")
+    if unknown := set(args.between.split(",")) - set(BETWEEN):
+        parser.error(f"--between has no {', '.join(sorted(unknown))}; it has {', '.join(BETWEEN)}")
     if args.only_plan and not args.trial_file or args.fault in ("corrupt-data", "meddle") and not args.sql:
         parser.error("--only-plan needs --trial-file; corrupt-data and meddle need --sql")
     return args

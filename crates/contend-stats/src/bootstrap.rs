@@ -55,7 +55,7 @@ pub fn quantile_ratio_interval(
 }
 
 /// For each resample, how many times each round was drawn.
-fn draws(rounds: usize, seed: u64) -> impl Iterator<Item = Vec<u64>> {
+pub fn draws(rounds: usize, seed: u64) -> impl Iterator<Item = Vec<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..RESAMPLES).map(move |_| {
         let mut times = vec![0; rounds];
@@ -65,7 +65,7 @@ fn draws(rounds: usize, seed: u64) -> impl Iterator<Item = Vec<u64>> {
 }
 
 /// Indices into the sorted resamples: the tail is P(Z < -t sqrt(n / (n - 1))) instead of 2.5 %.
-fn expanded_ranks(rounds: usize) -> (usize, usize) {
+pub fn expanded_ranks(rounds: usize) -> (usize, usize) {
     let n = rounds as f64;
     let tail = normal::cumulative(-normal::student_975(rounds - 1) * (n / (n - 1.0)).sqrt());
     let low = (tail * RESAMPLES as f64) as usize;

@@ -18,7 +18,7 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
         Limiter::One(suspect) => {
             let of = all.iter().find(|of| of.suspect == suspect);
             let relaxed = of.and_then(|of| relaxed(saved, of)).map_or(String::new(), |words| format!(": {words}"));
-            let evidence = of.and_then(|of| short_evidence(of)).map_or(String::new(), |words| format!(" ({words})"));
+            let evidence = of.and_then(short_evidence).map_or(String::new(), |words| format!(" ({words})"));
             format!(" It is stopped by {}{evidence}{relaxed}.", name(suspect))
         }
     }

@@ -12,7 +12,7 @@ use contend::cli::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
 use contend::slice::Verb;
 use contend::source::Source;
 use contend::study::model::{Study, Variant, Whole};
-use contend::trial::chosen::{processors_allowed, run_chosen};
+use contend::trial::chosen::{processors, run_chosen};
 use contend::trial::note::Note;
 use contend::trial::order::Order;
 use contend::trial::run::Ending;
@@ -182,7 +182,8 @@ fn prepared(order: &mut Order, bounds: &[Bound], with_limiter: bool) -> Result<(
     let (mut places, mut arms) = arms(study);
     let (name, window_ns, seed) = (study.name.clone(), study.load.window_ns, study.load.seed);
     let (rounds, margin) = (study.rounds, study.margin);
-    let processors = Processors { all: machine::describe().cores as usize, allowed: processors_allowed()? };
+    let (allowed, all) = processors()?;
+    let processors = Processors { all, allowed };
     if with_limiter {
         relax::add(order, &mut places, &mut arms, processors)?;
     }

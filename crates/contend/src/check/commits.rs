@@ -1,17 +1,18 @@
 //! Holds the commits that a database has counted itself against those that the samples say: what was acknowledged must have
 //! been committed, each transaction once, and nothing else may have been.
 
-use crate::outcome::may_have_acted;
+use crate::engine::Counts;
 use crate::outcome::reason::Invalid;
+use crate::outcome::{Outcome, classify, may_have_acted};
 use crate::record::model::Reason;
 use contend_wire::plan::{Step, Transaction};
-use contend_wire::sample::Sample;
+use contend_wire::sample::{STEP_BEGIN, STEP_COMMIT, STEP_NONE, Sample};
 use contend_wire::statement::Statement;
 
 /// A reading of the databases' own counters of commits, all databases together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// Since the start of the clients.
+    /// Since the start of the clients: what [`Counted::of`] says.
     pub commits: u64,
     /// The tool's clock before the reading, and after it.
     pub between_ns: (u64, u64),
@@ -24,13 +25,21 @@ pub struct Counted {
     pub at_window_end: Option<Reading>,
     /// When all had ended.
     pub at_end: Option<Reading>,
-    /// Commits that a server may have made for itself in that time.
+    /// What a server may have added for itself in that time.
     pub own: u64,
+    pub of: Counts,
 }
 
-/// How many commits one attempt makes.
+/// How many commits one attempt makes, or statements that are counted like them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Makes {
+    Commits(MakesCommits),
+    /// What is counted of each step, and of the commit.
+    Statements(Vec<u64>, u64),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Makes {
+struct MakesCommits {
     /// If it was acknowledged.
     least: u64,
     /// At most, whatever became of it.
@@ -55,21 +64,19 @@ struct Bounds {
 
 impl CommitCheck {
     pub fn new(transactions: &[Transaction], statements: &[Statement], counted: Counted) -> Self {
-        let makes = transactions.iter().map(|transaction| makes(transaction, statements)).collect();
+        let makes = transactions.iter().map(|transaction| makes(transaction, statements, counted.of)).collect();
         Self { makes, counted, window: Bounds::default(), end: Bounds::default() }
     }
 
     pub fn push(&mut self, sample: &Sample) {
         // A transaction that no plan has is found by the accounts.
         let Some(makes) = self.makes.get(usize::from(sample.transaction)) else { return };
-        if makes.is_whole && !sample.is_ok() && !may_have_acted(sample) {
-            return;
-        }
-        self.end.least += if sample.is_ok() { makes.least } else { 0 };
-        self.end.most += makes.most;
+        let Bounds { least, most } = makes.by(sample);
+        self.end.least += least;
+        self.end.most += most;
         if let Some(Reading { between_ns: (before, after), .. }) = self.counted.at_window_end {
-            self.window.least += if sample.is_ok() && sample.finished_ns <= before { makes.least } else { 0 };
-            self.window.most += if sample.started_ns <= after { makes.most } else { 0 };
+            self.window.least += if sample.finished_ns <= before { least } else { 0 };
+            self.window.most += if sample.started_ns <= after { most } else { 0 };
         }
     }
 
@@ -83,8 +90,12 @@ impl CommitCheck {
             let found = reading.commits;
             (found < least || found > most + counted.own).then(|| {
                 let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+                let what = match counted.of {
+                    Counts::Transactions => "commits",
+                    Counts::Statements => "COMMITs and statements that change data",
+                };
                 Invalid::Commits.because(format!(
-                    "the database counted {found} commits {when}, the samples say {range}: operations were acknowledged that \
+                    "the database counted {found} {what} {when}, the samples say {range}: operations were acknowledged that \
                      it did not commit, commits of one operation were divided or joined, or somebody else wrote"
                 ))
             })
@@ -94,7 +105,48 @@ impl CommitCheck {
     }
 }
 
-fn makes(transaction: &Transaction, statements: &[Statement]) -> Makes {
+impl Makes {
+    /// What an attempt has added to the count.
+    fn by(&self, sample: &Sample) -> Bounds {
+        match self {
+            Self::Commits(makes) if makes.is_whole && !sample.is_ok() && !may_have_acted(sample) => Bounds::default(),
+            Self::Commits(makes) => Bounds { least: if sample.is_ok() { makes.least } else { 0 }, most: makes.most },
+            Self::Statements(steps, commit) => by_statements(steps, *commit, sample),
+        }
+    }
+}
+
+/// A statement that is refused is counted all the same; whether one that failed otherwise has arrived is not known.
+fn by_statements(steps: &[u64], commit: u64, sample: &Sample) -> Bounds {
+    let all: u64 = steps.iter().sum();
+    match sample.failed_step {
+        STEP_NONE => Bounds { least: all + commit, most: all + commit },
+        STEP_BEGIN => Bounds::default(),
+        STEP_COMMIT => Bounds { least: all, most: all + commit },
+        step => {
+            let Some((before, from)) = steps.split_at_checked(usize::from(step)) else {
+                return Bounds { least: 0, most: all };
+            };
+            let (done, last) = (before.iter().sum::<u64>(), from.first().copied().unwrap_or_default());
+            let arrived = last == 1 && classify(sample) == Outcome::Rejected;
+            Bounds { least: done + u64::from(arrived), most: done + last }
+        }
+    }
+}
+
+fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Makes {
+    if of == Counts::Transactions {
+        return Makes::Commits(commits(transaction, statements));
+    }
+    let counted = |step: &Step| match step {
+        Step::Sql(step) if statements.get(step.statement as usize).is_some_and(|s| s.effect.changes) => step.repeat,
+        _ => 0,
+    };
+    let steps = transaction.steps.iter().map(|step| u64::from(counted(step))).collect();
+    Makes::Statements(steps, u64::from(transaction.begin.is_some()))
+}
+
+fn commits(transaction: &Transaction, statements: &[Statement]) -> MakesCommits {
     let mut steps = vec![];
     for step in &transaction.steps {
         let Step::Sql(step) = step else { continue };
@@ -106,8 +158,8 @@ fn makes(transaction: &Transaction, statements: &[Statement]) -> Makes {
     let each = |of: fn(&(u64, bool, bool)) -> bool| steps.iter().filter(|step| of(step)).map(|(n, ..)| *n).sum::<u64>();
     let (least, most) = (each(|(_, surely, _)| *surely), each(|(.., writes)| *writes));
     match transaction.begin {
-        Some(_) => Makes { least: least.min(1), most: most.min(1), is_whole: true },
-        None => Makes { least, most, is_whole: false },
+        Some(_) => MakesCommits { least: least.min(1), most: most.min(1), is_whole: true },
+        None => MakesCommits { least, most, is_whole: false },
     }
 }
 
@@ -125,7 +177,7 @@ fn always_writes(statement: &Statement) -> bool {
 mod tests {
     use super::*;
     use contend_wire::plan::SqlStep;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE};
+    use contend_wire::sample::{CodeSpace, NOT_MEASURED};
     use contend_wire::statement::Effect;
 
     fn statements() -> Vec<Statement> {
@@ -176,7 +228,7 @@ mod tests {
     #[test]
     fn what_a_transaction_commits_follows_from_its_statements() {
         let of = |transaction: Transaction| {
-            let Makes { least, most, .. } = makes(&transaction, &statements());
+            let MakesCommits { least, most, .. } = commits(&transaction, &statements());
             (least, most)
         };
         assert_eq!(of(transaction(false, false, &[(0, 1, 3)])), (0, 0), "reads");
@@ -187,10 +239,37 @@ mod tests {
         assert_eq!(of(transaction(true, true, &[(3, 1, 1)])), (0, 1), "or an upsert what is there");
     }
 
+    #[test]
+    fn a_count_of_statements_has_commits_and_what_may_change_data() {
+        let of = |begin: bool, steps: &[(u32, u32, u32)], sample: Sample| {
+            let Bounds { least, most } =
+                makes(&transaction(begin, true, steps), &statements(), Counts::Statements).by(&sample);
+            (least, most)
+        };
+        let done = || sample(0, true, (1, 2));
+        assert_eq!(of(false, &[(0, 1, 3)], done()), (0, 0), "reads");
+        assert_eq!(of(true, &[(0, 1, 3)], done()), (1, 1), "reads in a transaction");
+        let steps = [(0, 1, 1), (1, 1, 5), (2, 0, 1)];
+        assert_eq!(of(true, &steps, done()), (7, 7), "each statement");
+        // SQLITE_CONSTRAINT is a rejection, SQLITE_BUSY is none.
+        let failed = |failed_step, code| Sample { failed_step, code, ..sample(0, false, (1, 2)) };
+        assert_eq!(of(true, &steps, failed(STEP_BEGIN, 5)), (0, 0), "before any");
+        assert_eq!(of(true, &steps, failed(1, 5)), (0, 5), "in the middle of the repeated one");
+        assert_eq!(of(true, &steps, failed(2, 19)), (6, 6), "a refused one has arrived");
+        assert_eq!(of(true, &steps, failed(2, 5)), (5, 6), "another one may not have");
+        assert_eq!(of(true, &steps, failed(STEP_COMMIT, 5)), (6, 7), "in the commit");
+        assert_eq!(of(true, &steps, failed(9, 5)), (0, 6), "a step that no plan has");
+    }
+
     /// Two acknowledged inserts and one attempt that failed, of which one insert was in flight when the window ended.
     fn found(at_window_end: u64, at_end: u64, own: u64) -> usize {
         let reading = |commits, at| Some(Reading { commits, between_ns: (at, at + 1) });
-        let counted = Counted { at_window_end: reading(at_window_end, 20), at_end: reading(at_end, 99), own };
+        let counted = Counted {
+            at_window_end: reading(at_window_end, 20),
+            at_end: reading(at_end, 99),
+            own,
+            of: Counts::Transactions,
+        };
         let mut check = CommitCheck::new(&[transaction(true, true, &[(1, 1, 1)])], &statements(), counted);
         for one in [sample(0, true, (1, 10)), sample(0, true, (15, 30)), sample(0, false, (40, 50))] {
             check.push(&one);

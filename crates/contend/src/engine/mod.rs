@@ -34,6 +34,7 @@ pub use lookup::{
 };
 pub use product::{Durability, Engine, FileCommits, Part};
 pub use resolved::{resolved, tier_reported};
+pub use server::Counts;
 pub use setting::{CheckAddress, Expected, HTTP, Setting, Settings, Setup, TRANSPORT, Values};
 
 #[cfg(test)]

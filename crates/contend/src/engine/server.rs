@@ -68,14 +68,25 @@ pub struct Server {
     pub write_back_ns: u64,
     /// Asks it how often it has synced a file since its start.
     pub syncs: &'static str,
-    /// Asks it how many transactions have written since it was made; empty: it does not tell.
+    /// Asks it how many of these it has carried out since it was made.
     pub commits: &'static str,
+    pub counts: Counts,
     /// Asks it when it last took in its configuration; empty: it does not tell.
     pub configured: &'static str,
-    /// Such transactions that it may carry out for itself in the time of a trial.
+    /// So many of them it may carry out for itself in the time of a trial.
     pub own_commits: u64,
     /// How one learns of its own waits for locks.
     pub lock_waits: LockWaits,
+}
+
+/// What a server's count of commits counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counts {
+    /// Transactions that have written.
+    #[default]
+    Transactions,
+    /// COMMITs, and statements that may change data, whatever became of them.
+    Statements,
 }
 
 /// Where a server reports how long sessions waited for each other's locks.

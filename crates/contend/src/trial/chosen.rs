@@ -20,7 +20,6 @@ use crate::trial::server::attached;
 use crate::trial::session::{Common, Session};
 use crate::trial::site::Site;
 use crate::trial::stop::Cancelled;
-use crate::trial::watch::machine;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
 use crate::trial::{overhead, programs, resume, trial};
@@ -112,13 +111,20 @@ fn begin(
     }
 }
 
-/// How many processors contend may use.
+/// Processors that contend uses, and those that it could use if it asked for them.
 ///
 /// # Errors
 /// The system does not tell.
-pub fn processors_allowed() -> Result<usize> {
-    let all = sched_getaffinity(None).context("cannot read which processors may be used")?;
-    Ok(all.count() as usize)
+pub fn processors() -> Result<(usize, usize)> {
+    let used = allowed()?;
+    let all = Restricted::to(usize::MAX)?;
+    let possible = allowed()?;
+    drop(all);
+    Ok((used.count() as usize, possible.count() as usize))
+}
+
+fn allowed() -> Result<CpuSet> {
+    sched_getaffinity(None).context("cannot read which processors may be used")
 }
 
 /// Another number of processors for this thread and all processes that it starts, as long as the value lives.
@@ -126,15 +132,13 @@ struct Restricted(CpuSet);
 
 impl Restricted {
     fn to(processors: usize) -> Result<Self> {
-        let all = sched_getaffinity(None).context("cannot read which processors may be used")?;
-        // Those that may be used come first; others only if more are wanted.
-        let (own, others): (Vec<_>, Vec<_>) = (0..CpuSet::MAX_CPU).partition(|cpu| all.is_set(*cpu));
-        let cores = machine::describe().cores as usize;
+        let before = allowed()?;
+        // Those that are used come first; the system leaves out those that are not there or not allowed.
+        let (own, others): (Vec<_>, Vec<_>) = (0..CpuSet::MAX_CPU).partition(|cpu| before.is_set(*cpu));
         let mut wanted = CpuSet::new();
-        let others = others.into_iter().filter(|cpu| *cpu < cores);
         own.into_iter().chain(others).take(processors).for_each(|cpu| wanted.set(cpu));
         sched_setaffinity(None, &wanted).with_context(|| format!("cannot run on {processors} processors"))?;
-        Ok(Self(all))
+        Ok(Self(before))
     }
 }
 

@@ -73,17 +73,25 @@ fn may_pass(dir: &Path) -> bool {
 
 const SETPRIV: &str = "/usr/bin/setpriv";
 
+/// What a server is told if the tool and its janitor die at once: to end without delay, and to remove its shared memory.
+const ORPHANED: &str = "--pdeathsig=QUIT";
+
 /// A command, run as `identity`. The program replaces `setpriv`, so its number is the server's.
 pub fn command(program: &Path, args: &[impl AsRef<OsStr>], identity: Option<&Identity>) -> Command {
     let other = identity.and_then(|identity| identity.become_other);
     let mut command = match other {
-        None => Command::new(program),
+        None if !Path::new(SETPRIV).exists() => Command::new(program),
+        None => {
+            let mut command = Command::new(SETPRIV);
+            command.args([ORPHANED, "--"]).arg(program);
+            command
+        }
         Some((user, group)) => {
             let mut command = Command::new(SETPRIV);
             command
                 .arg(format!("--reuid={user}"))
                 .arg(format!("--regid={group}"))
-                .args(["--clear-groups", "--no-new-privs", "--"])
+                .args(["--clear-groups", "--no-new-privs", ORPHANED, "--"])
                 .arg(program);
             command
         }

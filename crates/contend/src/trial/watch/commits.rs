@@ -2,7 +2,7 @@
 //! say in it.
 
 use crate::check::commits::{Counted, Reading};
-use crate::engine::{Engine, FileCommits};
+use crate::engine::{Counts, Engine, FileCommits};
 use crate::trial::data::fresh::Fresh;
 use crate::trial::workers::admin::{Admin, script_target};
 use crate::trial::workers::process::monotonic_ns;
@@ -47,17 +47,15 @@ pub struct Commits<'e> {
 impl<'e> Commits<'e> {
     /// None if the engine counts no commits, or programs other than contend's clients are expected to write.
     pub fn begin(engine: &'e Engine, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Self> {
-        let (from, own) = match (engine.file_commits, engine.server, &fresh.server) {
+        let (from, own, of) = match (engine.file_commits, engine.server, &fresh.server) {
             (Some(counts), ..) => {
                 let counters = fresh.databases.iter().map(|database| Counter::open(counts, database));
-                (From::Files(counters.collect::<Option<_>>()?), 0)
+                (From::Files(counters.collect::<Option<_>>()?), 0, Counts::Transactions)
             }
-            (None, Some(server), Some(_)) if !server.commits.is_empty() => {
-                (From::Server(server.commits), server.own_commits)
-            }
+            (None, Some(server), Some(_)) => (From::Server(server.commits), server.own_commits, server.counts),
             _ => return None,
         };
-        let mut commits = Self { engine, from, first: 0, counted: Counted { own, ..Counted::default() } };
+        let mut commits = Self { engine, from, first: 0, counted: Counted { own, of, ..Counted::default() } };
         commits.first = commits.read(fresh, admin)?.commits;
         Some(commits)
     }

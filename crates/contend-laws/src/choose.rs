@@ -1,0 +1,190 @@
+//! Which law: each is fitted to what is left when the largest number of clients is left out, and then the two largest, and
+//! the law that predicts them best is chosen. How near a law comes to the points that it was fitted to decides nothing:
+//! laws that are wrong by half at eight times as many clients come as near as the right one.
+
+use crate::fit::fit;
+use crate::law::Law;
+use contend_stats::interval;
+use serde::Serialize;
+
+/// Up to this error at what was left out, a law is good.
+pub const GOOD: f64 = 0.05;
+/// Up to this one it is usable; beyond, it predicts nothing.
+pub const USABLE: f64 = 0.15;
+/// How far a good law predicts: so many times the largest number that was measured.
+pub const REACH_GOOD: f64 = 4.0;
+/// The same of a usable one.
+pub const REACH_USABLE: f64 = 2.0;
+/// Laws whose errors differ by no more are about as good.
+const CLOSE: f64 = 0.01;
+/// Numbers that are left out, at most.
+pub const LEFT_OUT: usize = 2;
+
+/// What was measured at one number of clients, or at one rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    pub x: f64,
+    /// Round and value.
+    pub rounds: Vec<(u32, f64)>,
+    /// CPU time of an operation, if it was measured.
+    pub cpu_s: Option<f64>,
+}
+
+impl Point {
+    pub fn median(&self) -> Option<f64> {
+        interval::median(&self.rounds.iter().map(|(_, value)| *value).collect::<Vec<_>>())
+    }
+}
+
+/// What is varied, and what its value is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sweep {
+    /// Throughput over clients, on so many processors.
+    Closed { processors: u32 },
+    /// Mean response time in seconds over the rate of arrivals.
+    Open,
+}
+
+impl Sweep {
+    /// Laws that may hold. That of the processors needs the CPU time of an operation, which is that at the largest number.
+    fn laws(self, points: &[Point]) -> Vec<Law> {
+        let Sweep::Closed { processors } = self else { return vec![Law::OpenQueue] };
+        let cpu_s = points.iter().rev().find_map(|point| point.cpu_s);
+        let of_processors = cpu_s.map(|cpu_s| Law::Processors { processors, cpu_s });
+        of_processors.into_iter().chain([Law::OneWriter, Law::GroupCommit, Law::Usl]).collect()
+    }
+
+    /// Operations per second that the processors can carry, whatever the law says.
+    pub fn cap_per_s(self, points: &[Point]) -> Option<f64> {
+        let Sweep::Closed { processors } = self else { return None };
+        Some(f64::from(processors) / points.iter().rev().find_map(|point| point.cpu_s)?)
+    }
+}
+
+/// What was left out, and what the law says of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Missed {
+    pub x: f64,
+    pub measured: f64,
+    pub predicted: f64,
+}
+
+impl Missed {
+    /// Relative: 0.03 is 3 % too much.
+    pub fn error(self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+}
+
+/// One law and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tried {
+    pub law: Law,
+    /// Parameters from all points; none if there are too few.
+    pub of: Option<Vec<f64>>,
+    /// With the largest number left out, and with the two largest.
+    pub left_out: Vec<Vec<Missed>>,
+    pub cap_per_s: Option<f64>,
+}
+
+impl Tried {
+    /// The largest error at what was left out; none unless both were tried.
+    pub fn worst(&self) -> Option<f64> {
+        let errors = self.left_out.iter().flatten().map(|missed| missed.error().abs());
+        (self.left_out.len() == LEFT_OUT).then(|| errors.fold(0.0, f64::max))
+    }
+
+    /// What the law says of `x`, at most the cap.
+    pub fn value(&self, x: f64) -> Option<f64> {
+        Some(capped(self.law.value(self.of.as_ref()?, x), self.cap_per_s))
+    }
+
+    /// Points that this law needs: so many as parameters must be left when two are left out.
+    pub fn needs(&self) -> usize {
+        self.law.parameters().len() + LEFT_OUT
+    }
+}
+
+pub fn capped(value: f64, cap_per_s: Option<f64>) -> f64 {
+    cap_per_s.map_or(value, |cap_per_s| value.min(cap_per_s))
+}
+
+/// Medians of the rounds; a point without a value above 0 is none.
+pub fn medians(points: &[Point]) -> Vec<(f64, f64)> {
+    let median = |point: &Point| Some((point.x, point.median().filter(|median| *median > 0.0)?));
+    points.iter().filter_map(median).collect()
+}
+
+/// Every law, fitted and tried. `points` in the order of their numbers.
+pub fn try_all(sweep: Sweep, points: &[Point]) -> Vec<Tried> {
+    sweep.laws(points).into_iter().enumerate().map(|(at, law)| try_one(sweep, points, law, at)).collect()
+}
+
+fn try_one(sweep: Sweep, points: &[Point], law: Law, at: usize) -> Tried {
+    let left_out = |count: usize| {
+        let kept = &points[..points.len().checked_sub(count)?];
+        // The law of the processors must not know the CPU time of what it is to predict.
+        let law = *sweep.laws(kept).get(at).filter(|kept| kept.name() == law.name())?;
+        let of = fit(law, &medians(kept))?;
+        let predicted = |x: f64| capped(law.value(&of, x), sweep.cap_per_s(kept));
+        let missed = |(x, measured): (f64, f64)| Missed { x, measured, predicted: predicted(x) };
+        Some(medians(&points[kept.len()..]).into_iter().map(missed).collect())
+    };
+    Tried {
+        law,
+        of: fit(law, &medians(points)),
+        left_out: (1..=LEFT_OUT).filter_map(left_out).collect(),
+        cap_per_s: sweep.cap_per_s(points),
+    }
+}
+
+/// The law that predicted best what was left out; none if none was tried. Of laws that are about as good, that with the
+/// fewest parameters.
+pub fn chosen(tried: &[Tried]) -> Option<usize> {
+    let worst = |at: &usize| tried[*at].worst();
+    let best = (0..tried.len()).filter_map(|at| worst(&at)).min_by(f64::total_cmp)?;
+    let close = (0..tried.len()).filter(|at| worst(at).is_some_and(|error| error <= best + CLOSE));
+    close.min_by_key(|at| tried[*at].law.parameters().len())
+}
+
+/// How much a prediction may be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    Good,
+    Usable,
+    NoPrediction,
+}
+
+impl Word {
+    /// Of an error, or of the half width of an interval; relative.
+    pub fn of(error: f64) -> Word {
+        match error {
+            error if error <= GOOD => Word::Good,
+            error if error <= USABLE => Word::Usable,
+            _ => Word::NoPrediction,
+        }
+    }
+
+    /// Of a law, by what it said of what was left out.
+    pub fn of_law(tried: &Tried) -> Word {
+        tried.worst().map_or(Word::NoPrediction, Word::of)
+    }
+
+    pub fn text(self) -> &'static str {
+        match self {
+            Word::Good => "good",
+            Word::Usable => "usable",
+            Word::NoPrediction => "no prediction",
+        }
+    }
+
+    /// How many times the largest number is predicted at most.
+    pub fn reach(self) -> f64 {
+        match self {
+            Word::Good => REACH_GOOD,
+            Word::Usable => REACH_USABLE,
+            Word::NoPrediction => 0.0,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Whether the parameters of a law are what was measured of the system. A curve can fit for another reason than its law
+//! gives; no curve can make its flush as long as the disk's.
+
+use crate::law::Law;
+
+/// Further apart than this factor, a parameter is not what was measured.
+pub const FACTOR: f64 = 2.0;
+
+/// What was measured of a system, apart from its throughput; per operation, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Measured {
+    /// One sync of the disk.
+    pub sync_s: Option<f64>,
+    /// Share of the operations that write, and so wait for a sync.
+    pub writes: f64,
+    /// CPU time with one client.
+    pub cpu_alone_s: Option<f64>,
+    /// Time for which the one writer is held, with one client.
+    pub held_s: Option<f64>,
+}
+
+/// One parameter and what it should be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Check {
+    pub parameter: &'static str,
+    pub fitted_s: f64,
+    pub against: &'static str,
+    pub measured_s: f64,
+}
+
+impl Check {
+    pub fn agrees(&self) -> bool {
+        let (low, high) = (self.fitted_s.min(self.measured_s), self.fitted_s.max(self.measured_s));
+        high <= FACTOR * low
+    }
+}
+
+/// What can be checked of a law; USL has no parameter that is a time of something.
+pub fn checks(law: Law, of: &[f64], measured: &Measured) -> Vec<Check> {
+    let alone = (0, "the CPU time of an operation with one client", measured.cpu_alone_s);
+    let against = match law {
+        Law::OneWriter => {
+            vec![alone, (1, "the time a write holds the lock, times the share of writes", measured.held_s)]
+        }
+        Law::GroupCommit => vec![alone, (1, "a sync of the disk", measured.sync_s)],
+        Law::Processors { .. } | Law::Usl | Law::OpenQueue => vec![],
+    };
+    let check = |(at, against, measured_s): (usize, &'static str, Option<f64>)| {
+        Some(Check { parameter: law.parameters()[at], fitted_s: of[at], against, measured_s: measured_s? })
+    };
+    against.into_iter().filter_map(check).collect()
+}
+
+/// The parameters that the law would have if nothing waited for the disk: what it says of an intervention that can be
+/// carried out.
+pub fn without_syncs(law: Law, of: &[f64], measured: &Measured) -> Option<Vec<f64>> {
+    let sync_s = measured.sync_s?;
+    match law {
+        Law::OneWriter => {
+            let service_s = of[1] - sync_s * measured.writes;
+            (service_s > 0.0).then(|| vec![of[0], service_s])
+        }
+        Law::GroupCommit => Some(vec![of[0], 0.0, of[2]]),
+        Law::Processors { .. } | Law::Usl | Law::OpenQueue => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEASURED: Measured =
+        Measured { sync_s: Some(1e-3), writes: 0.5, cpu_alone_s: Some(0.3e-3), held_s: Some(0.8e-3) };
+
+    #[test]
+    fn parameters_are_compared_with_what_was_measured() {
+        let agree =
+            |law: Law, of: &[f64]| -> Vec<bool> { checks(law, of, &MEASURED).iter().map(Check::agrees).collect() };
+        assert_eq!(agree(Law::OneWriter, &[0.5e-3, 1.5e-3]), [true, true]);
+        assert_eq!(agree(Law::OneWriter, &[0.7e-3, 0.3e-3]), [false, false]);
+        assert_eq!(agree(Law::GroupCommit, &[0.2e-3, 2.1e-3, 0.1e-3]), [true, false]);
+        assert_eq!(agree(Law::Usl, &[1.0, 0.1, 0.1]), [false; 0]);
+        let unknown = Measured { sync_s: None, ..MEASURED };
+        assert_eq!(checks(Law::GroupCommit, &[0.2e-3, 1e-3, 0.1e-3], &unknown).len(), 1);
+    }
+
+    #[test]
+    fn without_syncs_the_writer_keeps_what_is_not_sync() {
+        let one = without_syncs(Law::OneWriter, &[0.2e-3, 0.7e-3], &MEASURED).unwrap();
+        assert!((one[1] - 0.2e-3).abs() < 1e-12);
+        assert_eq!(without_syncs(Law::OneWriter, &[0.2e-3, 0.4e-3], &MEASURED), None, "shorter than its syncs");
+        assert_eq!(without_syncs(Law::GroupCommit, &[1.0, 2.0, 3.0], &MEASURED), Some(vec![1.0, 0.0, 3.0]));
+        assert_eq!(without_syncs(Law::Usl, &[1.0, 2.0, 3.0], &MEASURED), None);
+    }
+}

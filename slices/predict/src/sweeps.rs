@@ -1,0 +1,168 @@
+//! What a record varied: each contender's values along an axis of clients, processes or arrivals.
+
+use contend::analysis::Findings;
+use contend::analysis::axis::{Row, rows};
+use contend::analysis::cell::Cell;
+use contend::analysis::trial::{Measure, Scope, TrialRow};
+use contend::outcome::Outcome;
+
+use contend::study::model::{Contender, Tier};
+use contend_laws::choose::{Point, Sweep};
+use contend_laws::mechanism::Measured;
+use contend_stats::interval::median;
+use serde::Serialize;
+
+/// What stands on the axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Clients in a closed loop; the value is the throughput.
+    Clients,
+    /// Arrivals per second in an open loop; the value is the mean response time in seconds.
+    Rate,
+}
+
+/// The same contender with one setting changed so that it waits for fewer syncs.
+pub struct Relaxed {
+    pub label: String,
+    /// At the largest number of clients that both have.
+    pub clients: f64,
+    pub throughput_per_s: f64,
+}
+
+/// One contender along one axis.
+pub struct Subject {
+    pub study: String,
+    pub contender: String,
+    /// What the conditions have in common; empty if there is nothing to say.
+    pub common: String,
+    pub kind: Kind,
+    pub sweep: Sweep,
+    pub points: Vec<Point>,
+    pub measured: Measured,
+    pub relaxed: Vec<Relaxed>,
+    pub seed: u64,
+}
+
+/// All of a record, or of a part.
+pub fn subjects(findings: &Findings<'_>) -> Vec<Subject> {
+    let rows = rows(&findings.study.conditions);
+    let contenders = 0..findings.study.contenders.len();
+    let of_row = |row: &Row| {
+        let kind = match row.axis.as_str() {
+            "clients" | "processes" => Kind::Clients,
+            "rate_per_s" => Kind::Rate,
+            _ => return vec![],
+        };
+        contenders.clone().filter_map(|contender| subject(findings, row, contender, kind)).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(of_row).collect()
+}
+
+fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Option<Subject> {
+    let study = findings.study;
+    let points = points(findings, row, contender, kind);
+    if points.len() < 2 {
+        return None;
+    }
+    let sweep = match kind {
+        Kind::Clients => Sweep::Closed { processors: findings.circumstances.cores as u32 },
+        Kind::Rate => Sweep::Open,
+    };
+    let name = study.part.as_ref().map_or(study.name.clone(), |part| format!("{}, part {part}", study.name));
+    Some(Subject {
+        study: name,
+        contender: study.contenders[contender].label.clone(),
+        common: row.common.clone(),
+        kind,
+        sweep,
+        measured: measured(findings, row, contender),
+        relaxed: if kind == Kind::Clients { relaxed(findings, row, contender, &points) } else { vec![] },
+        points,
+        seed: study.load.seed,
+    })
+}
+
+/// Points in the order of their numbers; only those whose trials count.
+fn points(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Vec<Point> {
+    let cells = row.conditions.iter().filter_map(|(x, condition)| Some((*x, findings.cell(*condition, contender)?)));
+    let mut points: Vec<Point> = cells.filter_map(|(x, cell)| point(findings, x, cell, kind)).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}
+
+fn valid<'f>(findings: &'f Findings<'_>, cell: &'f Cell) -> impl Iterator<Item = &'f TrialRow<'f>> {
+    cell.valid.iter().map(|at| &findings.rows[*at])
+}
+
+fn values(findings: &Findings<'_>, cell: &Cell, metric: &str) -> Vec<(u32, f64)> {
+    findings.metric(metric).map(|metric| findings.estimator().rounds(cell, &metric)).unwrap_or_default()
+}
+
+fn middle(values: &[(u32, f64)]) -> Option<f64> {
+    median(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>())
+}
+
+fn point(findings: &Findings<'_>, x: f64, cell: &Cell, kind: Kind) -> Option<Point> {
+    let first = valid(findings, cell).next()?;
+    let cpu_s = middle(&values(findings, cell, "cpu_ns_per_operation")).map(|ns| ns / 1e9).filter(|s| *s > 0.0);
+    let (x, rounds) = match (kind, first.load_model()) {
+        (Kind::Clients, "closed") => (f64::from(first.clients()), values(findings, cell, "throughput_ops_per_s")),
+        (Kind::Rate, "open") if !cell.cut_off(Measure::Response, Scope::All) => {
+            let rounds = values(findings, cell, "response_ns_mean");
+            (x, rounds.into_iter().map(|(round, ns)| (round, ns / 1e9)).collect())
+        }
+        _ => return None,
+    };
+    let rounds: Vec<(u32, f64)> = rounds.into_iter().filter(|(_, value)| *value > 0.0).collect();
+    (!rounds.is_empty()).then_some(Point { x, rounds, cpu_s })
+}
+
+/// What the parameters of a law are checked against. Times alone are those with one client.
+fn measured(findings: &Findings<'_>, row: &Row, contender: usize) -> Measured {
+    let cells = || row.conditions.iter().filter_map(|(_, condition)| findings.cell(*condition, contender));
+    let rows = || cells().flat_map(|cell| valid(findings, cell));
+    let syncs: Vec<f64> = rows().map(|row| row.fsync_ns_before() as f64 / 1e9).filter(|s| *s > 0.0).collect();
+    let alone = cells().find(|cell| valid(findings, cell).next().is_some_and(|row| row.clients() == 1));
+    let of_alone = |metric: &str| alone.and_then(|cell| middle(&values(findings, cell, metric))).map(|ns| ns / 1e9);
+    let writes = writes(rows());
+    // Only a driver that sees its waits for locks says how long it held one.
+    let held_s = of_alone("service_ns_mean.write").zip(of_alone("lock_wait_ns_mean.write"));
+    Measured {
+        sync_s: median(&syncs),
+        writes,
+        cpu_alone_s: of_alone("cpu_ns_per_operation"),
+        held_s: held_s.map(|(service_s, waited_s)| (service_s - waited_s) * writes),
+    }
+}
+
+/// Share of the committed operations that write.
+fn writes<'f>(rows: impl Iterator<Item = &'f TrialRow<'f>>) -> f64 {
+    let (mut writing, mut all) = (0, 0);
+    for measured in rows.filter_map(|row| row.measured.as_ref()) {
+        writing += measured.counts_of(|group| group.write).outcome(Outcome::Committed);
+        all += measured.counts.outcome(Outcome::Committed);
+    }
+    if all == 0 { 0.0 } else { writing as f64 / all as f64 }
+}
+
+fn relaxed(findings: &Findings<'_>, row: &Row, contender: usize, points: &[Point]) -> Vec<Relaxed> {
+    let contenders = &findings.study.contenders;
+    let waits_less = |other: &usize| only_waits_less(&contenders[contender], &contenders[*other]);
+    let of = |other: usize| {
+        let theirs = self::points(findings, row, other, Kind::Clients);
+        let last = theirs.iter().rev().find(|theirs| points.iter().any(|ours| ours.x == theirs.x))?;
+        Some(Relaxed { label: contenders[other].label.clone(), clients: last.x, throughput_per_s: last.median()? })
+    };
+    (0..contenders.len()).filter(waits_less).filter_map(of).collect()
+}
+
+/// Whether the second differs from the first, which waits for every sync, in one setting that makes it promise less.
+fn only_waits_less(durable: &Contender, other: &Contender) -> bool {
+    let same_client =
+        (&durable.engine, &durable.driver, &durable.model) == (&other.engine, &other.driver, &other.model);
+    let (ours, theirs) = (&durable.resolved.settings, &other.resolved.settings);
+    let differing = ours.iter().filter(|(key, value)| theirs.get(*key) != Some(value)).count();
+    let promises_less = durable.tier == Tier::Durable && matches!(other.tier, Tier::Bounded | Tier::Unsafe);
+    same_client && promises_less && differing == 1 && ours.len() == theirs.len()
+}

@@ -1,0 +1,152 @@
+//! Predictions for a terminal of 80 columns.
+
+use crate::sweeps::Kind;
+use crate::told::{Checked, LawRow, Parameter, Predicted, Told};
+use contend_laws::choose::Word;
+use contend_stats::precision::{Change, Ns, Percent, Rate, counted, plain};
+use std::fmt::Write;
+
+const WIDTH: usize = 80;
+
+/// All of them, one after the other.
+pub fn text(all: &[Told]) -> String {
+    all.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn one(told: &Told) -> String {
+    let (what, axis) = match told.kind {
+        Kind::Clients => ("throughput", "clients"),
+        Kind::Rate => ("mean response time", "rate"),
+    };
+    let common = if told.common.is_empty() { String::new() } else { format!(", {}", told.common) };
+    let rounds = told.points.iter().map(|point| point.rounds).min().unwrap_or(0);
+    let numbers: Vec<String> = told.points.iter().map(|point| number(point.at)).collect();
+    let mut text = wrapped(&format!("{}: {what} over {axis} ({}{common})", told.contender, told.study), "");
+    text += &wrapped(&format!("Measured at {}; {}.", numbers.join(", "), counted(rounds, "round")), "");
+    text += &laws(told);
+    text += "\n";
+    told.predictions.iter().for_each(|predicted| text += &wrapped(&prediction(told.kind, predicted), "  "));
+    text += &remarks(told).iter().map(|remark| wrapped(&format!("- {remark}"), "  ")).collect::<String>();
+    text
+}
+
+fn laws(told: &Told) -> String {
+    let mut text = String::from("\n               predicted unseen\n");
+    let _ = writeln!(text, "  law           largest      two  parameters");
+    for row in &told.laws {
+        let mark = if told.chosen == Some(row.law) { '>' } else { ' ' };
+        let [one, two] = [row.error_largest, row.error_two_largest].map(error);
+        let line = format!("{mark} {:<12} {one:>8} {two:>8}  {}", row.law, parameters(row, told.points.len()));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+fn error(error: Option<f64>) -> String {
+    error.map_or("-".to_string(), |error| Change(1.0 + error).to_string())
+}
+
+fn parameters(row: &LawRow, points: usize) -> String {
+    if points < row.needs {
+        return format!("needs {} points", row.needs);
+    }
+    let shown = row.parameters.iter().map(|Parameter { name, value }| match name.strip_suffix("_s") {
+        Some(name) => format!("{name} {}", time(*value)),
+        None => format!("{name} {}", plain(*value)),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn time(seconds: f64) -> String {
+    Ns((seconds * 1e9).round() as u64).to_string()
+}
+
+fn number(x: f64) -> String {
+    if x.fract() == 0.0 { format!("{x:.0}") } else { format!("{x:.1}") }
+}
+
+fn value(kind: Kind, value: f64) -> String {
+    match kind {
+        Kind::Clients => Rate(value).to_string(),
+        Kind::Rate => time(value),
+    }
+}
+
+fn prediction(kind: Kind, predicted: &Predicted) -> String {
+    let at = match kind {
+        Kind::Clients => format!("{} clients", number(predicted.at)),
+        Kind::Rate => Rate(predicted.at).to_string(),
+    };
+    let Some(said) = predicted.value else { return format!("At {at} no prediction: {}.", predicted.why) };
+    let interval = match (predicted.low, predicted.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", value(kind, low), value(kind, high)),
+        _ => String::new(),
+    };
+    let why = if predicted.why.is_empty() { String::new() } else { format!("; {}", predicted.why) };
+    format!("At {at} {}{interval}: {}{why}.", value(kind, said), predicted.word.text())
+}
+
+fn remarks(told: &Told) -> Vec<String> {
+    let mut all = vec![];
+    match told.chosen {
+        None => all.push("No law has enough points: sweep over more numbers.".to_string()),
+        Some(law) if told.word == Word::NoPrediction => {
+            all.push(format!("The best law, {law}, is more than 15 % wrong where it has not seen the figure."));
+        }
+        Some(_) => {}
+    }
+    all.extend(told.checks.iter().map(check));
+    if told.checks.iter().any(|check| !check.agrees) {
+        all.push("The law fits, the mechanism is not shown.".to_string());
+    }
+    if let Some(cap_per_s) = told.cap_per_s {
+        let cpu = "by their number and the CPU time of an operation at the largest number of clients";
+        all.push(format!("The processors carry at most {}, {cpu}.", Rate(cap_per_s)));
+    }
+    if let Some(peak) = &told.peak {
+        let (at, most) = (plain(peak.clients), Rate(peak.throughput_per_s));
+        all.push(format!("Throughput is highest, {most}, at about {at} clients, and falls beyond."));
+    }
+    if let Some(bound) = &told.bound {
+        let reached = match bound.rate_per_s {
+            Some(rate) => {
+                format!("is reached at about {} ({}); measure there: --rate {rate:.0}", Rate(rate), told.word.text())
+            }
+            None => "is not reached within what can be predicted".to_string(),
+        };
+        all.push(format!("A mean response time of {} {reached}.", time(bound.bound_s)));
+    }
+    for of in &told.interventions {
+        let (said, found) = (Rate(of.predicted_per_s), Rate(of.measured_per_s));
+        let off = Percent((of.predicted_per_s / of.measured_per_s - 1.0).abs());
+        all.push(format!(
+            "Without syncs the law predicts {said} at {} clients; {} was measured with {found}: {off} apart.",
+            number(of.clients),
+            of.contender
+        ));
+    }
+    all
+}
+
+fn check(check: &Checked) -> String {
+    let name = check.parameter.trim_end_matches("_s");
+    let verdict = if check.agrees { "they agree" } else { "more than a factor of two apart" };
+    format!("{name} {}; {} {}: {verdict}.", time(check.fitted_s), check.against, time(check.measured_s))
+}
+
+/// Lines of at most [`WIDTH`] characters, each with this indentation.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("a line");
+        if line.is_empty() {
+            *line = format!("{indent}{word}");
+        } else if line.chars().count() + 1 + word.chars().count() <= WIDTH {
+            *line += &format!(" {word}");
+        } else {
+            let hang = if text.starts_with("- ") { "  " } else { "" };
+            lines.push(format!("{indent}{hang}{word}"));
+        }
+    }
+    lines.join("\n") + "\n"
+}

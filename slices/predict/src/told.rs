@@ -1,0 +1,218 @@
+//! What the laws say of a sweep, as values: what `--json` prints and the text is made of.
+
+use crate::sweeps::{Kind, Subject};
+use contend_laws::choose::{LEFT_OUT, Missed, Tried, Word, capped};
+use contend_laws::mechanism::{checks, without_syncs};
+use contend_laws::predict::{Outlook, limit, outlook};
+use serde::Serialize;
+
+/// What is asked beyond the record.
+pub struct Ask<'a> {
+    /// Numbers to predict; empty: the usual ones.
+    pub at: &'a [f64],
+    pub bound_s: Option<f64>,
+}
+
+/// A contender's sweep and what follows from it. Throughput per second; times in seconds.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    pub study: String,
+    pub contender: String,
+    /// What the conditions have in common.
+    pub common: String,
+    pub kind: Kind,
+    pub points: Vec<Measured>,
+    pub laws: Vec<LawRow>,
+    /// Name of the law that predicted best what it had not seen.
+    pub chosen: Option<&'static str>,
+    pub word: Word,
+    pub cap_per_s: Option<f64>,
+    pub predictions: Vec<Predicted>,
+    pub peak: Option<Peak>,
+    pub bound: Option<Bound>,
+    pub checks: Vec<Checked>,
+    pub interventions: Vec<Intervention>,
+}
+
+/// What was measured at one number.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    pub at: f64,
+    pub value: f64,
+    pub rounds: usize,
+}
+
+/// A law and how it did.
+#[derive(Debug, Serialize)]
+pub struct LawRow {
+    pub law: &'static str,
+    /// Points that it needs; without them it is not tried.
+    pub needs: usize,
+    pub parameters: Vec<Parameter>,
+    /// Relative error at the largest number, unseen.
+    pub error_largest: Option<f64>,
+    /// The larger of the relative errors at the two largest numbers, both unseen.
+    pub error_two_largest: Option<f64>,
+}
+
+/// A parameter of a law; times are in seconds.
+#[derive(Debug, Serialize)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub value: f64,
+}
+
+/// A number that was not measured.
+#[derive(Debug, Serialize)]
+pub struct Predicted {
+    pub at: f64,
+    /// None where nothing is predicted.
+    pub value: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub word: Word,
+    pub why: &'static str,
+}
+
+/// Where throughput begins to fall.
+#[derive(Debug, Serialize)]
+pub struct Peak {
+    pub clients: f64,
+    pub throughput_per_s: f64,
+}
+
+/// The rate at which the mean response time reaches a bound.
+#[derive(Debug, Serialize)]
+pub struct Bound {
+    pub bound_s: f64,
+    pub rate_per_s: Option<f64>,
+}
+
+/// A parameter and what was measured of the same.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    pub parameter: &'static str,
+    pub fitted_s: f64,
+    pub against: &'static str,
+    pub measured_s: f64,
+    pub agrees: bool,
+}
+
+/// What the law says of an intervention that the record also carried out.
+#[derive(Debug, Serialize)]
+pub struct Intervention {
+    pub contender: String,
+    pub clients: f64,
+    pub predicted_per_s: f64,
+    pub measured_per_s: f64,
+}
+
+impl Told {
+    /// Whether anything is predicted.
+    pub fn says_something(&self) -> bool {
+        self.predictions.iter().any(|predicted| predicted.value.is_some())
+    }
+}
+
+/// The usual numbers, as multiples of the largest. Response times have no end at the capacity.
+fn usual(kind: Kind) -> [f64; 2] {
+    match kind {
+        Kind::Clients => [2.0, 4.0],
+        Kind::Rate => [1.25, 1.5],
+    }
+}
+
+pub fn told(subject: &Subject, ask: &Ask<'_>) -> Told {
+    let largest = subject.points.last().map_or(0.0, |point| point.x);
+    let usual: Vec<f64> = usual(subject.kind).map(|times| times * largest).to_vec();
+    let at = if ask.at.is_empty() { &usual } else { ask.at };
+    let outlook = outlook(subject.sweep, &subject.points, at, subject.seed);
+    let law = outlook.chosen.map(|at| &outlook.tried[at]);
+    let trusted = law.filter(|_| outlook.word != Word::NoPrediction);
+    let bound = ask.bound_s.filter(|_| subject.kind == Kind::Rate);
+    Told {
+        study: subject.study.clone(),
+        contender: subject.contender.clone(),
+        common: subject.common.clone(),
+        kind: subject.kind,
+        points: points(subject),
+        laws: outlook.tried.iter().map(row).collect(),
+        chosen: law.map(|tried| tried.law.name()),
+        word: outlook.word,
+        cap_per_s: subject.sweep.cap_per_s(&subject.points),
+        predictions: at.iter().map(|at| predicted(&outlook, *at)).collect(),
+        peak: outlook.peak.map(|peak| Peak { clients: peak.x, throughput_per_s: peak.value }),
+        bound: bound.map(|bound_s| {
+            let rate_per_s = limit(&outlook, &subject.points, bound_s).map(|limit| limit.x);
+            Bound { bound_s, rate_per_s }
+        }),
+        checks: trusted.map(|tried| checked(tried, subject)).unwrap_or_default(),
+        interventions: trusted.map(|tried| interventions(tried, subject)).unwrap_or_default(),
+    }
+}
+
+fn points(subject: &Subject) -> Vec<Measured> {
+    let point = |point: &contend_laws::choose::Point| {
+        Some(Measured { at: point.x, value: point.median()?, rounds: point.rounds.len() })
+    };
+    subject.points.iter().filter_map(point).collect()
+}
+
+fn row(tried: &Tried) -> LawRow {
+    let worst = |left_out: usize| {
+        let missed: &Vec<Missed> = tried.left_out.get(left_out - 1)?;
+        missed.iter().map(|missed| missed.error()).max_by(|a, b| a.abs().total_cmp(&b.abs()))
+    };
+    let parameters = tried.law.parameters().iter().zip(tried.of.iter().flatten());
+    LawRow {
+        law: tried.law.name(),
+        needs: tried.needs(),
+        parameters: parameters.map(|(&name, &value)| Parameter { name, value }).collect(),
+        error_largest: worst(1),
+        error_two_largest: worst(LEFT_OUT),
+    }
+}
+
+fn predicted(outlook: &Outlook, at: f64) -> Predicted {
+    let none = |why| Predicted { at, value: None, low: None, high: None, word: Word::NoPrediction, why };
+    let Some(said) = outlook.predictions.iter().find(|said| said.x == at) else {
+        return none(match outlook.word {
+            Word::NoPrediction => "no law predicts what it has not seen",
+            _ => "too far beyond the largest number that was measured",
+        });
+    };
+    if said.word == Word::NoPrediction {
+        return none("the rounds differ too much: chance alone moves it by more than 15 %");
+    }
+    if !said.value.is_finite() {
+        return none("it is at or beyond the capacity: the queue grows without end");
+    }
+    let (low, high) = said.interval.unzip();
+    let why = if said.interval.is_none() { "fewer than six rounds have no interval" } else { "" };
+    Predicted { at, value: Some(said.value), low, high, word: said.word, why }
+}
+
+fn checked(tried: &Tried, subject: &Subject) -> Vec<Checked> {
+    let Some(of) = &tried.of else { return vec![] };
+    let checked = |check: contend_laws::mechanism::Check| Checked {
+        parameter: check.parameter,
+        fitted_s: check.fitted_s,
+        against: check.against,
+        measured_s: check.measured_s,
+        agrees: check.agrees(),
+    };
+    checks(tried.law, of, &subject.measured).into_iter().map(checked).collect()
+}
+
+fn interventions(tried: &Tried, subject: &Subject) -> Vec<Intervention> {
+    let Some(of) = tried.of.as_ref().and_then(|of| without_syncs(tried.law, of, &subject.measured)) else {
+        return vec![];
+    };
+    let intervention = |relaxed: &crate::sweeps::Relaxed| Intervention {
+        contender: relaxed.label.clone(),
+        clients: relaxed.clients,
+        predicted_per_s: capped(tried.law.value(&of, relaxed.clients), tried.cap_per_s),
+        measured_per_s: relaxed.throughput_per_s,
+    };
+    subject.relaxed.iter().map(intervention).collect()
+}

@@ -1,0 +1,68 @@
+//! `contend predict`.
+
+use crate::sweeps::{Kind, subjects};
+use crate::told::{Ask, told};
+use crate::{text, told::Told};
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueHint};
+use contend::analysis::Findings;
+use contend::cli::{INVALID, OK, print};
+use contend::record::parts::StudyRecord;
+use contend::units::duration_ns;
+use contend_stats::plain::harmless;
+use std::path::PathBuf;
+
+/// Predict numbers of clients, or rates, that a record did not measure
+///
+/// The record needs a sweep: a study with an axis `clients` or `processes` (closed loop) or `rate` (open loop), best with
+/// seven numbers or more. Laws are fitted to it, and chosen by how well they predict its two largest numbers, which they
+/// have not seen; a law that fails there predicts nothing.
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  contend run my-study.toml --set clients=1,2,3,4,6,8,12,16 --out results/sweep
+  contend predict results/sweep                2 and 4 times 16 clients
+  contend predict results/sweep --at 24,48     these numbers of clients
+  contend predict results/rates --bound 20ms   a study with an axis `rate`
+
+Exit status: 0 something is predicted, 1 nothing is, 2 usage or environment.")]
+pub struct PredictArgs {
+    /// Directory of the record
+    #[arg(value_hint = ValueHint::DirPath)]
+    record: PathBuf,
+    /// Numbers of clients, or rates, to predict [default: 2 and 4 times the largest; rates 1.25 and 1.5 times]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    at: Vec<f64>,
+    /// Open loop: the rate at which the mean response time reaches this
+    #[arg(long, value_name = "TIME")]
+    bound: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn predict(args: &PredictArgs) -> Result<u8> {
+    ensure!(args.at.iter().all(|at| *at >= 1.0 && *at <= 1e9), "--at: numbers from 1 to a thousand million");
+    let bound_ns = args.bound.as_deref().map(duration_ns).transpose().map_err(|e| anyhow::anyhow!("--bound: {e}"))?;
+    let dir = args.record.display();
+    let found = StudyRecord::open(&args.record).with_context(|| format!("cannot read the record in {dir}"))?;
+    let ask = Ask { at: &args.at, bound_s: bound_ns.map(|ns| ns as f64 / 1e9) };
+    let mut all: Vec<Told> = vec![];
+    for (_, record) in &found.parts {
+        let findings = Findings::new(record);
+        all.extend(subjects(&findings).iter().map(|subject| told(subject, &ask)));
+    }
+    ensure!(
+        !all.is_empty(),
+        "{dir} has no contender with valid trials at several numbers of clients or rates; run a study with an axis such as \
+         --set clients=1,2,3,4,6,8,12,16 (docs/predict.md)"
+    );
+    ensure!(
+        args.bound.is_none() || all.iter().any(|told| told.kind == Kind::Rate),
+        "--bound needs a sweep over `rate`, and {dir} has none"
+    );
+    print(&match args.json {
+        true => serde_json::to_string_pretty(&all)? + "\n",
+        false => harmless(&text::text(&all)).into_owned(),
+    })?;
+    Ok(if all.iter().any(Told::says_something) { OK } else { INVALID })
+}

@@ -1,0 +1,157 @@
+//! `contend predict`: on a record whose law is known, on a real sweep, and on records that have none.
+
+use crate::support::{Bench, root, sound, tiny_study};
+use contend::record::model::{Run, Slot, Trial};
+use contend::record::store::{Record, RecordWriter};
+use contend::study::model::Condition;
+use contend_wire::sample::{CodeSpace, STEP_NONE, Sample};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const CLIENTS: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
+const WINDOW_NS: u64 = 2_000_000_000;
+const OWN_NS: f64 = 1e6;
+const SYNC_NS: f64 = 1e6;
+/// Of the contender that waits for each sync, and of the one that does not.
+const SERVICE_NS: [f64; 2] = [2e6, 2e6 - SYNC_NS];
+
+/// Throughput per nanosecond of clients that are served one at a time: mean value analysis.
+fn one_writer(clients: u32, service_ns: f64) -> f64 {
+    let (mut queue, mut throughput) = (0.0, 0.0);
+    for n in 1..=clients {
+        let response_ns = service_ns * (1.0 + queue);
+        throughput = f64::from(n) / (OWN_NS + response_ns);
+        queue = throughput * response_ns;
+    }
+    throughput
+}
+
+/// A record in which two contenders follow the law of one writer, with rounds that differ by up to one per cent.
+fn one_writer_record(bench: &Bench) {
+    let fixture = Record::open(&root().join("tests/fixtures/records/format-3")).expect("a fixture");
+    let mut run: Run = fixture.run.clone();
+    run.machine.cores = 64;
+    run.study.contenders.truncate(SERVICE_NS.len());
+    run.study.rounds = 6;
+    (run.study.load.window_ns, run.study.load.operations) = (WINDOW_NS, None);
+    let condition = |clients: &u32| Condition {
+        label: format!("{clients} clients"),
+        profile: None,
+        axes: BTreeMap::from([("clients".to_string(), clients.to_string())]),
+    };
+    run.study.conditions = CLIENTS.iter().map(condition).collect();
+    let arms = (0..CLIENTS.len()).flat_map(|condition| (0..SERVICE_NS.len()).map(move |arm| (condition, arm)));
+    let slots = (1..=6).flat_map(|round| arms.clone().map(move |arm| (round, arm))).zip(1..);
+    run.schedule =
+        slots.map(|((round, (condition, contender)), trial)| Slot { trial, round, condition, contender }).collect();
+    let writer = RecordWriter::create(&bench.path("record"), &run).expect("a record");
+    for slot in &run.schedule {
+        write_trial(&writer, &run, &fixture.trials[0], *slot);
+    }
+}
+
+fn write_trial(writer: &RecordWriter, run: &Run, like: &Trial, slot: Slot) {
+    let clients = CLIENTS[slot.condition];
+    let noise = 1.0 + 0.01 * (f64::from(slot.trial * 7 % 11) / 5.0 - 1.0);
+    let each_ns = f64::from(clients) / (one_writer(clients, SERVICE_NS[slot.contender]) * noise);
+    let of_each = (WINDOW_NS as f64 / each_ns) as u32;
+    let contender = &run.study.contenders[slot.contender];
+    let mut trial = like.clone();
+    trial.slot = slot;
+    (trial.contender, trial.tier) = (contender.name.clone(), contender.tier);
+    trial.condition.clone_from(&run.study.conditions[slot.condition].label);
+    trial.window_end_ns = trial.window_start_ns + WINDOW_NS;
+    (trial.clients, trial.workers[0].roles[0].clients) = (clients, clients);
+    trial.workers[0].cpu_ns = u64::from(clients * of_each) * 800_000;
+    trial.fsync_ns_p50_before = SYNC_NS as u64;
+    trial.samples = Some(u64::from(clients * of_each));
+    let mut open = writer.trial(slot.trial).expect("a trial");
+    for client in 0..clients {
+        for operation in 0..of_each {
+            let at = |n: u32| trial.window_start_ns + (f64::from(n) * each_ns) as u64;
+            let sample = Sample {
+                client,
+                operation,
+                transaction: 1,
+                attempt: 0,
+                failed_step: STEP_NONE,
+                code_space: CodeSpace::Ok,
+                flags: 0,
+                code: 0,
+                rows: 1,
+                due_ns: at(operation),
+                started_ns: at(operation),
+                finished_ns: at(operation + 1),
+                lock_wait_ns: 0,
+                acquire_wait_ns: 0,
+            };
+            open.samples(&sample.encode()).expect("written");
+        }
+    }
+    open.commit(&trial, "offset_ns\n").expect("a trial");
+}
+
+#[test]
+fn a_known_law_is_found_and_keeps_its_word_at_four_times_the_clients() {
+    let bench = Bench::new();
+    one_writer_record(&bench);
+    let told: Value =
+        serde_json::from_str(&bench.contend(&["predict", "record", "--json"]).exits(0).out).expect("JSON");
+    assert_eq!(told.as_array().map(Vec::len), Some(2), "{told:#}");
+    for (arm, service_ns) in SERVICE_NS.iter().enumerate() {
+        let told = &told[arm];
+        assert_eq!((&told["chosen"], &told["word"]), (&"one writer".into(), &"good".into()), "{told:#}");
+        for (at, clients) in [32, 64].into_iter().enumerate() {
+            let said = &told["predictions"][at];
+            let truth = one_writer(clients, *service_ns) * 1e9;
+            assert_eq!(said["at"], f64::from(clients));
+            assert!((said["value"].as_f64().expect("predicted") / truth - 1.0).abs() < 0.05, "{said}");
+            assert!(said["low"].as_f64() <= said["value"].as_f64() && said["value"].as_f64() <= said["high"].as_f64());
+        }
+        assert!(told["checks"].as_array().expect("checks").iter().all(|check| check["agrees"] == true), "{told:#}");
+        assert!(told["peak"].is_null());
+    }
+    let intervention = &told[0]["interventions"][0];
+    let [predicted, measured] = ["predicted_per_s", "measured_per_s"].map(|name| intervention[name].as_f64().unwrap());
+    assert!((predicted / measured - 1.0).abs() < 0.1, "{intervention}");
+    assert!(told[1]["interventions"].as_array().is_some_and(Vec::is_empty));
+
+    let text = bench.contend(&["predict", "record", "--at", "24,300"]).exits(0).out;
+    assert!(text.contains("> one writer") && text.contains("At 24 clients 49"), "{text}");
+    assert!(text.contains("At 300 clients no prediction: too far beyond"), "{text}");
+    assert!(text.contains("Without syncs the law predicts"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(text, bench.contend(&["predict", "record", "--at", "24,300"]).exits(0).out, "seeded");
+}
+
+#[test]
+fn a_short_sweep_predicts_or_says_what_it_lacks() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    let sweep = ["run", &study, "--set", "clients=1,2,4", "--processes", "1", "--rounds", "1", "--window", "100ms"];
+    let args: Vec<&str> = sweep.into_iter().chain(["--only", "WAL/FULL", "--out", "record", "--quiet"]).collect();
+    sound(&bench.path("record"), || bench.contend(&args));
+    let said = bench.contend(&["predict", "record"]);
+    said.ran();
+    assert!(said.out.contains("WAL/FULL: throughput over clients"), "{}", said.out);
+    assert!(said.out.contains("Measured at 1, 2, 4; 1 round."), "{}", said.out);
+    assert!(said.out.contains("needs 4 points") && said.out.contains("needs 5 points"), "{}", said.out);
+    let predicts = said.out.contains(": usable; fewer than six rounds have no interval.");
+    assert!(said.code == Some(0) && predicts || said.code == Some(1) && !predicts, "{}", said.out);
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+}
+
+#[test]
+fn what_has_no_sweep_predicts_nothing() {
+    let bench = Bench::new();
+    let record = root().join("tests/fixtures/records/format-3").display().to_string();
+    for (args, complaint) in [
+        (vec!["predict", "nowhere"], "cannot read the record in nowhere"),
+        (vec!["predict", &record], "run a study with an axis such as"),
+        (vec!["predict", &record, "--at", "0"], "--at"),
+        (vec!["predict", &record, "--bound", "fast"], "--bound"),
+    ] {
+        let said = bench.contend(&args).exits(2);
+        assert!(said.err.contains(complaint), "{args:?}: {}", said.err);
+    }
+}
