@@ -71,6 +71,12 @@ fn share(text: &str) -> Option<f64> {
     number.parse().ok().map(|number: f64| number / whole).filter(|share| (0.0..=1.0).contains(share))
 }
 
+/// The metric of a bound as it is written in the record.
+pub fn metric_name(bound: &str) -> String {
+    let name = bound.split("<=").next().unwrap_or_default();
+    if name == "failed" { "failed_share".to_string() } else { name.to_string() }
+}
+
 /// The time that the first bound of a time allows, nanoseconds.
 pub fn time_ns(bounds: &[Bound]) -> Option<f64> {
     bounds.iter().find(|bound| bound.metric.unit == Unit::Ns).map(|bound| bound.most)

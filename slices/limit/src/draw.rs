@@ -1,7 +1,7 @@
 //! Charts of a search: what was bounded against the rate, the probes in their order, and how busy the suspects were.
 
+use crate::bound::metric_name;
 use crate::capacity::plain_arms;
-use crate::page::metric_name;
 use crate::saved::{Arm, Busy, Probe, Saved, SeenWord};
 use contend::analysis::metric::{Metric, listed};
 use contend::report::content::axes::{extent, fitting, log_axis, short_count, short_ns, trimmed};

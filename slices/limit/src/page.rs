@@ -1,6 +1,6 @@
 //! The report of a search, from its record alone: a page, and the same as text and Markdown.
 
-use crate::bound::bounds;
+use crate::bound::{bounds, metric_name};
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::draw;
 use crate::saved::{Probe, Saved, SeenWord};
@@ -186,12 +186,6 @@ fn probe_row(saved: &Saved, probe: &Probe, names: &[String]) -> Vec<Cell> {
     row
 }
 
-/// The metric of a bound as it is written in the record.
-pub fn metric_name(bound: &str) -> String {
-    let name = bound.split("<=").next().unwrap_or_default();
-    if name == "failed" { "failed_share".to_string() } else { name.to_string() }
-}
-
 fn label(name: &str) -> String {
     listed(name).map_or_else(|| name.to_string(), |metric| metric.label())
 }
@@ -207,5 +201,9 @@ fn not_shown(saved: &Saved) -> Section {
     if saved.rounds < 6 {
         items.push("With fewer than six rounds there are no intervals and no words.".to_string());
     }
-    Section { id: Id::Other("limits"), title: "What this does not show".to_string(), blocks: vec![Block::List(items)] }
+    Section {
+        id: Id::Other("not-shown"),
+        title: "What this does not show".to_string(),
+        blocks: vec![Block::List(items)],
+    }
 }
