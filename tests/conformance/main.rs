@@ -343,7 +343,7 @@ fn in_file(dir: &Path) -> String {
     dir.join("a.db").display().to_string()
 }
 
-/// The workers of a server's engine on one private server; every case has a database of its own.
+/// The workers of a server's engine on one private server; every case has its own database.
 fn on_a_server(engine: &str) {
     let bench = support::Bench::new();
     let only = std::env::var("CONTEND_CONFORMANCE").unwrap_or_default();

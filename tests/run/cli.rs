@@ -146,7 +146,7 @@ fn the_walk_through_of_the_docs_can_be_walked() {
     let report = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
     assert!(report.contains("rusqlite") && !report.contains("does not count"), "{report}");
 
-    // The first question of most: the same tables on every engine. The servers have tests of their own.
+    // The first question of most: the same tables on every engine. The servers have their own tests.
     let engines = example("tickets-engines.toml");
     let args = ["run", &engines, "--quick", "--only", "SQLite", "--rounds", "1", "--window", "100ms", "--quiet"];
     sound(&bench.path("engines"), || bench.contend(&[&args[..], &["--out", "engines"]].concat()));

@@ -77,7 +77,7 @@ fn one_command_leaves_one_record_and_one_report() {
     );
     assert_eq!((parts[0]["trials"].as_u64(), parts[2]["variant"].as_str()), (Some(12), Some("as-published")));
 
-    // Each part is a record of its own, and the whole is a function of the record.
+    // Each part is its own record, and the whole is a function of the record.
     let html = || fs::read(bench.path("record/report.html")).expect("a report");
     let before = html();
     bench.contend(&["report", "record/transfers"]).settled(&record.join("transfers"));

@@ -27,7 +27,7 @@ fn parts(record: &Path) -> Vec<(String, Vec<Trial>)> {
 fn plex_as_published() {
     let place = Place::new();
     let args = ["run", "plex", "--as-published", "--window", "500ms", "--scale", "0.05", "--quiet", "--out", "record"];
-    // `locking` keeps a transaction open for 3 s in each trial; it has a test of its own.
+    // `locking` keeps a transaction open for 3 s in each trial; it has its own test.
     let said = place.contend(&[&args[..], &["--set", "part=published,latency,stress,translation"]].concat());
     said.settled(&place.bench.path("record"));
     let found = parts(&place.bench.path("record"));

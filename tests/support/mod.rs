@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The tool in a directory of its own, on the disk that also holds the build (never in memory).
+/// The tool in its own directory, on the disk that also holds the build (never in memory).
 pub struct Bench {
     pub dir: TempDir,
 }

@@ -18,7 +18,7 @@ const NEVER: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Parts of the room `study` that read study files. A record knows the room's plain types only.
-const READING: &[&str] = &["file", "axis", "arm", "questions", "grid", "parts", "label", "spec"];
+const READING: &[&str] = &["file", "axis", "edition", "questions", "grid", "parts", "label", "spec"];
 
 /// Languages of workers. An engine is a product; its drivers are data of their workers.
 const LANGUAGES: &[&str] = &["cgo", "go", "java", "node", "php", "python", "rust", "tokio"];

@@ -1,4 +1,4 @@
-//! The pages: links lead to a heading that exists, lines are wrapped.
+//! The pages: links lead to a heading that exists, guides name sources that exist, lines are wrapped.
 
 use super::source::{assert_none, files, root, shown};
 use std::fs;
@@ -52,6 +52,40 @@ fn links_between_documents_lead_somewhere() {
             }
         }
     }
+    assert_none(problems);
+}
+
+/// Pages that lead through the sources.
+const GUIDES: [&str; 4] = ["CONTRIBUTING.md", "docs/architecture.md", "docs/tour.md", "slices/README.md"];
+
+/// Endings of sources.
+const SOURCES: [&str; 4] = [".go", ".py", ".rs", ".sh"];
+
+/// `crew.rs`, `workers/crew.rs` and `report/html/` are a file and a folder anywhere that end so.
+fn exists(name: &str, sources: &[String]) -> bool {
+    let inside = format!("/{name}");
+    match name.ends_with('/') {
+        true => root().join(name).is_dir() || sources.iter().any(|path| path.contains(&inside)),
+        false => sources.iter().any(|path| path == name || path.ends_with(&inside)),
+    }
+}
+
+#[test]
+fn sources_that_a_guide_names_exist() {
+    let sources: Vec<String> = files(&root(), &SOURCES).iter().map(|path| shown(path)).collect();
+    let (mut problems, mut seen) = (vec![], 0);
+    for guide in GUIDES {
+        let text = fs::read_to_string(root().join(guide)).expect("readable");
+        let text: String = prose(&text).map(|(_, line)| format!("{line}\n")).collect();
+        let is_name = |name: &&str| SOURCES.iter().any(|ending| name.ends_with(ending)) || name.ends_with('/');
+        for name in text.split('`').skip(1).step_by(2).filter(is_name) {
+            seen += 1;
+            if !exists(name, &sources) {
+                problems.push(format!("{guide}: names {name}, which does not exist"));
+            }
+        }
+    }
+    assert!(seen > 60, "only {seen} names were found");
     assert_none(problems);
 }
 

@@ -43,7 +43,7 @@ pub fn is_test_file(path: &Path) -> bool {
     name == "tests" || name == "testing" || name.ends_with("_tests") || path.iter().any(|part| part == "tests")
 }
 
-/// The tool's source files with the modules that they belong to. `stats` is a crate of its own.
+/// The tool's source files with the modules that they belong to. `stats` is its own crate.
 pub fn tool_files() -> Vec<(String, PathBuf)> {
     let sources = |below: &str| {
         let src = root().join(below);

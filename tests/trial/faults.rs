@@ -250,7 +250,7 @@ fn loaded(bench: &Bench) -> PathBuf {
 #[test]
 fn no_reason_is_without_a_fault() {
     let mut provoked: BTreeSet<String> = faults().into_iter().map(|f| f.expected).collect();
-    // It has a test of its own above.
+    // It has its own test above.
     provoked.insert(Invalid::Prepare.word().to_string());
     // And this one, with servers.
     provoked.insert(Invalid::ServerDied.word().to_string());
@@ -310,7 +310,7 @@ fn a_statement_that_does_something_else_breaks_an_invariant() {
     }
 }
 
-/// The smallest study on a workload of its own with one invariant more.
+/// The smallest study on its own workload with one invariant more.
 fn with_invariant(bench: &Bench, sql: &str) {
     let workload = fs::read_to_string(root().join("workloads/bank.toml")).expect("the workload");
     let invariant = format!("\n[[invariant]]\nname = 'one more'\nsql = '{sql}'\nequals = '1'\n");

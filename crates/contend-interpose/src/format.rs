@@ -101,7 +101,7 @@ pub mod value {
     pub const TEXT: u8 = 3;
     pub const BLOB: u8 = 4;
     pub const ZEROS: u8 = 5;
-    /// A pointer or another thing without a value of its own.
+    /// A pointer or another thing without its own value.
     pub const OPAQUE: u8 = 6;
 }
 

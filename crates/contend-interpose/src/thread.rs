@@ -1,4 +1,4 @@
-//! What a thread has of its own, at a fixed place from the thread's pointer: found without a call.
+//! Data of one thread, at a fixed place from the thread's pointer: found without a call.
 
 use crate::real::Real;
 use crate::sys::P;

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Instant;
 
 const SLICES: usize = 15;
-/// Sets of five statements in a slice, each with texts of its own.
+/// Sets of five statements in a slice, each with its own texts.
 const COLD_SETS: usize = 400;
 const LOOKUPS: usize = 200_000;
 const STATEMENTS: usize = 100;

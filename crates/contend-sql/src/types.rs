@@ -17,7 +17,7 @@ pub(crate) enum Ty {
     Number,
     Text,
     Blob,
-    /// A truth value: 0 or 1 in SQLite and MariaDB, a type of its own in PostgreSQL.
+    /// A truth value: 0 or 1 in SQLite and MariaDB, its own type in PostgreSQL.
     Bool,
     /// A parameter that nothing gave a type yet.
     Param,

@@ -179,7 +179,7 @@ pub struct SqlStep {
 }
 
 impl SqlStep {
-    /// Repetition `n` (from 0) as a step of its own. An operation has at most 65,535 arguments and unique numbers, and each
+    /// Repetition `n` (from 0) as its own step. An operation has at most 65,535 arguments and unique numbers, and each
     /// repetition that has any has its own.
     pub fn repetition(&self, n: u16) -> SqlStep {
         let nth = |source: &Source| match *source {

@@ -159,7 +159,7 @@ fn resident_bytes() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
-/// In a process of its own: what the clients of one plan add to it, the plan itself left out.
+/// In its own process: what the clients of one plan add to it, the plan itself left out.
 fn memory_of(model: &str, clients: u32, path: &Path) {
     let load = Load { clients, limit: 1, pause_ns: 1_000_000, in_memory: false };
     let plan = plan(model, &load, path);

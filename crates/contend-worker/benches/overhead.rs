@@ -125,7 +125,7 @@ fn through_worker(case: &Case, driver: &str, path: &Path) -> f64 {
     elapsed_ns as f64 / samples.len() as f64
 }
 
-/// As [`bare_here`], on a thread of its own as a client of the worker has: system calls and allocations of a
+/// As [`bare_here`], on its own thread as a client of the worker has: system calls and allocations of a
 /// process with a single thread are cheaper, and that is no difference of the two loops.
 fn bare(case: &Case, path: &Path) -> f64 {
     thread::scope(|scope| scope.spawn(|| bare_here(case, path)).join().expect("the bare loop runs"))

@@ -2,8 +2,8 @@
 //!
 //! SQLite calls it whenever a lock is held by another connection, and tries again for as long as it returns
 //! true. The schedule is that of `sqliteDefaultBusyCallback` in SQLite's `main.c`, so that measuring changes
-//! nothing. rusqlite takes a plain function, hence the account lives in the thread that calls SQLite: for a
-//! client's whole life where the thread is its own, for one attempt where clients share connections.
+//! nothing. rusqlite takes a plain function, so the account belongs to the thread that calls SQLite: for the
+//! client's whole life if it has its own thread, for one attempt if clients share connections.
 
 use crate::clock::{Wake, monotonic_ns, wait_until};
 use crate::control::Control;

@@ -65,9 +65,9 @@ pub enum Engine {
     Elsewhere,
 }
 
-/// Room for a client's samples: to be made before `ready`. Where the engine is in this process it is touched page by
-/// page, so that the window need not. What goes to another process and back takes so long that a page now and
-/// then is nothing, while the pages of all samples that could be are a cost that no server's client should bear.
+/// Room for a client's samples, made before `ready`. If the engine is in this process, its pages are touched now instead of in
+/// the window. For a server they are not: a round trip costs far more than a new page, and a client of a server should not
+/// hold the memory of all samples that are possible.
 pub fn room_for_samples(plan: &Plan, client: &Client, engine: Engine) -> Vec<Sample> {
     let fastest_operation_ns = if engine == Engine::Here { 2_000 } else { 10_000 };
     let by_limit = if client.limit == 0 { usize::MAX } else { client.limit as usize };

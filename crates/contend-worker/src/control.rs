@@ -105,7 +105,7 @@ impl Control {
         lock(&self.threads).retain(|thread| thread.id() != me);
     }
 
-    /// Wakes everybody who waits, to look at the clock, the window and the drain again.
+    /// Wakes all waiting threads, which check the clock, the window and the drain again.
     pub fn wake(&self) {
         lock(&self.threads).iter().for_each(Thread::unpark);
         lock(&self.others.0).iter().for_each(|wake| wake());
@@ -204,7 +204,7 @@ impl Cancel {
     }
 }
 
-/// Signs of life of one client. On a cache line of its own: clients write it after every operation.
+/// Signs of life of one client. On its own cache line: clients write it after every operation.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Pulse {

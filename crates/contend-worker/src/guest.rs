@@ -57,7 +57,7 @@ fn look(connection: &Connection) -> Result<()> {
     say(&format!("{FOUND} {rows} {highest} {sound}"))
 }
 
-/// A line of its own, whatever the kernel says on the same console.
+/// A separate line, whatever the kernel says on the same console.
 fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     write!(out, "\n{line}\n")?;

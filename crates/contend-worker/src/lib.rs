@@ -1,11 +1,18 @@
 //! The Rust worker of contend: carries out a plan through one driver and reports samples.
 //!
-//! A plan's way through the modules: [`serve`] speaks the handshake, [`run`] opens the clients and watches over
-//! them, [`models`] are the ways in which threads and tasks wait for what is due and share connections,
-//! [`client`] decides what comes next and records, [`attempt`] carries out one try of an operation on a
-//! [`session::Session`]. Its kinds are `sqlite`, `null` and `connection`; the last is for `postgres` and `mysql`, and
-//! `server` is what these two share. [`http`] carries out plans of requests with event loops instead of models and
-//! sessions, and [`serving`] answers such requests. `script` loads and inspects a database outside any measurement.
+//! A plan's way through the modules:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`serve`] | speaks the handshake |
+//! | [`run`] | opens the clients and watches over them |
+//! | [`models`] | how threads and tasks wait for what is due and share connections |
+//! | [`client`] | decides what comes next, and records |
+//! | [`attempt`] | carries out one try of an operation on a [`session::Session`] |
+//!
+//! Sessions are `sqlite`, `null` and `connection`, which is for `postgres` and `mysql`; these two share `server`. [`http`]
+//! carries out plans of requests with event loops instead of models and sessions, and [`serving`] answers such requests.
+//! `script` loads and inspects a database outside any measurement.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! The worker as a program of its own, for tests and for other hosts; the tool runs the same code as
+//! The worker as a separate program, for tests and for other hosts; the tool runs the same code as
 //! `contend worker`.
 
 fn main() -> std::process::ExitCode {

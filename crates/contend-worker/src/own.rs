@@ -8,7 +8,7 @@ use crate::models::place::Place;
 use crate::models::tasks::{Database, Tasks, runtime};
 use crate::models::{self, Model, Shared, thread};
 use crate::options::{BLOCKING_THREADS, Options, POOL_READERS, TOKIO_THREADS};
-use crate::run::{Crew, Event, Member, Opening, Outcome, Ready};
+use crate::run::{Carrier, Event, Member, Opening, Outcome, Ready};
 use crate::serving;
 use crate::serving::desk::{Desk, SECRET};
 use crate::serving::served::Served;
@@ -45,11 +45,11 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let control = Arc::new(Control::new(plan.head.window.drain_ns));
     let members = Member::all(&plan);
     let opening = Opening { plan: &plan, control: &control, members: &members, events };
-    let (crew, sessions) = match model {
+    let (carrier, sessions) = match model {
         Model::Thread => open_threads(opening, options)?,
         Model::Shared(shared) => open_tasks(opening, &Sharing { model: shared, options })?,
     };
-    Ok(Ready { control, window: plan.head.window, members, crew, sessions })
+    Ok(Ready { control, window: plan.head.window, members, carrier, sessions })
 }
 
 /// Opens what the model opens in advance, to serve requests with it.
@@ -112,7 +112,7 @@ impl Sharing {
     }
 }
 
-fn open_threads(opening: Opening<'_>, options: Options) -> Result<(Crew, Vec<Facts>)> {
+fn open_threads(opening: Opening<'_>, options: Options) -> Result<(Carrier, Vec<Facts>)> {
     let (mut threads, mut sessions) = (vec![], vec![]);
     for index in 0..opening.members.len() {
         match thread::open(opening, index, options) {
@@ -122,15 +122,15 @@ fn open_threads(opening: Opening<'_>, options: Options) -> Result<(Crew, Vec<Fac
             }
             Err(e) => {
                 opening.control.abandon();
-                Crew::Threads(threads).close()?;
+                Carrier::Threads(threads).close()?;
                 return Err(e);
             }
         }
     }
-    Ok((Crew::Threads(threads), sessions))
+    Ok((Carrier::Threads(threads), sessions))
 }
 
-fn open_tasks(opening: Opening<'_>, sharing: &Sharing) -> Result<(Crew, Vec<Facts>)> {
+fn open_tasks(opening: Opening<'_>, sharing: &Sharing) -> Result<(Carrier, Vec<Facts>)> {
     let Opening { plan, control, .. } = opening;
     let runtime = runtime(sharing.tokio_threads(), sharing.blocking_threads(), control)?;
     let open = |runtime: &Runtime, first: usize| {
@@ -138,7 +138,7 @@ fn open_tasks(opening: Opening<'_>, sharing: &Sharing) -> Result<(Crew, Vec<Fact
         open_database(runtime, plan, of, sharing, control)
     };
     let (tasks, sessions) = Tasks::open(runtime, opening, open)?;
-    Ok((Crew::Tasks(Box::new(tasks)), sessions))
+    Ok((Carrier::Tasks(Box::new(tasks)), sessions))
 }
 
 fn open_database(

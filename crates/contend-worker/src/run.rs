@@ -107,7 +107,7 @@ impl Member {
 pub struct Link {
     /// Its signs of life.
     pub pulse: Pulse,
-    /// Interrupts a connection of its own.
+    /// Interrupts its own connection.
     pub cancel: Cancel,
 }
 
@@ -140,17 +140,17 @@ pub trait Carried {
 }
 
 /// How the clients of a plan are carried.
-pub enum Crew {
+pub enum Carrier {
     /// A thread each.
     Threads(Vec<JoinHandle<()>>),
     /// Tasks of a runtime.
     Tasks(Box<dyn Carried>),
 }
 
-impl Crew {
+impl Carrier {
     /// Reads back the connections of clients that share them; all have ended. Threads have done it by themselves.
     fn look_again(&self) {
-        if let Crew::Tasks(tasks) = self {
+        if let Carrier::Tasks(tasks) = self {
             tasks.look_again();
         }
     }
@@ -161,12 +161,12 @@ impl Crew {
     /// What was done could not be kept.
     pub fn close(self) -> Result<()> {
         match self {
-            Crew::Threads(threads) => {
+            Carrier::Threads(threads) => {
                 // A panic was reported when the client ended.
                 threads.into_iter().for_each(|thread| drop(thread.join()));
                 Ok(())
             }
-            Crew::Tasks(tasks) => tasks.close(),
+            Carrier::Tasks(tasks) => tasks.close(),
         }
     }
 }
@@ -180,7 +180,7 @@ pub struct Ready {
     /// The clients, in the plan's order.
     pub members: Vec<Member>,
     /// Threads or tasks that carry them.
-    pub crew: Crew,
+    pub carrier: Carrier,
     /// The settings of each connection, in the order of the clients that use them first.
     pub sessions: Vec<Facts>,
 }
@@ -196,7 +196,7 @@ impl Ready {
     pub fn abandon(self) {
         self.control.abandon();
         // Nothing was done that could be lost.
-        let _ = self.crew.close();
+        let _ = self.carrier.close();
     }
 
     /// Runs the plan from `start_ns` on, answering the tool through `tell` meanwhile, until every client is
@@ -244,8 +244,8 @@ impl Ready {
         // All is done: closing connections may take its time.
         let elapsed_ns = monotonic_ns().saturating_sub(start_ns);
         tell(Notice::Progress { elapsed_ns, operations: outcome.operations, failed: outcome.failed })?;
-        self.crew.look_again();
-        let closed = self.crew.close();
+        self.carrier.look_again();
+        let closed = self.carrier.close();
         outcome.told = self.control.told();
         if !broken.is_empty() {
             bail!(broken.join("; "));
@@ -287,10 +287,10 @@ impl Ready {
         if let Some(member) = in_loop().next().filter(|_| stuck) {
             bail!("client {} did not return 5 s after it was interrupted", member.id);
         }
-        match &self.crew {
-            Crew::Threads(_) => in_loop().for_each(|member| member.link.cancel.call()),
-            Crew::Tasks(tasks) if in_loop().next().is_some() => tasks.interrupt(),
-            Crew::Tasks(_) => {}
+        match &self.carrier {
+            Carrier::Threads(_) => in_loop().for_each(|member| member.link.cancel.call()),
+            Carrier::Tasks(tasks) if in_loop().next().is_some() => tasks.interrupt(),
+            Carrier::Tasks(_) => {}
         }
         self.control.wake();
         Ok(())

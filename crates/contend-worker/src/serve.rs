@@ -1,6 +1,6 @@
 //! The handshake: requests on standard input, answers on standard output, the log on standard error.
 //!
-//! A thread of its own reads the requests, because `stop` must be heard during a run and because the end of
+//! Its own thread reads the requests, because `stop` must be heard during a run and because the end of
 //! the input means that the tool is gone: the worker then leaves at once, whatever it is doing.
 
 use crate::clock::monotonic_ns;

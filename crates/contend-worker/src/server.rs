@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 /// The drivers whose engine is a server.
 pub const DRIVERS: &[&str] = &["postgres", "tokio-postgres", "mysql"];
 
-/// How often a connection is interrupted at most: each time costs the server a connection of its own.
+/// How often a connection is interrupted at most: each time costs the server another connection.
 const INTERRUPT_EVERY_MS: u64 = 100;
 
 /// Longest a server may take to accept a connection.
 pub const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// Runs a client on connections of its own. `ready` gets the settings of the first one and answers with
+/// Runs a client on its own connections. `ready` gets the settings of the first one and answers with
 /// the start, or with none if there is no run.
 ///
 /// # Errors

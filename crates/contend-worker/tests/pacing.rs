@@ -171,7 +171,7 @@ fn what_outlives_the_drain_is_interrupted() {
     p.head.session.push(Statement::plain("CREATE TABLE IF NOT EXISTS t (a)"));
     let insert = Step::Sql(sql(&mut p, "INSERT INTO t VALUES (1)", vec![]));
     let locked = transaction(&mut p, Some("BEGIN IMMEDIATE"), vec![insert]);
-    // Each on a database of its own, so that none waits for another in any model.
+    // Each on its own database, so that none waits for another in any model.
     p.head.databases.extend([file(Path::new(":memory:")), file(Path::new(":memory:"))]);
     for (t, database) in [(query, 1), (hold, 2), (locked, 0)] {
         client(&mut p, vec![(0, t, vec![])]).database = database;

@@ -55,7 +55,7 @@ impl<'a> Operation<'a> {
         self.last().finished_ns
     }
 
-    /// From when it was due until it was over: what somebody who waits for it sees.
+    /// Time from due to end: what a user who waits for it sees.
     pub fn response_ns(&self) -> u64 {
         self.finished_ns().saturating_sub(self.due_ns())
     }

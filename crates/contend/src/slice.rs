@@ -40,6 +40,7 @@ use crate::record::kind::{READERS, Reader};
 use crate::report::content::{self, Sections};
 use crate::report::kind::{TELLINGS, Telling};
 use crate::study::kind::{self, KINDS};
+use crate::study::{self, Embedded};
 use crate::trial::kind::{STEPS, Step};
 use crate::trial::proofs::{PROOFS, Proofs};
 use crate::trial::watch::janitor;
@@ -65,6 +66,8 @@ pub struct Slice {
     pub findings: &'static [fn() -> Finding],
     /// Kinds of study, whose trials do more than measure.
     pub kinds: &'static [Kind],
+    /// Studies that are part of the program.
+    pub studies: &'static [Embedded],
     /// Proofs of what contenders promise.
     pub proofs: &'static [Proofs],
     /// Services: measured like engines, but with data that contend does not see.
@@ -86,6 +89,7 @@ impl Slice {
         processes: &[],
         findings: &[],
         kinds: &[],
+        studies: &[],
         proofs: &[],
         services: &[],
         service_sections: &[],
@@ -205,6 +209,7 @@ pub fn register(slices: &'static [Slice]) {
     OF_KINDS.register(kinds().map(|kind| &kind.metrics));
     ANALYSES.register(kinds().map(|kind| &kind.analysis));
     TELLINGS.register(kinds().map(|kind| &kind.telling));
+    study::OF_SLICES.register(slices.iter().flat_map(|slice| slice.studies));
     PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));
     engine::SERVICES.register(slices.iter().flat_map(|slice| slice.services));
     content::OF_SERVICES.register(slices.iter().flat_map(|slice| slice.service_sections));

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// What came of it.
 #[derive(Debug, Default, Serialize)]
-pub struct Outcome {
+pub struct Replayed {
     pub transactions: u64,
     pub statements: u64,
     pub captured_ns: u64,
@@ -48,7 +48,7 @@ pub struct Compared {
     pub differ: Vec<(String, u64, u64)>,
 }
 
-impl Outcome {
+impl Replayed {
     pub fn is_same(&self) -> bool {
         !self.databases.is_empty() && self.databases.iter().all(|database| database.differ.is_empty())
     }
@@ -104,15 +104,15 @@ struct Replay<'r> {
     databases: &'r [Database],
     dir: &'r Path,
     connections: BTreeMap<u64, Connection>,
-    outcome: Outcome,
+    outcome: Replayed,
     diverged: BTreeMap<(usize, &'static str), Divergence>,
 }
 
-/// Replays a capture in a directory of its own; `speed` is how many times as fast, `None` as fast as possible.
+/// Replays a capture in its own directory; `speed` is how many times as fast, `None` as fast as possible.
 ///
 /// # Errors
 /// The capture has no values, or a copy cannot be made.
-pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>) -> Result<Outcome> {
+pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>) -> Result<Replayed> {
     manifest.needs_values("A replay")?;
     let trace = Trace::read(taken, manifest)?;
     let shapes = Shapes::of(&trace);
@@ -125,7 +125,7 @@ pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>)
         databases: &manifest.databases,
         dir,
         connections: BTreeMap::new(),
-        outcome: Outcome { captured_ns: trace.to_ns - trace.from_ns, ..Outcome::default() },
+        outcome: Replayed { captured_ns: trace.to_ns - trace.from_ns, ..Replayed::default() },
         diverged: BTreeMap::new(),
     };
     let units = units(&trace, &shapes, &mut replay.outcome.left_out);

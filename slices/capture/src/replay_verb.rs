@@ -1,7 +1,7 @@
 //! `contend replay`: arguments, and what is printed.
 
 use crate::manifest::{Manifest, make_private};
-use crate::replay::{Outcome, replay};
+use crate::replay::{Replayed, replay};
 use anyhow::{Result, bail};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, print};
@@ -69,7 +69,7 @@ fn run(args: &ReplayArgs) -> Result<u8> {
     Ok(if outcome.is_same() { OK } else { INVALID })
 }
 
-fn text(outcome: &Outcome, kept: Option<&Path>) -> String {
+fn text(outcome: &Replayed, kept: Option<&Path>) -> String {
     let mut out = String::new();
     let seconds = |ns: u64| ns as f64 / 1e9;
     let _ = writeln!(

@@ -7,7 +7,7 @@ use contend::trial::secret;
 use contend::workload::scenario;
 use std::collections::BTreeMap;
 
-/// The secret that has an option of its own.
+/// The secret that has its own option.
 const PASSWORD: &str = "password";
 
 /// Names and values as typed.

@@ -52,7 +52,7 @@ fn requests(args: &HttpArgs, workload: &Workload) -> Option<u32> {
     }
 }
 
-/// How many operations come before those, in a run of their own.
+/// How many operations come before those, in their own run.
 ///
 /// # Errors
 /// They are asked for, but a window decides what is measured.

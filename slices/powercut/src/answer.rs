@@ -1,5 +1,4 @@
-//! What crashes have shown: what each setting keeps in words, the table of what was promised and what was reached, and the
-//! commit rate beside it.
+//! The answer of crashes: what each setting keeps, in words; a table of promised and reached tiers with the commit rate.
 
 use crate::findings::{Shown, Survived};
 use crate::keys::NAME;

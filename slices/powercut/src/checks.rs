@@ -1,4 +1,4 @@
-//! By what it can be told that crashes were looked for in earnest: controls, faults planted in the disk, a real kernel.
+//! Evidence that crashes would be found: controls, faults planted in the disk, a real kernel.
 
 use crate::results::{KernelCuts, Powercut};
 use contend::report::content::words::{NOTHING, count, counted};

@@ -1,4 +1,4 @@
-//! What is known before anything crashes: if it is not found, nothing else that was found counts.
+//! Controls: crashes whose result is known in advance. If one is not found, no other result counts.
 
 use crate::results::{Control, Crashes, KernelCuts, Powercut};
 use contend::contender::Tier;

@@ -2,7 +2,7 @@
 
 use crate::judge;
 use crate::keys::Wanted;
-use crate::survival::{self, Ledger, Verdict};
+use crate::survival::{self, Ledger, Survival};
 use anyhow::{Result, anyhow};
 use contend::engine::{self, Engine};
 use contend::outcome::reason::Invalid;
@@ -66,8 +66,8 @@ impl Crash<'_> {
         dir: &Path,
         server_log: &Path,
         admin: &mut Admin<'_>,
-        ask: impl FnOnce(&Database, &mut Admin<'_>) -> Result<Verdict>,
-    ) -> Result<Verdict> {
+        ask: impl FnOnce(&Database, &mut Admin<'_>) -> Result<Survival>,
+    ) -> Result<Survival> {
         match stage.making(self.workload, dir, server_log, |m| fresh::open(m, self.janitor, admin)) {
             Ok(fresh) => ask(&fresh.inside[0], admin),
             Err(e) => judge::refused(e),

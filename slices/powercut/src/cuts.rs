@@ -1,4 +1,4 @@
-//! Which moments are looked at: drawn from the seed, so that a run can be done again.
+//! The moments of power cuts: drawn from the seed, so that a run can be repeated.
 
 use crate::keys::Wanted;
 use contend::study::SplitMix64;
@@ -15,7 +15,7 @@ pub struct Stretch {
     pub last: usize,
 }
 
-/// So many cuts at these positions, all models alike, in the order of the log.
+/// Draws `points` cuts at these positions, equally of all models, in the order of the log.
 pub fn draw(wanted: &Wanted, points: u32, moments: &Moments, seed: u64) -> Vec<Cut> {
     let kinds = kinds(wanted);
     let mut random = SplitMix64(seed);

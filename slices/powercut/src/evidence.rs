@@ -121,7 +121,7 @@ fn deciding(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> 
     engine.durability.keeps.iter().map(value).collect()
 }
 
-/// As the engine itself said in a trial. Of a server that somebody else runs not all settings are known.
+/// Version that the engine reported in a trial. Of a server that contend did not start, not all settings are known.
 fn version(trial: &Trial, embedded: bool) -> Option<String> {
     match (&trial.server, embedded) {
         (None, true) => trial.workers.first()?.hello.get("engine").cloned(),
@@ -165,6 +165,7 @@ mod tests {
 
     #[test]
     fn what_contend_brings_along_has_every_setting_of_the_quick_study_and_no_other_of_it() {
+        contend::slice::register(&[crate::SLICE]);
         let proofs = Proofs::parse(SHIPPED).expect("a file of proofs").proof;
         let source = study::builtin("durability").expect("embedded");
         let of = |extent| study::resolve(&source, &Choices::new(Variant::Corrected, extent)).expect("a study");

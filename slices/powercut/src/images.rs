@@ -8,7 +8,7 @@ use crate::keys::{MINIMISE_TRIES, SERVER_LIE_POINTS};
 use crate::lies;
 use crate::place::Place;
 use crate::results::{Failing, Lie, Powercut};
-use crate::survival::Verdict;
+use crate::survival::Survival;
 use anyhow::{Result, anyhow};
 use contend::study::model::Tier;
 use contend::trial::stage::Stage;
@@ -39,7 +39,7 @@ pub struct Images<'i> {
 }
 
 /// Called with each verdict; false ends it.
-type Each<'e> = dyn FnMut(&Cut, &Verdict) -> Result<bool> + 'e;
+type Each<'e> = dyn FnMut(&Cut, &Survival) -> Result<bool> + 'e;
 
 impl Images<'_> {
     /// All cuts that are asked for.
@@ -62,7 +62,7 @@ impl Images<'_> {
         let cuts = cuts::draw(self.crash.wanted, points, &moments, self.stage.round.seed);
         let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
         let mut images = 0;
-        let mut note = |cut: &Cut, verdict: &Verdict| {
+        let mut note = |cut: &Cut, verdict: &Survival| {
             images += 1;
             let namespace = if cut.model == Model::Kill { "" } else { cut.namespace.name() };
             judge::count(&mut found.crashes, cut.model.name(), namespace, verdict);
@@ -90,7 +90,7 @@ impl Images<'_> {
         }
         let all = lies::planted_for(self.stage.engine, &self.stage.contender.settings);
         let stretch = self.stretch()?;
-        // Where names need a sync of their own, an honest disk may lose something too, and that is no lie found out.
+        // Where names need their own sync, an honest disk may lose something too, and that is no lie found out.
         let kinds = Wanted {
             crashes: vec!["drop".to_string(), "reorder".to_string()],
             namespaces: vec![Namespace::Journal.name().to_string()],
@@ -104,9 +104,9 @@ impl Images<'_> {
             let moments = planted.moments(self.log, stretch);
             let cuts = cuts::draw(&kinds, points, &moments, self.stage.round.seed ^ 0x5eed);
             let (mut images, mut caught) = (0, false);
-            let mut note = |_: &Cut, verdict: &Verdict| {
+            let mut note = |_: &Cut, verdict: &Survival| {
                 images += 1;
-                caught |= *verdict != Verdict::Clean;
+                caught |= *verdict != Survival::Clean;
                 Ok(!caught)
             };
             self.go_through(&mut replayer, &cuts, logs, admin, &mut note)?;
@@ -130,7 +130,7 @@ impl Images<'_> {
     }
 
     /// A few of each verdict and model keep what rebuilds them.
-    fn keep(&self, failing: &mut Vec<Failing>, cut: &Cut, verdict: &Verdict) {
+    fn keep(&self, failing: &mut Vec<Failing>, cut: &Cut, verdict: &Survival) {
         let Some((word, detail)) = judge::in_words(verdict) else { return };
         let (model, namespace) = (cut.model.name(), cut.namespace.name());
         let same = failing.iter().filter(|f| f.verdict == word && f.model == model && f.namespace == namespace);
@@ -164,7 +164,7 @@ impl Images<'_> {
         done.map_err(prepare)
     }
 
-    /// Each judge has a worker and a directory of its own, and is asked in turn.
+    /// Each judge has its own worker and directory, and is asked in turn.
     fn embedded(&self, replayer: &mut Replayer, cuts: &[Cut], logs: &Path, each: &mut Each<'_>) -> Result<()> {
         let mut judges = vec![];
         for number in 0..JUDGES {
@@ -205,7 +205,7 @@ impl Images<'_> {
         each(&cut, &verdict)
     }
 
-    fn verdict_of(&self, cut: &Cut, answers: Result<Vec<Answer>>, seat: &mut Seat<'_>) -> Result<Verdict> {
+    fn verdict_of(&self, cut: &Cut, answers: Result<Vec<Answer>>, seat: &mut Seat<'_>) -> Result<Survival> {
         let crash = instant(self.log, cut.position);
         let verdict = self.judge.verdict(crash, answers, &seat.database, &mut seat.admin)?;
         judge::with_room(verdict, &seat.dir)
@@ -229,7 +229,7 @@ impl Images<'_> {
         Ok(())
     }
 
-    fn on_server(&self, replayer: &mut Replayer, cut: &Cut, admin: &mut Admin<'_>) -> Result<Verdict> {
+    fn on_server(&self, replayer: &mut Replayer, cut: &Cut, admin: &mut Admin<'_>) -> Result<Survival> {
         let dir = self.place.empty("image")?;
         rebuild(replayer, cut, &dir)?;
         let verdict =

@@ -1,7 +1,7 @@
 //! Opening what a crash left, with the contender's own configuration, and judging it.
 
 use crate::results::Crashes;
-use crate::survival::{Instant, Ledger, Recovered, Verdict};
+use crate::survival::{Instant, Ledger, Recovered, Survival};
 use anyhow::{Result, bail};
 use contend::engine::{Engine, Setup};
 use contend::trial::aftermath::integrity;
@@ -68,12 +68,12 @@ impl<'j> Judge<'j> {
         answers: Result<Vec<Answer>>,
         database: &Database,
         admin: &mut Admin<'_>,
-    ) -> Result<Verdict> {
+    ) -> Result<Survival> {
         match answers {
             Ok(answers) => Ok(self.ledger.judge(crash, &self.recovered(&answers))),
             Err(e) if !e.is::<EngineSaid>() => Err(e),
             Err(e) => match admin.sql(&self.target(database), ["SELECT 1"]) {
-                Ok(_) => Ok(Verdict::Corrupt(vec![shortened(&format!("cannot be read: {e:#}"))])),
+                Ok(_) => Ok(Survival::Corrupt(vec![shortened(&format!("cannot be read: {e:#}"))])),
                 Err(e) => refused(e),
             },
         }
@@ -109,13 +109,13 @@ impl<'j> Judge<'j> {
     }
 }
 
-/// What does not open, if it is the engine that says so.
+/// Unopenable, if the error is the engine's.
 ///
 /// # Errors
-/// What anybody else says.
-pub fn refused(error: anyhow::Error) -> Result<Verdict> {
+/// Any other error.
+pub fn refused(error: anyhow::Error) -> Result<Survival> {
     match error.is::<EngineSaid>() {
-        true => Ok(Verdict::Unopenable(shortened(&format!("{error:#}")))),
+        true => Ok(Survival::Unopenable(shortened(&format!("{error:#}")))),
         false => Err(error),
     }
 }
@@ -124,8 +124,8 @@ pub fn refused(error: anyhow::Error) -> Result<Verdict> {
 ///
 /// # Errors
 /// There is no room where the image lies.
-pub fn with_room(verdict: Verdict, dir: &Path) -> Result<Verdict> {
-    if verdict != Verdict::Clean && disk::nearly_full(dir) {
+pub fn with_room(verdict: Survival, dir: &Path) -> Result<Survival> {
+    if verdict != Survival::Clean && disk::nearly_full(dir) {
         bail!("the file system of {} is full", dir.display());
     }
     Ok(verdict)
@@ -135,7 +135,7 @@ pub fn with_room(verdict: Verdict, dir: &Path) -> Result<Verdict> {
 ///
 /// # Errors
 /// [`Cancelled`]; it failed again.
-pub fn or_again(first: Result<Verdict>, again: impl FnOnce() -> Result<Verdict>) -> Result<Verdict> {
+pub fn or_again(first: Result<Survival>, again: impl FnOnce() -> Result<Survival>) -> Result<Survival> {
     match first {
         Err(e) if !e.is::<Cancelled>() => {
             let before = format!("{e:#}");
@@ -150,7 +150,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// Adds a verdict to the counts of its kind.
-pub fn count(crashes: &mut Vec<Crashes>, model: &str, namespace: &str, verdict: &Verdict) {
+pub fn count(crashes: &mut Vec<Crashes>, model: &str, namespace: &str, verdict: &Survival) {
     let at = crashes.iter().position(|c| c.model == model && c.namespace == namespace).unwrap_or_else(|| {
         let (model, namespace) = (model.to_string(), namespace.to_string());
         crashes.push(Crashes { model, namespace, ..Crashes::default() });
@@ -159,28 +159,28 @@ pub fn count(crashes: &mut Vec<Crashes>, model: &str, namespace: &str, verdict: 
     let sum = &mut crashes[at];
     sum.count += 1;
     match verdict {
-        Verdict::Clean => {}
-        Verdict::Lossy(loss) => {
+        Survival::Clean => {}
+        Survival::Lossy(loss) => {
             sum.lossy += 1;
             sum.lost_commits += loss.commits;
             sum.lost_commits_max = sum.lost_commits_max.max(loss.commits);
             sum.lost_work_ns_max = sum.lost_work_ns_max.max(loss.work_ns);
         }
-        Verdict::Corrupt(_) => sum.corrupt += 1,
-        Verdict::Unopenable(_) => sum.unopenable += 1,
+        Survival::Corrupt(_) => sum.corrupt += 1,
+        Survival::Unopenable(_) => sum.unopenable += 1,
     }
 }
 
 /// The word of a verdict and what there is to say of it; none if all is well.
-pub fn in_words(verdict: &Verdict) -> Option<(&'static str, String)> {
+pub fn in_words(verdict: &Survival) -> Option<(&'static str, String)> {
     match verdict {
-        Verdict::Clean => None,
-        Verdict::Lossy(loss) => {
+        Survival::Clean => None,
+        Survival::Lossy(loss) => {
             let (work, many) = (Ns(loss.work_ns), if loss.commits == 1 { "commit is" } else { "commits are" });
             Some(("lossy", format!("{} acknowledged {many} gone, the earliest {work} old", loss.commits)))
         }
-        Verdict::Corrupt(said) => Some(("corrupt", said.join("; "))),
-        Verdict::Unopenable(why) => Some(("unopenable", why.clone())),
+        Survival::Corrupt(said) => Some(("corrupt", said.join("; "))),
+        Survival::Unopenable(why) => Some(("unopenable", why.clone())),
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn only_an_engine_can_refuse_to_open_something() {
-        let Ok(Verdict::Unopenable(why)) = refused(engine_said()) else { panic!("the engine said it") };
+        let Ok(Survival::Unopenable(why)) = refused(engine_said()) else { panic!("the engine said it") };
         assert!(why.contains("file is not a database"), "{why}");
         assert!(refused(anyhow!("the script worker is gone")).is_err());
         assert!(refused(Cancelled.into()).unwrap_err().is::<Cancelled>());
@@ -205,11 +205,11 @@ mod tests {
     #[test]
     fn what_is_not_the_engines_failure_is_judged_once_more_and_then_given_up() {
         let gone = || Err(anyhow!("the worker is gone"));
-        assert_eq!(or_again(gone(), || Ok(Verdict::Clean)).unwrap(), Verdict::Clean);
+        assert_eq!(or_again(gone(), || Ok(Survival::Clean)).unwrap(), Survival::Clean);
         let error = format!("{:#}", or_again(gone(), || Err(anyhow!("gone again"))).unwrap_err());
         assert!(error.contains("twice") && error.contains("the worker is gone") && error.contains("gone again"));
         let never = || panic!("a verdict is a verdict, and who wants to stop is not asked again");
-        assert_eq!(or_again(Ok(Verdict::Clean), never).unwrap(), Verdict::Clean);
+        assert_eq!(or_again(Ok(Survival::Clean), never).unwrap(), Survival::Clean);
         assert!(or_again(Err(Cancelled.into()), never).unwrap_err().is::<Cancelled>());
         let stopped = or_again(gone(), || Err(Cancelled.into())).unwrap_err();
         assert!(stopped.is::<Cancelled>(), "also the second time");

@@ -1,4 +1,4 @@
-//! Power cuts of a real kernel, which knows nothing of the models: User-Mode Linux boots with a disk of its own, a client
+//! Power cuts of a real kernel, which knows nothing of the models: User-Mode Linux boots with its own disk, a client
 //! commits in it, and the whole kernel is killed. Then it boots again and looks.
 
 use crate::crash::prepare;
@@ -58,7 +58,7 @@ const DISK: &str = "disk";
 /// Longest life of a kernel.
 const LIFE: Duration = Duration::from_secs(60);
 
-/// How often somebody looks whether all of it is to end.
+/// How often a cancelled run is noticed.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Commits after which it is killed: from so many on, and how many more at most.
@@ -248,7 +248,7 @@ impl<'j> Kernel<'j> {
         Ok(Self { child, lines, until: Instant::now() + LIFE, janitor })
     }
 
-    /// What it says next; none when it is over. Who lives too long is killed.
+    /// Its next line; none when it has ended. After its time it is killed.
     fn line(&mut self, cancelled: &dyn Fn() -> bool) -> Result<Option<String>> {
         loop {
             match self.lines.recv_timeout(LOOK) {

@@ -3,7 +3,7 @@
 use crate::crash::{Crash, decode, over_http, prepare};
 use crate::judge::{self, Judge};
 use crate::results::{PROCESS, Powercut};
-use crate::survival::{Instant, Verdict};
+use crate::survival::{Instant, Survival};
 use anyhow::{Result, anyhow};
 use contend::engine;
 use contend::trial::note::Note;
@@ -79,7 +79,7 @@ impl Kills<'_> {
     }
 
     /// Kills once; where nothing was committed yet, once more in a longer window.
-    fn kill_in_time(&self, stage: &Stage<'_>, turn: u32, admin: &mut Admin<'_>) -> Result<Verdict, Failure> {
+    fn kill_in_time(&self, stage: &Stage<'_>, turn: u32, admin: &mut Admin<'_>) -> Result<Survival, Failure> {
         let windows = LONGER.map(|times| self.crash.wanted.window_ns * times);
         for window_ns in windows {
             if let Some(verdict) = self.kill_once(stage, window_ns, turn, admin)? {
@@ -96,7 +96,7 @@ impl Kills<'_> {
         window_ns: u64,
         turn: u32,
         admin: &mut Admin<'_>,
-    ) -> Result<Option<Verdict>, Failure> {
+    ) -> Result<Option<Survival>, Failure> {
         let server_log = self.logs.join("killed.log");
         let mut fresh = self.crash.fresh_data(stage, &server_log, admin)?;
         let round = stage.round.for_window(window_ns);

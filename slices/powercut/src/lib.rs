@@ -65,6 +65,7 @@ pub const SLICE: Slice = Slice {
         analysis: findings::ANALYSIS,
         telling: answer::TELLING,
     }],
+    studies: &[("durability", include_str!("../../../studies/durability.toml"))],
     proofs: &[Proofs { readable: evidence::readable, keep: evidence::keep, known: evidence::known }],
     unmount: &[|mountpoint| drop(contend_powercut::record::unmount(mountpoint))],
     ..Slice::NONE

@@ -1,5 +1,4 @@
-//! Where crashes are made: directories in memory if there is room, as nothing there has to last and every image is
-//! written again.
+//! Directories for recordings and images: in memory if there is room, as nothing there has to last.
 
 use anyhow::{Context, Result};
 use contend::trial::data::disk;

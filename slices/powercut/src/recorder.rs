@@ -1,4 +1,4 @@
-//! The recorder: a process of its own that lays a recording file system over a directory. It ends, and takes its mount
+//! The recorder: a separate process that lays a recording file system over a directory. It ends, and takes its mount
 //! away, when it is told to or when the tool is gone.
 
 use anyhow::{Context, Result, bail};

@@ -1,4 +1,4 @@
-//! What was done to find out what crashes leave: the recording with its cost, and the kills.
+//! The recording with its cost, and the kills.
 
 use crate::results::{PROCESS, Powercut};
 use contend::report::content::words::{NOTHING, count};

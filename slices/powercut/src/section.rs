@@ -1,5 +1,4 @@
-//! Everything by which what crashes have shown can be checked: counts by model, what was recorded, the images that failed,
-//! controls and planted lies.
+//! Details for checking the results of crashes: counts by model, the recording, images that failed, controls, planted lies.
 
 use crate::checks;
 use crate::findings::Survived;

@@ -10,12 +10,12 @@ use std::process::ExitCode;
 /// The hidden verb that starts such a worker.
 pub const VERB: &str = "recorded-worker";
 
-/// Says how to record, where somebody wants to know what another machine would do: `mount`, `vfs`, or `none`.
+/// Overrides how to record, to try what another machine would do: `mount`, `vfs`, or `none`.
 const CHOICE: &str = "CONTEND_RECORDER";
 
 const VFS_NAME: &str = "contend-recorder";
 
-/// Who writes the log.
+/// What writes the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     Mount,

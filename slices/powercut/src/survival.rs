@@ -1,5 +1,5 @@
-//! What a crash left, judged: which operations had been acknowledged, which are there, and whether the data is sound.
-//! Pure: times, marks and complaints in, a verdict out.
+//! What survived a crash: which operations had been acknowledged, which are there, and whether the data is sound.
+//! Pure: times, marks and complaints in, a survival out.
 
 use contend::operation::{Operation, Operations};
 use contend::outcome::Outcome;
@@ -49,7 +49,7 @@ pub struct Recovered {
 
 /// The worst that can be said of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Survival {
     /// Everything acknowledged is there, and all is sound.
     Clean,
     /// Sound, but the last acknowledged operations are gone.
@@ -126,20 +126,20 @@ impl Ledger {
     }
 
     /// Judges what a crash at this instant left.
-    pub fn judge(&self, crash: Instant, found: &Recovered) -> Verdict {
+    pub fn judge(&self, crash: Instant, found: &Recovered) -> Survival {
         let mut complaints = self.impossible(crash, found);
         complaints.extend(found.complaints.iter().cloned());
         if !complaints.is_empty() {
             complaints.truncate(COMPLAINTS_MAX);
-            return Verdict::Corrupt(complaints);
+            return Survival::Corrupt(complaints);
         }
         let marks: HashSet<i64> = found.marks.iter().copied().collect();
         let due = |s: &&Sent| s.finished_ns < crash.before_ns;
         let lost = self.acknowledged().filter(due).filter(|s| !marks.contains(&s.mark));
         let (commits, earliest) = lost.fold((0, u64::MAX), |(n, at), s| (n + 1, at.min(s.finished_ns)));
         match commits {
-            0 => Verdict::Clean,
-            commits => Verdict::Lossy(Loss { commits, work_ns: self.crash_ns(crash).saturating_sub(earliest) }),
+            0 => Survival::Clean,
+            commits => Survival::Lossy(Loss { commits, work_ns: self.crash_ns(crash).saturating_sub(earliest) }),
         }
     }
 
@@ -216,32 +216,32 @@ mod tests {
         ])
     }
 
-    fn verdict(after_ns: u64, before_ns: u64, marks: &[i64]) -> Verdict {
+    fn verdict(after_ns: u64, before_ns: u64, marks: &[i64]) -> Survival {
         let found = Recovered { marks: marks.to_vec(), complaints: vec![] };
         ledger().judge(Instant { after_ns, before_ns }, &found)
     }
 
-    fn lossy(commits: u64, work_ns: u64) -> Verdict {
-        Verdict::Lossy(Loss { commits, work_ns })
+    fn lossy(commits: u64, work_ns: u64) -> Survival {
+        Survival::Lossy(Loss { commits, work_ns })
     }
 
     #[test]
     fn what_was_acknowledged_before_the_crash_must_be_there() {
-        let table: [(u64, u64, &[i64], Verdict); 11] = [
-            (5, 10, &[], Verdict::Clean),
+        let table: [(u64, u64, &[i64], Survival); 11] = [
+            (5, 10, &[], Survival::Clean),
             // The acknowledgement may fall together with the crash.
-            (15, 20, &[], Verdict::Clean),
+            (15, 20, &[], Survival::Clean),
             (15, 21, &[], lossy(1, 0)),
-            (22, 24, &[100], Verdict::Clean),
+            (22, 24, &[100], Survival::Clean),
             (22, 24, &[], lossy(1, 2)),
             // Committed on disk and not yet told.
-            (22, 24, &[100, 200], Verdict::Clean),
-            (32, 33, &[100, 101, 200], Verdict::Clean),
+            (22, 24, &[100, 200], Survival::Clean),
+            (32, 33, &[100, 101, 200], Survival::Clean),
             (32, 33, &[100, 200], lossy(1, 2)),
             (32, 33, &[], lossy(3, 12)),
             // Unknown ones may be there or not.
-            (60, u64::MAX, &[100, 101, 102, 200], Verdict::Clean),
-            (60, u64::MAX, &[100, 101, 102, 200, 202], Verdict::Clean),
+            (60, u64::MAX, &[100, 101, 102, 200], Survival::Clean),
+            (60, u64::MAX, &[100, 101, 102, 200, 202], Survival::Clean),
         ];
         for (after, before, marks, expected) in table {
             assert_eq!(verdict(after, before, marks), expected, "{after}..{before} {marks:?}");
@@ -258,7 +258,7 @@ mod tests {
             (22, 24, &[100, 777], "the mark 777 is there, which no operation leaves"),
         ];
         for (after, before, marks, expected) in table {
-            let Verdict::Corrupt(said) = verdict(after, before, marks) else { panic!("{marks:?} is not corrupt") };
+            let Survival::Corrupt(said) = verdict(after, before, marks) else { panic!("{marks:?} is not corrupt") };
             assert!(said.iter().any(|s| s == expected), "{said:?}");
         }
     }
@@ -267,7 +267,7 @@ mod tests {
     fn unsound_data_is_corrupt_even_if_nothing_is_lost() {
         let found = Recovered { marks: vec![100], complaints: vec!["integrity: row 3 missing".to_string()] };
         let verdict = ledger().judge(Instant { after_ns: 22, before_ns: 24 }, &found);
-        assert_eq!(verdict, Verdict::Corrupt(found.complaints));
+        assert_eq!(verdict, Survival::Corrupt(found.complaints));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reads the lines of a table of timings: which group, which variant, which pair, what value.
 //!
-//! Two columns have a meaning of their own when they exist. `excluded`: whatever it says is the reason why the line is
+//! Two columns have their own meaning when they exist. `excluded`: whatever it says is the reason why the line is
 //! not used. `runs`: how many runs the value is the median of. Lines that begin with `#` are comments.
 
 use super::value::{self, Measured, Unit};

@@ -49,7 +49,7 @@ const CALLS: &str = "_calls";
 /// A new process or thread. Of those whose calls are traced, so it belongs to their instance.
 pub const NEW_TASK_EVENT: &str = "task/task_newtask";
 
-/// Two tracing instances, with buffers of their own: one for events of the kernel, of all processes, and one for the calls of
+/// Two tracing instances, with their own buffers: one for events of the kernel, of all processes, and one for the calls of
 /// those that use a database. A library with probes is also that of other programs, which would fill the buffer. Removed with
 /// the probes when dropped.
 pub struct Instance {

@@ -26,7 +26,7 @@ impl Janitor {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         command.args([VERB, &name]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // In a group of its own: Ctrl-C of the terminal is for the watch.
+        // In its own group: Ctrl-C of the terminal is for the watch.
         let child =
             command.current_dir("/").process_group(0).spawn().context("cannot start the janitor of the watch")?;
         Ok(Janitor(child))

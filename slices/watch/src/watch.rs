@@ -73,7 +73,7 @@ impl Watch {
     /// Begins to watch, as deep as asked, or as deep as this machine and user allow.
     ///
     /// # Errors
-    /// The depth that was asked for is not to be had, and why.
+    /// The requested depth is not available, and why.
     pub fn start(databases: Vec<Database>, asked: Option<Depth>) -> Result<Watch> {
         let (deepest, why) = deepest();
         let depth = asked.unwrap_or(deepest);

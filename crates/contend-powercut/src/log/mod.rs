@@ -26,7 +26,7 @@ pub enum Kind {
     Other,
 }
 
-/// Who may use it. Kept so that an image can be opened by the same user; no model loses it.
+/// Permissions and owner. Kept so that the same user can open an image; no model loses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     pub mode: u32,

@@ -40,9 +40,9 @@ pub struct Mount {
     log: Arc<Writer>,
 }
 
-/// Mounts and returns; the work is done by threads of this process. It must be a process that does nothing else: one that
-/// itself maps a file of the mount (an embedded database does) waits for its own answer for ever, as the kernel holds
-/// its memory map while it waits for the recorder, and the recorder's threads need the same map.
+/// Mounts and returns; threads of this process do the work. The process must do nothing else. If it maps a file of the mount,
+/// as an embedded database does, it deadlocks: the kernel holds its memory map while it waits for the recorder, and the
+/// recorder's threads need the same map.
 pub fn mount(options: &Options) -> Result<Mount> {
     let mountpoint = free_mountpoint(options)?;
     if let Some(why) = unavailable() {
@@ -73,7 +73,7 @@ fn config(threads: usize) -> Config {
         MountOption::DefaultPermissions,
         MountOption::NoAtime,
     ];
-    // Servers run as users of their own. An ordinary user can only let himself in.
+    // Servers run as their own users. An ordinary user can only let himself in.
     config.acl = if rustix::process::geteuid().is_root() { SessionACL::All } else { SessionACL::Owner };
     config.n_threads = Some(threads.max(1));
     config.clone_fd = threads > 1;

@@ -125,7 +125,7 @@ impl Image {
     }
 }
 
-/// Who writes, and so owns what is written.
+/// User and group that write, and so own what they write.
 struct Owner {
     uid: u32,
     gid: u32,

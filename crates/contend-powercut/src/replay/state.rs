@@ -92,7 +92,7 @@ impl State {
         &self.names[usize::from(namespace == Namespace::Posix)]
     }
 
-    /// One entry further. `synced`: the write is on disk without a sync of its own in the log.
+    /// One entry further. `synced`: the write is on disk without its own sync in the log.
     pub fn advance(&mut self, entry: &Entry, synced: bool) -> Result<()> {
         let at = self.position as At;
         self.position += 1;

@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// A recorder in a process of its own: one that shares a process with a program that maps files of the mount waits for
+/// A recorder in its own process: one that shares a process with a program that maps files of the mount waits for
 /// itself for ever.
 pub struct Recording {
     pub child: Child,
@@ -72,7 +72,7 @@ impl Recording {
     }
 }
 
-/// Not a test: the recorder of a process of its own.
+/// Not a test: the process of the recorder.
 #[test]
 #[ignore = "runs only as the child of another test"]
 fn recorder() {

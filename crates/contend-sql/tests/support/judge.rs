@@ -157,7 +157,7 @@ pub fn compare(step: &Step, wanted: &Result<Outcome, Failed>, found: Result<Outc
     }
 }
 
-/// Runs a case's translation on a server, in a schema of its own.
+/// Runs a case's translation on a server, in its own schema.
 pub fn judge(truth: &Truth, target: Target, pack: bool, server: &mut dyn Engine) -> Verdict {
     let mut fired = vec![];
     let verdict = run_case(truth, Options { target, pack, savepoints: false }, server, &mut fired);

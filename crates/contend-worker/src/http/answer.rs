@@ -37,7 +37,7 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Head,
-    /// So many bytes of the body are to come.
+    /// Bytes of the body that are still to come.
     Length(u64),
     ChunkLine,
     Chunk(u64),

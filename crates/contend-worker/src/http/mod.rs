@@ -1,7 +1,6 @@
-//! The driver `http` with its model `events`: a client is a connection to a service, and many of them share a
-//! thread with an event loop of its own ([`events`]), so that the generator takes as little as possible from a
-//! service on the same machine. Requests ([`template`]) are made before they are due, answers ([`answer`]) are
-//! looked into ([`json`]) only where the plan says so.
+//! The driver `http` with its model `events`. A client is a connection to a service, and many clients share a thread with its
+//! event loop ([`events`]): a service on the same machine loses as little CPU as possible to them. Requests ([`template`])
+//! are made before they are due. Answers ([`answer`]) are parsed ([`json`]) only where the plan says so.
 
 pub mod answer;
 pub mod cookies;
@@ -15,7 +14,7 @@ pub mod shared;
 pub mod template;
 
 use crate::kept::Kept;
-use crate::run::{Crew, Event, Member, Ready};
+use crate::run::{Carrier, Event, Member, Ready};
 use anyhow::{Result, anyhow, bail, ensure};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Connections, Plan, Step};
@@ -60,7 +59,7 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     }
     if let Some(e) = failed {
         shared.control.abandon();
-        Crew::Threads(handles).close()?;
+        Carrier::Threads(handles).close()?;
         return Err(e);
     }
     sessions.sort_by_key(|(index, _)| *index);
@@ -69,7 +68,7 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
         control: Arc::clone(&shared.control),
         window: shared.plan.head.window,
         members,
-        crew: Crew::Threads(handles),
+        carrier: Carrier::Threads(handles),
         sessions: sessions.into_iter().map(|(_, facts)| facts).collect(),
     })
 }

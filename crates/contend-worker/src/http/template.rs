@@ -100,7 +100,7 @@ impl Template {
     /// Appends the request to `out`. `cookies` are whole header lines.
     ///
     /// # Errors
-    /// A value that cannot be had, or not be written where it belongs.
+    /// A value is not available, or cannot be written in its place.
     pub fn write<'v>(
         &self,
         out: &mut Vec<u8>,

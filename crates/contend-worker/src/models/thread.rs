@@ -1,4 +1,4 @@
-//! The model `thread`: one OS thread for each client, with a connection of its own. The thread waits for what
+//! The model `thread`: one OS thread for each client, with its own connection. The thread waits for what
 //! is due and calls the driver itself; nothing is between them.
 
 use crate::busy;
@@ -121,7 +121,7 @@ impl Client {
     }
 }
 
-/// Runs a client on connections of its own. `ready` gets the settings of the first one and answers with
+/// Runs a client on its own connections. `ready` gets the settings of the first one and answers with
 /// the start, or with none if there is no run.
 ///
 /// # Errors

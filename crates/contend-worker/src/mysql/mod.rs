@@ -230,8 +230,8 @@ impl Connection for Connected {
     }
 }
 
-/// Reads every column of every row, as an application would, and keeps what the step keeps. A value that SQLite has no counterpart
-/// for is a failure only if somebody wants it, and the rows after it are read all the same.
+/// Reads every column of every row, as an application would, and keeps what the step keeps. A value without a counterpart in
+/// SQLite fails the step only if the step keeps it; the rows after it are read in any case.
 #[inline]
 fn read_rows<T: Protocol>(
     mut result: QueryResult<'_, '_, '_, T>,

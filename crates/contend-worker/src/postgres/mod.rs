@@ -121,7 +121,7 @@ pub enum Sent<'s> {
     Text(&'s str, &'s [Param<'s>]),
 }
 
-/// Interrupts what a connection is doing, on a connection of its own.
+/// Interrupts what a connection is doing, on its own connection.
 pub type Interrupt = Box<dyn Fn() + Send + Sync>;
 
 /// A connection of one library or the other.
@@ -272,8 +272,8 @@ impl<L: Link> Connection for Connected<L> {
     }
 }
 
-/// Reads every column of a row, as an application would, and keeps what the step keeps of it. The inner failure is that of a value
-/// that somebody wants and SQLite has no counterpart for.
+/// Reads every column of a row, as an application would, and keeps what the step keeps of it. The inner failure: the step keeps a
+/// value that has no counterpart in SQLite.
 #[inline]
 fn read_row(row: &Row, number: u32, step: &SqlStep, kept: &mut Kept) -> Result<Result<(), Failure>, Error> {
     let mut wanted = Ok(());

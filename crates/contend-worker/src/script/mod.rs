@@ -1,4 +1,4 @@
-//! Carrying out a script on a connection of its own: loading data, settings, checks. What differs from
+//! Carrying out a script on its own connection: loading data, settings, checks. What differs from
 //! database to database is behind [`Database`].
 
 mod http;

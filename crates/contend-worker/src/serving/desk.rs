@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// The header that carries the engine's own code.
 pub const CODE_HEADER: &str = "contend-code";
 
-/// Option of a plan: what every request must bring. Without it anybody is answered.
+/// Option of a plan: the secret that every request must carry. Without the option every request is answered.
 pub const SECRET: &str = "secret";
 /// The header in which a request brings it.
 pub const SECRET_HEADER: &str = "contend-secret";

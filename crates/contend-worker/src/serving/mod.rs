@@ -1,7 +1,7 @@
 //! Serve mode: a plan's transactions are carried out for clients over HTTP, on loopback alone.
 //!
 //! [`desk`] reads requests and writes answers; [`threads`] and [`tasks`] are the two ways in which requests meet
-//! connections: an operating-system thread with a connection of its own for each HTTP connection, or tasks that share
+//! connections: an operating-system thread with its own connection for each HTTP connection, or tasks that share
 //! what their model has opened. HTTP itself is hyper's.
 
 pub mod desk;

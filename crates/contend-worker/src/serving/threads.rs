@@ -1,4 +1,4 @@
-//! An operating-system thread for each HTTP connection, with a database connection of its own, which is opened for the
+//! An operating-system thread for each HTTP connection, with its own database connection, which is opened for the
 //! first request. Nothing is between the thread and the driver.
 
 use super::desk::{Answered, Desk};

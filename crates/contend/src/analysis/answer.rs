@@ -3,7 +3,7 @@
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::{Compared, compare};
 use crate::analysis::estimate::Estimate;
-use crate::analysis::findings::{Answered, Findings, Outcome, Why};
+use crate::analysis::findings::{Answered, Findings, Sentence, Why};
 use crate::analysis::metric::{Metric, plain};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
@@ -31,7 +31,7 @@ fn ask(findings: &Findings<'_>, answer: &Answer, condition: usize) -> String {
 
 fn unanswered(findings: &Findings<'_>, answer: &Answer, condition: Option<usize>, why: Why) -> Answered {
     let ask = condition.map_or_else(|| answer.ask.clone(), |condition| ask(findings, answer, condition));
-    Answered { ask, condition, outcome: Outcome::Unanswered(why) }
+    Answered { ask, condition, said: Err(why) }
 }
 
 fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered {
@@ -77,7 +77,7 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     Answered {
         ask: ask(findings, answer, condition),
         condition: Some(condition),
-        outcome: Outcome::Said { text, compared },
+        said: Ok(Sentence { text, compared }),
     }
 }
 

@@ -23,18 +23,14 @@ use std::any::Any;
 pub struct Answered {
     pub ask: String,
     pub condition: Option<usize>,
-    pub outcome: Outcome,
+    pub said: Result<Sentence, Why>,
 }
 
-/// What a run says to a question.
+/// A sentence of the study, filled in, and the comparison from which it follows.
 #[derive(Debug, Clone)]
-pub enum Outcome {
-    /// The study's sentence, filled in, and the comparison from which it follows.
-    Said {
-        text: String,
-        compared: Option<Box<Compared>>,
-    },
-    Unanswered(Why),
+pub struct Sentence {
+    pub text: String,
+    pub compared: Option<Box<Compared>>,
 }
 
 /// Why there is no answer, with the name of what is missing.
@@ -48,10 +44,7 @@ pub enum Why {
 
 impl Answered {
     pub fn compared(&self) -> Option<&Compared> {
-        match &self.outcome {
-            Outcome::Said { compared, .. } => compared.as_deref(),
-            Outcome::Unanswered(_) => None,
-        }
+        self.said.as_ref().ok()?.compared.as_deref()
     }
 }
 

@@ -35,7 +35,7 @@ impl Messages {
         self.many((sample.code_space, sample.code), 1);
     }
 
-    /// So many failures with a code.
+    /// Adds failures with a code.
     pub fn many(&mut self, code: Code, count: u64) {
         *self.failed.entry(code).or_default() += count;
     }

@@ -26,7 +26,7 @@ mod tests;
 pub mod told;
 pub mod trial;
 
-pub use findings::{Answered, Drift, Findings, Outcome, Reproduced, Why};
+pub use findings::{Answered, Drift, Findings, Reproduced, Why};
 
 use crate::analysis::circumstances::Circumstances;
 use crate::analysis::kind::ANALYSES;

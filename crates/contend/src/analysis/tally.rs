@@ -203,7 +203,7 @@ pub struct Tally {
 }
 
 /// The clients `first .. end` of one role in one worker.
-struct Crew {
+struct RoleRange {
     first: u32,
     end: u32,
     role: String,
@@ -213,7 +213,7 @@ struct Crew {
 pub struct Tallying {
     operations: Operations,
     tally: Tally,
-    crews: Vec<Crew>,
+    roles: Vec<RoleRange>,
 }
 
 /// Whose operations are counted how.
@@ -230,11 +230,11 @@ pub enum Counting {
 impl Tallying {
     /// For the samples of this trial.
     pub fn new(trial: &Trial, counting: Counting) -> Self {
-        let crew = |r: &RoleClients| {
+        let range = |r: &RoleClients| {
             let end = r.first_client.saturating_add(r.clients);
-            Crew { first: r.first_client, end, role: r.role.clone() }
+            RoleRange { first: r.first_client, end, role: r.role.clone() }
         };
-        let crews = trial.workers.iter().flat_map(|w| &w.roles).map(crew).collect();
+        let roles = trial.workers.iter().flat_map(|w| &w.roles).map(range).collect();
         let tally = Tally {
             window_start_ns: trial.window_start_ns,
             window_end_ns: trial.window_end_ns,
@@ -248,12 +248,12 @@ impl Tallying {
             commits_by_role: BTreeMap::new(),
             stalled_since_ns: BTreeMap::new(),
         };
-        Self { operations: Operations::new(), tally, crews }
+        Self { operations: Operations::new(), tally, roles }
     }
 
     /// Takes the next sample.
     pub fn push(&mut self, sample: Sample) {
-        let role = role_of(&self.crews, sample.client);
+        let role = role_of(&self.roles, sample.client);
         self.tally.samples += 1;
         self.tally.last_finished_ns = self.tally.last_finished_ns.max(sample.finished_ns);
         // The pending operation is of the same client, so of the same role.
@@ -262,24 +262,24 @@ impl Tallying {
 
     /// Hands out the tally, with the unsent operations of an open loop filled in.
     pub fn finish(self, planned: &BTreeMap<String, u64>, names: &[String]) -> Tally {
-        let Self { operations, mut tally, crews } = self;
-        operations.finish(&mut |op| tally.count(role_of(&crews, op.client()), op));
+        let Self { operations, mut tally, roles } = self;
+        operations.finish(&mut |op| tally.count(role_of(&roles, op.client()), op));
         for (name, planned) in planned {
             tally.fill_unsent(name, *planned, names);
         }
         for (client, counted) in &tally.clients {
-            let role = role_of(&crews, *client).to_string();
+            let role = role_of(&roles, *client).to_string();
             tally.commits_by_role.entry(role).or_default().push(counted.committed);
         }
-        tally.end_stalls(&crews);
+        tally.end_stalls(&roles);
         tally
     }
 }
 
 /// The role of a client.
-fn role_of(crews: &[Crew], client: u32) -> &str {
-    let found = crews.iter().find(|crew| (crew.first..crew.end).contains(&client));
-    found.map_or("", |crew| crew.role.as_str())
+fn role_of(roles: &[RoleRange], client: u32) -> &str {
+    let found = roles.iter().find(|range| (range.first..range.end).contains(&client));
+    found.map_or("", |range| range.role.as_str())
 }
 
 impl Tally {
@@ -344,7 +344,7 @@ impl Tally {
         if finished_inside {
             self.count_bin(outcome, op);
         }
-        // Who has waited since before the window stalls in it, and is in no latency.
+        // A client that has waited since before the window counts as stalled, and is in no latency.
         if op.finished_ns() >= self.window_start_ns && op.due_ns() < self.window_end_ns {
             self.count_stall(role, outcome, op);
         }
@@ -362,15 +362,15 @@ impl Tally {
         }
     }
 
-    /// Who waits at the end of the window has waited at least until then.
-    fn end_stalls(&mut self, crews: &[Crew]) {
+    /// Clients that wait at the end of the window have waited at least until then.
+    fn end_stalls(&mut self, roles: &[RoleRange]) {
         for ((client, transaction), since_ns) in std::mem::take(&mut self.stalled_since_ns) {
             let stall_ns = self.window_end_ns.saturating_sub(since_ns);
-            self.group(role_of(crews, client), transaction).count_stall(stall_ns);
+            self.group(role_of(roles, client), transaction).count_stall(stall_ns);
         }
     }
 
-    /// Who gets a turn only when the window is over has had none in it.
+    /// An operation that ends after the window is no turn in it.
     fn count_client(&mut self, outcome: Outcome, op: Operation<'_>, finished_inside: bool) {
         let client = self.clients.entry(op.client()).or_default();
         if outcome == Outcome::Committed {

@@ -86,7 +86,7 @@ impl Answers {
 pub fn contradicted<'a>(mine: &Answers, earlier: &'a [(u32, Answers)]) -> Option<(u32, String, bool)> {
     let differences = earlier.iter().map(|(trial, answers)| mine.difference(answers).map(|found| (*trial, found)));
     let differences: Vec<Option<(u32, String)>> = differences.collect();
-    // Who agrees with somebody is not the odd one.
+    // A contender that agrees with one other is not the odd one.
     if differences.iter().any(Option::is_none) {
         return None;
     }

@@ -94,7 +94,7 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
 /// Where the time of a client may go when it does not work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Whether the time from due to begun is part of the work. A client with a thread of its own begins when it is due,
+    /// Whether the time from due to begun is part of the work. A client with its own thread begins when it is due,
     /// unless the worker or the machine keeps it: a late start is a gap. Clients that share a runtime wait for it, and that
     /// wait is what their model costs, so their attempts count from due; so do those of clients whose fellows try again
     /// without a pause and so keep the processors from them. What is left to find is time that is counted twice:
@@ -122,8 +122,8 @@ pub fn crowded(clients: usize, processors: u32, busy_ns: u64, window_ns: u64) ->
 /// Little's law of the clients of a closed loop. The pauses are those of the plan: `check::samples` compares every due time
 /// with it.
 ///
-/// Each client answers for its own time. In a crowd, where a client that is taken off a processor between two operations waits for
-/// a turn, all clients together answer for as much, and each alone only for more than such turns take of a short window.
+/// Each client must account for its own time. With more busy clients than processors, a client can lose the processor between two
+/// operations: then all clients together must account for it, and each alone only beyond what such turns take of a short window.
 pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, waits: Waits) -> Option<Reason> {
     let late_ns = |client: &ClientTally| if waits.late_is_work { client.late_ns } else { 0 };
     let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();

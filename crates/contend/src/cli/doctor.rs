@@ -132,7 +132,7 @@ fn worker_versions() -> Result<String> {
     Ok(format!("{} through {}, built in", said("engine"), said("driver")))
 }
 
-/// Where workers that are programs of their own are looked for. A directory that somebody named is meant to be there.
+/// Directory of the workers that are separate programs. One named by the user must exist.
 fn workers_finding() -> Finding {
     let finding = |state, detail| Finding { what: "drivers", state, detail };
     let dirs = match worker_dirs() {

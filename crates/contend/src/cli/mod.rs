@@ -48,7 +48,7 @@ pub const USAGE: u8 = 2;
 /// Stopped by the user.
 pub const STOPPED: u8 = 130;
 
-/// Becomes true when somebody wants the run to end. The second signal ends the tool at once; the janitor then cleans up.
+/// Becomes true at the first signal. The second ends the tool at once; the janitor then cleans up.
 pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

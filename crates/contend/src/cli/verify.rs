@@ -87,7 +87,7 @@ fn in_words(came: &[Came]) -> (String, bool) {
     for what in operations {
         let cell = |c: &Came| match c.attempts.get(what) {
             None => "none".to_string(),
-            // Who does not tell rows agrees if the attempts do.
+            // A worker that does not report rows agrees if the attempts do.
             Some(sum) => match sum.rows.or(first.attempts.get(what).and_then(|first| first.rows)) {
                 Some(rows) => format!("{} ({rows} rows)", sum.attempts),
                 None => format!("{}", sum.attempts),

@@ -57,9 +57,9 @@ pub fn executes(contender: &Contender) -> bool {
     !nothing && find(&contender.engine).is_some_and(|engine| engine.executes)
 }
 
-/// Whether what a contender commits to its database is what the plan says, no more and no less: an app and a driver with a dialect of
-/// its own decide that themselves, each savepoint is a transaction to some servers, data in memory is written once, and where a pool
-/// closes connections there may be none for a moment, with which SQLite loses its count.
+/// Whether a contender commits exactly the transactions of the plan, so that its database's count can be checked. Not so:
+/// apps and drivers with their own dialect, which decide that themselves; savepoints, which some servers count as
+/// transactions; data in memory; pools that close connections, as SQLite's count ends with the last one.
 pub fn writes_as_told(contender: &Contender) -> bool {
     let its_own = is_app(contender) || own_dialect(contender).is_some() || has_savepoints(contender);
     let keeps = !contender.settings.contains_key("pool_idle") && !is_set(contender, "storage", "memory");
@@ -77,7 +77,7 @@ pub fn can_boot(contender: &Contender) -> bool {
 
 /// The driver of the same worker that does nothing: what it takes is the worker's, and its language's, own cost. None for an
 /// app, and for clients that ask over HTTP, who live in the tool's own worker.
-pub fn floor_of(contender: &Contender) -> Option<&'static Driver> {
+pub fn null_driver_of(contender: &Contender) -> Option<&'static Driver> {
     let own = driver(contender).filter(|_| !is_app(contender) && !is_over_http(contender))?;
     find(&contender.engine)?.drivers().find(|driver| driver.executes_nothing && driver.language == own.language)
 }

@@ -28,7 +28,7 @@ pub struct Engine {
     /// Whether one sync of the disk can make several transactions durable at once.
     pub group_commit: bool,
     /// Whether statements reach the data; invariants are asked only then. Engines that execute nothing skip even the lookup of
-    /// arguments, so the null driver's cost is no floor for them.
+    /// arguments, so the null driver's cost is not theirs.
     pub executes: bool,
     /// The engine's own check of these tables, given as they stand in its SQL: every row of its answer must end with `ok`.
     pub integrity: fn(&[String]) -> String,

@@ -1,7 +1,7 @@
 //! What the tables say of a contender: the facts that a record keeps.
 
 use super::catalogue::{find, is_service};
-use super::lookup::{driver, floor_of};
+use super::lookup::{driver, null_driver_of};
 use super::product::Engine;
 use crate::contender::{Contender, Overhead, Resolved, Tier};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ fn facts(contender: &Contender) -> Resolved {
     let engine = find(&contender.engine);
     let driver = driver(contender);
     let usual = engine.and_then(|engine| engine.drivers().next());
-    let overhead = floor_of(contender)
+    let overhead = null_driver_of(contender)
         .map(|idle| Overhead { driver: idle.name.to_string(), model: idle.models[0].name.to_string() });
     let pair = |(name, value): &(&str, &str)| ((*name).to_string(), (*value).to_string());
     Resolved {

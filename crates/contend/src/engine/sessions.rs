@@ -48,7 +48,7 @@ pub fn own_settings(engine: &'static Engine) -> impl Iterator<Item = &'static st
 pub struct Sessions {
     /// Statements that set what a session can set.
     pub session: Vec<String>,
-    /// The server's own settings, and what else has a name of its own there.
+    /// The server's own settings, and what else has its own name there.
     pub readbacks: Vec<Expected>,
     /// Asks whether the connection came over `socket` or `tcp`.
     pub transport: &'static str,

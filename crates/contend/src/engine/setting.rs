@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Settings by name, as text, in canonical form.
 pub type Settings = BTreeMap<String, String>;
 
-/// The setting that says how clients reach the database. Every engine has it, with values of its own.
+/// The setting that says how clients reach the database. Every engine has it, with its own values.
 pub const TRANSPORT: &str = "transport";
 
 /// Its value for clients that ask a worker over HTTP, in which the driver is.

@@ -58,8 +58,8 @@ fn every_driver_has_one_of_its_own_worker_that_does_nothing() {
     for engine in ENGINES.iter().filter(|engine| engine.executes) {
         for driver in workers::all().filter(|driver| driver.engines.contains(&engine.name)) {
             let contender = contender(engine, driver);
-            let floor = floor_of(&contender).expect("a null driver");
-            assert_eq!((floor.language, floor.executes_nothing), (driver.language, true), "{}", driver.name);
+            let null = null_driver_of(&contender).expect("a null driver");
+            assert_eq!((null.language, null.executes_nothing), (driver.language, true), "{}", driver.name);
             assert_eq!(executes(&contender), !driver.executes_nothing, "{}", driver.name);
         }
     }

@@ -14,7 +14,7 @@ pub enum Outcome {
     Committed,
     /// Refused for what it asked: a constraint, an unexpected number of rows, a statement that fails.
     Rejected,
-    /// Refused because of somebody else: a lock, a deadlock, a serialisation failure.
+    /// Refused because of another client: a lock, a deadlock, a serialisation failure.
     Conflict,
     /// Gave up waiting.
     Timeout,

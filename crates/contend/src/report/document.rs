@@ -1,4 +1,4 @@
-//! What a report says, before anybody decides what it looks like: sections of texts, tables and charts.
+//! What a report says, without its looks: sections of texts, tables and charts.
 //! Markdown, plain text and HTML are three ways of writing the same document, so they cannot disagree.
 
 /// A report.

@@ -21,7 +21,7 @@ pub(super) fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<
         file("trials.csv", csv::trials(findings)?),
         file("transactions.csv", csv::transactions(findings)?),
         file("latencies.csv", csv::latencies(findings)?),
-        file("charts.gnuplot", gnuplot::script(findings)),
+        file("charts.gnuplot", gnuplot::trials::script(findings)),
     ]);
     if let Some(telling) = kind::of(findings) {
         files.extend((telling.files)(findings)?.into_iter().map(|(name, contents)| file(name, contents)));
@@ -31,7 +31,7 @@ pub(super) fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<
     for export in findings.exports() {
         let contents = export::csv(findings, export)?;
         let script = match Sheet::read(&export.file, &contents, study) {
-            Ok(sheet) => export::gnuplot::script(&sheet, &export.file),
+            Ok(sheet) => gnuplot::sheet::script(&sheet, &export.file),
             Err(why) => format!("# There is nothing to draw: {}\n", why.replace('\n', " ")),
         };
         files.push(file(&script_name(&export.file), script));
@@ -67,7 +67,7 @@ pub fn import(file_name: &str, text: &str, studies: &[Study], out: &Path) -> Res
     let document = export::page::document(&sheet, &one_line(file_name));
     let mut files = pages(&document);
     let script = format!("{}.gnuplot", sheet.export.file.trim_end_matches(".csv"));
-    files.push(file(&script, export::gnuplot::script(&sheet, &sheet.export.file)));
+    files.push(file(&script, gnuplot::sheet::script(&sheet, &sheet.export.file)));
     files.push(file(&sheet.export.file, text.to_string()));
     let paths = write_files(&files, out)?;
     Ok((text::text(&document, Colour::No), paths))

@@ -191,8 +191,8 @@ impl Story {
 
     pub fn run(&self) -> Run {
         let study = self.study();
-        let arms = (0..study.conditions.len()).flat_map(|c| (0..study.contenders.len()).map(move |k| (c, k)));
-        let rounds = (1..=self.rounds).flat_map(|round| arms.clone().map(move |arm| (round, arm)));
+        let cells = (0..study.conditions.len()).flat_map(|c| (0..study.contenders.len()).map(move |k| (c, k)));
+        let rounds = (1..=self.rounds).flat_map(|round| cells.clone().map(move |cell| (round, cell)));
         let slot = |(trial, (round, (condition, contender)))| Slot { trial, round, condition, contender };
         Run {
             format: RECORD_VERSION,

@@ -1,11 +1,10 @@
-//! All mistakes of a definition file at once. A reader stops at the first one; so that one is taken out of the text, and the
-//! file is read again, until nothing is found. What is wrong only because of what was taken out is not reported.
+//! All mistakes of a definition file at once. A reader stops at the first mistake: it is taken out of the text, and the file is
+//! read again, until there is none. Mistakes that only the taking out made are not reported.
 
 use super::{FileError, Place, Source};
 use toml_edit::{DocumentMut, Item};
 
-/// More than anybody mends at a time; each costs a reading of the file. What follows from another one ends, too: each takes
-/// something out.
+/// Most mistakes reported; each costs a reading of the file.
 const MOST: usize = 40;
 
 /// Keys from the top of the file, with indexes from 0.

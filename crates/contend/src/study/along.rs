@@ -1,6 +1,6 @@
 //! The `[[along]]` tables of a study file: what becomes of a figure along an axis of numbers, such as the clients.
 
-use super::arm::Problem;
+use super::edition::Problem;
 use super::file::File;
 use super::metric::check_metric;
 use super::model::{Along, OwnMetric};

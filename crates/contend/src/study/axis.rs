@@ -1,7 +1,7 @@
 //! Axes: lists of values that multiply either contenders (settings, tier, driver, model) or conditions
 //! (profile, load, sizes of the data).
 
-use super::arm::{Arm, Axis, Entry, Problem};
+use super::edition::{Axis, Edition, Entry, Problem};
 use super::load::is_positive;
 use super::model::Condition;
 use super::spec::{Draft, Spec};
@@ -51,19 +51,19 @@ pub(super) fn read(name: &str, values: &[String], entries: &[Entry]) -> Result<A
 }
 
 /// Contenders in the order of the file, axes in alphabetical order with the first varying slowest.
-pub(super) fn expand_contenders(arm: &Arm) -> Result<Vec<Expanded>, Problem> {
+pub(super) fn expand_contenders(edition: &Edition) -> Result<Vec<Expanded>, Problem> {
     let mut all = Vec::new();
-    for entry in &arm.entries {
+    for entry in &edition.entries {
         let mut drafts = vec![(entry.draft.clone(), BTreeSet::new())];
-        for axis in arm.axes.iter().filter(|axis| axis.of_contenders && multiplies(&axis.name, &entry.draft)) {
+        for axis in edition.axes.iter().filter(|axis| axis.of_contenders && multiplies(&axis.name, &entry.draft)) {
             drafts = multiply(axis, &drafts).map_err(|message| problem(entry, message))?;
         }
         for (draft, from_axes) in drafts {
-            all.push(complete(entry, &draft, from_axes, arm)?);
+            all.push(complete(entry, &draft, from_axes, edition)?);
         }
     }
-    for entry in &arm.added {
-        all.push(complete(entry, &entry.draft, BTreeSet::new(), arm)?);
+    for entry in &edition.added {
+        all.push(complete(entry, &entry.draft, BTreeSet::new(), edition)?);
     }
     Ok(all)
 }
@@ -86,8 +86,8 @@ fn problem(entry: &Entry, message: String) -> Problem {
     Problem { path: entry.path.clone(), message }
 }
 
-fn complete(entry: &Entry, draft: &Draft, from_axes: BTreeSet<String>, arm: &Arm) -> Result<Expanded, Problem> {
-    let spec = draft.complete(&arm.common).map_err(|message| problem(entry, message))?;
+fn complete(entry: &Entry, draft: &Draft, from_axes: BTreeSet<String>, edition: &Edition) -> Result<Expanded, Problem> {
+    let spec = draft.complete(&edition.common).map_err(|message| problem(entry, message))?;
     Ok(Expanded {
         spec,
         given_label: entry.label.clone(),

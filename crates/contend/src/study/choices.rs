@@ -1,7 +1,7 @@
 //! What a run chooses of a study: variant, extent, and overrides from the command line.
 
-use super::arm::{Arm, Axis, Entry};
 use super::axis;
+use super::edition::{Axis, Edition, Entry};
 use super::keys;
 use super::layers::ROUNDS_MAX;
 use super::load::is_positive;
@@ -69,24 +69,24 @@ pub fn parse_set(text: &str) -> Result<(String, Vec<String>), String> {
 }
 
 /// Applies everything that holds before contenders are multiplied out.
-pub(super) fn apply(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
+pub(super) fn apply(edition: &mut Edition, choices: &Choices) -> Result<(), String> {
     for (position, (name, values)) in choices.set.iter().enumerate() {
         if choices.set[..position].iter().any(|(earlier, _)| earlier == name) {
             return Err(format!("--set {name} is given twice"));
         }
-        set_axis(arm, name, values)?;
+        set_axis(edition, name, values)?;
     }
     if let Some(driver) = &choices.driver {
-        set_driver(arm, driver)?;
+        set_driver(edition, driver)?;
     }
     for text in &choices.contenders {
         let draft = spec::parse(text).map_err(|message| format!("--contender {text}: {message}"))?;
-        arm.added.push(Entry { draft, label: None, path: Vec::new() });
+        edition.added.push(Entry { draft, label: None, path: Vec::new() });
     }
-    apply_load(arm, choices)
+    apply_load(edition, choices)
 }
 
-fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
+fn apply_load(edition: &mut Edition, choices: &Choices) -> Result<(), String> {
     let counts = [("rounds", choices.rounds), ("clients", choices.clients), ("processes", choices.processes)];
     if let Some((name, _)) = counts.iter().find(|(_, count)| *count == Some(0)) {
         return Err(format!("--{name} must be at least 1"));
@@ -102,26 +102,26 @@ fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
     if choices.seed.is_some_and(|seed| i64::try_from(seed).is_err()) {
         return Err(format!("--seed must be at most {}, the largest integer of TOML", i64::MAX));
     }
-    arm.rounds = choices.rounds.unwrap_or(arm.rounds);
-    arm.load.seed = choices.seed.unwrap_or(arm.load.seed);
+    edition.rounds = choices.rounds.unwrap_or(edition.rounds);
+    edition.load.seed = choices.seed.unwrap_or(edition.load.seed);
     // As `--set`: where every role has its own number they change nothing, which is said then.
     for (name, count) in [("clients", choices.clients), ("processes", choices.processes)] {
         if let Some(count) = count {
-            set_axis(arm, name, &[count.to_string()])?;
+            set_axis(edition, name, &[count.to_string()])?;
         }
     }
-    if let Some(rate) = choices.rate_per_s.filter(|rate| !narrow(arm, "rate", &rate.to_string())) {
-        arm.load.rate_per_s = Some(rate);
+    if let Some(rate) = choices.rate_per_s.filter(|rate| !narrow(edition, "rate", &rate.to_string())) {
+        edition.load.rate_per_s = Some(rate);
     }
-    if let Some(scale) = choices.scale.filter(|scale| !narrow(arm, "scale", &scale.to_string())) {
-        arm.load.scale = scale;
+    if let Some(scale) = choices.scale.filter(|scale| !narrow(edition, "scale", &scale.to_string())) {
+        edition.load.scale = scale;
     }
     match choices.window_ns {
         Some(0) => return Err("--window must be longer than 0".to_string()),
-        Some(window_ns) if narrow(arm, "duration", &duration_text(window_ns)) => {}
+        Some(window_ns) if narrow(edition, "duration", &duration_text(window_ns)) => {}
         Some(window_ns) => {
-            arm.load.window_ns = window_ns;
-            arm.load.operations = None;
+            edition.load.window_ns = window_ns;
+            edition.load.operations = None;
         }
         None => {}
     }
@@ -130,76 +130,76 @@ fn apply_load(arm: &mut Arm, choices: &Choices) -> Result<(), String> {
 
 /// For each part what it knows of the choices. What no part knows is an error, in the words of the first.
 pub(super) fn shared_out<'a>(
-    parts: impl Iterator<Item = (String, &'a Arm)>,
+    parts: impl Iterator<Item = (String, &'a Edition)>,
     choices: &Choices,
 ) -> Result<Vec<Choices>, String> {
-    let parts: Vec<(String, &Arm)> = parts.collect();
-    let no_part = |known: &dyn Fn(&Arm) -> bool| !parts.iter().any(|(_, arm)| known(arm));
-    let (first, arm) = parts.first().ok_or("there is no part to run")?;
+    let parts: Vec<(String, &Edition)> = parts.collect();
+    let no_part = |known: &dyn Fn(&Edition) -> bool| !parts.iter().any(|(_, edition)| known(edition));
+    let (first, edition) = parts.first().ok_or("there is no part to run")?;
     for (name, _) in &choices.set {
-        if no_part(&|arm| can_set(arm, name)) {
-            let message = if name == "profile" { unknown_axis(arm, name) } else { why_not_set(arm, name) };
+        if no_part(&|edition| can_set(edition, name)) {
+            let message = if name == "profile" { unknown_axis(edition, name) } else { why_not_set(edition, name) };
             return Err(format!("no part of this run has it; part {first}: {message}"));
         }
     }
-    if let Some(driver) = choices.driver.as_ref().filter(|driver| no_part(&|arm| has_driver(arm, driver))) {
-        let mut known: Vec<&str> = parts.iter().flat_map(|(_, arm)| driver_names(arm)).collect();
+    if let Some(driver) = choices.driver.as_ref().filter(|driver| no_part(&|edition| has_driver(edition, driver))) {
+        let mut known: Vec<&str> = parts.iter().flat_map(|(_, edition)| driver_names(edition)).collect();
         known.sort_unstable();
         known.dedup();
         return Err(format!("--driver {driver}: no engine of any part has it; drivers are {}", known.join(", ")));
     }
-    let of_part = |(_, arm): &(String, &Arm)| {
+    let of_part = |(_, edition): &(String, &Edition)| {
         let mut own = choices.clone();
         own.only.clear();
-        own.set.retain(|(name, _)| can_set(arm, name));
-        own.driver = own.driver.filter(|driver| has_driver(arm, driver));
+        own.set.retain(|(name, _)| can_set(edition, name));
+        own.driver = own.driver.filter(|driver| has_driver(edition, driver));
         // A contender joins those of its engine; one of an engine that no part has joins all.
-        own.contenders.retain(|text| has_engine(arm, text) || no_part(&|arm| has_engine(arm, text)));
+        own.contenders.retain(|text| has_engine(edition, text) || no_part(&|edition| has_engine(edition, text)));
         own
     };
     Ok(parts.iter().map(of_part).collect())
 }
 
-fn driver_names(arm: &Arm) -> impl Iterator<Item = &'static str> {
-    arm.entries.iter().flat_map(|entry| entry.draft.engine.drivers()).map(|driver| driver.name)
+fn driver_names(edition: &Edition) -> impl Iterator<Item = &'static str> {
+    edition.entries.iter().flat_map(|entry| entry.draft.engine.drivers()).map(|driver| driver.name)
 }
 
-fn has_driver(arm: &Arm, name: &str) -> bool {
-    driver_names(arm).any(|driver| driver == name)
+fn has_driver(edition: &Edition, name: &str) -> bool {
+    driver_names(edition).any(|driver| driver == name)
 }
 
-fn has_engine(arm: &Arm, contender: &str) -> bool {
+fn has_engine(edition: &Edition, contender: &str) -> bool {
     let engine = spec::parse(contender).map(|draft| draft.engine.name);
-    engine.is_ok_and(|engine| arm.entries.iter().any(|entry| entry.draft.engine.name == engine))
+    engine.is_ok_and(|engine| edition.entries.iter().any(|entry| entry.draft.engine.name == engine))
 }
 
 /// Whether an axis of this name changes anything in a part. Profiles belong to a workload, so the part must have them.
-fn can_set(arm: &Arm, name: &str) -> bool {
-    let has_axis = arm.axes.iter().any(|axis| axis.name == name);
-    has_axis || (name != "profile" && settable(arm, name).is_ok())
+fn can_set(edition: &Edition, name: &str) -> bool {
+    let has_axis = edition.axes.iter().any(|axis| axis.name == name);
+    has_axis || (name != "profile" && settable(edition, name).is_ok())
 }
 
-fn why_not_set(arm: &Arm, name: &str) -> String {
-    settable(arm, name).err().unwrap_or_else(|| unknown_axis(arm, name))
+fn why_not_set(edition: &Edition, name: &str) -> String {
+    settable(edition, name).err().unwrap_or_else(|| unknown_axis(edition, name))
 }
 
 /// Makes an axis of the study this one value; false if it has no such axis.
-fn narrow(arm: &mut Arm, axis: &str, value: &str) -> bool {
-    let found = arm.axes.iter_mut().find(|found| found.name == axis);
+fn narrow(edition: &mut Edition, axis: &str, value: &str) -> bool {
+    let found = edition.axes.iter_mut().find(|found| found.name == axis);
     found.map(|found| found.values = vec![value.to_string()]).is_some()
 }
 
 /// Whether the study has use for an axis of this name.
-fn settable(arm: &Arm, name: &str) -> Result<(), String> {
-    if keys::settable(&arm.kind, name).is_some() {
+fn settable(edition: &Edition, name: &str) -> Result<(), String> {
+    if keys::settable(&edition.kind, name).is_some() {
         return Ok(());
     }
-    let has_axis = arm.axes.iter().any(|axis| axis.name == name);
-    let of_contenders = arm.entries.iter().any(|entry| entry.draft.knows(name));
+    let has_axis = edition.axes.iter().any(|axis| axis.name == name);
+    let of_contenders = edition.entries.iter().any(|entry| entry.draft.knows(name));
     if !has_axis && !of_contenders && !load::is_offered(name) {
-        return Err(unknown_axis(arm, name));
+        return Err(unknown_axis(edition, name));
     }
-    if !load::is_offered(name) && of_contenders && arm.entries.iter().all(|entry| entry.draft.names(name)) {
+    if !load::is_offered(name) && of_contenders && edition.entries.iter().all(|entry| entry.draft.names(name)) {
         return Err(format!(
             "--set {name}: every contender of this study sets `{name}` itself; choose among them with --only, \
              or add one with --contender"
@@ -208,24 +208,25 @@ fn settable(arm: &Arm, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn set_axis(arm: &mut Arm, name: &str, values: &[String]) -> Result<(), String> {
-    if let Some((key, of_kind)) = keys::settable(&arm.kind, name).zip(arm.of_kind.as_mut()) {
+fn set_axis(edition: &mut Edition, name: &str, values: &[String]) -> Result<(), String> {
+    if let Some((key, of_kind)) = keys::settable(&edition.kind, name).zip(edition.of_kind.as_mut()) {
         return keys::set(of_kind, key, values).map_err(|message| format!("--set {name}: {message}"));
     }
-    settable(arm, name)?;
-    let axis = axis::read(name, values, &arm.entries).map_err(|wrong| format!("--set {name}: {}", wrong.message))?;
-    let usual = arm.axes.iter().find(|axis| axis.name == name).and_then(|axis| axis.usual.clone());
+    settable(edition, name)?;
+    let axis =
+        axis::read(name, values, &edition.entries).map_err(|wrong| format!("--set {name}: {}", wrong.message))?;
+    let usual = edition.axes.iter().find(|axis| axis.name == name).and_then(|axis| axis.usual.clone());
     let axis = Axis { usual, ..axis };
-    arm.axes.retain(|axis| axis.name != name);
-    arm.axes.push(axis);
-    arm.axes.sort_by(|a, b| a.name.cmp(&b.name));
+    edition.axes.retain(|axis| axis.name != name);
+    edition.axes.push(axis);
+    edition.axes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(())
 }
 
-fn unknown_axis(arm: &Arm, name: &str) -> String {
-    let axes: Vec<&str> = arm.axes.iter().map(|axis| axis.name.as_str()).collect();
+fn unknown_axis(edition: &Edition, name: &str) -> String {
+    let axes: Vec<&str> = edition.axes.iter().map(|axis| axis.name.as_str()).collect();
     let axes = if axes.is_empty() { "none".to_string() } else { axes.join(", ") };
-    let settings: BTreeSet<&str> = arm.entries.iter().flat_map(|entry| entry.draft.setting_names()).collect();
+    let settings: BTreeSet<&str> = edition.entries.iter().flat_map(|entry| entry.draft.setting_names()).collect();
     let settings: Vec<&str> = settings.into_iter().collect();
     format!(
         "--set {name}: there is no such axis; the study's axes are {axes}; also possible are {} and the settings \
@@ -235,10 +236,10 @@ fn unknown_axis(arm: &Arm, name: &str) -> String {
     )
 }
 
-fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
+fn set_driver(edition: &mut Edition, driver: &str) -> Result<(), String> {
     let mut known = BTreeSet::new();
     let mut found = false;
-    for entry in &mut arm.entries {
+    for entry in &mut edition.entries {
         let drivers = || entry.draft.engine.drivers();
         known.extend(drivers().map(|driver| driver.name));
         let Some(chosen) = drivers().find(|candidate| candidate.name == driver) else { continue };
@@ -251,7 +252,7 @@ fn set_driver(arm: &mut Arm, driver: &str) -> Result<(), String> {
         return Err(format!("--driver {driver}: no engine of this study has it; drivers are {}", known.join(", ")));
     }
     // An axis of drivers would be left without contenders to multiply.
-    arm.axes.retain(|axis| axis.name != "driver");
+    edition.axes.retain(|axis| axis.name != "driver");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The `[[export]]` tables of a study file: further CSVs of the report in columns of the study's choice, such as
 //! those of the original. What is written this way is also recognised when it is read back.
 
-use super::arm::Problem;
+use super::edition::Problem;
 use super::file::{self, File};
 use super::model::{Column, Export, Holds, OwnMetric};
 use super::questions::Reach;

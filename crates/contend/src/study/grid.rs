@@ -1,6 +1,6 @@
 //! The `[[grid]]` tables of a study file: one figure of contenders that differ in two things, one down, one across.
 
-use super::arm::{Problem, value_text};
+use super::edition::{Problem, value_text};
 use super::file::File;
 use super::layout::{has_several, of, value};
 use super::metric::check_metric;
@@ -21,7 +21,7 @@ pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<
         let keys = at.keys().map(|key| vec!["at", key.as_str()]).collect::<Vec<_>>();
         let named = [(vec!["rows"], &written.rows), (vec!["columns"], &written.columns)];
         for (path, key) in named.into_iter().chain(keys.iter().cloned().zip(at.keys())) {
-            if !reach.arms.iter().flat_map(|arm| &arm.contenders).any(|it| value(it, key).is_some()) {
+            if !reach.editions.iter().flat_map(|edition| &edition.contenders).any(|it| value(it, key).is_some()) {
                 let message = format!("no contender of this study has `{key}`: it is driver, model or a setting");
                 return Err(wrong(&path, message));
             }
@@ -38,7 +38,7 @@ pub(super) fn read(file: &File, metrics: &[OwnMetric], reach: &Reach) -> Result<
             metric: written.metric.clone(),
             part_of: written.part_of.clone(),
         };
-        if reach.arms.iter().all(|arm| !has_several(&of(&arm.contenders, &grid))) {
+        if reach.editions.iter().all(|edition| !has_several(&of(&edition.contenders, &grid))) {
             return Err(wrong(&["rows"], "no variant of this study has two contenders for it".to_string()));
         }
         grids.push(grid);

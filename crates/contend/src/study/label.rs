@@ -28,7 +28,7 @@ struct Differing {
 impl Differing {
     fn among<'c>(contenders: impl Iterator<Item = &'c Expanded>) -> Self {
         let contenders: Vec<&Expanded> = contenders.collect();
-        // Who has a name already makes no other say more.
+        // Contenders with an explicit label do not lengthen the others' labels.
         let several = |part: &dyn Fn(&Expanded) -> String| {
             let unnamed = contenders.iter().filter(|contender| contender.given_label.is_none());
             unnamed.map(|contender| part(contender)).collect::<BTreeSet<_>>().len() > 1

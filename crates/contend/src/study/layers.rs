@@ -1,6 +1,6 @@
 //! Reads one variant and extent of a study file from its layers.
 
-use super::arm::{Arm, Axis, Entry, Problem, value_text};
+use super::edition::{Axis, Edition, Entry, Problem, value_text};
 use super::file::{self, File, Layer, RunKind};
 use super::keys;
 use super::kind::LOAD;
@@ -16,12 +16,12 @@ const DEFAULT_ROUNDS: u32 = 12;
 pub const ROUNDS_MAX: u32 = 10_000;
 
 /// Reads one variant and extent.
-pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Arm, Problem> {
+pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Edition, Problem> {
     let layers = file.layers(variant, extent);
     let entries = read_contenders(&layers, RunKind::of(variant, extent))?;
     let (baseline_path, baseline) = find(&layers, |layer| layer.baseline)
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
-    Ok(Arm {
+    Ok(Edition {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
         // Results of a kind are not a matter of intervals over rounds either.
         rounds: read_rounds(&layers, variant, file.describes == Some(true) || file.kind != LOAD)?,

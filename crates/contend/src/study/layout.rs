@@ -25,7 +25,7 @@ pub(super) fn of(contenders: &[Contender], grid: &Grid) -> Layout {
     let mut places = vec![];
     for (index, contender) in contenders.iter().enumerate() {
         let fits = |(key, wanted): (&String, &String)| value(contender, key).as_ref() == Some(wanted);
-        // Who has no such choice, or does nothing, has no place in the table.
+        // Contenders without such a choice, and null drivers, have no place in the table.
         let chosen = |key: &str| matches!(key, "driver" | "model") || contender.settings.contains_key(key);
         if contender.resolved.executes_nothing
             || !grid.at.iter().all(fits)

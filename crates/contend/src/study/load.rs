@@ -1,6 +1,6 @@
 //! How hard and how long: the `[load]` tables of a file made one, and what a condition changes in it.
 
-use super::arm::Problem;
+use super::edition::Problem;
 use super::file::{Layer, Load as Written};
 use crate::load::Load;
 use crate::units;

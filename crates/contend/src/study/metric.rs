@@ -1,6 +1,6 @@
 //! The metrics of a study: its own, and names of metrics where a file uses them.
 
-use super::arm::Problem;
+use super::edition::Problem;
 use super::file::File;
 use super::model::OwnMetric;
 use crate::analysis::metric::name::{self, compared_names};

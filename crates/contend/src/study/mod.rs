@@ -1,16 +1,16 @@
 //! Questions: which contenders, under which conditions, how often.
 //!
-//! A study file (`file`) is read per variant and extent (`arm`), multiplied out along its axes (`axis`,
+//! A study file (`file`) is read per variant and extent (`edition`), multiplied out along its axes (`axis`,
 //! `label`), checked with its answers (`questions`, `sentence`) and becomes a [`model::Study`]
 //! ([`resolve()`]), from which the order of the trials follows ([`schedule()`]). Pure: no file is opened
 //! and no clock read. `docs/study-file.md` explains every key.
 
 mod along;
-mod arm;
 mod axis;
 pub mod blank;
 mod choices;
 mod dependence;
+mod edition;
 mod estimate;
 mod export;
 mod file;
@@ -43,14 +43,23 @@ pub use resolve::{StudyError, check_quick, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round, slots};
 pub use vocabulary::{Vocabulary, check_vocabulary};
 
+use crate::registry::Registry;
 use crate::source::{Source, did_you_mean};
 use anyhow::{Context, Result, bail};
 
 /// Begins the name of the source of an embedded study.
 const BUILTIN_PREFIX: &str = "built-in study ";
 
-/// Studies that are part of the program.
-const BUILTIN: &[(&str, &str)] = &[
+/// Name and text of a study that is part of the program.
+pub type Embedded = (&'static str, &'static str);
+
+/// Studies that slices bring.
+#[cfg(not(test))]
+pub static OF_SLICES: Registry<Embedded> = Registry::empty();
+#[cfg(test)]
+pub static OF_SLICES: Registry<Embedded> = Registry::with(&[&tests::kind::STUDY]);
+
+const BUILTIN: &[Embedded] = &[
     ("wordpress", include_str!("../../../../studies/wordpress.toml")),
     ("async", include_str!("../../../../studies/async.toml")),
     ("backlog", include_str!("../../../../studies/backlog.toml")),
@@ -61,19 +70,21 @@ const BUILTIN: &[(&str, &str)] = &[
     ("locked", include_str!("../../../../studies/locked.toml")),
     ("wordpress-driver", include_str!("../../../../studies/wordpress-driver.toml")),
     ("wordpress-http", include_str!("../../../../studies/wordpress-http.toml")),
-    ("durability", include_str!("../../../../studies/durability.toml")),
-    ("limits", include_str!("../../../../studies/limits.toml")),
 ];
+
+fn embedded() -> impl Iterator<Item = &'static Embedded> {
+    BUILTIN.iter().chain(OF_SLICES.all().iter().copied())
+}
 
 /// The embedded study of this name.
 pub fn builtin(name: &str) -> Option<Source> {
-    let (name, text) = BUILTIN.iter().find(|(found, _)| *found == name)?;
+    let (name, text) = embedded().find(|(found, _)| *found == name)?;
     Some(Source::new(format!("{BUILTIN_PREFIX}{name}"), *text))
 }
 
 /// Names of the embedded studies.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-    BUILTIN.iter().map(|(name, _)| *name)
+    embedded().map(|(name, _)| *name)
 }
 
 /// A study by its built-in name, or from a file that `read` reads.

@@ -1,7 +1,7 @@
 //! Parts: the questions of one study that are measured differently.
 //!
 //! A `[part.NAME]` table is laid over the rest of the file before anything is understood: the merged table is read as
-//! if it were a study file of its own. So a part may say whatever a study may, including keys that are added later,
+//! if it were its own study file. So a part may say whatever a study may, including keys that are added later,
 //! and every value keeps its place in the text for errors.
 
 use super::file::{File, RunKind};
@@ -21,8 +21,8 @@ fn is_merged(key: &str) -> bool {
     MERGED.contains(&key) || kind::find(key).is_some()
 }
 
-/// What is asked and of whom: where a part says it, the top level's overlays do not say otherwise. How long to measure
-/// (`rounds`, `load`) they do.
+/// Keys that say what is asked, and of which contenders. Where a part has them, overlays of the top level do not replace them;
+/// they do replace how long is measured (`rounds`, `load`).
 const OF_THE_PART: [&str; 5] = ["headline", "baseline", "settings", "axes", "contender"];
 
 /// Names of directories of a record, which no part may take.
@@ -49,7 +49,7 @@ pub(super) struct Head {
     pub beside: Option<String>,
 }
 
-/// A study file, or one of its parts as a file of its own.
+/// A study file, or one of its parts as its own file.
 #[derive(Debug)]
 pub(super) struct Part {
     /// None in a study without parts.
@@ -105,18 +105,18 @@ impl Part {
     }
 
     /// The variants and extents that any run may ask of it; every one is checked, whichever is run.
-    pub fn arms(&self) -> Vec<(Variant, Extent)> {
-        let mut arms = vec![];
+    pub fn editions(&self) -> Vec<(Variant, Extent)> {
+        let mut editions = vec![];
         for variant in [Variant::Corrected, Variant::AsPublished] {
             if self.head.is_none() && variant == Variant::AsPublished && self.file.as_published.is_none() {
                 continue;
             }
             for extent in [Extent::Full, Extent::Quick] {
-                let arm = self.variant_in(variant, extent).map(|counts| (counts, extent));
-                arms.extend(arm.filter(|arm| !arms.contains(arm)));
+                let edition = self.variant_in(variant, extent).map(|counts| (counts, extent));
+                editions.extend(edition.filter(|edition| !editions.contains(edition)));
             }
         }
-        arms
+        editions
     }
 }
 

@@ -1,7 +1,7 @@
 //! Metrics, answers, effects and published figures of a file, checked against everything the study can
 //! run. What the chosen variant does not cover is left out of the study, not an error.
 
-use super::arm::{Problem, value_text};
+use super::edition::{Problem, value_text};
 use super::file::{self, File};
 use super::metric::check_metric;
 use super::model::{Absence, Answer, Contender, Effect, LeftOut, OwnMetric, Published, Study};
@@ -26,26 +26,31 @@ impl Covered {
 
 /// Everything all variants and extents run.
 pub(super) struct Reach {
-    pub arms: Vec<Covered>,
+    pub editions: Vec<Covered>,
     /// Axes over which conditions vary in numbers, by the name that conditions keep.
     pub numbers: BTreeSet<String>,
 }
 
 impl Reach {
     pub fn check_contender(&self, label: &str) -> Result<(), String> {
-        if self.arms.iter().any(|arm| arm.contender(label).is_some()) {
+        if self.editions.iter().any(|edition| edition.contender(label).is_some()) {
             return Ok(());
         }
-        let labels: BTreeSet<&str> =
-            self.arms.iter().flat_map(|arm| &arm.contenders).map(|contender| contender.label.as_str()).collect();
+        let labels: BTreeSet<&str> = self
+            .editions
+            .iter()
+            .flat_map(|edition| &edition.contenders)
+            .map(|contender| contender.label.as_str())
+            .collect();
         Err(format!("there is no contender `{label}`; contenders are {}", list(labels)))
     }
 
     fn check_condition(&self, label: &str) -> Result<(), String> {
-        if self.arms.iter().any(|arm| arm.conditions.contains(label)) {
+        if self.editions.iter().any(|edition| edition.conditions.contains(label)) {
             return Ok(());
         }
-        let labels: BTreeSet<&str> = self.arms.iter().flat_map(|arm| &arm.conditions).map(String::as_str).collect();
+        let labels: BTreeSet<&str> =
+            self.editions.iter().flat_map(|edition| &edition.conditions).map(String::as_str).collect();
         Err(format!("there is no condition `{label}`; conditions are {}", list(labels)))
     }
 }
@@ -106,7 +111,7 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
     Ok(answers)
 }
 
-/// Of whom the same is asked, and against whom: one for all, or one for each.
+/// Pairs of contenders (`this`, `against`) of a question: one `against` for all, or one for each.
 fn asked_pairs(answer: &file::Answer) -> Result<Vec<(&String, &String)>, (&'static str, String)> {
     let (these, against) = (answer.this.all(), answer.against.all());
     if these.is_empty() {
@@ -121,8 +126,8 @@ fn asked_pairs(answer: &file::Answer) -> Result<Vec<(&String, &String)>, (&'stat
 
 /// A verdict stays inside one tier.
 fn check_tiers(this: &str, against: &str, reach: &Reach) -> Result<(), String> {
-    for arm in &reach.arms {
-        let (Some(this), Some(against)) = (arm.contender(this), arm.contender(against)) else { continue };
+    for edition in &reach.editions {
+        let (Some(this), Some(against)) = (edition.contender(this), edition.contender(against)) else { continue };
         if this.tier != against.tier {
             return Err(format!(
                 "`{}` is {} and `{}` is {}: contenders of different tiers get no verdict; use [[effect]]",
@@ -157,7 +162,7 @@ pub(super) fn read_effects(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
             at,
             metric: written.metric.clone(),
         };
-        if reach.arms.iter().all(|arm| pairs(&arm.contenders, &effect).is_empty()) {
+        if reach.editions.iter().all(|edition| pairs(&edition.contenders, &effect).is_empty()) {
             let message =
                 format!("no two contenders differ only in {} from {} to {}", effect.factor, effect.from, effect.to);
             return Err(wrong(&["factor"], message));
@@ -168,12 +173,13 @@ pub(super) fn read_effects(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
 }
 
 fn is_setting(reach: &Reach, key: &str) -> bool {
-    let mut contenders = reach.arms.iter().flat_map(|arm| &arm.contenders);
+    let mut contenders = reach.editions.iter().flat_map(|edition| &edition.contenders);
     contenders.any(|contender| engine::find(&contender.engine).is_some_and(|engine| engine.setting(key).is_some()))
 }
 
 fn canonical(reach: &Reach, key: &str, value: &str) -> Result<String, String> {
-    let engines = reach.arms.iter().flat_map(|arm| &arm.contenders).filter_map(|it| engine::find(&it.engine));
+    let engines =
+        reach.editions.iter().flat_map(|edition| &edition.contenders).filter_map(|it| engine::find(&it.engine));
     match engines.filter_map(|engine| engine.setting(key)).next() {
         Some(setting) => setting.canonical(value),
         None => Err(format!("no contender of this study has a setting `{key}`")),

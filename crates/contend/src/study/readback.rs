@@ -1,6 +1,6 @@
 //! The `[[readback]]` tables of a study file: what connections reported, by contender.
 
-use super::arm::Problem;
+use super::edition::Problem;
 use super::file::File;
 use super::model::Readback;
 use std::collections::BTreeSet;

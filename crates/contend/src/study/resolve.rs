@@ -4,9 +4,9 @@
 //! in one that is seldom run is found all the same. Overrides are applied to the chosen one after that,
 //! so what then goes wrong is the command line's fault.
 
-use super::arm::{Arm, Problem};
 use super::axis::{self, Expanded};
 use super::choices::{self, Choices};
+use super::edition::{Edition, Problem};
 use super::file::File;
 use super::layers;
 use super::model::{
@@ -155,13 +155,13 @@ struct Chosen<'w> {
     checked: &'w Checked<'w>,
     variant: Variant,
     extent: Extent,
-    arm: Arm,
+    edition: Edition,
     contenders: Vec<Contender>,
 }
 
 impl Chosen<'_> {
     fn study(self, name: &str) -> Study {
-        let Chosen { checked, variant, extent, arm, contenders } = self;
+        let Chosen { checked, variant, extent, edition, contenders } = self;
         let (file, head) = (&checked.part.file, checked.part.head.as_ref());
         let mut study = Study {
             name: name.to_string(),
@@ -171,16 +171,16 @@ impl Chosen<'_> {
             question: file.question.clone(),
             workload: file.workload.clone(),
             scenario: file.scenario.clone(),
-            kind: arm.kind.clone(),
+            kind: edition.kind.clone(),
             variant,
             extent,
-            headline: arm.headline.clone(),
+            headline: edition.headline.clone(),
             margin: file.margin.unwrap_or(MARGIN),
             compact: file.compact.unwrap_or(true),
-            rounds: arm.rounds,
-            baselines: baselines(&arm, &contenders),
-            conditions: axis::expand_conditions(&arm.axes),
-            load: arm.load,
+            rounds: edition.rounds,
+            baselines: baselines(&edition, &contenders),
+            conditions: axis::expand_conditions(&edition.axes),
+            load: edition.load,
             contenders,
             metrics: checked.metrics.clone(),
             exports: checked.exports.clone(),
@@ -194,10 +194,10 @@ impl Chosen<'_> {
             changes: file.changes.clone(),
             limits: file.limits_of(variant, extent),
             left_out: vec![],
-            kinds: arm.of_kind.into_iter().map(|values| (arm.kind.clone(), values)).collect(),
+            kinds: edition.of_kind.into_iter().map(|values| (edition.kind.clone(), values)).collect(),
         };
-        let arm = checked.part.arms().iter().position(|arm| *arm == (variant, extent));
-        if let Some(whole) = arm.and_then(|index| checked.reach.arms.get(index)) {
+        let edition = checked.part.editions().iter().position(|edition| *edition == (variant, extent));
+        if let Some(whole) = edition.and_then(|index| checked.reach.editions.get(index)) {
             study.left_out = questions::taken_away(&study, whole);
         }
         questions::leave_out_uncovered(&mut study);
@@ -212,13 +212,13 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
         return all.iter().map(|checked| choose_only(study, checked, choices)).collect();
     }
     let (wanted, choices) = wanted_parts(study, all, choices)?;
-    let mut arms = vec![];
+    let mut editions = vec![];
     for checked in wanted {
         let Some(variant) = checked.part.variant_in(choices.variant, choices.extent) else { continue };
-        let arm = layers::read(&checked.part.file, variant, choices.extent).map_err(|problem| problem.message)?;
-        arms.push((checked, variant, arm));
+        let edition = layers::read(&checked.part.file, variant, choices.extent).map_err(|problem| problem.message)?;
+        editions.push((checked, variant, edition));
     }
-    if arms.is_empty() {
+    if editions.is_empty() {
         let kind = if choices.variant == Variant::AsPublished { "as-published" } else { choices.extent.word() };
         let named: Vec<String> = wanted_parts(study, all, &choices)?.0.iter().map(|checked| runs_of(checked)).collect();
         return Err(format!(
@@ -227,17 +227,17 @@ fn chosen_parts<'w>(study: &str, all: &'w [Checked<'w>], choices: &Choices) -> R
         ));
     }
     let named = |checked: &Checked| checked.part.name().unwrap_or_default().to_string();
-    let known = choices::shared_out(arms.iter().map(|(checked, _, arm)| (named(checked), arm)), &choices)?;
+    let known = choices::shared_out(editions.iter().map(|(checked, _, edition)| (named(checked), edition)), &choices)?;
     let mut chosen = vec![];
-    for ((checked, variant, mut arm), choices) in arms.into_iter().zip(known) {
+    for ((checked, variant, mut edition), choices) in editions.into_iter().zip(known) {
         let contenders =
-            multiply_out(&mut arm, &choices).map_err(|message| format!("part {}: {message}", named(checked)))?;
-        chosen.push(Chosen { checked, variant, extent: choices.extent, arm, contenders });
+            multiply_out(&mut edition, &choices).map_err(|message| format!("part {}: {message}", named(checked)))?;
+        chosen.push(Chosen { checked, variant, extent: choices.extent, edition, contenders });
     }
     keep_matching(chosen, &choices.only)
 }
 
-/// In which runs a part is to be had, and how they are asked for.
+/// The kinds of run that have a part, as options.
 fn runs_of(checked: &Checked) -> String {
     let flags: Vec<String> = checked.part.runs().into_iter().map(|kind| format!("--{}", kind.word())).collect();
     format!("{} runs with {}", checked.part.name().unwrap_or_default(), flags.join(" or "))
@@ -313,37 +313,37 @@ fn check_file(file: &File) -> Result<(), Problem> {
 /// Reads and multiplies out every variant and extent.
 fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
     let file = &part.file;
-    let (mut arms, mut numbers) = (Vec::new(), BTreeSet::new());
-    for (variant, extent) in part.arms() {
+    let (mut editions, mut numbers) = (Vec::new(), BTreeSet::new());
+    for (variant, extent) in part.editions() {
         for layer in file.layers(variant, extent) {
             if let Some(headline) = layer.headline {
                 metric::check_metric(headline, metrics)
                     .map_err(|message| Problem::at(layer.path, &["headline"], message))?;
             }
         }
-        let arm = layers::read(file, variant, extent)?;
-        let contenders = expand(&arm)?;
-        check_scenario(file, &contenders, &arm)?;
-        let conditions = axis::expand_conditions(&arm.axes);
+        let edition = layers::read(file, variant, extent)?;
+        let contenders = expand(&edition)?;
+        check_scenario(file, &contenders, &edition)?;
+        let conditions = axis::expand_conditions(&edition.axes);
         let axes = conditions.iter().flat_map(|condition| &condition.axes);
         numbers.extend(axes.filter(|(_, value)| value.parse::<f64>().is_ok()).map(|(axis, _)| axis.clone()));
         let conditions = conditions.into_iter().map(|condition| condition.label).collect();
-        arms.push((arm, Covered { contenders, conditions }));
+        editions.push((edition, Covered { contenders, conditions }));
     }
-    let (arms, covered): (Vec<Arm>, Vec<Covered>) = arms.into_iter().unzip();
-    let reach = Reach { arms: covered, numbers };
-    for (arm, covered) in arms.iter().zip(&reach.arms) {
-        check_baselines(arm, &covered.contenders, &reach)?;
+    let (editions, covered): (Vec<Edition>, Vec<Covered>) = editions.into_iter().unzip();
+    let reach = Reach { editions: covered, numbers };
+    for (edition, covered) in editions.iter().zip(&reach.editions) {
+        check_baselines(edition, &covered.contenders, &reach)?;
     }
     Ok(reach)
 }
 
 /// Clients of an app must know what to send.
-fn check_scenario(file: &File, contenders: &[Contender], arm: &Arm) -> Result<(), Problem> {
+fn check_scenario(file: &File, contenders: &[Contender], edition: &Edition) -> Result<(), Problem> {
     let Some(app) = contenders.iter().find(|c| engine::is_app(c)).filter(|_| file.scenario.is_none()) else {
         return Ok(());
     };
-    let place = arm.entries.iter().find(|entry| entry.draft.driver.as_ref() == Some(&app.driver));
+    let place = edition.entries.iter().find(|entry| entry.draft.driver.as_ref() == Some(&app.driver));
     let mut path = place.map(|entry| entry.path.clone()).unwrap_or_default();
     path.push("driver".to_string());
     let message = format!("{} is an app: `scenario` must name the scenario that its clients send", app.driver);
@@ -356,21 +356,21 @@ fn choose_only<'w>(study: &str, checked: &'w Checked<'w>, choices: &Choices) -> 
     if choices.variant == Variant::AsPublished && file.as_published.is_none() {
         return Err(format!("study {study} has no as-published variant"));
     }
-    let mut arm = layers::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
-    let contenders = multiply_out(&mut arm, choices)?;
-    let chosen = Chosen { checked, variant: choices.variant, extent: choices.extent, arm, contenders };
+    let mut edition = layers::read(file, choices.variant, choices.extent).map_err(|problem| problem.message)?;
+    let contenders = multiply_out(&mut edition, choices)?;
+    let chosen = Chosen { checked, variant: choices.variant, extent: choices.extent, edition, contenders };
     keep_matching(vec![chosen], &choices.only)?.pop().ok_or_else(|| "no contender is left".to_string())
 }
 
-fn multiply_out(arm: &mut Arm, choices: &Choices) -> Result<Vec<Contender>, String> {
-    choices::apply(arm, choices)?;
-    expand(arm).map_err(|problem| problem.message)
+fn multiply_out(edition: &mut Edition, choices: &Choices) -> Result<Vec<Contender>, String> {
+    choices::apply(edition, choices)?;
+    expand(edition).map_err(|problem| problem.message)
 }
 
 /// Contenders with their labels; neither names nor labels repeat.
-fn expand(arm: &Arm) -> Result<Vec<Contender>, Problem> {
-    let expanded = axis::expand_contenders(arm)?;
-    let labels = label::labels(&expanded, &arm.common);
+fn expand(edition: &Edition) -> Result<Vec<Contender>, Problem> {
+    let expanded = axis::expand_contenders(edition)?;
+    let labels = label::labels(&expanded, &edition.common);
     let mut contenders: Vec<Contender> = Vec::new();
     for (Expanded { spec, path, .. }, label) in expanded.into_iter().zip(labels) {
         let name = spec.to_string();
@@ -391,24 +391,24 @@ fn expand(arm: &Arm) -> Result<Vec<Contender>, Problem> {
 }
 
 /// The contender a baseline means: by its label, else by its spec.
-fn baseline<'c>(text: &str, arm: &Arm, contenders: &'c [Contender]) -> Option<&'c Contender> {
+fn baseline<'c>(text: &str, edition: &Edition, contenders: &'c [Contender]) -> Option<&'c Contender> {
     contenders.iter().find(|contender| contender.label == text).or_else(|| {
-        let name = spec::parse(text).ok()?.complete(&arm.common).ok()?.to_string();
+        let name = spec::parse(text).ok()?.complete(&edition.common).ok()?.to_string();
         contenders.iter().find(|contender| contender.name == name)
     })
 }
 
 /// A baseline may be missing here only if another variant has it, and no tier may have two.
-fn check_baselines(arm: &Arm, contenders: &[Contender], reach: &Reach) -> Result<(), Problem> {
+fn check_baselines(edition: &Edition, contenders: &[Contender], reach: &Reach) -> Result<(), Problem> {
     let mut found: Vec<&Contender> = Vec::new();
-    for (index, text) in arm.baseline.iter().enumerate() {
+    for (index, text) in edition.baseline.iter().enumerate() {
         let wrong = |message: String| {
-            let mut path = arm.baseline_path.clone();
+            let mut path = edition.baseline_path.clone();
             path.push(index.to_string());
             Problem { path, message }
         };
-        let Some(this) = baseline(text, arm, contenders) else {
-            if reach.arms.iter().any(|other| baseline(text, arm, &other.contenders).is_some()) {
+        let Some(this) = baseline(text, edition, contenders) else {
+            if reach.editions.iter().any(|other| baseline(text, edition, &other.contenders).is_some()) {
                 continue;
             }
             return Err(wrong(reach.check_contender(text).err().unwrap_or_default()));
@@ -424,8 +424,9 @@ fn check_baselines(arm: &Arm, contenders: &[Contender], reach: &Reach) -> Result
 }
 
 /// One baseline per tier: the one the study names, else the first contender of the tier.
-fn baselines(arm: &Arm, contenders: &[Contender]) -> Vec<String> {
-    let named: Vec<&Contender> = arm.baseline.iter().filter_map(|text| baseline(text, arm, contenders)).collect();
+fn baselines(edition: &Edition, contenders: &[Contender]) -> Vec<String> {
+    let named: Vec<&Contender> =
+        edition.baseline.iter().filter_map(|text| baseline(text, edition, contenders)).collect();
     Tier::GROUPS
         .into_iter()
         .filter_map(|tier| named.iter().copied().chain(contenders).find(|contender| contender.tier == tier))

@@ -1,6 +1,6 @@
 //! What a study says about its workload, held against the workload: profiles, sizes, transactions.
 
-use super::arm::value_text;
+use super::edition::value_text;
 use super::export;
 use super::model::Study;
 use super::parts;
@@ -74,8 +74,8 @@ fn all_settings() -> Vec<&'static str> {
 fn at_axis(source: &Source, study: &Study, axis: &str, value: &str, message: String) -> StudyError {
     let Ok(written) = parts::read(source) else { return StudyError::Usage(message) };
     let part = written.parts.iter().find(|part| part.name() == study.part.as_deref());
-    let arms = part.into_iter().flat_map(|part| part.arms().into_iter().map(move |arm| (part, arm)));
-    for layer in arms.flat_map(|(part, (variant, extent))| part.file.layers(variant, extent)) {
+    let editions = part.into_iter().flat_map(|part| part.editions().into_iter().map(move |edition| (part, edition)));
+    for layer in editions.flat_map(|(part, (variant, extent))| part.file.layers(variant, extent)) {
         let values = layer.axes.and_then(|axes| axes.get(axis)).into_iter().flatten();
         let index = values.map(value_text).position(|text| text.as_deref() == Ok(value));
         if let Some(index) = index {

@@ -29,7 +29,7 @@ pub struct Aftermath<'a> {
 }
 
 impl Aftermath<'_> {
-    /// What is known of the server; of one that somebody else runs, only what it says itself.
+    /// Facts of the server; of one that contend did not start, only those it reports itself.
     pub fn server_info(&self, admin: &mut Admin<'_>) -> Result<Option<ServerInfo>> {
         let observed = &self.ran.observed;
         let version = match (&self.fresh.server, &self.stage.base.attached, &self.ran.served) {
@@ -142,7 +142,7 @@ fn table_bytes(
         let answers = match admin.sql(&script_target(engine, address), [engine.table_bytes]) {
             Ok(answers) => answers,
             Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
-            // A server that somebody else runs may not tell: then the report has no such figure.
+            // A server that contend did not start may not report it: then the report has no such figure.
             Err(_) => return Ok(BTreeMap::new()),
         };
         for row in answers.first().into_iter().flatten() {

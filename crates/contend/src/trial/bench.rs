@@ -47,7 +47,7 @@ pub struct Bench<'a> {
     pub progress: &'a dyn Fn(Note<'_>),
 }
 
-/// Who the clients are, and what they are told to do.
+/// What clients are started, and their plans.
 pub struct Orders {
     pub whose: Whose,
     pub launch: Launch,
@@ -56,8 +56,8 @@ pub struct Orders {
 }
 
 impl Bench<'_> {
-    /// Waits until the disk is about as fast as before the run; the fastest sync seen. What a service does happens on a disk
-    /// of its own, and so does the work of a server that somebody else runs.
+    /// Waits until the disk is about as fast as before the run; the fastest sync seen. A service, and a server that contend did
+    /// not start, have their own disk.
     pub fn quiet_disk(&self, stage: &Stage<'_>, trial: &mut Trial) -> Result<u64, Failure> {
         if stage.setup.service.is_some() {
             return Ok(u64::MAX);
@@ -120,7 +120,7 @@ impl Bench<'_> {
         Ok(Some(serving))
     }
 
-    /// Who the clients are, and what they are told to do.
+    /// What clients are started, and their plans.
     pub fn orders(
         &self,
         stage: &Stage<'_>,

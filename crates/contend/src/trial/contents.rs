@@ -126,7 +126,7 @@ impl During {
         Self { dates: date(*seconds.start())..=date(*seconds.end()), seconds }
     }
 
-    /// Whether a value is a time of the run: operations write times of their own, which are years away.
+    /// Whether a value is a time of the run: operations write their own times, which are years away.
     fn made(&self, value: &Value) -> bool {
         match value {
             Value::Integer(seconds) => self.seconds.contains(seconds),

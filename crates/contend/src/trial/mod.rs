@@ -18,6 +18,7 @@ mod programs;
 pub mod proofs;
 mod recorded;
 pub mod resume;
+mod review;
 pub mod run;
 pub mod secret;
 pub mod server;
@@ -27,7 +28,6 @@ pub mod stage;
 pub mod stop;
 #[expect(clippy::module_inception, reason = "the room is called after its main noun: one trial")]
 pub mod trial;
-mod verdict;
 pub mod watch;
 mod window;
 pub mod workers;

@@ -17,7 +17,7 @@ const MODEL: &str = "events";
 pub const THREADS: u32 = 1;
 /// In a window a request gets as long as it needs: the end of the drain ends it.
 const TIMEOUT_MS_IN_WINDOW: u32 = 600_000;
-/// Where nothing else would end it, a service that does not answer must not hold everybody up.
+/// Outside a window, where nothing else ends a request that gets no answer.
 const TIMEOUT_MS: u32 = 30_000;
 
 /// Option of a plan to be served: what every request must bring.

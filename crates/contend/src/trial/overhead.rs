@@ -57,7 +57,7 @@ pub fn floors(session: &Session<'_>, run: &Run, condition: usize, plans: &mut Pl
     let mut floors: Vec<Floor> = vec![];
     for slot in run.schedule.iter().filter(|slot| slot.round == 1 && slot.condition == condition) {
         let contender = &study.contenders[slot.contender];
-        let Some(null) = engine::floor_of(contender) else { continue };
+        let Some(null) = engine::null_driver_of(contender) else { continue };
         // The worker that does nothing is built with the others; who built one by hand has no floor, and is told so.
         let Ok(launch) = Launch::of(null) else { continue };
         if floors.iter().any(|floor| floor.driver == null.name) {
@@ -76,14 +76,14 @@ pub fn floors_missing(session: &Session<'_>, study: &Study) -> Vec<String> {
         return vec![];
     }
     let needed: BTreeMap<_, _> =
-        study.contenders.iter().filter_map(engine::floor_of).map(|null| (null.name, null)).collect();
+        study.contenders.iter().filter_map(engine::null_driver_of).map(|null| (null.name, null)).collect();
     let missing = needed.into_values().filter(|null| Launch::of(null).is_err());
     missing.map(|null| null.name.to_string()).collect()
 }
 
 fn cost_under(session: &Session<'_>, run: &Run, slot: &Slot, idle: &Idle<'_>, plans: &mut Plans) -> Result<Floor> {
     let null = idle.contender;
-    // Whoever executes nothing speaks no dialect: it gets the workload's own words.
+    // A null driver has no dialect: it gets the workload's own SQL.
     let own = session.workloads[slot.condition].of(None);
     let bench = Bench { workload: own, asked: None, ..session.bench(run, slot) };
     let drawn = plans.of(&run.study, own, *slot)?;

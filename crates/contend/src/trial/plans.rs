@@ -52,7 +52,7 @@ impl<'w> Sql<'w> {
         let mut transactions = workload.plan_transactions(setup.begin_write.as_deref());
         let one_way = match &workload.translated {
             _ if engine.server.is_some() => Some(setup.begin_write.clone()),
-            // A driver with a dialect of its own decides itself what it makes of this.
+            // A driver with its own dialect decides itself what it makes of this.
             Some(_) => Some(Some("BEGIN".to_string())),
             None => None,
         };

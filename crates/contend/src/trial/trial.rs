@@ -13,10 +13,10 @@ use crate::trial::data::load::Base;
 use crate::trial::kind;
 use crate::trial::note::Done;
 use crate::trial::plans::{self, DrawnRound, Plans};
+use crate::trial::review::Review;
 use crate::trial::secret::shown;
 use crate::trial::stage::Stage;
 use crate::trial::stop::Cancelled;
-use crate::trial::verdict::Verdict;
 use crate::trial::window::window;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::Failure;
@@ -94,13 +94,13 @@ fn on_fresh_data(
     trial.invalid.extend(died.map(|how| Invalid::ServerDied.because(how)));
     let aftermath = Aftermath { bench, stage, ran: &ran, fresh };
     trial.server = aftermath.server_info(admin)?;
-    let verdict = Verdict { bench, stage, ran: &ran };
-    verdict.describe(trial);
+    let review = Review { bench, stage, ran: &ran };
+    review.describe(trial);
     series.clone_from(&ran.observed.series);
     writer.flush()?;
     let fastest_ns = disk::fastest_sync(&bench.data_dir)?.min(fastest_before_ns).min(bench.disk.sync_ns_min);
-    let (tally, ever) = verdict.check(trial, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
-    verdict.count_commits(trial, &ever);
+    let (tally, ever) = review.check(trial, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
+    review.count_commits(trial, &ever);
     aftermath.check_data(trial, &ever, admin)?;
     // A process that was killed takes its time to end, and may have been there when the window was over.
     if trial.invalid.iter().any(|reason| reason.kind == Invalid::Invariant) {

@@ -40,7 +40,7 @@ pub struct Drawn {
 /// One process. Clients are numbered from 0 through all workers of the trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnWorker {
-    /// Who lives in it, in the order of their clients.
+    /// Its roles, in the order of their clients.
     pub roles: Vec<DrawnRole>,
     pub clients: Vec<Client>,
 }
@@ -59,21 +59,21 @@ impl Workload {
     /// # Errors
     /// As for [`Workload::check_draw`], and a reference to a table without rows.
     pub fn draw_clients(&self, request: &DrawRequest<'_>) -> Result<Drawn> {
-        let (crews, pace) = self.asked(request)?;
+        let (teams, pace) = self.asked(request)?;
         let (makers, texts) = self.makers(request)?;
         let mut window = vec![0; self.transactions.len()];
         let mut workers = vec![];
         let mut next_client = 0;
-        for process in self.processes(&crews) {
+        for process in self.processes(&teams) {
             let mut worker = DrawnWorker { roles: vec![], clients: vec![] };
-            for (crew, places) in process {
-                let (name, first_client, clients) = (crew.role.name.clone(), next_client, places.len() as u32);
+            for (team, places) in process {
+                let (name, first_client, clients) = (team.role.name.clone(), next_client, places.len() as u32);
                 next_client += clients;
                 worker.roles.push(DrawnRole { name, first_client, clients });
                 worker.clients.extend((first_client..).zip(places).map(|(id, place)| {
-                    let client = pace.client(id, place.database, crew.role);
-                    let labels = ["client", &crew.role.name, &place.in_role.to_string()];
-                    let drawer = Drawer { crew, makers: &makers, stream: Stream::new(request.seed, &labels) };
+                    let client = pace.client(id, place.database, team.role);
+                    let labels = ["client", &team.role.name, &place.in_role.to_string()];
+                    let drawer = Drawer { team, makers: &makers, stream: Stream::new(request.seed, &labels) };
                     drawer.draw(client, &pace, &mut window)
                 }));
             }
@@ -99,21 +99,21 @@ impl Workload {
     /// # Errors
     /// As for [`Workload::check_draw`].
     pub fn databases_by_process(&self, request: &DrawRequest<'_>) -> Result<Vec<Vec<u32>>> {
-        let (crews, _) = self.asked(request)?;
-        let of = |process: Vec<(&Crew<'_>, Vec<ClientPlace>)>| {
+        let (teams, _) = self.asked(request)?;
+        let of = |process: Vec<(&Team<'_>, Vec<ClientPlace>)>| {
             process.iter().flat_map(|(_, places)| places).map(|place| place.database).collect()
         };
-        Ok(self.processes(&crews).into_iter().map(of).collect())
+        Ok(self.processes(&teams).into_iter().map(of).collect())
     }
 
     /// The clients of each process, role by role. A role without clients has no processes either.
-    fn processes<'c, 'w>(&self, crews: &'c [Crew<'w>]) -> Vec<Vec<(&'c Crew<'w>, Vec<ClientPlace>)>> {
+    fn processes<'c, 'w>(&self, teams: &'c [Team<'w>]) -> Vec<Vec<(&'c Team<'w>, Vec<ClientPlace>)>> {
         let mut all = vec![];
-        for host in crews.iter().filter(|crew| crew.role.home.is_none()) {
-            let guests = || crews.iter().filter(|crew| crew.role.home == Some(host.number));
+        for host in teams.iter().filter(|team| team.role.home.is_none()) {
+            let guests = || teams.iter().filter(|team| team.role.home == Some(host.number));
             all.extend((0..host.processes).map(|process| {
                 let together = std::iter::once(host).chain(guests());
-                let places = together.map(|crew| (crew, crew.places(process, self.databases)));
+                let places = together.map(|team| (team, team.places(process, self.databases)));
                 places.filter(|(_, places)| !places.is_empty()).collect()
             }));
         }
@@ -126,22 +126,22 @@ impl Workload {
     /// # Errors
     /// As for [`Workload::check_draw`].
     pub fn clients(&self, request: &DrawRequest<'_>) -> Result<u32> {
-        let clients: u64 = self.crews(request)?.iter().map(|crew| crew.total(self.databases)).sum();
+        let clients: u64 = self.teams(request)?.iter().map(|team| team.total(self.databases)).sum();
         u32::try_from(clients).map_err(|_| anyhow::anyhow!("{clients} clients; the most is {CLIENTS_MAX}"))
     }
 
-    /// Who takes part, and how fast.
-    fn asked(&self, request: &DrawRequest<'_>) -> Result<(Vec<Crew<'_>>, Pace)> {
+    /// Roles that take part, and how fast.
+    fn asked(&self, request: &DrawRequest<'_>) -> Result<(Vec<Team<'_>>, Pace)> {
         self.check_axes(request.axes)?;
-        let crews = self.crews(request)?;
-        let clients: u64 = crews.iter().map(|crew| crew.total(self.databases)).sum();
+        let teams = self.teams(request)?;
+        let clients: u64 = teams.iter().map(|team| team.total(self.databases)).sum();
         ensure!(clients > 0, "the load has no clients");
         ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the most is {CLIENTS_MAX}");
-        let hosts = crews.iter().filter(|crew| crew.role.home.is_none());
-        let processes: u64 = hosts.map(|crew| u64::from(crew.processes)).sum();
+        let hosts = teams.iter().filter(|team| team.role.home.is_none());
+        let processes: u64 = hosts.map(|team| u64::from(team.processes)).sum();
         ensure!(processes <= PROCESSES_MAX, "{processes} processes; the most is {PROCESSES_MAX}");
         let pace = Pace::new(request, clients as u32)?;
-        Ok((crews, pace))
+        Ok((teams, pace))
     }
 
     /// The named number of every axis must be the one this workload was read with.
@@ -153,7 +153,7 @@ impl Workload {
         Ok(())
     }
 
-    fn crews(&self, request: &DrawRequest<'_>) -> Result<Vec<Crew<'_>>> {
+    fn teams(&self, request: &DrawRequest<'_>) -> Result<Vec<Team<'_>>> {
         let processes = axis::<u32>(request.axes, "processes")?;
         let clients = axis::<u32>(request.axes, "clients")?;
         // The counts of the only role are a default; among several roles they are part of what is asked.
@@ -173,9 +173,9 @@ impl Workload {
             Some(own) if !only => own,
             own => axis.or(load).or(own).unwrap_or(1),
         };
-        let crews = self.roles.iter().enumerate().map(|(number, role)| {
+        let teams = self.roles.iter().enumerate().map(|(number, role)| {
             let host = role.home.map_or(role, |home| &self.roles[home]);
-            Ok(Crew {
+            Ok(Team {
                 number,
                 role,
                 processes: count(host.processes, processes, request.load.processes),
@@ -184,19 +184,19 @@ impl Workload {
                     ClientCount::PerProcess(n) => Share::PerProcess(count(Some(n), clients, request.load.clients)),
                     ClientCount::PerDatabase(n) => Share::PerDatabase(n),
                 },
-                mix: CrewMix::new(self.mix(role, request.profile)?),
+                mix: TeamMix::new(self.mix(role, request.profile)?),
             })
         });
-        let crews = crews.collect::<Result<Vec<_>>>()?;
-        for crew in crews.iter().filter(|crew| matches!(crew.clients, Share::PerDatabase(_))) {
-            let (processes, databases) = (crew.processes, self.databases);
+        let teams = teams.collect::<Result<Vec<_>>>()?;
+        for team in teams.iter().filter(|team| matches!(team.clients, Share::PerDatabase(_))) {
+            let (processes, databases) = (team.processes, self.databases);
             ensure!(
                 processes <= databases,
                 "{databases} databases cannot be spread over {processes} processes of role `{}`",
-                crew.role.name
+                team.role.name
             );
         }
-        Ok(crews)
+        Ok(teams)
     }
 
     /// The transactions of a role and their weights.
@@ -269,13 +269,13 @@ fn axis<T: std::str::FromStr>(axes: &BTreeMap<String, String>, name: &str) -> Re
 }
 
 /// A role with its counts and what it does.
-struct Crew<'a> {
+struct Team<'a> {
     /// Its index among the roles.
     number: usize,
     role: &'a Role,
     processes: u32,
     clients: Share,
-    mix: CrewMix,
+    mix: TeamMix,
 }
 
 /// How many clients a role has where.
@@ -291,7 +291,7 @@ struct ClientPlace {
     database: u32,
 }
 
-impl Crew<'_> {
+impl Team<'_> {
     /// Clients in all processes.
     fn total(&self, databases: u32) -> u64 {
         match self.clients {
@@ -319,12 +319,12 @@ impl Crew<'_> {
     }
 }
 
-struct CrewMix {
+struct TeamMix {
     transactions: Vec<u16>,
     weights: Weighted,
 }
 
-impl CrewMix {
+impl TeamMix {
     fn new(mix: Mix) -> Self {
         let (transactions, weights): (Vec<u16>, Vec<f64>) = mix.into_iter().map(|(t, w)| (t as u16, w)).unzip();
         Self { transactions, weights: Weighted::new(weights) }
@@ -424,7 +424,7 @@ impl Pace {
 
 /// Draws the operations of one client.
 struct Drawer<'a> {
-    crew: &'a Crew<'a>,
+    team: &'a Team<'a>,
     makers: &'a [Vec<Maker<'a>>],
     stream: Stream,
 }
@@ -458,7 +458,7 @@ impl Drawer<'_> {
     }
 
     fn pause(&mut self) -> u64 {
-        match self.crew.role.pause {
+        match self.team.role.pause {
             Pause::Fixed(ns) => ns,
             Pause::Uniform(low, high) => low + self.stream.below(high - low + 1),
             Pause::Exponential(mean) => self.stream.exponential(mean as f64) as u64,
@@ -467,7 +467,7 @@ impl Drawer<'_> {
 
     /// Appends an operation and returns its transaction.
     fn operation(&mut self, client: &mut Client, offset_ns: u64) -> u16 {
-        let mix = &self.crew.mix;
+        let mix = &self.team.mix;
         let transaction = mix.transactions[mix.weights.draw(&mut self.stream)];
         let mut arguments = vec![];
         for maker in &self.makers[usize::from(transaction)] {

@@ -170,7 +170,7 @@ impl Begin {
     }
 }
 
-/// A group of clients that do the same, in processes of their own or in those of another role.
+/// A group of clients that do the same, in their own processes or in those of another role.
 #[derive(Debug, Clone)]
 pub struct Role {
     pub name: String,
@@ -194,9 +194,9 @@ pub struct Role {
 pub enum ClientCount {
     /// In each process as the study's load says, or 1.
     Asked,
-    /// So many in each process.
+    /// Number in each process.
     PerProcess(u32),
-    /// So many for each database and bound to it. The databases are spread over the processes.
+    /// Number for each database, and bound to it. The databases are spread over the processes.
     PerDatabase(u32),
 }
 
@@ -267,7 +267,7 @@ impl Table {
 }
 
 impl Workload {
-    /// The same for a single client. Where roles have transactions of their own, it does all of them alike: else those
+    /// The same for a single client. Where roles have their own transactions, it does all of them alike: else those
     /// of the other roles would never be done.
     pub fn for_one_client(mut self) -> Self {
         if self.roles.iter().any(|role| role.mix != RoleMix::Asked) {

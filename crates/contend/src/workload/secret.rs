@@ -95,8 +95,8 @@ impl Secrets {
     }
 }
 
-/// A value as it is, with its control characters as blanks, in HTML, in JSON with and without slashes escaped, and percent-encoded
-/// in either case, with and without a plus for a blank.
+/// Spellings of a value: plain, control characters as blanks, HTML, JSON with and without escaped slashes, percent-encoded in
+/// upper and lower case with and without a plus for a blank.
 fn spellings(value: &str) -> Vec<String> {
     let json = serde_json::Value::from(value).to_string();
     let json = json.trim_matches('"').to_string();

@@ -78,7 +78,7 @@ pub fn tree(server: &Server, width: usize) -> Vec<String> {
     let mut waiting: Vec<&Client> = clients.iter().filter(|client| client.wait.is_some()).collect();
     waiting.sort_by_key(|client| std::cmp::Reverse(client.wait.as_ref().map(|wait| wait.ns)));
     let roots = clients.iter().filter(|client| client.wait.is_none() && blocks(client.id).next().is_some());
-    // Those of a circle, or of a blocker that the server does not name, come last as roots of their own.
+    // Those of a circle, or of a blocker that the server does not name, come last as their own roots.
     for root in roots.chain(waiting) {
         let mut next = vec![(root, 0)];
         while let Some((client, depth)) = next.pop() {

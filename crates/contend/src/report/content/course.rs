@@ -13,7 +13,7 @@ use crate::stats::unit::Unit;
 /// A chart without a line of so many points says nothing: samples are taken every 200 ms.
 const POINTS_MIN: usize = 4;
 
-/// So many of the charts are of processes, and the others of files.
+/// Number of charts about processes, which come first; the others are about files.
 const OF_PROCESSES: usize = 2;
 
 type Get = fn(&Course) -> Option<f64>;

@@ -132,7 +132,7 @@ fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
         if !said.is_empty() {
             let against = words::label(findings, baseline);
             let ask = match tier {
-                // Who executes nothing promises nothing, whatever is set.
+                // A driver that executes nothing promises nothing, whatever its settings.
                 tier if tier == Tier::Unknown || nothing_executes(findings, tier) => {
                     format!("{}: against {against}", charts::capitalised(&metric))
                 }

@@ -8,7 +8,7 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
 use crate::stats::precision::{Percent, Ratio};
 
-/// So many that are told from the best are named; of more only the number is said.
+/// Most contenders apart from the best that are named; of more only the number is said.
 const NAMED_MAX: usize = 3;
 
 /// What the grids answer.

@@ -8,10 +8,10 @@ pub mod course;
 pub mod detail;
 pub mod evidence;
 mod first;
-mod floors;
 mod grid;
 pub mod method;
 mod notice;
+mod overheads;
 mod pauses;
 mod readback;
 mod servers;
@@ -92,7 +92,7 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
         method::published(findings),
         Some(method::comparisons(findings)),
         circumstances::invalid(findings),
-        floors::section(findings),
+        overheads::section(findings),
         Some(circumstances::machine(findings)),
         Some(settings::section(findings)),
         Some(circumstances::schedule(findings)),

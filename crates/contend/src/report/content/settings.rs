@@ -119,7 +119,7 @@ fn by_value(contenders: &[Contender<'_>], names: &[&str]) -> Table {
         for (at, (value, labels)) in values.into_iter().enumerate() {
             let name = if at == 0 { TableCell::new(*name) } else { TableCell::new("") };
             let value = value.map_or(TableCell::muted(NOTHING), TableCell::new);
-            // Labels have commas of their own.
+            // Labels have commas.
             table.row([name, value, TableCell::new(labels.join("; "))]);
         }
     }

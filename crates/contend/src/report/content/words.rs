@@ -6,7 +6,7 @@ use crate::analysis::dist::Shown;
 use crate::analysis::estimate::{Estimate, Lacking};
 use crate::analysis::metric::Metric;
 use crate::analysis::plain::Tier;
-use crate::analysis::{Answered, Findings, Outcome, Why};
+use crate::analysis::{Answered, Findings, Why};
 use crate::report::document::{Cell as TableCell, Tone};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
@@ -135,11 +135,11 @@ pub fn share(part: u64, whole: u64) -> String {
 
 /// The answer to a question, or why there is none.
 pub fn answer(answered: &Answered) -> String {
-    let why = match &answered.outcome {
-        Outcome::Said { text, .. } => return text.clone(),
-        Outcome::Unanswered(Why::NoCondition(label)) => format!("the condition {label} is not part of this run"),
-        Outcome::Unanswered(Why::NoMetric(name)) => format!("it has no metric {name}"),
-        Outcome::Unanswered(Why::NoValidTrial(label)) => format!("it has no valid trial of {label}"),
+    let why = match &answered.said {
+        Ok(sentence) => return sentence.text.clone(),
+        Err(Why::NoCondition(label)) => format!("the condition {label} is not part of this run"),
+        Err(Why::NoMetric(name)) => format!("it has no metric {name}"),
+        Err(Why::NoValidTrial(label)) => format!("it has no valid trial of {label}"),
     };
     format!("This run does not answer it: {why}.")
 }

@@ -1,7 +1,6 @@
 //! CSVs in the columns of a study's choice: written from a record (`csv`), read back from ours or from the
-//! original's own file (`sheet`), and drawn from what was read (`page`, `gnuplot`).
+//! original's own file (`sheet`), and drawn from what was read (`page`).
 
-pub mod gnuplot;
 pub mod page;
 pub mod sheet;
 

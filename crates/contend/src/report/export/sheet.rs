@@ -6,7 +6,7 @@ use crate::analysis::metric::table::Of;
 use crate::analysis::plain::{Export, Holds, Study};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More than anybody looks at in one page.
+/// Most rows of a page.
 const ROWS_MAX: usize = 5_000;
 
 /// What a column is for a reader.

@@ -1,8 +1,9 @@
 //! Exports from a record and back, and files of others in the same columns.
 
 use super::sheet::{Role, Sheet};
-use super::{csv, gnuplot, page};
+use super::{csv, page};
 use crate::analysis::Findings;
+use crate::report::gnuplot;
 use crate::report::testing::Story;
 use crate::report::{html, markdown, text};
 use crate::source::Source;
@@ -96,7 +97,7 @@ fn a_file_of_others_is_understood_and_drawn() {
     assert_eq!(page.matches("<svg viewBox").count(), 11 * 2);
     assert!(!page.contains("from the record") && page.contains("which it did not measure"));
     assert!(markdown::markdown(&document).contains("> **Note.** Nothing of this was measured"));
-    let script = gnuplot::script(&sheet, "theirs.csv");
+    let script = gnuplot::sheet::script(&sheet, "theirs.csv");
     assert!(script.contains("if (!exists('datafile')) datafile = 'theirs.csv'"), "{script}");
     assert!(script.contains("(column('write_delay_ms') == 1e3 && strcol('approach') eq 'tokio_rusqlite')"), "{script}");
 }

@@ -3,7 +3,7 @@
 use super::{DATA, colour, escaped, for_condition};
 use crate::report::document::{Axis, Lines, Point, Series};
 
-/// A drawing and the room around the plot, in units of its own.
+/// A drawing and the room around the plot, in its own units.
 struct Frame {
     width: f64,
     height: f64,

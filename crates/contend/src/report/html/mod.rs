@@ -94,7 +94,7 @@ pub fn escaped(text: &str) -> String {
     out.replace(" %", "\u{a0}%")
 }
 
-/// A text whose names in backticks are shown as code. Labels and values may hold a backtick of their own: they are not this.
+/// A text whose names in backticks are shown as code. Labels and values may hold backticks: those stay.
 pub fn prose(text: &str) -> String {
     let mut out = String::new();
     let mut pieces = text.split('`');

@@ -1,6 +1,10 @@
 //! A kind of study in place of those that slices bring, with the keys that the embedded studies use.
 
+use crate::study::Embedded;
 use crate::study::kind::{Key, Kind, Takes};
+
+/// The study of a slice.
+pub static STUDY: Embedded = ("durability", include_str!("../../../../../studies/durability.toml"));
 
 const fn key(name: &'static str, recorded: &'static str, takes: Takes, otherwise: &'static str) -> Key {
     Key { name, recorded, takes, otherwise, settable: true }

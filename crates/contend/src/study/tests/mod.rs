@@ -30,7 +30,7 @@ fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> W
 /// The forms that an embedded study has.
 fn runs(name: &str) -> impl Iterator<Item = (Variant, Extent)> {
     // There are no published crashes, a whole site or all these drivers to be repeated.
-    let of_our_own = ["durability", "languages", "limits", "locked", "wordpress-driver", "wordpress-http"];
+    let of_our_own = ["durability", "languages", "locked", "wordpress-driver", "wordpress-http"];
     let as_published = (!of_our_own.contains(&name)).then_some(AS_PUBLISHED);
     [QUICK, CORRECTED].into_iter().chain(as_published)
 }
@@ -285,16 +285,4 @@ fn operations_are_counted_from_the_start() {
         }
     }
     assert!(counted > 4, "{counted} parts of embedded studies end after a number of operations");
-}
-
-#[test]
-fn limits_has_two_workloads_of_which_the_quick_form_has_one() {
-    let parts =
-        |run| embedded("limits", run, &[]).studies.into_iter().map(|study| study.part.unwrap()).collect::<Vec<_>>();
-    assert_eq!(
-        (parts(CORRECTED), parts(QUICK)),
-        (vec!["wordpress".into(), "gameplan".into()], vec!["wordpress".into()])
-    );
-    // The search is not in this estimate; its probes are some thirty for each contender, of about two seconds.
-    assert_quick_within("limits", 60);
 }

@@ -6,10 +6,10 @@ use crate::study::model::{Absence, Extent, LeftOut, Study, Variant};
 use crate::study::{Choices, StudyError, parse_set, resolve};
 
 fn run(change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
-    run_arm(CORRECTED, change)
+    run_edition(CORRECTED, change)
 }
 
-fn run_arm((variant, extent): (Variant, Extent), change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
+fn run_edition((variant, extent): (Variant, Extent), change: impl FnOnce(&mut Choices)) -> Result<Study, String> {
     let mut choices = Choices::new(variant, extent);
     change(&mut choices);
     resolve(&Source::new("studies/test.toml", SAMPLE), &choices).map_err(|error| match error {
@@ -84,12 +84,12 @@ fn set_replaces_and_adds_axes() {
     assert_eq!(labels(&run(set("synchronous=NORMAL")).unwrap()), ["WAL/NORMAL", "safe"]);
     assert_eq!(conditions(&run(set("scale=10")).unwrap())[0], "a, 1 client, scale 10");
     assert_eq!(
-        labels(&run_arm(QUICK, set("begin=deferred,immediate")).unwrap()),
+        labels(&run_edition(QUICK, set("begin=deferred,immediate")).unwrap()),
         ["WAL/FULL, deferred", "WAL/FULL, immediate", "safe, deferred", "safe, immediate"]
     );
     // 5000 is what the common settings say, so it is not repeated.
     assert_eq!(
-        labels(&run_arm(QUICK, set("busy_timeout=0,5000")).unwrap()),
+        labels(&run_edition(QUICK, set("busy_timeout=0,5000")).unwrap()),
         ["WAL/FULL, busy_timeout=0", "WAL/FULL", "safe, busy_timeout=0", "safe"]
     );
 }
@@ -196,7 +196,7 @@ fn what_choices_take_away_is_told_and_what_the_variant_lacks_is_not() {
     assert_eq!(study.left_out, expected);
     assert!(run(|_| ()).unwrap().left_out.is_empty());
     // The quick form has no such effect to begin with.
-    assert_eq!(run_arm(QUICK, |choices| choices.only = vec!["safe".to_string()]).unwrap().left_out.len(), 1);
+    assert_eq!(run_edition(QUICK, |choices| choices.only = vec!["safe".to_string()]).unwrap().left_out.len(), 1);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub struct Fresh<'j> {
     /// The same for contend's own scripts.
     pub inside: Vec<Database>,
     pub server: Option<Running<'j>>,
-    /// Databases on a server that somebody else runs.
+    /// Databases on a server that contend did not start.
     pub attached: Option<Databases>,
 }
 

@@ -41,7 +41,7 @@ pub struct Base {
     pub loaded_rows: Option<u64>,
     /// The programs of the server it was loaded with.
     pub programs: Option<Programs>,
-    /// The server somebody else runs, where nothing is kept: every trial loads its own.
+    /// A server that contend did not start; nothing is kept on it: every trial loads its own data.
     pub attached: Option<Dsn>,
 }
 

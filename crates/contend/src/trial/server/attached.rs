@@ -1,5 +1,5 @@
-//! A server that somebody else runs, named with `--dsn`: contend works in databases of its own there, and
-//! leaves nothing but the log of having been.
+//! A server that contend did not start, named with `--dsn`: contend creates its own databases there, and leaves nothing but
+//! lines in the server's log.
 
 use crate::engine::dsn::{Dsn, Typed};
 use crate::engine::server::Server;
@@ -123,7 +123,7 @@ impl Databases {
         addresses.map(Database::Server).collect()
     }
 
-    /// Drops them, also when the user wants to stop: they are on somebody else's server.
+    /// Drops them, even if the run is stopped: the server is not contend's.
     ///
     /// # Errors
     /// [`Left`]: the server refuses.

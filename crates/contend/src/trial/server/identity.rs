@@ -1,5 +1,5 @@
-//! As whom servers run. Database servers refuse to run as root, and rightly; started by root they run as
-//! `nobody`, in directories given to it. Started by anybody else they run as that user.
+//! The user that servers run as. Database servers refuse to run as root: started by root they run as `nobody`, in
+//! directories given to it. Otherwise they run as the user who started contend.
 
 use crate::trial::secret::keep_from;
 use anyhow::{Context, Result, bail};

@@ -26,7 +26,7 @@ pub fn read(stage: &Stage<'_>, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Vec<
     names.into_iter().map(str::to_string).zip(values).collect()
 }
 
-/// The first setting that is another one now. A server that does not answer any more has a reason of its own.
+/// The first setting that is another one now. A server that does not answer any more has its own reason.
 pub fn changed(before: &[(String, String)], after: &[(String, String)]) -> Option<Reason> {
     let other = before.iter().zip(after).find(|(before, after)| before != after);
     other.map(|((name, before), (_, after))| {

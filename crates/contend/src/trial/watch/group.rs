@@ -1,4 +1,4 @@
-//! A program that works by itself for a while: in a process group of its own, watched, and ended for sure with all it has
+//! A program that works by itself for a while: in its own process group, watched, and ended for sure with all it has
 //! started, also when the tool is killed.
 
 use crate::trial::stop::Cancelled;
@@ -19,7 +19,7 @@ const END_TIME: Duration = Duration::from_secs(5);
 pub struct Group<'j> {
     child: Child,
     janitor: &'j Janitor,
-    /// Whether it was waited for: its number may be somebody else's then.
+    /// Whether it was waited for: another process may have its number then.
     over: bool,
 }
 

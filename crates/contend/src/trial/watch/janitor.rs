@@ -1,9 +1,13 @@
-//! Cleans up after a tool that was killed. A small process of contend's own, in a session of its own,
-//! is told what exists; when its input ends without a word that all is well, it kills and removes that.
+//! Cleans up after a tool that was killed: a small process in its own session. The tool reports what exists; when the input
+//! ends without `done`, the janitor kills and removes it.
 //!
-//! Lines: `group N` (a process group lives), `gone N`, `program N` (one lives whose first process is told to end before all
-//! are killed), `over N`, `server N SIGNAL` (a server lives, which ends at once on that signal), `stopped N`, `mount PATH` (a
-//! file system is mounted there), `unmounted PATH`, `dir PATH` (a directory or file exists), `done PATH`.
+//! | exists | no more | what it is |
+//! |---|---|---|
+//! | `group N` | `gone N` | a process group |
+//! | `program N` | `over N` | a process group whose first process gets a signal to end before all are killed |
+//! | `server N SIGNAL` | `stopped N` | a server, which ends at once on that signal |
+//! | `mount PATH` | `unmounted PATH` | a mounted file system |
+//! | `dir PATH` | `done PATH` | a directory or file |
 
 use crate::engine::server::Signal as ServerSignal;
 use crate::registry::Registry;

@@ -1,6 +1,6 @@
-//! Reads /proc and file sizes while a trial runs: CPU, memory, writes and switches of every worker with its processes,
-//! of the tool, of a database server with all its processes, the busy time of the whole machine, how large database and log
-//! are, and how far checkpoints and readers of a write-ahead log are behind.
+//! Reads /proc and file sizes while a trial runs: CPU, memory, writes and context switches of each worker, of the server (both
+//! with their child processes) and of the tool; busy time of the machine; sizes of database and log; how far checkpoints
+//! and readers of a write-ahead log are behind.
 
 use super::backlog::{Backlog, Logs};
 use crate::engine::Part;
@@ -72,7 +72,7 @@ pub struct Observed {
 /// What a sampler looks at.
 #[derive(Debug, Clone)]
 pub struct Watched {
-    /// First process of each worker: in some languages a client is a process of its own.
+    /// First process of each worker: in some languages a client is its own process.
     pub workers: Vec<u32>,
     /// First process of the database server, and of the worker that serves; there may be neither.
     pub servers: Vec<u32>,
@@ -98,7 +98,7 @@ impl Watched {
     }
 }
 
-/// What everybody had used at one moment.
+/// Use of all processes at one moment.
 #[derive(Debug, Clone, Default)]
 struct Moment {
     usage: Vec<Usage>,

@@ -1,4 +1,4 @@
-//! A worker process: started in a process group of its own, spoken to with deadlines, killed for sure.
+//! A worker process: started in its own process group, spoken to with deadlines, killed for sure.
 //!
 //! One thread reads what the worker says, one writes what it is told, so that a worker that neither
 //! reads nor speaks can never block the tool.
@@ -79,7 +79,7 @@ impl Launch {
     /// The worker that has this driver.
     ///
     /// # Errors
-    /// It is a program of its own and not there: where it was looked for, and the command that builds it.
+    /// It is a separate program and not there: where it was looked for, and the command that builds it.
     pub fn of(driver: &Driver) -> Result<Self> {
         let Some(worker) = &driver.program else { return Self::own() };
         let dirs = worker_dirs()?;

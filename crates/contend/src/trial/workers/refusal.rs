@@ -44,7 +44,7 @@ impl Whose {
     }
 }
 
-/// What a worker says of its first client holds for all of them, as far as anybody knows.
+/// An error about a worker's first client probably concerns all its clients.
 fn without_first_client(says: &str) -> &str {
     let rest = says.strip_prefix("client 0").and_then(|rest| rest.strip_prefix([',', ':']));
     rest.map_or(says, str::trim_start)

@@ -85,7 +85,7 @@ pub fn transaction(
     })
 }
 
-/// Every repetition as a step of its own, with a pause between one and the next.
+/// Every repetition as its own step, with a pause between one and the next.
 fn spaced(step: &SqlStep, pause_ns: u64) -> Vec<Step> {
     let mut steps = vec![];
     for n in 0..step.repeat {

@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub path: Vec<String>,
 }
 
-pub(super) struct Arm {
+pub(super) struct Edition {
     pub headline: String,
     pub rounds: u32,
     pub baseline: Vec<String>,

@@ -37,13 +37,13 @@ const CLOSE_NS: u64 = 2_000_000_000;
 const CLOSE_NS_PER_BYTE: u64 = 100;
 
 /// What is judged, and with what.
-pub struct Verdict<'v> {
+pub struct Review<'v> {
     pub bench: &'v Bench<'v>,
     pub stage: &'v Stage<'v>,
     pub ran: &'v Ran,
 }
 
-impl Verdict<'_> {
+impl Review<'_> {
     pub fn describe(&self, trial: &mut Trial) {
         trial.window_start_ns = self.ran.window_start_ns;
         trial.window_end_ns = self.ran.window_end_ns.unwrap_or(self.ran.window_start_ns);
@@ -262,8 +262,8 @@ impl Verdict<'_> {
         syncs.commits = writes.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
     }
 
-    /// Whether the clients were the limit. Clients of HTTP live in event loops, which show by hardly ever waiting;
-    /// those of a service of somebody else's are held against the worker's own cost as well.
+    /// Whether the clients were the limit. HTTP clients live in event loops: these hardly ever wait if they are the limit.
+    /// For a service that contend did not start, the worker's own cost is checked as well.
     fn generator_limit(&self, tally: &Tally) -> Option<Reason> {
         let option = |name: &str| self.stage.setup.options.iter().find(|(known, _)| known == name)?.1.parse().ok();
         let loops = match (&self.ran.served, &self.stage.setup.service) {
