@@ -122,7 +122,10 @@ pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
         gap = false;
         let byte = sql[i];
         let (end, is_text) = match byte {
-            b'\'' => (quoted(sql, i, b'\''), true),
+            b'\'' => {
+                let end = quoted(sql, i, b'\'');
+                (end, !is_of_the_language(&sql[i..end]))
+            }
             b'"' | b'`' => (quoted(sql, i, byte), false),
             b'[' => (quoted(sql, i, b']'), false),
             b'0'..=b'9' => (number(sql, i), true),
@@ -142,6 +145,30 @@ pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
 
 fn word(sql: &[u8], at: usize) -> usize {
     at + sql[at.min(sql.len())..].iter().take_while(|byte| is_word(**byte)).count()
+}
+
+/// Whether a literal is a word of SQL and no value: the empty text, one punctuation mark, and what date functions understand.
+pub fn is_of_the_language(literal: &[u8]) -> bool {
+    const WORDS: [&[u8]; 10] = [
+        b"now",
+        b"localtime",
+        b"utc",
+        b"unixepoch",
+        b"julianday",
+        b"auto",
+        b"subsec",
+        b"start of day",
+        b"start of month",
+        b"start of year",
+    ];
+    let [b'\'', inner @ .., b'\''] = literal else { return false };
+    // `%Y-%m-%d`
+    let is_mark =
+        |at: usize| !inner[at].is_ascii_alphanumeric() || at.checked_sub(1).is_some_and(|at| inner[at] == b'%');
+    let is_format =
+        inner.starts_with(b"%") && inner.is_ascii() && (0..inner.len()).all(|at| is_mark(at) || inner[at] == b'T');
+    let is_short = inner.is_empty() || matches!(inner, [mark] if mark.is_ascii_punctuation());
+    is_short || is_format || WORDS.iter().any(|word| word.eq_ignore_ascii_case(inner))
 }
 
 fn stand_in(literal: &[u8], key: [u64; 2], out: &mut Sink) {
@@ -187,6 +214,17 @@ mod tests {
         write(sql.as_bytes(), key, &mut sink);
         let length = sink.length;
         String::from_utf8(buffer[..length].to_vec()).expect("text")
+    }
+
+    #[test]
+    fn words_of_dates_and_punctuation_are_no_values() {
+        for word in ["'now'", "'Start of day'", "'%Y-%m-%dT%H:%M'", "''", "'\\'", "'%'"] {
+            assert!(is_of_the_language(word.as_bytes()), "{word}");
+            assert_eq!(written(word, Some([1, 2])), word);
+        }
+        for value in ["'nowhere'", "'%eve%'", "'eve'", "'a'", "'", "'1'", "x''"] {
+            assert!(!is_of_the_language(value.as_bytes()), "{value}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::manifest::{Database, Manifest};
 use crate::program::{Began, End, Shapes, Transaction, transactions};
-use crate::sql::{Does, Token, literal, tokens};
+use crate::sql::{Does, Token, tokens};
 use crate::trace::{Call, How, ROW, Trace, Value};
 use anyhow::{Context, Result};
 use rusqlite::types::ToSqlOutput;
@@ -302,12 +302,8 @@ fn differs(call: &Call, done: &Done, does: Does) -> Option<(&'static str, String
 
 /// Whether a statement's result depends on when or how often it is executed.
 fn is_of_the_moment(sql: &str) -> bool {
-    const WORDS: &[&str] = &["random", "randomblob", "current_timestamp", "current_time", "current_date"];
-    let moment = |token: &Token| match token {
-        Token::Word(word) => WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)),
-        Token::Literal(text) => literal(text, false) == Value::Text((*b"now").into()),
-        _ => false,
-    };
+    const WORDS: &[&str] = &["random", "randomblob", "current_timestamp", "current_time", "current_date", "'now'"];
+    let moment = |token: &Token| matches!(token, Token::Word(word) if WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
     tokens(sql).iter().any(moment)
 }
 

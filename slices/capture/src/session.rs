@@ -323,7 +323,7 @@ impl<'s> Session<'s> {
             Values::Full => "ALL VALUES AND COPIES OF THE DATABASES: keep it like the data itself",
         };
         say(&format!(
-            "{statements} calls on {connections} connections of {} processes, {} databases; {values}. {}",
+            "calls: {statements}, connections: {connections}, processes: {}, databases: {}; {values}. {}",
             trace.processes.len(),
             self.manifest.databases.len(),
             if self.manifest.missing.is_empty() {

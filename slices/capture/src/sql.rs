@@ -1,6 +1,7 @@
 //! Statements by shape: the same text with other values is the same statement.
 
 use crate::trace::Value;
+use contend_interpose::text::is_of_the_language;
 use std::rc::Rc;
 
 /// What a statement does, as far as transactions go.
@@ -64,7 +65,11 @@ pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
                 at += until(b"*/");
                 continue;
             }
-            b'\'' => (quoted(b'\''), Token::Literal),
+            b'\'' => {
+                let length = quoted(b'\'');
+                let is_word = is_of_the_language(&rest[..length]);
+                (length, if is_word { Token::Word } else { Token::Literal })
+            }
             b'"' | b'`' => (quoted(rest[0]), Token::Word),
             b'[' => (until(b"]"), Token::Word),
             b'x' | b'X' if rest.get(1) == Some(&b'\'') => (1 + bytes_of_blob(&rest[1..]), Token::Literal),
@@ -124,13 +129,11 @@ pub fn shape(sql: &str) -> Shape {
             Token::Word(text) | Token::Sign(text) | Token::Literal(text) | Token::Parameter(text) => text,
         };
         // Lists of any length are one shape.
-        if part == "?" && parts.ends_with(&["?", ","]) {
-            continue;
+        match part {
+            "?" if parts.ends_with(&["?", ","]) => parts.push("..."),
+            "?" if parts.ends_with(&["...", ","]) => drop(parts.pop()),
+            _ => parts.push(part),
         }
-        if part == "," && parts.ends_with(&["?", ","]) {
-            continue;
-        }
-        parts.push(part);
     }
     Shape { text: joined(&parts), does, tables: tables(&tokens) }
 }
@@ -264,8 +267,10 @@ mod tests {
     #[test]
     fn the_same_statement_with_other_values_has_one_shape() {
         let one = shape("SELECT a.b FROM t AS a WHERE x = 5 AND y IN ('a', 'b''c') -- why\n LIMIT ?");
-        assert_eq!(one.text, "SELECT a.b FROM t AS a WHERE x = ? AND y IN (?,) LIMIT ?");
+        assert_eq!(one.text, "SELECT a.b FROM t AS a WHERE x = ? AND y IN (?, ...) LIMIT ?");
         assert_eq!(one, shape("SELECT a.b  FROM t AS a WHERE x=17 AND y IN (?1,?2,:n) LIMIT 3"));
+        let insert = "INSERT INTO sale(a, b, c) VALUES (?, ..., datetime('now'))";
+        assert_eq!(shape("INSERT INTO sale (a, b, c) VALUES (1, 2, datetime('now'))").text, insert);
         assert_eq!((one.does, one.tables), (Does::Read, vec!["t".to_string()]));
         assert_eq!(shape("INSERT OR IGNORE INTO main.\"my t\" VALUES (count(*), x'00')").tables, ["my t"]);
         assert_eq!(shape("update or rollback t set a = 1").tables, ["t"]);

@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
   contend capture --out day --values=full -- ./app  with all values, so that it can be replayed
   contend capture show capture-1                    transactions, statements, connections, keys
   contend replay day                                does it again and compares the tables at the end
-  contend capture to-workload capture-1             a workload and a study to run: contend run capture-1
+  contend capture to-workload capture-1             a workload and a study: contend run capture-1
 
-The program is not changed, and its databases are opened by contend's own process only. SQLite must be linked
-dynamically; what cannot be captured is named at once and at the end. Values are kept as keyed hashes, and the key is
-forgotten at the end. docs/capture.md explains every column and limit.
+The program is not changed, and its databases are opened by contend's own process only. SQLite must be \
+linked dynamically; what cannot be captured is named at once and at the end. Values are kept as keyed hashes, and the key \
+is forgotten at the end. docs/capture.md explains every column and limit.
 
 Exit status: that of the command (128 and the signal's number if a signal ended it), 2 usage or environment."
 )]

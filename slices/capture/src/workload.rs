@@ -109,7 +109,8 @@ impl<'k> Writer<'k> {
                 continue;
             }
             let what = shapes().map(|shape| shape.text.clone()).collect::<Vec<_>>().join("; ");
-            let what: String = what.chars().take(100).collect();
+            let short: String = what.chars().take(60).collect();
+            let what = if short == what { what } else { format!("{short}...") };
             let why = if shapes().any(|shape| shape.text.contains(';')) {
                 "it is a script of several statements"
             } else if shapes().any(|shape| !matches!(shape.does, Does::Read | Does::Write | Does::Savepoint)) {
@@ -124,7 +125,7 @@ impl<'k> Writer<'k> {
                 ""
             };
             if !why.is_empty() {
-                self.left_out.push(format!("{} times left out, because {why}: {what}", group.transactions.len()));
+                self.left_out.push(format!("left out, because {why} (seen: {}): {what}", group.transactions.len()));
                 continue;
             }
             let main = shapes().find(|shape| shape.does == Does::Write).or(shapes().next());

@@ -27,8 +27,8 @@ use std::sync::atomic::Ordering;
   contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
   contend report results/DIR                write the report again
 
-Each probe is a trial in an open loop at one rate, on fresh data and with every check. A rate meets the bounds if the
-backlog does not grow, what is due is committed, and every bound holds. One bisection is the value of one round.
+Each probe is a trial in an open loop at one rate, on fresh data and with every check. A rate meets the bounds if \
+the backlog does not grow, what is due is committed, and every bound holds. One bisection is the value of one round. \
 docs/limits.md explains the search and the report.
 
 Exit status: 0 every contender has a highest rate, 1 one has none, 2 usage or environment, 130 stopped.")]

@@ -20,7 +20,6 @@ pub const SLICE: Slice = Slice {
         name: "predict",
         after: "compare",
         run: |matches| verb::predict(&PredictArgs::from_arg_matches(matches)?),
-        questions: &[("What would four times as many clients do?", "contend predict results/DIR")],
         ..Verb::of::<PredictArgs>()
     }],
     ..Slice::NONE

@@ -46,6 +46,8 @@ struct MakesCommits {
     most: u64,
     /// Whether it begins a transaction: one that surely failed has then committed nothing.
     is_whole: bool,
+    /// The step from which it is counted although it failed.
+    counts_from: Option<u16>,
 }
 
 /// Takes a trial's samples one by one.
@@ -91,7 +93,7 @@ impl CommitCheck {
             (found < least || found > most + counted.own).then(|| {
                 let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
                 let what = match counted.of {
-                    Counts::Transactions => "commits",
+                    Counts::Transactions | Counts::Writers => "commits",
                     Counts::Statements => "COMMITs and statements that change data",
                 };
                 Invalid::Commits.because(format!(
@@ -109,10 +111,17 @@ impl Makes {
     /// What an attempt has added to the count.
     fn by(&self, sample: &Sample) -> Bounds {
         match self {
-            Self::Commits(makes) if makes.is_whole && !sample.is_ok() && !may_have_acted(sample) => Bounds::default(),
+            Self::Commits(makes) if makes.adds_nothing(sample) => Bounds::default(),
             Self::Commits(makes) => Bounds { least: if sample.is_ok() { makes.least } else { 0 }, most: makes.most },
             Self::Statements(steps, commit) => by_statements(steps, *commit, sample),
         }
+    }
+}
+
+impl MakesCommits {
+    fn adds_nothing(&self, sample: &Sample) -> bool {
+        let has_written = self.counts_from.is_some_and(|from| (from..STEP_BEGIN).contains(&sample.failed_step));
+        self.is_whole && !sample.is_ok() && !may_have_acted(sample) && !has_written
     }
 }
 
@@ -135,15 +144,19 @@ fn by_statements(steps: &[u64], commit: u64, sample: &Sample) -> Bounds {
 }
 
 fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Makes {
-    if of == Counts::Transactions {
-        return Makes::Commits(commits(transaction, statements));
-    }
     let counted = |step: &Step| match step {
         Step::Sql(step) if statements.get(step.statement as usize).is_some_and(|s| s.effect.changes) => step.repeat,
         _ => 0,
     };
-    let steps = transaction.steps.iter().map(|step| u64::from(counted(step))).collect();
-    Makes::Statements(steps, u64::from(transaction.begin.is_some()))
+    let steps: Vec<u64> = transaction.steps.iter().map(|step| u64::from(counted(step))).collect();
+    let first_write = || steps.iter().position(|&count| count > 0).map(|step| step as u16);
+    match of {
+        Counts::Transactions => Makes::Commits(commits(transaction, statements)),
+        Counts::Writers => {
+            Makes::Commits(MakesCommits { counts_from: first_write(), ..commits(transaction, statements) })
+        }
+        Counts::Statements => Makes::Statements(steps, u64::from(transaction.begin.is_some())),
+    }
 }
 
 fn commits(transaction: &Transaction, statements: &[Statement]) -> MakesCommits {
@@ -158,8 +171,8 @@ fn commits(transaction: &Transaction, statements: &[Statement]) -> MakesCommits 
     let each = |of: fn(&(u64, bool, bool)) -> bool| steps.iter().filter(|step| of(step)).map(|(n, ..)| *n).sum::<u64>();
     let (least, most) = (each(|(_, surely, _)| *surely), each(|(.., writes)| *writes));
     match transaction.begin {
-        Some(_) => MakesCommits { least: least.min(1), most: most.min(1), is_whole: true },
-        None => MakesCommits { least, most, is_whole: false },
+        Some(_) => MakesCommits { least: least.min(1), most: most.min(1), is_whole: true, counts_from: None },
+        None => MakesCommits { least, most, is_whole: false, counts_from: None },
     }
 }
 
@@ -259,6 +272,13 @@ mod tests {
         assert_eq!(of(true, &steps, failed(2, 5)), (5, 6), "another one may not have");
         assert_eq!(of(true, &steps, failed(STEP_COMMIT, 5)), (6, 7), "in the commit");
         assert_eq!(of(true, &steps, failed(9, 5)), (0, 6), "a step that no plan has");
+    }
+
+    #[test]
+    fn a_count_of_writers_has_those_that_were_rolled_back() {
+        let makes = makes(&transaction(true, true, &[(0, 1, 1), (2, 1, 1), (1, 1, 1)]), &statements(), Counts::Writers);
+        let most = |failed_step| makes.by(&Sample { failed_step, ..sample(0, false, (1, 2)) }).most;
+        assert_eq!([STEP_BEGIN, 0, 1, 2, STEP_COMMIT].map(most), [0, 0, 1, 1, 1], "it writes in its second step");
     }
 
     /// Two acknowledged inserts and one attempt that failed, of which one insert was in flight when the window ended.

@@ -106,7 +106,7 @@ const SERVER: Server = Server {
     syncs: "SELECT wal_sync FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
     // Each transaction that writes takes the next number, and so does one that gathers statistics on the server's own account.
     commits: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
-    counts: Counts::Transactions,
+    counts: Counts::Writers,
     own_commits: 100,
     configured: "SELECT extract(epoch FROM pg_conf_load_time())::text",
     lock_waits: LockWaits::Log(logged_wait_ns),

@@ -85,6 +85,8 @@ pub enum Counts {
     /// Transactions that have written.
     #[default]
     Transactions,
+    /// Transactions that have written, also those that were rolled back.
+    Writers,
     /// COMMITs, and statements that may change data, whatever became of them.
     Statements,
 }
