@@ -1,4 +1,4 @@
-//! `contend limit` on a service of known capacity: transactions that hold SQLite's one write lock for 5 ms.
+//! `contend limit` on services of known capacity: transactions that are each stopped by one thing.
 
 use crate::support::{Bench, root};
 use contend::record::store::Record;
@@ -14,7 +14,7 @@ fn study() -> String {
 #[test]
 fn the_highest_rate_is_below_what_the_lock_allows() {
     let bench = Bench::new();
-    let args = ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--allow-tmpfs", "--out", "found"];
+    let args = ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--rates-only", "--out", "found"];
     let said = bench.contend(&args).exits(0);
     assert!(said.out.contains("plain carries") && said.err.contains("closed loop:"), "{said:?}");
     bench.assert_nothing_left();
@@ -38,6 +38,40 @@ fn the_highest_rate_is_below_what_the_lock_allows() {
     let again = bench.contend(&["report", "found"]).exits(0);
     assert!(said.out.contains(&again.out), "{}", again.out);
     assert_eq!(fs::read_to_string(bench.path("found/report.md")).expect("a report"), before);
+}
+
+/// What a search of a profile says after the rate of its only contender, with every suspect relaxed in three rounds.
+fn stopped_by(profile: &str, args: &[&str]) -> String {
+    let bench = Bench::new();
+    let profile = format!("profile={profile}");
+    let fixed =
+        ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--rounds", "3", "--out", "found", "--set", &profile];
+    let said = bench.contend(&[&fixed[..], args].concat()).exits(0);
+    bench.assert_nothing_left();
+    let from = said.out.find("plain carries").expect("an answer");
+    let to = said.out[from..].find("\n\n").expect("the end of the answer");
+    said.out[from..from + to].split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+#[ignore = "takes four minutes on two quiet cores; make verify runs it"]
+fn a_lock_that_is_held_by_a_pause_is_named() {
+    let answer = stopped_by("half", &[]);
+    assert!(answer.contains("stopped by its one writer") && answer.contains("with half the writes"), "{answer}");
+}
+
+#[test]
+#[ignore = "takes two minutes on two quiet cores; make verify runs it"]
+fn a_pool_of_one_is_named() {
+    let answer = stopped_by("naps", &["--processes", "1", "--clients", "1"]);
+    assert!(answer.contains("stopped by the number of clients"), "{answer}");
+}
+
+#[test]
+#[ignore = "takes three minutes on two quiet cores; make verify runs it"]
+fn one_processor_is_named() {
+    let answer = stopped_by("sums", &[]);
+    assert!(answer.contains("stopped by the processors"), "{answer}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The report of a search, from its record alone: a page, and the same as text and Markdown.
 
+use crate::bound::{bounds, metric_name};
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
+use crate::draw;
 use crate::saved::{Probe, Saved, SeenWord};
+use crate::stops;
 use anyhow::{Context, Result};
 use contend::analysis::metric::listed;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
@@ -34,7 +37,7 @@ pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
 /// What a terminal shows: everything but the single probes.
 pub fn terminal(saved: &Saved, colour: Colour) -> String {
     let mut document = document(saved);
-    document.sections.retain(|section| section.id != Id::Other("probes"));
+    document.sections.retain(|section| section.id != Id::Other("probes") && !section.is_drawn_only());
     text::text(&document, colour)
 }
 
@@ -56,7 +59,14 @@ pub fn document(saved: &Saved) -> Document {
     if again > 0 {
         facts.push(format!("{again} disturbed from outside"));
     }
-    let sections = vec![answers(saved), capacities(saved), probes(saved), not_shown(saved)];
+    let mut sections = vec![answers(saved), capacities(saved)];
+    if saved.arms.iter().any(|arm| arm.relaxed.is_some()) {
+        sections.push(stops::section(saved));
+    }
+    // Bounds of a record were read when it was written.
+    let most: Vec<f64> = bounds(&saved.bounds, false).unwrap_or_default().iter().map(|bound| bound.most).collect();
+    sections.extend(draw::sections(saved, &most));
+    sections.extend([probes(saved), not_shown(saved)]);
     Document {
         title: format!("contend limit: {}", saved.study),
         question: format!("Up to what rate does {} meet {}?", saved.study, saved.bounds.join(" and ")),
@@ -85,7 +95,8 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
         Some(interval) => format!(" ({} to {})", Rate(interval.low), Rate(interval.high)),
         None => format!(" (median of {}: too few for an interval)", counted(found.rounds, "round")),
     };
-    format!("{name} carries {}{interval}.", Rate(per_s))
+    let stopped = stops::sentence(saved, found.arm);
+    format!("{name} carries {}{interval}.{stopped}", Rate(per_s))
 }
 
 fn capacities(saved: &Saved) -> Section {
@@ -175,12 +186,6 @@ fn probe_row(saved: &Saved, probe: &Probe, names: &[String]) -> Vec<Cell> {
     row
 }
 
-/// The metric of a bound as it is written in the record.
-pub fn metric_name(bound: &str) -> String {
-    let name = bound.split("<=").next().unwrap_or_default();
-    if name == "failed" { "failed_share".to_string() } else { name.to_string() }
-}
-
 fn label(name: &str) -> String {
     listed(name).map_or_else(|| name.to_string(), |metric| metric.label())
 }
@@ -196,5 +201,9 @@ fn not_shown(saved: &Saved) -> Section {
     if saved.rounds < 6 {
         items.push("With fewer than six rounds there are no intervals and no words.".to_string());
     }
-    Section { id: Id::Other("limits"), title: "What this does not show".to_string(), blocks: vec![Block::List(items)] }
+    Section {
+        id: Id::Other("not-shown"),
+        title: "What this does not show".to_string(),
+        blocks: vec![Block::List(items)],
+    }
 }

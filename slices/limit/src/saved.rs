@@ -37,8 +37,8 @@ pub struct Saved {
     pub rounds: u32,
     /// Differences up to this fraction do not matter.
     pub margin: f64,
-    /// Logical processors of the machine.
-    pub cores: u32,
+    /// Logical processors that contend could use.
+    pub processors: u32,
     /// Whether every round was finished.
     pub complete: bool,
     /// What is searched.
@@ -79,6 +79,9 @@ pub struct Relaxed {
     pub suspect: String,
     /// How it is relaxed, in words.
     pub how: String,
+    /// Whether there is less of it in this arm and not more, as of processors.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fewer: bool,
 }
 
 /// What a search found in one round.

@@ -9,6 +9,8 @@ pub const STEP: f64 = 1.05;
 const PROBES_MAX: u32 = 40;
 /// Probes in a row that may have no value.
 const NO_VALUE_MAX: u32 = 3;
+/// A closed loop's rate is hardly exceeded, so an upper end that was wrong moves by little.
+const UPWARDS: f64 = 1.25;
 /// A rate below this part of the first upper end is not searched.
 const LOWEST: f64 = 1e-4;
 
@@ -57,8 +59,8 @@ pub struct Search {
     /// Assumed ends, until a probe has seen them.
     floor: f64,
     ceiling: f64,
-    /// By how much an assumed end moves when it was wrong.
-    widening: f64,
+    /// By how much an assumed end moves when it was wrong, down and up.
+    widening: (f64, f64),
     lowest: f64,
     at: f64,
     probes: u32,
@@ -91,7 +93,7 @@ impl Search {
             missed: vec![],
             floor,
             ceiling,
-            widening: ceiling / floor,
+            widening: (ceiling / floor, UPWARDS.min(ceiling / floor)),
             lowest: floor * LOWEST,
             at: ceiling,
             probes: 0,
@@ -143,7 +145,7 @@ impl Search {
                 self.met.retain(|met| met.rate < at);
                 self.met.push(End { rate: at, twice });
                 if self.missed.is_empty() && at >= self.ceiling {
-                    self.ceiling = at * self.widened();
+                    self.ceiling = at * widened(&mut self.widening.1);
                 }
             }
             Seen::Misses => {
@@ -152,18 +154,19 @@ impl Search {
                 self.missed.retain(|missed| missed.rate > at);
                 self.missed.push(End { rate: at, twice });
                 if self.met.is_empty() && at <= self.floor {
-                    self.floor = at / self.widened();
+                    self.floor = at / widened(&mut self.widening.0);
                 }
             }
         }
         self.without_value = 0;
     }
+}
 
-    fn widened(&mut self) -> f64 {
-        let by = self.widening;
-        self.widening = by.powf(1.5);
-        by
-    }
+/// The next step is longer.
+fn widened(widening: &mut f64) -> f64 {
+    let by = *widening;
+    *widening = by.powf(1.5);
+    by
 }
 
 #[cfg(test)]

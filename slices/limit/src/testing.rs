@@ -35,7 +35,7 @@ pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
         seed: 1,
         rounds: values.first().map_or(0, |values| values.len() as u32),
         margin: 0.05,
-        cores: 2,
+        processors: 2,
         complete: true,
         arms,
         capacities: values.iter().enumerate().flat_map(of_arm).collect(),

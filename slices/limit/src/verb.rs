@@ -1,7 +1,8 @@
 //! `contend limit`: its arguments, and the run of its probes.
 
-use crate::bound::bounds;
+use crate::bound::{Bound, bounds};
 use crate::page;
+use crate::relax::{self, Processors};
 use crate::saved::{Arm, PROBES, Saved, VERSION};
 use crate::work::{Place, Work};
 use anyhow::{Context, Result, anyhow, bail};
@@ -9,8 +10,9 @@ use clap::{ArgMatches, FromArgMatches, Parser};
 use contend::cli::order::{OrderArgs, choices, numbered_out, order, source};
 use contend::cli::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
 use contend::slice::Verb;
-use contend::study::model::{Study, Variant};
-use contend::trial::chosen::run_chosen;
+use contend::source::Source;
+use contend::study::model::{Study, Variant, Whole};
+use contend::trial::chosen::{processors, run_chosen};
 use contend::trial::note::Note;
 use contend::trial::order::Order;
 use contend::trial::run::Ending;
@@ -23,7 +25,8 @@ use std::sync::atomic::Ordering;
 /// Find the highest rate of arrivals that meets a bound, for each contender of a study
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend limit wordpress --quick --only WAL/FULL --only WAL/NORMAL
+  contend limit limits --quick              SQLite, PostgreSQL and MariaDB, in about five minutes
+  contend limit wordpress --quick --only WAL/FULL --limiter
   contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
   contend report results/DIR                write the report again
 
@@ -38,14 +41,20 @@ struct LimitArgs {
     /// What a rate must meet: METRIC<=VALUE, such as response_ns_p99<=50ms (the default) or failed<=0.1%; may be repeated
     #[arg(long, value_name = "BOUND")]
     bound: Vec<String>,
+    /// Find what stops each contender, by relaxing one suspect after the other (default without --quick)
+    #[arg(long)]
+    limiter: bool,
+    /// Only the rates (default with --quick)
+    #[arg(long, conflicts_with = "limiter")]
+    rates_only: bool,
 }
 
 pub const VERB: Verb = Verb {
     name: "limit",
     after: "run",
     run: |matches: &ArgMatches| limit(&LimitArgs::from_arg_matches(matches)?),
-    example: "  contend limit wordpress --quick        the highest rate that meets a bound\n",
-    questions: &[("Up to what load, and what stops it?", "contend limit wordpress --quick")],
+    example: "  contend limit limits --quick          the highest rate that meets a bound",
+    questions: &[("Up to what load, and what stops it?", "contend limit limits")],
     ..Verb::of::<LimitArgs>()
 };
 
@@ -53,27 +62,77 @@ pub const VERB: Verb = Verb {
 const DRAIN_NS: u64 = 1_000_000_000;
 
 fn limit(args: &LimitArgs) -> Result<u8> {
-    let bounds = bounds(&args.bound).map_err(|why| anyhow!(why))?;
+    let bounds = bounds(&args.bound, args.order.quick).map_err(|why| anyhow!(why))?;
     let chosen = choices(&args.order, Variant::Corrected)?;
-    let mut order = order(&args.order, &source(&args.order)?, &chosen)?;
+    let order = order(&args.order, &source(&args.order)?, &chosen)?;
     let out = match &args.order.out {
         Some(out) => out.clone(),
         None => numbered_out(&format!("limit-{}", order.whole.name)),
     };
-    order.out = out.join(PROBES);
-    let drain_ns = crate::bound::time_ns(&bounds).map_or(DRAIN_NS, |ns| DRAIN_NS.max(ns as u64 * 4));
-    let (places, saved) = prepared(&mut order, drain_ns)?;
+    let with_limiter = !args.rates_only && (!args.order.quick || args.limiter);
+    let mut searches = vec![];
+    for mut order in parts(order, &out) {
+        let (places, mut saved) = prepared(&mut order, &bounds, with_limiter)?;
+        saved.bounds = bounds.iter().map(|bound| bound.text.clone()).collect();
+        searches.push((order, places, saved));
+    }
     make(&out)?;
-    let saved = Saved { bounds: bounds.iter().map(|bound| bound.text.clone()).collect(), ..saved };
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
+    let mut worst = OK;
+    for (order, places, saved) in searches {
+        let status = search(args, &order, &bounds, (places, saved), &cancelled)?;
+        if status == STOPPED {
+            return Ok(STOPPED);
+        }
+        worst = worst.max(status);
+    }
+    Ok(worst)
+}
+
+/// Each part of a study by itself, in a directory of its name.
+fn parts(order: Order, out: &Path) -> Vec<Order> {
+    let Order { whole, workloads, scenarios, command, instead, secrets, deadlines, allow_tmpfs, attached, .. } = order;
+    let several = whole.studies.len() > 1;
+    let all = whole.studies.iter().zip(workloads).zip(scenarios);
+    let part = |((study, workload), scenario): ((&Study, Source), Option<Source>)| Order {
+        out: match &study.part {
+            Some(part) if several => out.join(part),
+            _ => out.to_path_buf(),
+        },
+        whole: Whole { studies: vec![study.clone()], ..whole.clone() },
+        workloads: vec![workload],
+        scenarios: vec![scenario],
+        command: command.clone(),
+        instead: instead.clone(),
+        secrets: secrets.clone(),
+        deadlines,
+        allow_tmpfs,
+        attached: attached.clone(),
+    };
+    all.map(part).collect()
+}
+
+/// One search from its first probe to its report; the exit status.
+fn search(
+    args: &LimitArgs,
+    order: &Order,
+    bounds: &[Bound],
+    (places, saved): (Vec<Place>, Saved),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<u8> {
     let progress = Progress::new(args.order.quiet);
     let say = |line: &str| progress.show(&Note::Phase(line));
-    let mut work = Work::new(out.clone(), &bounds, places, saved, &say);
-    let ending = run_chosen(&order, &mut |record| work.choose(record), &cancelled, &|note| progress.show(&note));
+    let out = &order.out;
+    let mut work = Work::new(out.clone(), bounds, places, saved, &say);
+    let ending = run_chosen(order, PROBES, &mut |record| work.choose(record), cancelled, &|note| progress.show(&note));
     progress.finish();
     let ending = ending?;
-    let page = page::write(&out, &work.saved)?;
+    if work.saved.probes.is_empty() {
+        contend::tell!("Stopped before the first probe; nothing was found.");
+        return Ok(STOPPED);
+    }
+    let page = page::write(out, &work.saved)?;
     print(&format!("{}\nReport: {}\n", page::terminal(&work.saved, colour()), page.display()))?;
     if ending == Ending::Stopped {
         contend::tell!("Stopped. What is finished is in {}; a search is not resumed.", out.display());
@@ -108,7 +167,8 @@ fn make(out: &Path) -> Result<()> {
 }
 
 /// The study as what is searched: each contender under each condition.
-fn prepared(order: &mut Order, drain_ns: u64) -> Result<(Vec<Place>, Saved)> {
+fn prepared(order: &mut Order, bounds: &[Bound], with_limiter: bool) -> Result<(Vec<Place>, Saved)> {
+    let drain_ns = crate::bound::time_ns(bounds).map_or(DRAIN_NS, |ns| DRAIN_NS.max(ns as u64 * 4));
     let [study] = order.whole.studies.as_mut_slice() else {
         bail!("study {} has several parts; choose one with --set part=NAME", order.whole.name);
     };
@@ -119,19 +179,26 @@ fn prepared(order: &mut Order, drain_ns: u64) -> Result<(Vec<Place>, Saved)> {
     if study.load.window_ns == 0 {
         bail!("study {} counts operations and has no window; say --window TIME", study.name);
     }
-    let (places, arms) = arms(study);
+    let (mut places, mut arms) = arms(study);
+    let (name, window_ns, seed) = (study.name.clone(), study.load.window_ns, study.load.seed);
+    let (rounds, margin) = (study.rounds, study.margin);
+    let (allowed, all) = processors()?;
+    let processors = Processors { all, allowed };
+    if with_limiter {
+        relax::add(order, &mut places, &mut arms, processors)?;
+    }
     let saved = Saved {
         format: VERSION,
         contend: env!("CARGO_PKG_VERSION").to_string(),
         started: machine::now_utc(),
         command: order.command.clone(),
-        study: study.name.clone(),
+        study: name,
         bounds: vec![],
-        window_ns: study.load.window_ns,
-        seed: study.load.seed,
-        rounds: study.rounds,
-        margin: study.margin,
-        cores: machine::describe().cores,
+        window_ns,
+        seed,
+        rounds,
+        margin,
+        processors: processors.allowed as u32,
         complete: false,
         arms,
         capacities: vec![],

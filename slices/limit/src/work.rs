@@ -29,6 +29,7 @@ const CLOSED_MAX: u32 = 3;
 const NOTHING_MAX: usize = 2;
 
 /// Where the probes of an arm run.
+#[derive(Debug, Clone)]
 pub struct Place {
     pub contender: usize,
     /// Without a rate.

@@ -33,6 +33,7 @@ mod schedule;
 mod sentence;
 pub mod spec;
 mod spelling;
+pub mod until;
 mod vocabulary;
 
 pub use crate::source::library::Embedded;

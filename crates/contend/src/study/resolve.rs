@@ -178,6 +178,7 @@ impl Chosen<'_> {
             margin: file.margin.unwrap_or(MARGIN),
             compact: file.compact.unwrap_or(true),
             rounds: edition.rounds,
+            until: None,
             baselines: baselines(&edition, &contenders),
             conditions: axis::expand_conditions(&edition.axes),
             load: edition.load,

@@ -3,7 +3,7 @@
 //! Its record is one like every other: conditions and schedule grow with it, and each trial goes through every check. It has one
 //! study without parts, and is not resumed.
 
-use crate::record::model::{Finished, Run, Slot};
+use crate::record::model::{Finished, Floor, Run, ScenarioInfo, Slot};
 use crate::record::store::{Record, RecordWriter};
 use crate::study::model::{Condition, Study};
 use crate::trial::data::cache::{self, Bases};
@@ -26,6 +26,7 @@ use crate::trial::{overhead, programs, resume, trial};
 use crate::workload::{self, Asked, Editions, Workload};
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::path::PathBuf;
 
 /// A trial to run next.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +36,7 @@ pub struct Choice {
     pub contender: usize,
     /// Its circumstances; they may differ from the conditions of the study in axes of load only.
     pub condition: Condition,
-    /// Processors that it may use, if not all that contend may.
+    /// Processors that it may use, if not those that contend may.
     pub processors: Option<usize>,
 }
 
@@ -43,21 +44,23 @@ pub struct Choice {
 /// without trials.
 pub type Choose<'c> = dyn FnMut(&Record) -> Result<Option<Choice>> + 'c;
 
-/// Runs trials as they are chosen. The order's rounds and conditions say what is prepared: data, and the cost of the workers.
+/// Runs trials as they are chosen; their record is the directory `name` in that of the order. The order's rounds and conditions say what is prepared: data, and the cost of the workers.
 ///
 /// # Errors
 /// As for any run, and what `choose` reports.
 pub fn run_chosen(
     order: &Order,
+    name: &str,
     choose: &mut Choose<'_>,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
 ) -> Result<Ending> {
-    stopped_is_no_error(begin(order, choose, cancelled, tell))
+    stopped_is_no_error(begin(order, name, choose, cancelled, tell))
 }
 
 fn begin(
     order: &Order,
+    name: &str,
     choose: &mut Choose<'_>,
     cancelled: &dyn Fn() -> bool,
     tell: &dyn Fn(Note<'_>),
@@ -76,7 +79,7 @@ fn begin(
     let begun = prepared(study, source, &order.command, &disk)?;
     let scenario = order.scenarios.first().and_then(Option::as_ref);
     let run = Run {
-        scenario: scenario.map(|s| crate::record::model::ScenarioInfo { file: s.name.clone(), text: s.text.clone() }),
+        scenario: scenario.map(|s| ScenarioInfo { file: s.name.clone(), text: s.text.clone() }),
         programs: programs::of(study, &order.instead),
         instead: resume::instead(&order.instead, site.attached.as_ref()),
         ..begun
@@ -88,12 +91,13 @@ fn begin(
             bases.of(&site, workload, contender, &study.load.under(&condition.axes), &mut admin)?;
         }
     }
-    RecordWriter::create(&order.out, &run)?;
+    let dir = order.out.join(name);
+    RecordWriter::create(&dir, &run)?;
     cache::prune(&site.cache);
     let common = Common { site: &site, deadlines: order.deadlines, cancelled, tell, begun_ns };
     let workload = told(workload::parse(source)?, &order.secrets)?;
     let asked = asked_of(&run)?;
-    let mut chosen = Chosen { common, workload, asked, run, workloads, plans: Plans::default(), bases };
+    let mut chosen = Chosen { common, dir, workload, asked, run, workloads, plans: Plans::default(), bases };
     let ended = chosen.go(choose, &mut admin);
     chosen.run.spent_ns = monotonic_ns() - begun_ns;
     if let Ok(measured_ns) = ended {
@@ -107,16 +111,34 @@ fn begin(
     }
 }
 
-/// Fewer processors for this thread and all processes that it starts, as long as the value lives.
+/// Processors that contend uses, and those that it could use if it asked for them.
+///
+/// # Errors
+/// The system does not tell.
+pub fn processors() -> Result<(usize, usize)> {
+    let used = allowed()?;
+    let all = Restricted::to(usize::MAX)?;
+    let possible = allowed()?;
+    drop(all);
+    Ok((used.count() as usize, possible.count() as usize))
+}
+
+fn allowed() -> Result<CpuSet> {
+    sched_getaffinity(None).context("cannot read which processors may be used")
+}
+
+/// Another number of processors for this thread and all processes that it starts, as long as the value lives.
 struct Restricted(CpuSet);
 
 impl Restricted {
     fn to(processors: usize) -> Result<Self> {
-        let all = sched_getaffinity(None).context("cannot read which processors may be used")?;
-        let mut fewer = CpuSet::new();
-        (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).take(processors).for_each(|cpu| fewer.set(cpu));
-        sched_setaffinity(None, &fewer).context("cannot restrict the processors")?;
-        Ok(Self(all))
+        let before = allowed()?;
+        // Those that are used come first; the system leaves out those that are not there or not allowed.
+        let (own, others): (Vec<_>, Vec<_>) = (0..CpuSet::MAX_CPU).partition(|cpu| before.is_set(*cpu));
+        let mut wanted = CpuSet::new();
+        own.into_iter().chain(others).take(processors).for_each(|cpu| wanted.set(cpu));
+        sched_setaffinity(None, &wanted).with_context(|| format!("cannot run on {processors} processors"))?;
+        Ok(Self(before))
     }
 }
 
@@ -129,6 +151,7 @@ impl Drop for Restricted {
 /// The run as far as it is.
 struct Chosen<'s> {
     common: Common<'s>,
+    dir: PathBuf,
     workload: Workload,
     asked: Option<Asked>,
     run: Run,
@@ -143,7 +166,7 @@ impl Chosen<'_> {
         Ok(Session {
             common: self.common,
             workloads: &self.workloads,
-            writer: RecordWriter::resume(&self.common.site.out)?,
+            writer: RecordWriter::resume(&self.dir)?,
             asked: self.asked.as_ref(),
         })
     }
@@ -160,8 +183,7 @@ impl Chosen<'_> {
         // What was prepared is no trial yet.
         self.run.schedule.clear();
         self.session()?.writer.write_run(&self.run)?;
-        let mut record =
-            Record { dir: self.common.site.out.clone(), run: self.run.clone(), trials: vec![], damaged: vec![] };
+        let mut record = Record { dir: self.dir.clone(), run: self.run.clone(), trials: vec![], damaged: vec![] };
         let mut measured_ns = 0;
         while let Some(choice) = choose(&record)? {
             if (self.common.cancelled)() {
@@ -193,13 +215,13 @@ impl Chosen<'_> {
     /// Gives a choice its place in the schedule, and a condition that is new its place among the others.
     fn schedule(&mut self, choice: Choice) -> Result<Slot> {
         let known = self.run.study.conditions.iter().position(|known| *known == choice.condition);
-        let condition = match known {
-            Some(condition) => condition,
-            None => self.add(choice.condition)?,
-        };
+        let condition = known.map_or_else(|| self.add(choice.condition), Ok)?;
         let trial = self.run.schedule.len() as u32 + 1;
         let slot = Slot { trial, round: choice.round, condition, contender: choice.contender };
         self.run.schedule.push(slot);
+        if known.is_none() {
+            self.know_overhead(condition)?;
+        }
         self.session()?.writer.write_run(&self.run)?;
         Ok(slot)
     }
@@ -212,13 +234,17 @@ impl Chosen<'_> {
             .with_context(|| format!("condition `{}`", condition.label))?;
         self.workloads.push(workload);
         self.run.study.conditions.push(condition);
-        let at = self.run.study.conditions.len() - 1;
-        let like = overhead::like(&self.run.study, at);
-        let ns = like.map_or(0, |like| self.run.generator_ns_under(like));
-        self.run.generator_ns_by_condition.push(ns);
-        let floors: Vec<_> = self.run.floors.iter().filter(|floor| Some(floor.condition) == like).cloned().collect();
-        self.run.floors.extend(floors.into_iter().map(|floor| crate::record::model::Floor { condition: at, ..floor }));
-        Ok(at)
+        Ok(self.run.study.conditions.len() - 1)
+    }
+
+    /// What workers cost under a condition, if it is known of one under which they do the same; else measured.
+    fn know_overhead(&mut self, condition: usize) -> Result<()> {
+        let Some(like) = overhead::like(&self.run.study, condition) else { return self.measure_overhead(condition) };
+        self.run.generator_ns_by_condition.push(self.run.generator_ns_under(like));
+        let floors = self.run.floors.iter().filter(|floor| floor.condition == like);
+        let floors: Vec<_> = floors.map(|floor| Floor { condition, ..floor.clone() }).collect();
+        self.run.floors.extend(floors);
+        Ok(())
     }
 
     fn measure(&mut self, slot: Slot, admin: &mut Admin<'_>) -> Result<Done> {

@@ -12,14 +12,16 @@ use crate::trial::workers::admin::{Admin, EngineSaid};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::database::{Database, Password};
 use contend_wire::literal::Value;
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A running server to work on.
+#[derive(Clone)]
 pub struct Attached {
     /// Without a password in it.
     pub address: Dsn,
-    /// Holds the password, if one was typed; removed at the end.
-    secret: Option<TempDir>,
+    /// Holds the password, if one was typed; removed with the last copy of this.
+    secret: Option<Arc<TempDir>>,
 }
 
 impl Attached {
@@ -35,7 +37,7 @@ impl Attached {
             let file = dir.path().join("password");
             write_secret(&file, &password)?;
             address.address.password = Password::File(file.display().to_string());
-            secret = Some(dir);
+            secret = Some(Arc::new(dir));
         }
         Ok(Self { address, secret })
     }

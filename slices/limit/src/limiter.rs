@@ -1,0 +1,162 @@
+//! Which suspect is the limit: evidence at the found rate, and what became of the rate when it was relaxed. Pure.
+
+use crate::capacity::{compare, pairs};
+use crate::relax::Suspect;
+use crate::saved::{Busy, Saved, SeenWord};
+use contend_stats::interval::{MIN_ROUNDS, median};
+use contend_stats::verdict::Comparison;
+
+/// Probes within this factor of the found rate are evidence.
+const NEAR: f64 = 1.15;
+/// Use from which on a suspect may be the limit. At its highest rate a queue with random arrivals is not always full.
+const BUSY: f64 = 0.6;
+/// Rounds without which nothing is named.
+const ROUNDS_MIN: usize = 3;
+
+/// What was seen of one suspect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspected {
+    pub suspect: Suspect,
+    /// Its use at the found rate, as a share of what there is; none if it was not measured.
+    pub use_share: Option<f64>,
+    /// The arm in which it is relaxed.
+    pub arm: Option<usize>,
+    /// The rate of that arm over that of the contender as it is.
+    pub comparison: Option<Comparison>,
+    /// Whether relaxing it changed the rate in the right direction by more than the margin.
+    pub moves: bool,
+}
+
+impl Suspected {
+    /// Whether its use speaks for it. Of syncs only the experiment says something.
+    pub fn is_busy(&self) -> bool {
+        match self.suspect {
+            Suspect::Syncs => true,
+            _ => self.use_share.is_some_and(|share| share >= BUSY),
+        }
+    }
+}
+
+/// What stops a contender.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Limiter {
+    One(Suspect),
+    /// Why none is named.
+    None(String),
+}
+
+/// All suspects of an arm that is as it is.
+pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
+    let used = used(saved, arm);
+    let of = |suspect: Suspect| {
+        let is = |(_, other): &(usize, &crate::saved::Arm)| {
+            other.relaxed.as_ref().is_some_and(|r| r.of == arm && Suspect::of_word(&r.suspect) == Some(suspect))
+        };
+        let relaxed = saved.arms.iter().enumerate().find(is).map(|(at, _)| at);
+        let comparison = relaxed.map(|relaxed| within(saved, arm, relaxed));
+        // Taking a processor away must make the rate lower.
+        let lower = relaxed.is_some_and(|at| takes_away(saved, at));
+        let moves = relaxed.is_some_and(|relaxed| moves(saved, (arm, relaxed), lower));
+        Suspected {
+            suspect,
+            use_share: used.as_ref().and_then(|used| share(used, suspect, saved)),
+            arm: relaxed,
+            comparison,
+            moves,
+        }
+    };
+    Suspect::ALL.into_iter().map(of).collect()
+}
+
+/// Tiers are not compared here but causes looked for, so arms of two tiers may stand side by side.
+fn within(saved: &Saved, base: usize, arm: usize) -> Comparison {
+    let mut same = saved.clone();
+    same.arms[arm].tier.clone_from(&saved.arms[base].tier);
+    compare(&same, base, arm)
+}
+
+/// Whether an arm has fewer of its suspect and not more.
+pub fn takes_away(saved: &Saved, arm: usize) -> bool {
+    saved.arms[arm].relaxed.as_ref().is_some_and(|relaxed| relaxed.fewer)
+}
+
+/// By more than the margin: over six rounds with their interval, over fewer in each of them.
+fn moves(saved: &Saved, (base, arm): (usize, usize), lower: bool) -> bool {
+    let comparison = within(saved, base, arm);
+    let ratio = |pair: &contend_stats::verdict::RoundPair| match lower {
+        false => pair.candidate / pair.baseline,
+        true => pair.baseline / pair.candidate,
+    };
+    let ratios: Vec<f64> = pairs(saved, base, arm).iter().map(ratio).collect();
+    let beyond = |ratio: f64| ratio > 1.0 + saved.margin;
+    if ratios.len() >= MIN_ROUNDS {
+        let low = if lower { comparison.high.map(|high| 1.0 / high) } else { comparison.low };
+        return low.is_some_and(|low| low > 1.0) && median(&ratios).is_some_and(beyond);
+    }
+    ratios.len() >= ROUNDS_MIN && ratios.into_iter().all(beyond)
+}
+
+/// Medians of what was used at rates near the found one.
+pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
+    let found = median(&saved.values(arm).into_iter().map(|(_, value)| value).collect::<Vec<_>>())?;
+    let near = |rate: f64| rate <= found * NEAR && rate >= found / NEAR;
+    let probes = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen != Some(SeenWord::NoValue));
+    let used: Vec<&Busy> = probes.filter(|p| p.rate_per_s.is_some_and(near)).filter_map(|p| p.used.as_ref()).collect();
+    let middle =
+        |of: &dyn Fn(&Busy) -> Option<f64>| median(&used.iter().map(|used| of(used)).collect::<Option<Vec<f64>>>()?);
+    Some(Busy {
+        writing: middle(&|used| used.writing),
+        clients: middle(&|used| Some(used.clients))?,
+        client_cpu: middle(&|used| Some(used.client_cpu))?,
+        server_cpu: middle(&|used| used.server_cpu),
+        other_cpu: middle(&|used| Some(used.other_cpu))?,
+        generator: middle(&|used| Some(used.generator))?,
+        sync_ns: middle(&|used| Some(used.sync_ns as f64))? as u64,
+        syncs_per_s: middle(&|used| used.syncs_per_s),
+        writes_per_s: middle(&|used| Some(used.writes_per_s))?,
+    })
+}
+
+fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
+    match suspect {
+        Suspect::Syncs => None,
+        Suspect::Writers => used.writing,
+        Suspect::Clients => Some(used.clients),
+        Suspect::Generator => Some(used.generator),
+        // What others use of the processors that contend may not use is no evidence.
+        Suspect::Processors => {
+            Some((used.client_cpu + used.server_cpu.unwrap_or(0.0)) / f64::from(saved.processors.max(1)))
+        }
+    }
+}
+
+/// The limit: one suspect that moves the rate when it is relaxed and is busy, while no other does.
+pub fn limiter(suspects: &[Suspected]) -> Limiter {
+    if let Some(generator) = suspects.iter().find(|of| of.suspect == Suspect::Generator && of.is_busy()) {
+        return Limiter::One(generator.suspect);
+    }
+    let relaxed = || suspects.iter().filter(|of| of.arm.is_some());
+    let compared = relaxed().filter(|of| of.comparison.as_ref().is_some_and(|c| c.rounds as usize >= ROUNDS_MIN));
+    if relaxed().count() == 0 || compared.count() == 0 {
+        return Limiter::None(format!("nothing was relaxed in {ROUNDS_MIN} rounds"));
+    }
+    let mut moving: Vec<&Suspected> = relaxed().filter(|of| of.moves && of.is_busy()).collect();
+    // Half the writes are half the syncs: if fewer syncs alone help, the other says nothing more. And a contender that is
+    // stopped by something else may still need both processors.
+    let has = |moving: &[&Suspected], suspect: Suspect| moving.iter().any(|of| of.suspect == suspect);
+    if has(&moving, Suspect::Syncs) {
+        moving.retain(|of| of.suspect != Suspect::Writers);
+    }
+    match moving.as_slice() {
+        [one] => Limiter::One(one.suspect),
+        [] => Limiter::None("nothing that was relaxed moves the rate by more than the margin".to_string()),
+        several => {
+            let words: Vec<&str> = several.iter().map(|of| of.suspect.word()).collect();
+            Limiter::None(format!("the rate depends on each of {}", words.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "limiter_tests.rs"]
+mod tests;

@@ -1,0 +1,90 @@
+//! Limiters of searches whose figures are made up.
+
+use super::*;
+use crate::saved::{Arm, Probe, Relaxed};
+use crate::testing::{arm, saved};
+
+fn relaxed(suspect: Suspect, fewer: bool) -> Arm {
+    let how = format!("other {}", suspect.word());
+    Arm { relaxed: Some(Relaxed { of: 0, suspect: suspect.word().to_string(), how, fewer }), ..arm("A", "durable") }
+}
+
+/// A contender of 100/s with these uses, and what it carries with each suspect relaxed.
+fn searched(used: Busy, relaxed_to: &[(Suspect, f64)], rounds: usize) -> Saved {
+    let values = |rate: f64| (0..rounds).map(|round| Some(rate * (1.0 + round as f64 / 1000.0))).collect::<Vec<_>>();
+    let mut arms = vec![arm("A", "durable")];
+    arms.extend(
+        relaxed_to.iter().map(|(suspect, rate)| relaxed(*suspect, *suspect == Suspect::Processors && *rate < 100.0)),
+    );
+    let all: Vec<Vec<Option<f64>>> =
+        std::iter::once(100.0).chain(relaxed_to.iter().map(|(_, rate)| *rate)).map(values).collect();
+    let all: Vec<&[Option<f64>]> = all.iter().map(Vec::as_slice).collect();
+    let mut saved = saved(arms, &all);
+    saved.probes.push(Probe {
+        trial: 1,
+        arm: 0,
+        round: 1,
+        rate_per_s: Some(99.0),
+        window_ns: 1,
+        seen: Some(SeenWord::Meets),
+        why: String::new(),
+        disturbed: false,
+        committed_per_s: 99.0,
+        values: vec![],
+        thirds: None,
+        used: Some(used),
+    });
+    saved
+}
+
+fn busy(writing: f64, clients: f64, client_cpu: f64) -> Busy {
+    Busy { writing: Some(writing), clients, client_cpu, ..Busy::default() }
+}
+
+fn found(saved: &Saved) -> Limiter {
+    limiter(&suspects(saved, 0))
+}
+
+#[test]
+fn the_one_suspect_that_moves_the_rate_and_is_busy_is_named() {
+    use Suspect::{Clients, Processors, Syncs, Writers};
+    for (used, to, limiter) in [
+        (busy(0.9, 0.7, 0.5), [(Writers, 180.0), (Clients, 101.0), (Processors, 99.0)], Writers),
+        (busy(0.3, 0.9, 0.5), [(Writers, 102.0), (Clients, 190.0), (Processors, 98.0)], Clients),
+        (busy(0.7, 0.7, 1.9), [(Writers, 103.0), (Clients, 99.0), (Processors, 55.0)], Processors),
+        // Fewer syncs also shorten the time under the lock; half the writes are half the syncs.
+        (busy(0.9, 0.7, 0.5), [(Writers, 180.0), (Syncs, 300.0), (Processors, 99.0)], Syncs),
+        // Fewer writes help, but the lock is mostly free.
+        (busy(0.2, 0.9, 0.5), [(Writers, 150.0), (Clients, 190.0), (Processors, 99.0)], Clients),
+    ] {
+        for rounds in [3, 6] {
+            assert_eq!(found(&searched(used.clone(), &to, rounds)), Limiter::One(limiter), "{to:?}");
+        }
+        assert!(matches!(found(&searched(used, &to, 2)), Limiter::None(why) if why.contains("3 rounds")));
+    }
+}
+
+#[test]
+fn without_one_that_stands_out_none_is_named() {
+    use Suspect::{Clients, Writers};
+    let none = |used, to: [(Suspect, f64); 2]| match found(&searched(used, &to, 6)) {
+        Limiter::None(why) => why,
+        one => panic!("{one:?}"),
+    };
+    assert!(none(busy(0.9, 0.9, 0.5), [(Writers, 104.0), (Clients, 97.0)]).contains("nothing that was relaxed"));
+    assert!(none(busy(0.9, 0.9, 0.5), [(Writers, 140.0), (Clients, 130.0)]).contains("each of writers, clients"));
+}
+
+#[test]
+fn a_generator_at_its_end_is_the_limit_whatever_else_moves() {
+    let used = Busy { generator: 0.8, ..busy(0.9, 0.9, 1.0) };
+    assert_eq!(found(&searched(used, &[(Suspect::Writers, 180.0)], 6)), Limiter::One(Suspect::Generator));
+}
+
+#[test]
+fn a_round_that_says_otherwise_keeps_a_suspect_from_being_named() {
+    let mut searched = searched(busy(0.9, 0.9, 0.5), &[(Suspect::Writers, 150.0)], 4);
+    assert_eq!(found(&searched), Limiter::One(Suspect::Writers));
+    searched.capacities.iter_mut().filter(|c| (c.arm, c.round) == (1, 2)).for_each(|c| c.rate_per_s = Some(101.0));
+    assert!(matches!(found(&searched), Limiter::None(_)));
+}

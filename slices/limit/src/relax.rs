@@ -1,0 +1,191 @@
+//! What may stop a contender, and how each suspect is relaxed: an arm for each, next to the one as it is.
+
+use crate::saved::{Arm, Relaxed};
+use crate::work::Place;
+use anyhow::{Result, anyhow};
+use contend::engine::{self, Settings};
+use contend::source::Source;
+use contend::study::model::{Contender, Resolved};
+use contend::study::spec;
+use contend::trial::order::Order;
+use contend::workload::model::{ClientCount, Mix, RoleMix};
+use contend::workload::{self, Workload};
+use contend_stats::precision::counted;
+use std::fmt::Write as _;
+
+/// Settings with which commits wait for no sync; of each engine the one that it has.
+const WITHOUT_SYNCS: [(&str, &str); 3] =
+    [("synchronous", "off"), ("synchronous_commit", "off"), ("innodb_flush_log_at_trx_commit", "0")];
+/// Begins the names of profiles with half the writes.
+const HALF_WRITES: &str = "half-writes";
+
+/// What may stop a contender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Suspect {
+    /// Waiting for the disk at each commit.
+    Syncs,
+    /// The lock that one writer has.
+    Writers,
+    Processors,
+    /// All clients are busy.
+    Clients,
+    /// The worker's own loop.
+    Generator,
+}
+
+impl Suspect {
+    pub const ALL: [Suspect; 5] =
+        [Suspect::Syncs, Suspect::Writers, Suspect::Processors, Suspect::Clients, Suspect::Generator];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Suspect::Syncs => "syncs",
+            Suspect::Writers => "writers",
+            Suspect::Processors => "processors",
+            Suspect::Clients => "clients",
+            Suspect::Generator => "generator",
+        }
+    }
+
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|suspect| suspect.word() == word)
+    }
+}
+
+/// Processors of the machine, and those that contend may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Processors {
+    pub all: usize,
+    pub allowed: usize,
+}
+
+/// Adds an arm for each suspect that can be relaxed, behind the arms as they are.
+///
+/// # Errors
+/// The workload cannot be read.
+pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, processors: Processors) -> Result<()> {
+    let parsed = workload::parse(&order.workloads[0])?;
+    // With one more profile in the file, the only one must be named.
+    let only = parsed.profiles.keys().next().filter(|_| parsed.profiles.len() == 1);
+    let conditions = order.whole.studies.iter_mut().flat_map(|study| &mut study.conditions);
+    for condition in conditions.chain(places.iter_mut().map(|place| &mut place.condition)) {
+        condition.profile = condition.profile.take().or_else(|| only.cloned());
+    }
+    for of in 0..arms.len() {
+        let mut relaxed = vec![];
+        relaxed.extend(without_syncs(order, &places[of])?);
+        relaxed.extend(half_writes(order, &parsed, &places[of]));
+        relaxed.extend(other_processors(&places[of], processors));
+        relaxed.extend(more_clients(order, &parsed, &places[of]));
+        for (suspect, how, place) in relaxed {
+            let contender = &order.whole.studies[0].contenders[place.contender];
+            let fewer = place.processors.is_some_and(|number| number < processors.allowed);
+            arms.push(Arm {
+                contender: place.contender,
+                tier: contender.tier.to_string(),
+                against: None,
+                relaxed: Some(Relaxed { of, suspect: suspect.word().to_string(), how, fewer }),
+                ..arms[of].clone()
+            });
+            places.push(place);
+        }
+    }
+    Ok(())
+}
+
+/// A suspect, how it is relaxed, and where.
+type Found = (Suspect, String, Place);
+
+fn without_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
+    let study = &mut order.whole.studies[0];
+    let base = &study.contenders[place.contender];
+    let mut draft = spec::parse(&base.name).map_err(|why| anyhow!("{}: {why}", base.name))?;
+    let Some((key, value)) = WITHOUT_SYNCS.into_iter().find(|(key, _)| draft.knows(key)) else { return Ok(None) };
+    let before = base.resolved.settings.get(key).map(String::as_str);
+    if before == Some(value) || draft.set(key, value).is_err() {
+        return Ok(None);
+    }
+    let Ok(complete) = draft.complete(&Settings::new()) else { return Ok(None) };
+    let how = format!("{key}={value}");
+    let contender = engine::resolved(Contender {
+        name: complete.to_string(),
+        label: format!("{}, {how}", base.label),
+        engine: complete.engine,
+        driver: complete.driver,
+        model: complete.model,
+        settings: complete.settings,
+        tier: complete.tier,
+        resolved: Resolved::default(),
+    });
+    let known = study.contenders.iter().position(|other| other.name == contender.name);
+    let at = known.unwrap_or_else(|| {
+        study.contenders.push(contender);
+        study.contenders.len() - 1
+    });
+    Ok(Some((Suspect::Syncs, how, Place { contender: at, ..place.clone() })))
+}
+
+/// Only where reads take the place of the writes.
+fn half_writes(order: &mut Order, workload: &Workload, place: &Place) -> Option<Found> {
+    let asked = place.condition.profile.as_ref()?;
+    let mix = workload.profiles.get(asked)?;
+    let writes = |number: usize| workload.transactions[number].writes;
+    let both = mix.iter().any(|(number, _)| writes(*number)) && mix.iter().any(|(number, _)| !writes(*number));
+    if !both || workload.roles.iter().any(|role| !matches!(role.mix, RoleMix::Asked)) {
+        return None;
+    }
+    let name = format!("{HALF_WRITES}-{asked}");
+    let source = &mut order.workloads[0];
+    if !workload.profiles.contains_key(&name) && !source.text.contains(&heading(&name)) {
+        let text = format!("{}\n{}", source.text.trim_end(), halved(workload, mix, &name));
+        *source = Source::new(source.name.clone(), text);
+    }
+    let mut place = place.clone();
+    place.condition.label = format!("{}, half the writes", place.condition.label);
+    place.condition.profile = Some(name);
+    Some((Suspect::Writers, "half the writes".to_string(), place))
+}
+
+fn heading(profile: &str) -> String {
+    format!("[profile.\"{profile}\"]")
+}
+
+/// The profile as text of a workload file.
+fn halved(workload: &Workload, mix: &Mix, name: &str) -> String {
+    let mut text = format!("{}\n", heading(name));
+    let _ = write!(text, "mix = {{ ");
+    for (at, (number, weight)) in mix.iter().enumerate() {
+        let transaction = &workload.transactions[*number];
+        let weight = if transaction.writes { weight / 2.0 } else { *weight };
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = write!(text, "{comma}\"{}\" = {weight:?}", transaction.name);
+    }
+    text + " }\n"
+}
+
+/// One more where contend may not use all, else one fewer.
+fn other_processors(place: &Place, processors: Processors) -> Option<Found> {
+    let Processors { all, allowed } = processors;
+    let number = if allowed < all { allowed + 1 } else { allowed.checked_sub(1).filter(|number| *number > 0)? };
+    let mut place = place.clone();
+    place.processors = Some(number);
+    let how = format!("{} instead of {allowed}", counted(number, "processor"));
+    place.condition.label = format!("{}, {how}", place.condition.label);
+    Some((Suspect::Processors, how, place))
+}
+
+/// Twice as many, in a workload of one role.
+fn more_clients(order: &Order, workload: &Workload, place: &Place) -> Option<Found> {
+    let [role] = workload.roles.as_slice() else { return None };
+    let of_role = match role.clients {
+        ClientCount::Asked => 1,
+        ClientCount::PerProcess(clients) => clients,
+        ClientCount::PerDatabase(_) => return None,
+    };
+    let load = order.whole.studies[0].load.under(&place.condition.axes);
+    let clients = load.clients.unwrap_or(of_role);
+    let mut place = place.clone();
+    place.condition.axes.insert("clients".to_string(), (clients * 2).to_string());
+    place.condition.label = format!("{}, twice the clients", place.condition.label);
+    Some((Suspect::Clients, "twice the clients".to_string(), place))
+}
