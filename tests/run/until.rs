@@ -22,7 +22,7 @@ fn a_run_stops_when_the_ratio_is_known() {
     let valid_rounds = (1..=study.rounds)
         .filter(|round| record.trials.iter().filter(|t| t.slot.round == *round).all(|t| t.invalid.is_empty()))
         .count();
-    assert!(valid_rounds >= 8 && study.rounds % 2 == 0, "{valid_rounds} of {} rounds", study.rounds);
+    assert!(valid_rounds >= 8 && study.rounds.is_multiple_of(2), "{valid_rounds} of {} rounds", study.rounds);
     assert!(study.rounds < 40, "{}", said.out);
     assert_eq!(study.until, Some(Until { within: 9.0, rounds_max: 40 }));
     assert_eq!(
