@@ -27,8 +27,9 @@ fn main() {
     }
     let build = Path::new(env!("CARGO_BIN_EXE_contend")).parent().expect("a directory");
     let dir = tempfile::TempDir::with_prefix_in("contend-bench-", build).expect("a directory");
-    let name = workload::builtin_names().into_iter().max_by_key(|n| workload::builtin(n).map(|s| s.text.len()));
-    let workload = workload::parse(&name.and_then(workload::builtin).expect("a workload")).expect("it is valid");
+    let name = workload::LIBRARY.names().into_iter().max_by_key(|n| workload::LIBRARY.find(n).map(|s| s.text.len()));
+    let workload =
+        workload::parse(&name.and_then(|name| workload::LIBRARY.find(name)).expect("a workload")).expect("it is valid");
     let rows: u64 = workload.rows(SCALE).values().sum();
 
     let (mut ours, mut shells) = (vec![], vec![]);

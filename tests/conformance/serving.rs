@@ -43,12 +43,15 @@ const OPERATIONS: [(&str, &str, u16); 6] = [
     ("op\t0\t0\ti2", "/get%20items?p0=i2", 200),
 ];
 
-fn plan(entry: &Entry, path: &Path, clients: &str) -> String {
+/// What the requests of a trial bring; other users of the machine do not know it.
+const SECRET: &str = "contend-secret: geheim\r\n";
+
+fn plan(entry: &Entry, path: &Path, further: &str, clients: &str) -> String {
     let sharing = if entry.connections == Connections::Client { "client" } else { "database" };
     let options: String = entry.options.iter().map(|(name, value)| format!("option\t{name}\t{value}\n")).collect();
     let text = format!(
         "contend-plan 3\nworker\t0\ndriver\t{}\t{}\nconnections\t{sharing}\nwindow\t0\t0\t2000000000\nnow\tfixed\t0\t1000000000\n\
-         option\tbusy_timeout_ms\t50\n{options}database\t{}\nreadback\tjournal_mode\tPRAGMA journal_mode\n{TRANSACTIONS}{clients}end\n",
+         option\tbusy_timeout_ms\t50\n{options}{further}database\t{}\nreadback\tjournal_mode\tPRAGMA journal_mode\n{TRANSACTIONS}{clients}end\n",
         entry.driver,
         entry.model,
         path.display()
@@ -83,7 +86,11 @@ impl Asked {
     }
 
     fn ask(&mut self, method: &str, target: &str) -> Answer {
-        let request = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        self.ask_with(SECRET, method, target)
+    }
+
+    fn ask_with(&mut self, header: &str, method: &str, target: &str) -> Answer {
+        let request = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n");
         self.stream.get_mut().write_all(request.as_bytes()).expect("it listens");
         let mut line = || {
             let mut line = String::new();
@@ -139,7 +146,7 @@ fn contents(witness: &mut Worker, path: &Path) -> String {
 fn carried_out(entry: &Entry, command: &[String], dir: &Path, database: &Path) -> Ran {
     let operations: String = OPERATIONS.iter().map(|(op, ..)| format!("{op}\n")).collect();
     let clients = format!("clients\t1\nclient\t0\t0\tclosed\tfinite\t{0}\t0\t{0}\n{operations}", OPERATIONS.len());
-    let own = plan(entry, database, &clients);
+    let own = plan(entry, database, "", &clients);
     Plan::decode(&own).expect("the plan is right");
     let mut worker = Worker::start(command, &dir.join("own.log")).expect("a worker");
     worker.plan(&own).expect("an answer").expect("the plan is accepted");
@@ -153,7 +160,8 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
     database(&own_path);
     let ran = carried_out(entry, command, dir, &own_path);
     // And asked for.
-    let (mut worker, address, sessions) = serve(command, &plan(entry, &asked_path, "clients\t0\n"), &dir.join("log"));
+    let asked = plan(entry, &asked_path, "option\tsecret\tgeheim\n", "clients\t0\n");
+    let (mut worker, address, sessions) = serve(command, &asked, &dir.join("log"));
     assert_eq!(sessions, if entry.connections == Connections::Client { 1 } else { entry.opens }, "{name}");
     let mut client = Asked::connect(&address);
     let answers: Vec<Answer> = OPERATIONS.iter().map(|(_, target, _)| client.ask("GET", target)).collect();
@@ -181,6 +189,10 @@ fn check(entry: &Entry, command: &[String], dir: &Path) {
         ("GET", "/add?u1=i1&p0=n&u0=i0", 400),
     ] {
         assert_eq!(Asked::connect(&address).ask(method, target).0, status, "{name}: {method} {target}");
+    }
+    for header in ["", "contend-secret: \r\n", "contend-secret: geheim2\r\n", "contend-secret: GEHEIM\r\n"] {
+        let answer = Asked::connect(&address).ask_with(header, "GET", "/add?p0=n&u0=i5&u1=i6");
+        assert_eq!(answer.0, 403, "{name}: {header}: {answer:?}");
     }
     // Those that were refused are no operations, those that failed are.
     assert_eq!(client.ask("GET", "/count").2, json!({"rows": [{"at": OPERATIONS.len()}]}), "{name}");

@@ -107,3 +107,32 @@ fn no_text_of_others_steers_a_terminal() {
         assert!((said.out + &said.err).contains("red"), "{args:?}");
     }
 }
+
+/// Figures, tiers and reasons of a record are not edited unseen.
+#[test]
+fn a_file_of_a_record_that_was_edited_is_not_believed() {
+    let bench = Bench::new();
+    bench.tiny_sound(&["--rounds", "1", "--only", "WAL/FULL"]);
+    let edit = |file: &str, from: &str, to: &str| {
+        let path = bench.path(file);
+        let text = fs::read_to_string(&path).expect("a file");
+        assert!(text.contains(from), "{file} has no {from}");
+        fs::write(&path, text.replacen(from, to, 1)).expect("written");
+        let said = bench.contend(&["report", "record"]);
+        fs::write(&path, text).expect("put back");
+        said
+    };
+    for (from, to) in
+        [("tier = \"durable\"", "tier = \"bounded\""), ("synchronous = \"full\"", "synchronous = \"off\"")]
+    {
+        let said = edit("record/run.toml", from, to).exits(2);
+        assert!(said.err.contains("run.toml was changed since contend wrote it"), "{}", said.err);
+    }
+    for (from, to) in
+        [("window_end_ns = ", "window_end_ns = 1"), ("clients = ", "clients = 1"), ("invalid = []", "invalid = []\n")]
+    {
+        let said = edit("record/trials/0001/trial.toml", from, to).exits(1);
+        assert!((said.out + &said.err).contains("trial.toml was changed since contend wrote it"), "{}", said.err);
+    }
+    bench.contend(&["report", "record"]).settled(&bench.path("record"));
+}

@@ -11,4 +11,5 @@ mod parts;
 mod places;
 mod predict;
 mod roles;
+mod until;
 mod whole;

@@ -1,6 +1,6 @@
 //! Studies made of parts, from outside: one command, one record, one report.
 
-use crate::support::{Bench, root, wait_for};
+use crate::support::{Bench, edit, root, wait_for};
 use contend::record::parts::{StudyRecord, read_study};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -169,12 +169,8 @@ fn the_worst_part_decides_the_status() {
     let run = bench.contend(&["run", &study(), "--out", "record", "--quiet", "--set", "part=original"]);
     run.settled(&bench.path("record"));
     let trial = bench.path("record/original/trials/0001/trial.toml");
-    let text = fs::read_to_string(&trial).expect("a trial");
-    fs::write(
-        &trial,
-        format!("{text}\n[[invalid]]\nkind = \"invariant\"\ndetail = \"planted\"\n").replacen("invalid = []\n", "", 1),
-    )
-    .expect("written");
+    let reason = "\n[[invalid]]\nkind = \"invariant\"\ndetail = \"planted\"\n";
+    edit(&trial, |text| text.replacen("invalid = []\n", "", 1) + reason);
     let said = bench.contend(&["report", "record"]).exits(1);
     assert!(said.out.contains("do not count: original ("), "{}", said.out);
     fs::remove_dir_all(bench.path("record/original/trials")).expect("removed");

@@ -1,6 +1,6 @@
 //! Trials of a record belong to their places, and records that have nothing in common are not compared.
 
-use crate::support::{Bench, tiny_study};
+use crate::support::{Bench, edit, tiny_study};
 use contend::record::store::Record;
 use std::fs;
 use std::path::Path;
@@ -25,6 +25,7 @@ fn a_trial_in_another_place_or_with_another_contender_is_named_and_does_not_coun
     assert!(found.len() == 1 && found[0].0 == "0003" && found[0].1.contains("was copied or renamed"), "{found:?}");
     fs::remove_dir_all(copy).expect("removed");
     let file = first.join("trial.toml");
+    edit(&file, str::to_string);
     let text = fs::read_to_string(&file).expect("a trial");
     let modes = ("journal_mode=wal", "journal_mode=truncate");
     let (of, other) = if text.contains(modes.0) { modes } else { (modes.1, modes.0) };

@@ -1,7 +1,7 @@
 //! The built tool from outside: running, resuming, being stopped and being killed.
 
 use crate::support;
-use crate::support::{Bench, interrupt, processes_mentioning, tiny_study, wait_for};
+use crate::support::{Bench, edit, interrupt, processes_mentioning, tiny_study, wait_for};
 use contend::record::model::{Floor, Instead};
 use contend::record::store::{Record, RecordWriter};
 use rustix::process::{Pid, Signal, kill_process};
@@ -166,9 +166,9 @@ fn a_record_that_is_damaged_or_too_new_says_so() {
     fs::write(&samples, &bytes[..bytes.len() - 10]).expect("cut");
     fs::write(bench.path("record/trials/0003/trial.toml"), "format = 1\nslot = 7\n").expect("broken");
     let other = bench.path("record/trials/0004/trial.toml");
-    let text = fs::read_to_string(&other).expect("a trial");
-    let window = text.lines().find(|line| line.starts_with("window_end_ns")).expect("its window").to_string();
-    fs::write(&other, text.replace(&window, "window_end_ns = 1")).expect("written");
+    let ends_early =
+        |line: &str| if line.starts_with("window_end_ns") { "window_end_ns = 1" } else { line }.to_string();
+    edit(&other, |text| text.lines().map(|line| ends_early(line) + "\n").collect());
     let said = bench.contend(&["report", "record"]).exits(1);
     assert!(said.err.contains("trial 0002") && said.err.contains("cut off"), "{}", said.err);
     assert!(said.err.contains("trial 0003") && said.err.contains("ends before it begins"), "{}", said.err);

@@ -6,12 +6,12 @@ use crate::support::workers::needed;
 use crate::support::{Bench, root};
 use contend::record::parts::StudyRecord;
 use contend::study::model::Study;
-use contend::study::{Choices, builtin, resolve_parts};
+use contend::study::{Choices, LIBRARY, resolve_parts};
 use std::collections::BTreeMap;
 
 fn part(name: &str) -> Study {
     let choices = Choices::new(contend::study::model::Variant::Corrected, contend::study::model::Extent::Full);
-    let whole = resolve_parts(&builtin("languages").expect("built in"), &choices).expect("a right study");
+    let whole = resolve_parts(&LIBRARY.find("languages").expect("built in"), &choices).expect("a right study");
     whole.studies.into_iter().find(|study| study.part.as_deref() == Some(name)).expect("the part")
 }
 

@@ -168,6 +168,14 @@ pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
     }
 }
 
+/// Changes a file of a record, and takes its first line away: with it a changed file is refused.
+pub fn edit(path: &Path, change: impl FnOnce(&str) -> String) {
+    let text = std::fs::read_to_string(path).expect("a file of a record");
+    let (seal, own) = text.split_once('\n').expect("lines");
+    assert!(seal.starts_with("# SHA-256"), "{seal}");
+    std::fs::write(path, change(own)).expect("written");
+}
+
 /// Makes a complete record one that was interrupted before this trial, and changes what it says of the run.
 pub fn interrupt(dir: &Path, trial: u32, change: impl FnOnce(&mut Run)) {
     let mut run = Record::open(dir).expect("a record").run;

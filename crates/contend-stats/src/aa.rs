@@ -11,9 +11,9 @@
 
 use crate::bootstrap;
 use crate::histogram::Histogram;
-use crate::interval;
+use crate::interval::{self, Looks};
 use crate::quantile::Quantile;
-use crate::verdict::{Direction, MARGIN, RoundPair, Verdict, compare_rounds};
+use crate::verdict::{Direction, MARGIN, RoundPair, Verdict, compare_rounds, compare_rounds_by};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, LogNormal, Normal, Pareto};
@@ -149,6 +149,108 @@ fn bootstrap_misses(rounds: usize, quantile: Quantile, comparisons: usize) -> f6
 fn the_bootstrap_interval_misses_about_one_time_in_twenty() {
     let rate = bootstrap_misses(12, Quantile::P95, 100);
     assert!(rate <= 0.10, "{rate}");
+}
+
+/// Rounds of one comparison, looked at after each pair of rounds until the ratio is known within `within`, at most
+/// `ROUNDS_LOOKED_AT`.
+struct Run {
+    rounds: usize,
+    /// The interval was narrow enough in the end.
+    known: bool,
+    /// The last word claims a difference.
+    differs: bool,
+    /// One of all the words that somebody could have read on the way does.
+    ever_differed: bool,
+}
+
+const ROUNDS_LOOKED_AT: usize = 60;
+
+fn run_until(looks: Looks, data: &[RoundPair], within: f64) -> Run {
+    let mut run = Run { rounds: 0, known: false, differs: false, ever_differed: false };
+    for rounds in (2..=data.len()).step_by(2) {
+        let found = compare_rounds_by(looks, &data[..rounds], Direction::LowerIsBetter, MARGIN, None);
+        let known = found.minimum_detectable_effect.is_some_and(|half_width| half_width <= within);
+        let differs = found.verdict.is_difference();
+        run = Run { rounds, known, differs, ever_differed: run.ever_differed || differs };
+        if known {
+            break;
+        }
+    }
+    run
+}
+
+fn runs_until(looks: Looks, noise: Noise, spread: f64, effect: f64, within: f64) -> Vec<Run> {
+    let mut rng = ChaCha8Rng::seed_from_u64(300 + noise as u64);
+    let mut run = || run_until(looks, &synthetic_rounds(ROUNDS_LOOKED_AT, noise, spread, effect, &mut rng), within);
+    (0..COMPARISONS).map(|_| run()).collect()
+}
+
+fn share_of(runs: &[Run], counts: impl Fn(&Run) -> bool) -> f64 {
+    runs.iter().filter(|run| counts(run)).count() as f64 / runs.len() as f64
+}
+
+#[test]
+fn identical_systems_that_are_looked_at_again_and_again_seldom_differ() {
+    for noise in NOISES {
+        // So narrow that every round is looked at.
+        let runs = runs_until(Looks::AfterEach, noise, 0.04, 0.0, 1e-6);
+        let rate = share_of(&runs, |run| run.ever_differed);
+        assert!(rate <= 0.05, "{noise:?}: {rate}");
+    }
+    let naive = share_of(&runs_until(Looks::Once, Noise::Normal, 0.04, 0.0, 1e-6), |run| run.ever_differed);
+    assert!(naive > 0.10, "the usual interval would deceive: {naive}");
+}
+
+/// The fewest rounds, fixed in advance, with which half of all intervals are so narrow.
+fn rounds_fixed(spread: f64, within: f64) -> usize {
+    let narrow = |rounds: usize| {
+        let mut rng = ChaCha8Rng::seed_from_u64(400);
+        let found = (0..COMPARISONS).map(|_| {
+            let data = synthetic_rounds(rounds, Noise::Normal, spread, 0.0, &mut rng);
+            compare_rounds(&data, Direction::LowerIsBetter, MARGIN, None).minimum_detectable_effect
+        });
+        2 * found.flatten().filter(|half_width| *half_width <= within).count() >= COMPARISONS
+    };
+    (6..).step_by(2).find(|rounds| narrow(*rounds)).expect("enough rounds are enough")
+}
+
+fn median_rounds(runs: &[Run]) -> usize {
+    let mut rounds: Vec<usize> = runs.iter().map(|run| run.rounds).collect();
+    rounds.sort_unstable();
+    rounds[rounds.len() / 2]
+}
+
+#[test]
+#[ignore = "prints the tables of docs/methodology.md"]
+fn print_the_tables_of_until() {
+    println!(
+        "\nClaims of a difference between identical systems in {ROUNDS_LOOKED_AT} rounds, looked at after every two:\n"
+    );
+    println!("| interval | normal | log-normal | Pareto |\n|---|---|---|---|");
+    for (name, looks) in [("of `--until`", Looks::AfterEach), ("of a fixed number of rounds", Looks::Once)] {
+        let ever = |noise| share_of(&runs_until(looks, noise, 0.04, 0.0, 1e-6), |run| run.ever_differed);
+        let rates = NOISES.map(|noise| format!("{:.1} %", 100.0 * ever(noise)));
+        println!("| {name} | {} |", rates.join(" | "));
+    }
+    println!("\nRounds until the ratio is known, normal noise, at most {ROUNDS_LOOKED_AT}:\n");
+    println!(
+        "| noise per arm | within | known in time | rounds, median | fixed in advance | claims on A/A | 10 % found |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for (spread, within) in [(0.02, 0.05), (0.04, 0.05), (0.04, 0.10), (0.08, 0.10)] {
+        let same = runs_until(Looks::AfterEach, Noise::Normal, spread, 0.0, within);
+        let other = runs_until(Looks::AfterEach, Noise::Normal, spread, 0.10, within);
+        println!(
+            "| {:.0} % | {:.0} % | {:.0} % | {} | {} | {:.1} % | {:.0} % |",
+            100.0 * spread,
+            100.0 * within,
+            100.0 * share_of(&same, |run| run.known),
+            median_rounds(&same),
+            rounds_fixed(spread, within),
+            100.0 * share_of(&same, |run| run.differs),
+            100.0 * share_of(&other, |run| run.differs)
+        );
+    }
 }
 
 #[test]

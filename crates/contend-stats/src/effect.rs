@@ -5,7 +5,7 @@
 //! interval like any comparison. Pairs may lie in different durability tiers: the effect says what a setting costs, not
 //! which contender to prefer, and its printed form says that it crosses tiers.
 
-use crate::interval::{self, Interval};
+use crate::interval::{self, Interval, Looks};
 use crate::verdict::RoundPair;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ impl std::fmt::Display for NoEffect {
 impl std::error::Error for NoEffect {}
 
 /// The effect from every round's matched pairs: `candidate` with the factor, `baseline` without.
-pub fn factor_effect(rounds: &[Vec<RoundPair>]) -> Result<Effect, NoEffect> {
+pub fn factor_effect(looks: Looks, rounds: &[Vec<RoundPair>]) -> Result<Effect, NoEffect> {
     let pairs = rounds.first().map_or(0, Vec::len);
     if pairs == 0 {
         return Err(NoEffect::NoPairs);
@@ -56,7 +56,7 @@ pub fn factor_effect(rounds: &[Vec<RoundPair>]) -> Result<Effect, NoEffect> {
     let means: Vec<f64> =
         (1..).zip(rounds).map(|(number, round)| mean_log_ratio(number, round, pairs)).collect::<Result<_, _>>()?;
     let ratio = interval::median(&means).ok_or(NoEffect::NoPairs)?.exp();
-    Ok(Effect { ratio, interval: interval::median_interval(&means).map(Interval::exp), rounds: rounds.len(), pairs })
+    Ok(Effect { ratio, interval: looks.median_interval(&means).map(Interval::exp), rounds: rounds.len(), pairs })
 }
 
 fn mean_log_ratio(round: usize, matched: &[RoundPair], pairs: usize) -> Result<f64, NoEffect> {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_geometric_mean_of_the_pairs_then_the_median_of_the_rounds() {
-        let effect = factor_effect(&vec![round(&[2.0, 8.0]); 12]).unwrap();
+        let effect = factor_effect(Looks::Once, &vec![round(&[2.0, 8.0]); 12]).unwrap();
         assert!((effect.ratio - 4.0).abs() < 1e-12);
         assert_eq!((effect.rounds, effect.pairs), (12, 2));
         let interval = effect.interval.unwrap();
@@ -87,16 +87,19 @@ mod tests {
 
     #[test]
     fn opposite_effects_cancel_and_few_rounds_have_no_interval() {
-        let effect = factor_effect(&vec![round(&[2.0, 0.5]); 3]).unwrap();
+        let effect = factor_effect(Looks::Once, &vec![round(&[2.0, 0.5]); 3]).unwrap();
         assert!((effect.ratio - 1.0).abs() < 1e-12);
         assert_eq!(effect.interval, None);
     }
 
     #[test]
     fn what_cannot_be_matched_is_named() {
-        assert_eq!(factor_effect(&[]), Err(NoEffect::NoPairs));
-        assert_eq!(factor_effect(&[round(&[1.0, 1.0]), round(&[1.0])]), Err(NoEffect::UnequalPairs { round: 2 }));
-        let error = factor_effect(&[round(&[1.0]), round(&[0.0])]).unwrap_err();
+        assert_eq!(factor_effect(Looks::Once, &[]), Err(NoEffect::NoPairs));
+        assert_eq!(
+            factor_effect(Looks::Once, &[round(&[1.0, 1.0]), round(&[1.0])]),
+            Err(NoEffect::UnequalPairs { round: 2 })
+        );
+        let error = factor_effect(Looks::Once, &[round(&[1.0]), round(&[0.0])]).unwrap_err();
         assert_eq!(error.to_string(), "pair 1 of round 2 has no ratio");
     }
 }

@@ -5,7 +5,7 @@
 //! is inside the margin; the interval lies inside the margin = no difference beyond the margin; else cannot tell.
 //! Fewer than six rounds give a ratio without words.
 
-use crate::interval::{self, Interval, MIN_ROUNDS};
+use crate::interval::{self, Interval, Looks};
 use crate::precision::plain;
 use serde::Serialize;
 use std::fmt;
@@ -121,12 +121,32 @@ pub fn compare_rounds(
     margin: f64,
     guard_failure: Option<&str>,
 ) -> Comparison {
+    compare_rounds_by(Looks::Once, rounds, direction, margin, guard_failure)
+}
+
+/// The same for rounds whose number was decided as `looks` says.
+pub fn compare_rounds_by(
+    looks: Looks,
+    rounds: &[RoundPair],
+    direction: Direction,
+    margin: f64,
+    guard_failure: Option<&str>,
+) -> Comparison {
     let log_ratios: Option<Vec<f64>> = rounds.iter().map(|round| round.log_ratio()).collect();
     let Some(log_ratios) = log_ratios else {
         let reason = guard_failure.map_or_else(|| no_ratio(rounds), str::to_owned);
         return Comparison::new(rounds.len(), None, None, Verdict::NotComparable(reason));
     };
-    compare_log_ratios(&log_ratios, direction, margin, guard_failure)
+    let ratio = LnRatio {
+        center: interval::median(&log_ratios),
+        interval: looks.median_interval(&log_ratios),
+        rounds: log_ratios.len(),
+    };
+    let mut comparison = judge(ratio, direction, margin, guard_failure);
+    if ratio.interval.is_none() && guard_failure.is_none() {
+        comparison.verdict = Verdict::NoWords;
+    }
+    comparison
 }
 
 fn no_ratio(rounds: &[RoundPair]) -> String {
@@ -143,15 +163,6 @@ fn no_ratio(rounds: &[RoundPair]) -> String {
         (_, 1) => format!("{candidate} against {baseline} is no ratio"),
         (some, all) => format!("{some} of {all} rounds have no ratio (such as {candidate} against {baseline})"),
     }
-}
-
-fn compare_log_ratios(ln: &[f64], direction: Direction, margin: f64, guard_failure: Option<&str>) -> Comparison {
-    let ratio = LnRatio { center: interval::median(ln), interval: interval::median_interval(ln), rounds: ln.len() };
-    let mut comparison = judge(ratio, direction, margin, guard_failure);
-    if ln.len() < MIN_ROUNDS && guard_failure.is_none() {
-        comparison.verdict = Verdict::NoWords;
-    }
-    comparison
 }
 
 /// Logarithm of candidate / baseline over some rounds.

@@ -1,6 +1,7 @@
 //! Tests of the words: a table of cases, and properties that hold for any data.
 
 use super::*;
+use crate::interval::MIN_ROUNDS;
 use Direction::{HigherIsBetter, LowerIsBetter};
 use proptest::prelude::*;
 

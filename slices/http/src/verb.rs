@@ -43,7 +43,7 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
     let written = match path {
         Some(path) => scenario::of_path(path),
-        None => scenario::open(&args.scenario, |path| read_text(path))?,
+        None => scenario::LIBRARY.open(&args.scenario, |path| read_text(path))?,
     };
     let Given { secrets, variables, profile } = given::given(args, &written)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;

@@ -167,7 +167,7 @@ mod tests {
     fn what_contend_brings_along_has_every_setting_of_the_quick_study_and_no_other_of_it() {
         contend::slice::register(&[crate::SLICE]);
         let proofs = Proofs::parse(SHIPPED).expect("a file of proofs").proof;
-        let source = study::builtin("durability").expect("embedded");
+        let source = study::LIBRARY.find("durability").expect("embedded");
         let of = |extent| study::resolve(&source, &Choices::new(Variant::Corrected, extent)).expect("a study");
         let settings = |extent| {
             let of_one = |c: &Contender| {

@@ -147,7 +147,7 @@ mod tests {
     use crate::SLICE;
     use contend::source::Source;
     use contend::study::model::{Extent, Variant};
-    use contend::study::{Choices, builtin, estimate_ns, resolve};
+    use contend::study::{Choices, LIBRARY, estimate_ns, resolve};
     use std::collections::BTreeSet;
 
     const QUICK_NS: u64 = 12 * 60 * 1_000_000_000;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn durability(extent: Extent) -> Study {
-        resolved(&builtin("durability").expect("embedded"), extent)
+        resolved(&LIBRARY.find("durability").expect("embedded"), extent)
     }
 
     #[test]

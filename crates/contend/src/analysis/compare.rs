@@ -30,10 +30,13 @@ pub struct Compared {
 pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
     let study = on.study;
     let rounds = common_rounds(on.rows, baseline, candidate);
-    let guard = guard(on, &rounds, baseline, candidate, metric);
+    let guard = guard(on, &rounds, baseline, candidate, metric).or_else(|| looked_at(study, metric));
     let mut comparison = match metric.quantile() {
         Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), guard),
-        None => verdict::compare_rounds(&pairs(on, &rounds, metric), metric.direction, study.margin, guard.as_deref()),
+        None => {
+            let pairs = pairs(on, &rounds, metric);
+            verdict::compare_rounds_by(study.looks(), &pairs, metric.direction, study.margin, guard.as_deref())
+        }
     };
     if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
         // The original's repetitions say nothing of chance.
@@ -47,6 +50,16 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
         comparison,
         scheduled: baseline.scheduled.max(candidate.scheduled),
     }
+}
+
+/// A quantile has an interval for a number of rounds that was fixed in advance only.
+fn looked_at(study: &Study, metric: &Metric) -> Option<String> {
+    study.until?;
+    metric.quantile()?;
+    Some(
+        "the rounds went on until the headline was known, which the interval of a quantile does not allow for"
+            .to_string(),
+    )
 }
 
 /// Rows of a round in which both are valid: (baseline, candidate).
@@ -265,5 +278,5 @@ fn effect_of_cells(on: &Estimator<'_>, cells: &[(&Cell, &Cell)], metric: &Metric
     if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, a, b, metric)) {
         return Err(unequal);
     }
-    effect::factor_effect(&rounds).map_err(|e| e.to_string())
+    effect::factor_effect(study.looks(), &rounds).map_err(|e| e.to_string())
 }

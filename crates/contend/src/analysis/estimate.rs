@@ -66,7 +66,7 @@ impl Estimator<'_> {
             let lacking = Some(Lacking::CutOff);
             return Estimate { lacking, rounds, ..Estimate::default() };
         }
-        let interval = interval::median_interval(&values);
+        let interval = self.study.looks().median_interval(&values);
         Estimate {
             value: interval::median(&values),
             low: interval.map(|i| i.low),

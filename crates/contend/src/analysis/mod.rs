@@ -25,6 +25,7 @@ pub mod tally;
 mod tests;
 pub mod told;
 pub mod trial;
+pub mod until;
 
 pub use findings::{Answered, Drift, Findings, Reproduced, Why};
 

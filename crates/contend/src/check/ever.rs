@@ -11,17 +11,17 @@ use std::collections::HashMap;
 pub struct Ever {
     operations: Operations,
     database_of: HashMap<u32, u32>,
-    counts: Counts,
+    counts: Acted,
 }
 
 /// Attempts that were acknowledged, and others that may have been carried out, by database and transaction.
 #[derive(Debug, Default)]
-pub struct Counts(HashMap<(u32, u16), (u64, u64)>);
+pub struct Acted(HashMap<(u32, u16), (u64, u64)>);
 
 impl Ever {
     pub fn new<'c>(clients: impl Iterator<Item = &'c Client>) -> Self {
         let database_of = clients.map(|client| (client.id, client.database)).collect();
-        Self { operations: Operations::new(), database_of, counts: Counts::default() }
+        Self { operations: Operations::new(), database_of, counts: Acted::default() }
     }
 
     pub fn push(&mut self, sample: Sample) {
@@ -29,14 +29,14 @@ impl Ever {
         self.operations.push(sample, &mut |op| counts.add(database_of, op));
     }
 
-    pub fn finish(self) -> Counts {
+    pub fn finish(self) -> Acted {
         let Self { operations, database_of, mut counts } = self;
         operations.finish(&mut |op| counts.add(&database_of, op));
         counts
     }
 }
 
-impl Counts {
+impl Acted {
     fn add(&mut self, database_of: &HashMap<u32, u32>, op: Operation<'_>) {
         let database = database_of.get(&op.client()).copied().unwrap_or(0);
         let (committed, unknown) = self.0.entry((database, op.transaction())).or_default();

@@ -127,7 +127,7 @@ fn metrics() -> Vec<Value> {
 
 fn workloads() -> Result<Vec<Value>> {
     let mut rows = vec![];
-    for source in workload::builtin_names().into_iter().filter_map(workload::builtin) {
+    for source in workload::LIBRARY.sources() {
         let w = workload::parse(&source)?;
         let names = |list: Vec<String>| list.join(", ");
         let counts = w.rows(1.0).iter().map(|(table, rows)| format!("{table} {rows}")).collect();
@@ -146,7 +146,7 @@ fn workloads() -> Result<Vec<Value>> {
 
 fn scenarios() -> Result<Vec<Value>> {
     let mut rows = vec![];
-    for written in scenario::builtin_names().into_iter().filter_map(scenario::builtin) {
+    for written in scenario::LIBRARY.sources() {
         let w = workload::parse(&scenario::filled_in(&written, &[])?)?;
         let mut details = vec![
             ("transactions".to_string(), w.transactions.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ")),
@@ -165,7 +165,7 @@ fn scenarios() -> Result<Vec<Value>> {
 
 fn studies() -> Result<Vec<Value>> {
     let mut rows = vec![];
-    for source in study::builtin_names().filter_map(study::builtin) {
+    for source in study::LIBRARY.sources() {
         let in_run = |variant, extent| study::resolve_parts(&source, &Choices::new(variant, extent));
         let full = in_run(Variant::Corrected, Extent::Full)?;
         let quick = in_run(Variant::Corrected, Extent::Quick)?;

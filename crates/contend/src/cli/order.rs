@@ -109,12 +109,12 @@ pub fn instead(args: &OrderArgs) -> InsteadOf {
 /// # Errors
 /// It is not known, or cannot be read.
 pub fn source(args: &OrderArgs) -> Result<Source> {
-    let first = study::builtin_names().next().context("no study is built in")?;
+    let first = study::LIBRARY.names().into_iter().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
     // A directory has its study in a file of this name, such as a capture.
     let inside = Path::new(name).join("study.toml");
     let name = if inside.is_file() { &inside.display().to_string() } else { name };
-    study::open(name, |path| read_text(path))
+    study::LIBRARY.open(name, |path| read_text(path))
 }
 
 /// A study with what the options choose of it, ready to run. `choices` is for what only some verbs offer.
@@ -201,7 +201,7 @@ fn study_and_workloads(
 
 /// The workload of a study or part, which must have all the names that are used of it.
 fn workload_of(source: &Source, study: &Study) -> Result<Source> {
-    let workload = workload::open(&study.workload, |path| read_beside(source, path))?;
+    let workload = workload::LIBRARY.open(&study.workload, |path| read_beside(source, path))?;
     let parsed = workload::parse(&workload)?;
     let vocabulary = Vocabulary {
         profiles: parsed.profiles.keys().cloned().collect(),
@@ -223,7 +223,7 @@ fn read_beside(source: &Source, path: &str) -> std::io::Result<String> {
 fn scenario_of(source: &Source, study: &Study, workload: &Source) -> Result<Option<Source>> {
     let asks = study.contenders.iter().any(engine::is_app);
     let Some(name) = study.scenario.as_ref().filter(|_| asks) else { return Ok(None) };
-    let found = scenario::filled_in(&scenario::open(name, |path| read_beside(source, path))?, &[])?;
+    let found = scenario::filled_in(&scenario::LIBRARY.open(name, |path| read_beside(source, path))?, &[])?;
     workload::asked(&workload::parse(&found)?, &workload::parse(workload)?)?;
     Ok(Some(secret::from_environment_only(&found)?))
 }

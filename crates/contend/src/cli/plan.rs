@@ -96,7 +96,7 @@ fn show(args: &ShowArgs) -> Result<u8> {
         (Some(dir), Some(number)) => of_record(dir, args.part.as_deref(), number)?,
         _ => {
             let name = args.workload.as_deref().context("name a workload, or --record and --trial")?;
-            let workload = workload::parse(&workload::open(name, |path| super::read_text(path))?)?;
+            let workload = workload::parse(&workload::LIBRARY.open(name, |path| super::read_text(path))?)?;
             let contenders = vec![contender(&args.contender)?];
             let profile = args.profile.as_deref();
             let mut study = {

@@ -71,8 +71,8 @@ fn import(args: &ReportArgs, file: &Path) -> Result<u8> {
 /// The studies whose exports are looked at: the one named, or all that are built in.
 fn studies(named: Option<&str>) -> Result<Vec<Study>> {
     let sources = match named {
-        Some(name) => vec![study::open(name, |path| super::read_text(path))?],
-        None => study::builtin_names().filter_map(study::builtin).collect(),
+        Some(name) => vec![study::LIBRARY.open(name, |path| super::read_text(path))?],
+        None => study::LIBRARY.sources().collect(),
     };
     let full = Choices::new(Variant::Corrected, Extent::Full);
     let published = Choices::new(Variant::AsPublished, Extent::Full);

@@ -8,7 +8,7 @@ use crate::record::store::{Record, RecordWriter};
 use crate::report;
 use crate::stats::precision::{Ns, counted};
 use crate::study::model::{Variant, Whole};
-use crate::study::{Choices, estimate_left_ns, estimate_ns};
+use crate::study::{Choices, estimate_left_ns, estimate_ns, until};
 use crate::trial::data::disk::is_full;
 use crate::trial::note::Note;
 use crate::trial::order::{Order, Resumption};
@@ -16,7 +16,7 @@ use crate::trial::run::{Ending, resume, run as run_session};
 use crate::trial::server::attached::Attached;
 use crate::ui::Progress;
 use crate::units::rate_per_s;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Parser, ValueHint};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ use std::sync::atomic::Ordering;
 #[command(after_help = "Examples:
   contend run                               the first built-in study, quick
   contend run wordpress --set profile=public --rounds 6
+  contend run wordpress --until 'ratio within 5 %'
   contend run wordpress --set synchronous=full,normal --only '*FULL*'
   contend run wordpress --rate 500          open loop: 500 arrivals per second, however long they take
   contend run my-study.toml --out results/mine
@@ -41,10 +42,14 @@ pub(super) struct RunArgs {
     /// Open loop: arrivals per second over all clients
     #[arg(long, value_name = "PER_SECOND", value_parser = rate_per_s)]
     rate: Option<f64>,
+    /// Go on until the ratio of each contender to its baseline is known so well, such as 'ratio within 5 %', with --rounds
+    /// as the most [default: 40]. Its intervals allow for looking again and again, and need more rounds for it
+    #[arg(long, value_name = "PRECISION", value_parser = until::parse)]
+    until: Option<f64>,
     /// Continue the interrupted run of this record, with the same --dsn and worker commands
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
         "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
-        "rate", "scale", "seed", "window", "out",
+        "until", "rate", "scale", "seed", "window", "out",
     ])]
     resume: Option<PathBuf>,
     /// Print the result as JSON instead of text
@@ -91,7 +96,11 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
 fn ordered(args: &RunArgs) -> Result<Order> {
     let variant = if args.as_published { Variant::AsPublished } else { Variant::Corrected };
     let choices = Choices { rate_per_s: args.rate, ..order::choices(&args.order, variant)? };
-    order::order(&args.order, &order::source(&args.order)?, &choices)
+    let mut order = order::order(&args.order, &order::source(&args.order)?, &choices)?;
+    for study in &mut order.whole.studies {
+        args.until.map_or(Ok(()), |within| until::apply(study, within, args.order.rounds)).map_err(|e| anyhow!(e))?;
+    }
+    Ok(order)
 }
 
 /// What is said at the end of a run, however it came, and its exit status. `began`: what lies in `dir` is of this run.
@@ -127,7 +136,8 @@ pub fn ended(
 fn expected(whole: &Whole) -> String {
     let parts = if whole.has_parts() { format!(", {}", counted(whole.studies.len(), "part")) } else { String::new() };
     let estimated_ns = whole.studies.iter().map(estimate_ns).fold(0, u64::saturating_add);
-    format!("study {}{parts}: about {}", whole.name, in_words(estimated_ns))
+    let most = if whole.studies.iter().any(|study| study.until.is_some()) { "at most " } else { "" };
+    format!("study {}{parts}: {most}about {}", whole.name, in_words(estimated_ns))
 }
 
 /// What is left of a run, and about how long that takes; nothing of what cannot be read or is complete, which resuming says.

@@ -50,7 +50,7 @@ pub(super) struct VerifyArgs {
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     let stop = stop_on_signals()?;
-    let source = workload::open(&args.workload, |path| super::read_text(path))?;
+    let source = workload::LIBRARY.open(&args.workload, |path| super::read_text(path))?;
     let parsed = workload::parse(&source)?;
     let mut specs = vec!["sqlite".to_string()];
     if args.contender.is_empty() {

@@ -5,5 +5,6 @@ pub mod kind;
 pub mod model;
 pub mod parts;
 pub mod recorded;
+mod seal;
 pub mod store;
 mod upgrade;

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::record::model::{RECORD_VERSION, Reason, Run, Slot, Trial};
-use crate::record::{kind, upgrade};
+use crate::record::{kind, seal, upgrade};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use serde::Serialize;
@@ -403,7 +403,7 @@ fn is_partial(path: &Path) -> bool {
 pub(super) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let text = toml::to_string(value).context("a record must be expressible as TOML")?;
     let mut file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    file.write_all(text.as_bytes())
+    file.write_all(seal::sealed(&text).as_bytes())
         .and_then(|()| file.sync_all())
         .with_context(|| format!("cannot write {}", path.display()))
 }
@@ -428,6 +428,13 @@ fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::T
             "{} is of record format {}, newer than the {RECORD_VERSION} this contend reads; use a newer contend",
             path.display(),
             version.format
+        );
+    }
+    if !seal::is_whole(&text) {
+        bail!(
+            "{} was changed since contend wrote it, so it may not say what was measured. Put the file back as it was; \
+             without its first line it is taken as it is",
+            path.display()
         );
     }
     let read = || -> Result<T> {

@@ -253,6 +253,7 @@ impl Story {
             margin: 0.05,
             compact: true,
             rounds: self.rounds,
+            until: None,
             load: self.load(),
             contenders: CONTENDERS.iter().enumerate().map(|(index, row)| self.contender(index, row)).collect(),
             conditions: vec![condition("public"), condition("write-burst")],

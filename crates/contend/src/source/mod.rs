@@ -1,5 +1,6 @@
 //! Definition files (workloads, studies, scenarios) and errors that point into them: file, line, key.
 
+pub mod library;
 pub mod mistakes;
 
 use serde::de::DeserializeOwned;

@@ -6,6 +6,7 @@ pub use crate::contender::{Contender, Overhead, Resolved, Tier};
 use crate::load::Load;
 
 use super::kind::{self, Tables};
+use crate::stats::interval::Looks;
 use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -93,6 +94,9 @@ pub struct Study {
     #[serde(default = "yes")]
     pub compact: bool,
     pub rounds: u32,
+    /// Set if the rounds go on until the ratios of the headline are known; `rounds` are then those that ran, or may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     pub load: Load,
     pub contenders: Vec<Contender>,
     pub conditions: Vec<Condition>,
@@ -141,6 +145,11 @@ impl Study {
         !self.contenders.is_empty() && self.contenders.iter().all(|contender| contender.resolved.service)
     }
 
+    /// When it is decided how many rounds there are: what its intervals must allow for.
+    pub fn looks(&self) -> Looks {
+        self.until.map_or(Looks::Once, |_| Looks::AfterEach)
+    }
+
     /// Keys of its kind, as a slice registered them; `None` for `load`.
     pub fn of_kind(&self) -> Option<&toml::Table> {
         self.kinds.get(&self.kind)
@@ -169,6 +178,7 @@ impl Study {
             margin: MARGIN,
             compact: false,
             rounds: 1,
+            until: None,
             load,
             contenders,
             conditions,
@@ -188,6 +198,15 @@ impl Study {
             kinds: Tables::default(),
         }
     }
+}
+
+/// When a run has enough rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Until {
+    /// Half width of the interval of each ratio of the headline, relative: 0.05 is 5 %.
+    pub within: f64,
+    /// Rounds at most.
+    pub rounds_max: u32,
 }
 
 /// A question about one contender, which the study's kind answers.

@@ -178,6 +178,7 @@ impl Chosen<'_> {
             margin: file.margin.unwrap_or(MARGIN),
             compact: file.compact.unwrap_or(true),
             rounds: edition.rounds,
+            until: None,
             baselines: baselines(&edition, &contenders),
             conditions: axis::expand_conditions(&edition.axes),
             load: edition.load,
@@ -287,7 +288,7 @@ fn in_file(source: &Source, part: Option<&str>, problem: &Problem) -> StudyError
 /// `NAME` for `studies/NAME.toml` and for `built-in study NAME`.
 fn name_of(source: &Source) -> String {
     let name = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let name = name.strip_prefix(super::BUILTIN_PREFIX).unwrap_or(name);
+    let name = name.strip_prefix(&super::LIBRARY.prefix()).unwrap_or(name);
     name.strip_suffix(".toml").unwrap_or(name).to_string()
 }
 

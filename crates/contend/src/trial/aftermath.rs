@@ -69,7 +69,7 @@ impl Aftermath<'_> {
     }
 
     /// Invariants and footprint, from the database itself.
-    pub fn check_data(&self, trial: &mut Trial, ever: &ever::Counts, admin: &mut Admin<'_>) -> Result<(), Failure> {
+    pub fn check_data(&self, trial: &mut Trial, ever: &ever::Acted, admin: &mut Admin<'_>) -> Result<(), Failure> {
         if trial.invalid.iter().any(|reason| reason.kind == Invalid::ServerDied) {
             return Ok(());
         }

@@ -94,7 +94,7 @@ mod tests {
 
     /// A study of the first embedded workload, and what a run of it would begin with.
     fn prepared_with(axes: &str, edit: impl Fn(&mut Study)) -> Result<Run> {
-        let name = workload::builtin_names().into_iter().next().unwrap();
+        let name = workload::LIBRARY.names().into_iter().next().unwrap();
         let text = format!(
             "question = 'q'\nworkload = '{name}'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
              axes = {{ {axes} }}\nload = {{ window = '1s' }}\n[[contender]]\nengine = 'sqlite'\n"
@@ -102,7 +102,7 @@ mod tests {
         let choices = Choices::new(Variant::Corrected, Extent::Full);
         let mut study = resolve(&Source::new("s.toml", text), &choices).unwrap();
         edit(&mut study);
-        prepared(&study, &workload::builtin(name).unwrap(), &[], &disk())
+        prepared(&study, &workload::LIBRARY.find(name).unwrap(), &[], &disk())
     }
 
     #[test]

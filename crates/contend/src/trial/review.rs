@@ -100,7 +100,7 @@ impl Review<'_> {
         trial: &mut Trial,
         samples: &Path,
         fastest_sync_ns: u64,
-    ) -> Result<(Tally, ever::Counts), Failure> {
+    ) -> Result<(Tally, ever::Acted), Failure> {
         if self.ran.window_end_ns.is_none() {
             trial.window_end_ns = self.end_of_samples(samples)?;
         }
@@ -254,7 +254,7 @@ impl Review<'_> {
     }
 
     /// Puts the commits beside the syncs that a server tells of.
-    pub fn count_commits(&self, trial: &mut Trial, ever: &ever::Counts) {
+    pub fn count_commits(&self, trial: &mut Trial, ever: &ever::Acted) {
         let Some(syncs) = trial.server.as_mut().and_then(|server| server.syncs.as_mut()) else { return };
         let writes =
             (0..self.bench.transactions.len()).filter(|transaction| self.bench.transactions[*transaction].write);

@@ -1,11 +1,13 @@
 //! A whole run: everything measured once beforehand, then part by part, each by its schedule slot by slot, resumable
 //! anywhere. A study without parts is its own only part.
 
+use crate::analysis::{Findings, until};
 use crate::record::evidence::Known;
 use crate::record::model::{Finished, Instead, Run, ScenarioInfo, Slot, StudyFile, Trial};
 use crate::record::parts::{ALONE, StudyRecord, has_parts, part_dir, undo_study, write_study};
 use crate::record::store::{Record, RecordWriter};
 use crate::source::Source;
+use crate::stats::interval::Looks;
 use crate::trial::data::cache::{self, Bases};
 use crate::trial::data::disk;
 use crate::trial::dialect::{one_per_engine, under_conditions};
@@ -212,14 +214,16 @@ fn go(common: Common<'_>, task: Task, bases: &mut Bases, admin: &mut Admin<'_>, 
     let measured_ns: u64 = before.iter().map(|t| t.window_end_ns.saturating_sub(t.window_start_ns)).sum();
     let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
     let mut plans = Plans::default();
-    let result = (|| -> Result<u64> {
+    let result = (|| -> Result<(u64, u32)> {
         measure_overhead(&session, &mut run, &mut plans)?;
         (session.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
         trials(&session, &run, &left, &mut Tools { plans: &mut plans, bases, admin })
     })();
     run.spent_ns += monotonic_ns() - begun_ns;
     match result {
-        Ok(newly_ns) => {
+        Ok((newly_ns, rounds)) => {
+            run.schedule.retain(|slot| slot.round <= rounds);
+            run.study.rounds = rounds;
             // Last: what is not finished can be resumed, and this is done again.
             run.tiers = tiers(&session, &run).context("every trial is over, but how tiers are known cannot be kept")?;
             run.finished = Some(Finished { elapsed_ns: run.spent_ns, measured_ns: measured_ns + newly_ns });
@@ -261,15 +265,19 @@ struct Tools<'t, 'a> {
     admin: &'t mut Admin<'a>,
 }
 
-/// All trials that are left, in their order. The steps of the study's kind come after all of them, so what a step writes
-/// cannot change what is measured.
-fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_, '_>) -> Result<u64> {
+/// All trials that are left, in their order, unless enough is known before: how long they measured, and how many rounds
+/// there are then. The steps of the study's kind come after all of them, so what a step writes cannot change what is
+/// measured.
+fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_, '_>) -> Result<(u64, u32)> {
     let Tools { plans, bases, admin } = tools;
     let mut measured_ns = 0;
     let (study, total) = (&run.study, run.schedule.len());
     let (mut to_continue, mut unfinished) = (vec![], left.len());
     let tell = session.common.tell;
     for slot in left {
+        if is_enough(session, run, slot)? {
+            return Ok((measured_ns, slot.round - 1));
+        }
         let base = session.base(bases, study, slot, admin)?;
         tell(Note::Begins { study, slot: *slot, total, left: unfinished });
         let bench = session.bench(run, slot);
@@ -290,7 +298,19 @@ fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_,
         tell(Note::Done { study, slot: *slot, done: &done });
         unfinished -= 1;
     }
-    Ok(measured_ns)
+    Ok((measured_ns, study.rounds))
+}
+
+/// Whether the rounds before this slot, a whole number of pairs of them, say enough.
+fn is_enough(session: &Session<'_>, run: &Run, slot: &Slot) -> Result<bool> {
+    let is_first = run.schedule.iter().find(|other| other.round == slot.round) == Some(slot);
+    let pairs_are_whole = slot.round % 2 == 1 && slot.round as usize > Looks::AfterEach.rounds_min();
+    if run.study.until.is_none() || !is_first || !pairs_are_whole {
+        return Ok(false);
+    }
+    (session.common.tell)(Note::Phase("looking whether the ratios are known well enough"));
+    let record = Record::open(session.writer.dir())?;
+    Ok(until::is_known(&Findings::new(&record)))
 }
 
 /// Keeps what this run has proved, and tells how the tiers of its contenders are known.

@@ -53,11 +53,11 @@ pub fn reads(workload: &Workload) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{builtin, parse};
+    use crate::workload::{LIBRARY, parse};
 
     #[test]
     fn reads_of_what_nobody_writes_are_fixed() {
-        let reads = |name| reads(&parse(&builtin(name).expect("it is there")).expect("a workload"));
+        let reads = |name| reads(&parse(&LIBRARY.find(name).expect("it is there")).expect("a workload"));
         assert_eq!(reads("rowread"), [true], "nothing is written");
         assert!(!reads("bank").contains(&true), "what is read is written");
     }

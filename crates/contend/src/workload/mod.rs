@@ -35,12 +35,14 @@ pub use model::{Role, Table, TransactionSpec, Translated, Workload};
 pub use sql::without_values;
 pub use translate::{Dialect, Editions, Rewrite, spoken};
 
-use crate::source::{FileError, Source, did_you_mean, mistakes};
-use anyhow::{Context as _, Result, bail};
+use crate::source::library::{Embedded, Library};
+use crate::source::{FileError, Source, mistakes};
 use std::collections::BTreeMap;
 
 /// The workloads that come with contend.
-const BUILT_IN: &[(&str, &str)] = &[
+pub static LIBRARY: Library = Library { kind: "workload", all: || BUILT_IN.to_vec() };
+
+const BUILT_IN: &[Embedded] = &[
     ("backlog", include_str!("../../../../workloads/backlog.toml")),
     ("bank", include_str!("../../../../workloads/bank.toml")),
     ("chain", include_str!("../../../../workloads/chain.toml")),
@@ -70,36 +72,6 @@ pub fn parse(source: &Source) -> Result<Workload, FileError> {
 fn read(source: &Source, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
     let first = |source: &Source| resolve::workload(source, axes).err();
     resolve::workload(source, axes).map_err(|error| mistakes::all(source, error, dependence::follows, first))
-}
-
-/// The built-in workload of this name.
-pub fn builtin(name: &str) -> Option<Source> {
-    let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-    Some(Source::new(format!("built-in workload {name}"), *text))
-}
-
-/// Names of the built-in workloads.
-pub fn builtin_names() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name).collect()
-}
-
-/// A workload by its built-in name, or from a file that `read` reads.
-///
-/// # Errors
-/// The file cannot be read, or the name is not known.
-pub fn open(name_or_path: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<Source> {
-    if let Some(source) = builtin(name_or_path) {
-        return Ok(source);
-    }
-    if !name_or_path.ends_with(".toml") && !name_or_path.contains('/') {
-        bail!(
-            "there is no workload `{name_or_path}`{}: name one of {}, or a file that ends in .toml",
-            did_you_mean(name_or_path, builtin_names()),
-            builtin_names().join(", ")
-        );
-    }
-    let text = read(name_or_path).with_context(|| format!("cannot read workload {name_or_path}"))?;
-    Ok(Source::new(name_or_path, text))
 }
 
 /// A workload with other numbers in `[scale]`. Axes of the load are left to [`Workload::draw_clients`].

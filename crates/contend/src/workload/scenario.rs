@@ -1,7 +1,8 @@
 //! What a scenario has beyond a workload: variables that are filled in before it is understood, and lists that a service
 //! is asked for before the run. Both end up in the text, so that a record needs neither the command nor the service.
 
-use crate::source::{Source, did_you_mean};
+use crate::source::Source;
+use crate::source::library::{Embedded, Library};
 use anyhow::{Context as _, Result, bail};
 use contend_wire::literal::Value;
 use contend_wire::plan::http::Request;
@@ -10,7 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The scenarios that come with contend.
-const BUILT_IN: &[(&str, &str)] = &[
+pub static LIBRARY: Library = Library { kind: "scenario", all: || BUILT_IN.to_vec() };
+
+const BUILT_IN: &[Embedded] = &[
     ("gameplan", include_str!("../../../../scenarios/gameplan.toml")),
     ("wordpress", include_str!("../../../../scenarios/wordpress.toml")),
 ];
@@ -25,33 +28,6 @@ pub struct Ask {
     /// JSON pointer to the values.
     pub at: String,
     pub max: u16,
-}
-
-/// The built-in scenario of this name.
-pub fn builtin(name: &str) -> Option<Source> {
-    let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-    Some(Source::new(format!("built-in scenario {name}"), *text))
-}
-
-/// Names of the built-in scenarios.
-pub fn builtin_names() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name).collect()
-}
-
-/// A scenario by its built-in name, or from a file that `read` reads.
-///
-/// # Errors
-/// The file cannot be read, or the name is not known.
-pub fn open(name: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<Source> {
-    if let Some(source) = builtin(name) {
-        return Ok(source);
-    }
-    if !name.ends_with(".toml") && !name.contains('/') {
-        let (known, advice) = (builtin_names().join(", "), did_you_mean(name, builtin_names()));
-        bail!("there is no scenario `{name}`{advice}: name one of {known}, or a file that ends in .toml");
-    }
-    let text = read(name).with_context(|| format!("cannot read scenario {name}"))?;
-    Ok(Source::new(name, text))
 }
 
 /// Host and path of an address: the service, and what it is asked for.

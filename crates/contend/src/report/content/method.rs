@@ -4,6 +4,7 @@ use crate::analysis::compare::{Compared, FactorEffect};
 use crate::analysis::plain::Tier;
 use crate::analysis::{Findings, Reproduced};
 use crate::report::content::charts::capitalised;
+use crate::report::content::until;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Change, Percent};
@@ -50,6 +51,7 @@ fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> 
 pub fn comparisons(findings: &Findings<'_>) -> Section {
     let study = &findings.study;
     let mut blocks = vec![Block::Text(counting(findings))];
+    blocks.extend(until::method(findings).map(Block::Text));
     for condition in 0..study.conditions.len() {
         let mut table = Table::new(&["contender", "figure", "ratio|", "verdict", "detectable|", "rounds|"]);
         table.condition = Some(condition);

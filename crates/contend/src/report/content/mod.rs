@@ -18,6 +18,7 @@ mod servers;
 pub mod settings;
 pub mod speed;
 pub mod sweep;
+mod until;
 pub mod words;
 
 use crate::analysis::Findings;
@@ -102,7 +103,7 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
 
 fn facts(findings: &Findings<'_>) -> Vec<String> {
     let study = findings.study;
-    let rounds = words::counted(study.rounds as usize, "round");
+    let rounds = until::rounds(findings);
     if findings.of_service() {
         return vec![study.name.clone(), rounds, findings.circumstances.started.to_string()];
     }

@@ -8,7 +8,6 @@ use crate::analysis::metric::Metric;
 use crate::analysis::plain::Tier;
 use crate::analysis::{Answered, Findings, Why};
 use crate::report::document::{Cell as TableCell, Tone};
-use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::{Ns, Percent, Ratio};
 pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
@@ -107,7 +106,9 @@ pub fn verdict(findings: &Findings<'_>, compared: &Compared) -> TableCell {
     let comparison = &compared.comparison;
     let small = match (&comparison.verdict, comparison.rounds_needed) {
         (Verdict::NotComparable(reason), _) => reason.clone(),
-        (Verdict::NoWords, _) if !findings.as_published() => format!("{} of {MIN_ROUNDS} needed", comparison.rounds),
+        (Verdict::NoWords, _) if !findings.as_published() => {
+            format!("{} of {} needed", comparison.rounds, findings.study.looks().rounds_min())
+        }
         (_, Some(rounds)) if rounds > ROUNDS_MAX => "too much noise, or too small a difference, to tell".to_string(),
         (_, Some(rounds)) => format!("about {} rounds would", count(u64::from(rounds))),
         _ => String::new(),

@@ -1,6 +1,6 @@
 //! A kind of study in place of those that slices bring, with the keys that the embedded studies use.
 
-use crate::study::Embedded;
+use crate::source::library::Embedded;
 use crate::study::kind::{Key, Kind, Takes};
 
 /// The study of a slice.

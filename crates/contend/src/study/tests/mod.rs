@@ -11,8 +11,7 @@ mod wordpress;
 
 use super::model::{Extent, Study, Variant, Whole};
 use super::{
-    Choices, StudyError, Vocabulary, builtin, builtin_names, check_vocabulary, estimate_ns, parse_set, resolve,
-    resolve_parts,
+    Choices, LIBRARY, StudyError, Vocabulary, check_vocabulary, estimate_ns, parse_set, resolve, resolve_parts,
 };
 use crate::source::Source;
 
@@ -24,7 +23,7 @@ const AS_PUBLISHED: (Variant, Extent) = (Variant::AsPublished, Extent::Full);
 fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> Whole {
     let mut choices = Choices::new(variant, extent);
     choices.set = set.iter().map(|text| parse_set(text).unwrap()).collect();
-    resolve_parts(&builtin(name).unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"))
+    resolve_parts(&LIBRARY.find(name).unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The forms that an embedded study has.
@@ -249,7 +248,7 @@ fn the_example_of_the_documentation_resolves() {
 #[test]
 fn every_name_of_an_embedded_study_is_one_of_its_workload() {
     let vocabulary = |name: &str| {
-        let parsed = crate::workload::parse(&crate::workload::builtin(name).unwrap()).unwrap();
+        let parsed = crate::workload::parse(&crate::workload::LIBRARY.find(name).unwrap()).unwrap();
         Vocabulary {
             profiles: parsed.profiles.keys().cloned().collect(),
             scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
@@ -257,10 +256,10 @@ fn every_name_of_an_embedded_study_is_one_of_its_workload() {
             tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
         }
     };
-    for name in builtin_names() {
+    for name in LIBRARY.names() {
         for run in runs(name) {
             for study in &embedded(name, run, &[]).studies {
-                check_vocabulary(&builtin(name).unwrap(), study, &vocabulary(&study.workload)).unwrap();
+                check_vocabulary(&LIBRARY.find(name).unwrap(), study, &vocabulary(&study.workload)).unwrap();
             }
         }
     }
@@ -276,7 +275,7 @@ fn the_way_in_by_symptom_takes_a_minute() {
 #[test]
 fn operations_are_counted_from_the_start() {
     let mut counted = 0;
-    for name in builtin_names() {
+    for name in LIBRARY.names() {
         for run in runs(name) {
             for study in embedded(name, run, &[]).studies.iter().filter(|study| study.load.operations.is_some()) {
                 assert_eq!(study.load.run_in_ns, 0, "{name} {:?}", study.part);

@@ -216,7 +216,7 @@ fn the_size_of_a_pool_is_for_those_who_have_one() {
         let error = spec(text).unwrap_err();
         assert!(error.contains(said), "{text}: {error}");
     }
-    let drivers = crate::study::builtin("go-drivers").expect("built in");
+    let drivers = crate::study::LIBRARY.find("go-drivers").expect("built in");
     let with = |set: &[&str]| {
         let mut choices = Choices::new(Variant::Corrected, Extent::Quick);
         choices.set = set.iter().map(|one| parse_set(one).unwrap()).collect();

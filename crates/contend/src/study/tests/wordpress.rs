@@ -3,21 +3,22 @@
 use super::{AS_PUBLISHED, CORRECTED, QUICK, assert_quick_within, conditions, embedded, labels, names, part};
 use crate::study::model::{Extent, Study, Tier, Variant};
 use crate::study::pairs::effect_pairs;
-use crate::study::{Choices, builtin, builtin_names, parse_set, resolve, resolve_parts, schedule};
+use crate::study::{Choices, LIBRARY, parse_set, resolve, resolve_parts, schedule};
 
 fn wordpress((variant, extent): (Variant, Extent)) -> Study {
-    resolve(&builtin("wordpress").unwrap(), &Choices::new(variant, extent)).unwrap_or_else(|error| panic!("{error}"))
+    resolve(&LIBRARY.find("wordpress").unwrap(), &Choices::new(variant, extent))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn every_embedded_study_resolves_in_every_variant() {
-    for name in builtin_names() {
+    for name in LIBRARY.names() {
         for extent in [Extent::Quick, Extent::Full] {
-            let whole = resolve_parts(&builtin(name).unwrap(), &Choices::new(Variant::Corrected, extent));
+            let whole = resolve_parts(&LIBRARY.find(name).unwrap(), &Choices::new(Variant::Corrected, extent));
             assert_eq!(whole.unwrap_or_else(|error| panic!("{error}")).name, name);
         }
     }
-    assert!(builtin("nothing").is_none());
+    assert!(LIBRARY.find("nothing").is_none());
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn the_variations_of_its_page_fit() {
     let mut truncate = Choices::new(QUICK.0, QUICK.1);
     truncate.contenders = vec!["sqlite:journal_mode=truncate,synchronous=full".to_string()];
     for (choices, contenders, answers) in [(only_immediate, 10, 4), (timeouts, 15, 5), (truncate, 6, 5)] {
-        let study = resolve(&builtin("wordpress").unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"));
+        let study = resolve(&LIBRARY.find("wordpress").unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((study.contenders.len(), study.answers.len()), (contenders, answers));
     }
 }
@@ -136,7 +137,7 @@ fn the_site_is_short_when_it_is_quick() {
 /// The site's data are those of the study's, so that the two can be compared; a site keeps logins beside them.
 #[test]
 fn the_site_has_the_data_of_the_study() {
-    let read = |name| crate::workload::parse(&crate::workload::builtin(name).unwrap()).unwrap();
+    let read = |name| crate::workload::parse(&crate::workload::LIBRARY.find(name).unwrap()).unwrap();
     let (site, study) = (read("wordpress-site"), read("wordpress"));
     let ours = |name: &str| site.tables.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("{name}"));
     for table in &study.tables {

@@ -3,7 +3,7 @@
 
 use super::SMALL;
 use crate::source::Source;
-use crate::workload::{open, parse};
+use crate::workload::{LIBRARY, parse};
 
 /// Each mistake with its message.
 #[derive(Default)]
@@ -198,10 +198,10 @@ fn profiles_roles_and_invariants() {
 
 #[test]
 fn names_and_files() {
-    assert!(open("bank", |_| unreachable!("it is built in")).unwrap().name.contains("bank"));
-    assert_eq!(open("my.toml", |_| Ok(SMALL.to_string())).unwrap(), Source::new("my.toml", SMALL));
-    let unknown = open("bnk", |_| unreachable!("no path")).unwrap_err().to_string();
+    assert!(LIBRARY.open("bank", |_| unreachable!("it is built in")).unwrap().name.contains("bank"));
+    assert_eq!(LIBRARY.open("my.toml", |_| Ok(SMALL.to_string())).unwrap(), Source::new("my.toml", SMALL));
+    let unknown = LIBRARY.open("bnk", |_| unreachable!("no path")).unwrap_err().to_string();
     assert!(unknown.contains("bank, chain, gameplan, library"), "{unknown}");
-    let missing = open("my.toml", |_| Err(std::io::ErrorKind::NotFound.into())).unwrap_err().to_string();
+    let missing = LIBRARY.open("my.toml", |_| Err(std::io::ErrorKind::NotFound.into())).unwrap_err().to_string();
     assert!(missing.contains("cannot read workload my.toml"), "{missing}");
 }

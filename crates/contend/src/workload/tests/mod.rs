@@ -8,7 +8,7 @@ mod preset;
 mod sqlite;
 
 use super::model::Workload;
-use super::{builtin, parse};
+use super::{LIBRARY, parse};
 use crate::load::{Arrivals, Load};
 use crate::source::Source;
 use contend_wire::database::Database;
@@ -88,7 +88,7 @@ pub fn small() -> Workload {
 }
 
 pub fn built_in(name: &str) -> Workload {
-    parse(&builtin(name).unwrap()).unwrap_or_else(|e| panic!("{e}"))
+    parse(&LIBRARY.find(name).unwrap()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 pub fn target() -> Target {

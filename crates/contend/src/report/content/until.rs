@@ -1,0 +1,34 @@
+//! How many rounds there are, and why, if that was not fixed in advance.
+
+use crate::analysis::{Findings, until};
+use crate::report::content::words::counted;
+use crate::stats::precision::Percent;
+
+/// For the line of facts: `6 rounds`, `14 of at most 40 rounds: each ratio is known within 5.0 %`.
+pub fn rounds(findings: &Findings<'_>) -> String {
+    let study = findings.study;
+    let rounds = counted(study.rounds as usize, "round");
+    let Some(wanted) = study.until else { return rounds };
+    let within = Percent(wanted.within);
+    match until::widest(findings) {
+        _ if until::is_known(findings) => {
+            format!("{} of at most {} rounds: each ratio is known within {within}", study.rounds, wanted.rounds_max)
+        }
+        Some(widest) => {
+            format!("{rounds}, the most allowed: not each ratio is known within {within}, but {}", Percent(widest))
+        }
+        None => format!("{rounds}, the most allowed: not each ratio is known within {within}"),
+    }
+}
+
+/// What intervals of such a run are; none if the number of rounds was fixed in advance.
+pub fn method(findings: &Findings<'_>) -> Option<String> {
+    let wanted = findings.study.until?;
+    Some(format!(
+        "The rounds went on until each ratio of the headline was known within {}, or there were {}. Intervals of medians \
+         allow for that: they hold with 95 % at all looks together. Quantiles have no verdict, because their intervals need \
+         a number of rounds that is fixed in advance.",
+        Percent(wanted.within),
+        wanted.rounds_max
+    ))
+}

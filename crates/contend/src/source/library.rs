@@ -1,0 +1,52 @@
+//! Definitions that are part of the program, opened by name as files are by path.
+
+use super::{Source, did_you_mean};
+use anyhow::{Context as _, Result, bail};
+
+/// Name and text of a definition.
+pub type Embedded = (&'static str, &'static str);
+
+/// All definitions of a kind.
+pub struct Library {
+    /// In messages: `workload`.
+    pub kind: &'static str,
+    /// Definitions, in the order of lists.
+    pub all: fn() -> Vec<Embedded>,
+}
+
+impl Library {
+    pub fn names(&self) -> Vec<&'static str> {
+        (self.all)().iter().map(|(name, _)| *name).collect()
+    }
+
+    pub fn sources(&self) -> impl Iterator<Item = Source> {
+        (self.all)().into_iter().map(|(name, text)| Source::new(format!("{}{name}", self.prefix()), text))
+    }
+
+    /// Begins the names of the sources.
+    pub fn prefix(&self) -> String {
+        format!("built-in {} ", self.kind)
+    }
+
+    pub fn find(&self, name: &str) -> Option<Source> {
+        let at = self.names().iter().position(|known| *known == name)?;
+        self.sources().nth(at)
+    }
+
+    /// A definition by its name, or from a file that `read` reads.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the name is not known.
+    pub fn open(&self, name: &str, read: impl Fn(&str) -> std::io::Result<String>) -> Result<Source> {
+        if let Some(source) = self.find(name) {
+            return Ok(source);
+        }
+        let (kind, names) = (self.kind, self.names());
+        if !name.ends_with(".toml") && !name.contains('/') {
+            let (known, advice) = (names.join(", "), did_you_mean(name, names));
+            bail!("there is no {kind} `{name}`{advice}: name one of {known}, or a file that ends in .toml");
+        }
+        let text = read(name).with_context(|| format!("cannot read {kind} {name}"))?;
+        Ok(Source::new(name, text))
+    }
+}
