@@ -141,22 +141,6 @@ fn compare(driver: &str) {
             let without = judged.iter().filter_map(|judged| judged.as_ref().err());
             let at: Vec<_> =
                 without.map(|(number, sample)| (number, sample.started_ns - began_ns, sample.lock_wait_ns)).collect();
-            let last = samples.last().unwrap();
-            eprintln!("client {client} last {:?}", (last.started_ns - began_ns, last.finished_ns - began_ns));
-            eprintln!(
-                "{}",
-                fs::read_to_string(out.join("holds.csv"))
-                    .unwrap()
-                    .lines()
-                    .filter(|l| l
-                        .split(',')
-                        .next()
-                        .unwrap()
-                        .parse::<u64>()
-                        .is_ok_and(|f| f + 60_000_000 > last.started_ns - began_ns))
-                    .collect::<Vec<_>>()
-                    .join("\n")
-            );
             panic!(
                 "{driver}: no process has a hold in each of {} transactions of client {client}: {at:?}",
                 samples.len()
