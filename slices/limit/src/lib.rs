@@ -51,6 +51,8 @@ mod tests {
         let parts = |extent| whole(extent).studies.into_iter().filter_map(|study| study.part).collect::<Vec<_>>();
         assert_eq!(parts(Extent::Full), ["wordpress", "gameplan"]);
         assert_eq!(parts(Extent::Quick), ["wordpress"]);
+        let quick = &whole(Extent::Quick).studies[0];
+        assert_eq!((quick.contenders.len(), quick.rounds, quick.baselines.len()), (2, 6, 1));
         // One trial of each contender in each round; a search takes some five of them.
         let quick_ns: u64 = whole(Extent::Quick).studies.iter().map(estimate_ns).sum();
         assert!(quick_ns < 60_000_000_000, "{quick_ns}");

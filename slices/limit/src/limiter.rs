@@ -123,9 +123,10 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
         Suspect::Writers => used.writing,
         Suspect::Clients => Some(used.clients),
         Suspect::Generator => Some(used.generator),
-        // What others use of the processors that contend may not use is no evidence.
+        // Whoever uses them, they are not free.
         Suspect::Processors => {
-            Some((used.client_cpu + used.server_cpu.unwrap_or(0.0)) / f64::from(saved.processors.max(1)))
+            let all = used.client_cpu + used.server_cpu.unwrap_or(0.0) + used.other_cpu;
+            Some(all / f64::from(saved.processors.max(1)))
         }
     }
 }

@@ -11,8 +11,6 @@ const PROBES_MAX: u32 = 40;
 const NO_VALUE_MAX: u32 = 3;
 /// A closed loop's rate is hardly exceeded, so an upper end that was wrong moves by little.
 const UPWARDS: f64 = 1.25;
-/// A rate below this part of the first upper end is not searched.
-const LOWEST: f64 = 1e-4;
 
 /// What a probe said of its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +42,7 @@ impl Why {
     pub fn words(self) -> &'static str {
         match self {
             Why::NoValue => "no probe at its rate counted",
-            Why::NothingMeets => "no rate meets the bounds",
+            Why::NothingMeets => "no rate meets the bounds at which a window can hold enough operations",
             Why::NotSettled => "the probes contradict one another",
         }
     }
@@ -75,26 +73,28 @@ struct End {
 }
 
 impl Search {
-    /// Below a rate that a closed loop reached.
-    pub fn below(ceiling: f64) -> Self {
-        Self::between(ceiling / 10.0, ceiling)
+    /// Below a rate that a closed loop reached, and not below `lowest`.
+    pub fn below(ceiling: f64, lowest: f64) -> Self {
+        Self::between(ceiling / 10.0, ceiling, lowest)
     }
 
     /// Near the value of earlier rounds. `shift`, from 0 to 1, moves the rates that are tried by a part of a step, so that rounds do
     /// not share their rounding.
-    pub fn near(guess: f64, shift: f64) -> Self {
+    pub fn near(guess: f64, shift: f64, lowest: f64) -> Self {
         let guess = guess * STEP.powf(shift - 0.5);
-        Self::between(guess / STEP.powi(2), guess * STEP.powi(2))
+        Self::between(guess / STEP.powi(2), guess * STEP.powi(2), lowest)
     }
 
-    fn between(floor: f64, ceiling: f64) -> Self {
+    fn between(floor: f64, ceiling: f64, lowest: f64) -> Self {
+        let floor = floor.max(lowest);
+        let ceiling = ceiling.max(floor * STEP);
         Self {
             met: vec![],
             missed: vec![],
             floor,
             ceiling,
             widening: (ceiling / floor, UPWARDS.min(ceiling / floor)),
-            lowest: floor * LOWEST,
+            lowest,
             at: ceiling,
             probes: 0,
             without_value: 0,
@@ -154,7 +154,9 @@ impl Search {
                 self.missed.retain(|missed| missed.rate > at);
                 self.missed.push(End { rate: at, twice });
                 if self.met.is_empty() && at <= self.floor {
-                    self.floor = at / widened(&mut self.widening.0);
+                    // Once the lowest rate was missed there is none below it.
+                    let next = at / widened(&mut self.widening.0);
+                    self.floor = if at > self.lowest { next.max(self.lowest) } else { next };
                 }
             }
         }

@@ -65,8 +65,8 @@ impl Service {
         let mut rounds: Vec<f64> = vec![];
         for _ in 0..6 {
             let mut search = match median(&rounds) {
-                None => Search::below(1.0 / SERVICE_S),
-                Some(guess) => Search::near(guess, draw(random)),
+                None => Search::below(1.0 / SERVICE_S, 1.0),
+                Some(guess) => Search::near(guess, draw(random), 1.0),
             };
             rounds.push(loop {
                 match search.next() {
@@ -127,24 +127,24 @@ fn tried(mut search: Search, capacity: f64) -> (Vec<f64>, Next) {
 #[test]
 fn wrong_ends_are_moved() {
     for (search, capacity) in [
-        (Search::below(1000.0), 900.0),
-        (Search::below(1000.0), 20.0),
-        (Search::below(1000.0), 5000.0),
-        (Search::near(900.0, 0.3), 300.0),
-        (Search::near(900.0, 0.7), 2500.0),
+        (Search::below(1000.0, 5.0), 900.0),
+        (Search::below(1000.0, 5.0), 20.0),
+        (Search::below(1000.0, 5.0), 5000.0),
+        (Search::near(900.0, 0.3, 5.0), 300.0),
+        (Search::near(900.0, 0.7, 5.0), 2500.0),
     ] {
         let (tried, end) = tried(search, capacity);
         let Next::Found(rate) = end else { panic!("{end:?} after {tried:?}") };
         assert!((rate / capacity).ln().abs() <= STEP.ln() / 2.0 + 1e-9, "{rate} for {capacity}");
         assert!(tried.len() <= 16, "{tried:?}");
     }
-    let (near, _) = tried(Search::near(900.0, 0.5), 905.0);
+    let (near, _) = tried(Search::near(900.0, 0.5, 5.0), 905.0);
     assert!(near.len() <= 5, "{near:?}");
 }
 
 #[test]
 fn one_miss_by_chance_does_not_end_a_search() {
-    let (mut search, mut probes) = (Search::below(1000.0), 0);
+    let (mut search, mut probes) = (Search::below(1000.0, 5.0), 0);
     let rate = loop {
         match search.next() {
             Next::Probe(rate) => {
@@ -161,7 +161,7 @@ fn one_miss_by_chance_does_not_end_a_search() {
 
 #[test]
 fn what_does_not_count_is_tried_again_and_then_said() {
-    let mut search = Search::below(1000.0);
+    let mut search = Search::below(1000.0, 5.0);
     let Next::Probe(rate) = search.next() else { panic!("a first probe") };
     for _ in 1..3 {
         search.saw(Seen::NoValue);
@@ -169,6 +169,15 @@ fn what_does_not_count_is_tried_again_and_then_said() {
     }
     search.saw(Seen::NoValue);
     assert_eq!(search.next(), Next::Nothing(Why::NoValue));
-    let (tried, end) = tried(Search::below(1000.0), 0.0);
+    let (tried, end) = tried(Search::below(1000.0, 5.0), 0.0);
     assert_eq!(end, Next::Nothing(Why::NothingMeets), "{tried:?}");
+    assert_eq!(tried.last(), Some(&5.0), "the lowest rate is tried, and none below: {tried:?}");
+    assert!(tried.len() < 12, "{tried:?}");
+}
+
+#[test]
+fn a_closed_loop_below_the_lowest_rate_is_searched_from_there() {
+    let (tried, end) = tried(Search::below(3.0, 20.0), 25.0);
+    let Next::Found(rate) = end else { panic!("{end:?} after {tried:?}") };
+    assert!((rate / 25.0 - 1.0).abs() < 0.03, "{rate}");
 }

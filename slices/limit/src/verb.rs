@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 /// Find the highest rate of arrivals that meets a bound, for each contender of a study
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend limit limits --quick              SQLite, PostgreSQL and MariaDB, in about five minutes
+  contend limit limits --quick              SQLite and PostgreSQL, in under five minutes
   contend limit wordpress --quick --only WAL/FULL --limiter
   contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
   contend report results/DIR                write the report again

@@ -18,6 +18,8 @@ use std::path::PathBuf;
 
 /// A window is made longer until it holds enough operations, up to this.
 const WINDOW_NS_MAX: u64 = 30_000_000_000;
+/// No lower rate is tried, whatever the bounds.
+const LOWEST_PER_S: f64 = 0.1;
 /// Operations beyond those that a quantile takes: arrivals are drawn at random.
 const SPARE: f64 = 1.15;
 /// A disturbed probe is run again while such probes are at most this share of all, and a few at the beginning.
@@ -180,6 +182,7 @@ impl<'w> Work<'w> {
                     Some(UnderWay { search: None, asked: Choice { round, ..choice }, closed: 0, was_disturbed: false });
                 self.begin(arm);
             }
+            let lowest = self.lowest(arm);
             let under_way = self.under_way.as_mut()?;
             match (&mut under_way.search, self.ceilings[arm]) {
                 (Some(search), _) => match search.next() {
@@ -187,7 +190,7 @@ impl<'w> Work<'w> {
                     Next::Found(rate) => self.end(Ok(rate)),
                     Next::Nothing(why) => self.end(Err(why.words().to_string())),
                 },
-                (search @ None, Some(ceiling)) => *search = Some(Search::below(ceiling)),
+                (search @ None, Some(ceiling)) => *search = Some(Search::below(ceiling, lowest)),
                 (None, None) if under_way.closed < CLOSED_MAX => return Some(self.ask(arm, None)),
                 (None, None) => self.end(Err(format!("closed loop: {}", Why::NoValue.words()))),
             }
@@ -198,8 +201,9 @@ impl<'w> Work<'w> {
     fn begin(&mut self, arm: usize) {
         let before: Vec<f64> = self.saved.values(arm).into_iter().map(|(_, rate)| rate).collect();
         let shift = (self.random.draw() >> 11) as f64 / (1u64 << 53) as f64;
+        let lowest = self.lowest(arm);
         if let (Some(under_way), Some(guess)) = (&mut self.under_way, median(&before)) {
-            under_way.search = Some(Search::near(guess, shift));
+            under_way.search = Some(Search::near(guess, shift, lowest));
         }
     }
 
@@ -241,10 +245,19 @@ impl<'w> Work<'w> {
         Choice { round: 0, contender: *contender, condition, processors: *processors }
     }
 
-    fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {
+    /// Operations that the bounds take, with some to spare.
+    fn needed(&self) -> f64 {
         let needed = |bound: &Bound| bound.metric.quantile().map_or(0, |(_, quantile, _)| Quantile::needed(quantile));
-        let needed = self.bounds.iter().map(needed).max().unwrap_or(0) as f64;
-        let enough_ns = needed * SPARE / (self.counted[arm] * rate) * 1e9;
+        self.bounds.iter().map(needed).max().unwrap_or(0) as f64 * SPARE
+    }
+
+    /// The lowest rate at which the longest window holds enough operations.
+    fn lowest(&self, arm: usize) -> f64 {
+        (self.needed() / (self.counted[arm] * WINDOW_NS_MAX as f64 / 1e9)).max(LOWEST_PER_S)
+    }
+
+    fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {
+        let enough_ns = self.needed() / (self.counted[arm] * rate) * 1e9;
         // Whole tenths of a second, so that windows are told by few words.
         let enough_ns = (enough_ns / 1e8).ceil() * 1e8;
         (enough_ns as u64).clamp(self.window_ns.min(WINDOW_NS_MAX), WINDOW_NS_MAX.max(self.window_ns))
