@@ -15,7 +15,7 @@ use contend_worker::kit::{Kit, LANGUAGE};
 use contend_worker::models;
 use contend_worker::models::tasks::{Tasks, runtime};
 use contend_worker::options::{Options, TOKIO_THREADS};
-use contend_worker::run::{Crew, Event, Member, Opening, Ready};
+use contend_worker::run::{Carrier, Event, Member, Opening, Ready};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use std::sync::Arc;
@@ -100,5 +100,5 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let opening = Opening { plan: &plan, control: &control, members: &members, events };
     let (tasks, sessions) =
         Tasks::open(runtime, opening, |runtime, first| runtime.block_on(pools::open(&plan, first, options, &control)))?;
-    Ok(Ready { control, window: plan.head.window, members, crew: Crew::Tasks(Box::new(tasks)), sessions })
+    Ok(Ready { control, window: plan.head.window, members, carrier: Carrier::Tasks(Box::new(tasks)), sessions })
 }
