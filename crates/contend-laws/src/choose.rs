@@ -26,14 +26,18 @@ pub struct Point {
     pub x: f64,
     /// Round and value.
     pub rounds: Vec<(u32, f64)>,
-    /// CPU time of an operation, if it was measured.
-    pub cpu_s: Option<f64>,
+    /// Round and CPU time of an operation, where it was measured.
+    pub cpu_s: Vec<(u32, f64)>,
 }
 
 impl Point {
     pub fn median(&self) -> Option<f64> {
-        interval::median(&self.rounds.iter().map(|(_, value)| *value).collect::<Vec<_>>())
+        middle(&self.rounds)
     }
+}
+
+fn middle(rounds: &[(u32, f64)]) -> Option<f64> {
+    interval::median(&rounds.iter().map(|(_, value)| *value).collect::<Vec<_>>())
 }
 
 /// What is varied, and what its value is.
@@ -47,18 +51,22 @@ pub enum Sweep {
 
 impl Sweep {
     /// Laws that may hold. That of the processors needs the CPU time of an operation, which is that at the largest number.
-    fn laws(self, points: &[Point]) -> Vec<Law> {
+    pub(crate) fn laws(self, points: &[Point]) -> Vec<Law> {
         let Sweep::Closed { processors } = self else { return vec![Law::OpenQueue] };
-        let cpu_s = points.iter().rev().find_map(|point| point.cpu_s);
-        let of_processors = cpu_s.map(|cpu_s| Law::Processors { processors, cpu_s });
+        let of_processors = cpu_s(points).map(|cpu_s| Law::Processors { processors, cpu_s });
         of_processors.into_iter().chain([Law::OneWriter, Law::GroupCommit, Law::Usl]).collect()
     }
 
     /// Operations per second that the processors can carry, whatever the law says.
     pub fn cap_per_s(self, points: &[Point]) -> Option<f64> {
         let Sweep::Closed { processors } = self else { return None };
-        Some(f64::from(processors) / points.iter().rev().find_map(|point| point.cpu_s)?)
+        Some(f64::from(processors) / cpu_s(points)?)
     }
+}
+
+/// CPU time of an operation at the largest number.
+fn cpu_s(points: &[Point]) -> Option<f64> {
+    points.iter().rev().find_map(|point| middle(&point.cpu_s))
 }
 
 /// What was left out, and what the law says of it.

@@ -1,6 +1,6 @@
 //! What the chosen law says of numbers that were not measured, with the interval that chance gives it.
 
-use crate::choose::{Point, Sweep, Tried, Word, capped, chosen, try_all};
+use crate::choose::{Point, Sweep, Tried, Word, capped, chosen, medians, try_all};
 use crate::fit::fit_from;
 use crate::law::Law;
 use contend_stats::bootstrap::{RESAMPLES, draws, expanded_ranks};
@@ -34,6 +34,7 @@ pub struct Outlook {
     pub word: Word,
     pub predictions: Vec<Prediction>,
     pub peak: Option<Peak>,
+    resampled: Resampled,
 }
 
 /// Tries all laws on `points`, which are in the order of their numbers, and predicts the numbers `at`; those that are further
@@ -42,64 +43,83 @@ pub fn outlook(sweep: Sweep, points: &[Point], at: &[f64], seed: u64) -> Outlook
     let tried = try_all(sweep, points);
     let chosen = chosen(&tried);
     let word = chosen.map_or(Word::NoPrediction, |at| Word::of_law(&tried[at]));
-    let mut outlook = Outlook { tried, chosen, word, predictions: vec![], peak: None };
+    let resampled = chosen.map(|at| resampled(sweep, &tried[at], points, seed)).unwrap_or_default();
+    let mut outlook = Outlook { tried, chosen, word, predictions: vec![], peak: None, resampled };
     let (Some(at_law), Some(last)) = (chosen, points.last()) else { return outlook };
     let law = &outlook.tried[at_law];
-    let resampled = resampled(law, points, seed);
     let within = at.iter().filter(|x| **x <= word.reach() * last.x);
-    outlook.predictions = within.filter_map(|x| prediction(law, &resampled, *x, word)).collect();
-    outlook.peak = peak(law, &resampled, last.x);
+    outlook.predictions = within.filter_map(|x| prediction(law, &outlook.resampled, *x, word)).collect();
+    outlook.peak = peak(law, &outlook.resampled, last.x).filter(|_| word != Word::NoPrediction);
     outlook
 }
 
-/// Parameters of the law in resamples of the rounds, and which of them bound 95 %; empty with too few rounds.
+/// The law fitted to resamples of the rounds, and which of them bound 95 %; empty with too few rounds.
+#[derive(Debug, Clone, Default)]
 struct Resampled {
-    all: Vec<Vec<f64>>,
+    all: Vec<Fitted>,
     ranks: (usize, usize),
 }
 
-fn resampled(tried: &Tried, points: &[Point], seed: u64) -> Resampled {
+/// A law with its parameters.
+#[derive(Debug, Clone)]
+struct Fitted {
+    law: Law,
+    of: Vec<f64>,
+    cap_per_s: Option<f64>,
+}
+
+impl Fitted {
+    fn value(&self, x: f64) -> f64 {
+        capped(self.law.value(&self.of, x), self.cap_per_s)
+    }
+}
+
+fn resampled(sweep: Sweep, tried: &Tried, points: &[Point], seed: u64) -> Resampled {
     let rounds: BTreeSet<u32> = points.iter().flat_map(|point| point.rounds.iter().map(|(round, _)| *round)).collect();
     let fewest = points.iter().map(|point| point.rounds.len()).min().unwrap_or(0);
-    let Some(of) = tried.of.as_ref().filter(|_| fewest >= MIN_ROUNDS) else {
-        return Resampled { all: vec![], ranks: (0, 0) };
-    };
+    let Some(of) = tried.of.as_ref().filter(|_| fewest >= MIN_ROUNDS) else { return Resampled::default() };
     let fit_again = |times: Vec<u64>| {
-        let times_of = |round: &u32| times[rounds.iter().position(|other| other == round).expect("a round")];
-        let median = |point: &Point| {
-            let drawn = point.rounds.iter().flat_map(|(round, value)| (0..times_of(round)).map(move |_| *value));
-            Some((point.x, interval::median(&drawn.collect::<Vec<_>>())?))
+        let times_of = |round: &u32| rounds.iter().position(|other| other == round).map_or(0, |at| times[at]);
+        let draw = |values: &[(u32, f64)]| -> Vec<(u32, f64)> {
+            values.iter().flat_map(|value| (0..times_of(&value.0)).map(|_| *value)).collect()
         };
-        let medians: Vec<(f64, f64)> = points.iter().filter_map(median).collect();
-        fit_from(tried.law, &medians, of.clone())
+        let draw = |point: &Point| Point { x: point.x, rounds: draw(&point.rounds), cpu_s: draw(&point.cpu_s) };
+        let drawn: Vec<Point> = points.iter().map(draw).collect();
+        let law = sweep.laws(&drawn).into_iter().find(|law| law.name() == tried.law.name())?;
+        let of = fit_from(law, &medians(&drawn), of.clone())?;
+        Some(Fitted { law, of, cap_per_s: sweep.cap_per_s(&drawn) })
     };
-    let all: Vec<Vec<f64>> = draws(rounds.len(), seed).filter_map(fit_again).collect();
+    let all: Vec<Fitted> = draws(rounds.len(), seed).filter_map(fit_again).collect();
     // A resample that fits nothing is rare, and the ranks are those of all.
     let all = if all.len() == RESAMPLES { all } else { vec![] };
     Resampled { all, ranks: expanded_ranks(fewest) }
 }
 
 impl Resampled {
-    /// The interval of something that follows from the parameters.
-    fn interval(&self, of: impl Fn(&[f64]) -> f64) -> Option<(f64, f64)> {
-        let values = interval::sorted(&self.all.iter().map(|parameters| of(parameters)).collect::<Vec<_>>());
+    /// The interval of something that follows from the fitted law.
+    fn interval(&self, of: impl Fn(&Fitted) -> f64) -> Option<(f64, f64)> {
+        let values = interval::sorted(&self.all.iter().map(of).collect::<Vec<_>>());
         Some((*values.get(self.ranks.0)?, *values.get(self.ranks.1)?))
+    }
+
+    /// What chance lets be said of it. With too few rounds for an interval it is not good.
+    fn word(interval: Option<(f64, f64)>, value: f64) -> Word {
+        interval.map_or(Word::Usable, |(low, high)| Word::of((high - low) / 2.0 / value))
     }
 }
 
-/// A value is no better known than its law, nor than chance lets it be. With too few rounds for an interval it is not good.
+/// A value is no better known than its law, nor than chance lets it be.
 fn prediction(tried: &Tried, resampled: &Resampled, x: f64, word: Word) -> Option<Prediction> {
     let value = tried.value(x)?;
-    let interval = resampled.interval(|of| capped(tried.law.value(of, x), tried.cap_per_s));
-    let chance = interval.map_or(Word::Usable, |(low, high)| Word::of((high - low) / 2.0 / value));
-    Some(Prediction { x, value, interval, word: word.max(chance) })
+    let interval = resampled.interval(|fitted| fitted.value(x));
+    Some(Prediction { x, value, interval, word: word.max(Resampled::word(interval, value)) })
 }
 
 /// A peak is a claim of its own: the law must be the one that has it, by more than chance, and something beyond it was
 /// measured.
 fn peak(tried: &Tried, resampled: &Resampled, last: f64) -> Option<Peak> {
     let of = tried.of.as_ref().filter(|_| tried.law == Law::Usl)?;
-    let (low, _) = resampled.interval(|of| of[2])?;
+    let (low, _) = resampled.interval(|fitted| fitted.of[2])?;
     let x = ((1.0 - of[1]) / of[2]).sqrt();
     (low > 0.0 && x >= 1.0 && x < last).then(|| Peak { x, value: tried.law.value(of, x) })
 }
@@ -115,14 +135,21 @@ pub struct Limit {
 /// so far.
 pub fn limit(outlook: &Outlook, points: &[Point], bound: f64) -> Option<Limit> {
     let tried = &outlook.tried[outlook.chosen?];
-    let (mut low, mut high) = (points.first()?.x, points.last()?.x * outlook.word.reach());
+    let ends = (points.first()?.x, points.last()?.x * outlook.word.reach());
     let beyond = |x: f64| tried.value(x).is_none_or(|value| value > bound);
-    if beyond(low) || !beyond(high) {
+    if beyond(ends.0) || !beyond(ends.1) {
         return None;
     }
+    let x = crossing(ends, beyond);
+    let interval = outlook.resampled.interval(|fitted| crossing(ends, |x| fitted.value(x) > bound));
+    Some(Limit { x, word: outlook.word.max(Resampled::word(interval, x)) })
+}
+
+/// Where something that holds at the upper end begins to hold.
+fn crossing((mut low, mut high): (f64, f64), holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        if beyond(middle) { high = middle } else { low = middle }
+        if holds(middle) { high = middle } else { low = middle }
     }
-    Some(Limit { x: low, word: outlook.word })
+    low
 }

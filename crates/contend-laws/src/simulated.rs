@@ -91,7 +91,7 @@ fn measured(system: System, parallel_s: f64, cpu_s: f64) -> Vec<Point> {
     let point = |&clients: &usize| Point {
         x: clients as f64,
         rounds: (1..=ROUNDS).map(|round| (round, throughput(system, parallel_s, clients, round))).collect(),
-        cpu_s: Some(cpu_s),
+        cpu_s: (1..=ROUNDS).map(|round| (round, cpu_s)).collect(),
     };
     MEASURED.iter().map(point).collect()
 }
@@ -212,7 +212,7 @@ fn the_rate_of_a_bound_is_predicted_in_an_open_loop() {
     let point = |rate: f64| Point {
         x: rate,
         rounds: (1..=ROUNDS).map(|round| (round, mean_response(rate, 1e-3, round))).collect(),
-        cpu_s: None,
+        cpu_s: vec![],
     };
     let points = [100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0].map(point);
     let outlook = outlook(Sweep::Open, &points, &[850.0], 1);
@@ -232,7 +232,7 @@ fn too_few_points_predict_nothing() {
     let three = outlook(ROOM, &points[..2], &[4.0], 1);
     assert_eq!((three.chosen, three.word, three.predictions.len()), (None, Word::NoPrediction, 0));
     assert_eq!(outlook(ROOM, &[], &[4.0], 1).chosen, None);
-    let bare: Vec<Point> = points.iter().map(|point| Point { cpu_s: None, ..point.clone() }).collect();
+    let bare: Vec<Point> = points.iter().map(|point| Point { cpu_s: vec![], ..point.clone() }).collect();
     let without_cpu = outlook(ROOM, &bare, &[32.0], 1);
     assert!(without_cpu.tried.iter().all(|tried| tried.cap_per_s.is_none() && tried.law.name() != "processors"));
 }

@@ -5,7 +5,6 @@ use contend::analysis::axis::{Row, rows};
 use contend::analysis::cell::Cell;
 use contend::analysis::trial::{Measure, Scope, TrialRow};
 use contend::outcome::Outcome;
-
 use contend::study::model::{Contender, Tier};
 use contend_laws::choose::{Point, Sweep};
 use contend_laws::mechanism::Measured;
@@ -105,7 +104,8 @@ fn middle(values: &[(u32, f64)]) -> Option<f64> {
 
 fn point(findings: &Findings<'_>, x: f64, cell: &Cell, kind: Kind) -> Option<Point> {
     let first = valid(findings, cell).next()?;
-    let cpu_s = middle(&values(findings, cell, "cpu_ns_per_operation")).map(|ns| ns / 1e9).filter(|s| *s > 0.0);
+    let cpu_s = values(findings, cell, "cpu_ns_per_operation").into_iter().map(|(round, ns)| (round, ns / 1e9));
+    let cpu_s = cpu_s.filter(|(_, cpu_s)| *cpu_s > 0.0).collect();
     let (x, rounds) = match (kind, first.load_model()) {
         (Kind::Clients, "closed") => (f64::from(first.clients()), values(findings, cell, "throughput_ops_per_s")),
         (Kind::Rate, "open") if !cell.cut_off(Measure::Response, Scope::All) => {

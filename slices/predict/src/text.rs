@@ -96,6 +96,9 @@ fn remarks(told: &Told) -> Vec<String> {
         Some(_) => {}
     }
     all.extend(told.checks.iter().map(check));
+    if told.word != Word::NoPrediction && told.checks.is_empty() {
+        all.push("Nothing was measured to compare the law's times with.".to_string());
+    }
     if told.checks.iter().any(|check| !check.agrees) {
         all.push("The law fits, the mechanism is not shown.".to_string());
     }
@@ -110,7 +113,7 @@ fn remarks(told: &Told) -> Vec<String> {
     if let Some(bound) = &told.bound {
         let reached = match bound.rate_per_s {
             Some(rate) => {
-                format!("is reached at about {} ({}); measure there: --rate {rate:.0}", Rate(rate), told.word.text())
+                format!("is reached at about {} ({}); measure there: --rate {rate:.0}", Rate(rate), bound.word.text())
             }
             None => "is not reached within what can be predicted".to_string(),
         };

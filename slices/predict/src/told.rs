@@ -85,7 +85,9 @@ pub struct Peak {
 #[derive(Debug, Serialize)]
 pub struct Bound {
     pub bound_s: f64,
+    /// None where nothing is predicted.
     pub rate_per_s: Option<f64>,
+    pub word: Word,
 }
 
 /// A parameter and what was measured of the same.
@@ -110,7 +112,8 @@ pub struct Intervention {
 impl Told {
     /// Whether anything is predicted.
     pub fn says_something(&self) -> bool {
-        self.predictions.iter().any(|predicted| predicted.value.is_some())
+        let reaches_bound = self.bound.as_ref().is_some_and(|bound| bound.rate_per_s.is_some());
+        reaches_bound || self.predictions.iter().any(|predicted| predicted.value.is_some())
     }
 }
 
@@ -143,8 +146,9 @@ pub fn told(subject: &Subject, ask: &Ask<'_>) -> Told {
         predictions: at.iter().map(|at| predicted(&outlook, *at)).collect(),
         peak: outlook.peak.map(|peak| Peak { clients: peak.x, throughput_per_s: peak.value }),
         bound: bound.map(|bound_s| {
-            let rate_per_s = limit(&outlook, &subject.points, bound_s).map(|limit| limit.x);
-            Bound { bound_s, rate_per_s }
+            let limit = limit(&outlook, &subject.points, bound_s).filter(|limit| limit.word != Word::NoPrediction);
+            let word = limit.map_or(Word::NoPrediction, |limit| limit.word);
+            Bound { bound_s, rate_per_s: limit.map(|limit| limit.x), word }
         }),
         checks: trusted.map(|tried| checked(tried, subject)).unwrap_or_default(),
         interventions: trusted.map(|tried| interventions(tried, subject)).unwrap_or_default(),
@@ -181,11 +185,11 @@ fn predicted(outlook: &Outlook, at: f64) -> Predicted {
             _ => "too far beyond the largest number that was measured",
         });
     };
-    if said.word == Word::NoPrediction {
-        return none("the rounds differ too much: chance alone moves it by more than 15 %");
-    }
     if !said.value.is_finite() {
         return none("it is at or beyond the capacity: the queue grows without end");
+    }
+    if said.word == Word::NoPrediction {
+        return none("the rounds differ too much: chance alone moves it by more than 15 %");
     }
     let (low, high) = said.interval.unzip();
     let why = if said.interval.is_none() { "fewer than six rounds have no interval" } else { "" };
