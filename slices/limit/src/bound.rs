@@ -77,9 +77,13 @@ pub fn metric_name(bound: &str) -> String {
     if name == "failed" { "failed_share".to_string() } else { name.to_string() }
 }
 
-/// The time that the first bound of a time allows, nanoseconds.
+/// The time that an operation may take, nanoseconds: the longest that a bound of response times allows, or another one.
 pub fn time_ns(bounds: &[Bound]) -> Option<f64> {
-    bounds.iter().find(|bound| bound.metric.unit == Unit::Ns).map(|bound| bound.most)
+    let of = |is: &dyn Fn(&str) -> bool| {
+        let times = bounds.iter().filter(|bound| bound.metric.unit == Unit::Ns && is(&bound.metric.name));
+        times.map(|bound| bound.most).max_by(f64::total_cmp)
+    };
+    of(&|name| name.starts_with("response_ns")).or_else(|| of(&|_| true))
 }
 
 #[cfg(test)]
@@ -101,6 +105,13 @@ mod tests {
             [("service_ns_p95.write".to_string(), 2.5e6), failed]
         );
         assert_eq!(read_all(&["failed<=1%"]).unwrap(), [("failed_share".to_string(), 0.01)]);
+    }
+
+    #[test]
+    fn the_order_of_bounds_decides_nothing() {
+        let time = |typed: [&str; 2]| time_ns(&bounds(&typed.map(str::to_string), false).unwrap());
+        let (lock, response) = ("lock_wait_ns_p99<=1ms", "response_ns_p99<=50ms");
+        assert_eq!([time([lock, response]), time([response, lock])], [Some(50e6); 2]);
     }
 
     #[test]

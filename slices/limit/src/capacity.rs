@@ -8,7 +8,7 @@ use contend_stats::verdict::{Comparison, Direction, RoundPair, compare_rounds};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     pub arm: usize,
-    /// Median of the rounds; none if no round has a value.
+    /// Median of the rounds, of which one without a value is below all others; none if that is the middle.
     pub per_s: Option<f64>,
     pub interval: Option<Interval>,
     /// Rounds with a value, and all that were searched.
@@ -28,12 +28,20 @@ pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
     let of_arm = || saved.capacities.iter().filter(|capacity| capacity.arm == arm);
     Estimate {
         arm,
-        per_s: median(&values),
-        interval: median_interval(&values),
+        per_s: middle(&values, of_arm().count()),
+        // What is missing is not missing by chance.
+        interval: median_interval(&values).filter(|_| values.len() == of_arm().count()),
         rounds: values.len(),
         searched: of_arm().count(),
         why: of_arm().find(|capacity| capacity.rate_per_s.is_none()).map(|capacity| capacity.why.clone()),
     }
+}
+
+fn middle(values: &[f64], searched: usize) -> Option<f64> {
+    let missing = searched.saturating_sub(values.len());
+    let all: Vec<f64> = values.iter().copied().chain(std::iter::repeat_n(0.0, missing)).collect();
+    // The lower of two in the middle must be a value, too.
+    median(&all).filter(|_| missing * 2 < searched)
 }
 
 /// The capacity of `arm` over that of `base`, over the rounds in which both have a value. Tiers that differ get no word.
@@ -41,8 +49,15 @@ pub fn compare(saved: &Saved, base: usize, arm: usize) -> Comparison {
     let tier = |arm: usize| &saved.arms[arm].tier;
     let guard = (tier(base) != tier(arm))
         .then(|| format!("tiers differ: {} against {}; compare inside one tier", tier(arm), tier(base)));
+    compare_guarded(saved, (base, arm), guard)
+}
+
+/// The same of two arms whose tiers may differ: not a comparison of contenders, but the search for a cause.
+pub fn compare_guarded(saved: &Saved, (base, arm): (usize, usize), guard: Option<String>) -> Comparison {
     let pairs = pairs(saved, base, arm);
+    let is_whole = |arm: usize| estimate(saved, arm).rounds == estimate(saved, arm).searched;
     let guard = guard.or_else(|| pairs.is_empty().then(|| "no round has a value of both".to_string()));
+    let guard = guard.or_else(|| (!is_whole(base) || !is_whole(arm)).then(|| "a round has no value".to_string()));
     compare_rounds(&pairs, Direction::HigherIsBetter, saved.margin, guard.as_deref())
 }
 
@@ -84,10 +99,10 @@ mod tests {
         let some = [Some(10.0), None, Some(12.0)];
         let saved = saved(vec![arm("A", "durable"), arm("B", "durable")], &[&some, &[None, Some(9.0), Some(12.0)]]);
         let found = estimate(&saved, 0);
-        assert_eq!((found.per_s, found.rounds, found.searched), (Some(11.0), 2, 3));
+        assert_eq!((found.per_s, found.rounds, found.searched), (Some(10.0), 2, 3), "a missing one is the lowest");
+        assert_eq!(middle(&[10.0, 12.0], 4), None);
         assert_eq!(found.why.as_deref(), Some("none found"));
         let comparison = compare(&saved, 0, 1);
-        assert_eq!((comparison.rounds, comparison.ratio), (1, Some(1.0)));
-        assert_eq!(comparison.verdict, Verdict::NoWords);
+        assert!(matches!(comparison.verdict, Verdict::NotComparable(why) if why.contains("a round has no value")));
     }
 }

@@ -1,6 +1,6 @@
 //! Which suspect is the limit: evidence at the found rate, and what became of the rate when it was relaxed. Pure.
 
-use crate::capacity::{compare, pairs};
+use crate::capacity::{compare_guarded, pairs};
 use crate::relax::Suspect;
 use crate::saved::{Busy, Saved, SeenWord};
 use contend_stats::interval::{MIN_ROUNDS, median};
@@ -53,7 +53,7 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
             other.relaxed.as_ref().is_some_and(|r| r.of == arm && Suspect::of_word(&r.suspect) == Some(suspect))
         };
         let relaxed = saved.arms.iter().enumerate().find(is).map(|(at, _)| at);
-        let comparison = relaxed.map(|relaxed| within(saved, arm, relaxed));
+        let comparison = relaxed.map(|relaxed| compare_guarded(saved, (arm, relaxed), None));
         // Taking a processor away must make the rate lower.
         let lower = relaxed.is_some_and(|at| takes_away(saved, at));
         let moves = relaxed.is_some_and(|relaxed| moves(saved, (arm, relaxed), lower));
@@ -68,13 +68,6 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
     Suspect::ALL.into_iter().map(of).collect()
 }
 
-/// Tiers are not compared here but causes looked for, so arms of two tiers may stand side by side.
-fn within(saved: &Saved, base: usize, arm: usize) -> Comparison {
-    let mut same = saved.clone();
-    same.arms[arm].tier.clone_from(&saved.arms[base].tier);
-    compare(&same, base, arm)
-}
-
 /// Whether an arm has fewer of its suspect and not more.
 pub fn takes_away(saved: &Saved, arm: usize) -> bool {
     saved.arms[arm].relaxed.as_ref().is_some_and(|relaxed| relaxed.fewer)
@@ -82,7 +75,7 @@ pub fn takes_away(saved: &Saved, arm: usize) -> bool {
 
 /// By more than the margin: over six rounds with their interval, over fewer in each of them.
 fn moves(saved: &Saved, (base, arm): (usize, usize), lower: bool) -> bool {
-    let comparison = within(saved, base, arm);
+    let comparison = compare_guarded(saved, (base, arm), None);
     let ratio = |pair: &contend_stats::verdict::RoundPair| match lower {
         false => pair.candidate / pair.baseline,
         true => pair.baseline / pair.candidate,
@@ -100,7 +93,7 @@ fn moves(saved: &Saved, (base, arm): (usize, usize), lower: bool) -> bool {
 pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
     let found = median(&saved.values(arm).into_iter().map(|(_, value)| value).collect::<Vec<_>>())?;
     let near = |rate: f64| rate <= found * NEAR && rate >= found / NEAR;
-    let probes = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen != Some(SeenWord::NoValue));
+    let probes = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(SeenWord::Meets));
     let used: Vec<&Busy> = probes.filter(|p| p.rate_per_s.is_some_and(near)).filter_map(|p| p.used.as_ref()).collect();
     let middle =
         |of: &dyn Fn(&Busy) -> Option<f64>| median(&used.iter().map(|used| of(used)).collect::<Option<Vec<f64>>>()?);
@@ -123,27 +116,22 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
         Suspect::Writers => used.writing,
         Suspect::Clients => Some(used.clients),
         Suspect::Generator => Some(used.generator),
-        // Whoever uses them, they are not free.
+        // What others use may be of processors that contend has not.
         Suspect::Processors => {
-            let all = used.client_cpu + used.server_cpu.unwrap_or(0.0) + used.other_cpu;
-            Some(all / f64::from(saved.processors.max(1)))
+            Some((used.client_cpu + used.server_cpu.unwrap_or(0.0)) / f64::from(saved.processors.max(1)))
         }
     }
 }
 
 /// The limit: one suspect that moves the rate when it is relaxed and is busy, while no other does.
 pub fn limiter(suspects: &[Suspected]) -> Limiter {
-    if let Some(generator) = suspects.iter().find(|of| of.suspect == Suspect::Generator && of.is_busy()) {
-        return Limiter::One(generator.suspect);
-    }
     let relaxed = || suspects.iter().filter(|of| of.arm.is_some());
     let compared = relaxed().filter(|of| of.comparison.as_ref().is_some_and(|c| c.rounds as usize >= ROUNDS_MIN));
-    if relaxed().count() == 0 || compared.count() == 0 {
+    if compared.count() == 0 {
         return Limiter::None(format!("nothing was relaxed in {ROUNDS_MIN} rounds"));
     }
     let mut moving: Vec<&Suspected> = relaxed().filter(|of| of.moves && of.is_busy()).collect();
-    // Half the writes are half the syncs: if fewer syncs alone help, the other says nothing more. And a contender that is
-    // stopped by something else may still need both processors.
+    // Half the writes are half the syncs: if fewer syncs alone help, the other says nothing more.
     let has = |moving: &[&Suspected], suspect: Suspect| moving.iter().any(|of| of.suspect == suspect);
     if has(&moving, Suspect::Syncs) {
         moving.retain(|of| of.suspect != Suspect::Writers);

@@ -89,10 +89,17 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
     let name = saved.arms[found.arm].name();
     let Some(per_s) = found.per_s else {
         let why = found.why.as_deref().unwrap_or("no round was finished");
-        return format!("{name}: none was found: {why}.");
+        return format!("No rate was found for {name}: {why}.");
     };
     let interval = match found.interval {
         Some(interval) => format!(" ({} to {})", Rate(interval.low), Rate(interval.high)),
+        None if found.rounds < found.searched => {
+            format!(
+                " (the middle of {}, of which {} found none)",
+                counted(found.searched, "round"),
+                found.searched - found.rounds
+            )
+        }
         None => format!(" (median of {}: too few for an interval)", counted(found.rounds, "round")),
     };
     let stopped = stops::sentence(saved, found.arm);
@@ -195,7 +202,8 @@ fn not_shown(saved: &Saved) -> Section {
         "Arrivals are drawn at random and evenly; bursts that are larger lower the rate.".to_string(),
         "A window of seconds sees no checkpoint, vacuum or growth that takes minutes. Data is fresh in each probe."
             .to_string(),
-        "A short window sees less of a queue than hours do: in simulations the rate found is about 2 % high."
+        "A short window sees less of a queue than hours do: in simulations the rate found is up to 4 % high. The interval \
+         covers how rounds differ, and not that."
             .to_string(),
     ];
     if saved.rounds < 6 {

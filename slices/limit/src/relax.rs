@@ -163,10 +163,12 @@ fn halved(workload: &Workload, mix: &Mix, name: &str) -> String {
     text + " }\n"
 }
 
-/// One more where contend may not use all, else one fewer.
+/// A quarter more where contend may not use all, else a quarter fewer: one of many would not show.
 fn other_processors(place: &Place, processors: Processors) -> Option<Found> {
     let Processors { all, allowed } = processors;
-    let number = if allowed < all { allowed + 1 } else { allowed.checked_sub(1).filter(|number| *number > 0)? };
+    let step = (allowed / 4).max(1);
+    let fewer = || allowed.checked_sub(step).filter(|number| *number > 0);
+    let number = if allowed < all { (allowed + step).min(all) } else { fewer()? };
     let mut place = place.clone();
     place.processors = Some(number);
     let how = format!("{} instead of {allowed}", counted(number, "processor"));

@@ -41,9 +41,9 @@ pub enum Why {
 impl Why {
     pub fn words(self) -> &'static str {
         match self {
-            Why::NoValue => "no probe at its rate counted",
-            Why::NothingMeets => "no rate meets the bounds at which a window can hold enough operations",
-            Why::NotSettled => "the probes contradict one another",
+            Why::NoValue => "three probes in a row did not count (see Probes)",
+            Why::NothingMeets => "the lowest rate that a window can judge misses a bound; allow more, or bound p95",
+            Why::NotSettled => "the probes contradict one another; use a longer --window or a quieter machine",
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::page;
 use crate::relax::{self, Processors};
 use crate::saved::{Arm, PROBES, Saved, VERSION};
 use crate::work::{Place, Work};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser};
 use contend::cli::order::{OrderArgs, choices, numbered_out, order, source};
 use contend::cli::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
@@ -127,7 +127,9 @@ fn search(
     let mut work = Work::new(out.clone(), bounds, places, saved, &say);
     let ending = run_chosen(order, PROBES, &mut |record| work.choose(record), cancelled, &|note| progress.show(&note));
     progress.finish();
-    let ending = ending?;
+    let rest = || format!("what is finished is in {}; `contend report` shows it", out.display());
+    let ending = ending
+        .with_context(|| if work.saved.capacities.is_empty() { "the search ended".to_string() } else { rest() })?;
     if work.saved.probes.is_empty() {
         contend::tell!("Stopped before the first probe; nothing was found.");
         return Ok(STOPPED);
@@ -143,17 +145,15 @@ fn search(
 
 /// `contend report DIR` of a search.
 pub fn report(dir: &Path, json: bool) -> Result<u8> {
+    ensure!(!json, "--json: a search is TOML; read {}", dir.join(crate::saved::FILE).display());
     let saved = Saved::read(dir)?;
     let page = page::write(dir, &saved)?;
-    match json {
-        true => bail!("--json: a search is TOML; read {}", dir.join(crate::saved::FILE).display()),
-        false => print(&format!("{}\nReport: {}\n", page::terminal(&saved, colour()), page.display()))?,
-    }
+    print(&format!("{}\nReport: {}\n", page::terminal(&saved, colour()), page.display()))?;
     Ok(status(&saved))
 }
 
 fn status(saved: &Saved) -> u8 {
-    let has_value = |(arm, _): (usize, _)| !saved.values(arm).is_empty();
+    let has_value = |(arm, _): (usize, _)| crate::capacity::estimate(saved, arm).per_s.is_some();
     if crate::capacity::plain_arms(saved).all(has_value) { OK } else { INVALID }
 }
 

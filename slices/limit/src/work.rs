@@ -117,6 +117,7 @@ impl<'w> Work<'w> {
 
     fn take(&mut self, arm: usize, looked: Looked) -> After {
         let Looked { mut probe, verdict, lacking } = looked;
+        let longest_ns = self.longest_ns();
         let Some(under_way) = &mut self.under_way else { return After::Told };
         // By its mark alone, before anything that it measured is looked at.
         let may = self.again < AGAIN_FIRST.max((self.saved.probes.len() as f64 * AGAIN_SHARE) as usize);
@@ -139,7 +140,7 @@ impl<'w> Work<'w> {
         if let Some((n, _)) = lacking.filter(|(n, _)| *n > 0) {
             let arrivals = probe.rate_per_s.unwrap_or(0.0) * probe.window_ns as f64 / 1e9;
             let counted = (n as f64 / arrivals).min(1.0);
-            let longer = counted < self.counted[arm] && probe.window_ns < WINDOW_NS_MAX;
+            let longer = counted < self.counted[arm] && probe.window_ns < longest_ns;
             if longer {
                 self.counted[arm] = counted;
                 let rate = probe.rate_per_s.unwrap_or(0.0);
@@ -251,15 +252,19 @@ impl<'w> Work<'w> {
         self.bounds.iter().map(needed).max().unwrap_or(0) as f64 * SPARE
     }
 
+    fn longest_ns(&self) -> u64 {
+        WINDOW_NS_MAX.max(self.window_ns)
+    }
+
     /// The lowest rate at which the longest window holds enough operations.
     fn lowest(&self, arm: usize) -> f64 {
-        (self.needed() / (self.counted[arm] * WINDOW_NS_MAX as f64 / 1e9)).max(LOWEST_PER_S)
+        (self.needed() / (self.counted[arm] * self.longest_ns() as f64 / 1e9)).max(LOWEST_PER_S)
     }
 
     fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {
         let enough_ns = self.needed() / (self.counted[arm] * rate) * 1e9;
         // Whole tenths of a second, so that windows are told by few words.
         let enough_ns = (enough_ns / 1e8).ceil() * 1e8;
-        (enough_ns as u64).clamp(self.window_ns.min(WINDOW_NS_MAX), WINDOW_NS_MAX.max(self.window_ns))
+        (enough_ns as u64).clamp(self.window_ns, self.longest_ns())
     }
 }
