@@ -148,8 +148,11 @@ impl Estimator<'_> {
         };
         let rows = cell.valid.iter().map(|&i| &self.rows[i]);
         let interval = match (shown.value, quantile) {
-            (QuantileValue::Exact(_), q) if q != Quantile::Max => histograms(rows, measure, scope)
-                .and_then(|rounds| bootstrap::quantile_interval(&rounds, quantile, self.study.load.seed)),
+            // That of rounds whose number was fixed before.
+            (QuantileValue::Exact(_), q) if q != Quantile::Max && self.study.until.is_none() => {
+                histograms(rows, measure, scope)
+                    .and_then(|rounds| bootstrap::quantile_interval(&rounds, quantile, self.study.load.seed))
+            }
             _ => None,
         };
         Estimate {
