@@ -81,13 +81,15 @@ impl Watch {
             bail!("depth `{}` is not available: {}", depth.word(), why.unwrap_or_default());
         }
         let samples = vec![vec![]; databases.len()];
-        // What is held already; a source that reports changes does not say it.
         let mut sampled = Sampled::new(databases.clone());
-        let held = sampled.poll(now_ns())?;
-        let source = match depth {
-            Depth::Sampled => Source::Sampled(sampled),
-            _ => Source::Trace(Box::new(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?)),
+        let trace = match depth {
+            Depth::Sampled => None,
+            _ => Some(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?),
         };
+        // What is held already: the trace, which reports changes, does not say it. It has begun before, so that no lock is taken
+        // between the two.
+        let held = sampled.poll(now_ns())?;
+        let source = trace.map_or(Source::Sampled(sampled), |trace| Source::Trace(Box::new(trace)));
         let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
         let mut watch = Watch { source, timeline, samples, depth, lost_before: 0, dead: HashMap::new() };
         held.iter().for_each(|event| watch.timeline.apply(event));
