@@ -69,7 +69,7 @@ pub fn document(saved: &Saved) -> Document {
     sections.extend([probes(saved), not_shown(saved)]);
     Document {
         title: format!("contend limit: {}", saved.study),
-        question: format!("Up to what rate does {} meet {}?", saved.study, saved.bounds.join(" and ")),
+        question: format!("Up to what rate does {} meet its bounds?", saved.study),
         facts,
         warnings,
         origin: format!("Made by contend {} from limit.toml; the trials are in probes/.", saved.contend),
