@@ -11,7 +11,7 @@ use serde::Serialize;
 pub const GOOD: f64 = 0.05;
 /// Up to this one it is usable; beyond, it predicts nothing.
 pub const USABLE: f64 = 0.15;
-/// How far a good law predicts: so many times the largest number that was measured.
+/// How far a good law predicts, as a multiple of the largest number that was measured.
 pub const REACH_GOOD: f64 = 4.0;
 /// The same of a usable one.
 pub const REACH_USABLE: f64 = 2.0;
@@ -43,7 +43,7 @@ fn middle(rounds: &[(u32, f64)]) -> Option<f64> {
 /// What is varied, and what its value is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sweep {
-    /// Throughput over clients, on so many processors.
+    /// Throughput over clients, on this number of processors.
     Closed { processors: u32 },
     /// Mean response time in seconds over the rate of arrivals.
     Open,
@@ -107,7 +107,7 @@ impl Tried {
         Some(capped(self.law.value(self.of.as_ref()?, x), self.cap_per_s))
     }
 
-    /// Points that this law needs: so many as parameters must be left when two are left out.
+    /// Points that this law needs: when two are left out, there must still be one for each parameter.
     pub fn needs(&self) -> usize {
         self.law.parameters().len() + LEFT_OUT
     }

@@ -3,7 +3,7 @@
 /// A curve with parameters of at least 0. Times are in seconds, rates per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Law {
-    /// The cap of the processors: each operation takes `cpu_s` of one of them, which is measured, and time beside it.
+    /// The cap of the processors: an operation takes `cpu_s` of one of them, which is measured, and other time, which is fitted.
     Processors { processors: u32, cpu_s: f64 },
     /// One resource that serves one operation at a time.
     OneWriter,
@@ -80,9 +80,9 @@ impl Law {
     }
 }
 
-/// Throughput of `clients`, each of which spends `parallel_s` alone and `service_s` in a queue with so many servers. Exact
-/// for a closed network with a product form: the states are a birth-and-death chain, and mean value analysis of one server
-/// gives the same (Reiser & Lavenberg, J. ACM 27, 1980; Lazowska et al., Quantitative System Performance, 6 and 8).
+/// Throughput of `clients` that each spend `parallel_s` alone and `service_s` at one of `servers`, behind one queue. It is
+/// exact for a closed network with a product form. The states are a birth-and-death chain; mean value analysis of one
+/// server gives the same (Reiser & Lavenberg, J. ACM 27, 1980; Lazowska et al., Quantitative System Performance, 6 and 8).
 fn closed_network(clients: f64, parallel_s: f64, service_s: f64, servers: f64) -> f64 {
     if service_s <= 0.0 {
         return clients / parallel_s;

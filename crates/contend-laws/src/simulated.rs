@@ -16,7 +16,7 @@ const ROUNDS: u32 = 6;
 /// What clients queue for after a time of their own.
 #[derive(Debug, Clone, Copy)]
 enum System {
-    /// So many servers, each of which takes this time for an operation.
+    /// This number of servers; each takes `service_s` for an operation.
     Servers {
         count: usize,
         service_s: f64,
@@ -50,7 +50,7 @@ impl Simulation {
         mean_s * LogNormal::new(-0.1, 0.447).unwrap().sample(&mut self.random)
     }
 
-    /// Operations per second of so many clients.
+    /// Operations per second of this number of clients.
     fn throughput(&mut self, clients: usize) -> f64 {
         let mut ready_s: Vec<f64> = (0..clients).map(|_| self.own_s()).collect();
         let servers = if let System::Servers { count, .. } = self.system { count } else { 1 };
@@ -175,7 +175,7 @@ fn the_right_law_is_chosen_and_keeps_its_word() {
         }
         assert_eq!(outlook.peak, None, "nothing fell");
     }
-    assert!(kept >= 20, "so many predictions were made and kept their word: {kept}");
+    assert!(kept >= 20, "predictions that kept their word: {kept}, at least 20 expected");
 }
 
 #[test]

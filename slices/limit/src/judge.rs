@@ -62,7 +62,7 @@ pub enum Verdict {
     /// The bound of this number is missed.
     Misses(usize),
     Grows,
-    /// So many operations had not begun at the end of the window.
+    /// This number of operations had not begun at the end of the window.
     Waiting(u64),
     /// Too few observations for the bound of this number.
     TooFew(usize),

@@ -10,7 +10,7 @@ const BOUND_S: f64 = 0.02;
 const WINDOW_S: f64 = 5.0;
 const RUN_IN_S: f64 = 0.2;
 
-/// A service that stops for so long, so often; and a machine that does so in one of so many windows.
+/// A service that pauses, with the length and distance of its pauses, and how rarely the machine pauses in a window.
 #[derive(Clone, Copy)]
 struct Service {
     stall_s: f64,

@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<f64, String> {
     within.ok_or_else(|| format!("`{text}` is not understood; write it as 'ratio within 5 %'"))
 }
 
-/// Makes a study run until its ratios are known within this, with so many rounds at most.
+/// Makes a study run until its ratios are known within this, with this number of rounds at most.
 ///
 /// # Errors
 /// Why it cannot.

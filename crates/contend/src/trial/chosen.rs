@@ -44,7 +44,8 @@ pub struct Choice {
 /// without trials.
 pub type Choose<'c> = dyn FnMut(&Record) -> Result<Option<Choice>> + 'c;
 
-/// Runs trials as they are chosen; their record is the directory `name` in that of the order. The order's rounds and conditions say what is prepared: data, and the cost of the workers.
+/// Runs trials as they are chosen; their record is the directory `name` in that of the order. The order's rounds and
+/// conditions say what is prepared: data, and the cost of the workers.
 ///
 /// # Errors
 /// As for any run, and what `choose` reports.
