@@ -359,8 +359,8 @@ impl Trace {
         self.young.push(Event { at_ns, who: Who { pid, tid }, what });
     }
 
-    /// The text of a statement, without the values written into it. It is read from the process's memory a moment later; what is found there counts if the process
-    /// has compiled it, or if nothing was compiled since the watch began.
+    /// The text of a statement, without the values written into it. It is read from the process's memory a moment later. What
+    /// is found there counts if the process has compiled it, or if nothing was compiled since the watch began.
     fn text(&mut self, pid: u32, tid: u32, object: usize, statement: u64) -> Option<String> {
         let known = self.statements.entry(pid).or_default();
         let fresh = known.fresh.remove(&tid);
