@@ -1,11 +1,11 @@
-//! What a translation costs: cold, on texts that were never seen before, and hot, through each of the caches.
+//! Costs of translations: cold, for texts that were never seen before, and hot, through each of the caches.
 //!
-//! `cargo bench -p contend-sql` prints the median and the fastest of interleaved slices, with the reference figures
-//! next to them. "Cold" parses, types and writes every statement again, schema included; "hot" finds the finished
-//! translation by the text of the statement, 91 bytes long, the comparison of the text included; "look-up alone" is the
-//! same with a number as the value, so that nothing of the translation is touched or counted as used. The per-thread cache
-//! finds a text by where it lies in memory, without a hash; "by hash" is the same table without that, hash included, and
-//! "never at this address before" looks in vain first.
+//! `cargo bench -p contend-sql` prints the median and the fastest of interleaved slices, next to reference figures.
+//! "Cold" parses, types and writes every statement, including the schema. "Hot" finds the finished translation by the
+//! statement's text of 91 bytes, including the comparison of the text. "Look-up alone" is the same with a number as
+//! the value, so that the translation is neither touched nor counted. The per-thread cache finds a text by its
+//! address, without a hash; "by hash" is the same table with the hash, and "never at this address before" is a failed
+//! look-up by address first.
 
 use contend_sql::cache::shared::{AtomicCache, MutexCache, RwLockCache};
 use contend_sql::cache::{Counts, ThreadCache};
@@ -87,14 +87,14 @@ fn statement(n: usize) -> String {
     padded
 }
 
-/// Where the text lies that is looked up: a caller's constant, or one put together just now.
+/// Memory of the text that is looked up: a constant of the caller, or a new text.
 #[derive(Clone, Copy)]
 enum Address {
     Same,
     New,
 }
 
-/// Copies of all texts that are looked up once each: their memory is more than the nearest cache of a processor holds.
+/// Copies of the texts, looked up once each: together they exceed the processor's nearest cache.
 const ROUNDS_NEW: usize = 20;
 
 /// Nanoseconds of one call of `work`, which each thread makes for every text in turn.
@@ -132,7 +132,7 @@ fn per_call(
     times.iter().sum::<f64>() / times.len() as f64
 }
 
-/// What each thread has for itself, filled before it is timed.
+/// Data of each thread, prepared before the timing.
 struct Local {
     translations: ThreadCache<Translation>,
     numbers: ThreadCache<u32>,
@@ -163,7 +163,7 @@ impl Locals<'_> {
     }
 }
 
-/// What is measured of a hot cache, and what each is held against.
+/// A hot cache's measurement, and its reference.
 const HOT: [(&str, &str); 9] = [
     ("look-up alone, per-thread cache, by address", "no hash is made"),
     ("hot, per-thread cache, by address", "no hash is made"),
@@ -227,7 +227,7 @@ fn hot(catalogue: &Catalogue) {
     println!("mutex: {} hits, {} misses", mutex.counts().hits, mutex.counts().misses);
 }
 
-/// What the parser alone takes for the five: nothing in front of it or behind it can be faster.
+/// Time of the parser alone for the five statements, a lower bound.
 fn parser_alone() {
     use fallible_iterator::FallibleIterator as _;
     let mut times = vec![];

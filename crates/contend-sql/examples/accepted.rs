@@ -1,9 +1,9 @@
 //! How many statements of SQLite's own tests the parser accepts: `cargo run --example accepted -- DIRECTORY`.
 //!
-//! The directory has SQLite's `*.test` files, which are Tcl. Every part between braces that begins with a word of SQL is
-//! taken, and split into statements. What counts is what SQLite itself prepares, in a
-//! database in memory where each file's CREATE, ALTER and DROP are carried out, and, apart, what fails there for another
-//! reason than its syntax, such as a table that only the test's Tcl makes. Each text counts once.
+//! The directory has SQLite's `*.test` files, which are Tcl. Every part between braces that begins with a SQL keyword
+//! is split into statements. Counted are statements that SQLite itself prepares, in a database in memory where each
+//! file's CREATE, ALTER and DROP are executed; and, separately, statements that fail there for another reason than
+//! their syntax, such as a table that only the test's Tcl creates. Each text counts once.
 
 use contend_sql::Catalogue;
 use rusqlite::Connection;
@@ -39,7 +39,7 @@ const BEGINNINGS: [&str; 24] = [
     "--",
 ];
 
-/// The first word behind white space, in capital letters; `--` before a comment.
+/// The first word in upper case, after white space; `--` before a comment.
 fn first_word(text: &str) -> String {
     let text = text.trim_start();
     if text.starts_with("--") {
@@ -48,7 +48,7 @@ fn first_word(text: &str) -> String {
     text.chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_uppercase()
 }
 
-/// The parts of a Tcl text between braces that begin like SQL, the outermost of them.
+/// The outermost parts of a Tcl text between braces that begin like SQL.
 fn scripts(tcl: &str) -> Vec<&str> {
     let (mut open, mut found) = (vec![], vec![]);
     let mut escaped = false;
@@ -61,7 +61,7 @@ fn scripts(tcl: &str) -> Vec<&str> {
                 let Some(from) = open.pop() else { continue };
                 let part = &tcl[from..at];
                 if BEGINNINGS.contains(&first_word(part).as_str()) {
-                    // A part around others that were taken replaces them.
+                    // An enclosing part replaces the parts inside it.
                     while found.last().is_some_and(|(start, _): &(usize, &str)| *start >= from) {
                         found.pop();
                     }
@@ -115,7 +115,7 @@ fn within_trigger(text: &str) -> bool {
 #[derive(PartialEq, Eq, Clone, Copy)]
 enum Said {
     Prepared,
-    /// It fails, but not by its syntax.
+    /// The statement fails, but not because of its syntax.
     Otherwise,
     Syntax,
 }
@@ -130,7 +130,7 @@ fn asked(db: &Connection, statement: &str) -> Said {
         }
     };
     if said == Said::Prepared && ["CREATE", "ALTER", "DROP"].contains(&first_word(statement).as_str()) {
-        // What a later statement needs; whether it works is not asked.
+        // Needed by later statements, whether or not it succeeds.
         let _ = db.execute_batch(statement);
     }
     said

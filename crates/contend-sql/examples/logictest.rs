@@ -1,18 +1,19 @@
 //! A sample of sqllogictest on SQLite and, translated, on private servers: `cargo run --example logictest -- DIRECTORY
 //! [QUERIES]`.
 //!
-//! Of each `*.test` file below the directory the statements are run and of its queries at most so many (50 by default),
-//! spread over the file. What SQLite answers here is compared, values with their types, not what the file says; in order
-//! where the file asks for that. A file ends where a statement that makes its tables or rows is not the same.
+//! For each `*.test` file below the directory, runs its statements and at most 50 (or the given number) of its queries,
+//! spread over the file. Answers are compared with SQLite's here, values with their types, not with the file's; in
+//! order where the file requires it. A file ends at a statement that changes tables or rows differently.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use contend_sql::{Catalogue, Options, Target, function_pack, session};
+use contend_sql::{Options, Target, function_pack, session};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs, thread};
+use support::caller::Caller;
 use support::cases::Step;
 use support::engines::Engine;
 use support::judge::{Verdict, compare, run_translated};
@@ -21,7 +22,7 @@ use support::postgresql::Postgres;
 use support::servers;
 use support::sqlite::Sqlite;
 
-/// Wrong rows and errors that are shown of a server.
+/// Most wrong rows and errors printed per server.
 const SHOWN: usize = 12;
 
 struct Record {
@@ -30,7 +31,7 @@ struct Record {
     ordered: bool,
 }
 
-/// The records of a file that SQLite is asked to run.
+/// The records of a file to run on SQLite.
 fn records(text: &str) -> Vec<Record> {
     let mut found = vec![];
     for block in text.replace("\r\n", "\n").split("\n\n") {
@@ -53,7 +54,7 @@ fn records(text: &str) -> Vec<Record> {
             if query {
                 found.push(Record { sql, query, ordered });
             } else {
-                // Some have several statements, none of them with a semicolon in a text.
+                // Some texts contain several statements, without semicolons inside texts.
                 let each = sql.split(';').map(str::trim).filter(|sql| !sql.is_empty());
                 found.extend(each.map(|sql| Record { sql: sql.to_string(), query, ordered }));
             }
@@ -62,7 +63,7 @@ fn records(text: &str) -> Vec<Record> {
     found
 }
 
-/// The records to run: all statements, and so many of the queries.
+/// The records to run: all statements, and this many of the queries.
 fn sample(records: Vec<Record>, queries: usize) -> Vec<Record> {
     let all = records.iter().filter(|record| record.query).count();
     let each = all.div_ceil(queries.max(1)).max(1);
@@ -91,21 +92,21 @@ impl Tally {
     fn file(&mut self, path: &Path, records: &[Record], options: &Options, server: &mut dyn Engine) {
         self.files += 1;
         server.fresh(&format!("file_{}", self.files));
-        let (mut sqlite, mut catalogue) = (Sqlite::new(), Catalogue::default());
+        let (mut sqlite, mut caller) = (Sqlite::new(), Caller::default());
         for record in records {
             let wanted = sqlite.run(&record.sql, &[]);
             if wanted.as_ref().is_err_and(|_| record.query) {
                 continue;
             }
             let mut fired = vec![];
-            let found = run_translated((&record.sql, &[]), &mut catalogue, options, server, &mut fired);
+            let found = run_translated((&record.sql, &[]), &mut caller, options, server, &mut fired);
             let step = Step { sql: record.sql.clone(), ordered: record.ordered, ..Step::default() };
             let verdict = found.map_or_else(|refused| refused, |found| compare(&step, &wanted, found));
             let same = verdict == Verdict::Pass;
             self.count(
                 path,
                 match verdict {
-                    // The order of its values, which the rule says is the server's.
+                    // The order of values in group_concat() is the server's, as the rule states.
                     Verdict::Wrong(text) if fired.iter().any(|rule| rule.rule == "group-concat") => {
                         Verdict::Declared(text)
                     }

@@ -1,15 +1,15 @@
-//! Caches in front of [`crate::translate`], keyed by the statement's text: one per thread, and [`shared`] ones to compare
-//! it with. A cache belongs to one catalogue and one set of options; where these change, a new one is needed.
+//! Caches of translations, keyed by the statement's text: one per thread, and [`shared`] ones for comparison. A cache
+//! belongs to one catalogue and one set of options; if these change, a new one is needed.
 //!
-//! All are the same table: sets of four slots, found by a hash of the whole text and confirmed by comparing the text. The
-//! thread's own first looks where the text lies in memory, and makes no hash of one that is asked from the same place again.
-//! It never grows: in a full set the slot whose turn it is gives way.
+//! All use the same table: sets of four slots, found by a hash of the whole text and confirmed by comparing the text.
+//! The thread's cache first looks up the text's address, and computes no hash if the text is requested from the same
+//! address again. A table never grows: in a full set the slots are replaced in turn.
 
 pub mod shared;
 
-/// Slots of a set: their four hashes are in half a cache line.
+/// Slots per set: their four hashes are half a cache line.
 const WAYS: usize = 4;
-/// Two words for each block of 16 bytes, in turn: the digits of pi behind the point.
+/// Two words for each block of 16 bytes, used cyclically: the fraction of pi.
 const SECRET: [u64; 16] = [
     0x243F_6A88_85A3_08D3,
     0x1319_8A2E_0370_7344,
@@ -52,8 +52,8 @@ fn short(bytes: &[u8]) -> (u64, u64) {
     }
 }
 
-/// A hash of the text, never 0, which stands for an empty slot. It is not meant to withstand texts chosen to collide:
-/// these cost a translation, nothing else.
+/// A hash of the text; never 0, which marks an empty slot. It does not resist deliberate collisions, which only cost
+/// a translation each.
 ///
 /// Every block of 16 bytes is multiplied by itself, so that no multiplication waits for the one before it, as in XXH3;
 /// the last block reaches back into the one before, so that nothing is padded.
@@ -75,7 +75,7 @@ fn hash(text: &str) -> u64 {
     fold(all ^ SECRET[5], end ^ SECRET[6]) | 1
 }
 
-/// How often a cache was asked.
+/// Hits and misses of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub hits: u64,
@@ -89,10 +89,10 @@ struct Entry<V> {
 
 /// The table without counters and locks.
 struct Table<V> {
-    /// 0 where the slot is empty.
+    /// 0 if the slot is empty.
     hashes: Box<[u64]>,
     entries: Box<[Option<Entry<V>>]>,
-    /// For each set, the way that gives way next.
+    /// The slot that each set replaces next.
     turns: Box<[u8]>,
 }
 
@@ -127,7 +127,7 @@ impl<V> Table<V> {
         self.entries[slot].as_ref().map(|entry| &entry.value)
     }
 
-    /// Puts a value in an empty slot of the set, or in the one whose turn it is.
+    /// Stores a value in an empty slot of the set, or in the one to be replaced next.
     fn insert(&mut self, hash: u64, text: &str, value: V) -> usize {
         let set = self.set(hash);
         let empty = (0..WAYS).find(|way| self.hashes[set * WAYS + way] == 0);
@@ -147,21 +147,21 @@ impl<V> Table<V> {
     }
 }
 
-/// Slots of [`ThreadCache`] by where a text was last found.
+/// Number of entries by address.
 const PLACES: usize = 1024;
 
 /// The cache of one thread: no lock, and no allocation on a hit.
 ///
-/// A caller mostly asks with the same text at the same address, so the slot is first looked up by that. The text is
-/// compared whole in either case: an address says nothing about what is there now.
+/// A caller usually repeats the same text at the same address, so the slot is first looked up by address. The whole
+/// text is compared in either case, because the memory may have been reused.
 pub struct ThreadCache<V> {
     table: Table<V>,
-    /// Slots, by address and length.
+    /// Slots by address and length.
     places: Box<[u32]>,
     counts: Counts,
 }
 
-/// Where a text's address and length lead in `places`.
+/// Index into `places` for a text's address and length.
 #[inline]
 fn place(text: &str) -> usize {
     let address = text.as_ptr() as usize as u64;
@@ -169,15 +169,15 @@ fn place(text: &str) -> usize {
 }
 
 impl<V> ThreadCache<V> {
-    /// A cache of at least `slots` slots: the next power of two.
+    /// A cache with at least `slots` slots: the next power of two.
     pub fn new(slots: usize) -> Self {
         ThreadCache { table: Table::new(slots), places: vec![0; PLACES].into(), counts: Counts::default() }
     }
 
-    /// The value of this text, made and kept if it is not there.
+    /// The value of this text, computed and stored if it is missing.
     ///
     /// # Errors
-    /// Whatever `make` fails with; failures are not kept.
+    /// The error of `make`; errors are not stored.
     #[inline]
     pub fn get<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<&V, E> {
         let place = place(text);
@@ -193,17 +193,18 @@ impl<V> ThreadCache<V> {
         Ok(self.table.value(slot).expect("a slot that was found or filled just now"))
     }
 
-    /// The same without a look at where the text lies: its hash is made each time, as in the shared caches.
+    /// As [`ThreadCache::get`], without the lookup by address: the hash is computed each time, as in the shared
+    /// caches.
     ///
     /// # Errors
-    /// Whatever `make` fails with; failures are not kept.
+    /// The error of `make`; errors are not stored.
     #[inline]
     pub fn get_by_hash<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<&V, E> {
         let slot = self.by_hash(text, make)?;
         Ok(self.table.value(slot).expect("a slot that was found or filled just now"))
     }
 
-    /// The slot of a text that was not where it was last asked from.
+    /// The slot of a text that was not found by address.
     fn by_hash<E>(&mut self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<usize, E> {
         let hash = hash(text);
         if let Some(slot) = self.table.find(hash, text) {
@@ -214,12 +215,12 @@ impl<V> ThreadCache<V> {
         Ok(self.table.insert(hash, text, make()?))
     }
 
-    /// Hits and misses since it was made.
+    /// Hits and misses since its creation.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Texts it holds.
+    /// Number of texts in it.
     pub fn len(&self) -> usize {
         self.table.len()
     }

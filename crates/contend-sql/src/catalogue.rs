@@ -1,56 +1,60 @@
-//! What the CREATE statements say: tables, columns with their types, keys, indexes, views.
+//! The schema from CREATE statements: tables, columns with their types, keys, indexes, views.
 
 use crate::names::unquote;
 use crate::parse::tree::{
-    ColumnConstraint, ColumnDefinition, Expr, NamedTableConstraint, ResolveType, SortedColumn, TabFlags,
-    TableConstraint,
+    ColumnConstraint, ColumnDefinition, Expr, Literal, NamedTableConstraint, ResolveType, SortedColumn, TabFlags,
+    TableConstraint, TriggerEvent, TriggerTime, Type, TypeSize,
 };
 use crate::refuse::{No, R};
 use crate::rules::Id;
 use crate::types::{Affinity, Collation, Declared, Ty, Val, declared};
 
-/// The schema that statements are translated against. Names are found without regard to ASCII case.
+/// The schema for translations. Names are found regardless of ASCII case.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     pub(crate) tables: Vec<Table>,
     pub(crate) indexes: Vec<Index>,
-    /// Triggers with their tables.
-    pub(crate) triggers: Vec<(String, String)>,
-    /// `PRAGMA foreign_keys` is on.
+    pub(crate) triggers: Vec<Trigger>,
+    /// Whether `PRAGMA foreign_keys` is on.
     pub(crate) foreign_keys: bool,
+    /// Whether `PRAGMA case_sensitive_like` is on.
+    pub(crate) case_sensitive_like: bool,
+    /// Types of columns (table, column) whose values do not have the declared type.
+    pub(crate) held: Vec<(String, String, Ty)>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub name: String,
     pub columns: Vec<Column>,
-    /// Sets of columns that are unique: the primary key first, then constraints. Indexes are apart.
+    /// Sets of columns that are unique: the primary key first, then constraints. Indexes are separate.
     pub unique: Vec<Vec<usize>>,
-    /// Position of the column that is the rowid under another name.
+    /// Position of the column that is an alias of the rowid.
     pub rowid: Option<usize>,
     pub kind: Kind,
     /// Positions of the primary key's columns.
     pub key: Vec<usize>,
-    /// What its constraints say about conflicts.
+    /// ON CONFLICT clauses of its constraints.
     pub conflicts: Conflicts,
-    /// Tables that its columns refer to.
+    /// Tables that its columns reference.
     pub references: Vec<String>,
     pub temporary: bool,
-    /// It has CHECK.
+    /// Whether it has CHECK constraints.
     pub checked: bool,
-    /// SQLite lists it, or its keys, in another way than other tables: AUTOINCREMENT, WITHOUT ROWID.
+    /// Whether SQLite lists it or its keys differently from other tables: AUTOINCREMENT, WITHOUT ROWID.
     pub listed_apart: bool,
+    pub without_rowid: bool,
 }
 
-/// ON CONFLICT in the constraints of a table.
+/// ON CONFLICT clauses in the constraints of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Conflicts {
     /// A conflict is an error.
     #[default]
     Abort,
-    /// A conflict on this unique key replaces the row that is there, or keeps it.
+    /// A conflict on this unique key replaces the existing row, or keeps it.
     Key { replace: bool, columns: Vec<usize> },
-    /// In another way, or in several.
+    /// Other clauses, or several of them.
     Other,
 }
 
@@ -58,7 +62,7 @@ pub(crate) enum Conflicts {
 pub(crate) enum Kind {
     Table,
     View,
-    /// Known to exist, not understood: statements that use it are refused.
+    /// Its name is known but not its columns: statements that use it are refused.
     Opaque,
 }
 
@@ -70,11 +74,13 @@ pub(crate) struct Column {
     pub collation: Collation,
     pub nullable: bool,
     pub generated: bool,
-    /// PostgreSQL compares it by bytes.
+    /// Whether PostgreSQL compares it by bytes.
     pub bytewise: bool,
-    /// Its texts are no numbers under NUMERIC affinity.
+    /// Whether its texts are never numbers under NUMERIC affinity.
     pub wordy: bool,
     pub has_default: bool,
+    /// The size of a declared type, such as 70 of `VARCHAR(70)`.
+    pub size: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,12 +89,50 @@ pub(crate) struct Index {
     pub table: String,
     pub unique: bool,
     pub partial: bool,
-    /// Positions of the columns, if it is over plain columns.
+    /// Positions of the columns; `None` if the index is over expressions.
     pub columns: Option<Vec<usize>>,
 }
 
+#[derive(Clone, Debug)]
+pub(crate) struct Trigger {
+    pub name: String,
+    pub table: String,
+    pub event: Event,
+    pub time: TriggerTime,
+    /// Whether it may skip rows, by RAISE(IGNORE).
+    pub skips: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Insert,
+    Update,
+    Delete,
+}
+
+pub(crate) fn event_of(event: &TriggerEvent) -> Event {
+    match event {
+        TriggerEvent::Insert => Event::Insert,
+        TriggerEvent::Delete => Event::Delete,
+        TriggerEvent::Update | TriggerEvent::UpdateOf(_) => Event::Update,
+    }
+}
+
 impl Catalogue {
-    /// Whether a foreign key that is enforced refers to a table.
+    /// The triggers of a table or view.
+    pub(crate) fn triggers_of(&self, table: &Table) -> impl Iterator<Item = &Trigger> {
+        self.triggers.iter().filter(|trigger| trigger.table.eq_ignore_ascii_case(&table.name))
+    }
+
+    /// Whether statements keep expressions that the server evaluates later: views, CHECK, triggers, indexes, generated
+    /// columns.
+    pub(crate) fn keeps_expressions(&self) -> bool {
+        let of_table = |t: &Table| t.kind == Kind::View || t.checked || t.columns.iter().any(|c| c.generated);
+        let of_index = |i: &Index| i.partial || i.columns.is_none();
+        !self.triggers.is_empty() || self.tables.iter().any(of_table) || self.indexes.iter().any(of_index)
+    }
+
+    /// Whether an enforced foreign key references a table.
     pub(crate) fn is_referred_to(&self, table: &Table) -> bool {
         self.foreign_keys
             && self.tables.iter().any(|t| t.references.iter().any(|r| r.eq_ignore_ascii_case(&table.name)))
@@ -97,13 +141,13 @@ impl Catalogue {
     pub(crate) fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|t| t.name.eq_ignore_ascii_case(name))
     }
-    /// Every set of columns of `table` that is unique, from constraints and from whole unique indexes.
+    /// All unique sets of columns of `table`, from constraints and from unique indexes over all rows.
     pub(crate) fn unique_sets<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a [usize]> {
         let of_indexes = self.indexes.iter().filter(|i| i.unique && !i.partial && i.table == table.name);
         table.unique.iter().map(Vec::as_slice).chain(of_indexes.filter_map(|i| i.columns.as_deref()))
     }
 
-    /// Whether a unique index of `table` is partial or over expressions, so that its rows are not known.
+    /// Whether `table` has a unique index that is partial or over expressions, so that its rows are unknown.
     pub(crate) fn has_odd_unique_index(&self, table: &Table) -> bool {
         self.indexes.iter().any(|i| i.unique && i.table == table.name && (i.partial || i.columns.is_none()))
     }
@@ -127,10 +171,11 @@ impl Table {
             temporary: false,
             checked: false,
             listed_apart: false,
+            without_rowid: false,
         }
     }
 
-    /// Takes in the ON CONFLICT of a constraint: of a unique key, or of another kind.
+    /// Adds the ON CONFLICT clause of a unique key (`key`) or of another constraint.
     fn note_conflict(&mut self, clause: Option<ResolveType>, key: Option<&[usize]>) {
         let replace = match clause {
             None | Some(ResolveType::Abort) => return,
@@ -153,13 +198,13 @@ impl Table {
     }
 }
 
-/// The name, if an indexed expression is a plain column, with or without COLLATE.
+/// The name of the column, if an indexed expression is a plain column, with or without COLLATE.
 pub(crate) fn column_name<'a>(expr: &Expr<'a>) -> Option<&'a str> {
     match expr {
         Expr::Id(id) => Some(id.0),
         Expr::Name(name) => Some(name.0),
-        // A string literal names a column here, as SQLite has it.
-        Expr::Literal(crate::parse::tree::Literal::String(text)) => Some(text),
+        // As in SQLite, a string literal names a column here.
+        Expr::Literal(Literal::String(text)) => Some(text),
         Expr::Collate(inner, _) => column_name(inner),
         _ => None,
     }
@@ -169,7 +214,7 @@ pub(crate) fn read_column(definition: &ColumnDefinition) -> R<Column> {
     let name = unquote(definition.col_name.0).into_owned();
     let known = match &definition.col_type {
         Some(declared_type) if !declared_type.name.is_empty() => declared(declared_type.name),
-        _ => Some(Declared { ty: Ty::Any, affinity: Affinity::Blob }),
+        _ => Some(Declared { ty: Ty::Tagged, affinity: Affinity::Blob }),
     };
     let known = known.unwrap_or(Declared { ty: Ty::Any, affinity: Affinity::Numeric });
     let mut column = Column {
@@ -180,9 +225,10 @@ pub(crate) fn read_column(definition: &ColumnDefinition) -> R<Column> {
         nullable: true,
         generated: false,
         bytewise: known.ty == Ty::Text,
-        // SQLite would have stored a text that is a number as one.
+        // SQLite would have stored a numeric text as a number.
         wordy: known.ty == Ty::Text && known.affinity.numeric(),
         has_default: false,
+        size: definition.col_type.as_ref().and_then(declared_size),
     };
     for constraint in definition.constraints {
         match &constraint.constraint {
@@ -194,6 +240,16 @@ pub(crate) fn read_column(definition: &ColumnDefinition) -> R<Column> {
         }
     }
     Ok(column)
+}
+
+fn declared_size(declared: &Type) -> Option<usize> {
+    match declared.size.as_ref()? {
+        TypeSize::MaxSize(size) => match &**size {
+            Expr::Literal(Literal::Numeric(digits)) => digits.parse().ok(),
+            _ => None,
+        },
+        TypeSize::TypeSize(..) => None,
+    }
 }
 
 pub(crate) fn collation(name: &str) -> R<Collation> {
@@ -217,6 +273,7 @@ pub(crate) fn read_table(
     let mut table = Table { columns: columns_read, ..Table::new(name, Kind::Table) };
     let by_rowid = !flags.contains(TabFlags::WithoutRowid);
     table.listed_apart = !by_rowid;
+    table.without_rowid = !by_rowid;
     for (position, definition) in columns.iter().enumerate() {
         for constraint in definition.constraints {
             table.take_constraint(position, by_rowid && is_integer(definition), &constraint.constraint);
@@ -238,7 +295,7 @@ pub(crate) fn read_table(
 }
 
 impl Table {
-    /// `may_be_rowid`: as the only column of a key it is the table's number of the row.
+    /// `may_be_rowid`: as the only column of a key, it is the rowid.
     fn take_constraint(&mut self, position: usize, may_be_rowid: bool, constraint: &ColumnConstraint) {
         match constraint {
             ColumnConstraint::PrimaryKey { order, auto_increment, conflict_clause } => {
@@ -299,12 +356,12 @@ fn key_positions(table: &Table, columns: &[SortedColumn]) -> R<Vec<usize>> {
         .ok_or_else(|| No::boxed(Id::UnknownColumn, &table.name, "a key names a column that is not there".into()))
 }
 
-/// Only the exact word INTEGER makes a primary key the rowid.
+/// Whether the declared type is exactly INTEGER, which makes a primary key the rowid.
 fn is_integer(definition: &ColumnDefinition) -> bool {
     definition.col_type.as_ref().is_some_and(|t| unquote(t.name).eq_ignore_ascii_case("INTEGER") && t.size.is_none())
 }
 
-/// A column that a query's caller learns about.
+/// A column of a query's result.
 pub(crate) fn output(name: String, value: Val) -> Column {
     Column {
         name,
@@ -316,6 +373,7 @@ pub(crate) fn output(name: String, value: Val) -> Column {
         bytewise: value.bytewise,
         wordy: value.wordy,
         has_default: false,
+        size: None,
     }
 }
 

@@ -1,32 +1,39 @@
-//! The translator's state and the way it writes: one buffer, placeholders, rules that fired.
+//! The translator's state and its output: one buffer, placeholders, and the rules that fired.
 //!
-//! Every function that writes an expression returns what is known about it. Where the partner's type decides, the
-//! text already written is wrapped in place, so that each node is visited once.
+//! Each function that writes an expression returns its properties. If the type of another operand matters, text
+//! already written is wrapped in place, so each node is visited once.
 
 use std::borrow::Cow;
 
 use crate::catalogue::{Catalogue, Column, Kind, Table};
 use crate::parse::tree::{Expr, Select};
-use crate::refuse::{R, no};
+use crate::refuse::{No, R, no};
 use crate::rules::Id;
 use crate::scope::{Found, Grouping, Known};
-use crate::translation::{Options, Target};
-use crate::types::{Strength, Ty, Val};
+use crate::translation::{Keys, Options, SessionValue, Target};
+use crate::types::{Affinity, Slot, Strength, Ty, Val};
 
-/// Deepest nesting of expressions and queries. Beyond it a statement is refused, so that no stack overflows.
+/// System columns of every PostgreSQL table (its documentation, 5.5).
+const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+
+/// Deepest nesting of expressions and queries. Deeper statements are refused, so that the stack cannot overflow.
 const DEPTH_MAX: u32 = 100;
 /// PostgreSQL and MariaDB number placeholders in 16 bits.
 const PLACEHOLDERS_MAX: usize = 65_535;
 
-/// What is translated, for which server.
+/// An integer as text on MariaDB, with an explicit collation: views, CHECK and generated columns are stored as text
+/// without the default, and would be read as `utf8mb4_bin`, which ignores trailing spaces.
+pub(crate) const INTEGER_TEXT: (&str, &str) = ("CAST(", " AS CHAR(20)) COLLATE utf8mb4_nopad_bin");
+
+/// The statement to translate, and the target.
 pub(crate) struct Input<'a> {
     pub catalogue: &'a Catalogue,
     pub options: &'a Options,
-    /// The statement as the parser read it.
+    /// The text that the parser read.
     pub text: &'a str,
     /// Named parameters with their numbers.
     pub names: &'a [(&'a str, u16)],
-    /// The text has the word COLLATE; looked for when it first matters.
+    /// Whether the text has the word COLLATE; computed on first use.
     pub collates: Option<bool>,
 }
 
@@ -41,70 +48,101 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What was written.
+/// The output.
 #[derive(Default)]
 pub(crate) struct Output {
     pub sql: String,
-    /// Source parameter and its type, for each placeholder in order.
-    pub slots: Vec<(u16, Ty)>,
-    /// Statements to be run before this one.
-    pub before: Vec<(String, Vec<(u16, Ty)>)>,
-    /// Statements to be run after this one.
+    /// The value to bind for each placeholder, in order.
+    pub slots: Vec<Slot>,
+    /// Statements to run before this one.
+    pub before: Vec<String>,
+    /// Statements to run after this one.
     pub after: Vec<String>,
-    /// The rules that fired, a bit each.
+    /// The rules that fired, one bit each.
     pub fired: u128,
-    /// A literal beyond all doubles was written.
+    /// Whether a literal beyond the range of doubles was written.
     pub infinite: bool,
+    pub keys: Keys,
+    pub may_fail_late: bool,
+    /// Columns of the result whose values are tagged.
+    pub tagged: Vec<u16>,
+    /// Refused parts of a table, if they may be left out; `None` if a refusal ends the translation.
+    pub left_out: Option<Vec<(String, Box<No>)>>,
 }
 
-/// Where in a statement the next part stands: a rule that changes it restores it.
+/// Context of the next part of a statement. A rule that changes it restores it.
 #[derive(Default)]
 pub(crate) struct Place<'a> {
     pub depth: u32,
-    /// Whether aggregates may stand here.
+    /// Whether aggregates are allowed.
     pub grouping: Grouping,
-    /// HAVING is being written.
+    /// Whether HAVING is being written.
     pub having: bool,
-    /// Names are written with their table, because an output column's name could be taken for them.
+    /// Whether names are qualified with their table, because an output column could hide them.
     pub qualify: bool,
-    /// Inside an upsert's DO UPDATE: the table whose bare columns need its name.
+    /// In DO UPDATE of an upsert: the table whose columns must be qualified.
     pub upsert: Option<&'a Table>,
-    /// The column's name that is being written, as it stands in the statement, for refusals.
+    /// The column name that is being written, as in the statement, for refusals.
     pub token: &'a str,
-    /// A query's result that is written folded, as it is searched under NOCASE.
+    /// Whether the session's values change while the statement runs.
+    pub session_changes: bool,
+    /// A result of a query that is written in lower case, because it is compared under NOCASE.
     pub folded_result: Option<&'a Expr<'a>>,
+    /// Which results of the next query are tagged; none if empty.
+    pub tagged_results: Vec<bool>,
+    /// What the next part of a compound query gets beyond its results and conditions.
+    pub extra: Extra,
+    /// For each part of the next compound query, what it gets beyond.
+    pub extras: Vec<Extra>,
+    /// A result of a query that is written between these texts, because it is compared as a tagged value.
+    pub keyed_result: Option<(&'a Expr<'a>, String, String)>,
 }
 
-/// Counts of what was written, by which a rule sees what its parts had in them.
+/// What a part of a query gets beyond its own results and conditions.
+#[derive(Clone, Default)]
+pub(crate) struct Extra {
+    /// Written after the last result.
+    pub result: String,
+    /// A condition, joined to its own.
+    pub condition: String,
+    /// The only result that is written, if not all are.
+    pub only: Option<usize>,
+    /// Whether its results have room for values of any length, as columns of a recursive query need it on MariaDB.
+    pub roomy: bool,
+}
+
+/// Counters with which a rule finds out what its parts contained.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Expressions written or probed.
+    /// Number of expressions written or probed.
     pub steps: usize,
     pub aggregates: u32,
-    /// Columns that were read from within a query inside the one they belong to.
+    /// Number of columns read from an inner query.
     pub outer_reads: u32,
-    /// Columns that were read from a query in FROM, a WITH or a view.
+    /// Number of columns read from a query in FROM, a WITH or a view.
     pub query_reads: u32,
+    /// Start of the last LIMIT that was written.
+    pub limit_at: usize,
 }
 
-/// The columns that a query's caller needs.
+/// The columns that the caller of a query needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Nothing,
     Columns,
-    /// Those of the first part of a compound query, of which only that part is written.
+    /// Those of the first part of a compound query; only that part is written.
     FirstPart,
 }
 
-/// The rules that call each other without end; handed in, so that no file of rules has to know the one above it.
+/// The mutually recursive rules. They are passed in, so that no file of rules depends on the file above it.
 pub(crate) struct Grammar {
     pub expr: for<'a> fn(&mut Tr<'a>, &'a Expr<'a>, Ty) -> R<Val>,
     pub query: for<'a> fn(&mut Tr<'a>, &'a Select<'a>, Wanted) -> R<Vec<Column>>,
 }
 
-/// A statement on its way to a server's SQL.
+/// A translation in progress.
 pub(crate) struct Tr<'a> {
-    /// The server is PostgreSQL, else MariaDB.
+    /// Whether the server is PostgreSQL; otherwise it is MariaDB.
     pub postgres: bool,
     pub input: Input<'a>,
     pub out: Output,
@@ -114,7 +152,7 @@ pub(crate) struct Tr<'a> {
     grammar: &'static Grammar,
 }
 
-/// A state to go back to.
+/// A state to return to.
 pub(crate) struct Mark {
     length: usize,
     slots: usize,
@@ -136,7 +174,7 @@ impl<'a> Tr<'a> {
         }
     }
 
-    /// Writes an expression. A parameter takes the type `want`; what else is written does not depend on it.
+    /// Writes an expression. `want` is the type for a parameter; it does not change anything else.
     pub(crate) fn expr(&mut self, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
         (self.grammar.expr)(self, expr, want)
     }
@@ -146,7 +184,7 @@ impl<'a> Tr<'a> {
         (self.grammar.query)(self, select, wanted)
     }
 
-    /// Finds a column by its name and, perhaps, its table's. `None` if no source has it.
+    /// Finds a column by its name and optionally its table's name. `None` if no source has it.
     pub(crate) fn find(&self, table: Option<&str>, name: &str) -> R<Option<Found>> {
         self.known.find(table, name)
     }
@@ -159,11 +197,15 @@ impl<'a> Tr<'a> {
         self.out.fired |= 1 << rule as u8;
     }
 
+    pub(crate) fn has_fired(&self, rule: Id) -> bool {
+        self.out.fired & (1 << rule as u8) != 0
+    }
+
     pub(crate) fn put(&mut self, text: &str) {
         self.out.sql.push_str(text);
     }
 
-    /// Writes the one of two texts that is the target's.
+    /// Writes the text for the target.
     pub(crate) fn either(&mut self, postgres: &str, mariadb: &str) {
         self.out.sql.push_str(if self.postgres { postgres } else { mariadb });
     }
@@ -177,17 +219,23 @@ impl<'a> Tr<'a> {
         if limit || name.is_empty() {
             return no(Id::Names, name, "the server has no room for a name of this length");
         }
+        if self.postgres && name.starts_with("pg_") {
+            return no(Id::Names, name, "PostgreSQL reserves names that begin with pg_");
+        }
+        if self.postgres && SYSTEM_COLUMNS.contains(&name) {
+            return no(Id::Names, name, "PostgreSQL has a system column with this name in every table");
+        }
         crate::names::push_name(&mut self.out.sql, name);
         Ok(())
     }
 
-    /// Puts text around what was written from `start` on.
+    /// Puts text around the output from `start` on.
     pub(crate) fn wrap(&mut self, start: usize, before: &str, after: &str) {
         self.out.sql.insert_str(start, before);
         self.out.sql.push_str(after);
     }
 
-    /// Puts parentheses around an expression that binds weaker than `strongest`.
+    /// Parenthesises an expression that binds weaker than `strongest`.
     pub(crate) fn enclose(&mut self, start: usize, value: &mut Val, strongest: Strength) {
         if value.strength > strongest {
             self.wrap(start, "(", ")");
@@ -211,12 +259,26 @@ impl<'a> Tr<'a> {
         self.seen.aggregates = mark.aggregates;
     }
 
-    /// What an expression would be, without writing it.
+    /// The properties of an expression, without writing it.
     pub(crate) fn probe(&mut self, expr: &'a Expr<'a>) -> R<Val> {
         let mark = self.mark();
         let value = self.expr(expr, Ty::Any);
         self.back_to(mark);
         value
+    }
+
+    /// Writes a part that may be left out: a refusal is recorded under the part's name.
+    pub(crate) fn optional(&mut self, part: impl FnOnce() -> String, write: impl FnOnce(&mut Self) -> R<()>) -> R<()> {
+        let (mark, after, scopes) = (self.mark(), self.out.after.len(), self.known.scopes.len());
+        let refused = match write(self) {
+            Err(refused) if self.out.left_out.is_some() => refused,
+            done => return done,
+        };
+        self.back_to(mark);
+        self.out.after.truncate(after);
+        self.known.scopes.truncate(scopes);
+        self.out.left_out.get_or_insert_default().push((part(), refused));
+        Ok(())
     }
 
     /// Runs `work` one level deeper.
@@ -230,7 +292,7 @@ impl<'a> Tr<'a> {
         result
     }
 
-    /// Writes `list` with commas in between.
+    /// Writes `list`, separated by commas.
     pub(crate) fn list<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
@@ -245,7 +307,7 @@ impl<'a> Tr<'a> {
         Ok(())
     }
 
-    /// The number SQLite gives to a parameter.
+    /// SQLite's number of a parameter.
     pub(crate) fn parameter_number(&self, name: &str) -> R<u16> {
         let known = self.input.names.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
         match known.or_else(|| name.parse().ok()) {
@@ -254,28 +316,64 @@ impl<'a> Tr<'a> {
         }
     }
 
-    /// Writes a placeholder for a parameter whose place asks for `ty` and answers with it.
+    /// The type of the value bound for a parameter, if the caller gave it.
+    pub(crate) fn bound(&self, name: &str) -> Option<Ty> {
+        let number = self.parameter_number(name).ok()?;
+        Ty::of_parameter(*self.input.options.bound.get(usize::from(number).wrapping_sub(1))?)
+    }
+
+    /// Writes a placeholder for a parameter in a place of type `ty`; the result has that type.
     pub(crate) fn placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
-        self.typed_placeholder(name, ty, ty)
-    }
-
-    /// The same where the place itself converts, a comparison or a column: there an integer may be bound as a real.
-    pub(crate) fn bare_placeholder(&mut self, name: &str, ty: Ty) -> R<Val> {
-        self.typed_placeholder(name, ty, if ty == Ty::Real { Ty::Number } else { ty })
-    }
-
-    fn typed_placeholder(&mut self, name: &str, ty: Ty, bound: Ty) -> R<Val> {
         let number = self.parameter_number(name)?;
+        // Next to reals, an integer stays one.
+        let ty = if ty == Ty::Real && self.bound(name) == Some(Ty::Int) { Ty::Int } else { ty };
+        self.typed_placeholder(name, ty, Slot { number, ty, converted: false })
+    }
+
+    /// As [`Tr::placeholder`], in a place that converts by itself (a comparison or a column): an integer may then be
+    /// bound as a real. SQLite converts by that affinity.
+    pub(crate) fn bare_placeholder(&mut self, name: &str, ty: Ty, affinity: Affinity) -> R<Val> {
+        let number = self.parameter_number(name)?;
+        let bound = if ty == Ty::Real { Ty::Number } else { ty };
+        let converted = match affinity {
+            Affinity::Text => ty == Ty::Text,
+            numeric => numeric.numeric() && matches!(ty, Ty::Int | Ty::Real | Ty::Number),
+        };
+        self.typed_placeholder(name, ty, Slot { number, ty: bound, converted })
+    }
+
+    /// A placeholder for a value that the session provides.
+    pub(crate) fn session_value(&mut self, token: &str, value: SessionValue) -> R<Val> {
+        if !self.input.options.session {
+            return no(Id::SessionValues, token, "only a session has this value, and none is given here");
+        }
+        if self.place.session_changes {
+            return no(Id::SessionValues, token, "its value changes while the statement runs");
+        }
+        self.fire(Id::SessionValues);
+        let number = value as u16;
+        let value = self.typed_placeholder(token, Ty::Int, Slot { number, ty: Ty::Int, converted: false })?;
+        Ok(value.never_null())
+    }
+
+    fn typed_placeholder(&mut self, name: &str, ty: Ty, mut bound: Slot) -> R<Val> {
         self.fire(Id::Parameters);
         let ty = if ty == Ty::Bool { Ty::Int } else { ty };
+        bound.ty = if bound.ty == Ty::Bool { Ty::Int } else { bound.ty };
+        let untyped = matches!(ty, Ty::Any | Ty::Null | Ty::Param);
+        let given = self.input.options.bound.get(usize::from(bound.number).wrapping_sub(1));
+        let (ty, bound) = match given.and_then(|given| Ty::of_parameter(*given)) {
+            Some(given) if untyped => (given, Slot { ty: given, ..bound }),
+            _ => (ty, bound),
+        };
         let known = !matches!(ty, Ty::Any | Ty::Null | Ty::Param);
         if self.out.slots.len() >= PLACEHOLDERS_MAX {
             return no(Id::Parameters, name, "more placeholders than the server can number");
         }
         if self.postgres {
-            let slot = self.out.slots.iter().position(|s| *s == (number, bound));
+            let slot = self.out.slots.iter().position(|s| *s == bound);
             let slot = slot.unwrap_or_else(|| {
-                self.out.slots.push((number, bound));
+                self.out.slots.push(bound);
                 self.out.slots.len() - 1
             });
             self.out.sql.push('$');
@@ -289,14 +387,15 @@ impl<'a> Tr<'a> {
                 _ => "",
             });
         } else {
-            self.out.slots.push((number, bound));
-            self.out.sql.push('?');
+            self.out.slots.push(bound);
+            // Without a CAST, a bound blob would be returned as a text.
+            self.out.sql.push_str(if untyped && ty == Ty::Blob { "CAST(? AS BINARY)" } else { "?" });
         }
-        // Which texts are bound no statement shows.
+        // The statement does not determine which texts are bound.
         Ok(Val { wordy: ty == Ty::Text, ..Val::of(if known { ty } else { Ty::Param }) })
     }
 
-    /// The table of a name, in the catalogue.
+    /// The table of this name in the catalogue.
     pub(crate) fn known_table(&self, name: &str) -> R<&'a Table> {
         match self.input.catalogue.table(name) {
             Some(table) if table.kind == Kind::Opaque => no(Id::Opaque, name, "what its columns hold is not known"),
@@ -306,7 +405,7 @@ impl<'a> Tr<'a> {
     }
 }
 
-/// Placeholders `?` in MariaDB's SQL, outside of its texts and names.
+/// Number of placeholders `?` in MariaDB's SQL, outside of texts and names.
 pub(crate) fn placeholders(sql: &str) -> usize {
     let (mut count, mut bytes) = (0, sql.bytes());
     while let Some(found) = bytes.find(|byte| matches!(byte, b'?' | b'\'' | b'"')) {
@@ -326,7 +425,7 @@ pub(crate) fn push_decimal(out: &mut String, number: usize) {
     out.push((b'0' + (number % 10) as u8) as char);
 }
 
-/// A name without quotes, and whether it was a quoted string that could be a text.
+/// A name without quotes.
 pub(crate) fn plain(token: &str) -> Cow<'_, str> {
     crate::names::unquote(token)
 }

@@ -1,28 +1,43 @@
-//! What CREATE, ALTER and DROP do to the catalogue.
+//! Updates the catalogue from CREATE, ALTER and DROP.
 
-use crate::catalogue::{Catalogue, Index, Kind, Table, read_column, read_table};
+use crate::catalogue::{Catalogue, Index, Kind, Table, Trigger, event_of, read_column, read_table};
 use crate::emit::{Input, Wanted};
 use crate::names::unquote;
 use crate::parse::tree::{
-    AlterTableBody, Cmd, ColumnConstraint, CreateTableBody, NamedColumnConstraint, Select, SortedColumn, Stmt,
+    AlterTableBody, Cmd, ColumnConstraint, CreateTableBody, NamedColumnConstraint, PragmaBody, QualifiedName, Select,
+    SortedColumn, Stmt, TriggerTime,
 };
 use crate::read;
 use crate::refuse::{R, Refusal, no};
-use crate::rules::session::foreign_keys_set;
+use crate::rules::session::switched;
 use crate::rules::{Id, grammar};
-use crate::translation::{Options, Target};
-use crate::types::Collation;
+use crate::translation::{Options, ParamType, Target};
+use crate::types::{Collation, Ty};
 
 impl Catalogue {
-    /// Takes in what CREATE TABLE, CREATE INDEX, CREATE VIEW, ALTER TABLE and DROP say; other statements say nothing.
+    /// Applies CREATE TABLE, CREATE INDEX, CREATE VIEW, ALTER TABLE and DROP; other statements have no effect.
     ///
     /// # Errors
-    /// A text that is not SQLite's, or a statement whose effect on the schema is not understood.
+    /// The text is not valid in SQLite, or its effect on the schema is not supported.
     pub fn learn(&mut self, sqlite_ddl: &str) -> Result<(), Refusal> {
         read::each(sqlite_ddl, |text, _, command| self.hear(text, command))
     }
 
-    /// The same of a text with parts that are not understood: what they are, in their order, and the rest is taken in.
+    /// Sets the type of a column's values, overriding the declared type, for a table learned after this call.
+    pub fn set_held(&mut self, table: &str, column: &str, holds: ParamType) {
+        let ty = match holds {
+            ParamType::Integer => Ty::Int,
+            ParamType::Real => Ty::Real,
+            ParamType::Number => Ty::Number,
+            ParamType::Text => Ty::Text,
+            ParamType::Blob => Ty::Blob,
+            ParamType::Unknown => Ty::Any,
+        };
+        self.held.push((table.to_string(), column.to_string(), ty));
+    }
+
+    /// As [`Catalogue::learn`], but continues after statements that are not supported; returns their refusals in
+    /// order.
     pub fn learn_what_can_be(&mut self, sqlite_ddl: &str) -> Vec<Refusal> {
         read::all(sqlite_ddl, |text, _, command| self.hear(text, command))
     }
@@ -34,13 +49,13 @@ impl Catalogue {
         }
     }
 
-    /// A view or table with the columns of a query; opaque where the query has no translation.
+    /// A view or table with the columns of a query; opaque if the query cannot be translated.
     fn of_query(&self, name: String, kind: Kind, text: &str, select: &Select) -> Table {
         let options = Options::to(Target::Postgres);
         let mut tr = grammar::translator(Input::new(self, &options, text, &[]));
         let Ok(mut columns) = tr.query(select, Wanted::Columns) else { return Table::opaque(name) };
         if kind == Kind::Table {
-            // The new table keeps the types, not the collations.
+            // The new table has the types of the columns, but not their collations.
             columns.iter_mut().for_each(|column| column.collation = Collation::Binary);
         }
         Table { columns, ..Table::new(name, kind) }
@@ -81,19 +96,11 @@ impl Catalogue {
                 Ok(())
             }
             Stmt::DropTable { tbl_name, .. } | Stmt::DropView { view_name: tbl_name, .. } => {
-                let name = unquote(tbl_name.name.0);
-                if let Some(at) = self.tables.iter().position(|t| t.name.eq_ignore_ascii_case(&name)) {
-                    self.tables.remove(at);
-                }
-                if self.table(&name).is_none() {
-                    self.indexes.retain(|i| !i.table.eq_ignore_ascii_case(&name));
-                }
+                self.forget(&unquote(tbl_name.name.0));
                 Ok(())
             }
-            Stmt::CreateTrigger { trigger_name, tbl_name, .. } => {
-                let table = unquote(tbl_name.name.0);
-                let table = self.table(&table).map_or(table.into_owned(), |t| t.name.clone());
-                self.triggers.push((unquote(trigger_name.name.0).into_owned(), table));
+            Stmt::CreateTrigger { .. } | Stmt::DropTrigger { .. } => {
+                self.take_trigger(text, statement);
                 Ok(())
             }
             Stmt::DropIndex { idx_name, .. } => {
@@ -102,20 +109,70 @@ impl Catalogue {
                 Ok(())
             }
             Stmt::AlterTable(table, body) => self.alter(&unquote(table.name.0), body),
-            Stmt::Pragma(name, body) => match foreign_keys_set(name, body.as_ref()) {
-                Some(on) => self.set_foreign_keys(name.name.0, on),
-                None => Ok(()),
-            },
+            Stmt::Pragma(name, body) => self.take_setting(name, body.as_ref()),
             _ => Ok(()),
         }
+    }
+
+    /// Removes a table or view, with its indexes and triggers unless a temporary one hid another.
+    fn forget(&mut self, name: &str) {
+        if let Some(at) = self.tables.iter().position(|t| t.name.eq_ignore_ascii_case(name)) {
+            self.tables.remove(at);
+        }
+        if self.table(name).is_none() {
+            self.indexes.retain(|i| !i.table.eq_ignore_ascii_case(name));
+            self.triggers.retain(|trigger| !trigger.table.eq_ignore_ascii_case(name));
+        }
+    }
+
+    fn take_trigger(&mut self, text: &str, statement: &Stmt) {
+        match statement {
+            Stmt::CreateTrigger { trigger_name, tbl_name, time, event, .. } => {
+                let name = unquote(trigger_name.name.0).into_owned();
+                let table = unquote(tbl_name.name.0);
+                let table = self.table(&table).map_or(table.into_owned(), |t| t.name.clone());
+                let (time, event) = (time.unwrap_or(TriggerTime::Before), event_of(event));
+                let skips = text.to_ascii_uppercase().contains("IGNORE");
+                if !self.triggers.iter().any(|known| known.name.eq_ignore_ascii_case(&name)) {
+                    self.triggers.push(Trigger { name, table, event, time, skips });
+                }
+            }
+            Stmt::DropTrigger { trigger_name, .. } => {
+                let name = unquote(trigger_name.name.0);
+                self.triggers.retain(|trigger| !trigger.name.eq_ignore_ascii_case(&name));
+            }
+            _ => {}
+        }
+    }
+
+    fn take_setting(&mut self, name: &QualifiedName, body: Option<&PragmaBody>) -> R<()> {
+        if let Some(on) = switched("foreign_keys", name, body) {
+            self.set_foreign_keys(name.name.0, on)?;
+        }
+        if let Some(on) = switched("case_sensitive_like", name, body) {
+            self.case_sensitive_like = on;
+        }
+        Ok(())
     }
 
     fn made(&self, name: String, text: &str, body: &CreateTableBody) -> R<Table> {
         match body {
             CreateTableBody::ColumnsAndConstraints { columns, constraints, flags } => {
-                read_table(name, columns, constraints.unwrap_or_default(), *flags)
+                let mut table = read_table(name, columns, constraints.unwrap_or_default(), *flags)?;
+                self.hold(&mut table);
+                Ok(table)
             }
             CreateTableBody::AsSelect(select) => Ok(self.of_query(name, Kind::Table, text, select)),
+        }
+    }
+
+    /// Sets the types of columns whose values are known.
+    fn hold(&self, table: &mut Table) {
+        for (_, name, ty) in self.held.iter().filter(|(of, ..)| of.eq_ignore_ascii_case(&table.name)) {
+            let Some(at) = table.position(name) else { continue };
+            let column = &mut table.columns[at];
+            let is_text = *ty == Ty::Text;
+            (column.ty, column.bytewise, column.wordy) = (*ty, is_text, is_text && column.affinity.numeric());
         }
     }
 
@@ -149,6 +206,7 @@ impl Catalogue {
                 let old = std::mem::replace(&mut table.name, unquote(new.0).into_owned());
                 let new = table.name.clone();
                 self.indexes.iter_mut().filter(|i| i.table == old).for_each(|i| i.table.clone_from(&new));
+                self.triggers.iter_mut().filter(|t| t.table == old).for_each(|t| t.table.clone_from(&new));
             }
             AlterTableBody::AddColumn(column) => {
                 table.columns.push(read_column(column)?);

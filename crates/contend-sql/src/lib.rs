@@ -1,4 +1,5 @@
-//! SQLite's SQL translated into PostgreSQL's and MariaDB's: the same rows as the result, or a refusal that says why.
+//! Translates SQLite's SQL to PostgreSQL's and MariaDB's: the result has the same rows, or the translation is refused
+//! with a reason.
 //!
 //! ```
 //! use contend_sql::{Catalogue, Options, Target, translate};
@@ -17,6 +18,7 @@
 
 pub mod cache;
 mod catalogue;
+mod definition;
 mod emit;
 mod learn;
 mod names;
@@ -28,6 +30,7 @@ mod refuse;
 mod robustness_tests;
 mod rules;
 mod scope;
+mod tagged;
 mod translate;
 mod translation;
 mod types;
@@ -35,9 +38,13 @@ mod types;
 mod workloads_tests;
 
 pub use catalogue::Catalogue;
+pub use definition::{ForeignKeyDefinition, HeldColumn, LeftOut, TableDefinition, define_table, table_columns};
 pub use pack::function_pack;
 pub use refuse::Refusal;
+pub use rules::django::is_in_pack;
 pub use rules::session::session;
-pub use rules::{Outcome, Rule, rules};
+pub use rules::{Handling, Rule, rules};
+pub use tagged::{Untagged, untagged};
 pub use translate::{refusals, translate};
-pub use translation::{Certainty, Fired, Options, ParamType, Statement, Target, Translation};
+pub use translation::{Certainty, Fired, Keys, Options, ParamType, SessionValue, Statement, Target, Translation};
+pub use types::{Number, number_in_text, real_text};

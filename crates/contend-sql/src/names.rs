@@ -1,9 +1,9 @@
-//! Identifiers and texts as they are written: SQLite's four kinds of quotes read, the servers' written.
+//! Quoting of identifiers and texts: reads SQLite's four kinds of quotes, writes those of the servers.
 
 use std::borrow::Cow;
 
-/// The name or the text inside a token, without its quotes, doubled quotes made single. What does not end with the quote
-/// that it begins with, as the words of a type may, stays as it is.
+/// The name or text of a token: without its quotes, doubled quotes made single. A token that does not end with the
+/// quote that it begins with is returned unchanged, as may happen in a type.
 pub(crate) fn unquote(token: &str) -> Cow<'_, str> {
     let Some(close) = closing(token) else { return Cow::Borrowed(token) };
     let inner = &token[1..token.len() - 1];
@@ -15,7 +15,7 @@ pub(crate) fn unquote(token: &str) -> Cow<'_, str> {
     Cow::Borrowed(inner)
 }
 
-/// The quote that ends a token, if it is within quotes.
+/// The closing quote of a token, if it is quoted.
 fn closing(token: &str) -> Option<char> {
     let close = match token.chars().next()? {
         '[' => ']',
@@ -25,7 +25,7 @@ fn closing(token: &str) -> Option<char> {
     (token.len() > 1 && token.ends_with(close)).then_some(close)
 }
 
-/// Appends a name between double quotes, as both servers read it (MariaDB under `ANSI_QUOTES`).
+/// Appends a name in double quotes, which both servers accept (MariaDB under `ANSI_QUOTES`).
 pub(crate) fn push_name(out: &mut String, name: &str) {
     out.push('"');
     if name.contains('"') {

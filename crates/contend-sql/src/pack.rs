@@ -1,8 +1,8 @@
-//! Functions that can be installed on a server, in a schema or database of their own, `contend_sql`.
+//! The function pack: functions to install on a server, in their own schema or database `contend_sql`.
 
 use crate::Target;
 
-/// SQL that installs the function pack, several statements in one text. It may be run again.
+/// SQL that installs the function pack: several statements in one text. It may be run repeatedly.
 pub fn function_pack(target: Target) -> &'static str {
     match target {
         Target::Postgres => include_str!("pack/postgres.sql"),

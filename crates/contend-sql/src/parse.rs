@@ -1,5 +1,5 @@
-//! The only file that knows the parser: text in, tree out. One pass over the text adds what the parser's tree lacks:
-//! numbers of parameters, the two forms of LIMIT, depth.
+//! The only file that uses the parser: text in, tree out. A scan of the text adds what the parser's tree lacks:
+//! numbers of parameters, the two forms of LIMIT, nesting depth.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ pub(crate) use sqlite3_parser::ast as tree;
 pub(crate) mod places;
 pub(crate) mod token;
 
-/// Deepest nesting of parentheses that is handed to the parser. SQLite's own limit on an expression's depth is 1,000.
+/// Deepest nesting of parentheses that is passed to the parser. SQLite's own limit on an expression's depth is 1,000.
 const PARENTHESES_MAX: usize = 500;
-/// Longest statement, as `SQLITE_MAX_SQL_LENGTH` by default.
+/// Longest statement: the default of `SQLITE_MAX_SQL_LENGTH`.
 const LENGTH_MAX: usize = 1_000_000;
-/// Most parameters, as `SQLITE_MAX_VARIABLE_NUMBER` by default.
+/// Most parameters: the default of `SQLITE_MAX_VARIABLE_NUMBER`.
 const PARAMETERS_MAX: u16 = 32_766;
 
-/// What a pass over the characters finds.
+/// Result of a scan.
 pub(crate) struct Scan<'a> {
     /// The text with every bare `?` written as `?1`, `?2`, ...
     pub text: Cow<'a, str>,
@@ -27,10 +27,10 @@ pub(crate) struct Scan<'a> {
     pub names: Vec<(&'a str, u16)>,
 }
 
-/// A text that cannot be handed to the parser: offset in the caller's text and the reason.
+/// A text that cannot be parsed: offset in the caller's text, and reason.
 pub(crate) struct Unscannable(pub usize, pub String);
 
-/// Characters that [`scan`] stops at; most of a text has none.
+/// Characters at which [`scan`] stops; most texts have few of them.
 const SPECIAL: [bool; 256] = {
     let (mut special, characters, mut at) = ([false; 256], b"'\"`[-/()?:@$\0", 0);
     while at < characters.len() {
@@ -40,13 +40,13 @@ const SPECIAL: [bool; 256] = {
     special
 };
 
-/// Parameters found so far, and the text with their numbers as far as it differs.
+/// Parameters found so far, and the rewritten text, if it differs.
 struct Numbered<'a> {
     sql: &'a str,
     names: Vec<(&'a str, u16)>,
     largest: u16,
     rewritten: String,
-    /// So much of the text is rewritten.
+    /// Length of the text that is already rewritten.
     copied: usize,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Numbered<'a> {
         Ok(self.largest)
     }
 
-    /// A `?`, with a number or to get one; where its last character is.
+    /// Handles a `?`, with or without a number; returns the offset of its last character.
     fn question_mark(&mut self, at: usize) -> Result<usize, Unscannable> {
         let digits = self.sql.as_bytes()[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
         if digits > 0 {
@@ -81,7 +81,7 @@ impl<'a> Numbered<'a> {
         Ok(at)
     }
 
-    /// A parameter with a name; where its last character is.
+    /// Handles a named parameter; returns the offset of its last character.
     fn name(&mut self, at: usize) -> Result<usize, Unscannable> {
         let (length, of_tcl) = name_length(&self.sql.as_bytes()[at..]);
         let name = &self.sql[at..at + length];
@@ -91,7 +91,7 @@ impl<'a> Numbered<'a> {
             self.names.push((name, number));
         }
         if of_tcl {
-            // The parser does not know such names; as long as before, not counting the number.
+            // The parser does not accept such names. The replacement has the same length, not counting the number.
             self.rewritten.push_str(&self.sql[self.copied..at]);
             self.rewritten.push('?');
             push_number(&mut self.rewritten, known.unwrap_or(self.largest));
@@ -101,7 +101,7 @@ impl<'a> Numbered<'a> {
         Ok(at + length - 1)
     }
 
-    /// What was found in the text up to here.
+    /// The result for the text up to `end`.
     fn found(mut self, end: usize) -> Scan<'a> {
         let unchanged = self.copied == 0 && end == self.sql.len();
         if unchanged {
@@ -112,7 +112,7 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// Where a quoted text or name that begins here ends.
+/// The end of a quoted text or name that begins here.
 fn closing(bytes: &[u8], from: usize) -> Result<usize, Unscannable> {
     let close = if bytes[from] == b'[' { b']' } else { bytes[from] };
     let mut at = from + 1;
@@ -148,7 +148,7 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                // A comment that is never closed ends with the text.
+                // An unterminated comment extends to the end of the text.
                 let Some(end) = sql[at + 2..].find("*/") else { return Ok(numbered.found(at)) };
                 at += 2 + end + 2;
                 continue;
@@ -170,8 +170,8 @@ pub(crate) fn scan(sql: &str) -> Result<Scan<'_>, Unscannable> {
     Ok(numbered.found(sql.len()))
 }
 
-/// The length of a named parameter with its first character, and whether it is of a form that only Tcl has, with `::` or
-/// a part in parentheses.
+/// Length of a named parameter including its first character, and whether it has a form of Tcl, with `::` or a part
+/// in parentheses.
 fn name_length(bytes: &[u8]) -> (usize, bool) {
     let (mut at, mut of_tcl) = (1, false);
     loop {
@@ -205,13 +205,12 @@ fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b > 0x7f)
 }
 
-/// A statement the parser refuses: byte offset, its words.
+/// A statement that the parser rejects: byte offset and message.
 pub(crate) struct Unparsable(pub usize, pub String);
 
-/// Reads the statements of `text` into `bump`, and hands each to `each` with its number, until one is answered with
-/// false.
+/// Parses the statements of `text` into `bump`, and passes each with its number to `each`, until that returns false.
 ///
-/// The trees are never dropped (their memory is the bump's), so that dropping a deep one cannot overflow the stack.
+/// The trees are never dropped (the bump owns their memory), so that dropping a deep one cannot overflow the stack.
 pub(crate) fn statements<'a>(
     bump: &'a Bump,
     text: &'a str,
@@ -234,7 +233,7 @@ pub(crate) fn statements<'a>(
 
 fn describe(error: &Error, text: &str) -> Unparsable {
     let said = error.to_string();
-    // The place follows the words.
+    // The message is followed by the place.
     let ends = [" at line: ", " at Some(", " at None"].into_iter().filter_map(|place| said.find(place));
     let words = said[..ends.min().unwrap_or(said.len())].to_string();
     let position = match error {
@@ -263,28 +262,28 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 pub(crate) fn unnumbered(sql: &str, numbered: &str, offset: usize) -> usize {
     let mut at = 0;
     for byte in numbered.bytes().take(offset) {
-        // What is not in the caller's text is a number that was put behind a `?`, where no digit stood.
+        // A character that the caller's text lacks is a digit of a number added after `?`.
         at += usize::from(!byte.is_ascii_digit() || sql.as_bytes().get(at) == Some(&byte));
     }
     at
 }
 
-/// The forms of LIMIT with two numbers in a text. In the tree both look the same.
+/// The form of LIMIT with two numbers. The tree does not distinguish them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LimitForm {
     /// `LIMIT count OFFSET skipped`
     Offset,
     /// `LIMIT skipped, count`
     Comma,
-    /// Both occur.
+    /// Both forms occur.
     Mixed,
 }
 
-/// Which form of LIMIT a text uses. Only asked when a LIMIT has two numbers.
+/// The form of LIMIT that a text uses; needed only for a LIMIT with two numbers.
 pub(crate) fn limit_form(text: &str) -> LimitForm {
     let bytes = text.as_bytes();
     let (mut comma, mut offset) = (false, false);
-    // Depth of parentheses at every LIMIT that has not ended yet.
+    // Depth of parentheses of every LIMIT that has not ended.
     let mut open: Vec<usize> = Vec::new();
     let (mut at, mut depth) = (0, 0usize);
     while at < bytes.len() {

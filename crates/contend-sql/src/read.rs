@@ -1,4 +1,4 @@
-//! A text read statement by statement, and refusals with their places in it.
+//! Reads texts statement by statement, and places refusals in them.
 
 use std::cell::Cell;
 
@@ -11,8 +11,8 @@ use crate::refuse::{No, R, position};
 use crate::rules::literals::COMPARED_MAX;
 use crate::rules::{Id, rules};
 
-/// Reads the statements of a text and hands each to `each`, with the text as it was read and its named parameters, until
-/// one is refused.
+/// Reads the statements of a text and passes each to `each`, with its text and its named parameters, until one is
+/// refused.
 pub(crate) fn each(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -> R<()>) -> Result<(), Refusal> {
     let scanned = scan(sql)?;
     let bump = Memory::take();
@@ -32,7 +32,7 @@ pub(crate) fn each(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -
     }
 }
 
-/// The same with all statements, also after a refusal. Returns the refusals.
+/// As [`each`], but continues after a refusal. Returns all refusals.
 pub(crate) fn all(sql: &str, mut each: impl FnMut(&str, &[(&str, u16)], &Cmd) -> R<()>) -> Vec<Refusal> {
     let scanned = match scan(sql) {
         Ok(scanned) => scanned,
@@ -65,7 +65,7 @@ fn scan(sql: &str) -> Result<Scan<'_>, Refusal> {
     })
 }
 
-/// Notes which of the statement's tokens are meant, as long as the tree is there.
+/// Records which of the statement's tokens are meant, while the tree exists.
 #[cold]
 fn counted(mut no: Box<No>, command: &Cmd, text: &str) -> Box<No> {
     if text.len() <= COMPARED_MAX && no.offset.is_none() {
@@ -85,7 +85,7 @@ fn nth(text: &str, number: usize) -> std::ops::Range<usize> {
     place
 }
 
-/// The refusal of something in the statement that is at `place` in the text as it was read.
+/// The refusal of something in the statement at `place` of the scanned text.
 fn placed(sql: &str, scanned: &Scan, place: std::ops::Range<usize>, no: No) -> Refusal {
     let from = place.start;
     let offset = no.offset.unwrap_or_else(|| places::offset(&scanned.text[place], &no));
@@ -98,19 +98,19 @@ fn refusal(sql: &str, scanned: &Scan, from: usize, no: No) -> Refusal {
     Refusal { rule: rules()[no.rule as usize].id, offset, line, column, reason: no.reason }
 }
 
-/// The memory that a thread's trees are built in, kept from one text to the next.
+/// Memory for a thread's trees, reused for the next text.
 struct Memory(Bump);
 
 thread_local! {
     static KEPT: Cell<Option<Bump>> = const { Cell::new(None) };
 }
 
-/// Most bytes kept: more was for an unusually long text.
+/// Most bytes that are kept; more was needed for an unusually long text.
 const KEPT_MAX: usize = 64 * 1024;
 
 impl Memory {
     fn take() -> Memory {
-        // A thread that ends, or a call within another, gets new memory.
+        // A thread that ends, and a nested call, get new memory.
         let kept = KEPT.try_with(Cell::take).ok().flatten();
         Memory(kept.unwrap_or_else(|| Bump::with_capacity(8 * 1024)))
     }

@@ -1,4 +1,4 @@
-//! How a translation says no.
+//! Refusals of the translator.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use crate::parse::token::{self, Token};
 use crate::parse::tree::Expr;
 use crate::rules::{Id, rules};
 
-/// Why a text has no translation.
+/// Why a text cannot be translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub rule: &'static str,
-    /// Byte offset of what is refused: the expression or word that is meant, or else its statement.
+    /// Byte offset of the refused expression or word, or else of its statement.
     pub offset: usize,
     pub line: u32,
     pub column: u32,
@@ -32,13 +32,13 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A refusal before its place in the text is known.
+/// A refusal whose place in the text is not yet known.
 #[derive(Debug)]
 pub(crate) struct No {
     pub rule: Id,
-    /// The token that is refused, as it stands in the statement.
+    /// The refused token, as in the statement.
     pub anchor: Token,
-    /// The innermost expression that is refused: its first token, and how many of `(`, `-`, CASE and the like precede.
+    /// The innermost refused expression: its first token, and the number of `(`, `-`, CASE and the like before it.
     pub part: Option<(Token, usize)>,
     pub offset: Option<usize>,
     pub reason: String,
@@ -55,7 +55,7 @@ impl No {
         Box::new(No { rule, anchor: Token::default(), part: None, offset: Some(offset), reason })
     }
 
-    /// Notes the expression that is refused, unless one within it is.
+    /// Records the refused expression, unless an inner one is recorded.
     #[cold]
     pub(crate) fn within(mut self: Box<No>, expr: &Expr) -> Box<No> {
         if self.part.is_none() {
@@ -65,7 +65,7 @@ impl No {
     }
 }
 
-/// Refuses: the rule, the token it is about, why.
+/// A refusal: rule, token, reason.
 pub(crate) fn no<T>(rule: Id, anchor: &str, reason: impl Into<String>) -> R<T> {
     Err(No::boxed(rule, anchor, reason.into()))
 }

@@ -1,4 +1,4 @@
-//! Which column a name means: the tables of the queries around it, innermost first.
+//! Resolves names to columns: the tables of the enclosing queries, innermost first.
 
 use std::rc::Rc;
 
@@ -7,27 +7,27 @@ use crate::names::unquote;
 use crate::parse::tree::{Expr, ResultColumn};
 use crate::refuse::{R, no};
 use crate::rules::Id;
-use crate::types::Ty;
+use crate::types::Slot;
 
 /// One query's FROM.
 #[derive(Default)]
 pub(crate) struct Scope<'a> {
     pub sources: Vec<Source<'a>>,
-    /// The select list, for names that are an alias in it.
+    /// The select list, for names that are aliases in it.
     pub results: &'a [ResultColumn<'a>],
-    /// Bare names are written with their table's name, as more than one table is there.
+    /// Whether bare names are qualified, because there is more than one table.
     pub several: bool,
     /// Expressions of GROUP BY.
     pub terms: Vec<&'a Expr<'a>>,
     /// Columns (source, column) that are grouped by.
     pub grouped: Vec<(usize, usize)>,
-    /// Columns (source, column) that are grouped by under NOCASE, so that only their folded value is one for the group.
+    /// Columns (source, column) grouped by under NOCASE: only their lower-case value is unique in the group.
     pub folded: Vec<(usize, usize)>,
-    /// A place where columns outside an aggregate must be grouped ones is being written.
+    /// Whether the current part requires columns outside of aggregates to be grouped.
     pub checked: bool,
-    /// The only min() or max() of the query: what it is of, and whether it is max().
+    /// The only min() or max() of the query: its argument, and whether it is max().
     pub pick: Option<(&'a Expr<'a>, bool)>,
-    /// The first column found there that is not, as it stands in the statement.
+    /// The first such column that is not grouped, as in the statement.
     pub ungrouped: Option<&'a str>,
 }
 
@@ -36,22 +36,36 @@ pub(crate) struct Source<'a> {
     /// The name that columns are qualified with, without quotes.
     pub name: std::borrow::Cow<'a, str>,
     pub columns: Columns<'a>,
-    /// On the side of an outer join that may be missing.
+    /// Whether it is on the optional side of an outer join.
     pub nullable: bool,
     /// Columns that USING or NATURAL joined with an earlier source: the bare name means the earlier one.
     pub joined: Vec<usize>,
-    /// In a right or full join the shared columns are a mix of both sides; then bare names are refused.
+    /// Whether it is in a full join, where shared columns combine both sides; bare names are then refused.
     pub mixed: bool,
-    /// In a right join the bare name of a shared column means this side's, which is always there.
+    /// Whether it is in a right join, where the bare name of a shared column means this side's.
     pub right: bool,
+    /// Whether it has more columns than these, so that `*` is refused.
+    pub hides: bool,
+    /// Whether `*` is written out, because the source has a column more on the server.
+    pub spelled: bool,
     /// A query in FROM, already written, with its placeholders.
-    pub written: Option<(String, Vec<(u16, Ty)>)>,
+    pub written: Option<(String, Vec<Slot>)>,
 }
 
 impl<'a> Source<'a> {
-    /// Alone, or the first of its query.
+    /// A source that is alone, or the first of its query.
     pub(crate) fn new(name: std::borrow::Cow<'a, str>, columns: Columns<'a>) -> Self {
-        Self { name, columns, nullable: false, joined: vec![], mixed: false, right: false, written: None }
+        Self {
+            name,
+            columns,
+            nullable: false,
+            joined: vec![],
+            mixed: false,
+            right: false,
+            hides: false,
+            spelled: false,
+            written: None,
+        }
     }
 }
 
@@ -78,25 +92,25 @@ impl Columns<'_> {
 
 /// A WITH query that was written.
 pub(crate) struct Cte {
-    /// A query named it since it was written.
+    /// Whether a query has used it since.
     pub used: bool,
     pub name: String,
     pub columns: Rc<[Column]>,
 }
 
-/// What a query's grouping allows in the place that is being written.
+/// What grouping allows in the current part.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Grouping {
     /// WHERE and the like.
     #[default]
     Forbidden,
-    /// Aggregates may stand here.
+    /// Aggregates are allowed.
     Allowed,
     /// Inside an aggregate's arguments.
     Inside,
 }
 
-/// Where a name was found.
+/// The place where a name was found.
 pub(crate) struct Found {
     pub scope: usize,
     pub source: usize,
@@ -105,18 +119,18 @@ pub(crate) struct Found {
 
 const ROWID_NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
-/// The queries around what is being written, and what they can name.
+/// The enclosing queries, and the names that they define.
 #[derive(Default)]
 pub(crate) struct Known<'a> {
     /// Innermost last.
     pub scopes: Vec<Scope<'a>>,
     pub ctes: Vec<Cte>,
-    /// The windows of the query that is being written.
+    /// Named windows of the current query.
     pub windows: Vec<&'a crate::parse::tree::Over<'a>>,
 }
 
 impl<'a> Known<'a> {
-    /// Finds a column by its name and, perhaps, its table's. `None` if no source has it.
+    /// Finds a column by its name and optionally its table's name. `None` if no source has it.
     pub(crate) fn find(&self, table: Option<&str>, name: &str) -> R<Option<Found>> {
         for (s, scope) in self.scopes.iter().enumerate().rev() {
             let mut found: Option<Found> = None;
@@ -175,11 +189,21 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// The two columns of this name that the full join of the innermost query makes one.
+    pub(crate) fn mixed(&self, name: &str) -> Option<(Found, Found)> {
+        let scope = self.scopes.len().checked_sub(1)?;
+        let [left, right] = &self.scopes[scope].sources[..] else { return None };
+        let place = |source: &Source| source.columns.all().iter().position(|c| c.name.eq_ignore_ascii_case(name));
+        let (l, r) = (place(left)?, place(right)?);
+        let found = |source, column| Found { scope, source, column };
+        (right.mixed && right.joined.contains(&r)).then(|| (found(0, l), found(1, r)))
+    }
+
     pub(crate) fn column_of(&self, found: &Found) -> &Column {
         &self.scopes[found.scope].sources[found.source].columns.all()[found.column]
     }
 
-    /// The result column that a bare name is an alias of, in the innermost query.
+    /// The result column with this alias in the innermost query.
     pub(crate) fn alias(&self, name: &str) -> Option<(usize, &'a Expr<'a>)> {
         let results = self.scopes.last()?.results;
         results.iter().enumerate().find_map(|(i, result)| match result {

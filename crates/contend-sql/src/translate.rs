@@ -1,18 +1,17 @@
-//! A text translated statement by statement, with what the server needs before and after each.
+//! Translates a text statement by statement, with the statements that the server needs before and after each.
 
 use crate::catalogue::Catalogue;
-use crate::emit::{Input, placeholders};
+use crate::emit::{Input, Output, placeholders};
 use crate::parse::tree::{Cmd, Stmt};
 use crate::read;
 use crate::refuse::{R, Refusal, no};
-use crate::rules::{Id, Outcome, grammar, rules, statement};
-use crate::translation::{Fired, Options, Statement, Target, Translation};
-use crate::types::Ty;
+use crate::rules::{Handling, Id, grammar, rules, statement};
+use crate::translation::{Fired, Options, SessionValue, Statement, Target, Translation};
 
-/// Translates one statement, or several in one text.
+/// Translates a text of one or several statements.
 ///
 /// # Errors
-/// Whatever is not understood to be right: with the rule, the place and the reason.
+/// A construct that is not known to be equivalent: rule, place and reason.
 pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<Translation, Refusal> {
     let mut work = Work::new(catalogue, options);
     read::each(sql, |text, names, command| work.take(text, names, command))?;
@@ -20,12 +19,12 @@ pub fn translate(sql: &str, catalogue: &Catalogue, options: &Options) -> Result<
     Ok(work.translation)
 }
 
-/// All that [`translate`] would refuse, were each statement alone: the first refusal of every statement, in their order.
+/// The refusals of all statements, translated independently: the first one of each statement, in order.
 pub fn refusals(sql: &str, catalogue: &Catalogue, options: &Options) -> Vec<Refusal> {
     let mut work = Work::new(catalogue, options);
     let mut parameters_refused = false;
     read::all(sql, |text, names, command| match work.take(text, names, command) {
-        // That is about the whole text.
+        // This refusal concerns the whole text.
         Err(no) if no.rule == Id::SeveralStatements && std::mem::replace(&mut parameters_refused, true) => Ok(()),
         done => done,
     })
@@ -37,9 +36,9 @@ struct Work<'o> {
     options: &'o Options,
     translation: Translation,
     fired: u128,
-    /// Statements so far.
+    /// Number of statements so far.
     seen: usize,
-    /// What earlier statements of the same text made, once there are any.
+    /// The catalogue with the objects created by earlier statements of the text, if there are any.
     wider: Option<Catalogue>,
 }
 
@@ -56,7 +55,7 @@ impl<'o> Work<'o> {
             && defines(statement)
         {
             let mut next = self.wider.as_ref().unwrap_or(self.catalogue).clone();
-            // A table that is known already stays as it is.
+            // A known table is not changed.
             if next.take_in(text, statement).is_ok() {
                 self.wider = Some(next);
             }
@@ -68,13 +67,16 @@ impl<'o> Work<'o> {
         let options = self.options;
         let catalogue = self.wider.as_ref().unwrap_or(self.catalogue);
         let own = match command {
-            Cmd::Stmt(statement) => statement::created(text, statement)?,
+            Cmd::Stmt(statement) => statement::created(text, statement, catalogue)?,
             _ => None,
         };
         let mut tr = grammar::translator(Input::new(catalogue, options, text, names));
         statement::statement(&mut tr, command, own.as_ref())?;
         if tr.out.infinite && options.target == Target::MariaDb {
             return no(Id::Literals, "", "a number beyond all doubles is infinite to SQLite; MariaDB has no such real");
+        }
+        if tr.out.fired & (1 << Id::SessionValues as u8) != 0 && !(changes(command)) {
+            return no(Id::SessionValues, "", "a value of the session in a statement that is kept");
         }
         if options.target == Target::MariaDb
             && !tr.out.slots.is_empty()
@@ -86,7 +88,9 @@ impl<'o> Work<'o> {
         self.seen += 1;
         if self.seen > 1 {
             tr.fire(Id::SeveralStatements);
-            if !tr.out.slots.is_empty() || translation.statements.iter().any(|s| !s.params.is_empty()) {
+            let given = |number: u16| SessionValue::of(number).is_none();
+            let earlier = translation.statements.iter().flat_map(|s| &s.params).any(|number| given(*number));
+            if earlier || tr.out.slots.iter().any(|slot| given(slot.number)) {
                 return no(Id::SeveralStatements, "", "parameters in a text of several statements");
             }
         }
@@ -97,15 +101,19 @@ impl<'o> Work<'o> {
             translation.on_error = Some("ROLLBACK TO SAVEPOINT contend_sql");
             translation.statements.push(upkeep("SAVEPOINT contend_sql".to_string()));
         }
-        if options.target == Target::MariaDb && commits(command) && !tr.out.sql.is_empty() {
+        let defines_more = matches!(command, Cmd::Stmt(Stmt::Pragma(..))) && tr.out.sql.starts_with("CREATE ");
+        let commits = defines_more || commits(command) && !tr.out.sql.is_empty();
+        if options.target == Target::MariaDb && commits {
             self.fired |= 1 << Id::ImplicitCommit as u8;
             translation.statements.push(upkeep(NOT_IN_TRANSACTION.to_string()));
         }
-        translation.statements.extend(tr.out.before.into_iter().map(|(sql, slots)| statement(sql, &slots, false)));
+        let Output { before, after, .. } = &mut tr.out;
+        let (before, after) = (std::mem::take(before), std::mem::take(after));
+        translation.statements.extend(before.into_iter().map(upkeep));
         if !tr.out.sql.is_empty() {
-            translation.statements.push(statement(tr.out.sql, &tr.out.slots, true));
+            translation.statements.push(main_statement(tr.out, command));
         }
-        translation.statements.extend(tr.out.after.into_iter().map(upkeep));
+        translation.statements.extend(after.into_iter().map(upkeep));
         if guarded {
             translation.statements.push(upkeep("RELEASE SAVEPOINT contend_sql".to_string()));
         }
@@ -113,12 +121,12 @@ impl<'o> Work<'o> {
     }
 }
 
-/// MariaDB commits the transaction at such a statement, SQLite does not: this fails inside one ("Subquery returns more
-/// than 1 row"), so that it is no silent difference.
+/// MariaDB commits the transaction at such a statement, SQLite does not. This statement fails in a transaction
+/// ("Subquery returns more than 1 row"), so that the difference is not silent.
 const NOT_IN_TRANSACTION: &str =
     "SET @contend_sql = CASE WHEN @@in_transaction = 1 THEN (SELECT 1 UNION ALL SELECT 2) ELSE 0 END";
 
-/// Whether MariaDB commits at a statement. It does not at those for temporary tables.
+/// Whether MariaDB commits at a statement. It does not for temporary tables.
 fn commits(command: &Cmd) -> bool {
     match command {
         Cmd::Stmt(Stmt::CreateTable { temporary, .. }) => !temporary,
@@ -137,14 +145,17 @@ fn commits(command: &Cmd) -> bool {
     }
 }
 
-fn statement(sql: String, slots: &[(u16, Ty)], main: bool) -> Statement {
-    let params = slots.iter().map(|(number, _)| *number).collect();
-    let types = slots.iter().map(|(_, ty)| ty.for_parameter()).collect();
-    Statement { sql, params, types, main }
+fn main_statement(out: Output, command: &Cmd) -> Statement {
+    let counts = matches!(command, Cmd::Stmt(Stmt::Insert { .. } | Stmt::Update { .. } | Stmt::Delete { .. }));
+    let Output { sql, slots, keys, may_fail_late, tagged, .. } = out;
+    let params = slots.iter().map(|slot| slot.number).collect();
+    let types = slots.iter().map(|slot| slot.ty.for_parameter()).collect();
+    let converted = slots.iter().map(|slot| slot.converted).collect();
+    Statement { sql, params, types, converted, tagged, main: true, counts, keys, may_fail_late }
 }
 
 fn upkeep(sql: String) -> Statement {
-    statement(sql, &[], false)
+    Statement { main: false, ..Statement::of_server(sql, vec![]) }
 }
 
 /// Whether a statement changes the schema.
@@ -163,7 +174,7 @@ fn defines(statement: &Stmt) -> bool {
     )
 }
 
-/// Whether a statement can fail in a way that SQLite's transaction survives.
+/// Whether a statement can fail without ending SQLite's transaction.
 fn changes(command: &Cmd) -> bool {
     matches!(command, Cmd::Stmt(Stmt::Insert { .. } | Stmt::Update { .. } | Stmt::Delete { .. } | Stmt::Select(_)))
 }
@@ -174,7 +185,7 @@ fn fired_rules(bits: u128, target: Target) -> Vec<Fired> {
     while left != 0 {
         let rule = &rules()[left.trailing_zeros() as usize];
         left &= left - 1;
-        if let Outcome::Fires(certainty) = rule.outcome(target) {
+        if let Handling::Fires(certainty) = rule.handling(target) {
             fired.push(Fired { rule: rule.id, certainty });
         }
     }

@@ -1,8 +1,8 @@
-//! What is known about a value before it exists: its type, its affinity, its collation.
+//! Static properties of values: type, affinity, collation.
 //!
 //! SQLite decides comparisons by the storage class of the values and the affinity of the expressions
-//! (<https://sqlite.org/datatype3.html>). A server decides by declared types. The translation is right where both
-//! decide alike; these are the facts it reasons with.
+//! (<https://sqlite.org/datatype3.html>); a server decides by declared types. A translation is correct if both decide
+//! alike. These properties are the basis for that.
 
 /// The type of an expression's values, besides NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,13 +15,15 @@ pub(crate) enum Ty {
     Real,
     /// Integers or doubles, row by row.
     Number,
+    /// Values of any type, row by row, each written as a text with a tag of its type.
+    Tagged,
     Text,
     Blob,
     /// A truth value: 0 or 1 in SQLite and MariaDB, its own type in PostgreSQL.
     Bool,
-    /// A parameter that nothing gave a type yet.
+    /// A parameter without a type so far.
     Param,
-    /// Nothing is known.
+    /// Unknown.
     #[default]
     Any,
 }
@@ -39,7 +41,19 @@ impl Ty {
             Ty::Number => ParamType::Number,
             Ty::Text => ParamType::Text,
             Ty::Blob => ParamType::Blob,
-            Ty::Null | Ty::Param | Ty::Any => ParamType::Unknown,
+            Ty::Null | Ty::Param | Ty::Any | Ty::Tagged => ParamType::Unknown,
+        }
+    }
+
+    /// The type of a bound value, if it is known.
+    pub(crate) fn of_parameter(ty: crate::translation::ParamType) -> Option<Ty> {
+        use crate::translation::ParamType;
+        match ty {
+            ParamType::Integer => Some(Ty::Int),
+            ParamType::Real => Some(Ty::Real),
+            ParamType::Text => Some(Ty::Text),
+            ParamType::Blob => Some(Ty::Blob),
+            ParamType::Number | ParamType::Unknown => None,
         }
     }
 
@@ -50,6 +64,7 @@ impl Ty {
             Ty::Int => "an integer",
             Ty::Real => "a real",
             Ty::Number => "an integer or a real",
+            Ty::Tagged => "of a type that depends on the row",
             Ty::Text => "text",
             Ty::Blob => "a blob",
             Ty::Bool => "a truth value",
@@ -57,6 +72,16 @@ impl Ty {
             Ty::Any => "of unknown type",
         }
     }
+}
+
+/// The value bound for a placeholder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot {
+    /// The source's parameter, or a session's value.
+    pub number: u16,
+    pub ty: Ty,
+    /// Whether SQLite converts it to that type by an affinity.
+    pub converted: bool,
 }
 
 /// The affinity of an expression. Only columns and casts have one.
@@ -70,7 +95,7 @@ pub(crate) enum Affinity {
     Numeric,
     Text,
     Blob,
-    /// That of one of several queries: SQLite does not say which.
+    /// The affinity of one of several queries; SQLite does not define which.
     Unsure,
 }
 
@@ -88,30 +113,30 @@ pub(crate) enum Collation {
     Rtrim,
 }
 
-/// What an expression that was written out is known to be.
+/// Properties of an expression that was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Val {
     pub ty: Ty,
     pub affinity: Affinity,
     pub collation: Collation,
-    /// The collation comes from COLLATE and wins over a column's.
+    /// Whether the collation comes from COLLATE, which takes precedence over a column's.
     pub collation_explicit: bool,
-    /// It is a column, so its collation counts in a comparison.
+    /// Whether it is a column, so that its collation applies in a comparison.
     pub column: bool,
-    /// PostgreSQL compares it by bytes already: a column created with COLLATE "C" is in it.
+    /// Whether PostgreSQL compares it by bytes: it contains a column created with COLLATE "C".
     pub bytewise: bool,
-    /// PostgreSQL holds it in 32 bits.
+    /// Whether it has 32 bits on PostgreSQL.
     pub narrow: bool,
-    /// A text that is the digits of an integer, such as a year or seconds.
+    /// Whether it is a text of digits, such as a year or seconds.
     pub digits: bool,
-    /// A text that is no number, so that NUMERIC affinity leaves it a text.
+    /// Whether it is a text that is not numeric, so that NUMERIC affinity does not convert it.
     pub wordy: bool,
-    /// It may be NULL.
+    /// Whether it may be NULL.
     pub nullable: bool,
     pub strength: Strength,
 }
 
-/// How tightly an expression's outermost operator binds, weakest last.
+/// Precedence of an expression's outermost operator, weakest last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Strength {
     /// Literals, columns, calls, anything in parentheses.
@@ -154,12 +179,12 @@ impl Val {
     }
 }
 
-/// A call's result: an atom without affinity that is NULL when its argument is.
+/// A call's result: an atom without affinity that is NULL if its argument is.
 pub(crate) fn plain_result(argument: Val, ty: Ty) -> Val {
     Val { nullable: argument.nullable, bytewise: argument.bytewise, ..Val::of(ty) }
 }
 
-/// Two operands as they were written: the left one in `start..left_end`, the right one from `right_start` on.
+/// Two operands in the output: the left one in `start..left_end`, the right one from `right_start` on.
 #[derive(Clone, Copy)]
 pub(crate) struct Sides {
     pub start: usize,
@@ -169,15 +194,16 @@ pub(crate) struct Sides {
     pub r: Val,
 }
 
-/// What a declared type makes of a column.
+/// Properties of a declared column type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Declared {
     pub ty: Ty,
     pub affinity: Affinity,
 }
 
-/// The affinity of a declared type by SQLite's five rules (<https://sqlite.org/datatype3.html#determination_of_column_affinity>),
-/// and the type its values are taken to have. `None` where the name says nothing about the values.
+/// The affinity of a declared type by SQLite's five rules
+/// (<https://sqlite.org/datatype3.html#determination_of_column_affinity>), and the assumed type of its values. `None`
+/// if the name does not imply one.
 pub(crate) fn declared(name: &str) -> Option<Declared> {
     let has = |word: &str| contains_ignoring_case(name, word);
     let found = |ty, affinity| Some(Declared { ty, affinity });
@@ -192,12 +218,27 @@ pub(crate) fn declared(name: &str) -> Option<Declared> {
     } else if has("BOOL") {
         found(Ty::Int, Affinity::Numeric)
     } else if has("DATE") || has("TIME") || has("JSON") || has("UUID") {
-        // Text that does not look like a number stays text under numeric affinity.
+        // A text that is not numeric stays a text under numeric affinity.
         found(Ty::Text, Affinity::Numeric)
     } else if has("NUM") || has("DEC") {
         found(Ty::Number, Affinity::Numeric)
     } else {
         None
+    }
+}
+
+/// The collation of a comparison: an explicit one, left before right; else a column's, left before right.
+pub(crate) fn collation(l: Val, r: Val) -> Collation {
+    if l.collation_explicit {
+        l.collation
+    } else if r.collation_explicit {
+        r.collation
+    } else if l.column {
+        l.collation
+    } else if r.column {
+        r.collation
+    } else {
+        Collation::Binary
     }
 }
 
@@ -208,8 +249,8 @@ pub(crate) fn contains_ignoring_case(text: &str, word: &str) -> bool {
 /// SQLite's white space.
 const BLANKS: [char; 6] = [' ', '\t', '\n', '\r', '\x0b', '\x0c'];
 
-/// What SQLite makes of a text under numeric affinity: the number, if the whole text is one.
-pub(crate) fn number_in_text(text: &str) -> Option<Number> {
+/// The number that numeric affinity makes of a text, if the whole text is a number.
+pub fn number_in_text(text: &str) -> Option<Number> {
     let trimmed = text.trim_matches(BLANKS);
     let bytes = trimmed.as_bytes();
     let unsigned = bytes.strip_prefix(b"-").or(bytes.strip_prefix(b"+")).unwrap_or(bytes);
@@ -228,7 +269,7 @@ pub(crate) fn number_in_text(text: &str) -> Option<Number> {
     trimmed.parse::<f64>().ok().map(Number::Real)
 }
 
-/// What CAST AS NUMERIC makes of a text: the number it begins with, 0 without one.
+/// The result of CAST AS NUMERIC of a text: the number at its beginning, or 0.
 pub(crate) fn number_prefix(text: &str) -> Number {
     let trimmed = text.trim_start_matches(BLANKS);
     let digits = |from: usize| trimmed[from..].bytes().take_while(u8::is_ascii_digit).count();
@@ -250,7 +291,7 @@ pub(crate) fn number_prefix(text: &str) -> Number {
     number_in_text(&trimmed[..end]).unwrap_or(Number::Int(0))
 }
 
-/// What CAST AS INTEGER makes of a text: the integer it begins with, held to 64 bits. An exponent does not count.
+/// The result of CAST AS INTEGER of a text: the integer at its beginning, clamped to 64 bits. An exponent is ignored.
 pub(crate) fn integer_prefix(text: &str) -> i64 {
     let trimmed = text.trim_start_matches(BLANKS);
     let sign = usize::from(trimmed.starts_with(['+', '-']));
@@ -264,8 +305,8 @@ pub(crate) fn integer_prefix(text: &str) -> i64 {
     }
 }
 
-/// The text SQLite makes of a real: 15 significant digits, never without a point (`%!.15g`).
-pub(crate) fn real_text(n: f64) -> String {
+/// A real as text in SQLite: 15 significant digits, always with a point (`%!.15g`).
+pub fn real_text(n: f64) -> String {
     if n == 0.0 || !n.is_finite() {
         return if n == 0.0 {
             "0.0"
@@ -291,14 +332,15 @@ pub(crate) fn real_text(n: f64) -> String {
     format!("{}e{sign}{:02}", with_point(mantissa), exponent.abs())
 }
 
-/// A number as SQLite reads it.
+/// A number in SQLite.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Number {
+pub enum Number {
     Int(i64),
     Real(f64),
 }
 
-/// The value of a numeric literal: decimal, hexadecimal, with `_` between digits; too large for an integer is a real.
+/// The value of a numeric literal: decimal or hexadecimal, with `_` between digits. A literal too large for an
+/// integer is a real.
 pub(crate) fn number_literal(text: &str) -> Option<Number> {
     if let Ok(number) = text.parse() {
         return Some(Number::Int(number));

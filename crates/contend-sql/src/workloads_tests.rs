@@ -1,4 +1,4 @@
-//! The project's own workloads translate in portable mode, for both servers.
+//! Tests that the project's own workloads can be translated in portable mode, for both servers.
 
 use crate::{Catalogue, Options, Target, translate};
 

@@ -18,13 +18,13 @@ use support::postgresql::Postgres;
 use support::servers;
 use support::sqlite::Sqlite;
 
-/// Shares of the cases with a counterpart that must be handled, with the function packs. The goals are 0.90 and 0.85;
-/// raise these when you can; lower them never.
-const HANDLED_MIN: [(&str, f64); 2] = [("PostgreSQL", 0.903), ("MariaDB", 0.863)];
+/// Shares of the cases with a counterpart that must be handled with the function packs. The goals are 0.90 and 0.85;
+/// these values may only be raised.
+const HANDLED_MIN: [(&str, f64); 2] = [("PostgreSQL", 0.97), ("MariaDB", 0.93)];
 const CASES_PER_LINE_MIN: usize = 3;
 const LINES: u32 = 104;
 
-/// A column of the table: a server, without and with functions installed in it.
+/// A column of the table: a server, without or with the function pack.
 struct Arm {
     server: &'static str,
     mode: &'static str,
@@ -43,7 +43,7 @@ fn run_arms(truths: &[Truth], target: Target, server: &'static str, engine: &mut
     let mut arms = vec![];
     for (mode, pack) in [("portable", false), ("pack", true)] {
         if pack {
-            // Only now, so that the portable translation cannot use it.
+            // Installed only now, so that the portable translation cannot use it.
             engine.must(function_pack(target));
         }
         let verdicts = truths.iter().map(|truth| judge(truth, target, pack, engine)).collect();
@@ -52,7 +52,7 @@ fn run_arms(truths: &[Truth], target: Target, server: &'static str, engine: &mut
     arms
 }
 
-/// Runs everything; the versions of the three engines, and the four arms.
+/// Runs everything; returns the versions of the three engines, and the four arms.
 fn run_all(truths: &[Truth]) -> ([String; 3], Vec<Arm>) {
     let (postgres, mariadb) = servers::both();
     thread::scope(|scope| {
@@ -81,7 +81,7 @@ fn known_errors() -> BTreeMap<(String, String, String), String> {
     split.collect()
 }
 
-/// What is not as it must be, in lines.
+/// The violated expectations, as lines.
 fn problems(truths: &[Truth], arms: &[Arm]) -> Vec<String> {
     let known = known_errors();
     let mut met: Vec<&(String, String, String)> = vec![];
@@ -137,7 +137,7 @@ impl Counts {
         counts
     }
 
-    /// Of the cases that have a counterpart, those that give what SQLite gives.
+    /// Cases with a counterpart that return SQLite's result.
     fn handled(&self) -> f64 {
         self.pass as f64 / (self.pass + self.refused + self.declared + self.error + self.wrong).max(1) as f64
     }
@@ -224,7 +224,7 @@ fn table(versions: &[String; 3], truths: &[Truth], arms: &[Arm]) -> String {
     text
 }
 
-/// The text without what depends on the machine: the versions' line.
+/// The text without the versions, which depend on the machine.
 fn comparable(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with("SQLite ")).collect::<Vec<_>>().join("\n")
 }
@@ -240,7 +240,7 @@ fn the_cases_cover_the_checklist() {
         }
     }
     for truth in &truths {
-        // A statement for SQLite that SQLite does not take would prove nothing.
+        // A statement that SQLite rejects would prove nothing.
         problems.extend(truth.broken().iter().map(|text| format!("{}: {text}", truth.case.id)));
         if !truth.says_something() {
             problems.push(format!("{} compares nothing", truth.case.id));

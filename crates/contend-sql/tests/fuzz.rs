@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use support::engines::Engine;
 use support::generate::{Generated, Generator, schema};
 use support::judge::Verdict;
+use support::kinds::Kinds;
 use support::mariadb::MariaDb;
 use support::pair::Pair;
 use support::postgresql::Postgres;
@@ -20,7 +21,7 @@ use support::random::Random;
 use support::values::Values;
 use support::{cases, servers};
 
-/// Of the processor, as a busy machine makes others wait; far above what a translation takes.
+/// CPU time, because a busy machine delays processes; far above what a translation takes.
 const TRANSLATION_TIME_MAX: Duration = Duration::from_secs(2);
 /// Statements on one pair of databases.
 const STATEMENTS_PER_SCHEMA: u64 = 150;
@@ -146,7 +147,7 @@ fn translates(text: &str, catalogue: &Catalogue) -> Option<String> {
         [(Target::Postgres, false), (Target::Postgres, true), (Target::MariaDb, false), (Target::MariaDb, true)]
     {
         let begun = processor_time();
-        let options = Options { target, pack, savepoints: false };
+        let options = Options { pack, session: true, tagged: true, ..Options::to(target) };
         let work = || {
             let _ = translate(text, catalogue, &options);
             let _ = catalogue.clone().learn(text);
@@ -162,7 +163,7 @@ fn translates(text: &str, catalogue: &Catalogue) -> Option<String> {
     None
 }
 
-/// What the cases' statements are translated against: their own tables, and the generator's.
+/// The catalogue for the cases' statements: their own tables, and the generator's.
 fn corpus() -> Vec<(String, Catalogue)> {
     let mut corpus = vec![];
     for case in cases::all() {
@@ -209,7 +210,7 @@ fn no_text_makes_the_translator_panic() {
             tokens.concat()
         };
         if let Some(text) = translates(&mutated, catalogue) {
-            // At once: a long run may be ended before its time.
+            // Printed at once: a long run may be ended before its time.
             println!("{text}");
             found.insert(text);
         }
@@ -232,7 +233,7 @@ struct Found {
 
 impl Found {
     fn count(&mut self, verdict: Verdict, what: &str) {
-        // The same fault shows in many statements: one of each length and kind is enough.
+        // The same fault occurs in many statements: one of each length and kind is enough.
         let key = |text: &str| text.rsplit(": ").next().unwrap_or_default().chars().take(40).collect::<String>();
         match verdict {
             Verdict::Pass => self.pass += 1,
@@ -248,14 +249,14 @@ impl Found {
             }
             Verdict::Wrong(text) => {
                 let message = format!("{what} {text}");
-                // At once: a long run may be ended before its time.
+                // Printed at once: a long run may be ended before its time.
                 println!("WRONG {message}");
                 self.wrong.entry(key(&text)).or_insert(message);
             }
         }
     }
 
-    /// Runs a statement that changes rows, and compares the tables; whether the two sides have different rows then.
+    /// Runs a statement that changes rows, and compares the tables; returns whether the two sides differ.
     fn changed(&mut self, pair: &mut Pair, change: &Generated, what: &str) -> bool {
         let verdict = match pair.run(change) {
             Verdict::Pass => pair.contents(),
@@ -282,7 +283,7 @@ impl Found {
 const SCHEMAS: u64 = 100;
 
 fn compare_random(target: Target, seed: u64, until: Option<Instant>, server: &mut dyn Engine) -> Found {
-    // One that was found, as its number was printed: alone.
+    // A schema found earlier, by its printed number: alone.
     let only = setting("CONTEND_FUZZ_SCHEMA", 0);
     let (first, count) = if only > 0 { (only - 1, 1) } else { (seed * 1_000_000, SCHEMAS) };
     let (mut found, mut number) = (Found::default(), first);
@@ -295,16 +296,28 @@ fn compare_random(target: Target, seed: u64, until: Option<Instant>, server: &mu
         number += 1;
         found.schemas += 1;
         let mut generator = Generator::new(number, false);
-        // With numbers of its own, so that a schema's other statements stay the same.
+        // With its own random numbers, so that a schema's other statements do not change.
         let mut values = Values::new(number);
-        let filled = [schema(number).to_vec(), generator.rows(), values.filled()].concat();
-        let options = Options { target, pack: generator.random.chance(50), savepoints: false };
-        let what = format!("[seed {number}, pack {}]", options.pack);
+        let mut filled = [schema(number).to_vec(), generator.rows(), values.filled()].concat();
+        let pack = generator.random.chance(50);
+        let options = Options { pack, session: number % 2 == 0, tagged: true, ..Options::to(target) };
+        let mut kinds = Kinds::new(number);
+        if pack {
+            filled.extend(kinds.filled());
+        }
+        let what = format!("[seed {number}, pack {pack}]");
         let mut pair = Pair::new(&format!("fuzz_{number}"), &filled, options, server);
         for _ in 0..STATEMENTS_PER_SCHEMA {
             if values.random.chance(30) {
                 let select = values.select();
                 found.count(pair.run(&select), &what);
+            }
+            if pack && kinds.random.chance(30) {
+                let select = kinds.select();
+                found.count(pair.run(&select), &what);
+            }
+            if pack && kinds.random.chance(6) && found.changed(&mut pair, &kinds.change(), &what) {
+                break;
             }
             if values.random.chance(10) && found.changed(&mut pair, &values.change(), &what) {
                 break;

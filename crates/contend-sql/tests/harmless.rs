@@ -1,4 +1,4 @@
-//! Plain SQL that every engine understands: the translation must not refuse it and not change what it says.
+//! Plain SQL that every engine understands: the translation must neither refuse nor change it.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! The table of [`super`] for several threads, to compare designs: behind a mutex, behind a read-write lock, and with
-//! slots that are filled once and read without a lock.
+//! The table of [`super`] for several threads, in three designs to compare: behind a mutex, behind a read-write lock,
+//! and with slots that are written once and read without a lock.
 
 use super::{Counts, Entry, Table, WAYS, hash};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ pub struct MutexCache<V> {
     inner: Mutex<(Table<Arc<V>>, Counts)>,
 }
 
-/// A thread that panicked left the table whole: entries are replaced in one assignment.
+/// The table is consistent even after a panic: entries are replaced in one assignment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -21,10 +21,10 @@ impl<V> MutexCache<V> {
         MutexCache { inner: Mutex::new((Table::new(slots), Counts::default())) }
     }
 
-    /// The value of this text, made without holding the lock and kept if it is not there.
+    /// The value of this text, computed without the lock and stored if it is missing.
     ///
     /// # Errors
-    /// Whatever `make` fails with; failures are not kept.
+    /// The error of `make`; errors are not stored.
     pub fn get<E>(&self, text: &str, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
         let hash = hash(text);
         {
@@ -50,8 +50,8 @@ impl<V> MutexCache<V> {
     }
 }
 
-/// The same table shared behind a lock that readers hold together. Its callers count, each for itself: a count that
-/// readers share would be written by each of them.
+/// The same table behind a read-write lock. Each caller counts for itself: a shared counter would be written by every
+/// reader.
 pub struct RwLockCache<V> {
     table: RwLock<Table<Arc<V>>>,
 }
@@ -62,10 +62,10 @@ impl<V> RwLockCache<V> {
         RwLockCache { table: RwLock::new(Table::new(slots)) }
     }
 
-    /// The value of this text, made without holding the lock and kept if it is not there.
+    /// The value of this text, computed without the lock and stored if it is missing.
     ///
     /// # Errors
-    /// Whatever `make` fails with; failures are not kept.
+    /// The error of `make`; errors are not stored.
     pub fn get<E>(&self, text: &str, counts: &mut Counts, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
         let hash = hash(text);
         {
@@ -85,11 +85,11 @@ impl<V> RwLockCache<V> {
     }
 }
 
-/// The same table without a lock. A slot is filled once and holds its entry as long as the cache lives, so that readers
-/// need no more than two atomic loads and write nothing. The price: in a full set nothing gives way, and a text that
-/// finds no slot is made again each time.
+/// The same table without a lock. A slot is written once and keeps its entry as long as the cache exists, so readers
+/// need two atomic loads and write nothing. The drawback: in a full set nothing is replaced, and a text without a
+/// slot is translated each time.
 pub struct AtomicCache<V> {
-    /// 0 where the slot is empty; written behind the entry.
+    /// 0 if the slot is empty; written after the entry.
     hashes: Box<[AtomicU64]>,
     entries: Box<[OnceLock<Entry<V>>]>,
 }
@@ -104,10 +104,10 @@ impl<V> AtomicCache<V> {
         }
     }
 
-    /// Hands the value of this text to `look`, made and kept first if it is not there.
+    /// Passes the value of this text to `look`, after computing and storing it if it is missing.
     ///
     /// # Errors
-    /// Whatever `make` fails with; failures are not kept.
+    /// The error of `make`; errors are not stored.
     pub fn with<E, R>(
         &self,
         text: &str,
@@ -138,8 +138,8 @@ impl<V> AtomicCache<V> {
         self.entries[slot].get().filter(|entry| *entry.text == *text).map(|entry| &entry.value)
     }
 
-    /// Puts an entry in the first empty slot of its set, unless another thread was faster; a value that finds no slot
-    /// comes back.
+    /// Stores an entry in the first empty slot of its set, unless another thread was faster. Returns a value that
+    /// found no slot.
     fn keep(&self, first: usize, hash: u64, mut entry: Entry<V>) -> Result<&V, V> {
         for slot in first..first + WAYS {
             match self.entries[slot].set(entry) {
@@ -149,7 +149,7 @@ impl<V> AtomicCache<V> {
                 }
                 Err(back) => entry = back,
             }
-            // Another thread may have been faster, and not have written its hash yet.
+            // Another thread may have been faster, and not yet written its hash.
             if let Some(value) = self.held(slot, &entry.text) {
                 return Ok(value);
             }

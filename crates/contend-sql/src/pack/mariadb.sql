@@ -18,6 +18,11 @@ CREATE OR REPLACE FUNCTION contend_sql.text_real(x LONGTEXT CHARACTER SET utf8mb
     THEN CAST(REGEXP_SUBSTR(REGEXP_SUBSTR(x, '^[\x09-\x0D ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?'), '[^\x09-\x0D ]+') AS DOUBLE)
     ELSE 0 END;
 
+-- The same text, of a type with room for any other: a recursive query's columns have the types of its first row.
+CREATE OR REPLACE FUNCTION contend_sql.long_text(x LONGTEXT CHARACTER SET utf8mb4)
+  RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN x;
+
 -- The text of a real: 15 significant digits, never without a point, as printf('%!.15g', x).
 CREATE OR REPLACE FUNCTION contend_sql.real_text(x DOUBLE) RETURNS VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin
   DETERMINISTIC NO SQL
@@ -152,6 +157,193 @@ BEGIN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: bytes that are no UTF-8 as a text';
   END IF;
   RETURN t;
+END;
+
+-- Values whose type depends on the row: texts that begin with `i` (integer), `r` (real), `t` (text) or `x` (blob, in
+-- hexadecimal). NULL is NULL.
+
+-- The number that a text of a number is: an integer of 64 bits, else a real.
+CREATE OR REPLACE FUNCTION contend_sql.number_tagged(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE d DOUBLE;
+  IF x IS NULL THEN RETURN NULL; END IF;
+  IF x REGEXP '^[+-]?[0-9]{1,60}$' AND CAST(x AS DECIMAL(65)) BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    RETURN CONCAT('i', CAST(CAST(x AS DECIMAL(20)) AS CHAR));
+  END IF;
+  SET d = CAST(x AS DOUBLE);
+  IF ABS(d) >= 1.7976931348623157e308 THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: a number beyond all doubles';
+  END IF;
+  RETURN CONCAT('r', CAST(d AS CHAR));
+END;
+
+-- The text of a value, as CAST AS TEXT gives it.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_text(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE LEFT(v, 1) WHEN 'r' THEN contend_sql.real_text(CAST(SUBSTRING(v, 2) AS DOUBLE))
+    WHEN 'x' THEN contend_sql.blob_text(UNHEX(SUBSTRING(v, 2))) ELSE SUBSTRING(v, 2) END;
+
+-- A value under numeric affinity, and under text affinity.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_number(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE WHEN v REGEXP '^t[\x09-\x0D ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[\x09-\x0D ]*(?!.|\n)$'
+    THEN contend_sql.number_tagged(REGEXP_SUBSTR(SUBSTRING(v, 2), '[^\x09-\x0D ]+')) ELSE v END;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_as_text(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE WHEN LEFT(v, 1) IN ('i', 'r') THEN CONCAT('t', contend_sql.tagged_text(v)) ELSE v END;
+
+-- CAST(v AS INTEGER), CAST(v AS REAL), typeof(v), length(v).
+CREATE OR REPLACE FUNCTION contend_sql.tagged_integer(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS BIGINT DETERMINISTIC NO SQL
+  RETURN CASE WHEN v IS NULL THEN NULL WHEN LEFT(v, 1) = 'i' THEN CAST(SUBSTRING(v, 2) AS SIGNED)
+    WHEN LEFT(v, 1) = 'r' THEN CASE WHEN CAST(SUBSTRING(v, 2) AS DOUBLE) >= 9223372036854775807e0 THEN 9223372036854775807
+      WHEN CAST(SUBSTRING(v, 2) AS DOUBLE) <= -9223372036854775808e0 THEN -9223372036854775807 - 1
+      ELSE CAST(TRUNCATE(CAST(SUBSTRING(v, 2) AS DOUBLE), 0) AS SIGNED) END
+    ELSE contend_sql.text_integer(contend_sql.tagged_text(v)) END;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_real(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS DOUBLE DETERMINISTIC NO SQL
+  RETURN CASE WHEN v IS NULL THEN NULL WHEN LEFT(v, 1) IN ('i', 'r') THEN CAST(SUBSTRING(v, 2) AS DOUBLE)
+    ELSE contend_sql.text_real(contend_sql.tagged_text(v)) END;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_type(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS VARCHAR(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE LEFT(v, 1) WHEN 'i' THEN 'integer' WHEN 'r' THEN 'real' WHEN 't' THEN 'text' WHEN 'x' THEN 'blob' END;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_length(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS BIGINT DETERMINISTIC NO SQL
+  RETURN CASE WHEN LEFT(v, 1) = 'x' THEN (CHAR_LENGTH(v) - 1) DIV 2 ELSE CHAR_LENGTH(contend_sql.tagged_text(v)) END;
+
+-- A text by which values are compared byte by byte: numbers before texts before blobs, 1 equal to 1.0. A number is its
+-- exponent, then its digits; those of a negative one are subtracted from nines.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_key(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE t, d VARCHAR(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+  DECLARE e INT DEFAULT 0;
+  IF LEFT(v, 1) = 't' THEN RETURN CONCAT('2', SUBSTRING(v, 2)); END IF;
+  IF v IS NULL OR LEFT(v, 1) = 'x' THEN RETURN CONCAT('3', SUBSTRING(v, 2)); END IF;
+  SET t = TRIM(LEADING '-' FROM SUBSTRING(v, 2));
+  IF LOCATE('e', t) > 0 THEN
+    SET e = CAST(SUBSTRING_INDEX(t, 'e', -1) AS SIGNED);
+    SET t = SUBSTRING_INDEX(t, 'e', 1);
+  END IF;
+  SET e = e + CHAR_LENGTH(SUBSTRING_INDEX(t, '.', 1));
+  SET t = REPLACE(t, '.', '');
+  SET d = TRIM(LEADING '0' FROM t);
+  SET e = e - (CHAR_LENGTH(t) - CHAR_LENGTH(d));
+  SET d = TRIM(TRAILING '0' FROM d);
+  IF d = '' THEN RETURN '11'; END IF;
+  IF SUBSTRING(v, 2, 1) <> '-' THEN RETURN CONCAT('12', LPAD(500 + e, 4, '0'), d); END IF;
+  RETURN CONCAT('10', LPAD(500 - e, 4, '0'),
+    LPAD(CAST(REPEAT('9', CHAR_LENGTH(d)) AS DECIMAL(65)) - CAST(d AS DECIMAL(65)), CHAR_LENGTH(d), '0'), '~');
+END;
+
+-- max(a, b) and min(a, b).
+CREATE OR REPLACE FUNCTION contend_sql.tagged_max(a LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin, b LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE WHEN a IS NULL OR b IS NULL THEN NULL WHEN contend_sql.tagged_key(b) > contend_sql.tagged_key(a) THEN b ELSE a END;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_min(a LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin, b LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE WHEN a IS NULL OR b IS NULL THEN NULL WHEN contend_sql.tagged_key(b) <= contend_sql.tagged_key(a) THEN b ELSE a END;
+
+-- The number that a value is in arithmetic: a text's is the one it begins with.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_operand(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE t LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+  IF v IS NULL OR LEFT(v, 1) IN ('i', 'r') THEN RETURN v; END IF;
+  SET t = REGEXP_SUBSTR(contend_sql.tagged_text(v), '^[\x09-\x0D ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?');
+  RETURN contend_sql.number_tagged(IF(t = '', '0', REGEXP_SUBSTR(t, '[^\x09-\x0D ]+')));
+END;
+
+-- a + b and the like: a result of integers beyond 64 bits is a real.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_arithmetic(op CHAR(1), a LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin, b LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT contend_sql.tagged_operand(a);
+  DECLARE y LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT contend_sql.tagged_operand(b);
+  DECLARE p DOUBLE DEFAULT contend_sql.tagged_real(x);
+  DECLARE q DOUBLE DEFAULT contend_sql.tagged_real(y);
+  DECLARE whole BOOLEAN DEFAULT LEFT(x, 1) = 'i' AND LEFT(y, 1) = 'i';
+  DECLARE m, n DECIMAL(60);
+  IF x IS NULL OR y IS NULL THEN RETURN NULL; END IF;
+  SET m = contend_sql.tagged_integer(x);
+  SET n = contend_sql.tagged_integer(y);
+  IF op = '%' THEN
+    IF n = 0 THEN RETURN NULL; END IF;
+    RETURN IF(whole, CONCAT('i', CAST(m MOD n AS CHAR)), CONCAT('r', CAST(CAST(m MOD n AS DOUBLE) AS CHAR)));
+  END IF;
+  IF op = '/' AND q = 0 THEN RETURN NULL; END IF;
+  IF whole THEN
+    SET n = CASE op WHEN '+' THEN m + n WHEN '-' THEN m - n WHEN '*' THEN m * n ELSE (m - m MOD n) / n END;
+    IF n BETWEEN -9223372036854775808 AND 9223372036854775807 THEN RETURN CONCAT('i', CAST(n AS CHAR)); END IF;
+  END IF;
+  RETURN CONCAT('r', CAST(CASE op WHEN '+' THEN p + q WHEN '-' THEN p - q WHEN '*' THEN p * q ELSE p / q END AS CHAR));
+END;
+
+-- JSON. What is not RFC 8259, or more than 31 deep, is an error. A path is a call for each of its steps.
+CREATE OR REPLACE FUNCTION contend_sql.json_valid(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS BOOLEAN DETERMINISTIC NO SQL
+BEGIN
+  IF JSON_VALID(x) = 0 AND CHAR_LENGTH(x) - CHAR_LENGTH(REPLACE(REPLACE(x, '[', ''), '{', '')) >= 32 THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: JSON that may be deeper than MariaDB reads';
+  END IF;
+  RETURN JSON_VALID(x);
+END;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_root(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  IF NOT JSON_VALID(x) THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: malformed JSON';
+  END IF;
+  RETURN JSON_COMPACT(x) COLLATE utf8mb4_nopad_bin;
+END;
+
+-- Of several members of one name the first.
+CREATE OR REPLACE FUNCTION contend_sql.json_member(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin, label LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE WHEN JSON_TYPE(x) = 'OBJECT' THEN JSON_COMPACT(JSON_EXTRACT(x, CONCAT('$."', label, '"'))) COLLATE utf8mb4_nopad_bin END;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_element(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin, place INT) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE WHEN JSON_TYPE(x) = 'ARRAY' AND JSON_LENGTH(x) + place >= 0
+    THEN JSON_COMPACT(JSON_EXTRACT(x, CONCAT('$[', IF(place < 0, JSON_LENGTH(x) + place, place), ']'))) COLLATE utf8mb4_nopad_bin END;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_text(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN x;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_kind(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS VARCHAR(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE WHEN x IS NULL THEN NULL WHEN LEFT(x, 1) = '{' THEN 'object' WHEN LEFT(x, 1) = '[' THEN 'array'
+    WHEN LEFT(x, 1) = '"' THEN 'text' WHEN x IN ('true', 'false', 'null') THEN x WHEN x REGEXP '[.eE]' THEN 'real' ELSE 'integer' END;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_length(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS BIGINT DETERMINISTIC NO SQL
+  RETURN CASE WHEN x IS NULL THEN NULL WHEN JSON_TYPE(x) = 'ARRAY' THEN JSON_LENGTH(x) ELSE 0 END;
+
+-- The value that JSON is to SQLite.
+CREATE OR REPLACE FUNCTION contend_sql.json_tagged(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN CASE contend_sql.json_kind(x) WHEN 'text' THEN CONCAT('t', JSON_UNQUOTE(x) COLLATE utf8mb4_nopad_bin) WHEN 'true' THEN 'i1' WHEN 'false' THEN 'i0'
+    WHEN 'null' THEN NULL WHEN 'object' THEN CONCAT('t', x) WHEN 'array' THEN CONCAT('t', x) ELSE contend_sql.number_tagged(x) END;
+
+-- The rows of json_each() as an array of objects.
+CREATE OR REPLACE FUNCTION contend_sql.json_items(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE found LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT '[';
+  DECLARE label, item, kind LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+  DECLARE place INT DEFAULT 0;
+  DECLARE items INT DEFAULT IF(LEFT(x, 1) IN ('{', '['), JSON_LENGTH(x), 1);
+  DECLARE labels LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT IF(LEFT(x, 1) = '{', JSON_KEYS(x), NULL);
+  IF x IS NULL THEN RETURN '[]'; END IF;
+  IF labels IS NOT NULL AND JSON_LENGTH(labels) <> items THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: a JSON object with two members of one name';
+  END IF;
+  WHILE place < items DO
+    SET label = NULL;
+    SET item = x;
+    IF labels IS NOT NULL THEN
+      SET label = JSON_UNQUOTE(JSON_EXTRACT(labels, CONCAT('$[', place, ']'))) COLLATE utf8mb4_nopad_bin;
+      IF label REGEXP '["\\]' THEN
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: a JSON name with an escape';
+      END IF;
+      SET item = contend_sql.json_member(x, label);
+      SET label = CONCAT('t', label);
+    ELSEIF LEFT(x, 1) = '[' THEN
+      SET item = contend_sql.json_element(x, place);
+      SET label = CONCAT('i', place);
+    END IF;
+    SET kind = contend_sql.json_kind(item);
+    SET found = CONCAT(found, IF(place > 0, ',', ''), (JSON_OBJECT('k', label, 'v', contend_sql.json_tagged(item), 't', kind,
+      'a', IF(kind IN ('object', 'array'), NULL, contend_sql.json_tagged(item))) COLLATE utf8mb4_nopad_bin));
+    SET place = place + 1;
+  END WHILE;
+  RETURN CONCAT(found, ']');
 END;
 
 SET SESSION sql_mode = @contend_sql_mode;

@@ -93,3 +93,257 @@ CREATE OR REPLACE FUNCTION contend_sql.number(x text) RETURNS numeric LANGUAGE s
     WHEN x ~ '^[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$'
       THEN contend_sql.exact(btrim(x, E' \t\n\r\f\x0B')::float8) END
 $$;
+
+-- json_valid(x) as RFC 8259 has it, not deeper than SQLite reads. A table named json would be a type of this name, too.
+CREATE OR REPLACE FUNCTION contend_sql.json_valid(x text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+  PERFORM x::pg_catalog.json;
+  RETURN length(x) - length(translate(x, '[{', '')) <= 2000 OR 2000 >= (
+    SELECT COALESCE(max(depth), 0) FROM (
+      SELECT sum(CASE WHEN c IN ('[', '{') THEN 1 ELSE -1 END) OVER (ORDER BY place) AS depth
+      FROM unnest(string_to_array(regexp_replace(regexp_replace(x, '"(?:[^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g'), NULL))
+        WITH ORDINALITY AS t(c, place)) AS depths);
+EXCEPTION WHEN invalid_text_representation THEN
+  RETURN false;
+END $$;
+
+-- What Django's backend for SQLite reads as a moment, in the form in which it writes one. Python is needed for another zone
+-- than the connection's (`own`), and for other forms: these are errors. A date alone has no zone.
+CREATE OR REPLACE FUNCTION contend_sql.django_moment(x text, zone text, own text) RETURNS timestamp LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF x IS NULL THEN
+    RETURN NULL;
+  ELSIF zone IS NOT NULL AND zone IS DISTINCT FROM own THEN
+    RAISE EXCEPTION 'a moment in another time zone than the connection''s: only Python converts it';
+  ELSIF x !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}( ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?)?$' OR own IS NOT NULL AND length(x) = 10 THEN
+    RAISE EXCEPTION 'a moment in a form that only Python reads';
+  END IF;
+  RETURN x::timestamp;
+END $$;
+
+-- The same of a time of day, as one of 1970-01-01.
+CREATE OR REPLACE FUNCTION contend_sql.django_time(x text) RETURNS timestamp LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+  IF x !~ '^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?$' THEN
+    RAISE EXCEPTION 'a time in a form that only Python reads';
+  END IF;
+  RETURN ('1970-01-01 ' || x)::timestamp;
+END $$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_part(part text, m timestamp, has_time boolean) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN CASE
+    WHEN m IS NULL THEN NULL
+    WHEN part = 'week_day' THEN extract(dow FROM m) + 1
+    WHEN part = 'iso_week_day' THEN extract(isodow FROM m)
+    WHEN part = 'iso_year' THEN extract(isoyear FROM m)
+    WHEN part IN ('year', 'quarter', 'month', 'week', 'day') THEN date_part(part, m)::numeric
+    WHEN part IN ('hour', 'minute') AND has_time THEN date_part(part, m)::numeric
+    WHEN part = 'second' AND has_time THEN floor(extract(second FROM m))
+    WHEN part = 'microsecond' AND has_time THEN extract(microseconds FROM m) % 1000000
+    ELSE ('no part of a moment: ' || part)::numeric END;
+END $$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_cut(part text, m timestamp, known text[], form text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF m IS NULL THEN
+    RETURN NULL;
+  ELSIF part IS NULL OR part <> ALL (known) THEN
+    RAISE EXCEPTION 'a moment is not cut to this part';
+  END IF;
+  RETURN to_char(date_trunc(part, m), form);
+END $$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_date_extract(part text, x text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_part(part, contend_sql.django_moment(x, NULL, NULL), length(x) > 10)
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_datetime_extract(part text, x text, zone text, own text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_part(part, contend_sql.django_moment(x, zone, own), length(x) > 10)
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_date_trunc(part text, x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_cut(part, contend_sql.django_moment(x, zone, own), '{year,quarter,month,week,day}', 'YYYY-MM-DD')
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_datetime_trunc(part text, x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_cut(part, contend_sql.django_moment(x, zone, own),
+    CASE WHEN length(x) > 10 THEN '{year,quarter,month,week,day,hour,minute,second}' ELSE '{year,quarter,month,week,day}' END::text[],
+    'YYYY-MM-DD HH24:MI:SS')
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_datetime_cast_date(x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_cut(CASE WHEN length(x) > 10 THEN 'day' END, contend_sql.django_moment(x, zone, own), '{day}', 'YYYY-MM-DD')
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_datetime_cast_time(x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_cut(CASE WHEN length(x) > 10 THEN 'microseconds' END, m, '{microseconds}',
+    CASE WHEN extract(microseconds FROM m) % 1000000 = 0 THEN 'HH24:MI:SS' ELSE 'HH24:MI:SS.US' END)
+  FROM (SELECT contend_sql.django_moment(x, zone, own) AS m) AS read
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_time_extract(part text, x text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_part(CASE WHEN part IN ('hour', 'minute', 'second', 'microsecond') THEN part ELSE 'of a time: ' || part END,
+    contend_sql.django_time(x), true)
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_time_trunc(part text, x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT contend_sql.django_cut(part,
+    CASE WHEN length(x) > 15 THEN contend_sql.django_moment(x, zone, own) ELSE contend_sql.django_time(x) END,
+    '{hour,minute,second}', 'HH24:MI:SS')
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_time_diff(x text, y text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT AS $$
+  SELECT (extract(epoch FROM contend_sql.django_time(x) - contend_sql.django_time(y)) * 1000000)::bigint
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.django_timestamp_diff(x text, y text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+  IF (length(x) = 10) <> (length(y) = 10) THEN
+    RAISE EXCEPTION 'a moment minus a date';
+  END IF;
+  RETURN extract(epoch FROM contend_sql.django_moment(x, NULL, NULL) - contend_sql.django_moment(y, NULL, NULL)) * 1000000;
+END $$;
+
+-- Values whose type depends on the row: texts that begin with `i` (integer), `r` (real), `t` (text) or `x` (blob, in
+-- hexadecimal). NULL is NULL.
+
+-- The number that a text of a number is: an integer of 64 bits, else a real.
+CREATE OR REPLACE FUNCTION contend_sql.number_tagged(x text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x ~ '^[+-]?[0-9]+$' AND x::numeric BETWEEN -9223372036854775808 AND 9223372036854775807
+    THEN 'i' || x::numeric::bigint ELSE 'r' || x::float8 END
+$$;
+
+-- The text of a value, as CAST AS TEXT gives it.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_text(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE left(v, 1) WHEN 'r' THEN contend_sql.real_text(substr(v, 2)::float8)
+    WHEN 'x' THEN convert_from(decode(substr(v, 2), 'hex'), 'UTF8') ELSE substr(v, 2) END
+$$;
+
+-- A value under numeric affinity, and under text affinity.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_number(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN v ~ '^t[ \t\n\r\f\v]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*$'
+    THEN contend_sql.number_tagged(btrim(substr(v, 2), E' \t\n\r\f\x0B')) ELSE v END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_as_text(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN left(v, 1) IN ('i', 'r') THEN 't' || contend_sql.tagged_text(v) ELSE v END
+$$;
+
+-- CAST(v AS INTEGER), CAST(v AS REAL), typeof(v), length(v).
+CREATE OR REPLACE FUNCTION contend_sql.tagged_integer(v text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE left(v, 1) WHEN 'i' THEN substr(v, 2)::bigint
+    WHEN 'r' THEN CASE WHEN substr(v, 2)::float8 >= 9223372036854775808::float8 THEN 9223372036854775807
+      WHEN substr(v, 2)::float8 < -9223372036854775808::float8 THEN -9223372036854775807 - 1
+      ELSE trunc(substr(v, 2)::float8)::bigint END
+    ELSE contend_sql.text_integer(contend_sql.tagged_text(v)) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_real(v text) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN left(v, 1) IN ('i', 'r') THEN substr(v, 2)::float8 ELSE contend_sql.text_real(contend_sql.tagged_text(v)) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_type(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE left(v, 1) WHEN 'i' THEN 'integer' WHEN 'r' THEN 'real' WHEN 't' THEN 'text' ELSE 'blob' END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_length(v text) RETURNS int LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE left(v, 1) WHEN 'x' THEN (length(v) - 1) / 2 ELSE length(contend_sql.tagged_text(v)) END
+$$;
+
+-- A text by which values are compared byte by byte: numbers before texts before blobs, 1 equal to 1.0. A number is its
+-- double's bits, then what an integer has beyond it.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_key(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE left(v, 1) WHEN 't' THEN '2' || substr(v, 2) WHEN 'x' THEN '3' || upper(substr(v, 2)) ELSE (
+    SELECT '1' || lpad(to_hex(CASE WHEN bits < 0 THEN ~bits ELSE bits # (-9223372036854775807 - 1) END), 16, '0')
+      || (2000 + CASE WHEN left(v, 1) = 'i' AND abs(n) > 9e15 THEN substr(v, 2)::numeric - contend_sql.exact(n) ELSE 0 END)::int
+    FROM (SELECT n, ('x' || encode(float8send(n), 'hex'))::bit(64)::bigint AS bits
+          FROM (SELECT substr(v, 2)::float8 + 0 AS n) AS real) AS parts) END
+$$;
+
+-- max(a, b) and min(a, b).
+CREATE OR REPLACE FUNCTION contend_sql.tagged_max(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN contend_sql.tagged_key(b) COLLATE "C" > contend_sql.tagged_key(a) COLLATE "C" THEN b ELSE a END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.tagged_min(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN contend_sql.tagged_key(b) COLLATE "C" <= contend_sql.tagged_key(a) COLLATE "C" THEN b ELSE a END
+$$;
+
+-- The number that a value is in arithmetic: a text's is the one it begins with.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_operand(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN left(v, 1) IN ('i', 'r') THEN v ELSE contend_sql.number_tagged(COALESCE(substring(contend_sql.tagged_text(v)
+    FROM '^[ \t\n\r\f\v]*([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)'), '0')) END
+$$;
+
+-- a + b and the like: a result of integers beyond 64 bits is a real.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_arithmetic(op text, a text, b text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+  x text := contend_sql.tagged_operand(a);
+  y text := contend_sql.tagged_operand(b);
+  p float8 := substr(x, 2);
+  q float8 := substr(y, 2);
+  m numeric;
+  n numeric;
+BEGIN
+  IF op = '%' THEN
+    m := contend_sql.tagged_integer(x);
+    n := contend_sql.tagged_integer(y);
+    RETURN CASE WHEN n = 0 THEN NULL WHEN left(x, 1) = 'i' AND left(y, 1) = 'i' THEN 'i' || mod(m, n) ELSE 'r' || mod(m, n)::float8 END;
+  ELSIF op = '/' AND q = 0 THEN
+    RETURN NULL;
+  ELSIF left(x, 1) = 'i' AND left(y, 1) = 'i' THEN
+    m := substr(x, 2);
+    n := substr(y, 2);
+    n := CASE op WHEN '+' THEN m + n WHEN '-' THEN m - n WHEN '*' THEN m * n ELSE div(m, n) END;
+    IF n BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+      RETURN 'i' || n;
+    END IF;
+  END IF;
+  RETURN 'r' || CASE op WHEN '+' THEN p + q WHEN '-' THEN p - q WHEN '*' THEN p * q ELSE p / q END;
+END $$;
+
+-- JSON. What is not RFC 8259 is an error. A path is a call for each of its steps.
+CREATE OR REPLACE FUNCTION contend_sql.json_root(x text) RETURNS pg_catalog.json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT x::pg_catalog.json
+$$;
+
+-- Of several members of one name the first.
+CREATE OR REPLACE FUNCTION contend_sql.json_member(x pg_catalog.json, label text) RETURNS pg_catalog.json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN json_typeof(x) = 'object' THEN (SELECT value FROM json_each(x) WHERE key = label LIMIT 1) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_element(x pg_catalog.json, place int) RETURNS pg_catalog.json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN json_typeof(x) = 'array' THEN x -> place END
+$$;
+
+-- The text without white space.
+CREATE OR REPLACE FUNCTION contend_sql.json_text(x pg_catalog.json) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT regexp_replace(x::text, '("(?:[^"\\]|\\.)*")|[ \t\n\r]+', '\1', 'g')
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_kind(x pg_catalog.json) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE json_typeof(x) WHEN 'string' THEN 'text' WHEN 'boolean' THEN btrim(x::text, E' \t\n\r')
+    WHEN 'number' THEN CASE WHEN x::text ~ '[.eE]' THEN 'real' ELSE 'integer' END ELSE json_typeof(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_length(x pg_catalog.json) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN json_typeof(x) = 'array' THEN json_array_length(x)::bigint ELSE 0 END
+$$;
+
+-- The value that JSON is to SQLite.
+CREATE OR REPLACE FUNCTION contend_sql.json_tagged(x pg_catalog.json) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE json_typeof(x) WHEN 'string' THEN 't' || (x #>> '{}') WHEN 'null' THEN NULL
+    WHEN 'boolean' THEN CASE WHEN x::text ~ 'true' THEN 'i1' ELSE 'i0' END
+    WHEN 'number' THEN contend_sql.number_tagged(btrim(x::text, E' \t\n\r')) ELSE 't' || contend_sql.json_text(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.json_items(x pg_catalog.json) RETURNS TABLE ("key" text, "value" text, "type" text, atom text)
+  LANGUAGE sql IMMUTABLE STRICT AS $$
+  SELECT place, contend_sql.json_tagged(item), contend_sql.json_kind(item),
+    CASE WHEN json_typeof(item) NOT IN ('object', 'array') THEN contend_sql.json_tagged(item) END
+  FROM (SELECT 't' || o.key AS place, o.value AS item FROM json_each(CASE WHEN json_typeof(x) = 'object' THEN x ELSE '{}' END) AS o
+        UNION ALL SELECT 'i' || (a.n - 1), a.item
+          FROM json_array_elements(CASE WHEN json_typeof(x) = 'array' THEN x ELSE '[]' END) WITH ORDINALITY AS a (item, n)
+        UNION ALL SELECT NULL, x WHERE json_typeof(x) NOT IN ('object', 'array')) AS items
+$$;

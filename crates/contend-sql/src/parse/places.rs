@@ -1,6 +1,6 @@
-//! Where in a text a refusal points. The tree does not say where its tokens stood, so the refused one is found again:
-//! the tree is written out as tokens, where its address in memory distinguishes it from equal ones, and
-//! the token of that number is looked up in the text. All of this is for refusals only.
+//! Finds the offset that a refusal refers to. The tree has no offsets. So the tree is written out as tokens, where
+//! the refused one is recognised by its address in memory, and the token with the same number is looked up in the
+//! text. This code runs only for refusals.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ use super::{Unparsable, describe, offset_of};
 use crate::names::unquote;
 use crate::refuse::No;
 
-/// A statement written out as tokens: their texts and where these lie.
+/// A statement as a list of tokens: their texts and addresses.
 #[derive(Default)]
 struct Written(Vec<(String, std::ops::Range<usize>)>);
 
@@ -27,15 +27,15 @@ impl TokenStream for Written {
         let text = value.or(kind.as_str()).unwrap_or_default();
         let from = text.as_ptr() as usize;
         let text = if kind == TokenType::TK_BLOB { format!("x'{text}'") } else { text.to_string() };
-        // A numbered parameter is built for each writing, so its address means nothing.
+        // A numbered parameter is formatted for each writing, so its address has no meaning.
         let place = if text.starts_with('?') { 0..0 } else { from..from + value.map_or(0, str::len) };
         self.0.push((text, place));
         Ok(())
     }
 }
 
-/// Counts the tokens that a refusal is about among those of its statement. Writing out a tree is recursive, so that this
-/// is for texts of bounded length.
+/// Counts the tokens before the one that a refusal concerns. Writing out a tree is recursive, so this is only for
+/// texts of bounded length.
 pub(crate) fn count(command: &Cmd, no: &mut No) {
     let mut written = Written::default();
     let Ok(()) = command.to_tokens(&mut written);
@@ -47,7 +47,7 @@ pub(crate) fn count(command: &Cmd, no: &mut No) {
     }
 }
 
-/// The tokens of a text with their offsets, as far as they can be read.
+/// The tokens of a text with their offsets, up to the first that cannot be read.
 fn tokens(text: &str) -> Vec<(usize, &str)> {
     let mut scanner = Scanner::new(Tokenizer::new());
     let mut found = vec![];
@@ -57,7 +57,7 @@ fn tokens(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The offset of what is refused in its statement; of the statement's first token, if nothing more is known.
+/// The offset of the refused token in its statement; by default that of the first token.
 pub(crate) fn offset(statement: &str, no: &No) -> usize {
     let tokens = tokens(statement);
     let reads =
@@ -78,8 +78,9 @@ pub(crate) fn offset(statement: &str, no: &No) -> usize {
     tokens.get(at).map_or(statement.len() - statement.trim_start().len(), |(offset, _)| *offset)
 }
 
-/// Reads the statements of a text one by one, so that each one's place is known: hands out its beginning and end, and
-/// what it is. Behind what the parser refuses it goes on after the next semicolon. It ends where `each` says false.
+/// Reads the statements of a text one by one, so that the place of each is known: passes begin, end and result to
+/// `each`. After a statement that the parser rejects, continues behind the next semicolon. Stops when `each` returns
+/// false.
 pub(crate) fn one_by_one<'a>(
     bump: &'a Bump,
     text: &'a str,
@@ -101,7 +102,7 @@ pub(crate) fn one_by_one<'a>(
                 (behind.map_or(rest.len(), |(offset, _)| at + offset + 1), Err(Unparsable(from + at, words)))
             }
         };
-        // Whatever it is, the next one begins behind it.
+        // Whatever the result, the next statement begins behind this one.
         let next = from + to.max(1).min(rest.len());
         if !each(from..next, read) || !text.is_char_boundary(next) {
             return;

@@ -1,4 +1,4 @@
-//! A token of a statement that a refusal is about.
+//! The token that a refusal concerns.
 
 use super::tree::{Expr, Literal};
 
@@ -7,18 +7,19 @@ use super::tree::{Expr, Literal};
 pub(crate) struct Token {
     pub text: String,
     pub address: usize,
-    /// How many of the statement's tokens of this text are before it, once that is known.
+    /// Number of equal tokens before it in the statement, once known.
     pub before: Option<usize>,
 }
 
 impl Token {
-    /// A token as it stands in the tree, or its text without quotes; another text is only looked for.
+    /// A token of the tree, or its text without quotes; any other text is only searched for.
     pub(crate) fn new(text: &str) -> Token {
         Token { text: text.to_string(), address: text.as_ptr() as usize, before: None }
     }
 }
 
-/// The first token of an expression that is its own, and how many that are none of the tree's are before it.
+/// The first token of an expression that belongs to it, and the number of preceding tokens that the tree does not
+/// have.
 pub(crate) fn first(mut expr: &Expr) -> Option<(Token, usize)> {
     let mut lead = 0;
     let text: &str = loop {

@@ -3,12 +3,14 @@
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FunctionCallOrder, FunctionTail, Literal};
 use crate::refuse::{R, no};
-use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, collation};
-use crate::rules::{Id, arithmetic, json, order, windows};
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
+use crate::rules::literals::bare;
+use crate::rules::{Id, arithmetic, json, order, tagged, windows};
 use crate::scope::Grouping;
+use crate::types::collation;
 use crate::types::{Affinity, Collation, Strength, Ty, Val};
 
-/// A function call with all that may follow its name.
+/// A function call with its tail (FILTER, OVER).
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     /// The function's name, as it stands in the statement.
@@ -58,7 +60,7 @@ fn enter_aggregate(tr: &mut Tr, token: &str, tail: Option<&FunctionTail>) -> R<(
     Ok(())
 }
 
-/// An aggregate call, if the name is one's.
+/// Translates an aggregate call; `None` if the name is not an aggregate's.
 pub(crate) fn aggregate<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Option<Val>> {
     let Call { token, args, tail, .. } = call;
     if let Some(over) = tail.and_then(|t| t.over_clause)
@@ -87,7 +89,7 @@ pub(crate) fn aggregate<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Op
         value = aggregate_here(tr, name, call);
         Ok(())
     };
-    // A window function's arguments are the grouped query's own.
+    // Arguments of a window function belong to the grouped query.
     if windowed {
         write(tr)?
     } else {
@@ -103,6 +105,13 @@ fn aggregate_here<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Val> {
     let start = tr.at();
     match name {
         "count" => count(tr, token, distinct, &args[0], tail),
+        "sum" | "total" | "avg" if sums_tagged(tr, &args[0], call)? => {
+            let value = tr.value(&args[0], Ty::Any)?;
+            if value.ty == Ty::Text {
+                tagged::tagged(tr, start, value)?;
+            }
+            tagged::sum(tr, name, token, start)
+        }
         "sum" | "total" | "avg" => {
             tr.put("sum");
             tr.put(if distinct { "(DISTINCT " } else { "(" });
@@ -142,6 +151,15 @@ fn aggregate_here<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Val> {
     }
 }
 
+/// Whether the values of a sum have several types: tagged ones, and texts, which are read as numbers.
+fn sums_tagged<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>, call: Call<'a>) -> R<bool> {
+    if !tr.input.options.pack || call.distinct() || call.tail.is_some() {
+        return Ok(false);
+    }
+    let is_literal = matches!(bare(one), Expr::Literal(_));
+    Ok(!is_literal && matches!(tr.probe_value(one)?.ty, Ty::Tagged | Ty::Text))
+}
+
 fn count<'a>(
     tr: &mut Tr<'a>,
     token: &'a str,
@@ -166,7 +184,7 @@ fn count<'a>(
     Ok(Val::of(Ty::Int).never_null())
 }
 
-/// min() and max() of a group.
+/// min() and max() as aggregates.
 fn extreme<'a>(
     tr: &mut Tr<'a>,
     name: &str,
@@ -174,11 +192,21 @@ fn extreme<'a>(
     one: &'a Expr<'a>,
     tail: Option<&'a FunctionTail<'a>>,
 ) -> R<Val> {
+    let start = tr.at();
     tr.put(name);
     tr.put("(");
     let end = filtered(tr, tail)?;
     let from = tr.at();
     let mut value = tr.value(one, Ty::Text)?;
+    if value.ty == Ty::Tagged {
+        if tail.is_some() || value.collation != Collation::Binary {
+            return no(Id::Aggregates, token, format!("{name}() of values {}", value.ty.word()));
+        }
+        let x = tr.out.sql.split_off(from);
+        tr.out.sql.truncate(start);
+        tr.put(&x);
+        return Ok(tagged::extreme(tr, name, start));
+    }
     if matches!(value.ty, Ty::Param | Ty::Any | Ty::Blob) {
         return no(Id::Aggregates, token, format!("{name}() of {}", value.ty.word()));
     }
@@ -204,7 +232,7 @@ fn sum<'a>(tr: &mut Tr<'a>, name: &str, start: usize, value: Val, call: Call<'a>
             Ok(Val::of(Ty::Int).with(Strength::Operator))
         }
         ("sum", false) if integer => {
-            // A CAST would hold a sum that is too large to 64 bits; this is an error.
+            // A CAST would clamp a sum to 64 bits; DIV reports an error, as SQLite does.
             tr.wrap(start, "(", " DIV 1)");
             Ok(Val::of(Ty::Int))
         }
@@ -294,12 +322,12 @@ pub(crate) fn distinct_values(token: &str, value: Val) -> R<()> {
         Ty::Text if value.collation != Collation::Binary => {
             no(Id::Collation, token, "DISTINCT under a collation that ignores case")
         }
-        Ty::Any => no(Id::Aggregates, token, "DISTINCT over values of unknown type"),
+        Ty::Any | Ty::Tagged => no(Id::Aggregates, token, format!("DISTINCT over values {}", value.ty.word())),
         _ => Ok(()),
     }
 }
 
-/// Writes a part that may name any column, grouped by or not.
+/// Writes a part in which columns need not be grouped.
 fn ungrouped<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) -> R<()> {
     let checked = tr.known.scopes.last_mut().is_some_and(|s| std::mem::take(&mut s.checked));
     let written = write(tr);
@@ -309,7 +337,7 @@ fn ungrouped<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) -> R
     written
 }
 
-/// Begins an aggregate's argument: on MariaDB FILTER is a CASE around it, as aggregates leave NULLs out.
+/// Begins an aggregate's argument. On MariaDB, FILTER becomes a CASE around it, because aggregates ignore NULL.
 fn filtered<'a>(tr: &mut Tr<'a>, tail: Option<&'a FunctionTail<'a>>) -> R<&'static str> {
     match tail.and_then(|t| t.filter_clause) {
         Some(filter) if !tr.postgres => {
@@ -334,9 +362,9 @@ fn filter_and_over<'a>(tr: &mut Tr<'a>, tail: Option<&'a FunctionTail<'a>>) -> R
         }
     }
     if let Some(over) = tail.over_clause {
-        // What partitions and orders a window is not inside the aggregate.
+        // PARTITION BY and ORDER BY of a window are outside of the aggregate.
         let outer = std::mem::replace(&mut tr.place.grouping, Grouping::Allowed);
-        windows::over_clause(tr, over)?;
+        windows::over_aggregate(tr, over)?;
         tr.place.grouping = outer;
     }
     Ok(())

@@ -1,23 +1,23 @@
 //! Arithmetic, bits and concatenation.
 
+use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
-use crate::rules::Id;
-use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::literals::{bare, literal_number};
+use crate::rules::{Id, tagged};
 use crate::types::{Affinity, Number, Sides, Strength, Ty, Val, number_in_text};
 
-/// Most operators in a row: SQLite's own limit on the depth of an expression, which a chain of them has.
+/// Most operators in a chain: SQLite's limit on the depth of an expression.
 const CHAIN_MAX: usize = 1_000;
 
-/// Writes an operand that must be a number. A text literal is read as the number SQLite reads in it.
+/// Writes a numeric operand. A text literal is replaced by the number that SQLite reads from it.
 pub(crate) fn numeric_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     number_operand(tr, expr, want, false)
 }
 
-/// Writes an operand of `+` and its like, for which SQLite reads the number that any text begins with.
+/// Writes an operand of `+` and similar operators, for which SQLite reads the number at the beginning of any text.
 pub(crate) fn arithmetic_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     number_operand(tr, expr, want, true)
 }
@@ -40,7 +40,7 @@ fn number_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, texts: bool
         Ty::Int | Ty::Real => {}
         Ty::Null => {
             if tr.postgres {
-                // An operator on nothing but NULL could be of any type.
+                // An operator whose operands are all NULL has no type.
                 tr.enclose(start, &mut value, Strength::Atom);
                 tr.put("::bigint");
             }
@@ -64,6 +64,8 @@ fn number_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, texts: bool
         Ty::Param => {
             return no(Id::Parameters, "", "nothing here gives the parameter a type; write CAST(? AS INTEGER)");
         }
+        Ty::Tagged if texts => {}
+        Ty::Number if texts && tr.postgres && tr.input.options.pack => {}
         Ty::Number => {
             return no(
                 Id::NumericColumns,
@@ -83,7 +85,7 @@ fn number_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, texts: bool
     Ok(value)
 }
 
-/// `+`, `-`, `*`, `/`, `%`: what stands to the left is written step by step, so that a long chain is not deep.
+/// `+`, `-`, `*`, `/`, `%`. The left operand is written iteratively, so that a long chain is not deep.
 pub(crate) fn arithmetic<'a>(
     tr: &mut Tr<'a>,
     left: &'a Expr<'a>,
@@ -103,12 +105,19 @@ pub(crate) fn arithmetic<'a>(
         first = l;
     }
     if steps.len() > CHAIN_MAX {
-        return no(Id::Depth, "", format!("more than {CHAIN_MAX} operators in a row, which SQLite has not either"));
+        return no(
+            Id::Depth,
+            "",
+            format!("more than {CHAIN_MAX} operators in a row, which SQLite does not accept either"),
+        );
     }
     let first_hint = match (bare(first), steps.last()) {
-        (Expr::Variable(_), Some(&(_, second))) => {
-            Some(probe_numeric(tr, second)?).filter(|t| t.numeric()).unwrap_or(hint)
-        }
+        (Expr::Variable(_), Some(&(_, second))) => match probe_numeric(tr, second)? {
+            // A parameter has the type of its value there.
+            Ty::Tagged | Ty::Number => Ty::Any,
+            ty if ty.numeric() => ty,
+            _ => hint,
+        },
         _ => hint,
     };
     let mut value = arithmetic_operand(tr, first, first_hint)?;
@@ -119,7 +128,7 @@ pub(crate) fn arithmetic<'a>(
     Ok(value)
 }
 
-/// Writes an operator and what stands to the right of it, behind the left side, which was written from `start` on.
+/// Writes an operator and its right operand, after the left one, which begins at `start`.
 fn arithmetic_step<'a>(
     tr: &mut Tr<'a>,
     start: usize,
@@ -127,7 +136,11 @@ fn arithmetic_step<'a>(
     (op, right): (Operator, &'a Expr<'a>),
     hint: Ty,
 ) -> R<Val> {
-    let right_hint = if l.ty == Ty::Null { hint } else { l.ty };
+    let right_hint = match l.ty {
+        Ty::Null => hint,
+        Ty::Tagged | Ty::Number => Ty::Any,
+        known => known,
+    };
     let left_end = tr.at();
     let symbol = match op {
         Operator::Add => " + ",
@@ -139,6 +152,10 @@ fn arithmetic_step<'a>(
     tr.put(symbol);
     let right_start = tr.at();
     let r = arithmetic_operand(tr, right, right_hint)?;
+    let several = |value: Val| matches!(value.ty, Ty::Tagged | Ty::Number);
+    if several(l) || several(r) {
+        return tagged::arithmetic(tr, op, Sides { start, left_end, right_start, l, r });
+    }
     let real = l.ty == Ty::Real || r.ty == Ty::Real;
     if op == Operator::Modulus && real {
         return Ok(real_modulus(tr, Sides { start, left_end, right_start, l, r }));
@@ -173,7 +190,7 @@ fn arithmetic_step<'a>(
     Ok(Val { nullable, ..Val::of(ty).with(Strength::Operator) })
 }
 
-/// `%` of reals: both sides are cut to integers, the result is a real again.
+/// `%` of reals: both operands are truncated to integers, and the result is a real.
 fn real_modulus(tr: &mut Tr, sides: Sides) -> Val {
     let Sides { start, left_end, right_start, l, r } = sides;
     tr.fire(Id::Modulus);
@@ -216,7 +233,7 @@ pub(crate) fn bits<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right:
         if l.ty != Ty::Int {
             return no(Id::Bits, "", "only integers have bits");
         }
-        // A shift by less than nothing goes the other way; one by 64 and more leaves the sign, or nothing.
+        // A negative shift goes in the other direction; a shift by 64 or more leaves the sign, or 0.
         let right_shift = (op == Operator::RightShift) == (count >= 0);
         let count = count.unsigned_abs().min(64);
         if !right_shift && count == 64 {
@@ -225,7 +242,7 @@ pub(crate) fn bits<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right:
         }
         let count = count.min(63) as i64;
         if right_shift && !tr.postgres {
-            // MariaDB's bits are unsigned: the smallest number becomes 0 before, and is what it must be again behind.
+            // MariaDB's bit operators are unsigned, so the smallest integer needs a special case.
             if count > 0 {
                 let behind = format!(" ^ 9223372036854775808) >> {count} AS SIGNED) - {})", 1u64 << (63 - count));
                 tr.wrap(start, "(CAST((", &behind);
@@ -251,7 +268,7 @@ pub(crate) fn bits<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right:
     Ok(Val { nullable: l.nullable, ..Val::of(Ty::Int).with(Strength::Operator) })
 }
 
-/// `||`: chains are written flat.
+/// `||`; chains are written without nesting.
 pub(crate) fn concat<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, right: &'a Expr<'a>) -> R<Val> {
     tr.fire(Id::Concat);
     let mut parts = vec![right];
@@ -282,7 +299,7 @@ pub(crate) fn concat<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, right: &'a Expr<'a
     Ok(result)
 }
 
-/// Writes a value as the text SQLite makes of it.
+/// Writes a value converted to text, as SQLite does it.
 pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
     let start = tr.at();
     let mut value = tr.value(expr, Ty::Text)?;
@@ -301,7 +318,8 @@ pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
             if tr.postgres {
                 tr.put("::text");
             } else {
-                // With its length: MariaDB 10.11 takes that of a quotient from the dividend, and cuts the rest off.
+                // With a length: MariaDB 10.11 takes the length of a quotient from the dividend and truncates the
+                // result.
                 tr.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1);
             }
         }
@@ -316,6 +334,7 @@ pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
             tr.fire(Id::RealAsText);
             tr.wrap(start, "contend_sql.real_text(", ")");
         }
+        Ty::Tagged => tr.wrap(start, "contend_sql.tagged_text(", ")"),
         other => return no(Id::RealAsText, "", format!("the text of {}", other.word())),
     }
     tr.enclose(start, &mut value, Strength::Atom);
@@ -330,7 +349,7 @@ pub(crate) fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Modulus)
 }
 
-/// Whether no text that begins with this one is a number: it is a date or a time.
+/// Whether texts that begin with this one are dates or times, so that none is a number.
 fn is_date(expr: &Expr) -> bool {
     let Expr::FunctionCall { name, .. } = bare(expr) else { return false };
     ["date", "time", "datetime"].iter().any(|known| plain(name.0).eq_ignore_ascii_case(known))

@@ -1,19 +1,27 @@
-//! A value on its way into a column: what SQLite's affinity would make of it, or a refusal.
+//! A value stored in a column: converted as SQLite's affinity would, or refused.
 
 use crate::catalogue::Column;
+use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
-use crate::rules::Id;
-use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::literals::{bare, literal_number};
+use crate::rules::{Id, tagged};
 use crate::types::{Affinity, Number, Ty, Val, number_in_text};
 
 /// Writes an expression as the value of a column.
 pub(crate) fn assign<'a>(tr: &mut Tr<'a>, column: &Column, expr: &'a Expr<'a>) -> R<Val> {
     if column.ty == Ty::Any {
         return no(Id::UntypedColumns, &column.name, "the column has no type, so its values have none");
+    }
+    if column.ty == Ty::Tagged {
+        if !tagged::in_columns(tr) {
+            return no(Id::UntypedColumns, &column.name, "the column has no type, so its values have none");
+        }
+        let start = tr.at();
+        let value = tr.value(expr, Ty::Any)?;
+        return tagged::tagged(tr, start, value);
     }
     if let Some(number) = literal_number(expr) {
         return assign_number(tr, column, number);
@@ -23,7 +31,7 @@ pub(crate) fn assign<'a>(tr: &mut Tr<'a>, column: &Column, expr: &'a Expr<'a>) -
     }
     let start = tr.at();
     let value = match bare(expr) {
-        Expr::Variable(name) => tr.bare_placeholder(name, column.ty)?,
+        Expr::Variable(name) => tr.bare_placeholder(name, column.ty, column.affinity)?,
         _ => tr.value(expr, column.ty)?,
     };
     assignable(tr, column, start, value)
@@ -70,7 +78,7 @@ fn assign_text(tr: &mut Tr, column: &Column, text: &str) -> R<Val> {
     }
 }
 
-/// Whether a value may go into a column as it is; `start` is where it was written.
+/// Whether a value may be stored unchanged; `start` is where it was written.
 fn assignable(tr: &mut Tr, column: &Column, start: usize, mut value: Val) -> R<Val> {
     match (column.ty, value.ty) {
         (_, Ty::Null) => {}
@@ -109,7 +117,7 @@ fn assignable(tr: &mut Tr, column: &Column, start: usize, mut value: Val) -> R<V
     Ok(value)
 }
 
-/// Whether a text may go into a column of NUMERIC affinity, where SQLite would store one that is a number as that.
+/// Whether a text may be stored in a column of NUMERIC affinity, where SQLite would store a numeric text as a number.
 pub(crate) fn stays_text(tr: &mut Tr, column: &str, value: Val) -> R<()> {
     if !value.wordy {
         return no(

@@ -1,4 +1,4 @@
-//! CAST.
+//! Translates CAST.
 
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Literal, Type};
@@ -25,6 +25,11 @@ pub(crate) fn cast<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, type_name: Option<&T
             } else {
                 tr.wrap(start, "contend_sql.blob_text(", ")");
             }
+            value.strength = Strength::Atom;
+        }
+        (Ty::Int | Ty::Real, Ty::Tagged) => {
+            let function = if target == Ty::Int { "contend_sql.tagged_integer(" } else { "contend_sql.tagged_real(" };
+            tr.wrap(start, function, ")");
             value.strength = Strength::Atom;
         }
         (_, Ty::Param) if !tr.postgres => {
@@ -63,7 +68,7 @@ pub(crate) fn cast<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, type_name: Option<&T
     Ok(value)
 }
 
-/// Writes what is cast; a literal as what the cast makes of it.
+/// Writes the operand of a cast; a literal is replaced by its cast value.
 fn cast_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, target: Ty) -> R<Val> {
     match (target, bare(expr)) {
         (Ty::Number, Expr::Literal(Literal::String(text))) => {
@@ -81,15 +86,15 @@ fn cast_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, target: Ty) -> R<Val> {
         }
         (Ty::Real, Expr::Variable(parameter)) => {
             let start = tr.at();
-            let value = tr.bare_placeholder(parameter, Ty::Real)?;
+            let value = tr.bare_placeholder(parameter, Ty::Real, Affinity::None)?;
             if !tr.postgres {
-                // A CAST would answer with the type that is bound.
+                // A CAST would have the type of the bound value.
                 tr.wrap(start, "(", " * 1e0)");
             }
             Ok(value)
         }
         (Ty::Text, Expr::Literal(Literal::Blob(hex))) if !is_utf8(hex) => {
-            no(Id::Cast, hex, "bytes that are no UTF-8 as a text")
+            no(Id::Cast, hex, "bytes that are not UTF-8 as a text")
         }
         (Ty::Text, _) if (tr.postgres || tr.input.options.pack) && tr.probe(expr)?.ty == Ty::Blob => {
             tr.value(expr, Ty::Blob)
@@ -100,7 +105,7 @@ fn cast_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, target: Ty) -> R<Val> {
     }
 }
 
-/// PostgreSQL takes a NULL without a type for a text.
+/// PostgreSQL treats an untyped NULL as text.
 fn cast_null(tr: &mut Tr, start: usize, target: Ty, value: &mut Val) {
     let word = match target {
         Ty::Int => "::bigint",
@@ -115,7 +120,7 @@ fn cast_null(tr: &mut Tr, start: usize, target: Ty, value: &mut Val) {
     }
 }
 
-/// SQLite cuts towards zero and keeps to 64 bits.
+/// SQLite truncates towards zero and clamps to 64 bits.
 fn real_to_integer(tr: &mut Tr, start: usize) {
     if !tr.postgres {
         return tr.wrap(start, "CAST(TRUNCATE(", ", 0) AS SIGNED)");
@@ -128,7 +133,7 @@ fn real_to_integer(tr: &mut Tr, start: usize) {
     ));
 }
 
-/// The integer a text begins with, held to 64 bits, 0 without one.
+/// The integer at the beginning of a text, clamped to 64 bits; 0 without one.
 fn text_to_integer(tr: &mut Tr, start: usize) {
     tr.fire(Id::TextInteger);
     let x = tr.out.sql.split_off(start);
@@ -139,7 +144,7 @@ fn text_to_integer(tr: &mut Tr, start: usize) {
              -9223372036854775808), 9223372036854775807)::bigint END"
         ));
     } else {
-        // CAST itself knows no other blank than the space.
+        // CAST skips no white space other than spaces.
         tr.out.sql.push_str(&format!(
             "CASE WHEN ({x}) REGEXP '^{BLANK}*[+-]?[0-9]' \
              THEN CAST(LEAST(GREATEST(CAST(REGEXP_SUBSTR(REGEXP_SUBSTR({x}, \
@@ -171,7 +176,7 @@ fn is_utf8(literal: &str) -> bool {
     bytes.is_some_and(|bytes| std::str::from_utf8(&bytes).is_ok())
 }
 
-/// A real without a fraction is an integer, under numeric affinity.
+/// Under numeric affinity, a real without a fraction is an integer.
 fn whole(number: Number) -> Number {
     match number {
         Number::Real(n) if n == n.trunc() && n.abs() < 9e15 => Number::Int(n as i64),

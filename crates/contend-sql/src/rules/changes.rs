@@ -1,4 +1,4 @@
-//! What INSERT, UPDATE and DELETE have in common: the table that is changed, RETURNING, what the statement itself reads.
+//! Shared by INSERT, UPDATE and DELETE: the changed table, RETURNING, and queries inside the statement.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::names::{push_name, push_text};
 use crate::parse::tree::{DistinctNames, Expr, Literal, OneSelect, QualifiedName, ResultColumn, Select};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, columns, from};
+use crate::rules::{Id, columns, from, tagged};
 use crate::scope::{Columns, Found, Scope, Source, as_name};
 use crate::types::Ty;
 
@@ -49,18 +49,23 @@ pub(crate) fn returning<'a>(
     let scope = Scope { sources: vec![source(table, alias)], results, several, ..Scope::default() };
     tr.known.scopes.push(scope);
     let start = tr.at();
+    // In SQLite the row is already stored.
+    let around = std::mem::replace(&mut tr.place.session_changes, true);
     tr.put(" RETURNING ");
+    let mut types = vec![];
     tr.list(results, |tr, result| match result {
         ResultColumn::Star if !several => {
+            types.extend(table.columns.iter().map(|column| column.ty));
             tr.put("*");
             Ok(())
         }
         ResultColumn::Star => tr.list(0..table.columns.len(), |tr, column| {
             let scope = tr.known.scopes.len() - 1;
+            types.push(table.columns[column].ty);
             columns::write_column(tr, &Found { scope, source: 0, column }, true).map(drop)
         }),
         ResultColumn::Expr(expr, alias) => {
-            tr.result(expr, Ty::Any)?;
+            types.push(tr.result(expr, Ty::Any)?.ty);
             if let Some(alias) = alias {
                 tr.put(" AS ");
                 tr.name(&plain(as_name(alias)))?;
@@ -69,6 +74,8 @@ pub(crate) fn returning<'a>(
         }
         ResultColumn::TableStar(_) => no(Id::Returning, "RETURNING", "RETURNING t.*"),
     })?;
+    tagged::leave(tr, types.into_iter())?;
+    tr.place.session_changes = around;
     tr.known.scopes.pop();
     if may_read(tr, start, table)? {
         return no(Id::Returning, "RETURNING", "SQLite's query sees the changed rows, the server's does not");
@@ -76,7 +83,7 @@ pub(crate) fn returning<'a>(
     Ok(())
 }
 
-/// Whether what was written from `start` on has a query that reads this table, or what might: a view or WITH.
+/// Whether the output from `start` on has a query that reads this table, or may read it through a view or WITH.
 pub(crate) fn may_read(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
     if reads_from(tr, start, table)? {
         return Ok(true);
@@ -90,7 +97,7 @@ pub(crate) fn may_read(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
     Ok(!tr.known.ctes.is_empty() && tr.out.sql[start..].contains("SELECT "))
 }
 
-/// Whether what was written from `start` on has a query that reads this table.
+/// Whether the output from `start` on has a query that reads this table.
 fn reads_from(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
     let end = tr.out.sql.len();
     tr.name(&table.name)?;
@@ -103,7 +110,7 @@ fn reads_from(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
     Ok(written.contains("SELECT ") && written.match_indices(&name).any(is_source))
 }
 
-/// Whether a statement inserts one row, so that it fails as a whole or not at all.
+/// Whether a statement inserts one row, so that it succeeds or fails as a whole.
 pub(crate) fn one_row(select: Option<&Select>) -> bool {
     match select {
         None => true,
@@ -113,7 +120,7 @@ pub(crate) fn one_row(select: Option<&Select>) -> bool {
     }
 }
 
-/// Whether INSERT IGNORE can only leave out rows whose key is there: it would also make other values fit that do not.
+/// Whether INSERT IGNORE only skips rows with an existing key: it would also adjust other values that do not fit.
 pub(crate) fn ignorable(table: &Table, positions: &[usize], select: Option<&Select>) -> bool {
     let Some(select) = select else { return false };
     let OneSelect::Values(rows) = &select.body.select else { return false };
@@ -135,7 +142,7 @@ pub(crate) fn ignorable(table: &Table, positions: &[usize], select: Option<&Sele
         && rows.iter().all(|row| row.len() == positions.len() && row.iter().zip(positions).all(|(e, p)| fits(e, *p)))
 }
 
-/// A scope's source for the table a statement changes.
+/// The source of a scope for the changed table.
 pub(crate) fn source<'a>(table: &'a Table, alias: Option<Cow<'a, str>>) -> Source<'a> {
     Source::new(alias.unwrap_or(Cow::Borrowed(&table.name)), Columns::Table(table))
 }
@@ -153,14 +160,20 @@ pub(crate) fn sequence(table: &Table) -> String {
     out
 }
 
-/// Moves a sequence past the keys that statements brought themselves.
-pub(crate) fn bump(table: &Table) -> String {
+/// Adds a statement that advances the sequence after rows with explicit keys.
+pub(crate) fn bump_after(tr: &mut Tr, table: &Table) {
+    tr.fire(Id::SequenceBump);
+    tr.out.after.push(bump(table));
+}
+
+/// Advances a sequence past explicit keys.
+fn bump(table: &Table) -> String {
     let mut column = String::new();
     push_name(&mut column, &table.columns[table.rowid.unwrap_or_default()].name);
     let mut name = String::new();
     push_name(&mut name, &table.name);
     let sequence = sequence(table);
-    format!(
-        "SELECT setval({sequence}, GREATEST(max({column}), COALESCE(pg_sequence_last_value({sequence}::regclass), 1))) FROM {name}"
-    )
+    let largest = format!("GREATEST(max({column}), pg_sequence_last_value({sequence}::pg_catalog.regclass))");
+    // Without a key of 1 or more the next is 1.
+    format!("SELECT setval({sequence}, GREATEST({largest}, 1), COALESCE({largest} >= 1, FALSE)) FROM {name}")
 }

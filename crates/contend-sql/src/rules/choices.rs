@@ -1,4 +1,4 @@
-//! CASE, and values of which the row decides which it is.
+//! CASE, and other values that are one of several expressions.
 
 use crate::emit::Tr;
 use crate::parse::tree::{Expr, Operator};
@@ -6,10 +6,22 @@ use crate::refuse::{R, no};
 use crate::rules::classes::class;
 use crate::rules::collations::said;
 use crate::rules::literals::bare;
-use crate::rules::{Id, compare};
+use crate::rules::{Id, compare, tagged};
 use crate::types::{Affinity, Strength, Ty, Val};
 
-/// CASE and iif(), NULL where nothing holds and there is no otherwise.
+/// Writes an expression with several alternatives; if they have different types, again with tagged values.
+pub(crate) fn alternatives<'a>(tr: &mut Tr<'a>, write: impl Fn(&mut Tr<'a>, Option<Val>) -> R<Val>) -> R<Val> {
+    let mark = tr.mark();
+    match write(tr, None) {
+        Err(refused) if tagged::may_mix(tr, &refused) => {
+            tr.back_to(mark);
+            write(tr, Some(Val::of(Ty::Tagged).never_null()))
+        }
+        done => done,
+    }
+}
+
+/// CASE and iif(): NULL if no condition holds and there is no ELSE.
 pub(crate) fn case<'a>(
     tr: &mut Tr<'a>,
     base: Option<&'a Expr<'a>>,
@@ -17,14 +29,23 @@ pub(crate) fn case<'a>(
     otherwise: Option<&'a Expr<'a>>,
     want: Ty,
 ) -> R<Val> {
+    alternatives(tr, |tr, so_far| case_as(tr, base, (pairs.clone(), otherwise), want, so_far))
+}
+
+fn case_as<'a>(
+    tr: &mut Tr<'a>,
+    base: Option<&'a Expr<'a>>,
+    (pairs, otherwise): (impl Iterator<Item = (&'a Expr<'a>, &'a Expr<'a>)> + Clone, Option<&'a Expr<'a>>),
+    want: Ty,
+    mut result: Option<Val>,
+) -> R<Val> {
     let branches: Vec<&'a Expr<'a>> = pairs.clone().map(|(_, then)| then).chain(otherwise).collect();
     let want = typed_by_others(tr, &branches, want)?;
     tr.put("CASE");
-    let mut result: Option<Val> = None;
     for (when, then) in pairs {
         tr.put(" WHEN ");
         match base {
-            // Written as comparisons, so that affinity and collation count.
+            // Written as comparisons, so that affinity and collation apply.
             Some(base) => compare::compare(tr, base, Operator::Equals, when)?,
             None => tr.condition(when)?,
         };
@@ -41,7 +62,7 @@ pub(crate) fn case<'a>(
     Ok(value)
 }
 
-/// The type that a parameter among several expressions takes: that of the first of the others that has one.
+/// The type of a parameter among several expressions: that of the first other one with a type.
 pub(crate) fn typed_by_others<'a>(tr: &mut Tr<'a>, branches: &[&'a Expr<'a>], want: Ty) -> R<Ty> {
     let parameter = |expr: &&&'a Expr<'a>| matches!(bare(expr), Expr::Variable(_));
     if !branches.iter().any(|expr| parameter(&expr)) {
@@ -59,18 +80,21 @@ pub(crate) fn typed_by_others<'a>(tr: &mut Tr<'a>, branches: &[&'a Expr<'a>], wa
 pub(crate) fn nullif<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>, want: Ty) -> R<Val> {
     let want = typed_by_others(tr, &[one, other], want)?;
     let other = nullif_other(tr, token, one, other)?;
-    // Unlike `=` it converts neither of them by the other's affinity.
+    // Unlike `=`, it applies no affinity to either operand.
     let classes = [one, other].map(|expr| tr.probe(expr).map(|value| class(value.ty)));
     if let [Ok(Some(left)), Ok(Some(right))] = classes
         && left != right
     {
-        // Values of different classes are never the same.
+        // Values of different storage classes are never equal.
         tr.fire(Id::ClassComparison);
         let value = tr.value(one, want)?;
         return Ok(Val { affinity: Affinity::None, column: false, ..value });
     }
     tr.put("CASE WHEN ");
-    compare::compare(tr, one, Operator::Equals, other)?;
+    match [one, other].iter().any(|expr| tr.probe_value(expr).is_ok_and(|value| value.ty == Ty::Tagged)) {
+        true => tagged::same(tr, one, other)?,
+        false => drop(compare::compare(tr, one, Operator::Equals, other)?),
+    }
     tr.put(" THEN NULL ELSE ");
     let mut value = tr.value(one, want)?;
     tr.put(" END");
@@ -78,8 +102,8 @@ pub(crate) fn nullif<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, other:
     Ok(Val { affinity: Affinity::None, column: false, strength: Strength::Atom, ..value })
 }
 
-/// nullif() compares by the collation of its first argument that has one, and a column has one, unlike `=`.
-/// Gives the second argument as it is to be compared.
+/// nullif() compares with the collation of its first argument that has one; unlike for `=`, a column has one. Returns
+/// the second argument as it must be compared.
 fn nullif_other<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, other: &'a Expr<'a>) -> R<&'a Expr<'a>> {
     if said(other).is_none() || said(one).is_some() || !tr.probe(one)?.column {
         return Ok(other);
@@ -90,11 +114,20 @@ fn nullif_other<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, other: &'a 
     }
 }
 
-/// Writes one of several expressions of which the row decides which is the value.
+/// Writes one of several alternative expressions, tagged if `so_far` is.
 pub(crate) fn branch<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty, so_far: &mut Option<Val>) -> R<()> {
     let known = so_far.map_or(Ty::Any, |v| v.ty);
-    let hint = if matches!(known, Ty::Any | Ty::Null | Ty::Param) { want } else { known };
+    let hint = match bare(expr) {
+        // A value of the other type stays as it is.
+        Expr::Variable(name) if tr.bound(name).is_some() => Ty::Any,
+        _ if matches!(known, Ty::Any | Ty::Null | Ty::Param | Ty::Tagged) => want,
+        _ => known,
+    };
+    let start = tr.at();
     let mut value = tr.value(expr, hint)?;
+    if known == Ty::Tagged {
+        value = tagged::tagged(tr, start, value)?;
+    }
     value.affinity = Affinity::None;
     value.column = false;
     value.strength = Strength::Atom;

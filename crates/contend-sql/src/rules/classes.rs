@@ -7,7 +7,7 @@ use crate::rules::Id;
 use crate::rules::literals::bare;
 use crate::types::{Affinity, Ty, Val, number_in_text};
 
-/// A comparison that no affinity makes one of equals: the classes decide it, unless one side is NULL.
+/// A comparison in which no affinity applies: the storage classes decide it, unless one side is NULL.
 pub(crate) fn compare_classes<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
     let start = tr.at();
     let l = tr.value(left, Ty::Any)?;
@@ -41,7 +41,7 @@ pub(crate) fn compare_classes<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Opera
     match (is, tests.len()) {
         (false, 0) => tr.put(word),
         (false, _) => tr.put(&format!("CASE WHEN {} THEN {word} END", tests.join(" AND "))),
-        // IS of two values that are both NULL.
+        // IS with two values that are both NULL.
         (true, 2) => {
             let both = if op == Operator::Is { "" } else { "NOT " };
             tr.put(&format!("({both}({}))", tests.join(" AND ")));
@@ -51,7 +51,8 @@ pub(crate) fn compare_classes<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Opera
     Ok(Val { nullable: !is && (l.nullable || r.nullable), ..Val::of(Ty::Bool) })
 }
 
-/// A text against something of numeric affinity: as a number if it is one, else it is larger. Whether it was written.
+/// A text compared with a value of numeric affinity: as a number if it is one; otherwise it is larger. Returns
+/// whether it was written.
 fn text_with_number<'a>(
     tr: &mut Tr<'a>,
     (left, l, left_text): (&'a Expr<'a>, Val, &str),
@@ -96,17 +97,17 @@ fn text_with_number<'a>(
     Ok(true)
 }
 
-/// The storage class of a type's values in their order, if it is known.
+/// Rank of a type's storage class, if it is known.
 pub(crate) fn class(ty: Ty) -> Option<u8> {
     match ty {
         Ty::Int | Ty::Real | Ty::Number | Ty::Bool => Some(1),
         Ty::Text => Some(2),
         Ty::Blob => Some(3),
-        Ty::Null | Ty::Param | Ty::Any => None,
+        Ty::Null | Ty::Param | Ty::Any | Ty::Tagged => None,
     }
 }
 
-/// Whether the affinity of `other` may turn a value into `other`'s class.
+/// Whether the affinity of `other` may convert a value to `other`'s class.
 fn convertible(value: Val, expr: &Expr, other: Val) -> bool {
     match (value.ty, other.affinity) {
         (ty, Affinity::Unsure) => class(ty) != class(other.ty),

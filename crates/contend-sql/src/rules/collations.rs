@@ -1,8 +1,8 @@
-//! Which collation an expression has that is neither a column nor COLLATE itself.
+//! The collation of expressions that are neither columns nor COLLATE.
 //!
-//! In SQLite a COLLATE anywhere within an expression is the collation of the whole, be it in a function's argument, in one
-//! side of `||` or in a condition of CASE: of several the first counts. What has none within is compared by bytes, also if
-//! it is made of columns that ignore case; only CAST and a `+` leave a column what it is.
+//! In SQLite, a COLLATE anywhere inside an expression is the collation of the whole: in a function's argument, in one
+//! side of `||`, or in a condition of CASE. The first one counts. An expression without COLLATE is compared by bytes,
+//! even if it consists of columns that ignore case; only CAST and unary `+` keep a column's collation.
 
 use crate::emit::Tr;
 use crate::parse::tree::{Expr, Literal, Operator, UnaryOperator};
@@ -12,14 +12,14 @@ use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::literals::bare;
 use crate::types::{Collation, Number, Ty, Val, number_literal};
 
-/// What a COLLATE within an expression says about all of it.
+/// A COLLATE inside an expression, as it applies to the whole.
 pub(crate) enum Said<'a> {
     By(&'a str),
-    /// SQLite simplifies the expression before it looks, or looks at the first value of a row only.
+    /// SQLite simplifies the expression first, or considers only the first value of a row.
     Unclear,
 }
 
-/// The first COLLATE within an expression, in the order in which SQLite looks for it. It does not look into queries.
+/// The first COLLATE inside an expression, in SQLite's search order, which does not enter subqueries.
 pub(crate) fn said<'a>(expr: &Expr<'a>) -> Option<Said<'a>> {
     let mut rest = vec![expr];
     let mut unclear = false;
@@ -67,18 +67,18 @@ pub(crate) fn said<'a>(expr: &Expr<'a>) -> Option<Said<'a>> {
     None
 }
 
-/// A literal 0, with which SQLite takes a whole AND for false.
+/// A literal 0, with which SQLite treats a whole AND as false.
 fn is_zero(expr: &Expr) -> bool {
     matches!(bare(expr), Expr::Literal(Literal::Numeric(text)) if number_literal(text) == Some(Number::Int(0)))
 }
 
-/// Gives the value of an expression the collation that SQLite gives it.
+/// Gives an expression's value the collation that it has in SQLite.
 pub(crate) fn collated<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, value: Val) -> R<Val> {
     match expr {
         Expr::Collate(..) | Expr::Parenthesized(_) | Expr::Literal(_) | Expr::Variable(_) => Ok(value),
         Expr::Id(_) | Expr::Name(_) | Expr::Qualified(..) | Expr::DoublyQualified(..) => Ok(value),
         Expr::Cast { expr: inner, .. } | Expr::Unary(UnaryOperator::Positive, inner) => {
-            // An alias within may bring a COLLATE, which then counts no more than a column's.
+            // An alias inside may refer to a COLLATE, which then counts like a column's.
             let column = value.column || value.collation_explicit;
             Ok(Val { column, collation_explicit: value.collation_explicit && said(inner).is_some(), ..value })
         }
@@ -101,14 +101,14 @@ pub(crate) fn collated<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, value: Val) -> R
     }
 }
 
-/// Makes small letters of what was written since `start`, as NOCASE compares.
+/// Converts the output since `start` to lower case, for comparison under NOCASE.
 pub(crate) fn fold(tr: &mut Tr, start: usize) {
     tr.fire(Id::Collation);
     let (before, after) = if tr.postgres { FOLD_POSTGRES } else { FOLD_MARIADB };
     tr.wrap(start, before, after);
 }
 
-/// Whether the statement has the word COLLATE; most have not.
+/// Whether the statement has the word COLLATE, which is rare.
 fn has_collate(tr: &mut Tr) -> bool {
     let text = tr.input.text.as_bytes();
     *tr.input.collates.get_or_insert_with(|| text.windows(7).any(|word| word.eq_ignore_ascii_case(b"COLLATE")))

@@ -1,12 +1,12 @@
-//! Columns: written where they are named, and what grouping says about them.
+//! Columns: references to them, and the restrictions of grouping.
 
 use crate::catalogue::Kind;
 use crate::emit::Tr;
 use crate::names::{push_name, unquote};
 use crate::parse::tree::Expr;
 use crate::refuse::{R, no};
-use crate::rules::Id;
 use crate::rules::literals::bare;
+use crate::rules::{Id, tagged};
 use crate::scope::{Columns, Found};
 use crate::types::{Collation, Strength, Ty, Val};
 
@@ -15,8 +15,9 @@ pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val
     let scope = &tr.known.scopes[found.scope];
     let source = &scope.sources[found.source];
     let column = &source.columns.all()[found.column];
+    let untyped = column.ty == Ty::Tagged && matches!(source.columns, Columns::Table(_)) && !tagged::in_columns(tr);
     let value = Val {
-        ty: column.ty,
+        ty: if untyped { Ty::Any } else { column.ty },
         affinity: column.affinity,
         collation: column.collation,
         collation_explicit: false,
@@ -28,6 +29,9 @@ pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val
         nullable: column.nullable || source.nullable,
         strength: Strength::Atom,
     };
+    if value.ty == Ty::Tagged {
+        tr.fire(Id::TaggedValues);
+    }
     if let Some((of, max)) = picked(tr, found) {
         return pick_column(tr, found, of, max, value);
     }
@@ -37,7 +41,7 @@ pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val
     let outer = found.scope + 1 != tr.known.scopes.len();
     let qualify = qualified || scope.several || tr.place.qualify || outer;
     let of_query = !matches!(source.columns, Columns::Table(table) if table.kind == Kind::Table);
-    // Borrowed parts are copied by the writer before the state changes.
+    // Copied from borrowed parts by the writer, before the state changes.
     let (table, name) = (&*source.name, &*column.name);
     if qualify {
         push_name(&mut tr.out.sql, table);
@@ -50,15 +54,15 @@ pub(crate) fn write_column(tr: &mut Tr, found: &Found, qualified: bool) -> R<Val
     Ok(value)
 }
 
-/// Whether a column is to be taken from the row of the query's min() or max().
+/// Whether a column's value comes from the row of the query's min() or max().
 fn picked<'a>(tr: &Tr<'a>, found: &Found) -> Option<(&'a Expr<'a>, bool)> {
     let scope = &tr.known.scopes[found.scope];
-    let pick = scope.pick.filter(|_| scope.checked && found.scope + 1 == tr.known.scopes.len() && tr.postgres)?;
-    // Of the spellings that are one group SQLite shows any, if several rows have the largest value.
+    let pick = scope.pick.filter(|_| scope.checked && found.scope + 1 == tr.known.scopes.len())?;
+    // If several rows have the extreme value, SQLite may show any spelling of a group.
     (!follows(tr, found) && !scope.folded.contains(&(found.source, found.column))).then_some(pick)
 }
 
-/// Whether an expression is a column that the innermost query groups by under NOCASE.
+/// Whether an expression is a column by which the innermost query groups under NOCASE.
 pub(crate) fn groups_folded(tr: &Tr, expr: &Expr) -> R<bool> {
     let found = match bare(expr) {
         Expr::Id(id) => tr.find(None, &unquote(id.0))?,
@@ -69,7 +73,7 @@ pub(crate) fn groups_folded(tr: &Tr, expr: &Expr) -> R<bool> {
     Ok(found.is_some_and(|f| f.scope == here && tr.known.scopes[here].folded.contains(&(f.source, f.column))))
 }
 
-/// Runs `write`; if `grouped`, as for something that is grouped by.
+/// Runs `write`; if `grouped`, in the context of a grouped expression.
 pub(crate) fn as_grouped<'a, T>(tr: &mut Tr<'a>, grouped: bool, write: impl FnOnce(&mut Tr<'a>) -> R<T>) -> R<T> {
     let here = tr.known.scopes.len().wrapping_sub(1);
     let checked = grouped && std::mem::take(&mut tr.known.scopes[here].checked);
@@ -80,14 +84,14 @@ pub(crate) fn as_grouped<'a, T>(tr: &mut Tr<'a>, grouped: bool, write: impl FnOn
     written
 }
 
-/// Whether a column is grouped by, or follows from a primary key that is.
+/// Whether a column is grouped by, or determined by a primary key that is.
 fn follows(tr: &Tr, found: &Found) -> bool {
     let scope = &tr.known.scopes[found.scope];
     let grouped = |column: usize| scope.grouped.contains(&(found.source, column));
     match scope.sources[found.source].columns {
         _ if grouped(found.column) => true,
         Columns::Table(table) => {
-            // A key may hold NULL twice.
+            // A key may contain NULL more than once.
             let decides = |c: &usize| grouped(*c) && !table.columns[*c].nullable;
             !table.key.is_empty() && table.key.iter().all(decides)
         }
@@ -95,24 +99,43 @@ fn follows(tr: &Tr, found: &Found) -> bool {
     }
 }
 
-/// Writes a column's value in the row that has the largest or smallest of another.
+/// Writes a column's value from the row with the largest or smallest value of another column.
 fn pick_column<'a>(tr: &mut Tr<'a>, found: &Found, of: &'a Expr<'a>, max: bool, value: Val) -> R<Val> {
     tr.fire(Id::PickedRow);
     let here = tr.known.scopes.len() - 1;
     tr.known.scopes[here].checked = false;
-    tr.put("(array_agg(");
+    let (before, after) = match (tr.postgres, value.ty) {
+        (true, _) => ("(array_agg(", ""),
+        (false, Ty::Text | Ty::Tagged) => ("SUBSTRING(NULLIF(", ", 'n'), 2)"),
+        (false, Ty::Int) => ("CAST(SUBSTRING(NULLIF(", ", 'n'), 2) AS SIGNED)"),
+        (false, Ty::Real) => ("CAST(SUBSTRING(NULLIF(", ", 'n'), 2) AS DOUBLE)"),
+        (false, other) => return no(Id::BareColumns, "max", format!("{} out of one row", other.word())),
+    };
+    tr.put(before);
+    if !tr.postgres {
+        // The aggregate ignores NULL, which is a text of its own here.
+        tr.put("GROUP_CONCAT(COALESCE(CONCAT('v', ");
+    }
     write_column(tr, found, true)?;
-    tr.put(" ORDER BY ");
+    tr.put(if tr.postgres { " ORDER BY " } else { "), 'n') ORDER BY " });
+    let start = tr.at();
     let order = tr.value(of, Ty::Any)?;
-    if order.ty == Ty::Text && (!order.bytewise || order.collation != Collation::Binary) {
+    let by_bytes = order.bytewise || !tr.postgres;
+    if order.ty == Ty::Tagged || order.ty == Ty::Text && (!by_bytes || order.collation != Collation::Binary) {
         return no(Id::BareColumns, "max", "the row of a text under another collation");
     }
-    tr.put(if max { " DESC NULLS LAST))[1]" } else { " NULLS LAST))[1]" });
+    if tr.postgres {
+        tr.put(if max { " DESC NULLS LAST))[1]" } else { " NULLS LAST))[1]" });
+    } else {
+        let key = tr.out.sql.split_off(start);
+        tr.put(&format!("({key}) IS NULL, {key}{} LIMIT 1)", if max { " DESC" } else { "" }));
+        tr.put(after);
+    }
     tr.known.scopes[here].checked = true;
     Ok(Val { nullable: true, ..value })
 }
 
-/// Keeps in mind that a column stands outside the aggregates of a grouped query.
+/// Records that a column is outside of the aggregates of a grouped query.
 fn note_column(tr: &mut Tr, found: &Found) {
     let scope = &tr.known.scopes[found.scope];
     if !scope.checked || scope.ungrouped.is_some() || follows(tr, found) {

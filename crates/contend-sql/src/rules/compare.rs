@@ -1,27 +1,23 @@
 //! Comparisons: `=`, `<`, IS, IN, BETWEEN, LIKE, GLOB, with SQLite's affinity and collation.
 
-use crate::emit::{Tr, plain};
+use crate::emit::{INTEGER_TEXT, Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, classes};
-use crate::types::{Affinity, Collation, Number, Sides, Strength, Ty, Val, number_in_text};
+use crate::rules::{Id, classes, tagged};
+use crate::types::{Affinity, Collation, Number, Sides, Strength, Ty, Val, collation, number_in_text};
 
-/// Lower case for ASCII letters only, as SQLite's LIKE and NOCASE have it. PostgreSQL's lower() does so under "C".
-/// MariaDB's LOWER() knows more letters; in the character set tis620 (Thai, one byte a character) it changes ASCII's
-/// alone, so the bytes are read as that and back.
+/// Lower case for ASCII letters only, as for SQLite's LIKE and NOCASE. PostgreSQL's lower() does this under "C".
+/// MariaDB's LOWER() changes other letters too; in the character set tis620 (Thai, one byte per character) it changes
+/// only ASCII, so the bytes are converted to that set and back.
 pub(crate) const FOLD_POSTGRES: (&str, &str) = ("lower((", ") COLLATE \"C\")");
 pub(crate) const FOLD_MARIADB: (&str, &str) = (
     "(CONVERT(CAST(LOWER(CONVERT(CAST(",
     " AS BINARY) USING tis620)) AS BINARY) USING utf8mb4) COLLATE utf8mb4_nopad_bin)",
 );
 
-/// An integer as a text on MariaDB. It says its collation, as views, CHECK and generated columns are kept as text that
-/// leaves it out: read again it would be `utf8mb4_bin`, to which spaces at the end are nothing.
-pub(crate) const INTEGER_TEXT: (&str, &str) = ("CAST(", " AS CHAR(20)) COLLATE utf8mb4_nopad_bin");
-
-/// Whether an expression takes its type from its partner in a comparison.
+/// Whether an expression takes its type from the other operand of a comparison.
 pub(crate) fn adapts(expr: &Expr) -> bool {
     matches!(bare(expr), Expr::Variable(_) | Expr::Literal(Literal::String(_))) || literal_number(expr).is_some()
 }
@@ -41,7 +37,7 @@ pub(crate) fn compare<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, rig
     match compare_values(tr, left, op, right) {
         Err(refused) if refused.rule == Id::MixedComparison => {
             tr.back_to(mark);
-            // The first refusal says more than that the classes are the same.
+            // The first refusal is more informative than one about equal classes.
             classes::compare_classes(tr, left, op, right).map_err(|later| match later.rule == refused.rule {
                 true => refused,
                 false => later,
@@ -122,27 +118,27 @@ fn is_special<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a 
     }
 }
 
-/// Writes one side of a comparison, given what the other is: a literal or a parameter is made to fit, by the
-/// affinity SQLite would apply to it.
+/// Writes one operand of a comparison, given the other one: a literal or parameter is converted by the affinity that
+/// SQLite would apply.
 pub(crate) fn operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, partner: Val) -> R<Val> {
     let literal = bare(expr);
     match literal {
         Expr::Variable(name) => {
             let ty = match partner.ty {
                 Ty::Bool => Ty::Int,
-                Ty::Param | Ty::Null | Ty::Any => Ty::Any,
+                Ty::Param | Ty::Null | Ty::Any | Ty::Tagged => Ty::Any,
                 known => known,
             };
             if ty != Ty::Any {
                 tr.fire(Id::ParameterTypes);
             }
-            return tr.bare_placeholder(name, ty);
+            return tr.bare_placeholder(name, ty, partner.affinity);
         }
         Expr::Literal(Literal::String(text)) if partner.affinity.numeric() && partner.ty != Ty::Text => {
             tr.fire(Id::LiteralAffinity);
             return match number_in_text(&plain(text)) {
                 Some(number) => Ok(tr.number(number)),
-                None => no(Id::MixedComparison, text, "a number is compared with a text that is none"),
+                None => no(Id::MixedComparison, text, "a number is compared with a text that is not a number"),
             };
         }
         Expr::Literal(Literal::String(text))
@@ -171,12 +167,13 @@ pub(crate) fn operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, partner: Val) -> 
     tr.expr(expr, Ty::Any)
 }
 
-/// Makes both sides of a comparison fit, or refuses.
+/// Makes both operands comparable, or refuses.
 pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
     let Sides { right_start, l, r, .. } = sides;
     match (l.ty, r.ty) {
         (Ty::Null, _) | (_, Ty::Null) => {}
         (Ty::Bool, Ty::Bool) => {}
+        (Ty::Tagged, _) | (_, Ty::Tagged) => tagged::agree(tr, &sides)?,
         (Ty::Bool, t) if t.numeric() || t == Ty::Param => {
             tr.fire(Id::Booleans);
             if tr.postgres {
@@ -191,7 +188,7 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
         }
         (Ty::Int, Ty::Real) | (Ty::Real, Ty::Int) => {
             tr.fire(Id::IntegerWithReal);
-            // MariaDB searches an integer key for a real by what the real is rounded to.
+            // MariaDB searches an integer key with the rounded value of a real.
             match l.ty {
                 _ if tr.postgres => {}
                 Ty::Int => around_left(tr, &mut sides, "(", " * 1e0)"),
@@ -225,12 +222,13 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
     Ok(())
 }
 
-/// Under the collation that counts.
+/// Compares two texts under the collation that applies.
 fn texts_agree(tr: &mut Tr, sides: &mut Sides, order: bool) -> R<()> {
     let Sides { l, r, .. } = *sides;
     tr.fire(Id::TextComparison);
-    if order {
-        texts_in_order(tr, l, r)?;
+    if order && let Err(refused) = texts_in_order(tr, l, r) {
+        // The function pack tells texts that are numbers from others.
+        return if tr.input.options.pack { tagged::agree(tr, sides) } else { Err(refused) };
     }
     let (before, after) = match collation(l, r) {
         Collation::Binary => {
@@ -284,8 +282,8 @@ fn compare_rows<'a>(tr: &mut Tr<'a>, left: &'a [Expr<'a>], op: Operator, right: 
     if left.len() != right.len() {
         return no(Id::RowValues, "", "rows of different length are compared");
     }
-    // A row comparison is spelled out: (a, b) < (c, d) is a <= c AND (a < c OR b < d). Without a `=` next to OR, for
-    // which MariaDB 10.11 loses rows if an EXISTS of the same column follows.
+    // A row comparison is written out: (a, b) < (c, d) is a <= c AND (a < c OR b < d). It avoids `=` next to OR:
+    // MariaDB 10.11 then loses rows if an EXISTS of the same column follows.
     let (strict, loose) = match op {
         Operator::Equals | Operator::NotEquals | Operator::Is | Operator::IsNot => (op, op),
         Operator::Less | Operator::LessEquals => (Operator::Less, Operator::LessEquals),
@@ -344,9 +342,10 @@ pub(crate) fn between<'a>(
     let ordered = [probed_low, probed_high].into_iter().all(|bound| texts_in_order(tr, l, bound).is_ok());
     let numbers = |v: Val| v.ty.numeric() && l.ty.numeric() && tr.postgres;
     let plain = |v: Val| collation(l, v) == Collation::Binary && (v.ty == l.ty || numbers(v));
-    let simple = l.ty != Ty::Bool && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
+    let simple =
+        !matches!(l.ty, Ty::Bool | Ty::Tagged) && ![l, probed_low, probed_high].iter().any(|v| v.ty == Ty::Null);
     if !(simple && ordered && plain(probed_low) && plain(probed_high)) {
-        // Not the same for both bounds: written as two comparisons.
+        // The bounds differ: written as two comparisons.
         tr.out.sql.truncate(start);
         tr.out.slots.truncate(slots);
         tr.put("(");
@@ -388,7 +387,7 @@ pub(crate) fn null_test<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, test: &str) ->
     let start = tr.at();
     let mut value = tr.expr(inner, Ty::Any)?;
     if value.ty == Ty::Param && tr.postgres {
-        // Its type does not matter for the test, but the server wants one.
+        // The type does not matter for the test, but the server requires one.
         tr.put("::text");
         value.strength = Strength::Operator;
     }
@@ -400,20 +399,8 @@ pub(crate) fn null_test<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, test: &str) ->
 /// Whether a server compares the two types as SQLite does.
 pub(crate) fn alike(one: Ty, other: Ty) -> bool {
     let unknown = |t| matches!(t, Ty::Null | Ty::Param);
-    one == other && one != Ty::Any || one.numeric() && other.numeric() || unknown(one) || unknown(other)
-}
-
-/// The collation of a comparison: an explicit one, left before right, then a column's, left before right.
-pub(crate) fn collation(l: Val, r: Val) -> Collation {
-    if l.collation_explicit {
-        l.collation
-    } else if r.collation_explicit {
-        r.collation
-    } else if l.column {
-        l.collation
-    } else if r.column {
-        r.collation
-    } else {
-        Collation::Binary
+    if one == Ty::Tagged || other == Ty::Tagged {
+        return false;
     }
+    one == other && one != Ty::Any || one.numeric() && other.numeric() || unknown(one) || unknown(other)
 }

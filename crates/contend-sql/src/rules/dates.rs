@@ -1,29 +1,29 @@
-//! Date and time functions (<https://sqlite.org/lang_datefunc.html>): a moment is made of the first argument and its
-//! modifiers, then written in a format. Everything is UTC.
+//! Date and time functions (<https://sqlite.org/lang_datefunc.html>): the first argument and its modifiers give a
+//! moment, which is then formatted. All times are UTC.
 
+use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
-use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::literals::bare;
 use crate::rules::moments::{EPOCH, canonical, moment_of_text};
 use crate::rules::{Id, arithmetic};
 use crate::types::{Strength, Ty, Val, number_in_text};
 
-/// Milliseconds from the Julian day 0 to 1970.
+/// Milliseconds from Julian day 0 to 1970.
 const JULIAN_EPOCH_MS: &str = "210866760000000";
 
-/// Whole seconds since 1970, also of a moment with a fraction before it.
+/// Whole seconds since 1970; correct for fractions before 1970 too.
 fn epoch_seconds(at: &str, postgres: bool) -> String {
     match postgres {
         true => format!("floor(extract(epoch FROM {at}))::bigint"),
-        // Counted from the year 1, as MariaDB cuts towards zero.
+        // Counted from year 1, because MariaDB truncates towards zero.
         false => format!("(TIMESTAMPDIFF(SECOND, TIMESTAMP'0001-01-01 00:00:00', {at}) - 62135596800)"),
     }
 }
 
-/// Milliseconds within the second, rounded but never to the next one, as SQLite reads them.
+/// Milliseconds within the second, rounded but never up to the next second, as in SQLite.
 fn milliseconds(at: &str, postgres: bool) -> String {
     match postgres {
         true => format!("LEAST(round(extract(microseconds FROM {at}) % 1000000 / 1000), 999)::int"),
@@ -31,14 +31,14 @@ fn milliseconds(at: &str, postgres: bool) -> String {
     }
 }
 
-/// Whether a day beyond the month's end counts as one of the next month: a modifier that asks for the month, or for the
-/// start of the day, sees what was written.
+/// Whether a day after the end of its month is normalised to the next month. A modifier that uses the month, or the
+/// start of the day, sees the date as written.
 fn rolls(modifiers: &[Expr]) -> bool {
     let asks = |text: String| ["month", "year", "start of"].iter().any(|word| text.to_ascii_lowercase().contains(word));
     !modifiers.iter().filter_map(text_of).any(asks)
 }
 
-/// Whether no text of this format is a number: tried with digits in the places.
+/// Whether texts of this format are never numbers; tested with digits for all fields.
 fn never_a_number(format: &str) -> bool {
     let mut sample = String::new();
     let mut rest = format.chars();
@@ -68,7 +68,7 @@ fn text_of(expr: &Expr) -> Option<String> {
     }
 }
 
-/// A date function, if the name is one's.
+/// Translates a date function; `None` if the name is not one.
 pub(crate) fn date_function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>]) -> R<Option<Val>> {
     let (format, rest) = match (name, args) {
         ("datetime", _) => ("%Y-%m-%d %H:%M:%S".to_string(), args),
@@ -134,7 +134,7 @@ fn moment<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
                 modifiers = &modifiers[1..];
                 let value = arithmetic::numeric_operand(tr, seconds, Ty::Int)?;
                 if value.ty != Ty::Int {
-                    return no(Id::Dates, token, "seconds that are no integer");
+                    return no(Id::Dates, token, "seconds that are not an integer");
                 }
                 if tr.postgres {
                     tr.wrap(start, "(to_timestamp(", ") AT TIME ZONE 'UTC')");
@@ -172,11 +172,11 @@ fn now(tr: &mut Tr) -> Val {
     Val::of(Ty::Text).never_null()
 }
 
-/// Applies a modifier to the moment written from `start` on.
+/// Applies a modifier to the moment written at `start`.
 fn modify(tr: &mut Tr, token: &str, start: usize, modifier: String) -> R<()> {
     let refused = || no(Id::Dates, token, format!("the modifier `{modifier}`"));
     let moment = tr.out.sql.split_off(start);
-    // Some are written with the moment several times, so that many of them double it again and again.
+    // Some modifiers use the moment several times, so that a chain of them grows exponentially.
     if moment.len() > MOMENT_MAX {
         return no(Id::Depth, token, "too many modifiers");
     }
@@ -200,7 +200,7 @@ fn modify(tr: &mut Tr, token: &str, start: usize, modifier: String) -> R<()> {
         }
     } else {
         let (count, unit) = modifier.split_once(' ').unwrap_or((&modifier, ""));
-        // SQLite knows no blank in front of or behind a modifier.
+        // SQLite allows no white space around a modifier.
         let unit = unit.trim_start();
         let unit = unit.strip_suffix('s').unwrap_or(unit);
         let Ok(count) = count.parse::<i32>() else { return refused() };
@@ -209,7 +209,7 @@ fn modify(tr: &mut Tr, token: &str, start: usize, modifier: String) -> R<()> {
             ("day" | "hour" | "minute" | "second", false) => {
                 format!("({moment} + INTERVAL {count} {})", unit.to_ascii_uppercase())
             }
-            // A day beyond the month's end goes on into the next month.
+            // A day after the end of the month continues into the next month.
             ("month" | "year", true) => format!(
                 "(date_trunc('month', {moment}) + interval '{count} {unit}s' + ({moment} - date_trunc('month', {moment})))"
             ),
@@ -224,7 +224,7 @@ fn modify(tr: &mut Tr, token: &str, start: usize, modifier: String) -> R<()> {
     Ok(())
 }
 
-/// Writes a moment in one of strftime's formats.
+/// Formats a moment with one of strftime's formats.
 fn formatted(tr: &mut Tr, token: &str, format: &str, at: &str, mut value: Val) -> R<Val> {
     let mut parts = Parts { postgres: tr.postgres, at, done: vec![], template: String::new() };
     let mut rest = format.chars();
@@ -259,10 +259,10 @@ fn formatted(tr: &mut Tr, token: &str, format: &str, at: &str, mut value: Val) -
     Ok(value)
 }
 
-/// Longest moment that another modifier is written around.
+/// Longest moment to which another modifier is applied.
 const MOMENT_MAX: usize = 50_000;
 
-/// What a conversion of strftime is in the templates of PostgreSQL's to_char and MariaDB's DATE_FORMAT.
+/// The template of PostgreSQL's to_char and MariaDB's DATE_FORMAT for a conversion of strftime.
 fn in_template(kind: char) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         'Y' => ("YYYY", "%Y"),
@@ -280,13 +280,13 @@ fn in_template(kind: char) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// A format as expressions to be put one behind the other.
+/// A format as expressions to concatenate.
 struct Parts<'m> {
     postgres: bool,
     /// The moment.
     at: &'m str,
     done: Vec<String>,
-    /// What one call of the server's own function formats.
+    /// The template for one call of the server's function.
     template: String,
 }
 
@@ -299,7 +299,7 @@ impl Parts<'_> {
         }
     }
 
-    /// PostgreSQL takes the longest pattern it finds: SS behind SS would be SSSS, the seconds of the day.
+    /// PostgreSQL matches the longest pattern: SS after SS would be SSSS, the seconds of the day.
     fn conversion(&mut self, pattern: &str) {
         if self.postgres && self.template.chars().last() == pattern.chars().next() {
             self.flush();
@@ -317,7 +317,7 @@ impl Parts<'_> {
         self.done.push(format!("{function}({}, {quoted})", self.at));
     }
 
-    /// A conversion that no template has.
+    /// A conversion that has no template.
     fn special(&mut self, kind: char) {
         self.flush();
         let at = self.at;

@@ -7,16 +7,17 @@ use crate::refuse::{R, no};
 use crate::rules::aggregates::Call;
 use crate::rules::literals::bare;
 use crate::rules::{
-    Id, aggregates, arithmetic, casts, choices, collations, columns, compare, functions, json, like, membership, upsert,
+    Id, aggregates, arithmetic, casts, choices, collations, columns, compare, functions, joins, json, json_paths, like,
+    membership, tagged, upsert,
 };
-use crate::types::{Affinity, Number, Strength, Ty, Val, number_in_text, number_literal};
+use crate::types::{Affinity, Number, Sides, Strength, Ty, Val, number_in_text, number_literal};
 
 /// Most expressions written for a statement, in addition to four for each of its bytes. An expression that is probed
-/// before it is written counts twice, so that nesting of such expressions ends here.
+/// before it is written counts twice, which limits the nesting of such expressions.
 const STEPS_MAX: usize = 50_000;
-/// Longest translation, about as much as MariaDB takes by default.
+/// Longest translation: about the largest packet that MariaDB accepts by default.
 const WRITTEN_MAX: usize = 16_000_000;
-/// Writes an expression. A parameter takes the type `want`; what else is written does not depend on it.
+/// Writes an expression. `want` is the type for a parameter; it does not change anything else.
 pub(crate) fn expr<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     tr.seen.steps += 1;
     if tr.seen.steps > STEPS_MAX + 4 * tr.input.text.len() {
@@ -26,14 +27,14 @@ pub(crate) fn expr<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> 
         if !tr.groups_by(expr) {
             return expr_here(tr, expr, want);
         }
-        // It may have any columns in it.
+        // It may contain any columns.
         let here = tr.known.scopes.len() - 1;
         tr.known.scopes[here].checked = false;
         let value = expr_here(tr, expr, want);
         tr.known.scopes[here].checked = true;
         value
     });
-    // Some functions are written with an operand twice, so that nesting of them doubles.
+    // Some functions use an operand twice, so that nesting them grows exponentially.
     if tr.out.sql.len() > WRITTEN_MAX {
         return no(Id::Depth, "", format!("its translation has more than {WRITTEN_MAX} bytes"));
     }
@@ -102,7 +103,7 @@ fn written<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     }
 }
 
-/// A column's name, with or without its table's and its schema's.
+/// A column name, optionally qualified with its table and schema.
 fn named<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
     match expr {
         Expr::Id(id) => identifier(tr, id.0),
@@ -124,7 +125,7 @@ fn with_collation<'a>(tr: &mut Tr<'a>, inner: &'a Expr<'a>, name: &str) -> R<Val
     Ok(value)
 }
 
-/// A query in the place of a value: its first row.
+/// A query used as a value: its first row.
 fn scalar_subquery<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>) -> R<Val> {
     tr.put("(");
     let columns = tr.subquery(select)?;
@@ -175,7 +176,7 @@ fn constant<'a>(tr: &mut Tr<'a>, literal: &Literal<'a>) -> R<Val> {
     }
 }
 
-/// The time now, as UTC text. Both servers keep it the same for a whole statement.
+/// The current time as UTC text. On both servers it is constant during a statement.
 fn current(tr: &mut Tr, postgres: &str, mariadb: &str) -> Val {
     tr.fire(Id::CurrentTime);
     if tr.postgres {
@@ -189,10 +190,14 @@ fn current(tr: &mut Tr, postgres: &str, mariadb: &str) -> Val {
     Val { wordy: true, ..Val::of(Ty::Text).never_null() }
 }
 
-/// A bare name: a column, then an alias of the select list, then TRUE and FALSE, then a text in double quotes.
+/// A bare name: a column, else an alias of the select list, else TRUE and FALSE, else a text in double quotes.
 fn identifier<'a>(tr: &mut Tr<'a>, token: &'a str) -> R<Val> {
     let name = plain(token);
     let quoted = token.starts_with('"');
+    if let Some(both) = tr.known.mixed(&name) {
+        tr.place.token = token;
+        return joins::mixed_column(tr, both);
+    }
     if let Some(found) = tr.find(None, &name)? {
         let upsert = tr.place.upsert.is_some();
         tr.place.token = token;
@@ -244,7 +249,7 @@ fn binary<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr
     match op {
         Operator::And | Operator::Or => logical(tr, left, op, right),
         Operator::Concat => arithmetic::concat(tr, left, right),
-        Operator::ArrowRight | Operator::ArrowRightShift => json::json_arrow(op),
+        Operator::ArrowRight | Operator::ArrowRightShift => json_paths::arrow(tr, left, op, right),
         op if crate::rules::arithmetic::is_arithmetic(op) => arithmetic::arithmetic(tr, left, op, right, want),
         Operator::BitwiseAnd | Operator::BitwiseOr | Operator::LeftShift | Operator::RightShift => {
             arithmetic::bits(tr, left, op, right)
@@ -253,7 +258,7 @@ fn binary<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr
     }
 }
 
-/// AND and OR: chains are written flat, so that a long one is not deep.
+/// AND and OR. Chains are written without nesting, so that a long one is not deep.
 fn logical<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
     let mut terms = vec![right];
     let mut first = left;
@@ -268,16 +273,21 @@ fn logical<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Exp
         _ => (" OR ", Strength::Or),
     };
     let mut nullable = false;
+    terms.push(first);
+    let others = if op == Operator::Or { terms.clone() } else { vec![] };
     let mut write = |tr: &mut Tr<'a>, term: &'a Expr<'a>| -> R<()> {
         let start = tr.at();
+        if json::valid_unless_null(tr, term, &others)? {
+            nullable = true;
+            return Ok(());
+        }
         let mut value = tr.condition(term)?;
         nullable |= value.nullable;
         tr.enclose(start, &mut value, strength);
         Ok(())
     };
-    write(tr, first)?;
-    for term in terms.into_iter().rev() {
-        tr.put(word);
+    for (number, term) in terms.into_iter().rev().enumerate() {
+        tr.put(if number > 0 { word } else { "" });
         write(tr, term)?;
     }
     Ok(Val { nullable, ..Val::of(Ty::Bool).with(strength) })
@@ -290,7 +300,7 @@ fn unary<'a>(tr: &mut Tr<'a>, op: UnaryOperator, inner: &'a Expr<'a>, want: Ty) 
             tr.put("NOT ");
             let inner_start = tr.at();
             let mut value = tr.condition(inner)?;
-            // MariaDB under HIGH_NOT_PRECEDENCE and readers alike are served by parentheses.
+            // Parentheses, for MariaDB under HIGH_NOT_PRECEDENCE and for readers.
             tr.enclose(inner_start, &mut value, Strength::Atom);
             Ok(Val { nullable: value.nullable, ..Val::of(Ty::Bool).with(Strength::Not) })
         }
@@ -299,11 +309,20 @@ fn unary<'a>(tr: &mut Tr<'a>, op: UnaryOperator, inner: &'a Expr<'a>, want: Ty) 
                 return Ok(tr.number(Number::Int(i64::MIN)));
             }
             let value = arithmetic::arithmetic_operand(tr, inner, if want.numeric() { want } else { Ty::Int })?;
+            if matches!(value.ty, Ty::Tagged | Ty::Number) {
+                let (l, end) = (Val::of(Ty::Int), start + 1);
+                tr.out.sql.insert(start, '0');
+                return tagged::arithmetic(
+                    tr,
+                    Operator::Subtract,
+                    Sides { start, left_end: end, right_start: end, l, r: value },
+                );
+            }
             tr.wrap(start, "-(", ")");
             Ok(Val { narrow: value.narrow, nullable: value.nullable, ..Val::of(value.ty).with(Strength::Operator) })
         }
         UnaryOperator::Positive => {
-            // No operation; the operand is no longer a column, so it has no affinity.
+            // Unary plus: the operand is no longer a column, so it has no affinity.
             let value = tr.expr(inner, want)?;
             Ok(Val { affinity: Affinity::None, ..value })
         }
@@ -323,7 +342,7 @@ fn unary<'a>(tr: &mut Tr<'a>, op: UnaryOperator, inner: &'a Expr<'a>, want: Ty) 
     }
 }
 
-/// Whether a query has one row at most: an aggregate over everything.
+/// Whether a query has at most one row, because it is an aggregate over all rows.
 fn one_row(select: &crate::parse::tree::Select) -> bool {
     use crate::parse::tree::{OneSelect, ResultColumn};
     let aggregate = |column: &ResultColumn| match column {

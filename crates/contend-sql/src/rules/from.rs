@@ -1,4 +1,4 @@
-//! FROM and WITH: the tables of a query, and how they are joined.
+//! FROM and WITH: the tables of a query, and their joins.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -10,12 +10,12 @@ use crate::parse::tree::{
     Select, SelectTable, With,
 };
 use crate::refuse::{R, no};
-use crate::rules::{Id, columns, compare, schema};
-use crate::scope::{Columns, Cte, Found, Source, as_name};
-use crate::types::{Collation, Sides, Ty};
+use crate::rules::{Id, joins, json_paths, recursion, schema};
+use crate::scope::{Columns, Cte, Source, as_name};
+use crate::types::Collation;
 
-/// Makes the tables of a FROM known, so that the select list, which is written before it, can name their columns.
-/// Queries in it are written now and kept.
+/// Registers the tables of a FROM, so that the select list, which is written first, can use their columns. Queries in
+/// FROM are written now and stored.
 pub(crate) fn bind<'a>(tr: &mut Tr<'a>, from: &'a FromClause<'a>) -> R<()> {
     if let Some(first) = from.select {
         bind_table(tr, first)?;
@@ -41,10 +41,14 @@ fn bind_join<'a>(tr: &mut Tr<'a>, join: &'a JoinedSelectTable<'a>, before: usize
     }
     let mixed = kind.contains(JoinType::RIGHT) && kind.contains(JoinType::LEFT);
     let right = kind.contains(JoinType::RIGHT) && !mixed;
+    if mixed && !(tr.postgres && joins::by_equality(join)) {
+        tr.known.scopes[here].sources.iter_mut().for_each(|s| s.spelled = true);
+    }
+    let (earlier, later) = tr.known.scopes[here].sources.split_at(before);
     let shared: Vec<String> = match &join.constraint {
         Some(JoinConstraint::Using(names)) => names.iter().map(|n| plain(n.0).into_owned()).collect(),
         _ if kind.contains(JoinType::NATURAL) => {
-            let known = |name: &str| earlier.iter().any(|s| has(s, name).is_some());
+            let known = |name: &str| earlier.iter().any(|s| joins::has(s, name).is_some());
             let columns = later.iter().flat_map(|s| s.columns.all());
             columns.map(|c| c.name.clone()).filter(|name| known(name)).collect()
         }
@@ -55,7 +59,7 @@ fn bind_join<'a>(tr: &mut Tr<'a>, join: &'a JoinedSelectTable<'a>, before: usize
         return no(Id::Using, "JOIN", "USING or NATURAL with tables in parentheses");
     };
     for name in shared {
-        let Some(column) = has(joined, &name) else {
+        let Some(column) = joins::has(joined, &name) else {
             return no(Id::UnknownColumn, &name, "the joined table has no such column");
         };
         joined.joined.push(column);
@@ -91,6 +95,11 @@ fn bind_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>) -> R<()> {
             let source = schema::table_info(tr, table, shown)?;
             add_source(tr, source)
         }
+        SelectTable::TableCall(name, _, alias) if is_each(name) => {
+            let shown = alias.as_ref().map_or(plain(name.name.0), |alias| plain(as_name(alias)));
+            let columns = Columns::Query(json_paths::each_columns().into());
+            add_source(tr, Source { hides: true, ..Source::new(shown, columns) })
+        }
         SelectTable::TableCall(name, ..) => {
             no(Id::TableFunctions, name.name.0, "a table-valued function has no translation")
         }
@@ -103,10 +112,14 @@ fn bind_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>) -> R<()> {
     }
 }
 
+fn is_each(name: &QualifiedName) -> bool {
+    plain(name.name.0).eq_ignore_ascii_case("json_each")
+}
+
 fn bind_query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, alias: Option<Cow<'a, str>>) -> R<()> {
     let outer = std::mem::take(&mut tr.out.sql);
     let slots = tr.out.slots.len();
-    // A query in FROM does not see its neighbours.
+    // A query in FROM does not see the other tables.
     let scopes = tr.known.scopes.split_off(tr.known.scopes.len() - 1);
     let columns = tr.subquery(select);
     tr.known.scopes.extend(scopes);
@@ -145,7 +158,7 @@ fn table_columns<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>) -> R<Columns<
     tr.known_table(&plain_name).map(Columns::Table)
 }
 
-/// A table's schema: `main`, unless a temporary table hides it there, or `temp` before a temporary one.
+/// The schema of a table: `main`, unless a temporary table hides it, or `temp` for a temporary table.
 pub(crate) fn known_schema(tr: &mut Tr, name: &QualifiedName) -> R<()> {
     let Some(schema) = &name.db_name else { return Ok(()) };
     let table = plain(name.name.0);
@@ -177,18 +190,25 @@ pub(crate) fn from<'a>(tr: &mut Tr<'a>, from: &'a FromClause<'a>) -> R<()> {
     if !by_commas {
         return tables_part(tr, from, &mut next);
     }
-    // As it is: PostgreSQL takes the order of JOIN for the order of the plan where there are more than eight.
+    // In the given order: with more than eight tables PostgreSQL uses the order of JOIN for its plan.
     let tables = from.select.into_iter().chain(joins.iter().map(|join| &join.table));
     tr.list(tables, |tr, table| write_table(tr, table, &mut next))
 }
 
-/// Writes FROM where other tables are before it in the scope.
+/// Writes FROM if other tables precede it in the scope.
 pub(crate) fn tables_after<'a>(tr: &mut Tr<'a>, from: &'a FromClause<'a>, tables: usize) -> R<()> {
     let mut next = tables;
     tables_part(tr, from, &mut next)
 }
 
 fn tables_part<'a>(tr: &mut Tr<'a>, from: &'a FromClause<'a>, next: &mut usize) -> R<()> {
+    if let (0, Some(left), Some([join])) = (*next, from.select, from.joins.as_deref())
+        && !(tr.postgres && joins::by_equality(join))
+        && join_type(join.operator).contains(JoinType::LEFT | JoinType::RIGHT)
+    {
+        *next = 2;
+        return joins::full_join(tr, left, join);
+    }
     if let Some(first) = from.select {
         write_table(tr, first, next)?;
     }
@@ -198,8 +218,8 @@ fn tables_part<'a>(tr: &mut Tr<'a>, from: &'a FromClause<'a>, next: &mut usize) 
         match (kind.contains(JoinType::LEFT), kind.contains(JoinType::RIGHT)) {
             (true, true) => {
                 tr.fire(Id::FullJoin);
-                if !tr.postgres {
-                    return no(Id::FullJoin, "FULL", "MariaDB has no full join");
+                if !tr.postgres || !joins::by_equality(join) {
+                    return no(Id::FullJoin, "FULL", "a full join of more than two tables, which the server has not");
                 }
                 tr.put(" FULL JOIN ");
             }
@@ -214,38 +234,8 @@ fn tables_part<'a>(tr: &mut Tr<'a>, from: &'a FromClause<'a>, next: &mut usize) 
         tr.put(" ON ");
         match &join.constraint {
             Some(JoinConstraint::On(condition)) => drop(tr.condition(condition)?),
-            _ => shared_columns(tr, before)?,
+            _ => joins::shared_columns(tr, before)?,
         }
-    }
-    Ok(())
-}
-
-/// The condition of USING and NATURAL: each shared column equals that of the first table that has it.
-fn shared_columns(tr: &mut Tr, joined: usize) -> R<()> {
-    let here = tr.known.scopes.len() - 1;
-    let sources = &tr.known.scopes[here].sources;
-    let columns = sources[joined].joined.clone();
-    if columns.is_empty() {
-        tr.put("TRUE");
-        return Ok(());
-    }
-    for (i, column) in columns.into_iter().enumerate() {
-        if i > 0 {
-            tr.put(" AND ");
-        }
-        let sources = &tr.known.scopes[here].sources;
-        let name = &sources[joined].columns.all()[column].name;
-        let earlier = sources[..joined].iter().enumerate().find_map(|(s, source)| Some((s, has(source, name)?)));
-        let Some((source, earlier)) = earlier else {
-            return no(Id::UnknownColumn, name, "no earlier table has this column of USING");
-        };
-        let start = tr.at();
-        let l = columns::write_column(tr, &Found { scope: here, source, column: earlier }, true)?;
-        let left_end = tr.at();
-        tr.put(" = ");
-        let right_start = tr.at();
-        let r = columns::write_column(tr, &Found { scope: here, source: joined, column }, true)?;
-        compare::agree(tr, Sides { start, left_end, right_start, l, r }, false)?;
     }
     Ok(())
 }
@@ -269,6 +259,11 @@ fn write_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>, next: &mut usize
             tr.put(") AS ");
             tr.name(&name)
         }
+        (None, SelectTable::TableCall(table, Some(args), _)) if is_each(table) => {
+            json_paths::each(tr, table.name.0, args)?;
+            tr.put(" AS ");
+            tr.name(&name)
+        }
         (None, SelectTable::Table(table, alias, _)) => {
             let known = match &tr.known.scopes[here].sources[*next - 1].columns {
                 Columns::Table(table) => table.name.as_str().into(),
@@ -285,7 +280,7 @@ fn write_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>, next: &mut usize
     }
 }
 
-/// WITH. A query that names itself is recursive, with the word or without.
+/// WITH. A query that refers to itself is recursive, with or without RECURSIVE.
 pub(crate) fn with_clause<'a>(tr: &mut Tr<'a>, with: &'a With<'a>) -> R<()> {
     tr.fire(Id::With);
     let start = tr.at();
@@ -320,7 +315,7 @@ fn cte_body<'a>(tr: &mut Tr<'a>, cte: &'a crate::parse::tree::CommonTableExpr<'a
     let renamed = |columns: Rc<[Column]>| -> R<Rc<[Column]>> {
         let Some(names) = cte.columns else { return Ok(columns) };
         if names.len() != columns.len() {
-            return no(Id::With, name, "the query has another number of columns than the list of names");
+            return no(Id::With, name, "the number of columns differs between the query and the list of names");
         }
         let with_name = |(c, n): (&Column, &crate::parse::tree::IndexedColumn)| Column {
             name: plain(n.col_name.0).into_owned(),
@@ -331,21 +326,30 @@ fn cte_body<'a>(tr: &mut Tr<'a>, cte: &'a crate::parse::tree::CommonTableExpr<'a
     if cte.select.body.compounds.is_none() {
         return renamed(tr.subquery(cte.select)?);
     }
-    // Perhaps recursive: the columns of the first part are what the others see.
+    // Possibly recursive: the other parts see the columns of the first part.
     let mark = tr.mark();
     let first = tr.query(cte.select, Wanted::FirstPart)?.into();
     tr.back_to(mark);
     let columns = renamed(first)?;
     tr.known.ctes.push(Cte { name: name.to_string(), columns: columns.clone(), used: false });
     let own = tr.known.ctes.len() - 1;
-    let all = renamed(tr.subquery(cte.select)?)?;
+    let mark = tr.mark();
+    let start = tr.at();
+    let mut all = renamed(tr.subquery(cte.select)?)?;
     if tr.known.ctes[own].used {
-        if cte.select.order_by.is_some() || cte.select.limit.is_some() {
+        let limited = cte.select.limit.is_some();
+        if cte.select.order_by.is_some() || limited && !recursion::in_one_order(cte.select, name) {
             return no(Id::Recursive, name, "ORDER BY or LIMIT inside a recursive query");
         }
-        for column in columns.iter() {
-            if column.ty == Ty::Text && !tr.postgres || column.collation != Collation::Binary {
-                return no(Id::Recursive, name, "MariaDB gives a recursive text the length of the first row's");
+        if columns.iter().any(|column| column.collation != Collation::Binary) {
+            return no(Id::Recursive, name, "a recursive text of a collation that ignores case");
+        }
+        match (tr.postgres, limited) {
+            (true, true) => recursion::limit_around(tr, start, cte, name)?,
+            (true, false) => {}
+            (false, _) => {
+                tr.back_to(mark);
+                all = renamed(recursion::counted(tr, cte, &columns)?)?;
             }
         }
     }
@@ -357,8 +361,4 @@ fn join_type(operator: JoinOperator) -> JoinType {
         JoinOperator::TypedJoin(Some(kind)) => kind,
         _ => JoinType::INNER,
     }
-}
-
-fn has(source: &Source, name: &str) -> Option<usize> {
-    source.columns.all().iter().position(|c| c.name.eq_ignore_ascii_case(name))
 }

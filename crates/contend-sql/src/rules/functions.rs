@@ -1,15 +1,15 @@
-//! Scalar functions. A function that is not here is refused.
+//! Scalar functions. All others are refused.
 
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::aggregates::Call;
-use crate::rules::compare::collation;
 use crate::rules::literals::literal_number;
-use crate::rules::{Id, aggregates, arithmetic, choices, dates, json, printf, texts, words};
+use crate::rules::{Id, aggregates, arithmetic, choices, dates, django, json, printf, session, tagged, texts, words};
+use crate::types::collation;
 use crate::types::{Affinity, Collation, Number, Strength, Ty, Val, plain_result};
 
-/// A real rounded to digits after the point, halves away from zero, as the exact value of the double decides.
+/// A real rounded to some digits, halves away from zero, based on the exact value of the double.
 fn rounded(n: f64, digits: usize) -> f64 {
     if !n.is_finite() {
         return n;
@@ -57,21 +57,24 @@ pub(crate) fn call<'a>(tr: &mut Tr<'a>, call: Call<'a>, want: Ty) -> R<Val> {
     if let Some(value) = dates::date_function(tr, &name, token, args)? {
         return Ok(value);
     }
+    if let Some(value) = django::django_function(tr, &name, token, args)? {
+        return Ok(value);
+    }
     tr.fire(Id::Functions);
     scalar(tr, &name, token, args, want)
 }
 
-/// A function of single values, to what knows it.
+/// Translates a scalar function by its name.
 fn scalar<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
     match (name, args) {
         ("ifnull", [_, _]) | ("coalesce", [_, _, ..]) => coalesce(tr, args, want),
         ("iif" | "if", [_, _, ..]) => {
-            // Conditions, each with its value; an odd one in the end is the value where none holds.
+            // Conditions with their values; an odd last argument is the default.
             let (pairs, otherwise) = args.as_chunks();
             choices::case(tr, None, pairs.iter().map(|[condition, then]| (condition, then)), otherwise.first(), want)
         }
         ("nullif", [one, other]) => choices::nullif(tr, token, one, other, want),
-        ("max" | "min", [_, _, ..]) => greatest(tr, name, args, want),
+        ("max" | "min", [_, _, ..]) => extreme(tr, name, args, want),
         ("likely" | "unlikely", [one]) | ("likelihood", [one, _]) => {
             let value = tr.expr(one, want)?;
             Ok(Val { affinity: Affinity::None, ..value })
@@ -80,6 +83,7 @@ fn scalar<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>],
         ("sign", [one]) => sign(tr, one),
         ("round", [one]) | ("round", [one, _]) => round(tr, token, one, args.get(1)),
         ("random", []) => Ok(random(tr)),
+        ("last_insert_rowid" | "changes" | "total_changes", []) => session::value(tr, name, token),
         ("lower" | "upper", [one]) => words::in_case(tr, name, token, one),
         ("length" | "char_length" | "octet_length", [one]) => texts::length(tr, name, one),
         ("trim" | "ltrim" | "rtrim", [one]) => words::trimmed(tr, name, one),
@@ -106,9 +110,15 @@ fn scalar<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>],
 }
 
 fn abs<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>, want: Ty) -> R<Val> {
-    // A text is a real to it, whatever is in it.
+    // It treats a text as a real, whatever its content.
     if tr.probe(one)?.ty == Ty::Text {
-        return no(Id::Functions, "abs", "abs() of a text");
+        if !tr.input.options.pack {
+            return no(Id::Functions, "abs", "abs() of a text, without the function pack");
+        }
+        tr.put("abs(contend_sql.text_real(");
+        let value = tr.value(one, Ty::Text)?;
+        tr.put("))");
+        return Ok(Val { nullable: value.nullable, ..Val::of(Ty::Real) });
     }
     tr.put("abs(");
     let value = arithmetic::numeric_operand(tr, one, if want == Ty::Real { Ty::Real } else { Ty::Int })?;
@@ -134,12 +144,16 @@ fn random(tr: &mut Tr) -> Val {
 }
 
 fn coalesce<'a>(tr: &mut Tr<'a>, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
+    choices::alternatives(tr, |tr, so_far| coalesce_as(tr, args, want, so_far))
+}
+
+fn coalesce_as<'a>(tr: &mut Tr<'a>, args: &'a [Expr<'a>], want: Ty, mut result: Option<Val>) -> R<Val> {
     tr.put("COALESCE(");
-    let mut result: Option<Val> = None;
     let mut nullable = true;
     let hint = choices::typed_by_others(tr, &args.iter().collect::<Vec<_>>(), want)?;
+    let tagged = result;
     tr.list(args, |tr, arg| {
-        let mut one = None;
+        let mut one = tagged;
         choices::branch(tr, arg, hint, &mut one)?;
         let one = one.expect("a branch was written");
         nullable &= one.nullable;
@@ -155,7 +169,14 @@ fn coalesce<'a>(tr: &mut Tr<'a>, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
     Ok(value)
 }
 
-/// max() and min() of several values: NULL if one is.
+/// max() and min() with several arguments: NULL if one is NULL.
+fn extreme<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
+    choices::alternatives(tr, |tr, so_far| match so_far {
+        None => greatest(tr, name, args, want),
+        Some(_) => tagged::greatest(tr, name, args),
+    })
+}
+
 fn greatest<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], want: Ty) -> R<Val> {
     let start = tr.at();
     let mut result: Option<Val> = None;
@@ -186,11 +207,14 @@ fn greatest<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], want: Ty) -> 
     })?;
     tr.put(")");
     let value = result.expect("there are arguments");
+    if value.ty == Ty::Tagged {
+        return no(Id::MixedTypes, "", format!("{name}() of values {}", value.ty.word()));
+    }
     if matches!(value.ty, Ty::Param | Ty::Any | Ty::Bool) {
         return no(Id::Functions, name, format!("{name}() of values whose type is not known"));
     }
     if tr.postgres && nullable {
-        // GREATEST and LEAST leave NULLs out here.
+        // GREATEST and LEAST ignore NULL here.
         let tests: Vec<String> = parts
             .iter()
             .filter(|(.., nullable)| *nullable)
@@ -213,8 +237,8 @@ fn round<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, digits: Option<&'a
         Some(Some(Number::Int(n))) if n <= 15 => n.max(0),
         Some(_) => return no(Id::Functions, token, "round() to a number of digits that is not 0 to 15"),
     };
-    // SQLite rounds halves away from zero: to an integer by adding a half, to digits by the double's exact decimal
-    // value, which no server's round() looks at.
+    // SQLite rounds halves away from zero: to an integer by adding a half, to digits by the exact decimal value of
+    // the double, which no server's round() uses.
     match (value.ty, tr.postgres) {
         (Ty::Int, true) => tr.wrap(start, "(", ")::float8"),
         (Ty::Int, false) => tr.wrap(start, "(", " * 1e0)"),

@@ -1,7 +1,7 @@
-//! GLOB patterns as regular expressions that both servers read alike.
+//! GLOB patterns as regular expressions that both servers interpret alike.
 
-/// The regular expression of a GLOB pattern, anchored; `None` for a class that is never closed, or a range
-/// that ends with `-`, which PostgreSQL cannot write.
+/// The anchored regular expression of a GLOB pattern; `None` for an unterminated class, or a range that ends with
+/// `-`, which PostgreSQL cannot express.
 pub(crate) fn regex(pattern: &str) -> Option<String> {
     let mut out = String::from("^");
     let mut rest = pattern.chars().peekable();
@@ -25,7 +25,7 @@ pub(crate) fn regex(pattern: &str) -> Option<String> {
                             if to == '-' {
                                 return None;
                             }
-                            // A range backwards holds nothing but where it begins, and is an error to the servers.
+                            // A descending range matches only its first character, and is an error on the servers.
                             if before.is_none_or(|from| from <= to) {
                                 class.push('-');
                                 push_literal(&mut class, to);

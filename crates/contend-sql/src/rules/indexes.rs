@@ -1,20 +1,20 @@
-//! CREATE INDEX, how much of a text fits into a key, and columns that stand for an index.
+//! CREATE INDEX, lengths of texts in keys, and columns that replace an index.
 
-use crate::catalogue::{Table, column_name};
+use crate::catalogue::{Catalogue, Table, column_name};
 use crate::emit::{Tr, plain, push_decimal};
-use crate::parse::tree::{Expr, QualifiedName, SortOrder, SortedColumn, Type, TypeSize};
+use crate::names::push_name;
+use crate::parse::tree::{Expr, QualifiedName, SortOrder, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
-use crate::rules::compare::FOLD_POSTGRES;
-use crate::rules::literals::literal_number;
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES};
 use crate::rules::{Id, from};
 use crate::scope::Scope;
-use crate::types::{Collation, Number, Ty};
+use crate::types::{Collation, Ty};
 
-/// InnoDB's longest key, in bytes; four for a character of utf8mb4, nine for a number that may be NULL.
+/// InnoDB's longest key in bytes; a character of utf8mb4 takes four, a nullable number nine.
 const KEY_BYTES_MAX: usize = 3072;
-/// Characters of a text in a key of MariaDB, unless its type says more.
-pub(crate) const KEY_CHARACTERS: usize = 255;
+/// Characters of a text in a MariaDB key, unless its type has a length.
+const KEY_CHARACTERS: usize = 255;
 
 pub(crate) struct CreateIndex<'a> {
     pub unique: bool,
@@ -25,23 +25,22 @@ pub(crate) struct CreateIndex<'a> {
     pub condition: Option<&'a Expr<'a>>,
 }
 
-/// How many characters of a text fit into every key of its table that it is part of; `None` if it is in none.
-pub(crate) fn key_characters(tr: &Tr, table: &Table, position: usize, declared: Option<&Type>) -> Option<usize> {
-    let indexes = tr.input.catalogue.indexes.iter().filter(|i| i.table.eq_ignore_ascii_case(&table.name));
+/// Characters of a text that fit into every key that it is part of; `None` if it is in no key.
+pub(crate) fn key_characters(
+    catalogue: &Catalogue,
+    table: &Table,
+    position: usize,
+    declared: Option<usize>,
+) -> Option<usize> {
+    let indexes = catalogue.indexes.iter().filter(|i| i.table.eq_ignore_ascii_case(&table.name));
     let keys = table.unique.iter().chain(indexes.filter_map(|i| i.columns.as_ref()));
-    // A table of this name may be there already, with an index on a column that this one has not.
+    // The catalogue may have an older table of this name, with an index on a column that this one lacks.
     let has_all = |key: &Vec<usize>| key.iter().all(|p| *p < table.columns.len());
     let room = keys.filter(|key| key.contains(&position) && has_all(key)).map(|key| {
         let texts = key.iter().filter(|p| matches!(table.columns[**p].ty, Ty::Text | Ty::Blob)).count();
         (KEY_BYTES_MAX - 9 * (key.len() - texts).min(100)) / 4 / texts
     });
-    let wanted = match declared.and_then(|t| t.size.as_ref()) {
-        Some(TypeSize::MaxSize(size)) => match literal_number(size) {
-            Some(Number::Int(n)) => usize::try_from(n).unwrap_or(0).max(KEY_CHARACTERS),
-            _ => KEY_CHARACTERS,
-        },
-        _ => KEY_CHARACTERS,
-    };
+    let wanted = declared.unwrap_or(0).max(KEY_CHARACTERS);
     room.min().map(|room| room.min(wanted))
 }
 
@@ -58,10 +57,18 @@ pub(crate) fn create_index<'a>(tr: &mut Tr<'a>, index: CreateIndex<'a>) -> R<()>
             return unique_by_column(tr, table, &index);
         }
         if plain_columns.is_none() {
-            // An index changes no answer: it is left out.
+            // An index changes no result, so it is left out.
             tr.out.sql.clear();
             return Ok(());
         }
+    }
+    if index.unique
+        && !tr.postgres
+        && let Some(key) = key_of(table, index.columns)?.filter(|key| ignores_case(key))
+    {
+        let sql = unique_ignoring_case(tr, table, &key, Some(&plain(index.name.name.0)))?;
+        tr.put(&sql);
+        return Ok(());
     }
     tr.put(if index.unique { "CREATE UNIQUE INDEX " } else { "CREATE INDEX " });
     if index.if_not_exists {
@@ -86,16 +93,13 @@ pub(crate) fn create_index<'a>(tr: &mut Tr<'a>, index: CreateIndex<'a>) -> R<()>
 
 fn index_term<'a>(tr: &mut Tr<'a>, table: &Table, unique: bool, term: &'a SortedColumn<'a>) -> R<()> {
     let position = column_name(&term.expr).and_then(|name| table.position(&plain(name)));
-    let collation = match &term.expr {
-        Expr::Collate(_, name) => Some(crate::catalogue::collation(name)?),
-        _ => position.map(|p| table.columns[p].collation),
-    };
+    let collation = position.map(|position| collation_of(table, position, term)).transpose()?;
     let mut nullable = true;
     match position {
         Some(position) => {
             let column = &table.columns[position];
             nullable = column.nullable;
-            if column.ty == Ty::Any {
+            if matches!(column.ty, Ty::Any | Ty::Tagged) {
                 return no(Id::UntypedColumns, &column.name, "an index over a column without a type");
             }
             match collation.unwrap_or_default() {
@@ -110,8 +114,8 @@ fn index_term<'a>(tr: &mut Tr<'a>, table: &Table, unique: bool, term: &'a Sorted
                 _ => tr.name(&column.name)?,
             }
             if matches!(column.ty, Ty::Text | Ty::Blob) && !tr.postgres && !unique {
-                // All of a VARCHAR of this length, or the beginning of a longer text.
-                if let Some(characters) = key_characters(tr, table, position, None) {
+                // The whole VARCHAR of this length, or the beginning of a longer text.
+                if let Some(characters) = key_characters(tr.input.catalogue, table, position, None) {
                     tr.put("(");
                     push_decimal(&mut tr.out.sql, characters);
                     tr.put(")");
@@ -130,14 +134,84 @@ fn index_term<'a>(tr: &mut Tr<'a>, table: &Table, unique: bool, term: &'a Sorted
     if descending {
         tr.put(" DESC");
     }
-    // The order of NULLs that ORDER BY is given, so that the index serves it.
+    // The order of NULLs that ORDER BY uses, so that the index can serve it.
     if tr.postgres && nullable {
         tr.put(if descending { " NULLS LAST" } else { " NULLS FIRST" });
     }
     Ok(())
 }
 
-/// MariaDB's counterpart of a unique index over an expression or part of the rows: an invisible unique column.
+/// Positions and collations of a key's columns; `None` if one is an expression.
+pub(crate) fn key_of(table: &Table, terms: &[SortedColumn]) -> R<Option<Vec<(usize, Collation)>>> {
+    let mut key = vec![];
+    for term in terms {
+        let Some(position) = column_name(&term.expr).and_then(|name| table.position(&plain(name))) else {
+            return Ok(None);
+        };
+        key.push((position, collation_of(table, position, term)?));
+    }
+    Ok(Some(key))
+}
+
+/// The collation of a key's column: its COLLATE, else the column's.
+fn collation_of(table: &Table, position: usize, term: &SortedColumn) -> R<Collation> {
+    match &term.expr {
+        Expr::Collate(_, name) => crate::catalogue::collation(name),
+        _ => Ok(table.columns[position].collation),
+    }
+}
+
+/// Whether a key contains a text that ignores case.
+pub(crate) fn ignores_case(key: &[(usize, Collation)]) -> bool {
+    key.iter().any(|(_, collation)| *collation == Collation::NoCase)
+}
+
+/// The statement for a unique key with texts that ignore case: an index over the lower-case texts, on MariaDB over
+/// invisible columns that contain them.
+pub(crate) fn unique_ignoring_case(
+    tr: &mut Tr,
+    table: &Table,
+    key: &[(usize, Collation)],
+    name: Option<&str>,
+) -> R<String> {
+    tr.fire(Id::Collation);
+    let quoted = |name: &str| {
+        let mut quoted = String::new();
+        push_name(&mut quoted, name);
+        quoted
+    };
+    let (mut terms, mut added, mut index) = (vec![], String::new(), name.map(quoted));
+    for (position, collation) in key {
+        let column = &table.columns[*position];
+        let of = quoted(&column.name);
+        match collation {
+            Collation::Binary => terms.push(of),
+            Collation::Rtrim => return no(Id::Collation, &column.name, "a unique key under RTRIM"),
+            Collation::NoCase if tr.postgres => terms.push(format!("{}{of}{}", FOLD_POSTGRES.0, FOLD_POSTGRES.1)),
+            Collation::NoCase => {
+                tr.fire(Id::KeyLength);
+                let folded = quoted(&format!("{}_folded", column.name));
+                let room = key_characters(tr.input.catalogue, table, *position, column.size).unwrap_or(KEY_CHARACTERS);
+                added.push_str(&format!(
+                    "ADD COLUMN IF NOT EXISTS {folded} VARCHAR({room}) GENERATED ALWAYS AS ({}{of}{}) STORED INVISIBLE, ",
+                    FOLD_MARIADB.0, FOLD_MARIADB.1
+                ));
+                index.get_or_insert_with(|| folded.clone());
+                terms.push(folded);
+            }
+        }
+    }
+    let (table, terms) = (quoted(&table.name), terms.join(", "));
+    Ok(match (tr.postgres, index) {
+        (true, Some(index)) => format!("CREATE UNIQUE INDEX {index} ON {table} ({terms})"),
+        (true, None) => format!("CREATE UNIQUE INDEX ON {table} ({terms})"),
+        (false, index) => {
+            format!("ALTER TABLE {table} {added}ADD UNIQUE INDEX {} ({terms})", index.unwrap_or_default())
+        }
+    })
+}
+
+/// MariaDB's counterpart of a unique index that is partial or over an expression: an invisible unique column.
 fn unique_by_column<'a>(tr: &mut Tr<'a>, table: &'a Table, index: &CreateIndex<'a>) -> R<()> {
     let [term] = index.columns else {
         return no(Id::PartialIndex, index.name.name.0, "MariaDB needs such a unique index to be of one column");

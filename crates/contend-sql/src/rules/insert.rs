@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
-use crate::catalogue::{Conflicts, Table};
+use crate::catalogue::{Column, Conflicts, Event, Kind, Table, Trigger};
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{DistinctNames, QualifiedName, ResolveType, ResultColumn, Select, Upsert, UpsertDo, With};
+use crate::parse::tree::{
+    DistinctNames, QualifiedName, ResolveType, ResultColumn, Select, TriggerTime, Upsert, UpsertDo, With,
+};
 use crate::refuse::{R, no};
+use crate::rules::keys::Inserted;
 use crate::rules::upsert::Written;
-use crate::rules::{Id, changes, from, rows, upsert};
+use crate::rules::{Id, changes, from, keys, merge, rows, upsert};
 use crate::types::Collation;
 
 pub(crate) struct Insert<'a> {
@@ -19,10 +22,12 @@ pub(crate) struct Insert<'a> {
     pub select: Option<&'a Select<'a>>,
     pub upsert: Option<&'a Upsert<'a>>,
     pub returning: Option<&'a [ResultColumn<'a>]>,
+    /// Whether it is a statement of its own, not part of a trigger.
+    pub alone: bool,
 }
 
 pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
-    let table = changes::target(tr, insert.table)?;
+    let table = inserted_into(tr, &insert)?;
     let ctes = tr.known.ctes.len();
     if let Some(with) = insert.with
         && tr.postgres
@@ -31,17 +36,8 @@ pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
     }
     let positions = changes::insert_columns(table, insert.columns)?;
     let (or, only) = conflict_rule(tr, table, &positions, &insert)?;
-    let replace = or == Some(ResolveType::Replace);
-    if replace {
-        replaceable(tr, table)?;
-    }
     let ignore = !tr.postgres && leaves_out(tr, table, &positions, or, &insert);
-    tr.put(match (tr.postgres, replace) {
-        (false, true) => "REPLACE INTO ",
-        _ if ignore => "INSERT IGNORE INTO ",
-        _ => "INSERT INTO ",
-    });
-    tr.name(&table.name)?;
+    put_verb(tr, table, or, ignore)?;
     let alias = put_alias(tr, insert.table)?;
     let mut explicit_rowid = false;
     let mut rows = tr.at();
@@ -57,7 +53,13 @@ pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
                 from::with_clause(tr, with)?;
             }
             rows = tr.at();
-            explicit_rowid = rows::insert_rows(tr, table, &positions, select, replace)?;
+            let (slots, stored) = (tr.out.slots.len(), rows::insert_rows(tr, table, &positions, select, or)?);
+            explicit_rowid = stored.explicit_rowid;
+            // In a query MariaDB gives a parameter the length of its first value, and cuts it.
+            let by_query = tr.postgres || insert.with.is_none() && tr.out.slots.len() == slots;
+            if insert.or == Some(ResolveType::Ignore) && !ignore && by_query {
+                skip_nulls(tr, table, &positions, &stored.nulls, rows)?;
+            }
         }
     }
     let written = Written {
@@ -75,15 +77,87 @@ pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
     if let Some(results) = insert.returning {
         changes::returning(tr, table, alias, results, false)?;
     }
+    if insert.alone {
+        keys::returned(tr, table, &inserted(&insert, or, explicit_rowid))?;
+    }
     tr.known.ctes.truncate(ctes);
     if explicit_rowid && tr.postgres {
-        tr.fire(Id::SequenceBump);
-        tr.out.after.push(changes::bump(table));
+        changes::bump_after(tr, table);
     }
     Ok(())
 }
 
-/// Writes the alias of the table.
+fn put_verb(tr: &mut Tr, table: &Table, or: Option<ResolveType>, ignore: bool) -> R<()> {
+    let replace = or == Some(ResolveType::Replace) && replaceable(tr, table)?;
+    tr.put(match (tr.postgres, replace) {
+        (false, true) => "REPLACE INTO ",
+        _ if ignore => "INSERT IGNORE INTO ",
+        _ => "INSERT INTO ",
+    });
+    tr.name(&table.name)
+}
+
+/// The table, or a view with a trigger that inserts instead.
+fn inserted_into<'a>(tr: &mut Tr<'a>, insert: &Insert<'a>) -> R<&'a Table> {
+    let catalogue = tr.input.catalogue;
+    let named = catalogue.table(&plain(insert.table.name.0)).filter(|t| t.kind == Kind::View);
+    let instead = |t: &Trigger| t.time == TriggerTime::InsteadOf && t.event == Event::Insert;
+    let Some(view) = named.filter(|view| catalogue.triggers_of(view).any(instead)) else {
+        return changes::target(tr, insert.table);
+    };
+    let plainly = insert.or.is_none() && insert.upsert.is_none() && insert.returning.is_none() && insert.alone;
+    if !plainly || insert.select.is_none() {
+        return no(Id::Views, insert.table.name.0, "an INSERT into a view with more than its rows");
+    }
+    from::known_schema(tr, insert.table)?;
+    tr.fire(Id::Triggers);
+    Ok(view)
+}
+
+fn inserted<'i, 'a>(insert: &'i Insert<'a>, or: Option<ResolveType>, explicit: bool) -> Inserted<'i, 'a> {
+    let updates = insert.upsert.is_some_and(|u| !matches!(u.do_clause, UpsertDo::Nothing));
+    let ignores = or == Some(ResolveType::Ignore) || insert.upsert.is_some() && !updates;
+    Inserted { select: insert.select, updates, ignores, returning: insert.returning.is_some(), explicit }
+}
+
+/// OR IGNORE skips rows with a NULL in a NOT NULL column, which the servers' clauses for conflicts do not: leaves them out
+/// of the rows, which begin at `start`. `nulls` are such columns that may get NULL.
+fn skip_nulls(tr: &mut Tr, table: &Table, positions: &[usize], nulls: &[usize], start: usize) -> R<()> {
+    let lacking = |(position, column): (usize, &Column)| {
+        let filled = column.nullable || column.has_default || column.generated || table.rowid == Some(position);
+        !filled && !positions.contains(&position)
+    };
+    let all = table.columns.iter().enumerate().any(lacking);
+    // A trigger could raise an error for such a row first.
+    if nulls.is_empty() && !all || tr.input.catalogue.triggers_of(table).next().is_some() {
+        return Ok(());
+    }
+    if all && !tr.postgres {
+        return no(
+            Id::OrIgnore,
+            "IGNORE",
+            "MariaDB wants a value for a column without a default even if no row is left",
+        );
+    }
+    let given = tr.out.sql.split_off(start);
+    tr.put("WITH \"contend_rows\" (");
+    tr.list(positions, |tr, p| tr.name(&table.columns[*p].name))?;
+    tr.put(") AS (");
+    tr.put(&given);
+    tr.put(") SELECT * FROM \"contend_rows\" WHERE ");
+    if all {
+        tr.put("FALSE");
+        return Ok(());
+    }
+    for (i, position) in nulls.iter().enumerate() {
+        tr.put(if i > 0 { " AND " } else { "" });
+        tr.name(&table.columns[*position].name)?;
+        tr.put(" IS NOT NULL");
+    }
+    Ok(())
+}
+
+/// Writes the table's alias.
 fn put_alias<'a>(tr: &mut Tr<'a>, table: &'a QualifiedName<'a>) -> R<Option<Cow<'a, str>>> {
     let alias = table.alias.as_ref().map(|a| plain(a.0));
     if let Some(alias) = &alias {
@@ -96,19 +170,21 @@ fn put_alias<'a>(tr: &mut Tr<'a>, table: &'a QualifiedName<'a>) -> R<Option<Cow<
     Ok(alias)
 }
 
-/// A row that is replaced goes, with all that a server makes of that.
-fn replaceable(tr: &mut Tr, table: &Table) -> R<()> {
+/// Whether a row may be replaced, given the server's side effects.
+fn replaceable(tr: &mut Tr, table: &Table) -> R<bool> {
     if tr.input.catalogue.is_referred_to(table) {
         return no(Id::ForeignKeys, "REPLACE", "what refers to the replaced row would go with it");
     }
-    if tr.input.catalogue.triggers.iter().any(|(_, of)| of.eq_ignore_ascii_case(&table.name)) {
+    // PostgreSQL updates the row in place, so it fires no trigger of DELETE, as SQLite.
+    let fires = |trigger: &Trigger| !(tr.postgres && trigger.event == Event::Delete);
+    if tr.input.catalogue.triggers_of(table).any(fires) {
         return no(Id::Triggers, "REPLACE", "the table has triggers, which the server fires for replaced rows too");
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Whether MariaDB's IGNORE leaves out just those rows that the statement leaves out. It would leave out rows without a
-/// parent too, and rows that break CHECK, which OR IGNORE does as well but DO NOTHING does not.
+/// Whether MariaDB's IGNORE skips exactly the rows that the statement skips. It also skips rows without a parent and
+/// rows that violate CHECK; OR IGNORE skips the latter too, DO NOTHING does not.
 fn leaves_out<'a>(
     tr: &Tr<'a>,
     table: &Table,
@@ -116,6 +192,10 @@ fn leaves_out<'a>(
     or: Option<ResolveType>,
     insert: &Insert<'a>,
 ) -> bool {
+    // IGNORE would also skip the rows for which a trigger raises an error.
+    if tr.input.catalogue.triggers_of(table).next().is_some() {
+        return false;
+    }
     let nothing = match (or, insert.upsert) {
         (Some(ResolveType::Ignore), None) => true,
         (None | Some(ResolveType::Abort), Some(upsert)) => matches!(upsert.do_clause, UpsertDo::Nothing),
@@ -126,7 +206,7 @@ fn leaves_out<'a>(
     nothing && only_keys && changes::ignorable(table, positions, insert.select)
 }
 
-/// What follows the rows, for those that conflict.
+/// Writes the clause for conflicting rows after the rows.
 fn on_conflict<'a>(
     tr: &mut Tr<'a>,
     table: &'a Table,
@@ -142,6 +222,10 @@ fn on_conflict<'a>(
             Ok(())
         }
         (None | Some(ResolveType::Abort), None) => Ok(()),
+        (None | Some(ResolveType::Abort), Some(clause)) if clause.next.is_some() && tr.postgres => {
+            tr.fire(Id::Upsert);
+            merge::merge(tr, table, clause, &written)
+        }
         (None | Some(ResolveType::Abort), Some(clause)) => upsert::upsert(tr, table, clause, written),
         (Some(_), Some(_)) => no(Id::OrConflict, "OR", "OR and ON CONFLICT in one statement"),
         (Some(ResolveType::Ignore), None) if tr.postgres && written.only.is_some() => {
@@ -162,7 +246,7 @@ fn on_conflict<'a>(
     }
 }
 
-/// What an INSERT does about conflicts: what it says, else what the table's constraint says, on that key only.
+/// What an INSERT does about conflicts: its own clause, else that of the table's constraint, for that key only.
 fn conflict_rule<'a>(
     tr: &mut Tr<'a>,
     table: &'a Table,

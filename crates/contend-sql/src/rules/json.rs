@@ -1,15 +1,54 @@
-//! JSON that is made, not read: what a path finds in a text has a type that depends on the row.
+//! Functions that create JSON, and json_valid().
 
+use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{Expr, Operator};
+use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
-use crate::rules::Id;
-use crate::rules::compare::INTEGER_TEXT;
+use crate::rules::literals::bare;
+use crate::rules::{Id, json_paths};
 use crate::types::{Ty, Val};
 
-pub(crate) fn json_arrow<T>(op: Operator) -> R<T> {
-    let token = if op == Operator::ArrowRight { "->" } else { "->>" };
-    no(Id::JsonPaths, token, "the type of what a path finds depends on the row")
+/// The argument, if an expression is json_valid() of one.
+fn validated<'a>(expr: &'a Expr<'a>) -> Option<(&'a str, &'a Expr<'a>)> {
+    match bare(expr) {
+        Expr::FunctionCall { name, args: Some([one]), distinctness: None, order_by: None, filter_over: None }
+            if plain(name.0).eq_ignore_ascii_case("json_valid") =>
+        {
+            Some((name.0, one))
+        }
+        _ => None,
+    }
+}
+
+/// Writes json_valid() that stands in an OR with a test of its argument for NULL. Returns whether it is one.
+pub(crate) fn valid_unless_null<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, others: &[&'a Expr<'a>]) -> R<bool> {
+    let Some((token, one)) = validated(term) else { return Ok(false) };
+    let tests_it = |other: &&Expr<'a>| match bare(other) {
+        Expr::IsNull(tested) => bare(tested) == bare(one),
+        Expr::Binary(tested, Operator::Is, null) => {
+            matches!(bare(null), Expr::Literal(Literal::Null)) && bare(tested) == bare(one)
+        }
+        _ => false,
+    };
+    if !others.iter().any(tests_it) {
+        return Ok(false);
+    }
+    valid(tr, token, one).map(|_| true)
+}
+
+/// Writes json_valid(). Its value is nullable where it is not known: SQLite 3.40 returns 0 for NULL, later ones NULL.
+fn valid<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>) -> R<Val> {
+    if !tr.input.options.pack {
+        return no(Id::JsonPaths, token, "json_valid() needs the function pack");
+    }
+    tr.put("contend_sql.json_valid(");
+    let value = tr.value(one, Ty::Text)?;
+    if value.ty != Ty::Text {
+        return no(Id::JsonPaths, token, "json_valid() of a value that is not a text");
+    }
+    tr.put(")");
+    tr.fire(Id::Json);
+    Ok(Val { nullable: value.nullable, ..Val::of(Ty::Bool) })
 }
 
 /// A JSON function, if the name is one's that makes JSON.
@@ -32,7 +71,7 @@ pub(crate) fn json_function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, arg
                 tr.put(if i > 0 { ", ','" } else { "" });
                 tr.put(", ");
                 if tr.probe(&pair[0])?.ty != Ty::Text {
-                    return no(Id::Json, token, "a label that is no text");
+                    return no(Id::Json, token, "a label that is not a text");
                 }
                 json_value(tr, token, &pair[0])?;
                 tr.put(", ':', ");
@@ -43,10 +82,19 @@ pub(crate) fn json_function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, arg
         ("json_quote", [one]) => {
             json_value(tr, token, one)?;
         }
-        _ if name.starts_with("json") => {
-            return no(Id::JsonPaths, token, format!("{name}() reads JSON, whose types depend on the row"));
+        ("json_valid", [one]) => {
+            let value = valid(tr, token, one)?;
+            if value.nullable {
+                return no(Id::JsonPaths, token, "json_valid() of NULL, which versions of SQLite answer differently");
+            }
+            return Ok(Some(value));
         }
-        _ => return Ok(None),
+        _ => match json_paths::reader(tr, name, token, args)? {
+            None => {
+                return no(Id::JsonPaths, token, format!("{name}() with {} arguments has no translation", args.len()));
+            }
+            read => return Ok(read),
+        },
     }
     tr.fire(Id::Json);
     Ok(Some(Val::of(Ty::Text).never_null()))
@@ -56,16 +104,20 @@ fn open_concat(tr: &mut Tr) {
     tr.put("CONCAT(");
 }
 
-/// Writes a value as JSON text. What a JSON function made is JSON already.
+/// The functions whose result is JSON, which is not quoted inside of other JSON.
+const MAKERS: [&str; 6] = ["json", "json_array", "json_object", "json_quote", "json_group_array", "json_group_object"];
+
+/// Writes a value as JSON text. The result of a JSON function is JSON already.
 pub(crate) fn json_value<'a>(tr: &mut Tr<'a>, token: &str, expr: &'a Expr<'a>) -> R<()> {
     let made = match expr {
-        Expr::FunctionCall { name, .. } => plain(name.0).to_ascii_lowercase().starts_with("json"),
+        Expr::FunctionCall { name, .. } => MAKERS.contains(&&*plain(name.0).to_ascii_lowercase()),
+        Expr::Binary(_, Operator::ArrowRight, _) => true,
         _ => false,
     };
     let start = tr.at();
     let value = tr.value(expr, Ty::Text)?;
     match (value.ty, tr.postgres) {
-        _ if made => {}
+        (Ty::Text, _) if made => {}
         (Ty::Int, true) => tr.wrap(start, "(", ")::text"),
         (Ty::Int, false) => tr.wrap(start, INTEGER_TEXT.0, INTEGER_TEXT.1),
         (Ty::Text, true) => tr.wrap(start, "to_json((", ")::text)::text"),
@@ -75,7 +127,7 @@ pub(crate) fn json_value<'a>(tr: &mut Tr<'a>, token: &str, expr: &'a Expr<'a>) -
         (Ty::Real, _) if tr.input.options.pack => tr.wrap(start, "contend_sql.real_text(", ")"),
         (other, _) => return no(Id::Json, token, format!("{} as JSON", other.word())),
     }
-    if value.nullable && !made {
+    if value.nullable {
         tr.wrap(start, "COALESCE(", ", 'null')");
     }
     Ok(())

@@ -17,33 +17,35 @@ pub(crate) fn like<'a>(
     escape: Option<&'a Expr<'a>>,
 ) -> R<Val> {
     tr.fire(Id::Like);
+    let folds = !tr.input.catalogue.case_sensitive_like;
     let start = tr.at();
     let mut l = arithmetic::text_operand(tr, lhs)?;
     tr.enclose(start, &mut l, Strength::Atom);
     if tr.postgres {
         tr.put(if l.bytewise { "" } else { " COLLATE \"C\"" });
-        tr.put(if not { " NOT ILIKE " } else { " ILIKE " });
-    } else {
+    } else if folds {
         tr.wrap(start, FOLD_MARIADB.0, FOLD_MARIADB.1);
-        tr.put(if not { " NOT LIKE " } else { " LIKE " });
     }
+    tr.put(if not { " NOT" } else { "" });
+    tr.put(if tr.postgres && folds { " ILIKE " } else { " LIKE " });
     let from = tr.at();
     let folded = match bare(pattern) {
         Expr::Literal(Literal::String(text)) => {
-            push_text(&mut tr.out.sql, &plain(text).to_ascii_lowercase());
+            let text = plain(text);
+            push_text(&mut tr.out.sql, &if folds { text.to_ascii_lowercase() } else { text.into_owned() });
             Val::of(Ty::Text).never_null()
         }
         _ => {
             let mut value = arithmetic::text_operand(tr, pattern)?;
             tr.enclose(from, &mut value, Strength::Atom);
-            if !tr.postgres {
+            if !tr.postgres && folds {
                 tr.wrap(from, FOLD_MARIADB.0, FOLD_MARIADB.1);
             }
             value
         }
     };
     match escape.map(bare) {
-        // MariaDB has an escape of its own unless another is named; this one is in no pattern.
+        // MariaDB has a default escape character; this one occurs in no pattern.
         None => tr.either(" ESCAPE ''", " ESCAPE '\u{1}'"),
         Some(Expr::Literal(Literal::String(text))) => {
             let text = plain(text);
@@ -53,7 +55,13 @@ pub(crate) fn like<'a>(
                     tr.put(" ESCAPE ");
                     push_text(&mut tr.out.sql, &text);
                 }
-                _ => return no(Id::Like, "ESCAPE", "the escape is one character of ASCII and no letter, % or _"),
+                _ => {
+                    return no(
+                        Id::Like,
+                        "ESCAPE",
+                        "the escape must be one ASCII character other than a letter, % and _",
+                    );
+                }
             }
         }
         Some(_) => return no(Id::Like, "ESCAPE", "an escape that is not a text literal"),

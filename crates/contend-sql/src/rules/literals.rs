@@ -1,9 +1,9 @@
-//! What the text of an expression says by itself: parentheses, numbers, their signs.
+//! Syntactic properties of expressions: parentheses, numbers, signs.
 
 use crate::parse::tree::{Expr, Literal, UnaryOperator};
 use crate::types::{Number, number_literal};
 
-/// Longest statement whose expressions are compared with each other, as comparing is recursive.
+/// Longest statement whose expressions are compared with each other, because comparing is recursive.
 pub(crate) const COMPARED_MAX: usize = 4_000;
 
 /// The expression inside parentheses.
@@ -21,7 +21,7 @@ pub(crate) fn literal_number(expr: &Expr) -> Option<Number> {
     signed_number(expr, 0)
 }
 
-/// At most a few signs are looked through, so that a long row of them does not fill the stack.
+/// The number of signs is limited, so that a long row of them does not overflow the stack.
 fn signed_number(expr: &Expr, signs: u8) -> Option<Number> {
     if signs > 8 {
         return None;

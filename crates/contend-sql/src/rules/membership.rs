@@ -6,9 +6,10 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Literal, OneSelect, Operator, QualifiedName, ResultColumn, Select};
 use crate::refuse::{R, no};
 use crate::rules::collations::said;
-use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike, collation};
+use crate::rules::compare::{FOLD_MARIADB, FOLD_POSTGRES, adapts, alike};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, collations, compare};
+use crate::rules::{Id, collations, compare, tagged};
+use crate::types::collation;
 use crate::types::{Affinity, Collation, Strength, Ty, Val, number_in_text};
 
 pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: &'a [Expr<'a>]) -> R<Val> {
@@ -30,10 +31,13 @@ pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: 
     let start = tr.at();
     let l = searched(tr, lhs, items)?;
     let mut value = l;
+    if l.ty == Ty::Tagged {
+        return tagged::in_list(tr, start, l, not, items);
+    }
     tr.enclose(start, &mut value, Strength::Operator);
     let (before, after) = as_searched(tr, l, items)?;
     tr.wrap(start, before, after);
-    // A literal of another class equals nothing and is left out.
+    // A literal of another storage class equals nothing and is left out.
     let apart = |item: &&'a Expr<'a>| match bare(item) {
         Expr::Literal(Literal::String(text)) => {
             l.ty.numeric() && (!l.affinity.numeric() || number_in_text(&plain(text)).is_none())
@@ -64,7 +68,7 @@ pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, items: 
     Ok(Val { nullable, ..Val::of(Ty::Bool).with(Strength::Comparison) })
 }
 
-/// SQLite makes an `=` of a list of one constant, so that its COLLATE counts.
+/// SQLite converts a list of one constant to `=`, so that its COLLATE counts.
 fn in_one_collated<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, only: &'a Expr<'a>) -> R<Val> {
     match bare(only) {
         Expr::Collate(Expr::Literal(_) | Expr::Variable(_), _) => {
@@ -74,13 +78,13 @@ fn in_one_collated<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, only: &'a 
     }
 }
 
-/// Writes what is searched in a list.
+/// Writes the operand that is searched in a list.
 fn searched<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, items: &'a [Expr<'a>]) -> R<Val> {
     let value = match adapts(lhs) {
         true => {
             let partner = items.iter().find(|i| !adapts(i)).unwrap_or(&items[0]);
             let partner = tr.probe(partner)?;
-            // Only the left side's affinity counts in a list.
+            // In a list, only the affinity of the left side applies.
             compare::operand(tr, lhs, Val { affinity: Affinity::None, ..partner })?
         }
         false => tr.value(lhs, Ty::Any)?,
@@ -91,13 +95,13 @@ fn searched<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, items: &'a [Expr<'a>]) -> R<
     Ok(value)
 }
 
-/// What is put around both sides of a search in a list.
+/// The text around both sides of a search in a list.
 fn as_searched<'a>(tr: &mut Tr<'a>, l: Val, items: &'a [Expr<'a>]) -> R<(&'static str, &'static str)> {
     let fold = l.ty == Ty::Text && l.collation != Collation::Binary;
     if fold && l.collation == Collation::Rtrim {
         return no(Id::Collation, "RTRIM", "RTRIM in a list");
     }
-    // MariaDB searches an integer key for a real by what the real is rounded to.
+    // MariaDB searches an integer key with the rounded value of a real.
     let as_real = l.ty == Ty::Int && !tr.postgres && any_real(tr, items, l)?;
     Ok(match tr.postgres {
         true if fold => FOLD_POSTGRES,
@@ -118,7 +122,7 @@ fn any_real<'a>(tr: &mut Tr<'a>, items: &'a [Expr<'a>], l: Val) -> R<bool> {
 
 pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, select: &'a Select<'a>) -> R<Val> {
     let only = only_result(select);
-    let mut folded = None;
+    let (mut folded, mut keyed) = (None, None);
     let one = [lhs];
     let many: Vec<&'a Expr<'a>>;
     let parts: &[&'a Expr<'a>] = match lhs {
@@ -134,13 +138,19 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
     }
     let types = tr.probe_query(select)?;
     if types.len() != parts.len() {
-        return no(Id::RowValues, "IN", "the subquery has another number of columns");
+        return no(Id::RowValues, "IN", "the subquery has a different number of columns");
     }
     for (i, part) in parts.iter().enumerate() {
         if i > 0 {
             tr.put(", ");
         }
         let from = tr.at();
+        if parts.len() == 1
+            && let Some(found) = searched_tagged(tr, part, &types[i], only)?
+        {
+            keyed = Some(found);
+            continue;
+        }
         if searched_in(tr, part, &types[i], only)? {
             if parts.len() > 1 {
                 return no(Id::Collation, "IN", "a query's rows are searched with a collation that ignores case");
@@ -155,18 +165,42 @@ pub(crate) fn in_select<'a>(tr: &mut Tr<'a>, lhs: &'a Expr<'a>, not: bool, selec
     tr.put(if not { " NOT IN (" } else { " IN (" });
     let limited = select.limit.is_some() && !tr.postgres;
     if limited {
-        // MariaDB has no LIMIT in such a subquery, but in one below it.
+        // MariaDB allows no LIMIT in such a subquery, but in a nested one.
         tr.fire(Id::LimitInSubquery);
         tr.put("SELECT * FROM (");
     }
     let around = std::mem::replace(&mut tr.place.folded_result, folded);
+    let keyed = std::mem::replace(&mut tr.place.keyed_result, keyed);
     tr.subquery(select)?;
     tr.place.folded_result = around;
+    tr.place.keyed_result = keyed;
     tr.put(if limited { ") AS \"limited\")" } else { ")" });
     Ok(Val::of(Ty::Bool).with(Strength::Comparison))
 }
 
-/// Writes what is searched in a column of a query; whether under NOCASE.
+/// Writes an operand that is searched in a query's column, if one of both is tagged. Returns the column's expression
+/// with the text around it.
+fn searched_tagged<'a>(
+    tr: &mut Tr<'a>,
+    part: &'a Expr<'a>,
+    column: &Column,
+    result: Option<&'a Expr<'a>>,
+) -> R<Option<(&'a Expr<'a>, String, String)>> {
+    let Some(result) = result else { return Ok(None) };
+    if column.ty != Ty::Tagged && !tr.probe_value(part).is_ok_and(|value| value.ty == Ty::Tagged) {
+        return Ok(None);
+    }
+    let start = tr.at();
+    let value = tr.value(part, Ty::Any)?;
+    // As for `=`.
+    let other = Val { affinity: column.affinity, ..Val::of(column.ty) };
+    let (before, after) = tagged::key(tr, value, other)?;
+    tr.wrap(start, &before, &after);
+    let (before, after) = tagged::key(tr, other, value)?;
+    Ok(Some((result, before, after)))
+}
+
+/// Writes the operand that is searched in a query's column. Returns whether it is compared under NOCASE.
 fn searched_in<'a>(tr: &mut Tr<'a>, part: &'a Expr<'a>, column: &Column, result: Option<&Expr>) -> R<bool> {
     let from = tr.at();
     let partner = Val { affinity: column.affinity, ..Val::of(column.ty) };
@@ -226,7 +260,7 @@ pub(crate) fn in_table<'a>(
     Ok(Val::of(Ty::Bool).with(Strength::Comparison))
 }
 
-/// The expression that is the result of a plain query: it may be written folded where only equality counts.
+/// The result expression of a plain query: it may be written in lower case if only equality matters.
 fn only_result<'a>(select: &'a Select<'a>) -> Option<&'a Expr<'a>> {
     match &select.body.select {
         OneSelect::Select { columns: [ResultColumn::Expr(expr, _)], group_by: None, .. }
@@ -238,7 +272,7 @@ fn only_result<'a>(select: &'a Select<'a>) -> Option<&'a Expr<'a>> {
     }
 }
 
-/// Whether a query's column is searched for a value under NOCASE.
+/// Whether a value is searched in a query's column under NOCASE.
 fn searched_folded(value: Val, column: &Column, result: Option<&Expr>) -> R<bool> {
     if (value.ty, column.ty) != (Ty::Text, Ty::Text)
         || (value.collation, column.collation) == (Collation::Binary, Collation::Binary)

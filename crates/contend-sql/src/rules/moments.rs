@@ -1,16 +1,16 @@
-//! Moments in texts: which of them SQLite reads, and how (<https://sqlite.org/lang_datefunc.html#time_values>). A text
-//! that SQLite reads and the server cannot is an error when the statement runs; only what SQLite does not read is NULL.
+//! Texts as moments: which of them SQLite accepts, and how (<https://sqlite.org/lang_datefunc.html#time_values>). A
+//! text that only SQLite can read is an error when the statement runs; a text that SQLite cannot read is NULL.
 
 use crate::names::push_text;
 
 pub(crate) const EPOCH: &str = "TIMESTAMP'1970-01-01 00:00:00'";
 
-/// SQLite's white space, in a regular expression of either server.
+/// SQLite's white space, as a regular expression for either server.
 pub(crate) const BLANK: &str = "[\\x09-\\x0D ]";
 const DAY: &str = "(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])";
 
-/// Texts that begin with a date and texts that are a time alone, each up to what both servers read, and all texts that
-/// SQLite reads. The servers keep six digits of a fraction of a second.
+/// Patterns for texts that begin with a date, and for times alone, up to the precision that both servers support; and
+/// for all texts that SQLite accepts. The servers store six digits of a second's fraction.
 fn patterns() -> [String; 3] {
     let end = format!("{BLANK}*(?:[Zz]{BLANK}*)?$");
     let time = format!(
@@ -25,7 +25,7 @@ fn patterns() -> [String; 3] {
     [date, format!("^({time})"), format!("^({any_date}|{any_time}|{number}|{word})$")]
 }
 
-/// The moment of a text that a statement's row decides, without the function pack.
+/// The moment of a text that depends on the row, without the function pack.
 pub(crate) fn moment_of_text(text: &str, postgres: bool) -> String {
     let [date, time, any] = patterns().map(|pattern| {
         let mut quoted = String::new();
@@ -38,7 +38,7 @@ pub(crate) fn moment_of_text(text: &str, postgres: bool) -> String {
              ('a moment that only SQLite reads: ' || substring({text} FROM {any}))::timestamp)"
         );
     }
-    // The sum is beyond 64 bits, which is an error in a query too.
+    // The sum exceeds 64 bits, which is an error in a query too.
     format!(
         "COALESCE(CAST(NULLIF(REGEXP_SUBSTR({text}, {date}), '') AS DATETIME(6)), \
          CAST(CONCAT('2000-01-01 ', NULLIF(REGEXP_SUBSTR({text}, {time}), '')) AS DATETIME(6)), \
@@ -46,7 +46,7 @@ pub(crate) fn moment_of_text(text: &str, postgres: bool) -> String {
     )
 }
 
-/// The number in `text[from..to]`, if there are digits alone.
+/// The number in `text[from..to]`, if it consists of digits.
 fn digits(text: &str, from: usize, to: usize) -> Option<u32> {
     let part = text.get(from..to)?;
     if part.bytes().all(|b| b.is_ascii_digit()) { part.parse().ok() } else { None }
@@ -56,7 +56,7 @@ fn blank(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ')
 }
 
-/// Milliseconds in the day of a text `HH:MM`, `HH:MM:SS` or `HH:MM:SS.FFF`, perhaps with a `Z`.
+/// Milliseconds since midnight of a text `HH:MM`, `HH:MM:SS` or `HH:MM:SS.FFF`, optionally with `Z`.
 fn time_of_day(text: &str) -> Option<u32> {
     let (hours, minutes) = (digits(text, 0, 2)?, digits(text, 3, 5)?);
     if text.get(2..3) != Some(":") || hours > 23 || minutes > 59 {
@@ -74,7 +74,7 @@ fn time_of_day(text: &str) -> Option<u32> {
                 fraction = fraction * 10.0 + f64::from(digit - b'0');
                 scale *= 10.0;
             }
-            // As SQLite has it, so that no second becomes the next one.
+            // As in SQLite, so that no second is rounded up to the next one.
             fraction = (fraction / scale).min(0.999);
             rest = &after[length..];
         }
@@ -86,8 +86,8 @@ fn time_of_day(text: &str) -> Option<u32> {
     rest.trim_start_matches(blank).is_empty().then_some(whole + (seconds * 1000.0 + 0.5) as u32)
 }
 
-/// A literal moment with date and time, or nothing where SQLite would say NULL or something unexpected. A day beyond
-/// the month's end is one of the next month if `rolls`, and else refused.
+/// The date and time of a literal moment; `None` if SQLite's result would be NULL or unexpected. A day after the end
+/// of its month belongs to the next month if `rolls`, and is refused otherwise.
 pub(crate) fn canonical(text: &str, rolls: bool) -> Option<String> {
     let dated = text.get(4..5) == Some("-");
     let (year, mut month, mut day, rest) = if dated {
@@ -110,7 +110,7 @@ pub(crate) fn canonical(text: &str, rolls: bool) -> Option<String> {
         return None;
     }
     if day > last {
-        // SQLite takes the 31st of any month and goes on into the next.
+        // SQLite accepts the 31st of any month and continues into the next.
         (month, day) = if rolls { (month + 1, day - last) } else { return None };
     }
     let time = if dated && rest.is_empty() { 0 } else { time_of_day(rest)? };

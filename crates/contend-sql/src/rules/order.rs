@@ -5,7 +5,7 @@ use crate::parse::tree::{Expr, Limit, ResultColumn, SortOrder, SortedColumn};
 use crate::parse::{LimitForm, limit_form};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, collations};
+use crate::rules::{Id, collations, columns, tagged};
 use crate::types::{Collation, Number, Strength, Ty, Val};
 
 pub(crate) fn order_term<'a>(
@@ -22,7 +22,7 @@ pub(crate) fn order_term<'a>(
         Some(Number::Int(n)) => {
             match usize::try_from(n.saturating_sub(1)).ok().and_then(|i| Some((i, columns.get(i)?))) {
                 Some((i, ResultColumn::Expr(expr, _))) => Some((i, expr)),
-                _ => return no(Id::OrderBy, "ORDER", "ORDER BY a number that is no column of the result"),
+                _ => return no(Id::OrderBy, "ORDER", "ORDER BY a number that is not a column of the result"),
             }
         }
         Some(_) => return no(Id::OrderBy, "ORDER", "ORDER BY a real number"),
@@ -36,11 +36,12 @@ pub(crate) fn order_term<'a>(
         return no(Id::OrderBy, "ORDER", "ORDER BY something that SELECT DISTINCT does not list");
     }
     let from = tr.at();
-    // An ordinal stands for a result's column, unless its order needs words of its own.
+    // An ordinal refers to a result column, unless its order needs an expression.
     if let Some((i, expr)) = named {
         let value = tr.probe_value(expr)?;
         let plain_order =
             value.ty != Ty::Text || value.collation == Collation::Binary && (value.bytewise || !tr.postgres);
+        let plain_order = plain_order && value.ty != Ty::Tagged;
         if plain_order && columns[..i].iter().all(|c| matches!(c, ResultColumn::Expr(..))) {
             crate::emit::push_decimal(&mut tr.out.sql, i + 1);
             return direction(tr, from, value, term);
@@ -48,7 +49,7 @@ pub(crate) fn order_term<'a>(
     }
     let expr = named.map_or(&term.expr, |(_, expr)| expr);
     if matches!(bare(expr), Expr::Literal(_)) {
-        // It orders nothing; as it stands it would be an error on PostgreSQL.
+        // It does not order anything; PostgreSQL would report an error for it.
         tr.put("(SELECT NULL)");
         return Ok(());
     }
@@ -61,10 +62,24 @@ pub(crate) fn order_term<'a>(
     ordered(tr, from, value, term)
 }
 
-/// Gives what was written the order of its collation, and the direction.
+/// A term of ORDER BY of a SELECT DISTINCT that is written as groups, not made of the listed columns: its value in any
+/// row of the group.
+pub(crate) fn order_of_group<'a>(tr: &mut Tr<'a>, term: &'a SortedColumn<'a>) -> R<()> {
+    tr.fire(Id::DistinctOrder);
+    let from = tr.at();
+    tr.put("min(");
+    let qualify = std::mem::replace(&mut tr.place.qualify, true);
+    let value = columns::as_grouped(tr, true, |tr| tr.value(&term.expr, Ty::Any))?;
+    tr.place.qualify = qualify;
+    tr.put(")");
+    ordered(tr, from, Val { nullable: true, strength: Strength::Atom, ..value }, term)
+}
+
+/// Applies the order of its collation and the direction to what was written.
 pub(crate) fn ordered<'a>(tr: &mut Tr<'a>, from: usize, mut value: Val, term: &'a SortedColumn<'a>) -> R<()> {
     match (value.ty, value.collation) {
         (Ty::Any, _) => return no(Id::MixedTypes, "ORDER", "ordering values of unknown type"),
+        (Ty::Tagged, _) => tagged::order_key(tr, from, value)?,
         (Ty::Text, Collation::NoCase) => {
             collations::fold(tr, from);
         }
@@ -85,7 +100,7 @@ pub(crate) fn ordered<'a>(tr: &mut Tr<'a>, from: usize, mut value: Val, term: &'
     direction(tr, from, value, term)
 }
 
-/// ASC, DESC and where NULLs go: SQLite's are the smallest, as MariaDB's; PostgreSQL's are the largest.
+/// ASC or DESC, and the place of NULLs: they are smallest in SQLite and MariaDB, and largest in PostgreSQL.
 pub(crate) fn direction(tr: &mut Tr, from: usize, value: Val, term: &SortedColumn) -> R<()> {
     use crate::parse::tree::NullsOrder;
     let descending = term.order == Some(SortOrder::Desc);
@@ -113,25 +128,26 @@ pub(crate) fn direction(tr: &mut Tr, from: usize, value: Val, term: &SortedColum
     Ok(())
 }
 
+/// How many rows LIMIT gives, and how many it skips.
+pub(crate) fn both_of<'a>(tr: &Tr<'a>, limit: &'a Limit<'a>) -> R<(&'a Expr<'a>, Option<&'a Expr<'a>>)> {
+    let Some(second) = &limit.offset else { return Ok((&limit.expr, None)) };
+    match limit_form(tr.input.text) {
+        LimitForm::Offset => Ok((&limit.expr, Some(second))),
+        LimitForm::Comma => Ok((second, Some(&limit.expr))),
+        LimitForm::Mixed => no(Id::Limit, "LIMIT", "both forms of LIMIT with two numbers in one statement"),
+    }
+}
+
 pub(crate) fn limit<'a>(tr: &mut Tr<'a>, limit: &'a Limit<'a>) -> R<()> {
     tr.fire(Id::Limit);
-    let (count, skip) = match &limit.offset {
-        None => (&limit.expr, None),
-        Some(second) => match limit_form(tr.input.text) {
-            LimitForm::Offset => (&limit.expr, Some(second)),
-            LimitForm::Comma => (second, Some(&limit.expr)),
-            LimitForm::Mixed => {
-                return no(Id::Limit, "LIMIT", "both forms of LIMIT with two numbers in one statement");
-            }
-        },
-    };
+    let (count, skip) = both_of(tr, limit)?;
     let constant = crate::rules::arithmetic::constant;
     match constant(count) {
         Some(n) if n >= 0 => {
             tr.put(" LIMIT ");
             tr.number(Number::Int(n));
         }
-        // No limit. MariaDB wants one before OFFSET.
+        // No limit, but MariaDB requires one before OFFSET.
         Some(_) if tr.postgres || skip.is_none() => {}
         Some(_) => tr.put(" LIMIT 18446744073709551615"),
         None => limit_expression(tr, " LIMIT ", count, "NULLIF(GREATEST(", ", -1), -1)")?,

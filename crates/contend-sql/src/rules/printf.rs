@@ -1,10 +1,10 @@
-//! printf() and format() with a literal format: the text is put together from its parts.
+//! printf() and format() with a literal format: the text is concatenated from its parts.
 
+use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
-use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, arithmetic, texts};
 use crate::types::{Number, Strength, Ty, Val};
@@ -19,7 +19,7 @@ struct Conversion {
     kind: char,
 }
 
-/// Whether a conversion is as wide as it is to be.
+/// Whether a conversion is padded already.
 #[derive(PartialEq)]
 enum Padding {
     Done,
@@ -57,7 +57,7 @@ pub(crate) fn printf<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) 
         tr.either(" || ", ", ");
         match (values.next(), conversion.kind) {
             (Some(value), _) => converted(tr, token, &conversion, value)?,
-            // A value that is not there is 0 or nothing.
+            // A missing argument counts as 0 or an empty text.
             (None, 's') if conversion.width == 0 => tr.put("''"),
             (None, 'd' | 'i') if conversion.width == 0 => tr.put("'0'"),
             (None, _) => return no(Id::Functions, token, "printf() with fewer values than conversions"),
@@ -74,7 +74,7 @@ pub(crate) fn printf<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) 
     Ok(Val::of(Ty::Text).never_null())
 }
 
-/// Writes the text before, between or after conversions.
+/// Writes the literal text before, between or after conversions.
 fn part(tr: &mut Tr, parts: &mut usize, text: &mut String) {
     if *parts > 0 {
         tr.either(" || ", ", ");
@@ -115,7 +115,7 @@ fn converted<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'
             texts::replaced_operand(tr, expr)?;
             tr.wrap(start, "COALESCE(replace(", ", '''', ''''''), '(NULL)')");
         }
-        // Of an empty text the first character is NUL.
+        // The first character of an empty text is NUL.
         'c' if conversion.precision.is_none()
             && matches!(bare(expr), Expr::Literal(Literal::String(t)) if !plain(t).is_empty()) =>
         {
@@ -127,7 +127,7 @@ fn converted<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'
     padded(tr, token, conversion, start)
 }
 
-/// `%d`: padded with zeros and with separators it is written as a whole.
+/// `%d`. With zero padding and separators it is written as a whole.
 fn integer<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'a Expr<'a>) -> R<Padding> {
     let start = tr.at();
     let value = tr.value(expr, Ty::Int)?;
@@ -163,7 +163,7 @@ fn integer<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'a 
     Ok(Padding::Left)
 }
 
-/// The sign stands before the zeros.
+/// The sign precedes the zeros.
 fn with_zeros(tr: &mut Tr, width: usize, start: usize) {
     let n = tr.out.sql.split_off(start);
     let digits =
@@ -211,7 +211,7 @@ fn octal<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'a Ex
     Ok(())
 }
 
-/// As wide as the conversion says.
+/// Pads to the width of the conversion.
 fn padded(tr: &mut Tr, token: &str, conversion: &Conversion, start: usize) -> R<()> {
     if conversion.width == 0 {
         return Ok(());

@@ -1,22 +1,64 @@
-//! Queries: simple ones, UNION and its like, VALUES.
+//! Queries: simple ones, UNION and other set operations, VALUES.
 
 use crate::catalogue::{Column, as_value, output};
-use crate::emit::{Tr, Wanted, plain, push_decimal};
+use crate::emit::{Extra, Tr, Wanted, plain, push_decimal};
 use crate::parse::tree::{CompoundOperator, CompoundSelect, Expr, OneSelect, Select, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::choices::unify;
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, from, order, select};
+use crate::rules::{Id, from, order, select, tagged};
 use crate::scope::Scope;
-use crate::types::{Affinity, Collation, Number, Ty};
+use crate::types::{Affinity, Collation, Number, Ty, Val};
 
-/// UNION and its like. SQLite takes them from left to right; the servers take INTERSECT first.
+/// UNION and other set operations. SQLite evaluates them from left to right; the servers evaluate INTERSECT first.
 fn compound<'a>(tr: &mut Tr<'a>, first: &'a OneSelect<'a>, rest: &'a [CompoundSelect<'a>]) -> R<Vec<Column>> {
+    let mark = tr.mark();
+    let extras = std::mem::take(&mut tr.place.extras);
+    match compound_as(tr, first, rest, (&[], &extras)) {
+        Err(refused) if tagged::may_mix(tr, &refused) => {
+            tr.back_to(mark);
+            let mut parts = vec![];
+            for part in std::iter::once(first).chain(rest.iter().map(|part| &part.select)) {
+                let mark = tr.mark();
+                let columns = core(tr, part, &[], true)?;
+                tr.back_to(mark);
+                parts.push(columns.iter().map(as_value).collect());
+            }
+            compound_as(tr, first, rest, (&mixed(&parts), &extras))
+        }
+        done => done,
+    }
+}
+
+/// Which columns have several types in these rows of values.
+fn mixed(rows: &[Vec<Val>]) -> Vec<bool> {
+    let of_rows = |column: usize| rows.iter().filter_map(move |row| row.get(column).copied());
+    let is_mixed = |column| of_rows(column).try_fold(Val::of(Ty::Null), unify).is_err();
+    (0..rows.first().map_or(0, Vec::len)).map(is_mixed).collect()
+}
+
+/// A part of a compound query whose columns are tagged where `tags` says so.
+fn tagged_core<'a>(
+    tr: &mut Tr<'a>,
+    part: &'a OneSelect<'a>,
+    (tags, extra): (&[bool], Option<&Extra>),
+) -> R<Vec<Column>> {
+    tr.place.tagged_results = tags.to_vec();
+    tr.place.extra = extra.cloned().unwrap_or_default();
+    core(tr, part, &[], true)
+}
+
+fn compound_as<'a>(
+    tr: &mut Tr<'a>,
+    first: &'a OneSelect<'a>,
+    rest: &'a [CompoundSelect<'a>],
+    (tags, extras): (&[bool], &[Extra]),
+) -> R<Vec<Column>> {
     tr.fire(Id::Compound);
     let start = tr.at();
-    let mut columns = core(tr, first, &[], true)?;
+    let mut columns = tagged_core(tr, first, (tags, extras.first()))?;
     let mut looser = false;
-    for part in rest {
+    for (number, part) in rest.iter().enumerate() {
         let intersect = part.operator == CompoundOperator::Intersect;
         if intersect && looser {
             tr.wrap(start, "(", ")");
@@ -29,17 +71,20 @@ fn compound<'a>(tr: &mut Tr<'a>, first: &'a OneSelect<'a>, rest: &'a [CompoundSe
             CompoundOperator::Except => " EXCEPT ",
             CompoundOperator::Intersect => " INTERSECT ",
         });
-        let other = core(tr, &part.select, &[], true)?;
+        let other = tagged_core(tr, &part.select, (tags, extras.get(number + 1)))?;
         if other.len() != columns.len() {
             return no(Id::Compound, "", "the parts have different numbers of columns");
         }
         for (column, other) in columns.iter_mut().zip(&other) {
             let all = part.operator == CompoundOperator::UnionAll;
+            if !all && (column.ty == Ty::Tagged || other.ty == Ty::Tagged) {
+                return no(Id::MixedTypes, "", format!("a set of rows {}", Ty::Tagged.word()));
+            }
             if !all && (column.collation != Collation::Binary || other.collation != Collation::Binary) {
                 return no(Id::Collation, "", "a set of rows under a collation that ignores case");
             }
             if column.collation == Collation::Binary && other.collation != Collation::Binary {
-                // Which counts depends on whether the first is a column.
+                // Which collation applies depends on whether the first is a column.
                 return no(Id::Collation, "", "rows of several queries whose texts have different collations");
             }
             let value = unify(as_value(column), as_value(other))?;
@@ -62,16 +107,16 @@ fn compound_order<'a>(tr: &mut Tr<'a>, start: usize, select: &'a Select<'a>, col
             _ => None,
         };
         let Some(position) = position else {
-            return no(Id::Compound, "ORDER", "ORDER BY something that is no column of the first part");
+            return no(Id::Compound, "ORDER", "ORDER BY something that is not a column of the first part");
         };
         let column = &columns[position];
         if column.ty == Ty::Any {
             return no(Id::Compound, "ORDER", "ordering values of unknown type");
         }
-        let plain_order =
-            column.ty != Ty::Text || column.collation == Collation::Binary && (column.bytewise || !tr.postgres);
+        let by_bytes = column.collation == Collation::Binary && (column.bytewise || !tr.postgres);
+        let plain_order = column.ty != Ty::Tagged && (column.ty != Ty::Text || by_bytes);
         if !plain_order {
-            // The order needs words of its own, which only stand around the whole.
+            // The order needs an expression, which is only possible around the whole.
             if i > 0 || column.name.is_empty() {
                 return no(Id::Compound, "ORDER", "ORDER BY a text that no column gives its collation");
             }
@@ -92,7 +137,28 @@ fn compound_order<'a>(tr: &mut Tr<'a>, start: usize, select: &'a Select<'a>, col
 
 /// VALUES as a query. MariaDB names such columns by their values, so there it is a UNION of SELECTs.
 fn values<'a>(tr: &mut Tr<'a>, rows: &'a [bumpalo::collections::Vec<'a, Expr<'a>>]) -> R<Vec<Column>> {
+    let tags = std::mem::take(&mut tr.place.tagged_results);
+    let mark = tr.mark();
+    match values_as(tr, rows, &tags) {
+        Err(refused) if tagged::may_mix(tr, &refused) && tags.is_empty() => {
+            tr.back_to(mark);
+            let mut types = vec![];
+            for row in rows {
+                types.push(row.iter().map(|expr| tr.probe_value(expr)).collect::<R<Vec<Val>>>()?);
+            }
+            values_as(tr, rows, &mixed(&types))
+        }
+        done => done,
+    }
+}
+
+fn values_as<'a>(
+    tr: &mut Tr<'a>,
+    rows: &'a [bumpalo::collections::Vec<'a, Expr<'a>>],
+    tags: &[bool],
+) -> R<Vec<Column>> {
     tr.fire(Id::Values);
+    let extra = std::mem::take(&mut tr.place.extra);
     let mut columns: Vec<Column> = vec![];
     if tr.postgres {
         tr.put("VALUES ");
@@ -112,7 +178,12 @@ fn values<'a>(tr: &mut Tr<'a>, rows: &'a [bumpalo::collections::Vec<'a, Expr<'a>
                 tr.put(", ");
             }
             let want = columns.get(j).map_or(Ty::Any, |c| c.ty);
-            let value = tr.result(expr, want)?;
+            let from = tr.at();
+            let mut value = tr.result(expr, if want == Ty::Tagged { Ty::Any } else { want })?;
+            if tags.get(j) == Some(&true) {
+                value = tagged::tagged(tr, from, value)?;
+            }
+            select::make_room(tr, from, value, &extra);
             if i == 0 {
                 let name = format!("column{}", j + 1);
                 if !tr.postgres {
@@ -128,6 +199,7 @@ fn values<'a>(tr: &mut Tr<'a>, rows: &'a [bumpalo::collections::Vec<'a, Expr<'a>
                 columns[j] = output(name, both);
             }
         }
+        tr.put(&extra.result);
         if tr.postgres {
             tr.put(")");
         }
@@ -135,7 +207,7 @@ fn values<'a>(tr: &mut Tr<'a>, rows: &'a [bumpalo::collections::Vec<'a, Expr<'a>
     Ok(columns)
 }
 
-/// Writes a query; of a [`Wanted::FirstPart`] that part alone.
+/// Writes a query; with [`Wanted::FirstPart`] only that part.
 pub(crate) fn query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, wanted: Wanted) -> R<Vec<Column>> {
     tr.deeper(|tr| {
         let ctes = tr.known.ctes.len();
@@ -156,7 +228,9 @@ pub(crate) fn query<'a>(tr: &mut Tr<'a>, select: &'a Select<'a>, wanted: Wanted)
         if let Some(limit) = select.limit
             && wanted != Wanted::FirstPart
         {
+            let limit_at = tr.at();
             order::limit(tr, limit)?;
+            tr.seen.limit_at = limit_at;
         }
         tr.known.ctes.truncate(ctes);
         Ok(columns)

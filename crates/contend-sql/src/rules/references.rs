@@ -1,4 +1,4 @@
-//! Foreign keys, where `PRAGMA foreign_keys` is on.
+//! Foreign keys, if `PRAGMA foreign_keys` is on.
 
 use crate::catalogue::{Catalogue, Table};
 use crate::emit::{Tr, plain};
@@ -10,44 +10,100 @@ use crate::refuse::{R, no};
 use crate::rules::Id;
 use crate::types::{Collation, Ty};
 
-/// Writes every foreign key of a table as a constraint of its own.
-pub(crate) fn foreign_keys<'a>(
-    tr: &mut Tr<'a>,
+/// A foreign key of a table.
+#[derive(Clone)]
+pub(crate) struct ForeignKey<'a> {
+    from: Vec<usize>,
+    clause: &'a ForeignKeyClause<'a>,
+    defer: Option<&'a DeferSubclause>,
+}
+
+impl ForeignKey<'_> {
+    /// Names of its columns.
+    pub(crate) fn columns<'t>(&self, table: &'t Table) -> Vec<&'t str> {
+        self.from.iter().map(|at| table.columns[*at].name.as_str()).collect()
+    }
+
+    /// The table that it refers to.
+    pub(crate) fn parent(&self) -> String {
+        plain(self.clause.tbl_name.0).into_owned()
+    }
+
+    /// Whether that table, or a unique key of the columns, is not there.
+    pub(crate) fn waits(&self, catalogue: &Catalogue, table: &Table) -> bool {
+        let Some(parent) = parent_table(catalogue, table, &self.parent()) else { return true };
+        let Some(to) = parent_columns(parent, self.clause) else { return true };
+        to.len() != self.from.len() || !is_unique_key(catalogue, parent, &to)
+    }
+
+    /// Whether it changes rows when the parent's change.
+    pub(crate) fn acts(&self) -> bool {
+        self.clause.args.iter().any(|arg| match arg {
+            RefArg::OnDelete(action) | RefArg::OnUpdate(action) => {
+                matches!(action, RefAct::SetNull | RefAct::SetDefault | RefAct::Cascade)
+            }
+            RefArg::OnInsert(_) | RefArg::Match(_) => false,
+        })
+    }
+}
+
+/// All foreign keys of a table.
+pub(crate) fn of_table<'a>(
     table: &Table,
     columns: &'a [ColumnDefinition<'a>],
     constraints: &'a [NamedTableConstraint<'a>],
-) -> R<()> {
+) -> R<Vec<ForeignKey<'a>>> {
+    let mut found: Vec<ForeignKey> = vec![];
     for (position, definition) in columns.iter().enumerate() {
         for constraint in definition.constraints {
-            if let ColumnConstraint::ForeignKey { clause, defer_clause } = &constraint.constraint {
-                foreign_key(tr, table, &[position], clause, defer_clause.as_ref())?;
+            match &constraint.constraint {
+                ColumnConstraint::ForeignKey { clause, defer_clause } => {
+                    found.push(ForeignKey { from: vec![position], clause, defer: defer_clause.as_ref() });
+                }
+                // The parser returns it separately from the REFERENCES before it.
+                ColumnConstraint::Defer(defer) => {
+                    if let Some(key) = found.last_mut().filter(|key| key.from == [position]) {
+                        key.defer = Some(defer);
+                    }
+                }
+                _ => {}
             }
         }
     }
     for constraint in constraints {
         if let TableConstraint::ForeignKey { columns, clause, defer_clause } = &constraint.constraint {
             let names = columns.iter().map(|c| table.position(&plain(c.col_name.0)));
-            let Some(positions) = names.collect::<Option<Vec<usize>>>() else {
+            let Some(from) = names.collect::<Option<Vec<usize>>>() else {
                 return no(Id::UnknownColumn, "FOREIGN", "a foreign key names a column that is not there");
             };
-            foreign_key(tr, table, &positions, clause, defer_clause.as_ref())?;
+            found.push(ForeignKey { from, clause, defer: defer_clause.as_ref() });
         }
+    }
+    Ok(found)
+}
+
+/// Writes each foreign key of a table as a table constraint.
+pub(crate) fn foreign_keys<'a>(
+    tr: &mut Tr<'a>,
+    table: &Table,
+    columns: &'a [ColumnDefinition<'a>],
+    constraints: &'a [NamedTableConstraint<'a>],
+) -> R<()> {
+    for key in of_table(table, columns, constraints)? {
+        tr.put(", ");
+        foreign_key(tr, table, &key)?;
     }
     Ok(())
 }
 
-fn foreign_key<'a>(
-    tr: &mut Tr<'a>,
-    table: &Table,
-    from: &[usize],
-    clause: &'a ForeignKeyClause<'a>,
-    defer: Option<&DeferSubclause>,
-) -> R<()> {
+/// Writes `FOREIGN KEY (...) REFERENCES ...`.
+pub(crate) fn foreign_key(tr: &mut Tr, table: &Table, key: &ForeignKey) -> R<()> {
+    let ForeignKey { from, clause, defer } = key;
     tr.fire(Id::ForeignKeys);
     let refused = |why: &str| no(Id::ForeignKeys, clause.tbl_name.0, why);
     let catalogue = tr.input.catalogue;
     let (parent, to) = parent(tr, catalogue, table, from, clause)?;
-    tr.put(", FOREIGN KEY (");
+    tr.put("FOREIGN KEY (");
     tr.list(from, |tr, p| tr.name(&table.columns[*p].name))?;
     tr.put(") REFERENCES ");
     tr.name(&parent.name)?;
@@ -79,7 +135,7 @@ fn foreign_key<'a>(
     Ok(())
 }
 
-/// The table that a foreign key refers to, and the columns of its key.
+/// The referenced table, and the columns of its key.
 fn parent<'t>(
     tr: &Tr,
     catalogue: &'t Catalogue,
@@ -89,35 +145,46 @@ fn parent<'t>(
 ) -> R<(&'t Table, Vec<usize>)> {
     let token = clause.tbl_name.0;
     let refused = |why: &str| no(Id::ForeignKeys, token, why);
-    let name = plain(token);
-    let parent = match catalogue.table(&name) {
-        _ if name.eq_ignore_ascii_case(&table.name) => table,
-        Some(parent) => parent,
-        None => return refused("a foreign key to a table that is not in the catalogue"),
+    let Some(parent) = parent_table(catalogue, table, &plain(token)) else {
+        return refused("a foreign key to a table that is not in the catalogue");
     };
-    let to = match clause.columns {
-        None => Some(parent.key.clone()),
-        Some(names) => names.iter().map(|c| parent.position(&plain(c.col_name.0))).collect(),
-    };
-    let Some(to) = to.filter(|to| to.len() == from.len()) else {
+    let Some(to) = parent_columns(parent, clause).filter(|to| to.len() == from.len()) else {
         return refused("a foreign key to columns that are not there");
     };
-    let mut key = to.clone();
-    key.sort_unstable();
-    let is_key = |set: &[usize]| {
-        let mut set = set.to_vec();
-        set.sort_unstable();
-        set == key
-    };
-    if !parent.unique.iter().any(|set| is_key(set)) {
-        return refused("a foreign key to columns that are no unique key");
+    if !is_unique_key(catalogue, parent, &to) {
+        return refused("a foreign key to columns that are not a unique key");
     }
     for (from, to) in from.iter().zip(&to) {
         let (from, to) = (&table.columns[*from], &parent.columns[*to]);
-        let fits = from.ty == to.ty && from.collation == Collation::Binary && to.collation == Collation::Binary;
+        let fits = from.ty == to.ty
+            && from.ty != Ty::Tagged
+            && from.collation == Collation::Binary
+            && to.collation == Collation::Binary;
         if !fits || !tr.postgres && matches!(from.ty, Ty::Text | Ty::Blob) {
             return refused("a foreign key between columns of these types");
         }
     }
     Ok((parent, to))
+}
+
+fn parent_table<'t>(catalogue: &'t Catalogue, table: &'t Table, name: &str) -> Option<&'t Table> {
+    if name.eq_ignore_ascii_case(&table.name) { Some(table) } else { catalogue.table(name) }
+}
+
+fn parent_columns(parent: &Table, clause: &ForeignKeyClause<'_>) -> Option<Vec<usize>> {
+    match clause.columns {
+        None => Some(parent.key.clone()),
+        Some(names) => names.iter().map(|c| parent.position(&plain(c.col_name.0))).collect(),
+    }
+}
+
+/// Whether columns are all of a unique key, in any order. Another table's keys may be indexes, which come after it.
+fn is_unique_key(catalogue: &Catalogue, parent: &Table, columns: &[usize]) -> bool {
+    let sorted = |set: &[usize]| {
+        let mut set = set.to_vec();
+        set.sort_unstable();
+        set
+    };
+    let key = sorted(columns);
+    catalogue.unique_sets(parent).any(|set| sorted(set) == key)
 }

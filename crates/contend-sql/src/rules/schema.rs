@@ -1,4 +1,4 @@
-//! SQLite's own tables about the schema, as the catalogue has them.
+//! SQLite's schema tables, answered from the catalogue.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(crate) fn is_schema_table(name: &QualifiedName) -> bool {
     main && (named("sqlite_master") || named("sqlite_schema"))
 }
 
-/// sqlite_master: type, name and tbl_name of what was created. Its text and where its pages are the server has not.
+/// sqlite_master: type, name and tbl_name of each object. The server does not have `sql` and `rootpage`.
 pub(crate) fn schema_table<'a>(tr: &mut Tr<'a>, token: &str, shown: Cow<'a, str>) -> R<Source<'a>> {
     let mut rows: Vec<[String; 3]> = vec![];
     let row = |kind: &str, name: &str, table: &str| [kind.to_string(), name.to_string(), table.to_string()];
@@ -40,7 +40,7 @@ pub(crate) fn schema_table<'a>(tr: &mut Tr<'a>, token: &str, shown: Cow<'a, str>
         }
     }
     rows.extend(tr.input.catalogue.indexes.iter().map(|i| row("index", &i.name, &i.table)));
-    rows.extend(tr.input.catalogue.triggers.iter().map(|(name, table)| row("trigger", name, table)));
+    rows.extend(tr.input.catalogue.triggers.iter().map(|trigger| row("trigger", &trigger.name, &trigger.table)));
     tr.fire(Id::SchemaTable);
     let names = ["type", "name", "tbl_name"];
     let quoted = |value: &String| {
@@ -52,7 +52,7 @@ pub(crate) fn schema_table<'a>(tr: &mut Tr<'a>, token: &str, shown: Cow<'a, str>
     Ok(listed(tr, shown, &names, &[Ty::Text; 3], &rows))
 }
 
-/// pragma_table_info('t'): number, name and place in the primary key of each column.
+/// pragma_table_info('t'): number, name and primary key position of each column.
 pub(crate) fn table_info<'a>(tr: &mut Tr<'a>, token: &'a str, shown: Cow<'a, str>) -> R<Source<'a>> {
     let table = tr.known_table(&plain(token))?;
     if table.columns.iter().any(|c| c.generated) {
@@ -90,7 +90,7 @@ fn listed<'a>(tr: &Tr<'a>, shown: Cow<'a, str>, names: &[&str], types: &[Ty], ro
     Source { written: Some((text, vec![])), ..Source::new(shown, Columns::Query(columns.into())) }
 }
 
-/// Indexes that SQLite makes for the unique constraints of a table: one for each set of columns.
+/// Number of indexes that SQLite creates for unique constraints: one for each set of columns.
 fn automatic_indexes(table: &Table) -> usize {
     let sets: Vec<&Vec<usize>> = table.unique.iter().filter(|set| table.rowid.is_none_or(|r| set[..] != [r])).collect();
     let first = |(i, set): &(usize, &&Vec<usize>)| !sets[..*i].contains(set);

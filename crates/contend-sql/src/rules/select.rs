@@ -1,13 +1,13 @@
-//! SELECT: the parts of a query in the order they are written.
+//! SELECT: the parts of a query in the order in which they are written.
 
 use crate::catalogue::{Column, output};
-use crate::emit::{Tr, plain};
+use crate::emit::{Extra, Tr, plain};
 use crate::parse::tree::{Distinctness, Expr, FromClause, Literal, OneSelect, ResultColumn, SortedColumn};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, aggregates, collations, columns, from, order, windows};
+use crate::rules::{Id, aggregates, collations, columns, from, order, tagged, windows};
 use crate::scope::{Grouping, Source, as_name};
-use crate::types::{Collation, Number, Ty};
+use crate::types::{Collation, Number, Ty, Val};
 
 pub(crate) fn select<'a>(
     tr: &mut Tr<'a>,
@@ -19,6 +19,8 @@ pub(crate) fn select<'a>(
         return no(Id::Syntax, "", "not a SELECT");
     };
     let distinct = *distinctness == Some(Distinctness::Distinct);
+    let tags = std::mem::take(&mut tr.place.tagged_results);
+    let extra = std::mem::take(&mut tr.place.extra);
     if let Some(from) = from {
         from::bind(tr, from)?;
     }
@@ -30,12 +32,13 @@ pub(crate) fn select<'a>(
     tr.known.scopes.last_mut().expect("pushed by core").pick = only_extreme(columns, *having);
     let aggregates = std::mem::take(&mut tr.seen.aggregates);
     let windows = std::mem::take(&mut tr.known.windows);
-    let by_group = distinct && terms.is_empty() && having.is_none() && orders_by_listed(tr, order, columns)?;
+    let by_group = distinct && terms.is_empty() && having.is_none() && orders_by_others(tr, order, columns);
     let windows_before = tr.out.fired & (1 << Id::Windows as u8);
     tr.put(if distinct && !by_group { "SELECT DISTINCT " } else { "SELECT " });
     let mut outputs = Vec::new();
-    grouped(tr, |tr| results(tr, columns, distinct, collect, &mut outputs))?;
-    tables_and_condition(tr, from.as_ref(), *where_clause)?;
+    grouped(tr, |tr| results(tr, (columns, &tags, &extra), distinct, collect, &mut outputs))?;
+    tr.put(&extra.result);
+    tables_and_condition(tr, from.as_ref(), *where_clause, &extra.condition)?;
     if by_group {
         let no_windows = tr.out.fired & (1 << Id::Windows as u8) == windows_before;
         group_by_all(tr, columns.len(), no_windows)?;
@@ -55,7 +58,12 @@ pub(crate) fn select<'a>(
     }
     if !order.is_empty() {
         tr.put(" ORDER BY ");
-        grouped(tr, |tr| tr.list(order, |tr, term| order::order_term(tr, term, columns, distinct && !by_group)))?;
+        grouped(tr, |tr| {
+            tr.list(order, |tr, term| match by_group && !is_listed(tr, term, columns, true) {
+                true => order::order_of_group(tr, term),
+                false => order::order_term(tr, term, columns, distinct && !by_group),
+            })
+        })?;
     }
     if by_group && tr.seen.aggregates > 0 {
         return no(Id::OrderBy, "ORDER", "an aggregate in the order of SELECT DISTINCT");
@@ -70,19 +78,38 @@ fn tables_and_condition<'a>(
     tr: &mut Tr<'a>,
     from: Option<&'a FromClause<'a>>,
     condition: Option<&'a Expr<'a>>,
+    more: &str,
 ) -> R<()> {
     if let Some(from) = from {
         tr.put(" FROM ");
         from::from(tr, from)?;
     }
-    if let Some(condition) = condition {
+    if !more.is_empty() {
         tr.put(" WHERE ");
+        tr.put(more);
+    }
+    if let Some(condition) = condition {
+        tr.put(if more.is_empty() { " WHERE " } else { " AND (" });
         tr.condition(condition)?;
+        tr.put(if more.is_empty() { "" } else { ")" });
     }
     Ok(())
 }
 
-/// DISTINCT written as a group for each row, so that the order may be of something that is not listed.
+/// Gives a result the type that holds values of any length.
+pub(crate) fn make_room(tr: &mut Tr, start: usize, value: Val, extra: &Extra) {
+    if !extra.roomy {
+        return;
+    }
+    match value.ty {
+        Ty::Text | Ty::Tagged => tr.wrap(start, "contend_sql.long_text(", ")"),
+        // A CAST would have the digits of its literal.
+        Ty::Int => tr.wrap(start, "IF(TRUE, ", ", 9223372036854775807)"),
+        _ => {}
+    }
+}
+
+/// DISTINCT written as GROUP BY over the whole list, so that rows can be ordered by other expressions.
 fn group_by_all(tr: &mut Tr, columns: usize, no_windows: bool) -> R<()> {
     if tr.seen.aggregates > 0 || !no_windows {
         return no(Id::OrderBy, "ORDER", "ORDER BY something that SELECT DISTINCT does not list");
@@ -94,7 +121,7 @@ fn group_by_all(tr: &mut Tr, columns: usize, no_windows: bool) -> R<()> {
     })
 }
 
-/// Refuses a column of which SQLite shows the value of any row of a group.
+/// Refuses a column for which SQLite takes the value of any row of a group.
 fn no_bare_column(tr: &mut Tr, groups: bool) -> R<()> {
     match tr.known.scopes.last_mut().and_then(|scope| scope.ungrouped.take()) {
         Some(name) if groups || tr.seen.aggregates > 0 => {
@@ -104,7 +131,7 @@ fn no_bare_column(tr: &mut Tr, groups: bool) -> R<()> {
     }
 }
 
-/// Writes a part in which aggregates may stand and other columns must be grouped ones.
+/// Writes a part in which aggregates are allowed and other columns must be grouped.
 fn grouped<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) -> R<()> {
     let outer = std::mem::replace(&mut tr.place.grouping, Grouping::Allowed);
     tr.known.scopes.last_mut().expect("a scope").checked = true;
@@ -114,23 +141,23 @@ fn grouped<'a>(tr: &mut Tr<'a>, write: impl FnOnce(&mut Tr<'a>) -> R<()>) -> R<(
     Ok(())
 }
 
-/// Whether some of ORDER BY is not in the list of a SELECT DISTINCT, but made of columns that are: then the rows are
-/// grouped by the list instead, and an order by such expressions can be written.
-fn orders_by_listed<'a>(tr: &Tr<'a>, order: &'a [SortedColumn<'a>], columns: &'a [ResultColumn<'a>]) -> R<bool> {
-    if tr.input.text.len() > crate::rules::literals::COMPARED_MAX {
-        return Ok(false);
-    }
-    let listed = |expr: &Expr| columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if bare(e) == bare(expr)));
+/// Whether ORDER BY of a SELECT DISTINCT has expressions that are not in the list of columns: the rows are then grouped
+/// by the list instead, and can be ordered by such expressions.
+fn orders_by_others<'a>(tr: &Tr<'a>, order: &'a [SortedColumn<'a>], columns: &'a [ResultColumn<'a>]) -> bool {
     let plain_list = columns.iter().all(|c| matches!(c, ResultColumn::Expr(Expr::Id(_) | Expr::Qualified(..), _)));
-    let by_itself = |term: &SortedColumn| {
-        let alias = matches!(bare(&term.expr), Expr::Id(id) if tr.known.alias(&plain(id.0)).is_some());
-        listed(&term.expr) || alias || literal_number(&term.expr).is_some()
-    };
-    let made_of_listed = |term: &SortedColumn| made_of(&term.expr, &listed, 0);
-    Ok(plain_list && !order.iter().all(by_itself) && order.iter().all(|t| by_itself(t) || made_of_listed(t)))
+    let short = tr.input.text.len() <= crate::rules::literals::COMPARED_MAX;
+    short && plain_list && !order.iter().all(|term| is_listed(tr, term, columns, false))
 }
 
-/// Keeps in mind what a query groups by.
+/// Whether a term of ORDER BY is in the list; if `made`, also whether it is made of listed columns.
+fn is_listed<'a>(tr: &Tr<'a>, term: &SortedColumn, columns: &'a [ResultColumn<'a>], made: bool) -> bool {
+    let listed = |expr: &Expr| columns.iter().any(|c| matches!(c, ResultColumn::Expr(e, _) if bare(e) == bare(expr)));
+    let alias = matches!(bare(&term.expr), Expr::Id(id) if tr.known.alias(&plain(id.0)).is_some());
+    let itself = listed(&term.expr) || alias || literal_number(&term.expr).is_some();
+    itself || made && made_of(&term.expr, &listed, 0)
+}
+
+/// Records the expressions that a query groups by.
 fn group_terms<'a>(tr: &mut Tr<'a>, terms: &'a [Expr<'a>], columns: &'a [ResultColumn<'a>]) -> R<()> {
     for term in terms {
         let term = result_of(term, columns).unwrap_or(term);
@@ -162,18 +189,33 @@ fn group_terms<'a>(tr: &mut Tr<'a>, terms: &'a [Expr<'a>], columns: &'a [ResultC
     Ok(())
 }
 
+/// A constant for GROUP BY that the servers do not interpret as a column's position.
+const CONSTANT: &str = "(SELECT NULL)";
+
 fn group_term<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, columns: &'a [ResultColumn<'a>]) -> R<()> {
-    let term = result_of(term, columns).unwrap_or(term);
-    if literal_number(term).is_some() || matches!(bare(term), Expr::Variable(_) | Expr::Literal(_)) {
-        return no(Id::GroupBy, "GROUP", "grouping by a constant");
+    let listed = result_of(term, columns);
+    let term = listed.unwrap_or(term);
+    if listed.is_none() && literal_number(term).is_some() || matches!(bare(term), Expr::Variable(_)) {
+        return no(Id::GroupBy, "GROUP", "grouping by a number that is not a column of the result, or by a parameter");
+    }
+    let named = match bare(term) {
+        Expr::Id(id) if tr.find(None, &plain(id.0))?.is_none() => tr.known.alias(&plain(id.0)).map(|(_, expr)| expr),
+        _ => None,
+    };
+    let literal = named.is_some_and(|expr| matches!(bare(expr), Expr::Literal(_)));
+    if literal || literal_number(term).is_some() || matches!(bare(term), Expr::Literal(_)) {
+        tr.put(CONSTANT);
+        return Ok(());
     }
     let qualify = std::mem::replace(&mut tr.place.qualify, true);
     let start = tr.at();
     let value = tr.value(term, Ty::Any)?;
     tr.place.qualify = qualify;
-    // An alias of one, TRUE and FALSE are written as one: to the servers it would be a column's place.
+    // An alias of a number, and TRUE and FALSE written as numbers, would be column positions for the servers.
     if tr.out.sql[start..].bytes().all(|b| b.is_ascii_digit() || b"+-(). ".contains(&b)) {
-        return no(Id::GroupBy, "GROUP", "grouping by a constant");
+        tr.out.sql.truncate(start);
+        tr.put(CONSTANT);
+        return Ok(());
     }
     if columns::groups_folded(tr, term)? {
         collations::fold(tr, start);
@@ -186,25 +228,37 @@ fn group_term<'a>(tr: &mut Tr<'a>, term: &'a Expr<'a>, columns: &'a [ResultColum
             "grouping under a collation that ignores case: which spelling is shown depends on the row",
         );
     }
-    if value.ty == Ty::Any {
-        return no(Id::MixedTypes, "GROUP", "grouping by values of unknown type");
+    if matches!(value.ty, Ty::Any | Ty::Tagged) {
+        return no(Id::MixedTypes, "GROUP", format!("grouping by values {}", value.ty.word()));
     }
     Ok(())
 }
 
 fn results<'a>(
     tr: &mut Tr<'a>,
-    columns: &'a [ResultColumn<'a>],
+    (columns, tags, extra): (&'a [ResultColumn<'a>], &[bool], &Extra),
     distinct: bool,
     collect: bool,
     outputs: &mut Vec<Column>,
 ) -> R<()> {
-    tr.list(columns, |tr, column| match column {
+    let star_of = |what: &str| no(Id::MixedTypes, what, "all columns, of which one is of several types");
+    let written = columns.iter().enumerate().filter(|(place, _)| extra.only.is_none_or(|only| only == *place));
+    tr.list(written, |tr, (place, column)| match column {
         ResultColumn::Expr(expr, alias) => {
             let start = tr.at();
-            let value = tr.result(expr, Ty::Any)?;
+            let mut value = tr.result(expr, Ty::Any)?;
+            if tags.get(place) == Some(&true) {
+                value = tagged::tagged(tr, start, value)?;
+            }
+            make_room(tr, start, value, extra);
             if tr.place.folded_result.is_some_and(|folded| std::ptr::eq(folded, expr)) {
                 collations::fold(tr, start);
+            }
+            if let Some((keyed, before, after)) = &tr.place.keyed_result
+                && std::ptr::eq(*keyed, expr)
+            {
+                let (before, after) = (before.clone(), after.clone());
+                tr.wrap(start, &before, &after);
             }
             if distinct {
                 aggregates::distinct_values("DISTINCT", value)?;
@@ -221,15 +275,16 @@ fn results<'a>(
             }
             Ok(())
         }
+        ResultColumn::Star | ResultColumn::TableStar(_) if !tags.is_empty() => star_of("*"),
         ResultColumn::Star => star(tr, None, distinct, collect, outputs),
         ResultColumn::TableStar(table) => star(tr, Some(&plain(table.0)), distinct, collect, outputs),
     })
 }
 
-/// The name of a column of the select list, if its value comes from the row of the only min() or max(), so that the
-/// server would call it otherwise.
+/// The name of a result column whose value comes from the row of the only min() or max(), for which the server would
+/// choose another name.
 fn picks(tr: &Tr, expr: &Expr) -> Option<String> {
-    tr.known.scopes.last()?.pick.filter(|_| tr.postgres)?;
+    tr.known.scopes.last()?.pick?;
     let found = match expr {
         Expr::Id(id) => tr.find(None, &plain(id.0)),
         Expr::Qualified(table, column) => tr.find(Some(&plain(table.0)), &plain(column.0)),
@@ -238,7 +293,7 @@ fn picks(tr: &Tr, expr: &Expr) -> Option<String> {
     Some(tr.column_of(&found.ok()??).name.clone())
 }
 
-/// `*` and `t.*`. Written out where the servers would order the columns of a USING join in another way.
+/// `*` and `t.*`, written out if the servers would order the columns of a USING join differently.
 fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs: &mut Vec<Column>) -> R<()> {
     let here = tr.known.scopes.len() - 1;
     let sources = &tr.known.scopes[here].sources;
@@ -246,12 +301,16 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
     if wanted.is_empty() {
         return no(Id::UnknownTable, table.unwrap_or("*"), "there is no such table here to take all columns of");
     }
+    if wanted.iter().any(|(source, _)| sources[*source].hides) {
+        return no(Id::TableFunctions, table.unwrap_or("*"), "all columns of a function, of which the server has some");
+    }
     let joined = sources.iter().any(|s| !s.joined.is_empty());
-    // The columns that are not grouped by come from one row, each by an expression of its own.
-    let picked = tr.postgres && tr.known.scopes[here].pick.is_some();
+    // The columns that are not grouped come from one row, each by its own expression.
+    let picked = tr.known.scopes[here].pick.is_some();
     if table.is_none() && sources.iter().any(|s| s.mixed || s.right) {
         return no(Id::FullJoin, "*", "in this join the shared column is a mix of both tables; name the columns");
     }
+    let spelled = sources.iter().any(|s| s.spelled);
     if joined && table.is_none() {
         tr.fire(Id::Star);
     }
@@ -277,7 +336,7 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
             outputs.push(output(name, value));
         }
     }
-    if !joined && !picked {
+    if !joined && !picked && !spelled {
         tr.out.sql.truncate(start);
         if let Some(table) = table {
             let source = tr.known.scopes[here].sources.iter().find(|s| s.name.eq_ignore_ascii_case(table));
@@ -290,7 +349,7 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
     Ok(())
 }
 
-/// The columns that `*` means, or `table.*`: number of the source, and of the column in it.
+/// The columns of `*` or `table.*`: number of the source, and of the column in it.
 fn columns_of(sources: &[Source], table: Option<&str>) -> Vec<(usize, usize)> {
     let mut wanted = vec![];
     for (i, source) in sources.iter().enumerate() {
@@ -338,7 +397,7 @@ fn only_extreme<'a>(columns: &'a [ResultColumn<'a>], having: Option<&Expr>) -> O
     found.filter(|_| having.is_none())
 }
 
-/// The result column that a number in GROUP BY stands for.
+/// The result column that a number in GROUP BY refers to.
 fn result_of<'a>(term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> Option<&'a Expr<'a>> {
     match literal_number(term) {
         Some(Number::Int(n)) => match columns.get(usize::try_from(n.checked_sub(1)?).ok()?)? {
@@ -349,7 +408,7 @@ fn result_of<'a>(term: &Expr<'a>, columns: &'a [ResultColumn<'a>]) -> Option<&'a
     }
 }
 
-/// The name of a result's column. An expression without alias has none that may be relied on.
+/// The name of a result column. The name of an expression without alias is not defined.
 fn result_name(expr: &Expr, alias: Option<&crate::parse::tree::As>) -> String {
     match (alias, expr) {
         (Some(alias), _) => plain(as_name(alias)).into_owned(),

@@ -1,16 +1,18 @@
-//! Transactions, PRAGMA and maintenance; what a session must be set to.
+//! Transactions, PRAGMA and maintenance, and the settings of a session.
 
-use crate::Target;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Name, PragmaBody, QualifiedName};
 use crate::refuse::{R, no};
-use crate::rules::Id;
+use crate::rules::literals::literal_number;
+use crate::rules::{Id, from};
+use crate::translation::{SessionValue, Target};
+use crate::types::{Number, Val};
 
-/// Statements that every session on a server runs first. Translations are right only under these settings.
+/// Statements that every session runs first. Translations are correct only under these settings.
 ///
-/// In addition they require a PostgreSQL database in UTF-8; on MariaDB a client that requests the rows found, not the rows
-/// changed (`CLIENT_FOUND_ROWS`), so that an UPDATE counts as SQLite counts.
+/// PostgreSQL databases must use UTF-8. MariaDB clients must request the number of rows found instead of rows changed
+/// (`CLIENT_FOUND_ROWS`), so that an UPDATE counts as in SQLite.
 pub fn session(target: Target) -> &'static [&'static str] {
     match target {
         Target::Postgres => &[
@@ -27,12 +29,14 @@ pub fn session(target: Target) -> &'static [&'static str] {
             "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin",
             "SET SESSION time_zone = '+00:00'",
             "SET SESSION group_concat_max_len = 1073741824",
+            // Beyond it a recursive query ends with a warning and without the rest of its rows.
+            "SET SESSION max_recursive_iterations = 4294967295",
             "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
         ],
     }
 }
 
-/// Settings of SQLite's own storage and connection: the server's are the contender's to choose.
+/// Settings of SQLite's own storage and connection, which have no counterpart.
 const IGNORED_PRAGMAS: &[&str] = &[
     "auto_vacuum",
     "automatic_index",
@@ -45,12 +49,12 @@ const IGNORED_PRAGMAS: &[&str] = &[
     "temp_store",
 ];
 
-/// Settings of the same kind that answer with what they were set to.
+/// Settings of the same kind that return their new value.
 const ECHOED_PRAGMAS: &[&str] =
     &["busy_timeout", "journal_mode", "journal_size_limit", "locking_mode", "wal_autocheckpoint"];
 
-/// What a PRAGMA sets foreign_keys to, if it does.
-pub(crate) fn foreign_keys_set(name: &QualifiedName, body: Option<&PragmaBody>) -> Option<bool> {
+/// The value to which a PRAGMA sets this switch, if it does.
+pub(crate) fn switched(switch: &str, name: &QualifiedName, body: Option<&PragmaBody>) -> Option<bool> {
     let setting = match body? {
         PragmaBody::Equals(value) | PragmaBody::Call(value) => value,
     };
@@ -61,7 +65,7 @@ pub(crate) fn foreign_keys_set(name: &QualifiedName, body: Option<&PragmaBody>) 
         _ => return None,
     };
     let among = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    match plain(name.name.0).eq_ignore_ascii_case("foreign_keys") {
+    match plain(name.name.0).eq_ignore_ascii_case(switch) {
         true if among(["on", "1", "yes", "true"]) => Some(true),
         true if among(["off", "0", "no", "false"]) => Some(false),
         _ => None,
@@ -81,6 +85,59 @@ fn echo(tr: &mut Tr, pragma: &QualifiedName, setting: &Expr) -> R<()> {
         _ => return no(Id::Pragma, pragma.name.0, "a setting of a form that is not understood"),
     }
     Ok(())
+}
+
+/// The two numbers that an application keeps in its database: each is the comment of a relation that is made for it,
+/// so that it belongs to the schema and, on PostgreSQL, to the transaction.
+fn version(tr: &mut Tr, name: &QualifiedName, word: &str, setting: Option<&Expr>) -> R<()> {
+    if let Some(schema) = &name.db_name {
+        from::main_only(tr, schema.0)?;
+    }
+    let Some(setting) = setting else {
+        let sql = if tr.postgres {
+            format!(
+                "SELECT COALESCE(obj_description(to_regclass(quote_ident(current_schema()) || '._contend_{word}'), \
+                 'pg_class')::bigint, 0) AS \"{word}\""
+            )
+        } else {
+            format!(
+                "SELECT COALESCE((SELECT CAST(table_comment AS SIGNED) FROM information_schema.tables WHERE \
+                 table_schema = DATABASE() AND table_name = '_contend_{word}'), 0) AS \"{word}\""
+            )
+        };
+        tr.put(&sql);
+        return Ok(());
+    };
+    let number = match literal_number(setting) {
+        Some(Number::Int(number)) if i32::try_from(number).is_ok() => number,
+        _ => return no(Id::Pragma, name.name.0, "a setting that is not a number of 32 bits"),
+    };
+    if tr.postgres {
+        tr.out.before.push(format!("CREATE OR REPLACE VIEW \"_contend_{word}\" AS SELECT 1 AS \"kept\""));
+        tr.put(&format!("COMMENT ON VIEW \"_contend_{word}\" IS '{number}'"));
+    } else {
+        tr.put(&format!("CREATE OR REPLACE TABLE \"_contend_{word}\" (\"kept\" INTEGER) COMMENT = '{number}'"));
+    }
+    Ok(())
+}
+
+/// last_insert_rowid(), changes() and total_changes().
+pub(crate) fn value(tr: &mut Tr, name: &str, token: &str) -> R<Val> {
+    let value = match name {
+        "last_insert_rowid" => SessionValue::LastInsertRowid,
+        "changes" => SessionValue::Changes,
+        _ => SessionValue::TotalChanges,
+    };
+    let catalogue = tr.input.catalogue;
+    let acts = catalogue.foreign_keys && catalogue.tables.iter().any(|t| !t.references.is_empty());
+    if value == SessionValue::TotalChanges && (acts || !catalogue.triggers.is_empty()) {
+        return no(
+            Id::SessionValues,
+            token,
+            "it counts what triggers and foreign keys change, which no server reports",
+        );
+    }
+    tr.session_value(token, value)
 }
 
 pub(crate) fn begin(tr: &mut Tr) {
@@ -114,7 +171,21 @@ pub(crate) fn pragma(tr: &mut Tr, name: &QualifiedName, body: Option<&PragmaBody
         tr.either("::bigint AS \"foreign_keys\"", " AS \"foreign_keys\"");
         return Ok(());
     }
-    if let Some(on) = foreign_keys_set(name, body) {
+    if let Some(on) = switched("case_sensitive_like", name, body) {
+        let catalogue = tr.input.catalogue;
+        if on != catalogue.case_sensitive_like && catalogue.keeps_expressions() {
+            return no(
+                Id::Pragma,
+                name.name.0,
+                "a view, CHECK, trigger or index keeps the LIKE of its time on the server",
+            );
+        }
+        return Ok(());
+    }
+    if ["user_version", "application_id"].contains(&word.as_str()) {
+        return version(tr, name, &word, setting);
+    }
+    if let Some(on) = switched("foreign_keys", name, body) {
         tr.fire(Id::ForeignKeys);
         if on != tr.input.catalogue.foreign_keys && tr.input.catalogue.tables.iter().any(|t| !t.references.is_empty()) {
             return no(
@@ -131,7 +202,7 @@ pub(crate) fn pragma(tr: &mut Tr, name: &QualifiedName, body: Option<&PragmaBody
         Some(Expr::Literal(Literal::Numeric(text) | Literal::Keyword(text))) => off(text),
         _ => false,
     };
-    let off_here = ["case_sensitive_like", "recursive_triggers", "read_uncommitted"];
+    let off_here = ["legacy_alter_table", "recursive_triggers", "read_uncommitted"];
     if off_here.contains(&word.as_str()) && is_off {
         return Ok(());
     }

@@ -1,7 +1,7 @@
-//! One statement of any kind, to the function that knows its kind.
+//! Dispatches a statement by its kind.
 
 use crate::catalogue::Catalogue;
-use crate::emit::{Tr, Wanted};
+use crate::emit::Tr;
 use crate::parse::tree::{Cmd, CreateTableBody, InsertBody, Select, Stmt, Upsert};
 use crate::refuse::{R, no};
 use crate::rules::ddl::Created;
@@ -9,13 +9,13 @@ use crate::rules::indexes::CreateIndex;
 use crate::rules::insert::Insert;
 use crate::rules::triggers::CreateTrigger;
 use crate::rules::update::{Delete, Update};
-use crate::rules::{Id, ddl, indexes, insert, session, triggers, update, views};
+use crate::rules::{Id, ddl, indexes, insert, session, tagged, triggers, update, views};
 
-/// The table that a CREATE TABLE makes, by itself.
-pub(crate) fn created(text: &str, statement: &Stmt) -> R<Option<Catalogue>> {
+/// The table that a CREATE TABLE creates, alone in a catalogue.
+pub(crate) fn created(text: &str, statement: &Stmt, catalogue: &Catalogue) -> R<Option<Catalogue>> {
     match statement {
         Stmt::CreateTable { body: CreateTableBody::ColumnsAndConstraints { .. }, .. } => {
-            let mut own = Catalogue::default();
+            let mut own = Catalogue { held: catalogue.held.clone(), ..Catalogue::default() };
             own.take_in(text, statement)?;
             Ok(Some(own))
         }
@@ -23,7 +23,7 @@ pub(crate) fn created(text: &str, statement: &Stmt) -> R<Option<Catalogue>> {
     }
 }
 
-/// A statement without a place here: refused, not left out.
+/// Refuses a statement of an unknown kind.
 fn not_understood() -> R<()> {
     no(Id::Syntax, "", "a statement of a kind that is not understood")
 }
@@ -33,7 +33,7 @@ pub(crate) fn statement<'a>(tr: &mut Tr<'a>, command: &'a Cmd<'a>, own: Option<&
         return no(Id::Explain, "EXPLAIN", "plans of another engine mean nothing here");
     };
     match statement {
-        Stmt::Select(select) => tr.query(select, Wanted::Nothing).map(drop),
+        Stmt::Select(select) => tagged::select(tr, select),
         Stmt::Insert { .. } | Stmt::Update { .. } | Stmt::Delete { .. } => change(tr, statement),
         Stmt::Begin(..) | Stmt::Commit(_) | Stmt::Rollback { .. } | Stmt::Savepoint(_) | Stmt::Release(_) => {
             of_transactions(tr, statement)
@@ -68,6 +68,7 @@ fn change<'a>(tr: &mut Tr<'a>, statement: &'a Stmt<'a>) -> R<()> {
                     select,
                     upsert,
                     returning: *returning,
+                    alone: true,
                 },
             )
         }

@@ -2,16 +2,16 @@
 
 use std::iter;
 
+use crate::emit::INTEGER_TEXT;
 use crate::emit::Tr;
 use crate::parse::tree::Expr;
 use crate::refuse::{R, no};
-use crate::rules::compare::INTEGER_TEXT;
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, arithmetic};
 use crate::types::{Number, Ty, Val, plain_result};
 
-/// Bytes of SQLite's longest text (SQLITE_MAX_LENGTH, as it is built by default): what substr() takes where no length is
-/// said, from wherever it begins. PostgreSQL's functions of texts take no number of more than 32 bits.
+/// SQLite's longest text in bytes (the default of SQLITE_MAX_LENGTH): the length of substr() without a third
+/// argument. PostgreSQL's text functions accept only 32-bit numbers.
 const LENGTH_MAX: i64 = 1_000_000_000;
 
 pub(crate) fn length<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>) -> R<Val> {
@@ -30,6 +30,7 @@ pub(crate) fn length<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>) -> R<Va
             tr.wrap(start, "contend_sql.real_text(", ")");
             ("char_length(", "CHAR_LENGTH(")
         }
+        ("length", Ty::Tagged) => ("contend_sql.tagged_length(", "contend_sql.tagged_length("),
         _ => return no(Id::Functions, name, format!("{name}() of {}", value.ty.word())),
     };
     let before = if tr.postgres { pg } else { my };
@@ -37,7 +38,7 @@ pub(crate) fn length<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>) -> R<Va
     Ok(Val { narrow: true, ..plain_result(value, Ty::Int) })
 }
 
-/// SQLite counts from 1, from the end if negative; a negative length takes the characters before.
+/// Positions count from 1, negative ones from the end; a negative length takes the characters before the position.
 pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<Val> {
     let from = literal_number(&args[1]);
     let length = args.get(2).map(literal_number);
@@ -63,7 +64,7 @@ pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> 
         (Some(Number::Int(n)), None) if (-LENGTH_MAX..0).contains(&n) => {
             let start = tr.at();
             let value = arithmetic::text_operand(tr, &args[0])?;
-            // The last -n characters, or all if there are fewer, as RIGHT has it.
+            // The last -n characters, or all if there are fewer, as RIGHT does it.
             tr.put(", ");
             tr.number(Number::Int(-n));
             tr.wrap(start, "right(", ")");
@@ -74,7 +75,7 @@ pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> 
     }
 }
 
-/// With parts only known at run time: place and length are computed, as SQLite's substr does.
+/// With arguments known only at run time: position and length are computed as SQLite's substr does.
 fn substr_any<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<Val> {
     let (at, reads) = (tr.at(), tr.seen.query_reads);
     let text = arithmetic::text_operand(tr, &args[0])?;
@@ -84,7 +85,7 @@ fn substr_any<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<Val> 
     for arg in &args[1..] {
         let value = arithmetic::numeric_operand(tr, arg, Ty::Int)?;
         if value.ty != Ty::Int {
-            return no(Id::Functions, token, "substr() with a place that is no integer");
+            return no(Id::Functions, token, "substr() with a position that is not an integer");
         }
         nullable |= value.nullable;
         parts.push(tr.out.sql.split_off(at));
@@ -101,9 +102,9 @@ fn substr_any<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<Val> 
     Ok(Val { nullable, ..plain_result(text, Ty::Text) })
 }
 
-/// substr() of a text from a place, and of a length if there are two parts, none of them NULL. Either may be any integer,
-/// and on PostgreSQL one of 32 bits, so nothing is added that could leave its type: what is added to a length is never
-/// positive, what is added to a place is negative or comes to at most [`LENGTH_MAX`].
+/// substr() of a text from a position, with a length if there are two parts, none of them NULL. Both may be any
+/// integer (32-bit on PostgreSQL), so nothing is added that could overflow: what is added to a length is never
+/// positive, and what is added to a position is negative or at most [`LENGTH_MAX`].
 fn part_of(tr: &Tr, x: &str, parts: &[String]) -> String {
     let (len, cast) = if tr.postgres { ("char_length", "::int") } else { ("CHAR_LENGTH", "") };
     let y = &parts[0];
@@ -114,8 +115,8 @@ fn part_of(tr: &Tr, x: &str, parts: &[String]) -> String {
             false => format!("SUBSTRING({x}, {from}, {count})"),
         }
     };
-    // First position, 1-based, perhaps below 1: a negative y counts from the end. Characters below 1 do not exist, but
-    // count as ones of the length.
+    // First position, 1-based; may be below 1, because a negative y counts from the end. Characters before 1 do not
+    // exist, but count for the length.
     let first = format!("(CASE WHEN {y} < 0 THEN {len}({x}) + {y} + 1 ELSE {y} END)");
     let begin = format!("GREATEST({first}, 1)");
     let Some(z) = parts.get(1) else {
@@ -127,9 +128,9 @@ fn part_of(tr: &Tr, x: &str, parts: &[String]) -> String {
     format!("(CASE WHEN {z} >= 0 THEN {forward} ELSE {backward} END)")
 }
 
-/// MariaDB's SUBSTRING() and RIGHT() are a place in their argument's memory. Where a query in FROM is merged, all readers
-/// of its column share one such place, so that in `x <= CONCAT(x, 'a')` the right side writes over the left. COALESCE()
-/// copies. A table's column has its own memory, which is never overwritten.
+/// MariaDB's SUBSTRING() and RIGHT() point into the memory of their argument. If a query in FROM is merged, all
+/// readers of its column share that memory, so that in `x <= CONCAT(x, 'a')` the right side overwrites the left.
+/// COALESCE() copies. A table's column has its own memory, which is never overwritten.
 fn keep_part<'a>(tr: &mut Tr<'a>, start: usize, of: &Expr, value: Val, reads_before: u32) {
     let own = value.column && tr.seen.query_reads == reads_before || matches!(bare(of), Expr::Literal(_));
     if !tr.postgres && !own {
@@ -174,7 +175,7 @@ pub(crate) fn char<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<
         }
     }
     if text.chars().count() != args.len() {
-        return no(Id::Functions, token, "char() of a number that is no code point");
+        return no(Id::Functions, token, "char() of a number that is not a code point");
     }
     crate::names::push_text(&mut tr.out.sql, &text);
     Ok(Val::of(Ty::Text).never_null())
@@ -194,7 +195,7 @@ pub(crate) fn made_blob<'a>(tr: &mut Tr<'a>, name: &str, token: &str, length: &'
         ("zeroblob", true) => format!("decode(repeat('00', {n}), 'hex')"),
         ("zeroblob", false) => format!("CAST(REPEAT(CHAR(0), {n}) AS BINARY)"),
         (_, true) => {
-            // Of a UUID's sixteen bytes twelve are all random.
+            // Twelve of a UUID's sixteen bytes are entirely random.
             let one = "substr(uuid_send(gen_random_uuid()), 1, 6) || substr(uuid_send(gen_random_uuid()), 11, 6)";
             format!("substr({}, 1, {n})", vec![one; (n as usize).div_ceil(12)].join(" || "))
         }
@@ -212,8 +213,8 @@ pub(crate) fn replaced_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val
     Ok(value)
 }
 
-/// MariaDB's REPLACE() replaces in place, and all readers of one column of a query in FROM then see the replaced
-/// text: `x = REPLACE(x, 'a', 'b')` is true. A CAST to a character set of several bytes always copies.
+/// MariaDB's REPLACE() replaces in place, and all readers of a column of a query in FROM then see the result: `x =
+/// REPLACE(x, 'a', 'b')` is true. A CAST to a multi-byte character set always copies.
 fn copy_read<'a>(tr: &mut Tr<'a>, start: usize, reads_before: u32) {
     if !tr.postgres && tr.seen.query_reads > reads_before {
         tr.wrap(start, "CAST(", " AS CHAR) COLLATE utf8mb4_nopad_bin");
@@ -249,6 +250,10 @@ pub(crate) fn type_of<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
         let x = tr.out.sql.split_off(start);
         let whole = if tr.postgres { format!("trunc({x})") } else { format!("TRUNCATE({x}, 0)") };
         tr.put(&format!("CASE WHEN ({x}) IS NULL THEN 'null' WHEN ({x}) = {whole} THEN 'integer' ELSE 'real' END"));
+        return Ok(Val::of(Ty::Text).never_null());
+    }
+    if value.ty == Ty::Tagged {
+        tr.wrap(start, "COALESCE(contend_sql.tagged_type(", "), 'null')");
         return Ok(Val::of(Ty::Text).never_null());
     }
     let word = match value.ty {

@@ -1,6 +1,6 @@
-//! CREATE TRIGGER: PostgreSQL's is a function and a trigger that calls it, MariaDB's has a body of its own.
+//! CREATE TRIGGER: on PostgreSQL a function and a trigger that calls it, on MariaDB a trigger with a body.
 
-use crate::catalogue::Table;
+use crate::catalogue::{Kind, Table, Trigger, event_of};
 use crate::emit::{Tr, plain};
 use crate::names::push_name;
 use crate::parse::tree::{Expr, QualifiedName, TriggerCmd, TriggerEvent, TriggerTime};
@@ -8,7 +8,7 @@ use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::insert::Insert;
 use crate::rules::update::{Delete, Update};
-use crate::rules::{Id, changes, insert, update};
+use crate::rules::{Id, changes, insert, raise, update};
 use crate::scope::Scope;
 
 pub(crate) struct CreateTrigger<'a> {
@@ -24,10 +24,8 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     tr.fire(Id::Triggers);
     let token = trigger.name.name.0;
     let name = plain(token);
-    if trigger.time != Some(TriggerTime::After) {
-        return no(Id::Triggers, token, "a trigger that is not AFTER, which sees other values on the server");
-    }
-    let table = changes::target(tr, trigger.table)?;
+    let time = trigger.time.unwrap_or(TriggerTime::Before);
+    let table = fired_by(tr, &trigger, time)?;
     if !tr.postgres && tr.input.catalogue.foreign_keys && !table.references.is_empty() {
         return no(Id::Triggers, token, "MariaDB fires none for what a foreign key does");
     }
@@ -41,11 +39,15 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     let rows = [("new", new), ("old", old)].into_iter().filter(|(_, there)| *there);
     let sources = rows.map(|(name, _)| source(table, Some(name.into()))).collect();
     tr.known.scopes.push(Scope { sources, several: true, ..Scope::default() });
-    let (when, body) = trigger_parts(tr, &trigger, table)?;
+    let (when, body) = trigger_parts(tr, &trigger, table, time)?;
     tr.known.scopes.pop();
     tr.put("CREATE TRIGGER ");
     tr.name(&name)?;
-    tr.put(" AFTER ");
+    tr.put(match time {
+        TriggerTime::Before => " BEFORE ",
+        TriggerTime::After => " AFTER ",
+        TriggerTime::InsteadOf => " INSTEAD OF ",
+    });
     tr.put(event);
     if let TriggerEvent::UpdateOf(columns) = trigger.event {
         tr.list(columns.iter(), |tr, column| match table.position(&plain(column.0)) {
@@ -56,38 +58,106 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     tr.put(" ON ");
     tr.name(&table.name)?;
     tr.put(" FOR EACH ROW ");
+    let body = if when.is_empty() { body } else { format!("IF {when} THEN {body}END IF; ") };
     if tr.postgres {
-        return trigger_function(tr, token, &name, &when, &body);
+        let row = match time {
+            TriggerTime::Before if new => "NEW",
+            TriggerTime::Before => "OLD",
+            // Rows of a view that were changed instead are not counted.
+            TriggerTime::After | TriggerTime::InsteadOf => "NULL",
+        };
+        return trigger_function(tr, token, &name, &format!("{body}RETURN {row};"));
     }
-    if when.is_empty() {
-        tr.put(&format!("BEGIN {body}END"));
-    } else {
-        tr.put(&format!("BEGIN IF {when} THEN {body}END IF; END"));
-    }
+    tr.put(&format!("BEGIN {body}END"));
     Ok(())
 }
 
+/// The table or view of a trigger that the server can fire at the same time and with the same values.
+fn fired_by<'a>(tr: &mut Tr<'a>, trigger: &CreateTrigger<'a>, time: TriggerTime) -> R<&'a Table> {
+    let token = trigger.name.name.0;
+    if time == TriggerTime::InsteadOf {
+        let view = tr.known_table(&plain(trigger.table.name.0))?;
+        return match (trigger.event, view.kind) {
+            (TriggerEvent::Insert, Kind::View) if tr.postgres => Ok(view),
+            _ => no(Id::Triggers, token, "INSTEAD OF anything but INSERT, or on a server that has none"),
+        };
+    }
+    let table = changes::target(tr, trigger.table)?;
+    if time == TriggerTime::Before {
+        if trigger.commands.iter().any(|command| !matches!(command, TriggerCmd::Select(_))) {
+            return no(Id::Triggers, token, "a change BEFORE another one, which sees other values on the server");
+        }
+        if table.columns.iter().any(|column| column.generated) {
+            return no(Id::Triggers, token, "generated columns have no values yet on the server");
+        }
+        // In which order the server fires them decides between an error and a skipped row.
+        let skips = trigger.commands.iter().any(raises_ignore);
+        let same = |t: &Trigger| t.time == TriggerTime::Before && t.event == event_of(trigger.event);
+        let other = |t: &Trigger| same(t) && (skips || t.skips) && !t.name.eq_ignore_ascii_case(&plain(token));
+        if tr.input.catalogue.triggers_of(table).any(other) {
+            return no(Id::Triggers, token, "several triggers, one of which skips rows");
+        }
+    }
+    Ok(table)
+}
+
 /// The condition of a trigger, and its commands.
-fn trigger_parts<'a>(tr: &mut Tr<'a>, trigger: &CreateTrigger<'a>, table: &Table) -> R<(String, String)> {
+fn trigger_parts<'a>(
+    tr: &mut Tr<'a>,
+    trigger: &CreateTrigger<'a>,
+    table: &Table,
+    time: TriggerTime,
+) -> R<(String, String)> {
     let token = trigger.name.name.0;
     let mut when = String::new();
     if let Some(condition) = trigger.when {
         tr.condition(condition)?;
         when = std::mem::take(&mut tr.out.sql);
     }
+    let mut reads = when.clone();
     for command in trigger.commands {
-        trigger_command(tr, token, table, command)?;
-        tr.put("; ");
+        match command {
+            TriggerCmd::Select(select) => {
+                raise::select(tr, token, time, select)?;
+                reads.push_str(&tr.out.sql);
+            }
+            change => {
+                trigger_command(tr, token, table, change)?;
+                tr.put("; ");
+            }
+        }
     }
     let body = std::mem::take(&mut tr.out.sql);
     if !tr.out.slots.is_empty() {
         return no(Id::Triggers, token, "a trigger with parameters");
     }
+    if time == TriggerTime::Before
+        && let (Some(rowid), TriggerEvent::Insert) = (table.rowid, trigger.event)
+    {
+        let mut key = String::new();
+        push_name(&mut key, "new");
+        key.push('.');
+        push_name(&mut key, &table.columns[rowid].name);
+        if format!("{when}{body}").contains(&key) {
+            return no(Id::Triggers, token, "the key of a row that is not stored yet");
+        }
+    }
+    tr.put(&reads);
+    let own = changes::may_read(tr, 0, table)?;
+    tr.out.sql.clear();
+    if own {
+        return no(Id::Triggers, token, "it reads the table that fires it, in which the server has other rows");
+    }
     Ok((when, body))
 }
 
-/// PostgreSQL has the commands in a function, which is made first.
-fn trigger_function(tr: &mut Tr, token: &str, name: &str, when: &str, body: &str) -> R<()> {
+fn raises_ignore(command: &TriggerCmd) -> bool {
+    // Names and texts that contain the word do no harm: they only make the rule stricter.
+    format!("{command:?}").contains("Raise(Ignore")
+}
+
+/// On PostgreSQL the commands are in a function, which is created first.
+fn trigger_function(tr: &mut Tr, token: &str, name: &str, body: &str) -> R<()> {
     let mut function = String::new();
     push_name(&mut function, &format!("{name}_trigger"));
     if body.contains("$trigger$") || function.len() > 62 {
@@ -95,12 +165,9 @@ fn trigger_function(tr: &mut Tr, token: &str, name: &str, when: &str, body: &str
     }
     let made = format!(
         "CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $trigger$ \
-         BEGIN {body}RETURN NULL; END $trigger$"
+         BEGIN {body} END $trigger$"
     );
-    tr.out.before.push((made, vec![]));
-    if !when.is_empty() {
-        tr.put(&format!("WHEN ({when}) "));
-    }
+    tr.out.before.push(made);
     tr.put(&format!("EXECUTE FUNCTION {function}()"));
     Ok(())
 }
@@ -127,6 +194,7 @@ fn trigger_command<'a>(tr: &mut Tr<'a>, token: &str, own: &Table, command: &'a T
                 select: Some(select),
                 upsert: *upsert,
                 returning: None,
+                alone: false,
             },
         )?,
         TriggerCmd::Update { or_conflict, tbl_name, sets, from, where_clause } => update::update(
@@ -159,7 +227,7 @@ fn trigger_command<'a>(tr: &mut Tr<'a>, token: &str, own: &Table, command: &'a T
         }
         TriggerCmd::Select(_) => {}
     }
-    // What moves a counter runs inside the function.
+    // Statements that advance a counter run inside the function.
     for sql in tr.out.after.split_off(after) {
         tr.put("; PERFORM");
         tr.put(sql.trim_start_matches("SELECT"));
@@ -170,15 +238,15 @@ fn trigger_command<'a>(tr: &mut Tr<'a>, token: &str, own: &Table, command: &'a T
 pub(crate) fn drop_trigger<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>, if_exists: bool) -> R<()> {
     tr.fire(Id::Triggers);
     let plain_name = plain(name.name.0);
-    let known = tr.input.catalogue.triggers.iter().find(|(known, _)| known.eq_ignore_ascii_case(&plain_name));
-    let Some((known, table)) = known else {
+    let known = tr.input.catalogue.triggers.iter().find(|known| known.name.eq_ignore_ascii_case(&plain_name));
+    let Some(known) = known else {
         return no(Id::Triggers, name.name.0, "the catalogue has no such trigger");
     };
     tr.put(if if_exists { "DROP TRIGGER IF EXISTS " } else { "DROP TRIGGER " });
-    tr.name(known)?;
+    tr.name(&known.name)?;
     if tr.postgres {
         tr.put(" ON ");
-        tr.name(table)?;
+        tr.name(&known.table)?;
     }
     Ok(())
 }

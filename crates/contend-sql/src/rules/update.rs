@@ -10,8 +10,9 @@ use crate::parse::tree::{
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::literals::bare;
-use crate::rules::{Id, changes, from, order, upsert};
+use crate::rules::{Id, assign, changes, from, order, upsert};
 use crate::scope::Scope;
+use crate::types::{Collation, Strength};
 
 pub(crate) struct Update<'a> {
     pub with: Option<&'a With<'a>>,
@@ -36,8 +37,8 @@ pub(crate) struct Delete<'a> {
     pub limit: Option<&'a Limit<'a>>,
 }
 
-/// Whether every query in an expression is computed before the first row is changed: it always is, but behind CASE,
-/// coalesce() and the like only when a row asks for it.
+/// Whether every query in an expression is evaluated before the first row is changed. It always is, except inside
+/// CASE, coalesce() and the like, where it is evaluated only when a row needs it.
 fn evaluated_first(expr: &Expr, depth: u8) -> bool {
     let inner = |e: &Expr| evaluated_first(e, depth + 1);
     depth < 32
@@ -56,7 +57,7 @@ fn evaluated_first(expr: &Expr, depth: u8) -> bool {
         }
 }
 
-/// Whether a condition finds one row at most: a unique column equals something that is no column.
+/// Whether a condition finds at most one row: a unique column equals a value that is not a column.
 fn one_row(table: &Table, condition: Option<&Expr>) -> bool {
     let Some(mut rest) = condition.map(bare) else { return false };
     loop {
@@ -138,7 +139,9 @@ pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
     if limited && (from.is_some() || update.table.alias.is_some()) {
         return no(Id::LimitedChange, "LIMIT", "LIMIT with FROM or an alias");
     }
+    let filter = tr.at();
     chosen_rows(tr, table, update.condition, update.order, update.limit)?;
+    resolve_conflicts(tr, table, &update, filter)?;
     tr.known.scopes.pop();
     if let Some(results) = update.returning {
         if !tr.postgres {
@@ -151,10 +154,162 @@ pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
     Ok(())
 }
 
-/// What comes before UPDATE; the table, whose constraints leave nothing to decide.
+fn resolve_conflicts<'a>(tr: &mut Tr<'a>, table: &'a Table, update: &Update<'a>, filter: usize) -> R<()> {
+    match update.or {
+        Some(ResolveType::Ignore) => ignore_conflicts(tr, table, update, filter),
+        Some(ResolveType::Replace) => replace_conflicting(tr, table, update, filter),
+        _ => Ok(()),
+    }
+}
+
+/// OR IGNORE: adds to the condition, which begins at `filter`, that no other row has a changed unique key.
+fn ignore_conflicts<'a>(tr: &mut Tr<'a>, table: &'a Table, update: &Update<'a>, filter: usize) -> R<()> {
+    let refused = |why: &str| no(Id::OrIgnore, "IGNORE", why);
+    if tr.input.catalogue.has_odd_unique_index(table) {
+        return refused("a unique index over part of the rows or an expression could conflict");
+    }
+    tr.fire(Id::OrIgnore);
+    let sets: Vec<Vec<usize>> = tr.input.catalogue.unique_sets(table).map(<[usize]>::to_vec).collect();
+    let changed: Vec<Vec<usize>> =
+        sets.into_iter().filter(|set| set.iter().any(|p| update.sets_column(table, *p))).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let alone = update.from.is_none_or(|f| f.select.is_none()) && update.order.is_none() && update.limit.is_none();
+    if !alone || !one_row(table, update.condition) {
+        return refused("a unique column of several rows is changed, each after the one before");
+    }
+    // The condition stands alone behind WHERE, as one row is found by it.
+    tr.out.sql.insert(filter + " WHERE ".len(), '(');
+    tr.put(")");
+    let own = tr.known.scopes.last().map(|scope| scope.sources[0].name.clone()).unwrap_or_default();
+    for set in changed {
+        tr.put(" AND NOT EXISTS (SELECT 1 FROM ");
+        tr.name(&table.name)?;
+        tr.put(" AS \"contend_other\" WHERE ");
+        other_row(tr, table, &own)?;
+        for position in set {
+            tr.put(" AND ");
+            key_column(tr, table, update, (position, &own))?;
+        }
+        tr.put(")");
+    }
+    Ok(())
+}
+
+/// OR REPLACE on PostgreSQL: a query in front deletes the rows that have a changed unique key, and the condition, which
+/// begins at `filter`, waits for it.
+fn replace_conflicting<'a>(tr: &mut Tr<'a>, table: &'a Table, update: &Update<'a>, filter: usize) -> R<()> {
+    let refused = |why: &str| no(Id::OrConflict, "REPLACE", why);
+    let catalogue = tr.input.catalogue;
+    if catalogue.has_odd_unique_index(table) || catalogue.is_referred_to(table) {
+        return refused("a unique index over part of the rows or an expression, or a foreign key that refers to them");
+    }
+    if catalogue.triggers_of(table).next().is_some() {
+        return refused("the table has triggers, which the server fires for replaced rows too");
+    }
+    let fills = |p: usize| !table.columns[p].nullable && table.columns[p].has_default && update.sets_column(table, p);
+    if (0..table.columns.len()).any(fills) {
+        return refused("a NOT NULL column with a default, which would take the place of NULL");
+    }
+    tr.fire(Id::OrConflict);
+    let sets = catalogue.unique_sets(table).filter(|set| set.iter().any(|p| update.sets_column(table, *p)));
+    let changed: Vec<Vec<usize>> = sets.map(<[usize]>::to_vec).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let alone = update.from.is_none_or(|f| f.select.is_none()) && update.order.is_none() && update.limit.is_none();
+    if !alone || update.with.is_some() || !one_row(table, update.condition) {
+        return refused("a unique column of several rows is changed, each after the one before");
+    }
+    tr.out.sql.insert(filter + " WHERE ".len(), '(');
+    tr.put(") AND (SELECT count(*) FROM \"contend_gone\") >= 0");
+    let changing = std::mem::take(&mut tr.out.sql);
+    let own = tr.known.scopes.last().map(|scope| scope.sources[0].name.clone()).unwrap_or_default();
+    tr.put("WITH \"contend_gone\" AS (DELETE FROM ");
+    tr.name(&table.name)?;
+    tr.put(" AS \"contend_other\" USING ");
+    tr.name(&table.name)?;
+    tr.put(" AS ");
+    tr.name(&own)?;
+    tr.put(" WHERE (");
+    let qualify = std::mem::replace(&mut tr.place.qualify, true);
+    if let Some(condition) = update.condition {
+        tr.condition(condition)?;
+    }
+    tr.place.qualify = qualify;
+    tr.put(") AND ");
+    other_row(tr, table, &own)?;
+    for (number, set) in changed.iter().enumerate() {
+        tr.put(if number == 0 { " AND (" } else { " OR " });
+        for (i, position) in set.iter().enumerate() {
+            tr.put(if i == 0 { "(" } else { " AND " });
+            key_column(tr, table, update, (*position, &own))?;
+        }
+        tr.put(")");
+    }
+    tr.put(") RETURNING 1) ");
+    tr.put(&changing);
+    Ok(())
+}
+
+/// Writes that the other row is not the changed one.
+fn other_row(tr: &mut Tr, table: &Table, own: &str) -> R<()> {
+    let part = |tr: &mut Tr, name: &str| -> R<()> {
+        tr.put("\"contend_other\".");
+        tr.name(name)?;
+        tr.put(" <> ");
+        tr.name(own)?;
+        tr.put(".");
+        tr.name(name)
+    };
+    match &table.key[..] {
+        _ if tr.postgres => {
+            tr.put("\"contend_other\".ctid <> ");
+            tr.name(own)?;
+            tr.put(".ctid");
+            Ok(())
+        }
+        [key] if !table.columns[*key].nullable => part(tr, &table.columns[*key].name),
+        _ => no(Id::OrIgnore, "IGNORE", "the table has no key of one column"),
+    }
+}
+
+/// Writes that the other row has the value of a unique column that the changed one gets.
+fn key_column<'a>(tr: &mut Tr<'a>, table: &'a Table, update: &Update<'a>, (position, own): (usize, &str)) -> R<()> {
+    let column = &table.columns[position];
+    if column.collation != Collation::Binary {
+        return no(Id::Collation, "IGNORE", "the key ignores case");
+    }
+    tr.put("\"contend_other\".");
+    tr.name(&column.name)?;
+    tr.put(" = ");
+    let is_it = |set: &&Set| set.col_names.iter().any(|name| table.position(&plain(name.0)) == Some(position));
+    let Some(set) = update.sets.iter().rev().find(is_it) else {
+        tr.name(own)?;
+        tr.put(".");
+        return tr.name(&column.name);
+    };
+    if set.col_names.len() > 1 {
+        return no(Id::OrIgnore, "IGNORE", "a row of columns is set");
+    }
+    let qualify = std::mem::replace(&mut tr.place.qualify, true);
+    let start = tr.at();
+    let mut value = assign::assign(tr, column, &set.expr)?;
+    tr.place.qualify = qualify;
+    tr.enclose(start, &mut value, Strength::Operator);
+    if tr.out.sql[start..].contains("SELECT ") || tr.out.sql[start..].contains("gen_random_uuid(") {
+        return no(Id::OrIgnore, "IGNORE", "a unique column is set from a query or at random");
+    }
+    Ok(())
+}
+
+/// Writes the part before UPDATE; returns the table, whose constraints must not resolve conflicts.
 fn updated<'a>(tr: &mut Tr<'a>, update: &Update<'a>) -> R<&'a Table> {
-    if !matches!(update.or, None | Some(ResolveType::Abort)) {
-        return no(Id::OrConflict, "OR", "UPDATE OR ...");
+    match update.or {
+        None | Some(ResolveType::Abort | ResolveType::Ignore) => {}
+        Some(ResolveType::Replace) if tr.postgres && update.returning.is_none() => {}
+        _ => return no(Id::OrConflict, "OR", "UPDATE OR FAIL or ROLLBACK, or REPLACE on MariaDB or with RETURNING"),
     }
     rare_clauses(tr, "UPDATE", update.with)?;
     if let Some(with) = update.with {
@@ -212,7 +367,7 @@ fn filter<'a>(tr: &mut Tr<'a>, condition: Option<&'a Expr<'a>>) -> R<()> {
     Ok(())
 }
 
-/// WHERE, ORDER BY and LIMIT of a change: MariaDB has them, PostgreSQL takes the rows' places from a query.
+/// WHERE, ORDER BY and LIMIT of a change: MariaDB supports them; for PostgreSQL a query selects the rows.
 fn chosen_rows<'a>(
     tr: &mut Tr<'a>,
     table: &'a Table,

@@ -1,10 +1,10 @@
-//! What an INSERT does when a row is there already, and SET.
+//! Conflicts of an INSERT with existing rows, and SET.
 
 use std::borrow::Cow;
 
 use crate::catalogue::{Column, Table};
-use crate::emit::{Tr, plain};
-use crate::parse::tree::{Expr, Literal, OneSelect, ResolveType, Select, Set, Upsert, UpsertDo};
+use crate::emit::{Extra, Tr, plain};
+use crate::parse::tree::{Expr, Literal, OneSelect, ResolveType, ResultColumn, Select, Set, Upsert, UpsertDo};
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::literals::bare;
@@ -12,32 +12,32 @@ use crate::rules::{Id, assign, changes};
 use crate::scope::Scope;
 use crate::types::{Collation, Strength, Ty, Val};
 
-/// An INSERT with its rows written, and what is to become of those that conflict.
+/// An INSERT with its rows written, and the handling of conflicts.
 pub(crate) struct Written<'w, 'a> {
     pub alias: Option<Cow<'a, str>>,
     /// Positions of the columns that get values.
     pub positions: &'w [usize],
     pub or: Option<ResolveType>,
-    /// The only key whose conflicts are meant.
+    /// The only key whose conflicts are handled.
     pub only: Option<&'a [usize]>,
-    /// MariaDB's IGNORE does it.
+    /// Whether MariaDB's IGNORE is sufficient.
     pub ignore: bool,
     /// `None` for DEFAULT VALUES.
     pub select: Option<&'a Select<'a>>,
     /// RETURNING follows.
     pub returning: bool,
     pub explicit_rowid: bool,
-    /// Where the rows begin.
+    /// Start of the rows in the output.
     pub rows: usize,
 }
 
 /// ON CONFLICT.
 pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'a>, written: Written<'_, 'a>) -> R<()> {
-    let Written { alias, positions, select, returning, .. } = written;
     tr.fire(Id::Upsert);
     if upsert.next.is_some() {
         return no(Id::Upsert, "CONFLICT", "more than one ON CONFLICT");
     }
+    let Written { alias, positions, select, returning, .. } = written;
     let target = conflict_target(tr, table, upsert)?;
     match &upsert.do_clause {
         UpsertDo::Nothing if tr.postgres => {
@@ -137,7 +137,7 @@ pub(crate) fn put_target(tr: &mut Tr, table: &Table, target: Option<&[usize]>) -
     Ok(())
 }
 
-/// MariaDB's upsert answers to any unique key: the one named must be the only one that can conflict.
+/// MariaDB's upsert applies to every unique key: the named one must be the only one that can conflict.
 pub(crate) fn only_conflict(tr: &mut Tr, table: &Table, positions: &[usize], target: Option<&[usize]>) -> R<()> {
     if tr.input.catalogue.has_odd_unique_index(table) {
         return no(Id::Upsert, "CONFLICT", "a unique index over part of the rows or an expression could conflict too");
@@ -178,8 +178,8 @@ pub(crate) fn ignore(tr: &mut Tr, table: &Table, returning: bool) -> R<()> {
     no_change(tr, table, returning)
 }
 
-/// INSERT OR REPLACE. MariaDB has it; PostgreSQL updates every column where only one key can conflict. `rows` is where
-/// the rows were written.
+/// INSERT OR REPLACE. MariaDB supports it; for PostgreSQL, if only one key can conflict, every column is updated.
+/// `rows` is where the rows were written.
 pub(crate) fn replace<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'_, 'a>) -> R<()> {
     let Written { positions, only, explicit_rowid, .. } = *written;
     tr.fire(Id::Replace);
@@ -222,10 +222,13 @@ pub(crate) fn replace<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'
     })
 }
 
-/// REPLACE where several keys can conflict: the statement deletes every row that one of them finds, then inserts.
-/// Both see the rows as they were before, so that a value may be made of the row that is replaced.
+/// REPLACE if several keys can conflict: the statement deletes every conflicting row, then inserts. Both steps see
+/// the rows as they were before, so a value may be computed from the replaced row.
 fn delete_conflicting<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'_, 'a>) -> R<()> {
     let Written { positions, select, rows, .. } = *written;
+    if tr.input.catalogue.triggers_of(table).next().is_some() {
+        return no(Id::Triggers, "REPLACE", "the table has triggers, which the server fires for replaced rows too");
+    }
     let row = match select.map(|s| (&s.body.select, &s.body.compounds)) {
         Some((OneSelect::Values(rows), None)) if rows.len() == 1 => &rows[0],
         _ => return no(Id::Replace, "REPLACE", "several rows, where more than one unique key can conflict"),
@@ -247,7 +250,7 @@ fn delete_conflicting<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'
         if set.iter().any(|p| table.columns[*p].collation != Collation::Binary) {
             return no(Id::Collation, "REPLACE", "the key ignores case");
         }
-        // A key with a NULL in it conflicts with none.
+        // A key that contains NULL conflicts with no row.
         let absent = |p: &usize| match given(p) {
             None => (table.columns[*p].nullable || table.rowid == Some(*p)) && !table.columns[*p].has_default,
             Some(expr) => matches!(bare(expr), Expr::Literal(Literal::Null)),
@@ -273,12 +276,12 @@ fn delete_conflicting<'a>(tr: &mut Tr<'a>, table: &'a Table, written: &Written<'
     tr.put(&insert[..rows]);
     tr.put("SELECT ");
     tr.put(values);
-    // So that the rows are gone before the new one comes.
+    // So that the rows are deleted before the new one is inserted.
     tr.put(" WHERE (SELECT count(*) FROM \"contend_gone\") >= 0");
     Ok(())
 }
 
-/// Whether the columns of a key have these values.
+/// Writes the condition that the columns of a key have these values.
 fn key_is<'a, 'c>(tr: &mut Tr<'a>, key: impl Iterator<Item = (&'c Column, &'a Expr<'a>)>) -> R<()> {
     for (i, (column, expr)) in key.enumerate() {
         tr.put(if i == 0 { "(" } else { " AND " });
@@ -305,11 +308,13 @@ pub(crate) fn excluded<'a>(tr: &mut Tr<'a>, table: &'a Table, name: &str) -> R<V
         tr.put("excluded.");
         tr.name(&column.name)?;
     } else {
-        tr.put("VALUES(");
+        // A long value would share its memory with the column, which may get another one in the same statement.
+        let long = matches!(column.ty, Ty::Text | Ty::Blob | Ty::Tagged);
+        tr.put(if long { "CONCAT(VALUES(" } else { "VALUES(" });
         tr.name(&column.name)?;
-        tr.put(")");
+        tr.put(if long { "), '')" } else { ")" });
     }
-    // To SQLite it is no column, so that its collation counts for nothing.
+    // For SQLite it is not a column, so its collation does not apply.
     Ok(Val { collation: Collation::Binary, column: false, ..crate::catalogue::as_value(column) })
 }
 
@@ -328,10 +333,14 @@ pub(crate) fn assignments<'a>(tr: &mut Tr<'a>, table: &'a Table, sets: &'a [Set<
                 set_row(tr, table, &names, select)?;
                 continue;
             }
-            _ => return no(Id::RowValues, "SET", "a row of columns set from a query"),
+            (Expr::Subquery(select), _) => {
+                set_each(tr, table, &names, select, std::mem::take(&mut first))?;
+                continue;
+            }
+            _ => return no(Id::RowValues, "SET", "a row of columns set from a row of another length"),
         };
         for (position, expr) in names.into_iter().zip(values) {
-            // Of several assignments to a column the last counts.
+            // Of several assignments to a column, the last one counts.
             let again = |set: &Set| set.col_names.iter().any(|n| table.position(&plain(n.0)) == Some(position));
             if sets[index + 1..].iter().any(again) {
                 continue;
@@ -364,8 +373,44 @@ fn set_row<'a>(tr: &mut Tr<'a>, table: &'a Table, names: &[usize], select: &'a S
     let columns = tr.subquery(select)?;
     tr.put(")");
     if columns.len() != names.len() {
-        return no(Id::RowValues, "SET", "the query has another number of columns");
+        return no(Id::RowValues, "SET", "the query has a different number of columns");
     }
+    stored_row(tr, table, names, &columns)
+}
+
+/// The same on MariaDB: the query for each column, with one result of it.
+fn set_each<'a>(tr: &mut Tr<'a>, table: &'a Table, names: &[usize], select: &'a Select<'a>, mut first: bool) -> R<()> {
+    tr.fire(Id::RowValues);
+    let plainly = match &select.body.select {
+        OneSelect::Select { distinctness: None, columns, group_by: None, having: None, .. } => {
+            columns.len() == names.len() && columns.iter().all(|column| matches!(column, ResultColumn::Expr(..)))
+        }
+        _ => false,
+    };
+    // Of several rows, each query could take another.
+    if !plainly || select.limit.is_some() || select.with.is_some() || select.body.compounds.is_some() {
+        return no(Id::RowValues, "SET", "a row of columns set from a query with LIMIT, groups or `*`");
+    }
+    for (only, position) in names.iter().enumerate() {
+        if !std::mem::take(&mut first) {
+            tr.put(", ");
+        }
+        tr.name(&table.columns[*position].name)?;
+        tr.put(" = (");
+        let start = tr.at();
+        tr.place.extra = Extra { only: Some(only), ..Extra::default() };
+        let columns = tr.subquery(select)?;
+        tr.put(")");
+        if ["RAND(", "UUID(", "RANDOM_BYTES("].iter().any(|random| tr.out.sql[start..].contains(random)) {
+            return no(Id::RowValues, "SET", "a row of columns set from a query of random values");
+        }
+        stored_row(tr, table, &[*position], &columns)?;
+    }
+    Ok(())
+}
+
+/// Refuses values of a query that their columns do not hold.
+fn stored_row(tr: &mut Tr, table: &Table, names: &[usize], columns: &[Column]) -> R<()> {
     for (value, position) in columns.iter().zip(names) {
         let column = &table.columns[*position];
         if column.affinity.numeric() && (column.ty, value.ty) == (Ty::Text, Ty::Text) {

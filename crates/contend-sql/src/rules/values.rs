@@ -1,4 +1,4 @@
-//! Expressions in the places where they stand: values, conditions, results, queries.
+//! Expressions by context: values, conditions, results, queries.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::rules::literals::{COMPARED_MAX, bare};
 use crate::types::{Affinity, Number, Strength, Ty, Val};
 
 impl<'a> Tr<'a> {
-    /// Whether an expression is one that the innermost query groups by, in a part where that matters.
+    /// Whether the innermost query groups by this expression, in a part where that matters.
     pub(crate) fn groups_by(&self, expr: &'a Expr<'a>) -> bool {
         self.known
             .scopes
@@ -36,7 +36,8 @@ impl<'a> Tr<'a> {
             }
             Number::Real(n) => {
                 if n.is_infinite() {
-                    // SQLite reads 1e999 as infinity, which MariaDB has not: the statement is refused in the end.
+                    // SQLite reads 1e999 as infinity, which MariaDB does not have: the statement is refused at the
+                    // end.
                     self.out.infinite = true;
                     self.put(if n > 0.0 { "'Infinity'" } else { "'-Infinity'" });
                 } else if self.postgres {
@@ -56,7 +57,7 @@ impl<'a> Tr<'a> {
     pub(crate) fn condition(&mut self, expr: &'a Expr<'a>) -> R<Val> {
         let start = self.at();
         if let Expr::Literal(Literal::String(text)) = bare(expr) {
-            // A text is true if the number it begins with is not 0.
+            // A text is true if the number at its beginning is not 0.
             let text = plain(text);
             let truth = !matches!(crate::types::number_prefix(&text), Number::Int(0) | Number::Real(0.0));
             self.fire(Id::TextAsNumber);
@@ -83,6 +84,10 @@ impl<'a> Tr<'a> {
                     self.put("::boolean");
                     value.strength = Strength::Operator;
                 }
+            }
+            Ty::Tagged => {
+                self.wrap(start, "(contend_sql.tagged_real(", ") <> 0)");
+                value.strength = Strength::Atom;
             }
             Ty::Text | Ty::Blob | Ty::Any => {
                 return no(
@@ -144,7 +149,7 @@ impl<'a> Tr<'a> {
         value
     }
 
-    /// Writes a query inside another statement; what its columns are.
+    /// Writes a query inside another statement; returns its columns.
     pub(crate) fn subquery(&mut self, select: &'a Select<'a>) -> R<Rc<[Column]>> {
         let grouping = std::mem::take(&mut self.place.grouping);
         let (aggregates, qualify) = (self.seen.aggregates, std::mem::take(&mut self.place.qualify));
@@ -163,7 +168,7 @@ impl<'a> Tr<'a> {
         Ok(columns.into())
     }
 
-    /// What a query's columns would be, without writing it.
+    /// The columns of a query, without writing it.
     pub(crate) fn probe_query(&mut self, select: &'a Select<'a>) -> R<Rc<[Column]>> {
         let mark = self.mark();
         let columns = self.subquery(select);

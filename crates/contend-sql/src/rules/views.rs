@@ -1,4 +1,4 @@
-//! CREATE VIEW and CREATE TABLE AS, which take their columns from a query; columns that stand for an index.
+//! CREATE VIEW and CREATE TABLE AS, whose columns come from a query; and columns that replace an index.
 
 use crate::emit::{Tr, Wanted, plain};
 use crate::parse::tree::{IndexedColumn, QualifiedName, Select};
@@ -26,6 +26,9 @@ pub(crate) fn create_view<'a>(
         from::main_only(tr, schema.0)?;
     }
     let outputs = tr.probe_query(select)?;
+    if outputs.iter().any(|column| matches!(column.ty, Ty::Any | Ty::Tagged)) {
+        return no(Id::Views, name.name.0, "a column whose type depends on the row");
+    }
     tr.put(if temporary { "CREATE TEMPORARY VIEW " } else { "CREATE VIEW " });
     tr.name(&plain_name)?;
     tr.put(" (");
@@ -33,7 +36,7 @@ pub(crate) fn create_view<'a>(
         Some(columns) if columns.len() == outputs.len() => {
             tr.list(columns, |tr, c| tr.name(&plain(c.col_name.0)))?;
         }
-        Some(_) => return no(Id::Views, name.name.0, "the view has another number of columns than its query"),
+        Some(_) => return no(Id::Views, name.name.0, "the number of columns differs between the view and its query"),
         None => tr.list(outputs.iter(), |tr, c| named_output(tr, name, &c.name))?,
     }
     tr.put(") AS ");
@@ -60,7 +63,7 @@ pub(crate) fn create_table_as<'a>(tr: &mut Tr<'a>, created: Created<'a>, select:
     let outputs = tr.probe_query(select)?;
     for column in outputs.iter() {
         let collated = column.ty != Ty::Text || !tr.postgres || column.bytewise;
-        if column.name.is_empty() || !collated || matches!(column.ty, Ty::Any | Ty::Null | Ty::Param) {
+        if column.name.is_empty() || !collated || matches!(column.ty, Ty::Any | Ty::Null | Ty::Param | Ty::Tagged) {
             return no(Id::CreateTableAs, name.name.0, "a column without a name, a type or a collation of its own");
         }
     }

@@ -1,7 +1,9 @@
 //! Window functions and the OVER clause.
 
 use crate::emit::{Tr, plain};
-use crate::parse::tree::{Expr, FrameBound, FrameClause, FrameExclude, FrameMode, Over, Window, WindowDef};
+use crate::parse::tree::{
+    Expr, FrameBound, FrameClause, FrameExclude, FrameMode, Over, SortedColumn, Window, WindowDef,
+};
 use crate::refuse::{R, no};
 use crate::rules::choices::unify;
 use crate::rules::literals::literal_number;
@@ -9,7 +11,7 @@ use crate::rules::{Id, order};
 use crate::scope::Grouping;
 use crate::types::{Affinity, Collation, Number, Strength, Ty, Val};
 
-/// A function that only exists with OVER, if the name is one's.
+/// Translates a function that requires OVER; `None` for other names.
 pub(crate) fn window_function<'a>(
     tr: &mut Tr<'a>,
     name: &str,
@@ -43,7 +45,7 @@ pub(crate) fn window_function<'a>(
         }
         let count = i == 1 || name == "ntile";
         if count {
-            // An offset is 32 bits wide on PostgreSQL.
+            // An offset has 32 bits on PostgreSQL.
             match literal_number(arg) {
                 Some(Number::Int(n @ 0..=1_000_000)) => drop(tr.number(Number::Int(n))),
                 _ => return no(Id::Windows, token, "an offset that is not a small number"),
@@ -52,7 +54,7 @@ pub(crate) fn window_function<'a>(
             let from = tr.at();
             let mut one = tr.result(arg, value.ty)?;
             if one.ty == Ty::Text && tr.postgres && !one.bytewise {
-                // A bare literal has no type for a function that takes any.
+                // A bare literal has no type for a polymorphic function.
                 tr.enclose(from, &mut one, Strength::Atom);
                 tr.put("::text");
             }
@@ -78,8 +80,8 @@ pub(crate) fn window_function<'a>(
     Ok(Some(value))
 }
 
-/// The third argument of lag() and lead(), which MariaDB lacks: the value where a 1 in the column's place is missing.
-/// The caller writes the other value, after ELSE.
+/// The third argument of lag() and lead(), which MariaDB lacks: the default applies if a 1 in place of the column is
+/// missing. The caller writes the other value after ELSE.
 fn window_default<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], over: &'a Over<'a>, value: Val) -> R<Val> {
     tr.put("CASE WHEN ");
     tr.put(name);
@@ -93,7 +95,8 @@ fn window_default<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], over: &
     unify(value, other)
 }
 
-/// percent_rank() and cume_dist() on MariaDB, whose own have ten decimal places: the quotients that SQLite computes.
+/// percent_rank() and cume_dist() on MariaDB, whose results have only ten decimal places: computed as quotients, as
+/// SQLite does.
 fn share<'a>(tr: &mut Tr<'a>, percent_rank: bool, token: &str, over: &'a Over<'a>) -> R<()> {
     match over {
         Over::Window(window) if window.base.is_none() && window.frame_clause.is_none() => {}
@@ -119,7 +122,7 @@ fn share<'a>(tr: &mut Tr<'a>, percent_rank: bool, token: &str, over: &'a Over<'a
     Ok(())
 }
 
-/// The same window with all its rows in every frame.
+/// The same window with all rows in every frame.
 fn over_all<'a>(tr: &mut Tr<'a>, over: &'a Over<'a>) -> R<()> {
     over_clause(tr, over)?;
     let end = tr.out.sql.pop();
@@ -128,10 +131,33 @@ fn over_all<'a>(tr: &mut Tr<'a>, over: &'a Over<'a>) -> R<()> {
     Ok(())
 }
 
+/// OVER after an aggregate: next to an ordered window, MariaDB gets an empty one as an ordered one of all rows.
+pub(crate) fn over_aggregate<'a>(tr: &mut Tr<'a>, over: &'a Over<'a>) -> R<()> {
+    let ordered = tr.known.windows.iter().rev().find_map(|window| match window {
+        Over::Window(w) if w.base.is_none() && w.partition_by.is_none() => w.order_by,
+        _ => None,
+    });
+    match (over, ordered) {
+        (Over::Window(window), Some(order)) if !tr.postgres && is_empty(window) => {
+            tr.fire(Id::Windows);
+            tr.put(" OVER (");
+            window_order(tr, order)?;
+            tr.put(" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)");
+            Ok(())
+        }
+        _ => over_clause(tr, over),
+    }
+}
+
+fn is_empty(window: &Window) -> bool {
+    let Window { base, partition_by, order_by, frame_clause } = window;
+    base.is_none() && partition_by.is_none() && order_by.is_none() && frame_clause.is_none()
+}
+
 pub(crate) fn over_clause<'a>(tr: &mut Tr<'a>, over: &'a Over<'a>) -> R<()> {
     tr.fire(Id::Windows);
     if !tr.postgres {
-        // MariaDB 10.11 computes an ordered window in another one's order next to an empty window.
+        // Next to an empty window, MariaDB 10.11 computes an ordered window in another one's order.
         let empty = |o: &Over| matches!(o, Over::Window(w) if w.partition_by.is_none() && w.order_by.is_none());
         if !tr.known.windows.is_empty() && tr.input.text.len() > crate::rules::literals::COMPARED_MAX
             || tr.known.windows.iter().any(|o| *o != over && (empty(o) || empty(over)))
@@ -186,15 +212,7 @@ fn window_written<'a>(tr: &mut Tr<'a>, window: &'a Window<'a>) -> R<()> {
     }
     if let Some(order) = window.order_by {
         tr.put(space);
-        tr.put("ORDER BY ");
-        tr.list(order, |tr, term| {
-            if literal_number(&term.expr).is_some() {
-                return no(Id::Windows, "ORDER", "a window ordered by a constant");
-            }
-            let from = tr.at();
-            let value = tr.value(&term.expr, Ty::Any)?;
-            order::ordered(tr, from, value, term)
-        })?;
+        window_order(tr, order)?;
         space = " ";
     }
     if let Some(frame) = &window.frame_clause {
@@ -202,6 +220,18 @@ fn window_written<'a>(tr: &mut Tr<'a>, window: &'a Window<'a>) -> R<()> {
         frame_clause(tr, frame)?;
     }
     Ok(())
+}
+
+fn window_order<'a>(tr: &mut Tr<'a>, order: &'a [SortedColumn<'a>]) -> R<()> {
+    tr.put("ORDER BY ");
+    tr.list(order, |tr, term| {
+        if literal_number(&term.expr).is_some() {
+            return no(Id::Windows, "ORDER", "a window ordered by a constant");
+        }
+        let from = tr.at();
+        let value = tr.value(&term.expr, Ty::Any)?;
+        order::ordered(tr, from, value, term)
+    })
 }
 
 fn frame_clause<'a>(tr: &mut Tr<'a>, frame: &'a FrameClause<'a>) -> R<()> {

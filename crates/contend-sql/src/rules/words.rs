@@ -1,4 +1,4 @@
-//! Functions that change texts, search in them, or make them of something else.
+//! Functions that change or search texts, or build them from other values.
 
 use crate::emit::Tr;
 use crate::names::push_text;
@@ -8,10 +8,10 @@ use crate::rules::compare::FOLD_MARIADB;
 use crate::rules::{Id, arithmetic, columns, texts};
 use crate::types::{Ty, Val, plain_result};
 
-/// lower() and upper(), which know no letters beyond ASCII.
+/// lower() and upper(), which change ASCII letters only.
 pub(crate) fn in_case<'a>(tr: &mut Tr<'a>, name: &str, token: &str, one: &'a Expr<'a>) -> R<Val> {
     let start = tr.at();
-    // A query that groups under NOCASE groups by just this.
+    // A query that groups under NOCASE groups by this expression.
     let grouped = name == "lower" && columns::groups_folded(tr, one)?;
     if grouped && !tr.postgres && tr.place.having {
         return no(Id::Collation, token, "MariaDB finds no column there that is grouped by within an expression");
@@ -27,7 +27,7 @@ pub(crate) fn in_case<'a>(tr: &mut Tr<'a>, name: &str, token: &str, one: &'a Exp
     Ok(Val { bytewise: true, ..plain_result(value, Ty::Text) })
 }
 
-/// Without spaces at one end or both.
+/// trim() and its variants, for spaces.
 pub(crate) fn trimmed<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>) -> R<Val> {
     let start = tr.at();
     let value = arithmetic::text_operand(tr, one)?;
@@ -44,7 +44,7 @@ pub(crate) fn trimmed<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>) -> R<V
     Ok(Val { bytewise: value.bytewise, ..plain_result(value, Ty::Text) })
 }
 
-/// Without any of these characters, on PostgreSQL.
+/// trim() and its variants with a set of characters, on PostgreSQL.
 pub(crate) fn trimmed_of<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>, set: &'a Expr<'a>) -> R<Val> {
     tr.put(if name == "trim" { "btrim(" } else { name });
     if name != "trim" {
@@ -57,7 +57,7 @@ pub(crate) fn trimmed_of<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>, set
     Ok(Val { nullable: value.nullable || set.nullable, ..plain_result(value, Ty::Text) })
 }
 
-/// The same on MariaDB, whose TRIM takes a text away and no set of characters.
+/// The same on MariaDB, whose TRIM removes a text instead of a set of characters.
 pub(crate) fn trimmed_by_pattern<'a>(tr: &mut Tr<'a>, name: &str, token: &str, one: &'a Expr<'a>, set: &str) -> R<Val> {
     let mut class = String::new();
     for c in set.chars() {
@@ -94,7 +94,7 @@ pub(crate) fn instr<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, part: &'a Expr<'a>)
 
 /// replace().
 pub(crate) fn text_replaced<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, from: &'a Expr<'a>, to: &'a Expr<'a>) -> R<Val> {
-    // MariaDB does not look at what is put in where nothing is found.
+    // MariaDB does not evaluate the replacement if nothing is found.
     let twice = !tr.postgres && tr.probe(to)?.nullable;
     if twice {
         tr.put("CASE WHEN ");
@@ -114,7 +114,7 @@ pub(crate) fn text_replaced<'a>(tr: &mut Tr<'a>, text: &'a Expr<'a>, from: &'a E
     Ok(Val { nullable, bytewise: value.bytewise, ..plain_result(value, Ty::Text) })
 }
 
-/// concat(), to which NULL is nothing.
+/// concat(), which ignores NULL.
 pub(crate) fn texts_joined<'a>(tr: &mut Tr<'a>, args: &'a [Expr<'a>]) -> R<Val> {
     tr.put("CONCAT(");
     tr.list(args, |tr, arg| {

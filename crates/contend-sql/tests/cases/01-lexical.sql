@@ -55,7 +55,7 @@ INSERT INTO t VALUES (1), (2);
 --! params 3
 SELECT id, CAST(? AS REAL) FROM t;
 
---! case 1i adversarial unmatched: A parameter that goes through a subquery before it is used
+--! case 1i adversarial: A parameter that goes through a subquery before it is used
 CREATE TABLE t (x TEXT);
 INSERT INTO t VALUES ('5'), ('A');
 --! params 5, 'A'
@@ -81,6 +81,22 @@ CREATE TABLE t (r REAL);
 INSERT INTO t VALUES (1.5), (NULL);
 --! params 3
 SELECT coalesce(r, ?1), CASE WHEN r > ?1 THEN r ELSE ?1 END, max(1.0, ?1) FROM t;
+
+--! case 1m adversarial: Parameters to which only their values give a type
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, s TEXT);
+INSERT INTO t VALUES (1, 5, 'x'), (2, NULL, '5');
+--! params 5, 'x', 2.5, x'00ff'
+SELECT ?, ?, ?, ?;
+--! params 1, 2
+SELECT ?1 = ?2, ?1 < ?2, ?1 IS ?1;
+--! params 7, 5
+SELECT ?1 AS "a" FROM t WHERE EXISTS (SELECT ?1 AS "b" FROM t AS u WHERE u.a = ?2 LIMIT 1);
+--! params 3, 'y'
+SELECT id, coalesce(?1, a), ?2 || s, max(?1, 2), nullif(?1, 3) FROM t;
+--! params 'q', 'r'
+SELECT ? AS k UNION ALL SELECT ?;
+--! params 2, 'z'
+SELECT k, v || '!' FROM (SELECT ? AS k, ? AS v) WHERE k > 1;
 
 --! case 2a: A name in brackets
 CREATE TABLE [my table] ([the id] INTEGER PRIMARY KEY, [value] TEXT);
@@ -363,3 +379,11 @@ SELECT a FROM t WHERE a + ? + b - b + b - b + b - b + b - b + b - b + b - b + b 
 
 --! case 15d: Deep parentheses
 SELECT ((((((((((((((((((((((((((((((1 + 2)))))))))))))))))))))))))))))) * 3;
+
+--! case 1n adversarial: Integers bound next to reals in arithmetic, functions and choices
+CREATE TABLE t (r REAL, n INTEGER);
+INSERT INTO t VALUES (1.5, 2), (7.0, NULL);
+--! params 3
+SELECT r + ?1, ?1 / r, r % ?1, ?1 % r, abs(?1), ifnull(n, ?1), r > ?1, r IN (?1, 7) FROM t;
+--! params 3, 2.5
+SELECT CASE WHEN n IS NULL THEN ?1 ELSE ?2 END, typeof(coalesce(n, ?2)), min(r, ?1) FROM t;

@@ -52,12 +52,19 @@ DELETE FROM t;
 INSERT INTO t (a) VALUES ('z');
 SELECT id, a FROM t;
 
+--! case 17d: Rows copied with their keys from an empty table
+CREATE TABLE old (id INTEGER PRIMARY KEY, a TEXT);
+CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT);
+INSERT INTO t (id, a) SELECT id, a FROM old;
+INSERT INTO t (a) VALUES ('x');
+SELECT id, a FROM t;
+
 --! case 18a: A column without a type holds integers
 CREATE TABLE t (a, b);
 INSERT INTO t VALUES (1, 2), (3, 4);
 SELECT a + b FROM t WHERE a = 1;
 
---! case 18b adversarial unmatched: A column without a type holds a value as it came
+--! case 18b adversarial: A column without a type holds a value as it came
 CREATE TABLE t (a);
 INSERT INTO t VALUES (1), ('1'), (1.0), (x'31'), (NULL);
 SELECT a, typeof(a) FROM t;
@@ -271,13 +278,13 @@ SELECT id, d > date('2024-05-06', '-1 month'), d < strftime('%Y-%m', '2024-05-06
 --! params 'a', 'z'
 SELECT id FROM t WHERE d BETWEEN ? AND ?;
 
---! case 24a adversarial unmatched: NULL, numbers, texts and blobs in their order
+--! case 24a adversarial: NULL, numbers, texts and blobs in their order
 CREATE TABLE t (a);
 INSERT INTO t VALUES ('b'), (2), (NULL), (x'00'), (1.5), ('10'), (-3);
 --! ordered
 SELECT a FROM t ORDER BY a;
 
---! case 24b adversarial unmatched: max over kinds
+--! case 24b adversarial: max over kinds
 CREATE TABLE t (a);
 INSERT INTO t VALUES (9), ('1'), (100);
 SELECT max(a), min(a) FROM t;
@@ -288,7 +295,7 @@ INSERT INTO t VALUES (2), (1.5), (10), (-0.5);
 --! ordered
 SELECT a FROM t ORDER BY a;
 
---! case 24d adversarial unmatched: A union of kinds in order
+--! case 24d adversarial: A union of kinds in order
 --! ordered
 SELECT 2 AS v UNION ALL SELECT 'a' UNION ALL SELECT NULL UNION ALL SELECT 1.5 ORDER BY v;
 
@@ -437,6 +444,21 @@ CREATE TABLE t (a TEXT COLLATE NOCASE UNIQUE, n INTEGER);
 INSERT INTO t VALUES ('ann', 1);
 INSERT INTO t VALUES ('ANN', 2);
 SELECT a, n FROM t;
+
+--! case 30zk adversarial: Keys of a table that ignore case, alone and with another column
+CREATE TABLE t (a TEXT COLLATE NOCASE PRIMARY KEY, b TEXT, n INTEGER, UNIQUE (b COLLATE NOCASE, n));
+INSERT INTO t VALUES ('ann', 'x', 1), ('bob', 'x', 2);
+INSERT INTO t VALUES ('ANN', 'y', 3);
+INSERT INTO t VALUES ('eve', 'X', 2);
+INSERT INTO t VALUES ('eve', 'X', 3);
+SELECT a, b, n FROM t;
+
+--! case 30zl adversarial: A unique index that ignores case
+CREATE TABLE t (a TEXT COLLATE NOCASE, b TEXT);
+CREATE UNIQUE INDEX i ON t (a, b);
+INSERT INTO t VALUES ('x', 'y'), ('x', 'Y'), (NULL, 'y'), (NULL, 'y');
+INSERT INTO t VALUES ('X', 'y');
+SELECT a, b FROM t;
 
 --! case 30d adversarial: NOCASE knows ASCII only
 CREATE TABLE t (a TEXT COLLATE NOCASE);
@@ -693,3 +715,44 @@ SELECT count(*) FROM t WHERE a = char(233);
 
 --! case 34c adversarial: length of a blob, of a number and of NULL
 SELECT length(x'e9aa'), length(12345), length(1.5), length(NULL), length('');
+
+--! case 18d adversarial: A column without a type compared with columns of types
+CREATE TABLE t (id INTEGER PRIMARY KEY, a, i INTEGER, s TEXT, r REAL);
+INSERT INTO t VALUES (1, 5, 5, '5', 5.0), (2, '5', 5, '5', 5.0), (3, 5.0, 5, '5.0', 5.5), (4, x'35', 5, '5', 5.0), (5, NULL, NULL, NULL, NULL), (6, 'x', 1, 'x', 1.0);
+SELECT id, a = i, a = s, a = r, a < i, s <= a, a IS s, a IN (5, 'x'), a BETWEEN 1 AND 'y' FROM t;
+SELECT x.id, y.id FROM t AS x JOIN t AS y ON x.a = y.a;
+SELECT id FROM t WHERE a IN (SELECT i FROM t);
+
+--! case 18e adversarial: A column without a type changed, defaulted and returned
+CREATE TABLE t (id INTEGER PRIMARY KEY, a DEFAULT 1.5, b DEFAULT 'x');
+INSERT INTO t (id) VALUES (1);
+INSERT INTO t (id, a) VALUES (2, 9223372036854775807), (3, '12ab'), (4, NULL);
+UPDATE t SET b = a WHERE id > 1;
+UPDATE t SET a = a + 1;
+SELECT id, a, typeof(a), b, typeof(b), -b, b / 0, b % 7, b * 2, length(b) FROM t;
+--! params 5, 'y'
+INSERT INTO t (a, b) VALUES (?, ?) RETURNING a, b, id;
+INSERT INTO t (id, a) VALUES (1, 'z') ON CONFLICT (id) DO UPDATE SET b = excluded.a, a = id;
+SELECT * FROM t;
+DELETE FROM t WHERE a = 5 OR b IS NULL;
+
+--! case 18f adversarial: Sums of a column without a type
+CREATE TABLE t (g INTEGER, a);
+INSERT INTO t VALUES (1, 1), (1, 2), (2, 1), (2, '2.5'), (3, 'x'), (3, 4), (4, NULL), (5, x'3132');
+SELECT g, sum(a), total(a), avg(a), count(a) FROM t GROUP BY g;
+
+--! case 18g adversarial: Very large and very small numbers in their order
+CREATE TABLE t (id INTEGER PRIMARY KEY, a);
+INSERT INTO t VALUES (1, 1e300), (2, -1e300), (3, 1e-300), (4, -1e-300), (5, 0), (6, 0.1), (7, -0.1), (8, 12), (9, -12), (10, 123), (11, -123), (12, 1200.5), (13, 9007199254740991), (14, ''), (15, 'A'), (16, 'a'), (17, x''), (18, x'ff'), (19, NULL), (20, 1e16);
+--! ordered
+SELECT id, a FROM t ORDER BY a;
+--! ordered
+SELECT id FROM t ORDER BY a DESC;
+
+--! case 39x adversarial: Arithmetic on a DECIMAL column
+CREATE TABLE t (id INTEGER PRIMARY KEY, d DECIMAL(10, 2), n NUMERIC);
+INSERT INTO t VALUES (1, 2.5, 4), (2, 7, 2), (3, NULL, 1), (4, -3, 0.5);
+SELECT id, d + 1, d * n, d / 2, n / 3, -d, d - n, d % 2 FROM t;
+SELECT id FROM t WHERE d * 2 > 4 ORDER BY d + n;
+--! params 1.0, 2
+SELECT d + ?1, d * ?2 FROM t;

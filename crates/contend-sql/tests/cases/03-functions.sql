@@ -293,7 +293,7 @@ CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (0), (1), (NULL), (5);
 SELECT iif(a > 1, 'big', 'small'), iif(a, 1, 2) FROM t;
 
---! case 44c adversarial unmatched: ifnull of different kinds
+--! case 44c adversarial: ifnull of different kinds
 CREATE TABLE t (a INTEGER);
 INSERT INTO t VALUES (NULL), (7);
 SELECT ifnull(a, 'none') FROM t;
@@ -533,6 +533,47 @@ INSERT INTO p (a) VALUES ('x'), ('y');
 INSERT INTO c (p) VALUES (last_insert_rowid());
 SELECT id, p FROM c;
 
+--! case 52e adversarial: last_insert_rowid and changes after an upsert, OR IGNORE and REPLACE
+CREATE TABLE t (id INTEGER PRIMARY KEY, k TEXT NOT NULL, n INTEGER);
+INSERT INTO t VALUES (5, 'a', 1), (6, 'b', 2);
+INSERT INTO t (id, k, n) VALUES (6, 'b', 3) ON CONFLICT (id) DO UPDATE SET n = 9;
+SELECT last_insert_rowid(), changes();
+INSERT OR IGNORE INTO t (id, k, n) VALUES (5, 'z', 3);
+SELECT last_insert_rowid(), changes();
+INSERT OR IGNORE INTO t (id, k, n) VALUES (9, 'c', 3);
+SELECT last_insert_rowid(), changes();
+
+--! case 52f adversarial: The rows of a failed INSERT, of an UPDATE and of a DELETE are no insertions
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE);
+INSERT INTO t VALUES (7, 'x');
+INSERT INTO t VALUES (8, 'x');
+UPDATE t SET a = 'y' WHERE id = 7;
+SELECT last_insert_rowid(), changes();
+DELETE FROM t;
+SELECT last_insert_rowid(), changes(), total_changes();
+REPLACE INTO t VALUES (3, 'z');
+SELECT last_insert_rowid(), changes(), total_changes();
+REPLACE INTO t VALUES (2, 'z');
+SELECT last_insert_rowid(), changes(), total_changes();
+
+--! case 52g adversarial unmatched: last_insert_rowid while the rows of one statement are stored
+CREATE TABLE t (id INTEGER PRIMARY KEY, up INTEGER);
+INSERT INTO t (up) VALUES (NULL);
+INSERT INTO t (up) VALUES (last_insert_rowid()), (last_insert_rowid());
+SELECT id, up FROM t;
+
+--! case 52h: An INSERT with RETURNING, and a text bound to an integer column
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, s TEXT);
+--! params '17', 5
+INSERT INTO t (n, s) VALUES (?, ?) RETURNING n + 1, s;
+INSERT INTO t (n, s) SELECT n * 2, s FROM t RETURNING n;
+SELECT last_insert_rowid(), changes();
+UPDATE t SET n = last_insert_rowid() WHERE id = last_insert_rowid();
+--! params '2', '5'
+SELECT id, n, s FROM t WHERE n = ? OR s = ?;
+--! params 5
+SELECT id FROM t WHERE s = ?;
+
 --! case 53a: date, time, datetime of a text
 CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('2024-02-29 13:14:15'), ('1999-12-31 23:59:59'), (NULL);
@@ -721,8 +762,8 @@ SELECT id, replace(s, 'b', ?) FROM t;
 
 --! case 44z: abs() of a text
 CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
-INSERT INTO t VALUES (1, 'x'), (2, '-3');
-SELECT id, typeof(abs(s)) FROM t;
+INSERT INTO t VALUES (1, 'x'), (2, '-3'), (3, ' -2.5e1z'), (4, NULL);
+SELECT id, abs(s), typeof(abs(s)) FROM t;
 
 --! case 29x adversarial: GLOB with a range backwards
 CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
@@ -744,3 +785,84 @@ SELECT f, json_group_array(DISTINCT j) FROM t GROUP BY f;
 CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
 INSERT INTO t VALUES (1, 'a'), (2, 'a');
 SELECT group_concat(s, NULL) FROM t;
+
+--! case 56i adversarial: Paths of labels and places
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);
+INSERT INTO t VALUES (1, '{"a": {"b c": [10, {"d": 1.50}, [2, 3]]}, "x": 1, "x": 2, "": 5, "é": "ü"}'), (2, '[1, 2]'), (3, '"a"'), (4, NULL), (5, ' 7 ');
+SELECT id, json_extract(j, '$.a."b c"[0]'), json_extract(j, '$.a."b c"[1].d'), json_extract(j, '$.a."b c"[#-1]'), json_extract(j, '$.x'), json_extract(j, '$.é') FROM t;
+SELECT id, json_extract(j, '$[0]'), json_extract(j, '$[#-1]'), json_extract(j, '$[7]'), json_extract(j, '$[#-7]'), json_extract(j, '$') FROM t;
+SELECT id, j -> 'a', j -> 1, j ->> -1, j ->> 'b c', j -> '$', j ->> '$' FROM t;
+SELECT id, json_type(j), json_type(j, '$.a'), json_type(j, '$.none'), json_array_length(j), json_array_length(j, '$.a."b c"') FROM t;
+
+--! case 56j adversarial: Numbers, truth values and texts keep their kinds
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);
+INSERT INTO t VALUES (1, '{"v": 9223372036854775807}'), (2, '{"v": 9223372036854775808}'), (3, '{"v": 1.0}'), (4, '{"v": -0.5e1}'), (5, '{"v": true}'), (6, '{"v": null}'), (7, '{"v": "1"}'), (8, '{"v": [1, "a b", {"k": null}]}'), (9, '{"v": "q\"\\/\n\u00e9\ud83d\ude00"}'), (10, '{"v": 1E2}'), (11, '{}'), (12, '{"v": ""}');
+SELECT id, json_extract(j, '$.v'), typeof(json_extract(j, '$.v')), j -> 'v', json_type(j, '$.v') FROM t;
+--! ordered
+SELECT id FROM t ORDER BY j ->> 'v', id;
+--! ordered
+SELECT id FROM t ORDER BY json_extract(j, '$.v') DESC, id;
+SELECT json(j) FROM t;
+
+--! case 56k adversarial: Values out of JSON compared with values of each kind
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT, i INTEGER, r REAL, s TEXT);
+INSERT INTO t VALUES (1, '{"v": 5}', 5, 5.0, '5'), (2, '{"v": "5"}', 5, 5.0, '5'), (3, '{"v": 5.5}', 5, 5.5, '5.5'), (4, '{"v": null}', 1, 1.0, 'a'), (5, '{"v": "b"}', 2, 2.0, 'a'), (6, '{"v": "B"}', NULL, NULL, NULL);
+SELECT id, j ->> 'v' = i, j ->> 'v' = r, j ->> 'v' = s, j ->> 'v' = 5, j ->> 'v' = '5', j ->> 'v' < 'a', j ->> 'v' > 5.2 FROM t;
+SELECT id, i < j ->> 'v', s >= j ->> 'v', j ->> 'v' IS s, j ->> 'v' IS NOT NULL, j ->> 'v' IN (5, 'b'), j ->> 'v' BETWEEN 5 AND 'a' FROM t;
+SELECT id FROM t WHERE json_extract(j, '$.v');
+SELECT id, (j ->> 'v') || '!', upper(j ->> 'v'), CAST(j ->> 'v' AS INTEGER), CAST(j ->> 'v' AS REAL), CAST(j ->> 'v' AS TEXT), j ->> 'v' LIKE '%B%', length(j ->> 'v') FROM t;
+SELECT sum(j ->> 'v'), avg(j ->> 'v'), total(j ->> 'v'), count(j ->> 'v') FROM t;
+--! params 5
+SELECT id FROM t WHERE j ->> 'v' = ?;
+--! params '5'
+SELECT id FROM t WHERE json_extract(j, '$.v') = ?;
+
+--! case 56l adversarial: json_each() of a column, in a join and in IN
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);
+INSERT INTO t VALUES (1, '[3, "x", 2.5, null, [1, 2], true]'), (2, '{"b": 1, "a": "y"}'), (3, '7'), (4, NULL), (5, '[]');
+SELECT t.id, json_each.key, json_each.value, json_each.type, json_each.atom FROM t, json_each(t.j);
+SELECT t.id, count(e.value) FROM t LEFT JOIN json_each(t.j) AS e ON e.type <> 'null' GROUP BY t.id;
+SELECT id FROM t WHERE EXISTS (SELECT 1 FROM json_each(t.j) WHERE value = 'x');
+--! params '[1, 3, "x", 4.0]'
+SELECT id FROM t WHERE id IN (SELECT value FROM json_each(?));
+SELECT value FROM json_each('{"a": [5, 6]}', '$.a') ORDER BY value DESC;
+
+--! case 56m adversarial fails: Malformed JSON is an error
+CREATE TABLE t (j TEXT);
+INSERT INTO t VALUES ('{"a": 1}'), ('{"a": 01}');
+SELECT json_extract(j, '$.a') FROM t;
+
+--! case 56n adversarial fails: Something behind JSON is an error
+SELECT json_extract('[1] x', '$[0]');
+
+--! case 56o adversarial: A value out of JSON or its kind, as Django asks
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);
+INSERT INTO t VALUES (1, '{"a": true}'), (2, '{"a": 1}'), (3, '{"a": "true"}'), (4, '{"a": null}'), (5, '{"a": {"b": [1, 2]}}');
+SELECT id, CASE WHEN JSON_TYPE(j, '$.a') IN ('false', 'true', 'null') THEN JSON_TYPE(j, '$.a') ELSE JSON_EXTRACT(j, '$.a') END FROM t;
+SELECT id FROM t WHERE CASE WHEN JSON_TYPE(j, '$.a') IN ('false', 'true', 'null') THEN JSON_TYPE(j, '$.a') ELSE JSON_EXTRACT(j, '$.a') END = JSON_EXTRACT('"true"', '$');
+SELECT id FROM t WHERE JSON_TYPE(j, '$.a') IS NOT NULL AND JSON_EXTRACT(j, '$.a.b') = JSON('[1,  2]');
+
+--! case 56p adversarial: JSON in JSON
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);
+INSERT INTO t VALUES (1, '{"a": [1, "x"]}'), (2, '{}');
+SELECT id, json_array(j -> 'a', json(j)), json_object('k', j -> 'a') FROM t;
+SELECT id, json_array(json_type(j)) FROM t;
+
+--! case 43x adversarial: max and min over several kinds
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, s TEXT, r REAL);
+INSERT INTO t VALUES (1, 5, 'a', 5.0), (2, 9007199254740993, '', 9007199254740992.0), (3, NULL, 'b', 1.0), (4, -3, 'c', -3.5);
+SELECT id, max(i, r), min(i, r), max(i, s, r), min(s, r, i), max(r, i) > 4 FROM t;
+
+--! case 44m adversarial: One of several kinds, compared and sorted
+CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, s TEXT, r REAL);
+INSERT INTO t VALUES (1, 5, 'a', 0.5), (2, NULL, 'b', 2.0), (3, -3, NULL, NULL), (4, NULL, NULL, -3.0);
+SELECT id, coalesce(i, s), coalesce(i, r, s), CASE id WHEN 1 THEN i WHEN 2 THEN s ELSE r END, iif(id > 2, 'x', 1) FROM t;
+--! ordered
+SELECT id FROM t ORDER BY coalesce(i, r, s, x'00') DESC, id;
+SELECT id FROM t WHERE coalesce(i, s) = 'b' OR coalesce(r, s) < -2;
+SELECT typeof(coalesce(i, r, s)), coalesce(i, s, r) || '.', coalesce(i, r) + 1, coalesce(s, i) + 1.5 FROM t;
+
+--! case 44n adversarial: nullif() of any kind applies no affinity
+CREATE TABLE t (id INTEGER PRIMARY KEY, a, i INTEGER, s TEXT, j TEXT);
+INSERT INTO t VALUES (1, 5, 5, '5', '["5", 5.0]'), (2, '5', 5, '5', '[5, "5"]'), (3, NULL, NULL, NULL, '[null]'), (4, x'35', 5, '5', '[1]');
+SELECT id, nullif(a, i), nullif(a, s), nullif(i, a), nullif(s, a), nullif(j ->> 0, i), nullif(j ->> 1, '5'), nullif(a, 5), nullif(a, j ->> 0) FROM t;

@@ -199,7 +199,7 @@ WITH q AS (SELECT substr(x || y, 1, 3) AS x, substr(hex(x), 2) AS h FROM t)
 CREATE VIEW v AS SELECT id, x || y AS z, strftime('%f', d) AS f FROM t;
 SELECT q.p <= q.p || '0', q.f <= q.f || 'x', max(q.p, q.p || 'É') FROM (SELECT substr(z, -2) AS p, f FROM v) AS q;
 
---! case 63e adversarial unmatched: VALUES of different kinds
+--! case 63e adversarial: VALUES of different kinds
 --! ordered
 SELECT column1 FROM (VALUES (1), ('a'), (NULL)) ORDER BY column1;
 
@@ -503,7 +503,18 @@ INSERT INTO t VALUES (1, 5), (2, 5), (3, 7);
 SELECT 2 AS k, b, count(*) FROM t GROUP BY k, b;
 SELECT -1 AS k, count(*) FROM t GROUP BY k;
 SELECT TRUE, b FROM t GROUP BY 1, 2;
+
+--! case 61u adversarial unmatched: A column of any row of one group
+CREATE TABLE t (id INTEGER PRIMARY KEY, b INTEGER);
+INSERT INTO t VALUES (1, 5), (2, 5), (3, 7);
 SELECT 2 AS k, b > 5 AS big, count(*) FROM t GROUP BY k;
+
+--! case 61w adversarial: Grouping by constants alone, of rows and of none
+CREATE TABLE t (a INTEGER, b TEXT);
+INSERT INTO t VALUES (1, 'x'), (1, 'y');
+SELECT 'k' AS k, count(*) FROM t GROUP BY k;
+SELECT 7 AS k, count(*), sum(a) FROM t WHERE a > 5 GROUP BY 1;
+SELECT 7 AS k, b, count(*) FROM t GROUP BY 1, 2;
 
 --! case 61y: Ordering by a constant
 CREATE TABLE t (id INTEGER PRIMARY KEY);
@@ -517,3 +528,64 @@ INSERT INTO t VALUES (1, 5, '5');
 SELECT x = '5' FROM (SELECT a AS x FROM t UNION ALL SELECT 5) AS y;
 SELECT x = 5 FROM (SELECT s AS x FROM t UNION ALL SELECT '5') AS y;
 SELECT x = 5, x IN (5, 6) FROM (SELECT a AS x FROM t UNION ALL SELECT 5) AS y;
+
+--! case 60p adversarial: NULL in the row with the largest value, and values of each kind
+CREATE TABLE t (g INTEGER, n INTEGER, s TEXT, i INTEGER, r REAL);
+INSERT INTO t VALUES (1, 1, 'a', 1, 0.1), (1, 2, NULL, NULL, NULL), (2, 5, 'v', 7, 1e300), (2, NULL, 'n', 8, 2.0), (3, 3, 'n', -1, -0.1);
+SELECT g, max(n), s, i, r FROM t GROUP BY g;
+SELECT g, min(n), s, i, r FROM t GROUP BY g;
+--! ordered
+SELECT g, s, max(n) FROM t GROUP BY g ORDER BY s;
+
+--! case 62x adversarial: DISTINCT in the order of what equal rows share
+CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INTEGER, k TEXT);
+INSERT INTO t VALUES (1, 'x', 3, 'p'), (2, 'y', 1, 'q'), (3, 'z', 2, NULL), (4, 'x', 3, 'p');
+--! ordered
+SELECT DISTINCT name FROM t ORDER BY n DESC, name;
+--! ordered
+SELECT DISTINCT name FROM t WHERE n > 0 ORDER BY k, n + 1 LIMIT 2;
+
+--! case 62y adversarial breaks=distinct-order: DISTINCT in an order that equal rows differ in
+CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 9), (2, 'x', 1), (3, 'y', 5);
+--! ordered
+SELECT DISTINCT name FROM t ORDER BY n;
+
+--! case 66x adversarial: A full join of empty tables, of rows of NULLs, and of all columns
+CREATE TABLE t (a INTEGER, s TEXT);
+CREATE TABLE u (b INTEGER, s TEXT);
+CREATE TABLE v (a INTEGER);
+INSERT INTO t VALUES (NULL, NULL), (1, 'x'), (1, 'y'), (2, NULL);
+INSERT INTO u VALUES (1, 'p'), (3, NULL), (NULL, 'q');
+SELECT * FROM t FULL JOIN u ON t.a = u.b;
+SELECT t.*, v.a FROM t FULL JOIN v ON v.a IS NULL;
+SELECT v.a, u.b FROM v FULL JOIN u ON u.b IS NOT NULL;
+SELECT count(*), count(t.a), count(u.b) FROM t FULL OUTER JOIN u ON a = b AND u.s = 'p' WHERE t.s IS NULL;
+SELECT s, a, b FROM t FULL JOIN u USING (s);
+
+--! case 71x adversarial: A limit inside a recursion over rows of a table
+CREATE TABLE t (id INTEGER PRIMARY KEY, next INTEGER);
+INSERT INTO t VALUES (1, 2), (2, 3), (3, 1);
+WITH RECURSIVE n(i, k) AS (VALUES (1, 'a') UNION ALL SELECT i * 2, k || 'b' FROM n WHERE i < 1000000 LIMIT 5 OFFSET 1) SELECT i, k FROM n;
+WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n LIMIT 3) SELECT i, (SELECT next FROM t WHERE id = i) FROM n;
+
+--! case 71y adversarial: More steps than MariaDB's default, and numbers and texts that grow beyond the first row's
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT count(*), sum(i) FROM n;
+WITH RECURSIVE n(i, s) AS (SELECT 1, 'x' UNION ALL SELECT i * 100, s || s || '-' FROM n WHERE i < 1000000000000)
+SELECT i, s, length(s) FROM n;
+WITH RECURSIVE n(i) AS (SELECT 7 UNION SELECT i * i % 1000 FROM n) SELECT i FROM n;
+
+--! case 71z adversarial: Limits of none, of fewer rows than there are, and with an offset beyond them
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5 LIMIT 0) SELECT i FROM n;
+WITH RECURSIVE n(i, s) AS (SELECT 1, 'a' UNION ALL SELECT i + 1, s || 'é' FROM n WHERE i < 5 OR i = 9 LIMIT 3) SELECT i, s FROM n;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5 LIMIT 100 OFFSET 2) SELECT i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5 LIMIT 2 OFFSET 9) SELECT i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i - 1 FROM n LIMIT 4) SELECT a.i, b.i FROM n AS a JOIN n AS b ON a.i = b.i + 1;
+
+--! case 67p adversarial: Totals of all rows next to windows in an order
+CREATE TABLE t (id INTEGER PRIMARY KEY, g TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 5), (2, 'y', 3), (3, 'x', NULL), (4, 'y', 8), (5, 'x', 3);
+--! ordered
+SELECT id, row_number() OVER (ORDER BY n DESC, id), count(*) OVER (), sum(n) OVER (), lag(id) OVER (ORDER BY id) FROM t ORDER BY id;
+--! ordered
+SELECT id, n, rank() OVER (ORDER BY n), max(n) OVER (), min(g) OVER () FROM t WHERE n > 3 ORDER BY id DESC LIMIT 2;

@@ -4,7 +4,7 @@ INSERT INTO t VALUES (1, 'x');
 INSERT OR IGNORE INTO t VALUES (1, 'y'), (2, 'z');
 SELECT id, a FROM t;
 
---! case 73b adversarial breaks=or-ignore: INSERT OR IGNORE swallows NOT NULL as well
+--! case 73b adversarial: INSERT OR IGNORE swallows NOT NULL as well
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL);
 INSERT OR IGNORE INTO t VALUES (1, NULL), (2, 'z');
 
@@ -368,3 +368,86 @@ UPDATE t SET (a, b) = (SELECT x, y FROM u WHERE u.id = t.id);
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, c INTEGER);
 INSERT INTO t VALUES (1, 1, 2, 3);
 UPDATE t SET (a, b) = (c, a), c = a + b WHERE id = 1;
+
+--! case 76x adversarial: UPDATE OR IGNORE of several keys, of the row itself, and of no key
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE, b TEXT, c INTEGER, UNIQUE (b, c));
+INSERT INTO t VALUES (1, 10, 'x', 1), (2, 20, 'x', 2), (3, NULL, 'y', 1), (4, 40, NULL, 1);
+UPDATE OR IGNORE t SET a = a WHERE id = 1;
+UPDATE OR IGNORE t SET a = a + 10 WHERE id = 1;
+UPDATE OR IGNORE t SET c = 2 WHERE id = 1;
+UPDATE OR IGNORE t SET c = 2, b = 'y' WHERE id = 1 AND a = 10;
+UPDATE OR IGNORE t SET a = NULL WHERE id = 2;
+UPDATE OR IGNORE t SET b = NULL WHERE id = 3;
+UPDATE OR IGNORE t SET id = 4 WHERE id = 1;
+UPDATE OR IGNORE t SET id = 5, a = 41 WHERE id = 4;
+--! params 10, 3
+UPDATE OR IGNORE t SET a = ?1 WHERE id = ?2;
+UPDATE OR IGNORE t AS s SET a = 11, c = s.id WHERE s.a = 10;
+
+--! case 75x adversarial: The new row's text beside a changed text
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
+INSERT INTO t VALUES (1, 'x', 'y');
+INSERT INTO t (id, a) VALUES (1, 'z') ON CONFLICT (id) DO UPDATE SET b = excluded.a, a = id || 'q';
+SELECT id, a, b FROM t;
+
+--! case 73m adversarial: OR IGNORE skips rows without a value that is needed, literal or computed
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL, n INTEGER, u INTEGER NOT NULL DEFAULT 4, UNIQUE (a));
+INSERT INTO t (a) VALUES ('x');
+INSERT OR IGNORE INTO t (id, a, n, u) VALUES (6, 'y', NULL, 1), (7, NULL, 3, 1), (9, 'z', 3, NULL), (8, 'w', 3, 2);
+INSERT OR IGNORE INTO t (id, a, n) SELECT id + 10, nullif(a, 'x'), n FROM t WHERE a = 'x';
+INSERT OR IGNORE INTO t (id, a, n) SELECT id + 20, nullif(a, 'x') || 'q', n FROM t;
+SELECT id, a, n, u FROM t;
+
+--! case 76e adversarial: UPDATE OR REPLACE of a row under two keys, of several rows without one, and of the row itself
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER UNIQUE, b TEXT, c INTEGER, UNIQUE (b, c));
+INSERT INTO t VALUES (1, 10, 'x', 1), (2, 20, 'x', 2), (3, 30, 'y', 1), (4, NULL, NULL, 1);
+UPDATE OR REPLACE t SET a = 20, b = 'y' WHERE id = 1;
+UPDATE OR REPLACE t SET a = a WHERE id = 1;
+UPDATE OR REPLACE t SET b = NULL, a = NULL WHERE id = 1;
+--! params 4, 1
+UPDATE OR REPLACE t SET id = ?1 WHERE id = ?2;
+INSERT INTO t VALUES (5, 50, 'x', 5), (6, 60, 'x', 6);
+UPDATE OR REPLACE t SET a = 60, c = 7 WHERE a = 50;
+SELECT id, a, b, c FROM t;
+
+--! case 82d adversarial: A row set from a query with a parameter, no row, and aggregates
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT);
+CREATE TABLE u (id INTEGER PRIMARY KEY, x INTEGER, y TEXT);
+INSERT INTO t VALUES (1, 0, 'n'), (2, 0, 'n');
+INSERT INTO u VALUES (1, 5, 'p'), (2, 7, 'q');
+--! params 2
+UPDATE t SET (a, b) = (SELECT x + id, y || 'r' FROM u WHERE u.id = ?1) WHERE id = 1;
+UPDATE t SET (b, a) = (SELECT y, x FROM u WHERE u.id = t.id + 5) WHERE id = 2;
+SELECT id, a, b FROM t;
+UPDATE t SET (a, b) = (SELECT sum(x), max(y) FROM u);
+
+--! case 73n adversarial: OR IGNORE of a row that leaves out what is needed
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 2);
+INSERT OR IGNORE INTO t (n) VALUES (3);
+INSERT OR IGNORE INTO t (id, n) SELECT id + 1, n FROM t;
+SELECT id, a, n FROM t;
+
+--! case 73o adversarial breaks=or-ignore: OR IGNORE skips rows without a value that is needed, bound
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL, n INTEGER);
+--! params 'first', NULL
+INSERT OR IGNORE INTO t (a, n) VALUES (?1, ?2);
+--! params NULL, 5
+INSERT OR IGNORE INTO t (a, n) VALUES (?1, ?2);
+--! params 'xyz', 6
+INSERT OR IGNORE INTO t (a, n) VALUES (?1, ?2);
+SELECT a, n FROM t;
+
+--! case 75p adversarial: Several conflict targets: both at once, a condition, nothing, a bound row and no conflict
+CREATE TABLE t (k INTEGER PRIMARY KEY, u TEXT UNIQUE, n INTEGER, a TEXT, b TEXT, UNIQUE (a, b));
+INSERT INTO t VALUES (1, 'x', 0, 'p', 'q'), (2, 'y', 0, 'p', 'r'), (3, 'z', 0, NULL, 's');
+INSERT INTO t (k, u, n) VALUES (1, 'y', 5)
+    ON CONFLICT (u) DO UPDATE SET n = n + excluded.n ON CONFLICT (k) DO UPDATE SET n = 100;
+INSERT INTO t VALUES (9, 'z', 6, 'p', 'q')
+    ON CONFLICT (a, b) DO UPDATE SET n = excluded.n WHERE t.n > 50 ON CONFLICT (u) DO UPDATE SET n = 100;
+--! params 3, 'new', 8
+INSERT INTO t (k, u, n) VALUES (?1, ?2, ?3)
+    ON CONFLICT (u) DO NOTHING ON CONFLICT (k) DO UPDATE SET u = excluded.u, n = coalesce(n, 0) + ?3;
+INSERT INTO t (k, u, n) VALUES (4, 'new', 8) ON CONFLICT (u) DO NOTHING ON CONFLICT (k) DO UPDATE SET n = 7;
+INSERT INTO t (k, u, n) VALUES (5, 'five', 5) ON CONFLICT (u) DO NOTHING ON CONFLICT (k) DO UPDATE SET n = 7;
+SELECT k, u, n, a, b FROM t;

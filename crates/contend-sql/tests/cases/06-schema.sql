@@ -454,3 +454,58 @@ UPDATE t SET a = 5;
 CREATE INDEX t_a ON t (a);
 ROLLBACK;
 SELECT a FROM t;
+
+--! case 92f adversarial unmatched=MariaDB: Rows into a view, several and bound, whose trigger has a condition
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT);
+CREATE VIEW v AS SELECT a AS x, b AS y FROM t;
+CREATE TRIGGER v_insert INSTEAD OF INSERT ON v WHEN new.x > 0 BEGIN
+    INSERT INTO t (a, b) VALUES (new.x, new.y || '!'); END;
+INSERT INTO v VALUES (5, 'p'), (-1, 'q'), (7, NULL);
+--! params 'r', 9
+INSERT INTO v (y, x) VALUES (?1, ?2);
+INSERT INTO v (x) VALUES (3);
+INSERT INTO v SELECT a + 10, b FROM t WHERE a = 5;
+SELECT id, a, b FROM t;
+
+--! case 93e adversarial fails: RAISE(ABORT) keeps the statement from doing anything
+CREATE TABLE parent (id INTEGER PRIMARY KEY);
+CREATE TABLE t (id INTEGER PRIMARY KEY, parent INTEGER, n INTEGER);
+CREATE TRIGGER t_parent BEFORE INSERT ON t BEGIN
+    SELECT RAISE(ABORT, 'it''s an orphan') WHERE (SELECT id FROM parent WHERE id = new.parent) IS NULL; END;
+CREATE TRIGGER t_n BEFORE UPDATE ON t WHEN new.n <> old.n BEGIN
+    SELECT CASE WHEN new.n < 0 THEN RAISE(ABORT, 'negative') WHEN new.n > 9 THEN RAISE(ABORT, 'large') END; END;
+CREATE TRIGGER t_keep AFTER DELETE ON t WHEN old.n = 1 BEGIN SELECT RAISE(ABORT, 'kept'); END;
+INSERT INTO parent VALUES (1), (2);
+INSERT INTO t VALUES (1, 1, 1), (2, 2, 2);
+INSERT INTO t VALUES (3, 2, 3), (4, 9, 4);
+INSERT INTO t VALUES (5, NULL, 3);
+UPDATE t SET n = n + 1 WHERE id = 2;
+UPDATE t SET n = n - 3;
+UPDATE t SET n = 10 WHERE id = 1;
+UPDATE t SET parent = 7, n = n WHERE id = 2;
+DELETE FROM t;
+DELETE FROM t WHERE id = 2;
+SELECT id, parent, n FROM t;
+
+--! case 93f adversarial unmatched=MariaDB: RAISE(IGNORE) skips rows of UPDATE and DELETE, and of an INSERT from a query
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER UNIQUE);
+CREATE TABLE u (n INTEGER);
+CREATE TRIGGER t_i BEFORE INSERT ON t BEGIN SELECT RAISE(IGNORE) WHERE new.n % 2 = 1; END;
+CREATE TRIGGER t_u BEFORE UPDATE OF n ON t WHEN old.n = 4 BEGIN SELECT RAISE(IGNORE); END;
+CREATE TRIGGER t_d BEFORE DELETE ON t WHEN EXISTS (SELECT 1 FROM u WHERE u.n = old.n) BEGIN SELECT RAISE(IGNORE); END;
+INSERT INTO u VALUES (1), (2), (3), (4), (NULL);
+INSERT INTO t (id, n) SELECT n + 10, n FROM u WHERE n > 0;
+UPDATE t SET n = n + 10;
+DELETE FROM t;
+SELECT n FROM t;
+INSERT INTO t (id, n) VALUES (9, 4) ON CONFLICT (n) DO UPDATE SET n = 100;
+
+--! case 93g adversarial: A trigger of a table that is dropped or renamed, and one that is dropped itself
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+CREATE TABLE log (id INTEGER, what TEXT);
+CREATE TRIGGER t_new AFTER INSERT ON t BEGIN INSERT INTO log VALUES (new.id, 'new'); END;
+INSERT INTO t VALUES (1, 'x');
+DROP TRIGGER t_new;
+INSERT INTO t VALUES (2, 'y');
+REPLACE INTO t VALUES (2, 'z');
+SELECT id, what FROM log;

@@ -190,3 +190,25 @@ SELECT a FROM t;
 --! case 104d: Statements that use what those before them made
 CREATE TABLE t (a INTEGER, b TEXT DEFAULT 'x'); CREATE INDEX t_a ON t (a); INSERT INTO t (a) VALUES (1); UPDATE t SET b = b || a WHERE a = 1;
 SELECT a, b FROM t;
+
+--! case 102f adversarial: Two numbers of the application, set twice, and negative
+CREATE TABLE t (a INTEGER);
+PRAGMA user_version;
+--! names
+PRAGMA application_id;
+PRAGMA user_version = 3;
+PRAGMA application_id = -1701;
+PRAGMA main.user_version = 2147483647;
+PRAGMA application_id;
+--! names
+PRAGMA user_version;
+
+--! case 102g adversarial: A pattern that regards letter case, from a parameter, with an escape, and no more
+CREATE TABLE t (a TEXT, p TEXT);
+INSERT INTO t VALUES ('abc', 'ABC'), ('ABC', 'A%'), ('É', 'é'), ('a_', 'a\_');
+PRAGMA case_sensitive_like = 1;
+--! params 'A%'
+SELECT a, a LIKE p, a NOT LIKE ?1, a LIKE p ESCAPE '\' FROM t;
+PRAGMA case_sensitive_like = 0;
+--! params 'A%'
+SELECT a, a LIKE p, a NOT LIKE ?1 FROM t;

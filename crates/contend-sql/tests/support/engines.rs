@@ -2,16 +2,18 @@
 
 use super::value::{Row, Value};
 
-/// What a statement gave.
+/// The result of a statement.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub struct Returned {
     pub names: Vec<String>,
     pub rows: Vec<Row>,
     /// Rows inserted, updated or deleted, for statements that do so and return no rows.
     pub changed: Option<u64>,
+    /// SQLite's last_insert_rowid() afterwards.
+    pub rowid: Option<i64>,
 }
 
-/// Why a statement failed, as far as engines can agree about it.
+/// Why a statement failed, as far as engines are comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Unique,
@@ -29,15 +31,15 @@ pub struct Failed {
 
 pub trait Engine {
     /// Runs one statement with its parameters in the order of its placeholders.
-    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Outcome, Failed>;
-    /// Runs statements of the test's own, which must not fail.
+    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Returned, Failed>;
+    /// Runs statements of the test itself, which must not fail.
     fn must(&mut self, sql: &str);
-    /// A new schema of this name becomes the current one. Those before it go with the server, which is faster.
+    /// Creates a schema of this name and makes it current. Old ones are removed with the server, which is faster.
     fn fresh(&mut self, name: &str);
     fn version(&mut self) -> String;
 }
 
-/// The first word of a statement behind its comments, in capital letters.
+/// The first word of a statement after its comments, in upper case.
 pub fn first_word(sql: &str) -> String {
     let mut rest = sql.trim_start();
     loop {

@@ -1,5 +1,5 @@
-//! Random statements over a small schema, each of the types SQLite expects, so that every difference in the rows is a
-//! fault of the translation. Plain ones keep to what all three engines have.
+//! Random statements over a small schema, with the types that SQLite expects, so that every difference in rows is a
+//! fault of the translation. Plain statements use only what all three engines support.
 
 use super::random::Random;
 use super::value::Value;
@@ -46,11 +46,11 @@ const U: Source = Source { alias: "u", integers: &["id", "t", "n"], reals: &["w"
 
 pub struct Generator {
     pub random: Random,
-    /// Only what all three engines have.
+    /// Whether only features of all three engines are used.
     pub plain: bool,
     scope: Vec<Source>,
     params: Vec<Value>,
-    /// The last key given away. The generator gives all of them, as a server does not give a deleted one again.
+    /// The last key used. The generator assigns all keys, because servers do not reuse deleted ones.
     key: usize,
 }
 
@@ -138,7 +138,7 @@ impl Generator {
             15 => format!("({} | ~{})", self.integer(d), self.integer(0)),
             16 => format!("CAST({} AS INTEGER)", self.real(d)),
             17 => format!("ifnull(-({}), {})", self.integer(0), self.integer(d)),
-            // No text here begins with a real.
+            // No text of the generator begins with a real.
             18 => format!("({} + {})", self.column(|s| s.texts), self.integer(d)),
             19 => format!("({} % {})", self.integer(0), self.column(|s| s.texts)),
             _ => self.subquery(d),
@@ -249,7 +249,7 @@ impl Generator {
         }
     }
 
-    /// Something to sort by: no literal, which would be a column's number, and no parameter.
+    /// A sort key: not a literal, which would be a column's number, and not a parameter.
     fn order(&mut self) -> String {
         let by = if self.plain { String::new() } else { self.any(1) };
         if by.contains('.') && by.starts_with(char::is_alphabetic) { by } else { self.column(|s| s.integers) }
@@ -332,7 +332,7 @@ impl Generator {
         self.finish(sql, ordered)
     }
 
-    /// All columns of the row with the largest or smallest key: of another column several rows might have it.
+    /// All columns of the row with the largest or smallest key: for another column several rows might qualify.
     fn picked(&mut self) -> Generated {
         self.scope = vec![T];
         let (star, extreme) = (*self.random.pick(&["*", "t.*"]), *self.random.pick(&["max", "min"]));
@@ -347,7 +347,7 @@ impl Generator {
             return self.picked();
         }
         let (from, _) = self.from();
-        // A column: the same expression with parameters twice would be two expressions to a server.
+        // A column: for a server, the same expression with parameters twice is two expressions.
         let group = if self.random.chance(50) { self.column(|s| s.integers) } else { self.column(|s| s.texts) };
         let list: Vec<String> = (0..=self.random.below(3)).map(|_| self.aggregate()).collect();
         let condition = self.clause("WHERE", 50);

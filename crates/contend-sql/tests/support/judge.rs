@@ -1,27 +1,28 @@
-//! Runs a case on SQLite, then its translation on a server, and says how they compare.
+//! Runs a case on SQLite and its translation on a server, and compares them.
 
+use super::caller::{Caller, type_of};
 use super::cases::{Case, Step};
-use super::engines::{Class, Engine, Failed, Outcome, first_word};
+use super::engines::{Class, Engine, Failed, Returned, first_word};
 use super::sqlite::Sqlite;
 use super::value::{Row, Value, difference};
-use contend_sql::{Catalogue, Certainty, Fired, Options, ParamType, Target, translate};
+use contend_sql::{Certainty, Fired, Options, Target, translate};
 
-/// What SQLite does: the truth.
+/// SQLite's result: the reference.
 pub struct Truth {
     pub case: Case,
-    steps: Vec<Result<Outcome, Failed>>,
+    steps: Vec<Result<Returned, Failed>>,
     params: Vec<Vec<Value>>,
-    /// Reads a table, and the rows it has in the end.
+    /// A query for each table, and its final rows.
     contents: Vec<(String, Vec<Row>)>,
 }
 
-/// How a translation fared.
+/// The verdict on a translation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
     /// Rule and reason.
     Refused(String),
-    /// The server refuses what SQLite does, or the other way round.
+    /// The server rejects a statement that SQLite accepts, or the reverse.
     Error(String),
     /// Other rows, counts or contents, and no error.
     Wrong(String),
@@ -45,91 +46,70 @@ pub fn truth(case: &Case) -> Truth {
     for (table, columns) in sqlite.tables() {
         let columns: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
         let read = format!("SELECT {} FROM {}", columns.join(", "), quoted(&table));
-        if let Ok(outcome) = sqlite.run(&read, &[]) {
-            truth.contents.push((read, outcome.rows));
+        if let Ok(returned) = sqlite.run(&read, &[]) {
+            truth.contents.push((read, returned.rows));
         }
     }
     truth
 }
 
 impl Truth {
-    /// Steps that SQLite itself fails for another reason than a constraint: nothing to be equal to.
+    /// Steps that SQLite itself rejects for another reason than a constraint: there is nothing to compare.
     pub fn broken(&self) -> Vec<String> {
-        let broken = self.steps.iter().zip(&self.case.steps).filter_map(|(outcome, step)| match outcome {
+        let broken = self.steps.iter().zip(&self.case.steps).filter_map(|(returned, step)| match returned {
             Err(e) if e.class == Class::Other && !self.case.fails => Some(format!("{}: {}", step.sql, e.message)),
             _ => None,
         });
         broken.collect()
     }
 
-    /// Something to compare: rows, a count or contents.
+    /// Whether there is anything to compare: rows, a count or contents.
     pub fn says_something(&self) -> bool {
-        let rows = self.steps.iter().any(|step| step.as_ref().is_ok_and(|outcome| !outcome.names.is_empty()));
+        let rows = self.steps.iter().any(|step| step.as_ref().is_ok_and(|returned| !returned.names.is_empty()));
         rows || self.contents.iter().any(|(_, rows)| !rows.is_empty()) || self.steps.iter().any(Result::is_err)
     }
 }
 
 fn is_ddl(sql: &str) -> bool {
-    // What a catalogue learns from.
+    // Statements that a catalogue learns from.
     ["CREATE", "ALTER", "DROP", "PRAGMA"].contains(&first_word(sql).as_str())
-}
-
-/// Whether a value may be bound where the translation takes a type for granted. A client has to look, as the server
-/// would convert, or answer with another type: `coalesce(real_column, ?)` is an integer only to SQLite.
-fn fits(value: &Value, ty: ParamType) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Integer(_) => {
-            matches!(ty, ParamType::Integer | ParamType::Number | ParamType::Unknown)
-        }
-        Value::Real(_) => matches!(ty, ParamType::Real | ParamType::Number | ParamType::Unknown),
-        Value::Text(_) => matches!(ty, ParamType::Text | ParamType::Unknown),
-        Value::Blob(_) => matches!(ty, ParamType::Blob | ParamType::Unknown),
-        Value::Foreign(_) => false,
-    }
-}
-
-/// The values for a statement's placeholders.
-fn bind(statement: &contend_sql::Statement, params: &[Value]) -> Result<Vec<Value>, Verdict> {
-    let numbered = |number: &u16| params.get(usize::from(*number) - 1).cloned().unwrap_or(Value::Null);
-    let values: Vec<Value> = statement.params.iter().map(numbered).collect();
-    match values.iter().zip(&statement.types).find(|(value, ty)| !fits(value, **ty)) {
-        Some((value, ty)) => Err(Verdict::Refused(format!("parameter-type: {value} is bound where it takes {ty:?}"))),
-        None => Ok(values),
-    }
 }
 
 /// A statement translated and run: rows and count of the translation's main statement.
 pub fn run_translated(
     (sql, params): (&str, &[Value]),
-    catalogue: &mut Catalogue,
+    caller: &mut Caller,
     options: &Options,
     server: &mut dyn Engine,
     fired: &mut Vec<Fired>,
-) -> Result<Result<Outcome, Failed>, Verdict> {
+) -> Result<Result<Returned, Failed>, Verdict> {
     let refused = |r: contend_sql::Refusal| Verdict::Refused(format!("{}: {} ({sql})", r.rule, r.reason));
-    let translation = translate(sql, catalogue, options).map_err(refused)?;
+    let options = &Options { bound: params.iter().map(type_of).collect(), ..options.clone() };
+    let translation = translate(sql, &caller.catalogue, options).map_err(refused)?;
     fired.extend(translation.rules);
-    let mut answer = Outcome::default();
+    let mut answer = Returned::default();
     for statement in &translation.statements {
-        let values = bind(statement, params)?;
+        let values = caller.session.bind(statement, params).map_err(Verdict::Refused)?;
         match server.run(&statement.sql, &values) {
-            Ok(outcome) if statement.main => answer = outcome,
+            Ok(returned) if statement.main => answer = caller.session.keep(statement, returned),
             Ok(_) => {}
             Err(mut failed) => {
+                caller.session.keep_failed(statement);
                 translation.on_error.iter().for_each(|undo| server.must(undo));
                 failed.message = format!("{} [{}]", failed.message, statement.sql);
                 return Ok(Err(failed));
             }
         }
     }
+    // Without session values a translation has no information about keys.
+    answer.rowid = caller.session.rowid.ok().filter(|_| options.session);
     if is_ddl(sql) {
-        catalogue.learn(sql).map_err(refused)?;
+        caller.catalogue.learn(sql).map_err(refused)?;
     }
     Ok(Ok(answer))
 }
 
-pub fn compare(step: &Step, wanted: &Result<Outcome, Failed>, found: Result<Outcome, Failed>) -> Verdict {
+pub fn compare(step: &Step, wanted: &Result<Returned, Failed>, found: Result<Returned, Failed>) -> Verdict {
     let sql = &step.sql;
     match (wanted, found) {
         (Ok(wanted), Ok(found)) => {
@@ -140,6 +120,11 @@ pub fn compare(step: &Step, wanted: &Result<Outcome, Failed>, found: Result<Outc
                 && let Some(text) = difference(&wanted.rows, &found.rows, step.ordered)
             {
                 return Verdict::Wrong(format!("{sql}: {text}"));
+            }
+            if let (Some(wanted), Some(found)) = (wanted.rowid, found.rowid)
+                && wanted != found
+            {
+                return Verdict::Wrong(format!("{sql}: last_insert_rowid() is {wanted}, found {found}"));
             }
             match wanted.changed {
                 Some(_) if wanted.changed != found.changed => {
@@ -160,7 +145,8 @@ pub fn compare(step: &Step, wanted: &Result<Outcome, Failed>, found: Result<Outc
 /// Runs a case's translation on a server, in its own schema.
 pub fn judge(truth: &Truth, target: Target, pack: bool, server: &mut dyn Engine) -> Verdict {
     let mut fired = vec![];
-    let verdict = run_case(truth, Options { target, pack, savepoints: false }, server, &mut fired);
+    let verdict =
+        run_case(truth, Options { pack, session: true, tagged: true, ..Options::to(target) }, server, &mut fired);
     let conditional = |f: &&Fired| truth.case.breaks.as_deref() == Some(f.rule) && f.certainty != Certainty::Exact;
     match (verdict, fired.iter().find(conditional)) {
         (Verdict::Wrong(text) | Verdict::Error(text), Some(rule)) => {
@@ -172,17 +158,17 @@ pub fn judge(truth: &Truth, target: Target, pack: bool, server: &mut dyn Engine)
 
 fn run_case(truth: &Truth, mut options: Options, server: &mut dyn Engine, fired: &mut Vec<Fired>) -> Verdict {
     server.fresh(&format!("case_{}_{}", truth.case.id, if options.pack { "pack" } else { "portable" }));
-    let mut catalogue = Catalogue::default();
+    let mut caller = Caller::default();
     let mut within_transaction = false;
     for ((step, wanted), params) in truth.case.steps.iter().zip(&truth.steps).zip(&truth.params) {
-        // Where there is no transaction, a failed statement ends none.
+        // Outside of a transaction, a failed statement ends none.
         options.savepoints = truth.case.savepoints && within_transaction;
         match first_word(&step.sql).as_str() {
             "BEGIN" => (options.savepoints, within_transaction) = (false, true),
             "COMMIT" | "END" | "ROLLBACK" => (options.savepoints, within_transaction) = (false, false),
             _ => {}
         }
-        let verdict = match run_translated((&step.sql, params), &mut catalogue, &options, server, fired) {
+        let verdict = match run_translated((&step.sql, params), &mut caller, &options, server, fired) {
             Ok(found) => compare(step, wanted, found),
             Err(refused) => refused,
         };
@@ -191,7 +177,7 @@ fn run_case(truth: &Truth, mut options: Options, server: &mut dyn Engine, fired:
         }
     }
     let mut contents =
-        truth.contents.iter().map(|(read, wanted)| same_contents(read, wanted, &catalogue, &options, server));
+        truth.contents.iter().map(|(read, wanted)| same_contents(read, wanted, &caller, &options, server));
     contents.find(|verdict| *verdict != Verdict::Pass).unwrap_or(Verdict::Pass)
 }
 
@@ -199,11 +185,11 @@ fn run_case(truth: &Truth, mut options: Options, server: &mut dyn Engine, fired:
 pub fn same_contents(
     read: &str,
     wanted: &[Row],
-    catalogue: &Catalogue,
+    caller: &Caller,
     options: &Options,
     server: &mut dyn Engine,
 ) -> Verdict {
-    match run_translated((read, &[]), &mut catalogue.clone(), options, server, &mut vec![]) {
+    match run_translated((read, &[]), &mut caller.clone(), options, server, &mut vec![]) {
         Ok(Ok(found)) => match difference(wanted, &found.rows, false) {
             Some(text) => Verdict::Wrong(format!("contents, {read}: {text}")),
             None => Verdict::Pass,

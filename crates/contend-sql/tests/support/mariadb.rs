@@ -1,6 +1,6 @@
-//! A connection to the private MariaDB. Values travel as contend's worker sends and reads them.
+//! A connection to the private MariaDB. Values are sent and read as in contend's worker.
 
-use super::engines::{Class, Engine, Failed, Outcome, counts_changes};
+use super::engines::{Class, Engine, Failed, Returned, counts_changes};
 use super::value::{Row, Value};
 use mysql::consts::{CapabilityFlags, ColumnType as T};
 use mysql::prelude::{Protocol, Queryable};
@@ -62,20 +62,20 @@ fn changed(sql: &str, affected: u64, info: &str) -> u64 {
     records.unwrap_or(affected.min(1))
 }
 
-fn read<P: Protocol>(mut result: QueryResult<'_, '_, '_, P>, sql: &str) -> Result<Outcome, Error> {
-    let mut outcome = Outcome::default();
-    let Some(rows) = result.iter() else { return Ok(outcome) };
-    outcome.names = rows.columns().as_ref().iter().map(|c| c.name_str().into_owned()).collect();
-    if outcome.names.is_empty() {
-        outcome.changed = counts_changes(sql).then(|| changed(sql, rows.affected_rows(), &rows.info_str()));
+fn read<P: Protocol>(mut result: QueryResult<'_, '_, '_, P>, sql: &str) -> Result<Returned, Error> {
+    let mut returned = Returned::default();
+    let Some(rows) = result.iter() else { return Ok(returned) };
+    returned.names = rows.columns().as_ref().iter().map(|c| c.name_str().into_owned()).collect();
+    if returned.names.is_empty() {
+        returned.changed = counts_changes(sql).then(|| changed(sql, rows.affected_rows(), &rows.info_str()));
     }
     for row in rows {
         let row = row?;
         let columns = row.columns();
         let cell = |(i, column): (usize, &Column)| row.as_ref(i).map_or(Value::Null, |v| value(v, column));
-        outcome.rows.push(columns.iter().enumerate().map(cell).collect::<Row>());
+        returned.rows.push(columns.iter().enumerate().map(cell).collect::<Row>());
     }
-    Ok(outcome)
+    Ok(returned)
 }
 
 fn failed(error: &Error) -> Failed {
@@ -105,7 +105,7 @@ impl MariaDb {
         connection
     }
 
-    fn once(&mut self, sql: &str, params: &[Value]) -> Result<Outcome, Error> {
+    fn once(&mut self, sql: &str, params: &[Value]) -> Result<Returned, Error> {
         let statement = match self.connection.prep(sql) {
             Ok(statement) => statement,
             Err(Error::MySqlError(e)) if e.code == NOT_PREPARABLE => {
@@ -120,14 +120,14 @@ impl MariaDb {
             Value::Text(bytes) | Value::Blob(bytes) => mysql::Value::Bytes(bytes.clone()),
         });
         let params = if params.is_empty() { Params::Empty } else { Params::Positional(values.collect()) };
-        let outcome = self.connection.exec_iter(&statement, params).and_then(|result| read(result, sql));
+        let returned = self.connection.exec_iter(&statement, params).and_then(|result| read(result, sql));
         self.connection.close(statement)?;
-        outcome
+        returned
     }
 }
 
 impl Engine for MariaDb {
-    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Outcome, Failed> {
+    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Returned, Failed> {
         self.once(sql, params).map_err(|e| failed(&e))
     }
 

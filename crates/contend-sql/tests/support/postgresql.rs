@@ -1,6 +1,6 @@
-//! A connection to the private PostgreSQL. Values travel as contend's worker sends and reads them.
+//! A connection to the private PostgreSQL. Values are sent and read as in contend's worker.
 
-use super::engines::{Class, Engine, Failed, Outcome, counts_changes};
+use super::engines::{Class, Engine, Failed, Returned, counts_changes};
 use super::value::{Row, Value};
 use bytes::{BufMut, BytesMut};
 use postgres::error::SqlState;
@@ -16,7 +16,7 @@ pub struct Postgres {
     client: Client,
 }
 
-/// Everything is sent as text, which the server reads as the type it wants, but bytes for bytes.
+/// Everything but bytes is sent as text, which the server reads as the type it requires.
 #[derive(Debug)]
 struct Sent<'v>(&'v Value);
 
@@ -143,8 +143,8 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Outcome, Failed> {
-        let mut read = || -> Result<Outcome, postgres::Error> {
+    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Returned, Failed> {
+        let mut read = || -> Result<Returned, postgres::Error> {
             let statement = self.client.prepare(sql)?;
             let names: Vec<String> = statement.columns().iter().map(|c| c.name().to_string()).collect();
             let sent: Vec<Sent<'_>> = params.iter().map(Sent).collect();
@@ -155,7 +155,7 @@ impl Engine for Postgres {
             }
             let counts = names.is_empty() && counts_changes(sql);
             let changed = if counts { rows.rows_affected() } else { None };
-            Ok(Outcome { names, rows: found, changed })
+            Ok(Returned { names, rows: found, changed, rowid: None })
         };
         read().map_err(|e| failed(&e))
     }

@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere and for ever: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+//! Random numbers that never change: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 
 pub struct Random(pub u64);
 

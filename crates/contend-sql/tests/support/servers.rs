@@ -67,7 +67,7 @@ fn prepare(mut command: Command) {
     assert!(output.status.success(), "{command:?} failed:\n{text}");
 }
 
-/// A data directory that no server has used yet.
+/// A data directory that has not been used yet.
 pub struct Prepared(TempDir);
 
 pub fn prepare_postgres() -> Prepared {
@@ -153,13 +153,13 @@ fn start(mut command: Command, stop: Signal, directory: TempDir, socket: &str) -
 }
 
 impl Server {
-    /// Takes connections: its socket is there, and it has said so in its log.
+    /// Waits until it accepts connections: its socket exists, and its log says so.
     fn ready(&self) -> bool {
         let log = fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
         self.socket.exists() && log.contains("ready ") && std::os::unix::net::UnixStream::connect(&self.socket).is_ok()
     }
 
-    /// The directory PostgreSQL's socket is in.
+    /// The directory of PostgreSQL's socket.
     pub fn home(&self) -> &Path {
         self.directory.path()
     }
@@ -182,7 +182,7 @@ impl Drop for Server {
     }
 }
 
-/// Both servers, each started by the calling thread.
+/// Both servers, started by the calling thread.
 pub fn both() -> (Server, Server) {
     let (postgres, mariadb) = thread::scope(|scope| {
         let postgres = scope.spawn(prepare_postgres);

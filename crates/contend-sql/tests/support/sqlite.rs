@@ -1,6 +1,6 @@
 //! The reference: the SQLite that the workspace is built with.
 
-use super::engines::{Class, Engine, Failed, Outcome, counts_changes};
+use super::engines::{Class, Engine, Failed, Returned, counts_changes};
 use super::value::{Row, Value};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -11,7 +11,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// An empty database in memory, with SQLite's own default of not enforcing foreign keys.
+    /// An empty database in memory, with SQLite's default of not enforcing foreign keys.
     pub fn new() -> Sqlite {
         let db = Connection::open_in_memory().expect("a database in memory");
         db.execute_batch("PRAGMA foreign_keys = OFF").expect("a setting");
@@ -23,11 +23,11 @@ impl Sqlite {
         if list.trim().is_empty() {
             return vec![];
         }
-        let outcome = self.run(&format!("SELECT {list}"), &[]);
-        outcome.unwrap_or_else(|e| panic!("parameters {list}: {}", e.message)).rows.remove(0)
+        let returned = self.run(&format!("SELECT {list}"), &[]);
+        returned.unwrap_or_else(|e| panic!("parameters {list}: {}", e.message)).rows.remove(0)
     }
 
-    fn once(&self, statement: &mut Statement<'_>, sql: &str, params: &[Value]) -> rusqlite::Result<Outcome> {
+    fn once(&self, statement: &mut Statement<'_>, sql: &str, params: &[Value]) -> rusqlite::Result<Returned> {
         for (i, value) in params.iter().enumerate().take(statement.parameter_count()) {
             statement.raw_bind_parameter(i + 1, Bound(value))?;
         }
@@ -48,15 +48,15 @@ impl Sqlite {
             found.push((0..names.len()).map(cell).collect::<rusqlite::Result<Row>>()?);
         }
         drop(rows);
-        Ok(Outcome { names, rows: found, changed: counts.then(|| self.db.changes()) })
+        Ok(Returned { names, rows: found, changed: counts.then(|| self.db.changes()), rowid: None })
     }
 
-    /// Every ordinary table with its columns, generated ones included.
+    /// Every ordinary table with its columns, including generated ones.
     pub fn tables(&mut self) -> Vec<(String, Vec<String>)> {
         let sql = "SELECT t.name, c.name FROM pragma_table_list t, pragma_table_xinfo(t.name, t.schema) c \
                    WHERE t.type = 'table' AND t.schema IN ('main', 'temp') AND t.name NOT LIKE 'sqlite~_%' ESCAPE '~' \
                    ORDER BY t.name, c.cid";
-        let rows = self.run(sql, &[]).map(|outcome| outcome.rows).unwrap_or_default();
+        let rows = self.run(sql, &[]).map(|returned| returned.rows).unwrap_or_default();
         let mut tables: Vec<(String, Vec<String>)> = vec![];
         for row in rows {
             let [Value::Text(table), Value::Text(column)] = &row[..] else { continue };
@@ -98,14 +98,15 @@ fn failed(error: rusqlite::Error) -> Failed {
 }
 
 impl Engine for Sqlite {
-    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Outcome, Failed> {
-        let read = || -> rusqlite::Result<Outcome> {
-            let mut outcome = Outcome::default();
+    fn run(&mut self, sql: &str, params: &[Value]) -> Result<Returned, Failed> {
+        let read = || -> rusqlite::Result<Returned> {
+            let mut returned = Returned::default();
             let mut statements = Batch::new(&self.db, sql);
             while let Some(mut statement) = statements.next()? {
-                outcome = self.once(&mut statement, sql, params)?;
+                returned = self.once(&mut statement, sql, params)?;
             }
-            Ok(outcome)
+            returned.rowid = Some(self.db.last_insert_rowid());
+            Ok(returned)
         };
         read().map_err(failed)
     }

@@ -1,4 +1,4 @@
-//! Values of all three engines in one normal form, and when two of them are the same.
+//! Values of all three engines in one normal form, and their equality.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ pub enum Value {
     Real(f64),
     Text(Vec<u8>),
     Blob(Vec<u8>),
-    /// A type that SQLite does not have, by its name: equal to nothing.
+    /// A value of a type that SQLite lacks, with the type's name: equal to nothing.
     Foreign(String),
 }
 
-/// How far two reals may be apart, relative to the larger: sums in another order, functions of another library.
+/// Largest relative difference of equal reals: sums may have another order, functions another library.
 const REAL_TOLERANCE: f64 = 1e-13;
-/// The same near zero, where what is left of a sum is all rounding.
+/// Largest difference of equal reals near zero, where the rest of a sum is rounding error.
 const REAL_TOLERANCE_AT_ZERO: f64 = 1e-15;
 
 impl Value {
@@ -31,7 +31,7 @@ impl Value {
         }
     }
 
-    /// A decimal number of a server as drivers hand it over: without a fraction an integer, else a real.
+    /// A decimal number of a server as drivers return it: an integer without a fraction, else a real.
     pub fn decimal(text: &str) -> Value {
         let trimmed = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
         match trimmed.parse::<i64>() {
@@ -60,17 +60,17 @@ impl fmt::Display for Value {
 
 pub type Row = Vec<Value>;
 
-/// A row as a text, with reals cut to the digits that must agree.
+/// A row as text, with reals shortened to the digits that must agree.
 fn sort_key(row: &Row) -> String {
     let cell = |value: &Value| match value {
-        // Zero has one sign here, as the two compare as equal.
+        // Both zeros are printed alike, because they are equal.
         Value::Real(r) => format!("{:.9e}", r + 0.0),
         other => other.to_string(),
     };
     row.iter().map(cell).collect::<Vec<_>>().join("|")
 }
 
-/// Rows in words, at most a few.
+/// A description of rows, at most a few.
 pub fn show(rows: &[Row]) -> String {
     const SHOWN: usize = 8;
     let line = |row: &Row| format!("({})", row.iter().map(Value::to_string).collect::<Vec<_>>().join(", "));
@@ -78,7 +78,7 @@ pub fn show(rows: &[Row]) -> String {
     rows.iter().take(SHOWN).map(line).collect::<Vec<_>>().join(" ") + &more
 }
 
-/// What differs between the rows wanted and the rows found. Without `ordered`, the order does not count.
+/// The difference between expected and actual rows. Without `ordered`, their order does not matter.
 pub fn difference(wanted: &[Row], found: &[Row], ordered: bool) -> Option<String> {
     let (mut a, mut b) = (wanted.to_vec(), found.to_vec());
     if !ordered {

@@ -150,7 +150,7 @@ impl Values {
         }
     }
 
-    /// A text that a column of dates may be given, or be compared with.
+    /// A text that is stored in a column of dates, or compared with one.
     fn word(&mut self) -> String {
         match self.random.below(16) {
             0 => "date(m)".to_string(),
@@ -191,13 +191,13 @@ impl Values {
             0 => format!("d {} {}", self.pick(&["<", ">", "BETWEEN 'a' AND"]), self.word()),
             1 => format!("{} > '09:00'", self.pick(&["time(m)", "datetime(m)", "strftime('%H:%M', m)"])),
             2 => "CAST(c AS INTEGER) > 0".to_string(),
-            // Alone, so that a row which is an error hides no other.
+            // Alone, so that a row with an error hides no other.
             _ => format!("id = {}", self.random.below(ROWS) + 1),
         };
         Values::finish(format!("SELECT id, {list} FROM v WHERE {condition}"))
     }
 
-    /// A value for a number, made of the row that goes.
+    /// A value for a number, computed from the replaced row.
     fn number(&mut self, table: &str) -> String {
         let (key, n) = (self.pick(&KEYS), self.random.below(40));
         match (self.random.below(5), table) {
