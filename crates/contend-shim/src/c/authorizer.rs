@@ -1,0 +1,57 @@
+//! The authorizer: SQLite reports each action of a statement while it prepares it. The action is noted and passed to
+//! the program's own authorizer.
+
+use super::hook::{hook, text};
+use super::real::{Authorizer, Text, of_caller};
+use super::{MISUSE, OK};
+use crate::connection::Connection;
+use crate::{note, registry};
+use contend_interpose::P;
+use std::ffi::c_int;
+use std::sync::PoisonError;
+
+const IGNORE: c_int = 2;
+const READ: c_int = 20;
+
+macro_rules! callback {
+    ($name:ident($($argument:ident: $type:ty),*) -> $result:ty $body:block) => {
+        #[allow(clippy::too_many_arguments)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> $result $body
+    };
+}
+
+callback!(asked(connection: P, code: c_int, one: Text, two: Text, database: Text, trigger: Text) -> c_int {
+    note::action(code, &text(one), &text(two), &text(database));
+    let connection = &*connection.cast::<Connection>();
+    // Statements that this library prepares are not reported to the program.
+    if !note::is_taken() {
+        return OK;
+    }
+    let (call, argument) = *connection.authorizer.lock().unwrap_or_else(PoisonError::into_inner);
+    if call == 0 {
+        return OK;
+    }
+    let call = std::mem::transmute::<usize, unsafe extern "C" fn(P, c_int, Text, Text, Text, Text) -> c_int>(call);
+    let answer = call(argument as P, code, one, two, database, trigger);
+    if answer == IGNORE && code == READ {
+        note::hidden();
+    }
+    answer
+});
+
+/// Installs the authorizer.
+pub fn ask(connection: &Connection) {
+    let front = connection.front;
+    let argument = std::ptr::from_ref(connection).cast_mut().cast();
+    // SAFETY: the connection lives until its front is closed.
+    unsafe { (front.real.set_authorizer)(front.db as P, Some(asked), argument) };
+}
+
+hook!(rcx; sqlite3_set_authorizer(db: P, call: Authorizer, argument: P) -> c_int, caller {
+    let Some(connection) = registry::connection(db as usize) else {
+        return of_caller(caller).map_or(MISUSE, |real| (real.set_authorizer)(db, call, argument));
+    };
+    let call = call.map_or(0, |call| call as usize);
+    *connection.authorizer.lock().unwrap_or_else(PoisonError::into_inner) = (call, argument as usize);
+    OK
+});

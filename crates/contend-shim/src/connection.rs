@@ -1,0 +1,447 @@
+//! An open database: its front, its link to the server, and the schema known to both.
+
+mod define;
+
+use crate::c::front::{Counts, Failed, Front};
+use crate::c::{CANTOPEN, ERROR, IOERR, MISUSE};
+use crate::config::Settings;
+use crate::fault::{self, Key};
+use crate::journal;
+use crate::keys;
+use crate::link::Link;
+use crate::plan::{Done, Plan, Session, plan};
+use crate::schema;
+use crate::server::{Answer, Message, Trouble};
+use crate::value::Value;
+use contend_sql::{Catalogue, Refusal};
+use contend_wire::kept::literal;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use tokio_postgres::CancelToken;
+
+/// Most translations stored per connection.
+const PLANS_MAX: usize = 2_000;
+/// Longest time for which opening waits while another process creates the schema.
+const OPENING_MS: i32 = 10_000;
+
+/// Forks of this process: a connection belongs to the process that opened it.
+pub static FORKS: AtomicU32 = AtomicU32::new(0);
+
+pub struct Connection {
+    pub front: Front,
+    /// Converts rows of the server to values of SQLite.
+    pub carriers: Front,
+    pub counts: Arc<Counts>,
+    /// Functions and collations of the program.
+    pub functions: Mutex<BTreeSet<String>>,
+    /// The program's authorizer and its argument.
+    pub authorizer: Mutex<(usize, usize)>,
+    pub is_readonly: AtomicBool,
+    /// Values of `PRAGMA journal_mode` and similar ones.
+    pub echoes: Mutex<HashMap<String, String>>,
+    /// Whether the last error was raised by this library and not by the front.
+    has_raised: AtomicBool,
+    /// For `interrupt` in another thread, while the state is locked.
+    canceller: Mutex<Option<CancelToken>>,
+    fork: u32,
+    state: Mutex<State>,
+}
+
+pub struct State {
+    pub link: Link,
+    pub tally: journal::Counts,
+    name: String,
+    /// `None` if the version must be read first.
+    version: Option<u64>,
+    objects: Vec<schema::Object>,
+    /// Rows about columns that hold what their declared types do not say.
+    held: Vec<schema::Object>,
+    settings: HashMap<String, String>,
+    catalogue: Catalogue,
+    /// All foreign keys, once they were asked for.
+    keys: Option<Arc<Vec<keys::Key>>>,
+    plans: HashMap<String, Arc<Plan>>,
+    epoch: u64,
+    /// Names of savepoints, the outermost first.
+    pub savepoints: Vec<String>,
+    /// Whether the outermost savepoint began the transaction.
+    pub began_by_savepoint: bool,
+    pub has_defined: bool,
+    rowid: Result<i64, &'static str>,
+}
+
+impl Connection {
+    /// Connects, and creates the schema if it is missing and `creates` permits it.
+    ///
+    /// # Errors
+    /// The server cannot be reached; the schema is missing or cannot be read.
+    pub fn open(front: Front, settings: &'static Settings, path: &Path, creates: bool) -> Result<Connection, Failed> {
+        let Some(carriers) = Front::private(front.real) else { return Err(Failed::new(CANTOPEN, "out of memory")) };
+        let counts = Arc::new(Counts::default());
+        front.define(&counts);
+        let name = schema::name_of(path);
+        let mut link = Link::new(settings, &name, schema::session_of(&name));
+        link.set_timeout(OPENING_MS);
+        let state = State {
+            link,
+            tally: journal::Counts::default(),
+            name,
+            version: None,
+            objects: vec![],
+            held: vec![],
+            settings: HashMap::new(),
+            catalogue: Catalogue::default(),
+            keys: None,
+            plans: HashMap::new(),
+            epoch: 0,
+            savepoints: vec![],
+            began_by_savepoint: false,
+            has_defined: false,
+            rowid: Ok(0),
+        };
+        let connection = Connection {
+            front,
+            carriers,
+            counts,
+            functions: Mutex::default(),
+            authorizer: Mutex::default(),
+            is_readonly: AtomicBool::new(false),
+            echoes: Mutex::default(),
+            has_raised: AtomicBool::new(false),
+            canceller: Mutex::default(),
+            fork: FORKS.load(Relaxed),
+            state: Mutex::new(state),
+        };
+        connection.state().attach(&front, path, creates)?;
+        journal::opened();
+        let canceller = connection.state().link.canceller();
+        *connection.canceller.lock().unwrap_or_else(PoisonError::into_inner) = canceller;
+        Ok(connection)
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Errors
+    /// This process is a child of the one that opened the connection.
+    pub fn check_process(&self) -> Result<(), Failed> {
+        if self.fork == FORKS.load(Relaxed) {
+            return Ok(());
+        }
+        Err(Failed::new(MISUSE, "the connection belongs to the parent process"))
+    }
+
+    /// Raises an error through the front.
+    pub fn raise(&self, failed: &Failed) -> i32 {
+        self.has_raised.store(true, Relaxed);
+        self.front.say(failed)
+    }
+
+    /// Clears the last error: a call succeeded.
+    pub fn succeeded(&self) {
+        if self.has_raised.swap(false, Relaxed) {
+            let _ = self.front.execute("SELECT 1");
+        }
+    }
+
+    /// Whether the program defined this function or collation.
+    pub fn is_function(&self, name: &str) -> bool {
+        self.functions.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// Cancels the server's current statement from another thread. If the server is idle nothing is sent, because the
+    /// next statement would be cancelled.
+    pub fn interrupt(&self) {
+        if !matches!(self.state.try_lock(), Err(TryLockError::WouldBlock)) {
+            return;
+        }
+        let canceller = self.canceller.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(canceller) = canceller {
+            crate::server::cancel(&canceller);
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let is_ours = self.check_process().is_ok();
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if is_ours {
+            state.tally.round_trips = state.link.close();
+            journal::counted(&state.tally);
+            self.carriers.close();
+        } else {
+            // The parent process still uses this socket.
+            state.link.abandon();
+        }
+    }
+}
+
+/// Rolls back the front's transaction after the server's has ended.
+fn leave_transaction(front: &Front) {
+    if !front.is_autocommit() {
+        let _ = front.execute("ROLLBACK");
+    }
+}
+
+impl State {
+    fn attach(&mut self, front: &Front, path: &Path, creates: bool) -> Result<(), Failed> {
+        let cannot = |trouble: &Trouble| Failed::new(CANTOPEN, format!("unable to open database file: {trouble}"));
+        let file = path.to_string_lossy();
+        let answers = self.link.perform(schema::ask_place(&file)).map_err(|e| cannot(&e))?;
+        let (there, has_pack) = schema::place(&answers).map_err(|names| {
+            let words = format!("unable to open database file: several schemas contain it: {}", names.join(", "));
+            Failed::new(CANTOPEN, words)
+        })?;
+        if there.is_none() && !creates {
+            return Err(Failed::new(CANTOPEN, "unable to open database file"));
+        }
+        if there.is_none() && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+            let words = format!(
+                "unable to open database file: its rows are in the file and not on the server; `contend migrate {file} --to URL` \
+                 moves them; to start with an empty database, move the file away"
+            );
+            return Err(Failed::new(CANTOPEN, words));
+        }
+        if !has_pack {
+            self.link.perform(schema::install()).map_err(|e| cannot(&e))?;
+        }
+        match there {
+            Some(name) if name == self.name => {}
+            Some(name) => {
+                self.link.go_to(&name, schema::session_of(&name)).map_err(|e| cannot(&e))?;
+                self.name = name;
+            }
+            None => drop(self.link.perform(schema::make(&self.name, &file)).map_err(|e| cannot(&e))?),
+        }
+        self.read(front)?;
+        self.link.set_timeout(0);
+        Ok(())
+    }
+
+    /// Reads the schema again.
+    ///
+    /// # Errors
+    /// The server's, or SQLite's.
+    pub fn read(&mut self, front: &Front) -> Result<(), Failed> {
+        let name = self.name.clone();
+        let answers = self.perform(front, schema::ask_all(&name))?;
+        let version = schema::version(&answers[0].rows);
+        if version.is_none() {
+            return Err(Failed::new(IOERR, "disk I/O error: the database's schema is gone from the server"));
+        }
+        let (held, objects) = schema::objects(&answers[1].rows).into_iter().partition(schema::is_held);
+        self.held = held;
+        schema::put_in_front(front, &objects)?;
+        self.settings = schema::settings(&answers[2].rows).into_iter().collect();
+        self.version = version;
+        self.know(objects);
+        Ok(())
+    }
+
+    /// Stores a new schema.
+    fn know(&mut self, objects: Vec<schema::Object>) {
+        self.catalogue = schema::catalogue(&objects, &self.held, self.enforces_keys());
+        self.objects = objects;
+        self.keys = None;
+        self.plans.clear();
+        self.link.forget();
+        self.front_changed();
+    }
+
+    /// Number of the front's current schema: statements of an earlier one may have other columns now.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Notes a change of the front's schema.
+    pub fn front_changed(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// Reads the schema again if another connection changed it. Returns whether it did.
+    ///
+    /// # Errors
+    /// As for [`State::read`].
+    pub fn refresh(&mut self, front: &Front) -> Result<bool, Failed> {
+        let name = self.name.clone();
+        let answers = self.perform(front, vec![schema::ask_version(&name)])?;
+        let version = schema::version(&answers[0].rows);
+        if version.is_some() && version == self.version {
+            return Ok(false);
+        }
+        self.read(front).map(|()| true)
+    }
+
+    /// Marks the schema as possibly outdated: it may belong to a transaction that was rolled back.
+    pub fn doubt(&mut self) {
+        self.version = None;
+    }
+
+    /// Reads the schema if it may be outdated.
+    ///
+    /// # Errors
+    /// As for [`State::read`].
+    pub fn settle(&mut self, front: &Front) -> Result<(), Failed> {
+        if self.version.is_none() { self.read(front) } else { Ok(()) }
+    }
+
+    /// Whether the server would change further rows where this statement, or a trigger of it, changes some.
+    pub fn has_actions(&mut self, sql: &str) -> bool {
+        keys::act_on(&self.keys(), sql, &self.objects)
+    }
+
+    /// Whether the server enforces REFERENCES.
+    pub fn enforces_keys(&self) -> bool {
+        self.settings.get("foreign_keys").is_some_and(|value| value == "on")
+    }
+
+    /// Whether the database has a table or view with this name.
+    pub fn has_table(&self, name: &str) -> bool {
+        let is = |object: &schema::Object| ["table", "view"].contains(&object[0].as_str());
+        self.objects.iter().any(|object| is(object) && object[1].eq_ignore_ascii_case(name))
+    }
+
+    /// A numeric setting of the database, 0 by default.
+    pub fn number(&self, name: &str) -> i64 {
+        self.settings.get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
+    }
+
+    /// # Errors
+    /// The server reports an error.
+    pub fn set(&mut self, front: &Front, name: &str, value: &str) -> Result<(), Failed> {
+        self.perform(front, vec![schema::set(name, value)])?;
+        self.settings.insert(name.to_string(), value.to_string());
+        Ok(())
+    }
+
+    /// The translation of a statement.
+    ///
+    /// # Errors
+    /// The statement cannot be translated.
+    pub fn plan(&mut self, sql: &str) -> Result<Arc<Plan>, Refusal> {
+        if let Some(plan) = self.plans.get(sql) {
+            return Ok(Arc::clone(plan));
+        }
+        let made = Arc::new(plan(sql, &self.catalogue, self.version.unwrap_or(0))?);
+        if self.plans.len() >= PLANS_MAX {
+            self.plans.clear();
+        }
+        self.plans.insert(sql.to_string(), Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// Current values of `SessionValue`s.
+    pub fn session(&self, counts: &Counts) -> Session {
+        Session { rowid: self.rowid, changes: counts.last.load(Relaxed), total: counts.total.load(Relaxed) }
+    }
+
+    /// Stores the effects of a statement.
+    pub fn keep(&mut self, front: &Front, done: &Done) {
+        if let Some(rowid) = done.rowid {
+            self.rowid = rowid;
+        }
+        if let Some(Ok(rowid)) = done.rowid {
+            front.set_last_insert_rowid(rowid);
+        }
+    }
+
+    pub fn forget_rowid(&mut self, reason: &'static str) {
+        self.rowid = Err(reason);
+    }
+
+    /// Sends messages to the server. The error is SQLite's counterpart of the server's.
+    fn perform(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Answer>, Failed> {
+        self.link.perform(messages).map_err(|trouble| self.fails(front, &trouble))
+    }
+
+    /// Executes a plan. `Ok(None)`: another connection changed the schema.
+    ///
+    /// # Errors
+    /// The server's error, as SQLite's.
+    pub fn carry_out(&mut self, front: &Front, messages: Vec<Message>) -> Result<Option<Vec<Answer>>, Failed> {
+        self.tally.server += 1;
+        match self.link.perform(messages) {
+            Ok(answers) => Ok(Some(answers)),
+            Err(trouble) if schema::is_outdated(&trouble) => Ok(None),
+            Err(trouble) => Err(self.fails(front, &trouble)),
+        }
+    }
+
+    /// Converts the server's error to SQLite's, and applies its consequences.
+    pub fn fails(&mut self, front: &Front, trouble: &Trouble) -> Failed {
+        let key = match trouble {
+            Trouble::Server(said) if said.state == "23505" => self.key(said.constraint.as_deref(), front),
+            _ => None,
+        };
+        let failed = fault::failed(trouble, self.link.is_in_transaction(), key.as_ref());
+        if fault::ends_transaction(trouble) && self.link.is_in_transaction() {
+            let _ = self.link.end("ROLLBACK");
+            self.left(front);
+        }
+        failed
+    }
+
+    /// Notes that the transaction on the server has ended.
+    pub fn left(&mut self, front: &Front) {
+        leave_transaction(front);
+        self.savepoints.clear();
+        self.began_by_savepoint = false;
+        if std::mem::take(&mut self.has_defined) {
+            self.doubt();
+        }
+    }
+
+    /// The unique key that an index on the server implements.
+    fn key(&mut self, index: Option<&str>, front: &Front) -> Option<Key> {
+        let index = index?;
+        let name = self.name.clone();
+        let answers = self.link.perform(vec![schema::ask_key(&name, index)]).ok()?;
+        let mut key = Key { index: index.to_string(), ..Key::default() };
+        for row in &answers.first()?.rows {
+            let [Value::Text(table), column] = row.as_slice() else { return None };
+            key.table = String::from_utf8_lossy(table).into_owned();
+            match column {
+                Value::Text(name) => key.columns.push(String::from_utf8_lossy(name).into_owned()),
+                _ => {
+                    key.columns.clear();
+                    return Some(key);
+                }
+            }
+        }
+        let sql = format!("SELECT name FROM pragma_table_info({}) WHERE pk > 0 ORDER BY pk", literal(&key.table));
+        let primary: Vec<Value> = front.rows(&sql).ok()?.into_iter().flatten().collect();
+        key.is_primary = primary == key.columns.iter().map(|column| Value::text(column)).collect::<Vec<_>>();
+        Some(key)
+    }
+
+    /// Lets SQLite execute a row-changing statement in the front, and undoes it.
+    ///
+    /// # Errors
+    /// It cannot be undone alone: the transaction is rolled back.
+    pub fn try_in_front(&mut self, front: &Front, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+        let rowid = front.rows("SELECT last_insert_rowid()")?;
+        front.execute("SAVEPOINT \"contend trial\"")?;
+        step();
+        let undone =
+            front.execute("ROLLBACK TO \"contend trial\"").and_then(|()| front.execute("RELEASE \"contend trial\""));
+        if let Some([Value::Integer(rowid)]) = rowid.first().map(Vec::as_slice) {
+            front.set_last_insert_rowid(*rowid);
+        }
+        if let Err(failed) = undone {
+            let _ = self.link.end("ROLLBACK");
+            self.left(front);
+            return Err(failed);
+        }
+        Ok(())
+    }
+}
+
+/// Converts a refusal to SQLite's error.
+pub fn refused(refusal: &Refusal) -> Failed {
+    Failed::new(ERROR, format!("contend shim: {refusal}"))
+}

@@ -1,0 +1,191 @@
+//! Changes of the schema: in the front and on the server, with the foreign keys that follow from them.
+
+use super::{State, refused};
+use crate::c::front::{Failed, Front};
+use crate::c::{DONE, ERROR};
+use crate::does::first_word;
+use crate::schema::Object;
+use crate::server::Message;
+use crate::{journal, keys, schema};
+use contend_sql::Catalogue;
+use contend_wire::kept::quoted;
+use std::sync::Arc;
+
+fn translated(sql: &str, catalogue: &Catalogue) -> Result<Vec<Message>, Failed> {
+    let translation = contend_sql::translate(sql, catalogue, &crate::plan::options()).map_err(|refusal| {
+        journal::refused(sql, &refusal.to_string());
+        refused(&refusal)
+    })?;
+    Ok(translation.statements.into_iter().map(|statement| Message::Plain(statement.sql)).collect())
+}
+
+impl State {
+    /// Carries out CREATE, ALTER or DROP: in the front by `step`, then on the server.
+    ///
+    /// # Errors
+    /// There is no translation, or the server refuses. The front is as it was.
+    pub fn define(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+        front.execute("SAVEPOINT \"contend definition\"")?;
+        let result = self.defined(front, sql, step);
+        if result.is_err() {
+            front.execute("ROLLBACK TO \"contend definition\"")?;
+        }
+        front.execute("RELEASE \"contend definition\"")?;
+        result
+    }
+
+    fn defined(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
+        let views = schema::view_columns(front, &self.objects);
+        if step() != DONE {
+            return Err(front.failed());
+        }
+        let after = schema::of_front(front)?;
+        if let Some(reason) = schema::objection(front, &after, &views) {
+            journal::refused(sql, &reason);
+            return Err(Failed::new(ERROR, format!("contend shim: {reason}")));
+        }
+        if after == self.objects {
+            return Ok(());
+        }
+        let version = self.version.unwrap_or(0);
+        let statements = self.with_triggers(sql, &after)?;
+        let mut messages = self.with_keys(front, sql, &after, statements)?;
+        messages.extend(schema::difference(&self.objects, &after));
+        messages.extend(self.without_held(front, sql)?);
+        messages.push(schema::next_version(version));
+        let in_transaction = self.link.is_in_transaction();
+        self.perform(front, messages)?;
+        self.has_defined |= in_transaction;
+        self.version = Some(version + 1);
+        self.held.retain(|held| after.iter().any(|object| object[0] == "table" && object[1] == held[2]));
+        self.know(after);
+        Ok(())
+    }
+
+    /// A change of the schema for the server. Triggers that SQLite rewrites, because a name in them changes, are created
+    /// again: their functions have the old name.
+    fn with_triggers(&self, sql: &str, after: &[Object]) -> Result<Vec<Message>, Failed> {
+        let is_other =
+            |trigger: &&Object| self.objects.iter().any(|old| old[..2] == trigger[..2] && old[3] != trigger[3]);
+        let rewritten: Vec<&Object> = after.iter().filter(|[kind, ..]| kind == "trigger").filter(is_other).collect();
+        let now = schema::catalogue(&self.objects, &self.held, false);
+        let mut messages = vec![];
+        for [_, name, ..] in &rewritten {
+            messages.extend(translated(&format!("DROP TRIGGER {}", quoted(name)), &now)?);
+        }
+        messages.extend(translated(sql, &now)?);
+        if !rewritten.is_empty() {
+            let then = schema::catalogue(after, &self.held, false);
+            for [.., sql] in rewritten {
+                messages.extend(translated(sql, &then)?);
+            }
+        }
+        Ok(messages)
+    }
+
+    /// All foreign keys of the schema.
+    pub fn keys(&mut self) -> Arc<Vec<keys::Key>> {
+        let (objects, held) = (&self.objects, &self.held);
+        let read = || Arc::new(keys::of(objects, held));
+        Arc::clone(self.keys.get_or_insert_with(read))
+    }
+
+    /// Messages that delete the rows about dropped columns.
+    fn without_held(&self, front: &Front, sql: &str) -> Result<Vec<Message>, Failed> {
+        let mut messages = vec![];
+        for held in &self.held {
+            if front.has_column(&held[2], &held[1])? {
+                continue;
+            }
+            if first_word(sql) == "ALTER" {
+                let words = format!(
+                    "contend shim: the type of {}.{} follows its values and cannot be changed",
+                    held[2], held[1]
+                );
+                return Err(Failed::new(ERROR, words));
+            }
+            messages.push(schema::forget(held));
+        }
+        Ok(messages)
+    }
+
+    /// Messages of a change of the schema, with those that adapt the server's constraints to it.
+    fn with_keys(
+        &mut self,
+        front: &Front,
+        sql: &str,
+        after: &[Object],
+        statements: Vec<Message>,
+    ) -> Result<Vec<Message>, Failed> {
+        if !self.enforces_keys() {
+            return Ok(statements);
+        }
+        let wanted = keys::of(after, &self.held);
+        if let Some(reason) = keys::without_translation(&wanted) {
+            journal::refused(sql, &reason);
+            return Err(Failed::new(ERROR, format!("contend shim: {reason}")));
+        }
+        let mut messages = vec![];
+        if self.link.is_in_transaction() && !self.keys().is_empty() {
+            messages.push(keys::check_now());
+        }
+        // With keys on, SQLite deletes the rows first; without, other tables go on to refer to the name.
+        if first_word(sql) == "DROP" && !front.has_keys_on() {
+            messages.push(keys::drop_others(&wanted));
+        }
+        messages.extend(statements);
+        if !wanted.is_empty() {
+            messages.push(keys::add_missing(&wanted));
+        }
+        Ok(messages)
+    }
+
+    /// Has the server enforce the foreign keys of all tables, from now on. The version of the schema changes, so that
+    /// all connections read it again.
+    ///
+    /// # Errors
+    /// One has no translation, or rows violate one.
+    pub fn enforce_keys(&mut self, front: &Front) -> Result<(), Failed> {
+        self.refresh(front)?;
+        while !self.enforces_keys() {
+            let messages = self.enforcing()?;
+            match self.link.perform(messages) {
+                // Another connection changed the schema.
+                Err(trouble) if schema::is_outdated(&trouble) => {}
+                done => drop(done.map_err(|trouble| self.fails(front, &trouble))?),
+            }
+            self.read(front)?;
+        }
+        Ok(())
+    }
+
+    fn enforcing(&mut self) -> Result<Vec<Message>, Failed> {
+        let keys = self.keys();
+        if let Some(reason) = keys::without_translation(&keys) {
+            return Err(Failed::new(ERROR, format!("contend shim: PRAGMA foreign_keys: {reason}")));
+        }
+        let mut messages = vec![schema::set("foreign_keys", "on")];
+        messages.extend((!keys.is_empty()).then(|| keys::add_missing(&keys)));
+        messages.push(schema::next_version(self.version.unwrap_or(0)));
+        Ok(messages)
+    }
+
+    /// `PRAGMA foreign_key_check`, where the server enforces all keys: what is deferred is checked now.
+    ///
+    /// # Errors
+    /// A row violates a key, or the server does not enforce all.
+    pub fn check_keys(&mut self, front: &Front) -> Result<(), Failed> {
+        let keys = self.keys();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        if !self.enforces_keys() || keys::wait(&keys) {
+            let words = "contend shim: PRAGMA foreign_key_check: the server does not enforce all keys";
+            return Err(Failed::new(ERROR, words));
+        }
+        if self.link.is_in_transaction() {
+            self.perform(front, vec![keys::check_now()])?;
+        }
+        Ok(())
+    }
+}

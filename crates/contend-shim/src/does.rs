@@ -1,0 +1,172 @@
+//! Decides how a statement is executed: pure, from its first word and SQLite's authorizer actions.
+
+use crate::note::{Note, is_local_function, is_schema_function, is_schema_table};
+use crate::pragma::{Pragma, pragma};
+use contend_sql::is_in_pack;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Does {
+    /// The front executes it.
+    Local,
+    /// The front executes it, after reading the current schema.
+    Schema,
+    /// The server executes it.
+    Server,
+    /// CREATE, ALTER and DROP.
+    Define,
+    Begin {
+        with_lock: bool,
+    },
+    Commit,
+    Rollback,
+    /// BEGIN, RELEASE or ROLLBACK, and the name.
+    Savepoint(String, String),
+    /// `user_version` or `application_id`, and the new value.
+    Number(String, Option<String>),
+    ForeignKeys(bool),
+    ForeignKeyCheck,
+    Echo(String, String),
+    /// No effect.
+    Nothing,
+    Refused(String),
+}
+
+/// The first word in upper case.
+pub fn first_word(sql: &str) -> String {
+    let mut rest = sql.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '\u{feff}');
+    loop {
+        let next = if let Some(line) = rest.strip_prefix("--") {
+            line.split_once('\n').map_or("", |(_, rest)| rest)
+        } else if let Some(block) = rest.strip_prefix("/*") {
+            block.split_once("*/").map_or("", |(_, rest)| rest)
+        } else {
+            break;
+        };
+        rest = next.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+    }
+    rest.chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_uppercase()
+}
+
+/// Decides. `has_table`: whether a name is a table or view of the database; `own`: whether a function is the
+/// program's.
+pub fn does(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl Fn(&str) -> bool) -> Does {
+    let word = first_word(sql);
+    if let Some(odd) = note.odd {
+        return Does::Refused(format!("{odd}: there is no counterpart on the server"));
+    }
+    match word.as_str() {
+        "BEGIN" => {
+            let with_lock = sql.to_ascii_uppercase();
+            return Does::Begin { with_lock: ["IMMEDIATE", "EXCLUSIVE"].iter().any(|kind| with_lock.contains(kind)) };
+        }
+        "COMMIT" | "END" => return Does::Commit,
+        "ROLLBACK" if note.savepoint.is_none() => return Does::Rollback,
+        "VACUUM" | "REINDEX" => {
+            // Spaces around it are optional: VACUUM INTO'copy.db'.
+            let into = sql.to_ascii_uppercase().contains("INTO");
+            return if into { Does::Refused("VACUUM INTO".to_string()) } else { Does::Nothing };
+        }
+        "ANALYZE" => return Does::Nothing,
+        "EXPLAIN" => return Does::Refused("EXPLAIN: the plan is the server's".to_string()),
+        "DETACH" => return Does::Local,
+        _ => {}
+    }
+    if let Some((what, name)) = &note.savepoint {
+        return Does::Savepoint(what.clone(), name.clone());
+    }
+    if let Some((name, value)) = &note.pragma {
+        return of_pragma(name, value.as_deref());
+    }
+    if ["CREATE", "ALTER", "DROP"].contains(&word.as_str()) {
+        return if note.defines.as_deref() == Some("temp") { temporary(note) } else { Does::Define };
+    }
+    of_tables(sql, note, has_table, own)
+}
+
+fn of_pragma(name: &str, value: Option<&str>) -> Does {
+    match pragma(name, value) {
+        Pragma::Local => Does::Local,
+        Pragma::Schema => Does::Schema,
+        Pragma::Number(name, value) => Does::Number(name, value),
+        Pragma::ForeignKeys(on) => Does::ForeignKeys(on),
+        Pragma::ForeignKeyCheck => Does::ForeignKeyCheck,
+        Pragma::Echo(name, word) => Does::Echo(name, word),
+        Pragma::Refused => Does::Refused(format!("PRAGMA {name}: what it does or returns has no counterpart")),
+    }
+}
+
+/// Creates or drops a temporary object: in the front, unless it reads rows of the database.
+fn temporary(note: &Note) -> Does {
+    let reads_rows = note.tables.iter().any(|(database, table)| database == "main" && !is_schema_table(table));
+    if reads_rows {
+        Does::Refused("a temporary table or view of rows of the database".to_string())
+    } else {
+        Does::Local
+    }
+}
+
+fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl Fn(&str) -> bool) -> Does {
+    let (mut rows, mut schema, mut temporary) = (false, false, false);
+    for (database, table) in &note.tables {
+        if is_schema_table(table) {
+            schema = true;
+            // The first use of a table-valued function declares a table there.
+            if note.writes && ["INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"].contains(&first_word(sql).as_str()) {
+                return Does::Refused(format!("{table} is changed"));
+            }
+        } else if database == "temp" {
+            temporary = true;
+        } else if has_table(table) || table.to_ascii_lowercase().starts_with("sqlite_") {
+            rows = true;
+        } else if is_schema_function(table) {
+            schema = true;
+        } else if is_local_function(table) {
+            temporary = true;
+        } else {
+            return Does::Refused(format!("{table} has no counterpart on the server"));
+        }
+    }
+    match (rows, temporary) {
+        (true, true) => {
+            Does::Refused("rows of the database and of a temporary table or function in one statement".to_string())
+        }
+        (true, false) => match note.functions.iter().find(|name| own(name) && !is_in_pack(name)) {
+            Some(name) => Does::Refused(format!("{name}() is a function of the application, which the server lacks")),
+            None => Does::Server,
+        },
+        _ if schema => Does::Schema,
+        _ => Does::Local,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decided(sql: &str, tables: &[(&str, &str)]) -> Does {
+        let tables = tables.iter().map(|(database, table)| (database.to_string(), table.to_string())).collect();
+        let note = Note { tables, ..Note::default() };
+        does(sql, &note, |table| table == "t", |function| function == "mine")
+    }
+
+    #[test]
+    fn what_reads_rows_goes_to_the_server() {
+        assert_eq!(decided("SELECT a FROM t", &[("main", "t")]), Does::Server);
+        assert_eq!(decided("SELECT 1", &[]), Does::Local);
+        assert_eq!(decided("SELECT * FROM sqlite_master", &[("main", "sqlite_master")]), Does::Schema);
+        assert_eq!(decided("SELECT * FROM x", &[("temp", "x")]), Does::Local);
+        assert!(matches!(decided("SELECT * FROM x, t", &[("temp", "x"), ("main", "t")]), Does::Refused(_)));
+        assert!(matches!(decided("SELECT * FROM dbstat", &[("main", "dbstat")]), Does::Refused(_)));
+        assert_eq!(decided("/* a */ -- b\n begin immediate", &[]), Does::Begin { with_lock: true });
+        assert_eq!(decided("vacuum", &[]), Does::Nothing);
+        assert!(matches!(decided("vacuum into'copy.db'", &[]), Does::Refused(_)));
+    }
+
+    #[test]
+    fn a_function_of_the_application_is_refused_where_the_server_would_need_it() {
+        let mut note = Note { functions: ["mine".to_string()].into(), ..Note::default() };
+        assert_eq!(does("SELECT mine(1)", &note, |_| true, |name| name == "mine"), Does::Local);
+        note.tables.insert(("main".to_string(), "t".to_string()));
+        assert!(matches!(does("SELECT mine(a) FROM t", &note, |_| true, |name| name == "mine"), Does::Refused(_)));
+    }
+}

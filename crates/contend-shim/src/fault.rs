@@ -1,0 +1,85 @@
+//! Converts errors of the server to errors of SQLite.
+
+use crate::c::front::Failed;
+use crate::c::{BUSY, CONSTRAINT, ERROR, INTERRUPT, IOERR, TOOBIG};
+use crate::server::{Said, Trouble};
+
+const fn extended(code: i32, kind: i32) -> i32 {
+    code | kind << 8
+}
+
+pub const CONSTRAINT_CHECK: i32 = extended(CONSTRAINT, 1);
+pub const CONSTRAINT_TRIGGER: i32 = extended(CONSTRAINT, 7);
+pub const CONSTRAINT_FOREIGNKEY: i32 = extended(CONSTRAINT, 3);
+pub const CONSTRAINT_NOTNULL: i32 = extended(CONSTRAINT, 5);
+pub const CONSTRAINT_PRIMARYKEY: i32 = extended(CONSTRAINT, 6);
+pub const CONSTRAINT_UNIQUE: i32 = extended(CONSTRAINT, 8);
+pub const BUSY_SNAPSHOT: i32 = extended(BUSY, 2);
+
+/// Whether repeating the transaction may succeed.
+pub fn is_conflict(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Server(said) if ["40001", "40P01"].contains(&said.state.as_str()))
+}
+
+/// Whether this error ends the transaction.
+pub fn ends_transaction(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Lost(_))
+}
+
+/// A unique key of the server, in SQLite's naming.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Key {
+    pub table: String,
+    /// Empty if the key is over expressions.
+    pub columns: Vec<String>,
+    pub index: String,
+    pub is_primary: bool,
+}
+
+/// The error for the program. `in_transaction`: it had executed BEGIN.
+pub fn failed(trouble: &Trouble, in_transaction: bool, key: Option<&Key>) -> Failed {
+    match trouble {
+        Trouble::Lost(words) => Failed::new(IOERR, format!("disk I/O error: no connection to the server: {words}")),
+        Trouble::Value(words) => Failed::new(ERROR, format!("contend shim: {words}")),
+        Trouble::Server(said) => of_server(said, in_transaction, key),
+    }
+}
+
+fn of_server(said: &Said, in_transaction: bool, key: Option<&Key>) -> Failed {
+    let table = said.table.clone().unwrap_or_default();
+    match said.state.as_str() {
+        "23505" => unique(said, key),
+        "23502" => {
+            let column = said.column.clone().unwrap_or_default();
+            Failed::new(CONSTRAINT_NOTNULL, format!("NOT NULL constraint failed: {table}.{column}"))
+        }
+        "23514" => {
+            let name = said.constraint.clone().unwrap_or(table);
+            Failed::new(CONSTRAINT_CHECK, format!("CHECK constraint failed: {name}"))
+        }
+        // RAISE in a trigger, as the translator writes it.
+        "23T01" => Failed::new(CONSTRAINT_TRIGGER, said.message.clone()),
+        "23503" => Failed::new(CONSTRAINT_FOREIGNKEY, "FOREIGN KEY constraint failed"),
+        "55P03" => Failed::new(BUSY, "database is locked"),
+        // In SQLite too, a transaction cannot continue after a conflicting commit of another one.
+        "40001" | "40P01" if in_transaction => Failed::new(BUSY_SNAPSHOT, "database is locked"),
+        "40001" | "40P01" => Failed::new(BUSY, "database is locked"),
+        "57014" => Failed::new(INTERRUPT, "interrupted"),
+        "54000" | "22001" => Failed::new(TOOBIG, "string or blob too big"),
+        "22003" if said.message.contains("bigint") => Failed::new(ERROR, "integer overflow"),
+        state => Failed::new(ERROR, format!("contend shim: the server says: {} ({state})", said.message)),
+    }
+}
+
+fn unique(said: &Said, key: Option<&Key>) -> Failed {
+    let Some(key) = key else {
+        let name = said.constraint.clone().unwrap_or_default();
+        return Failed::new(CONSTRAINT_UNIQUE, format!("UNIQUE constraint failed: index '{name}'"));
+    };
+    let code = if key.is_primary { CONSTRAINT_PRIMARYKEY } else { CONSTRAINT_UNIQUE };
+    if key.columns.is_empty() {
+        return Failed::new(code, format!("UNIQUE constraint failed: index '{}'", key.index));
+    }
+    let columns: Vec<String> = key.columns.iter().map(|column| format!("{}.{column}", key.table)).collect();
+    Failed::new(code, format!("UNIQUE constraint failed: {}", columns.join(", ")))
+}

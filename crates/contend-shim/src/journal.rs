@@ -1,0 +1,98 @@
+//! The journal for the summary of `contend shim`: refused statements, and counts. All processes of the command append
+//! whole lines, so those of a killed process remain.
+
+use crate::config::settings;
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+/// Counts of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Statements that the server executed.
+    pub server: u64,
+    /// Statements that SQLite executed itself.
+    pub local: u64,
+    pub round_trips: u64,
+}
+
+static REFUSED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// Most distinct refused statements.
+const REFUSED_MAX: usize = 10_000;
+
+/// Writes a refusal, once per statement.
+pub fn refused(sql: &str, reason: &str) {
+    let text = without_values(sql);
+    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if refused.len() < REFUSED_MAX && refused.insert(text.clone()) {
+        append(&format!("refused\t{}\t{text}\n", one_line(reason)));
+    }
+}
+
+/// Writes that a database was opened: a killed program, or one that does not close its connections, leaves no counts.
+pub fn opened() {
+    append("opened\n");
+}
+
+/// Writes the counts of a connection when it is closed.
+pub fn counted(counts: &Counts) {
+    append(&format!("counts\t{}\t{}\t{}\n", counts.server, counts.local, counts.round_trips));
+}
+
+fn append(line: &str) {
+    let Some(settings) = settings() else { return };
+    // Without a journal the program still gets its error.
+    if let Ok(mut file) = OpenOptions::new().append(true).open(settings.journal()) {
+        let _ = file.write_all(line.as_bytes());
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A statement on one line without comments, texts and numbers, which are the user's data. Text in double quotes may
+/// be a value too.
+fn without_values(sql: &str) -> String {
+    let mut out = String::new();
+    let mut chars = sql.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        if c == '\'' || c == '"' {
+            while let Some(inner) = chars.next() {
+                if inner == c && chars.next_if_eq(&c).is_none() {
+                    break;
+                }
+            }
+            out.push('\u{2026}');
+        } else if c == '-' && chars.next_if_eq(&'-').is_some() {
+            while chars.next_if(|c| *c != '\n').is_some() {}
+        } else if c == '/' && chars.next_if_eq(&'*').is_some() {
+            let mut last = ' ';
+            while let Some(inner) = chars.next().filter(|inner| (last, *inner) != ('*', '/')) {
+                last = inner;
+            }
+            out.push(' ');
+        } else if c.is_ascii_digit() && !(before.is_alphanumeric() || before == '_' || before == '?') {
+            while chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '.').is_some() {}
+            out.push('\u{2026}');
+        } else {
+            out.push(c);
+        }
+        before = c;
+    }
+    one_line(&out).chars().take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stay_out_of_the_journal() {
+        let sql = "SELECT  a1, 'it''s me' FROM t2 -- for Ada\nWHERE b > 12.5e3 /* * 'Bob */AND c = x'00' AND d = ?1 \
+                   AND e = \"se\"\"cret\" - 7 / 8 -- '";
+        assert_eq!(without_values(sql), "SELECT a1, … FROM t2 WHERE b > … AND c = x… AND d = ?1 AND e = … - … / …");
+    }
+}

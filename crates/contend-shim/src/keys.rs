@@ -1,0 +1,185 @@
+//! Foreign keys: the server's constraints follow what SQLite's statements declare.
+//!
+//! SQLite lets a table refer to one that is not there, and a table be dropped that others refer to. So constraints are
+//! added and dropped apart from the tables: whenever both ends are there, the server has the constraint.
+
+use crate::plan::options;
+use crate::schema::{self, Object};
+use crate::server::Message;
+use contend_sql::{ForeignKeyDefinition, define_table};
+use contend_wire::kept::{block, literal, mentions, quoted};
+
+/// A foreign key and its table.
+pub struct Key {
+    table: String,
+    definition: ForeignKeyDefinition,
+}
+
+/// All foreign keys of these tables.
+pub fn of(objects: &[Object], held: &[Object]) -> Vec<Key> {
+    let (catalogue, mut keys) = (schema::catalogue(objects, held, false), vec![]);
+    for [_, table, _, sql] in objects.iter().filter(|[kind, ..]| kind == "table") {
+        // A table that is not understood cannot be used, so no row goes into it.
+        let defined = define_table(sql, &catalogue, &options()).unwrap_or_default();
+        keys.extend(defined.foreign_keys.into_iter().map(|definition| Key { table: table.clone(), definition }));
+    }
+    keys
+}
+
+/// A key that the server could not enforce, in words.
+pub fn without_translation(keys: &[Key]) -> Option<String> {
+    let lacks = |key: &&Key| key.definition.constraint.is_none() && !key.definition.waits;
+    keys.iter().find(lacks).map(|key| {
+        format!("FOREIGN KEY ({}) of table {} has no translation", key.definition.columns.join(", "), key.table)
+    })
+}
+
+/// Whether the parent of a key is missing.
+pub fn wait(keys: &[Key]) -> bool {
+    keys.iter().any(|key| key.definition.waits)
+}
+
+/// Whether the server would change further rows where this statement changes some: it changes rows and names the parent
+/// of such a key, or a trigger that it fires does.
+pub fn act_on(keys: &[Key], sql: &str, objects: &[Object]) -> bool {
+    let acts = |text: &str| {
+        ["update", "delete", "replace"].iter().any(|word| mentions(text, word))
+            && keys.iter().any(|key| key.definition.acts && mentions(text, &key.definition.parent))
+    };
+    let mut texts = vec![sql.to_string()];
+    let mut triggers: Vec<&Object> = objects.iter().filter(|[kind, ..]| kind == "trigger").collect();
+    while let Some(text) = texts.pop() {
+        if acts(&text) {
+            return true;
+        }
+        let (fired, others) = triggers.into_iter().partition(|[_, _, table, _]| mentions(&text, table));
+        triggers = others;
+        texts.extend(Vec::<&Object>::into_iter(fired).map(|[.., sql]| body(sql)));
+    }
+    false
+}
+
+/// The statements of a trigger, in lower case.
+fn body(trigger: &str) -> String {
+    let trigger = trigger.to_ascii_lowercase();
+    trigger.split_once("begin").map_or(trigger.clone(), |(_, body)| body.to_string())
+}
+
+/// Checks what is deferred now: a table whose rows wait for a check cannot be changed. Later checks are deferred again.
+pub fn check_now() -> Message {
+    Message::Plain("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED".to_string())
+}
+
+/// Drops the server's constraints that are not among these keys.
+pub fn drop_others(keys: &[Key]) -> Message {
+    loop_over(&format!(
+        "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::pg_catalog.regclass, conname) AS made FROM ({THERE}) AS there \
+         WHERE NOT EXISTS (SELECT FROM ({}) AS wanted WHERE {SAME})",
+        wanted(keys)
+    ))
+}
+
+/// Adds those of these keys that the server does not have.
+pub fn add_missing(keys: &[Key]) -> Message {
+    loop_over(&format!(
+        "SELECT made FROM ({}) AS wanted WHERE NOT EXISTS (SELECT FROM ({THERE}) AS there WHERE {SAME})",
+        wanted(keys)
+    ))
+}
+
+/// Executes the statements that a query returns.
+fn loop_over(query: &str) -> Message {
+    Message::Plain(block("DECLARE k text; ", &format!("FOR k IN {query} LOOP EXECUTE k; END LOOP;")))
+}
+
+/// The constraints of the server, by names.
+const THERE: &str = "SELECT c.conrelid, c.conname, t.relname AS child, p.relname AS parent, \
+     (SELECT array_agg(a.attname::text ORDER BY n.place) FROM unnest(c.conkey) WITH ORDINALITY AS n(attnum, place) \
+      JOIN pg_catalog.pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = n.attnum) AS columns \
+     FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class t ON t.oid = c.conrelid \
+     JOIN pg_catalog.pg_class p ON p.oid = c.confrelid \
+     WHERE c.contype = 'f' AND t.relnamespace = quote_ident(current_schema())::pg_catalog.regnamespace";
+
+/// SQLite finds names in any case.
+const SAME: &str = "lower(wanted.child) = lower(there.child) AND lower(wanted.parent) = lower(there.parent) \
+     AND wanted.columns = there.columns";
+
+/// Rows of child, columns, parent, and the statement that adds it.
+fn wanted(keys: &[Key]) -> String {
+    let none =
+        "SELECT NULL::text AS child, NULL::text[] AS columns, NULL::text AS parent, NULL::text AS made WHERE false";
+    let mut rows = vec![none.to_string()];
+    for key in keys {
+        let Some(constraint) = &key.definition.constraint else { continue };
+        let columns: Vec<String> = key.definition.columns.iter().map(|column| literal(column)).collect();
+        let made = format!("ALTER TABLE {} ADD {constraint}", quoted(&key.table));
+        rows.push(format!(
+            "SELECT {}, ARRAY[{}]::text[], {}, {}",
+            literal(&key.table),
+            columns.join(", "),
+            literal(&key.definition.parent),
+            literal(&made)
+        ));
+    }
+    rows.join(" UNION ALL ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(statements: &[&str]) -> Vec<Key> {
+        let objects: Vec<Object> = statements
+            .iter()
+            .map(|sql| {
+                let name = sql.split(' ').nth(2).unwrap_or_default();
+                ["table", name, name, sql].map(str::to_string)
+            })
+            .collect();
+        of(&objects, &[])
+    }
+
+    #[test]
+    fn a_key_waits_for_its_parent() {
+        let child = "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)";
+        let early = keys(&[child]);
+        assert!(wait(&early) && without_translation(&early).is_none());
+        let both = keys(&[child, "CREATE TABLE p (id INTEGER PRIMARY KEY)"]);
+        assert!(!wait(&both) && act_on(&both, "DELETE FROM P", &[]) && !act_on(&both, "DELETE FROM c", &[]));
+        let Message::Plain(sql) = add_missing(&both) else { panic!("no query") };
+        assert!(
+            sql.contains(r#"'ALTER TABLE "c" ADD FOREIGN KEY ("p") REFERENCES "p" ("id") ON DELETE CASCADE'"#),
+            "{sql}"
+        );
+    }
+
+    #[test]
+    fn triggers_act_as_well() {
+        let keys = keys(&[
+            "CREATE TABLE c (p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "CREATE TABLE p (id INTEGER PRIMARY KEY)",
+        ]);
+        let trigger = |name: &str, table: &str, sql: &str| ["trigger", name, table, sql].map(str::to_string);
+        let audit = trigger("t", "p", "CREATE TRIGGER t AFTER DELETE ON p BEGIN INSERT INTO log VALUES (old.id); END");
+        let first = trigger("u", "q", "CREATE TRIGGER u AFTER INSERT ON q BEGIN UPDATE r SET n = 1; END");
+        let second = trigger("v", "r", "CREATE TRIGGER v AFTER UPDATE ON r BEGIN DELETE FROM p; END");
+        let objects = [audit, first, second];
+        for (sql, acts) in [
+            ("INSERT INTO q VALUES (1)", true),
+            ("update r set n = 2", true),
+            ("INSERT INTO p VALUES (1)", false),
+            ("INSERT OR REPLACE INTO p VALUES (1)", true),
+            ("INSERT INTO c SELECT id FROM p", false),
+            ("DELETE FROM p2", false),
+            ("DELETE FROM \"p\"", true),
+        ] {
+            assert_eq!(act_on(&keys, sql, &objects), acts, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_key_between_other_types_has_no_translation() {
+        let keys = keys(&["CREATE TABLE p (id INTEGER PRIMARY KEY)", "CREATE TABLE c (p TEXT REFERENCES p)"]);
+        assert!(without_translation(&keys).is_some_and(|words| words.contains("FOREIGN KEY (p) of table c")));
+    }
+}

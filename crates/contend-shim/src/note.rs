@@ -1,0 +1,101 @@
+//! Notes which tables and functions a statement uses, from the actions of SQLite's authorizer.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// Actions of one statement.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Tables that are read or changed, with their databases.
+    pub tables: BTreeSet<(String, String)>,
+    /// Whether some of them are changed.
+    pub writes: bool,
+    /// Lower case.
+    pub functions: BTreeSet<String>,
+    pub pragma: Option<(String, Option<String>)>,
+    /// BEGIN, COMMIT or ROLLBACK.
+    pub transaction: Option<String>,
+    /// BEGIN, RELEASE or ROLLBACK, and the name.
+    pub savepoint: Option<(String, String)>,
+    /// CREATE, ALTER or DROP in this database.
+    pub defines: Option<String>,
+    /// A feature that cannot be translated.
+    pub odd: Option<&'static str>,
+}
+
+thread_local! {
+    static NOTE: RefCell<Option<Note>> = const { RefCell::new(None) };
+}
+
+/// Starts taking notes in this thread.
+pub fn begin() {
+    NOTE.with_borrow_mut(|note| *note = Some(Note::default()));
+}
+
+/// Stops, and returns the notes.
+pub fn end() -> Note {
+    NOTE.with_borrow_mut(Option::take).unwrap_or_default()
+}
+
+/// Whether notes are taken; otherwise SQLite prepares a statement of this library.
+pub fn is_taken() -> bool {
+    NOTE.with_borrow(Option::is_some)
+}
+
+/// The program's authorizer replaces a column by NULL.
+pub fn hidden() {
+    with(|note| note.odd = Some("the application's authorizer hides a column"));
+}
+
+fn with(change: impl FnOnce(&mut Note)) {
+    NOTE.with_borrow_mut(|note| {
+        if let Some(note) = note {
+            change(note);
+        }
+    });
+}
+
+/// Adds an action of SQLite's authorizer: code, two arguments, database.
+pub fn action(code: i32, one: &str, two: &str, database: &str) {
+    with(|note| match code {
+        1 | 2 | 7 | 8 | 10 | 11 | 16 | 17 => note.defines = Some(database.to_string()),
+        5 => {
+            note.defines = Some("temp".to_string());
+            // A temporary trigger is in the front, where the rows that fire it never arrive.
+            note.odd = Some("a temporary trigger");
+        }
+        3 | 4 | 6 | 12..=15 => note.defines = Some("temp".to_string()),
+        9 | 18 | 23 => {
+            note.writes = true;
+            note.tables.insert((database.to_string(), one.to_string()));
+        }
+        19 => note.pragma = Some((one.to_ascii_lowercase(), Some(two.to_string()).filter(|two| !two.is_empty()))),
+        20 => drop(note.tables.insert((database.to_string(), one.to_string()))),
+        22 => note.transaction = Some(one.to_string()),
+        24 => note.odd = Some("ATTACH"),
+        26 => note.defines = Some(one.to_string()),
+        29 | 30 => note.odd = Some("virtual tables"),
+        31 => drop(note.functions.insert(two.to_ascii_lowercase())),
+        32 => note.savepoint = Some((one.to_string(), two.to_string())),
+        _ => {}
+    });
+}
+
+/// Whether a name is one of SQLite's schema tables.
+pub fn is_schema_table(name: &str) -> bool {
+    ["sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Whether a table-valued function needs no row of the database.
+pub fn is_local_function(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_setting = name.strip_prefix("pragma_").is_some_and(|name| crate::pragma::LOCAL.contains(&name));
+    is_setting || matches!(name.as_str(), "json_each" | "json_tree" | "generate_series")
+}
+
+/// Whether a name is `pragma_table_info` or a similar function.
+pub fn is_schema_function(name: &str) -> bool {
+    name.strip_prefix("pragma_").is_some_and(|name| crate::pragma::SCHEMA.contains(&name))
+}

@@ -1,0 +1,80 @@
+//! The file that a program means by a name.
+
+use std::path::{Path, PathBuf};
+
+/// A database file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// Whether the URI has `mode=ro` or `immutable=1`.
+    pub is_readonly: bool,
+}
+
+/// The file; `None` for a database in memory or a temporary one, which stay with SQLite.
+pub fn place(name: &str, is_uri: bool) -> Option<Place> {
+    let uri = name.strip_prefix("file:").filter(|_| is_uri);
+    let (file, query) = match uri {
+        Some(rest) => {
+            let rest = rest.split('#').next().unwrap_or_default();
+            let (file, query) = rest.split_once('?').unwrap_or((rest, ""));
+            // file:///path and file://localhost/path
+            let file = file.strip_prefix("//").map_or(file, |rest| &rest[rest.find('/').unwrap_or(0)..]);
+            (decoded(file), query)
+        }
+        None => (name.to_string(), ""),
+    };
+    let has = |pair: &str| query.split('&').any(|other| other == pair);
+    if file.is_empty() || file == ":memory:" || has("mode=memory") || has("vfs=memdb") {
+        return None;
+    }
+    let path = std::path::absolute(&file).ok()?;
+    Some(Place { path: real_path(&path), is_readonly: has("mode=ro") || has("immutable=1") })
+}
+
+/// Resolves symbolic links, as far as the path exists.
+fn real_path(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let (mut out, mut i) = (vec![], 0);
+    while i < bytes.len() {
+        let code = text.get(i + 1..i + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code.filter(|_| bytes[i] == b'%') {
+            Some(byte) => {
+                out.push(byte);
+                i += 3;
+            }
+            None => {
+                out.push(bytes[i]);
+                i += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_files() {
+        let path = |name: &str, uri: bool| place(name, uri).map(|place| place.path.display().to_string());
+        assert_eq!(path("/nowhere/a.db", false).as_deref(), Some("/nowhere/a.db"));
+        assert_eq!(path("file:/nowhere/a%20b.db?mode=ro", true).as_deref(), Some("/nowhere/a b.db"));
+        assert_eq!(path("file:///nowhere/a.db", true).as_deref(), Some("/nowhere/a.db"));
+        assert_eq!(place("file:/nowhere/a.db?mode=ro", true).map(|place| place.is_readonly), Some(true));
+        for (name, uri) in [(":memory:", false), ("", false), ("file::memory:", true), ("file:x?mode=memory", true)] {
+            assert_eq!(path(name, uri), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! A connection to the server. The messages of a batch are sent together and answered in one round trip.
+
+use crate::value::Value;
+use futures_util::StreamExt;
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::types::Type;
+use tokio_postgres::{CancelToken, Client, Config, NoTls, RowStream, Statement};
+
+/// A statement is prepared at its third use, because preparing takes its own round trip.
+const PREPARED_FROM: u32 = 3;
+/// Most texts whose uses are counted.
+const TEXTS_MAX: usize = 2_000;
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// A message to the server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// A statement without values and rows.
+    Plain(String),
+    Query {
+        sql: String,
+        values: Vec<Value>,
+    },
+}
+
+/// An answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    pub rows: Vec<Vec<Value>>,
+    /// Number of rows changed or returned.
+    pub count: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// An error of the server.
+    Server(Box<Said>),
+    /// The connection is lost.
+    Lost(String),
+    /// A value that cannot be sent or read.
+    Value(String),
+}
+
+/// Fields of a server's error. Its detail, which contains values, is not read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Said {
+    pub state: String,
+    pub message: String,
+    pub table: Option<String>,
+    pub column: Option<String>,
+    pub constraint: Option<String>,
+}
+
+type Waiting<'m> = Pin<Box<dyn Future<Output = Result<Answer, Trouble>> + 'm>>;
+
+pub struct Server {
+    /// Dropped first: the end of the client ends the connection's task.
+    client: Client,
+    runtime: Runtime,
+    task: tokio::task::JoinHandle<()>,
+    prepared: HashMap<String, Known>,
+    pub round_trips: u64,
+}
+
+enum Known {
+    Used(u32),
+    Prepared(Statement),
+}
+
+impl Server {
+    /// # Errors
+    /// The server cannot be reached, or reports an error.
+    pub fn connect(config: &Config) -> Result<Server, Trouble> {
+        let lost = |error: std::io::Error| Trouble::Lost(error.to_string());
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(lost)?;
+        let mut config = config.clone();
+        config.connect_timeout(CONNECT_TIME);
+        let (client, connection) = runtime.block_on(config.connect(NoTls)).map_err(|error| trouble(&error))?;
+        let task = runtime.spawn(async move { drop(connection.await) });
+        Ok(Server { client, runtime, task, prepared: HashMap::new(), round_trips: 1 })
+    }
+
+    pub fn canceller(&self) -> CancelToken {
+        self.client.cancel_token()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Drops all prepared statements.
+    pub fn forget(&mut self) {
+        self.prepared.clear();
+    }
+
+    /// Sends all messages and waits for all answers in one round trip, plus one to prepare a statement. After an
+    /// error there are no further answers.
+    pub fn exchange(&mut self, messages: &[Message]) -> Vec<Result<Answer, Trouble>> {
+        messages.iter().for_each(|message| self.count(message));
+        let (mut answers, mut rest) = (vec![], messages);
+        loop {
+            let is_due = |message: &Message| matches!(message, Message::Query { sql, .. } if self.is_due(sql));
+            let (now, later) = rest.split_at(rest.iter().position(is_due).unwrap_or(rest.len()));
+            let due = later.first().and_then(|message| match message {
+                Message::Query { sql, .. } => Some(sql.as_str()),
+                Message::Plain(_) => None,
+            });
+            let prepared = self.send(now, due, &mut answers);
+            let (Some(sql), true) = (due, answers.iter().all(Result::is_ok)) else { return answers };
+            match prepared {
+                Some(Ok(statement)) => drop(self.prepared.insert(sql.to_string(), Known::Prepared(statement))),
+                Some(Err(trouble)) => {
+                    answers.push(Err(trouble));
+                    return answers;
+                }
+                None => return answers,
+            }
+            rest = later;
+        }
+    }
+
+    /// Whether a text should be prepared.
+    fn is_due(&self, sql: &str) -> bool {
+        matches!(self.prepared.get(sql), Some(Known::Used(times)) if *times >= PREPARED_FROM)
+    }
+
+    /// Counts a use of a text.
+    fn count(&mut self, message: &Message) {
+        let Message::Query { sql, .. } = message else { return };
+        match self.prepared.get_mut(sql) {
+            Some(Known::Prepared(_)) => {}
+            Some(Known::Used(times)) => *times += 1,
+            None => {
+                if self.prepared.len() >= TEXTS_MAX {
+                    self.prepared.clear();
+                }
+                self.prepared.insert(sql.clone(), Known::Used(1));
+            }
+        }
+    }
+
+    /// Sends the messages and then the text to prepare. Adds the answers, and returns the prepared statement.
+    fn send(
+        &mut self,
+        messages: &[Message],
+        due: Option<&str>,
+        answers: &mut Vec<Result<Answer, Trouble>>,
+    ) -> Option<Result<Statement, Trouble>> {
+        self.round_trips += 1;
+        let (client, known) = (&self.client, &self.prepared);
+        let mut waiting: Vec<Waiting<'_>> =
+            messages.iter().map(|message| Box::pin(answer(client, known, message)) as _).collect();
+        let mut results: Vec<Option<Result<Answer, Trouble>>> = waiting.iter().map(|_| None).collect();
+        let mut preparing = due.map(|sql| Box::pin(client.prepare(sql)));
+        let mut prepared = None;
+        // The first poll of each future sends it.
+        self.runtime.block_on(poll_fn(|context| {
+            for (answer, result) in waiting.iter_mut().zip(&mut results).filter(|(_, result)| result.is_none()) {
+                if let Poll::Ready(done) = answer.as_mut().poll(context) {
+                    *result = Some(done);
+                }
+            }
+            if let (Some(preparing), None) = (&mut preparing, &prepared)
+                && let Poll::Ready(done) = preparing.as_mut().poll(context)
+            {
+                prepared = Some(done.map_err(|error| trouble(&error)));
+            }
+            let is_done = results.iter().all(Option::is_some) && prepared.is_some() == preparing.is_some();
+            if is_done { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        drop(waiting);
+        answers.extend(results.into_iter().flatten());
+        prepared
+    }
+
+    /// Closes the connection.
+    pub fn close(self) {
+        let Server { client, runtime, task, .. } = self;
+        drop(client);
+        // Waits for the closing message. If the server does not accept it, nothing is lost.
+        let _ = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), task).await });
+    }
+}
+
+/// Cancels the current statement of a connection; no effect if it is idle.
+pub fn cancel(token: &CancelToken) {
+    let token = token.clone();
+    // In another thread: a signal handler may call this while this thread waits for the server, and runtimes cannot
+    // be nested.
+    let asked = std::thread::Builder::new().spawn(move || {
+        if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
+            let _ = runtime.block_on(token.cancel_query(NoTls));
+        }
+    });
+    if let Ok(thread) = asked {
+        let _ = thread.join();
+    }
+}
+
+async fn answer(client: &Client, prepared: &HashMap<String, Known>, message: &Message) -> Result<Answer, Trouble> {
+    let stream = match message {
+        Message::Plain(sql) => {
+            client.batch_execute(sql).await.map_err(|error| trouble(&error))?;
+            return Ok(Answer::default());
+        }
+        Message::Query { sql, values } => match prepared.get(sql) {
+            Some(Known::Prepared(statement)) => client.query_raw(statement, values).await,
+            _ => client.query_typed_raw(sql, values.iter().map(|value| (value, Type::UNKNOWN))).await,
+        },
+    };
+    rows(stream.map_err(|error| trouble(&error))?).await
+}
+
+async fn rows(stream: RowStream) -> Result<Answer, Trouble> {
+    let mut stream = pin!(stream);
+    let mut rows = vec![];
+    while let Some(row) = stream.next().await {
+        let row = row.map_err(|error| trouble(&error))?;
+        let values: Result<Vec<Value>, _> = (0..row.len()).map(|i| row.try_get(i)).collect();
+        rows.push(values.map_err(|error| trouble(&error))?);
+    }
+    let count = stream.rows_affected().unwrap_or(rows.len() as u64);
+    Ok(Answer { rows, count })
+}
+
+fn trouble(error: &tokio_postgres::Error) -> Trouble {
+    use std::error::Error as _;
+    if let Some(said) = error.as_db_error() {
+        let text = |field: Option<&str>| field.map(str::to_string);
+        let state = said.code().code().to_string();
+        // The server is shutting down, or ended this connection.
+        if state.starts_with("57P") || state.starts_with("08") {
+            return Trouble::Lost(said.message().to_string());
+        }
+        return Trouble::Server(Box::new(Said {
+            state,
+            message: said.message().to_string(),
+            table: text(said.table()),
+            column: text(said.column()),
+            constraint: text(said.constraint()),
+        }));
+    }
+    let words = match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    let io = error.source().is_some_and(|source| source.is::<std::io::Error>());
+    if error.is_closed() || io || words.contains("connect") { Trouble::Lost(words) } else { Trouble::Value(words) }
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trouble::Server(said) => write!(f, "{} ({})", said.message, said.state),
+            Trouble::Lost(words) => write!(f, "no connection to the server: {words}"),
+            Trouble::Value(words) => f.write_str(words),
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! A statement of the program: classified when it is prepared, executed by steps.
+
+use crate::c::front::{Failed, Own};
+use crate::c::{DONE, ERROR, MISUSE, OK, READONLY, ROW, SCHEMA};
+use crate::connection::{Connection, State, refused};
+use crate::does::{Does, does};
+use crate::server::Trouble;
+use crate::value::Value;
+use crate::{journal, note};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Most repetitions because another connection changed the schema.
+const OUTDATED_MAX: u32 = 20;
+const MANY_SCHEMAS: &str = "database schema has changed";
+
+pub struct Statement {
+    pub connection: Arc<Connection>,
+    pub sql: String,
+    pub does: Does,
+    pub is_readonly: bool,
+    /// The SQLite statement that has the program's columns, positioned at a row of these values; 0 without a row.
+    row: AtomicUsize,
+    /// Number of the front's schema that its columns belong to.
+    epoch: AtomicU64,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    values: Vec<Value>,
+    /// Remaining rows, between the first step and the last.
+    rows: Option<VecDeque<Vec<Value>>>,
+    /// Number of rows that it changed, added at its end.
+    changed: Option<i64>,
+    /// Whether it was stepped since the last reset.
+    has_begun: bool,
+    /// Error of the last step, which `sqlite3_reset` returns again.
+    failed: Option<Failed>,
+    carrier: Option<Own>,
+}
+
+/// SQLite's part of the work: a step of the program's statement in the front, and its text with the bound values.
+pub struct Native<'n> {
+    pub step: &'n dyn Fn() -> i32,
+    pub expanded: &'n dyn Fn() -> Option<String>,
+    /// Number of its columns, and their names.
+    pub columns: &'n dyn Fn() -> usize,
+    pub names: &'n dyn Fn() -> Vec<String>,
+}
+
+/// Rows, and the number of changed ones.
+type Executed = (Vec<Vec<Value>>, Option<i64>);
+
+impl Statement {
+    /// A statement that SQLite prepared when the front had the schema of this epoch.
+    pub fn new(connection: Arc<Connection>, sql: String, does: Does, (is_readonly, epoch): (bool, u64)) -> Statement {
+        let (row, epoch) = (AtomicUsize::new(0), AtomicU64::new(epoch));
+        Statement { connection, sql, does, is_readonly, row, epoch, progress: Mutex::default() }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether SQLite's own statement executes it and has its columns.
+    pub fn is_native(&self) -> bool {
+        matches!(self.does, Does::Local | Does::Schema | Does::Echo(..))
+    }
+
+    /// The SQLite statement with the columns of the current row of the server, if there is one.
+    pub fn row(&self) -> Option<usize> {
+        Some(self.row.load(Acquire)).filter(|address| *address != 0)
+    }
+
+    /// Whether it has begun and not ended.
+    pub fn is_active(&self) -> bool {
+        self.progress().rows.is_some()
+    }
+
+    /// Whether it has begun; values can then be bound only after a reset.
+    pub fn has_begun(&self) -> bool {
+        self.progress().has_begun
+    }
+
+    /// Stores a bound value; numbers begin at 1.
+    pub fn bind(&self, number: usize, value: Value) {
+        let mut progress = self.progress();
+        if progress.values.len() < number {
+            progress.values.resize(number, Value::Null);
+        }
+        progress.values[number - 1] = value;
+    }
+
+    pub fn clear_bindings(&self) {
+        self.progress().values.clear();
+    }
+
+    /// The result of a reset.
+    pub fn reset(&self) -> i32 {
+        let mut progress = self.progress();
+        self.row.store(0, Release);
+        self.end(&mut progress);
+        progress.has_begun = false;
+        progress.failed.take().map_or(OK, |failed| self.connection.raise(&failed))
+    }
+
+    /// A step of a statement that SQLite does not execute alone.
+    pub fn step(&self, native: &Native<'_>) -> i32 {
+        let mut progress = self.progress();
+        self.row.store(0, Release);
+        progress.has_begun = true;
+        progress.failed = None;
+        let result = match progress.rows {
+            Some(_) => Ok(()),
+            None => self.begin(&mut progress, native),
+        };
+        let result = result.and_then(|()| self.next(&mut progress));
+        match result {
+            Ok(code) => code,
+            Err(failed) => {
+                progress.rows = None;
+                let code = self.connection.raise(&failed);
+                progress.failed = Some(failed);
+                code
+            }
+        }
+    }
+
+    /// Ends the execution: there are no more rows.
+    fn end(&self, progress: &mut Progress) {
+        progress.rows = None;
+        if let Some(changed) = progress.changed.take() {
+            self.connection.counts.last.store(changed, Relaxed);
+            self.connection.counts.total.fetch_add(changed, Relaxed);
+        }
+    }
+
+    /// Returns the next row.
+    fn next(&self, progress: &mut Progress) -> Result<i32, Failed> {
+        let Some(row) = progress.rows.as_mut().and_then(VecDeque::pop_front) else {
+            self.end(progress);
+            return Ok(DONE);
+        };
+        if progress.carrier.is_none() {
+            let places: Vec<String> = (1..=row.len()).map(|i| format!("?{i}")).collect();
+            progress.carrier = Some(self.connection.carriers.prepare(&format!("SELECT {}", places.join(", ")))?);
+        }
+        let Some(carrier) = &progress.carrier else { return Ok(DONE) };
+        if carrier.put(&row) != ROW {
+            return Err(self.connection.carriers.failed());
+        }
+        self.row.store(carrier.address(), Release);
+        Ok(ROW)
+    }
+
+    fn begin(&self, progress: &mut Progress, native: &Native<'_>) -> Result<(), Failed> {
+        self.connection.check_process()?;
+        let epoch = self.epoch.load(Relaxed);
+        let (rows, changed) = self.carried_out(&progress.values, native)?;
+        if epoch != self.epoch.load(Relaxed) {
+            // Its rows may have another number of columns.
+            progress.carrier = None;
+        }
+        self.connection.succeeded();
+        progress.changed = changed;
+        if rows.first().is_some_and(|row| row.len() != (native.columns)()) {
+            return Err(Failed::new(ERROR, "contend shim: the server's rows have a different number of columns"));
+        }
+        progress.rows = Some(rows.into());
+        Ok(())
+    }
+
+    fn carried_out(&self, values: &[Value], native: &Native<'_>) -> Result<Executed, Failed> {
+        let connection = &self.connection;
+        let mut state = connection.state();
+        let state = &mut *state;
+        match &self.does {
+            Does::Server => return self.on_server(state, values, native),
+            Does::Refused(reason) => return Err(Failed::new(ERROR, format!("contend shim: {reason}"))),
+            Does::Define => {
+                self.may_write()?;
+                state.refresh(&connection.front)?;
+                state.define(&connection.front, &self.sql, native.step)?;
+            }
+            Does::Begin { .. } | Does::Commit | Does::Rollback | Does::Savepoint(..) => {
+                transaction(&self.does, state, connection, native.step)?;
+            }
+            Does::Number(name, Some(value)) => {
+                self.may_write()?;
+                done((native.step)(), connection)?;
+                let number = value.trim_matches(['\'', '"']).parse().unwrap_or(0_i64);
+                state.set(&connection.front, name, &(number as i32).to_string())?;
+            }
+            Does::Number(name, None) => {
+                state.read(&connection.front)?;
+                return Ok((vec![vec![Value::Integer(state.number(name))]], None));
+            }
+            Does::ForeignKeys(on) => self.foreign_keys(state, *on)?,
+            Does::ForeignKeyCheck => state.check_keys(&connection.front)?,
+            Does::Nothing | Does::Local | Does::Schema | Does::Echo(..) => {}
+        }
+        Ok((vec![], None))
+    }
+
+    fn may_write(&self) -> Result<(), Failed> {
+        if self.connection.is_readonly.load(Relaxed) && !self.is_readonly {
+            return Err(Failed::new(READONLY, "attempt to write a readonly database"));
+        }
+        Ok(())
+    }
+
+    /// Once a connection turns it on, the server enforces the keys of all tables, for all connections.
+    fn foreign_keys(&self, state: &mut State, on: bool) -> Result<(), Failed> {
+        let connection = &self.connection;
+        // Within a transaction SQLite ignores it.
+        let is_asked = on && connection.front.is_autocommit() && !connection.is_readonly.load(Relaxed);
+        if is_asked && !state.enforces_keys() { state.enforce_keys(&connection.front) } else { Ok(()) }
+    }
+
+    /// Where this connection has its keys off, SQLite changes no further rows; the server would.
+    fn check_actions(&self, state: &mut State) -> Result<(), Failed> {
+        let is_change = !self.is_readonly && state.enforces_keys() && !self.connection.front.has_keys_on();
+        if !is_change || !state.has_actions(&self.sql) {
+            return Ok(());
+        }
+        let reason = "foreign keys are off here, and the server would carry out the action of one";
+        journal::refused(&self.sql, reason);
+        Err(Failed::new(ERROR, format!("contend shim: {reason}")))
+    }
+
+    /// Updates the columns of the program's statement to the current schema: SQLite prepares it again when it is
+    /// stepped. The front has no rows, and changes by the step are undone.
+    fn prepare_again(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
+        if self.epoch.load(Relaxed) == state.epoch() {
+            return Ok(());
+        }
+        let front = &self.connection.front;
+        note::begin();
+        // A statement that no longer fits the schema fails with SQLite's message.
+        let fresh = front.prepare(&self.sql);
+        let (note, fresh) = (note::end(), fresh?);
+        let own = |name: &str| self.connection.is_function(name);
+        let is_same = does(&self.sql, &note, |name| state.has_table(name), own) == self.does;
+        let names = fresh.names();
+        if is_same && !names.is_empty() {
+            if self.is_readonly {
+                (native.step)();
+            } else {
+                state.try_in_front(front, native.step)?;
+            }
+        }
+        // Otherwise its rows would have wrong names.
+        if !is_same || names != (native.names)() {
+            return Err(Failed::new(SCHEMA, MANY_SCHEMAS));
+        }
+        self.epoch.store(state.epoch(), Relaxed);
+        Ok(())
+    }
+
+    /// Executes it on the server. If another connection changed the schema, it is translated again.
+    fn on_server(&self, state: &mut State, values: &[Value], native: &Native<'_>) -> Result<Executed, Failed> {
+        self.may_write()?;
+        let connection = &self.connection;
+        for _ in 0..OUTDATED_MAX {
+            state.settle(&connection.front)?;
+            self.prepare_again(state, native)?;
+            self.check_actions(state)?;
+            let session = state.session(&connection.counts);
+            let mut plan = state.plan(&self.sql);
+            let mut messages = match &plan {
+                Ok(plan) => plan.messages(values, &session),
+                Err(_) => Ok(None),
+            };
+            // A value without the type implied by the text is written as a literal, and the statement translated with
+            // it.
+            if matches!(messages, Ok(None))
+                && let Some(text) = written_out(&self.sql, values, native)
+            {
+                plan = state.plan(&text);
+                if let Ok(plan) = &plan {
+                    messages = plan.messages(&[], &session);
+                }
+            }
+            let plan = plan.map_err(|refusal| {
+                journal::refused(&self.sql, &refusal.to_string());
+                refused(&refusal)
+            })?;
+            let messages = messages.map_err(|reason| Failed::new(ERROR, format!("contend shim: {reason}")))?;
+            let Some(messages) = messages else {
+                journal::refused(&self.sql, "a value whose type its parameter does not take");
+                return Err(Failed::new(
+                    ERROR,
+                    "contend shim: a bound value has a type that its parameter does not take",
+                ));
+            };
+            match state.carry_out(&connection.front, messages) {
+                Ok(Some(answers)) => {
+                    let tagless = |reason| Failed::new(ERROR, format!("contend shim: {reason}"));
+                    let done = plan.done(answers).map_err(tagless)?;
+                    if let Some(Err(reason)) = done.rowid {
+                        journal::refused(&self.sql, &format!("sqlite3_last_insert_rowid() is unchanged: {reason}"));
+                    }
+                    state.keep(&connection.front, &done);
+                    return Ok((done.rows, done.changed));
+                }
+                Ok(None) => state.read(&connection.front)?,
+                Err(failed) => {
+                    if !self.is_readonly {
+                        connection.counts.last.store(0, Relaxed);
+                    }
+                    if plan.may_fail_late() {
+                        state.forget_rowid("it is unknown which rows the failed statement had stored");
+                    }
+                    return Err(failed);
+                }
+            }
+        }
+        Err(Failed::new(SCHEMA, MANY_SCHEMAS))
+    }
+}
+
+/// The text with its values as literals, if that is exact.
+fn written_out(sql: &str, values: &[Value], native: &Native<'_>) -> Option<String> {
+    let is_same = |value: &Value| match value {
+        // SQLite writes 15 digits.
+        Value::Real(r) => r.is_finite() && format!("{r:.14e}").parse() == Ok(*r),
+        Value::Text(bytes) => !bytes.contains(&0),
+        _ => true,
+    };
+    let has_sign = ["-?", "-:", "-@", "-$"].iter().any(|sign| sql.contains(sign));
+    if values.is_empty() || has_sign || !values.iter().all(is_same) { None } else { (native.expanded)() }
+}
+
+fn done(code: i32, connection: &Connection) -> Result<(), Failed> {
+    match code {
+        DONE | ROW => Ok(()),
+        _ => Err(connection.front.failed()),
+    }
+}
+
+/// BEGIN, COMMIT, ROLLBACK, SAVEPOINT, RELEASE: in the front with `step`, and on the server.
+fn transaction(does: &Does, state: &mut State, connection: &Connection, step: &dyn Fn() -> i32) -> Result<(), Failed> {
+    let front = &connection.front;
+    let fails = |state: &mut State, trouble: &Trouble| state.fails(front, trouble);
+    match does {
+        Does::Begin { with_lock } => {
+            if front.is_autocommit() {
+                state.link.begin(*with_lock).map_err(|trouble| fails(state, &trouble))?;
+            }
+            done(step(), connection)
+        }
+        Does::Commit | Does::Rollback if front.is_autocommit() => done(step(), connection),
+        Does::Commit => end(state, connection, step),
+        Does::Rollback => {
+            let ended = state.link.end("ROLLBACK");
+            let code = step();
+            state.left(front);
+            ended.map_err(|trouble| fails(state, &trouble)).and_then(|()| done(code, connection))
+        }
+        Does::Savepoint(what, name) if what == "BEGIN" => {
+            if front.is_autocommit() {
+                state.link.begin(false).map_err(|trouble| fails(state, &trouble))?;
+                state.began_by_savepoint = true;
+            }
+            state.link.savepoint(&name.to_ascii_lowercase());
+            state.savepoints.push(name.to_ascii_lowercase());
+            done(step(), connection)
+        }
+        Does::Savepoint(what, name) => to_savepoint(state, connection, step, (what, name)),
+        _ => Err(Failed::new(MISUSE, "bad parameter or other API misuse")),
+    }
+}
+
+/// Ends the transaction on the server, then in the front.
+fn end(state: &mut State, connection: &Connection, step: &dyn Fn() -> i32) -> Result<(), Failed> {
+    match state.link.end("COMMIT") {
+        Ok(()) => {
+            let code = step();
+            state.has_defined = false;
+            state.left(&connection.front);
+            done(code, connection)
+        }
+        Err(trouble) => {
+            let mut failed = state.fails(&connection.front, &trouble);
+            if crate::fault::is_conflict(&trouble) {
+                failed.code = crate::fault::BUSY_SNAPSHOT;
+            }
+            // The server rolled it back, so it cannot be repeated.
+            state.left(&connection.front);
+            Err(failed)
+        }
+    }
+}
+
+fn to_savepoint(
+    state: &mut State,
+    connection: &Connection,
+    step: &dyn Fn() -> i32,
+    (what, name): (&str, &str),
+) -> Result<(), Failed> {
+    let name = name.to_ascii_lowercase();
+    let Some(at) = state.savepoints.iter().rposition(|known| *known == name) else {
+        return done(step(), connection);
+    };
+    if what == "RELEASE" && at == 0 && state.began_by_savepoint {
+        return end(state, connection, step);
+    }
+    let word = if what == "RELEASE" { "RELEASE" } else { "ROLLBACK TO" };
+    state.link.back_to(word, &name).map_err(|trouble| state.fails(&connection.front, &trouble))?;
+    state.savepoints.truncate(if what == "RELEASE" { at } else { at + 1 });
+    if what != "RELEASE" && state.has_defined {
+        state.doubt();
+    }
+    done(step(), connection)
+}

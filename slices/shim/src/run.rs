@@ -1,0 +1,178 @@
+//! Starts the command with the library loaded, waits for it, and prints the summary.
+
+use crate::told;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use contend::engine::dsn::Typed;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::watch::passing::PassedOn;
+use contend_interpose::foreign::{Foreign, Lookout, has_other_rights, preload, program};
+use contend_wire::database::Endpoint;
+use contend_worker::server;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+const LIBRARY: &str = "libcontend_shim.so";
+/// Environment variable with the path of the library's settings.
+const VARIABLE: &str = "CONTEND_SHIM";
+
+/// The user's options.
+pub struct Asked<'a> {
+    pub to: &'a str,
+    pub locks: bool,
+    pub log: Option<&'a Path>,
+    pub command: &'a [String],
+}
+
+fn say(text: &str) {
+    eprintln!("contend: {text}");
+}
+
+fn sentence(foreign: &Foreign) -> String {
+    format!("{}: its databases stay in files. To move them, {}.", foreign.what, foreign.change)
+}
+
+/// Runs the command to its end; returns its exit status.
+///
+/// # Errors
+/// The address is wrong, the command cannot be started, or the library could intercept none of its calls.
+pub fn run(asked: &Asked<'_>, stop: &AtomicBool) -> Result<u8> {
+    ensure!(
+        cfg!(all(target_os = "linux", target_arch = "x86_64")),
+        "programs can be redirected on Linux on x86_64 only"
+    );
+    let name = &asked.command[0];
+    let file = program(name).with_context(|| format!("there is no command `{name}`"))?;
+    ensure!(
+        !has_other_rights(&file),
+        "{} runs with rights other than yours (setuid), so it cannot be redirected",
+        file.display()
+    );
+    let mut lookout = Lookout::default();
+    if let Some(foreign) = lookout.look_at_file(&file) {
+        bail!(sentence(&foreign));
+    }
+    let library = library()?;
+    // Only this user may enter the directory.
+    let dir = tempfile::Builder::new().prefix("contend-shim-").tempdir().context("cannot write the settings")?;
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700))?;
+    // If contend is killed, the janitor removes the file with the password.
+    let janitor = Janitor::start()?;
+    janitor.dir_exists(dir.path());
+    write_private(&dir.path().join("settings"), &settings(asked)?)?;
+    let journal = dir.path().join("journal");
+    write_private(&journal, "")?;
+    let mut command = of_this_life(name);
+    command.args(&asked.command[1..]).env(VARIABLE, dir.path()).env("LD_PRELOAD", preload(&library));
+    let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+    let status = attend(child, &mut lookout, stop)?;
+    end(&fs::read_to_string(&journal).unwrap_or_default(), asked.log)?;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(0);
+    Ok(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+/// A command that receives SIGTERM when contend dies, if `setpriv` is available; the command then replaces `setpriv`.
+fn of_this_life(name: &str) -> Command {
+    const SETPRIV: &str = "/usr/bin/setpriv";
+    if !Path::new(SETPRIV).is_file() {
+        return Command::new(name);
+    }
+    let mut command = Command::new(SETPRIV);
+    command.args(["--pdeathsig=TERM", "--", name]);
+    command
+}
+
+/// The path of the library: in cargo's output directory, next to contend, or in its library directory.
+fn library() -> Result<PathBuf> {
+    let exe = std::env::current_exe().context("the path of contend is unknown")?;
+    let dir = exe.parent().context("contend is in no directory")?;
+    let places = [dir.join("deps"), dir.to_path_buf(), dir.join("../lib"), dir.join("../lib/contend")];
+    let found = places.iter().map(|place| place.join(LIBRARY)).find(|path| path.is_file());
+    let path = found.ok_or_else(|| {
+        anyhow!("{LIBRARY} is neither next to {} nor in ../lib: copy it there (`make build` makes it)", exe.display())
+    })?;
+    let path = path.canonicalize()?;
+    let is_odd = path.to_string_lossy().contains([' ', ':', ';', '\t', '\n']);
+    ensure!(!is_odd, "the loader cannot load a library from {}: its path has a space or a colon", path.display());
+    Ok(path)
+}
+
+/// The library's settings: lines of `KEY=VALUE`.
+fn settings(asked: &Asked<'_>) -> Result<String> {
+    let typed = Typed::parse(asked.to).map_err(|e| anyhow!("--to: {e}"))?;
+    ensure!(typed.dsn.scheme == "postgres", "--to: programs can be redirected to PostgreSQL only");
+    let address = typed.dsn.address;
+    let mut lines = vec![format!("user={}", address.user), format!("database={}", address.database)];
+    match &address.endpoint {
+        Endpoint::Tcp(host, port) => lines.extend([format!("host={host}"), format!("port={port}")]),
+        Endpoint::Socket(path) => {
+            let path = Path::new(path);
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let port =
+                name.strip_prefix(".s.PGSQL.").context("--to: the socket of PostgreSQL is named .s.PGSQL.PORT")?;
+            let dir = path.parent().unwrap_or(Path::new("/"));
+            lines.extend([format!("socket_dir={}", dir.display()), format!("port={port}")]);
+        }
+    }
+    let password = match typed.password {
+        Some(password) => Some(password),
+        None => server::password(&address).context("--to")?,
+    };
+    lines.extend(password.map(|password| format!("password={password}")));
+    lines.push(format!("immediate={}", if asked.locks { "lock" } else { "plain" }));
+    ensure!(lines.iter().all(|line| !line.contains('\n')), "--to: a line break in the address");
+    Ok(lines.join("\n") + "\n")
+}
+
+fn write_private(path: &Path, text: &str) -> Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// Writes the list readable by its owner only, because statements may be confidential.
+fn write_list(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    file.write_all(text.as_bytes())
+}
+
+/// Waits for the command. Reports processes whose SQLite cannot be redirected.
+fn attend(mut child: Child, lookout: &mut Lookout, stop: &AtomicBool) -> Result<ExitStatus> {
+    const POLL: Duration = Duration::from_millis(2);
+    const LOOK: Duration = Duration::from_millis(500);
+    let (mut looked, mut signal) = (Instant::now(), PassedOn::default());
+    loop {
+        if let Some(status) = child.try_wait()? {
+            lookout.finish().iter().for_each(|foreign| say(&sentence(foreign)));
+            return Ok(status);
+        }
+        if looked.elapsed() > LOOK {
+            lookout.look(child.id()).iter().for_each(|foreign| say(&sentence(foreign)));
+            looked = Instant::now();
+        }
+        signal.look(stop, &child);
+        std::thread::sleep(POLL);
+    }
+}
+
+fn end(journal: &str, log: Option<&Path>) -> Result<()> {
+    let told = told::read(journal);
+    match log {
+        Some(path) => write_list(path, &told.list()).with_context(|| format!("cannot write {}", path.display()))?,
+        None => eprint!("{}", told.list()),
+    }
+    if told.opened == 0 && told.connections == 0 {
+        say("No database was opened through SQLite's C interface: nothing was redirected (docs/shim.md).");
+    } else {
+        say(&told.sentence());
+    }
+    Ok(())
+}

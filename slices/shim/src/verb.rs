@@ -1,0 +1,64 @@
+//! `contend shim`: arguments.
+
+use crate::run::{Asked, run};
+use anyhow::{Result, ensure};
+use clap::{ArgMatches, FromArgMatches, Parser, ValueEnum, ValueHint};
+use contend::cli::stop_on_signals;
+use contend::slice::Verb;
+use std::path::PathBuf;
+
+/// Run an unmodified SQLite program with its databases on PostgreSQL
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  contend shim --to postgres://me@localhost/app -- python3 app.py
+  contend shim --to 'postgres://me@/app?socket=/run/postgresql/.s.PGSQL.5432' -- sqlite3 notes.db
+
+Every database file that the command opens is a schema on the server, named after the file's path; databases in \
+memory and temporary ones stay with SQLite. SQL is translated as by `contend translate`; what has no translation fails \
+with SQLITE_ERROR, the rule and the place, and is listed at the end. SQLite must be linked dynamically. \
+docs/shim.md says what works, what is refused and what it costs.
+
+Exit status: that of the command (128 and the signal's number if a signal ended it), 2 usage or environment.")]
+struct ShimArgs {
+    /// The server: postgres://USER@HOST/DATABASE, the password in password_file= or password_env=, or typed
+    #[arg(long, value_name = "URL")]
+    to: String,
+    /// What BEGIN IMMEDIATE and EXCLUSIVE do
+    #[arg(long, value_enum, default_value = "lock")]
+    immediate: Immediate,
+    /// Write what was refused to a file instead of standard error
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    log: Option<PathBuf>,
+    /// The command, after `--`
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Immediate {
+    /// Such transactions wait for each other, as in SQLite
+    Lock,
+    /// They begin like others; conflicts are errors
+    Plain,
+}
+
+pub const VERB: Verb = Verb {
+    name: "shim",
+    after: "capture",
+    run: |matches: &ArgMatches| shim(&ShimArgs::from_arg_matches(matches)?),
+    example: "  contend shim --to postgres://me@db/app -- ./app   your SQLite program on a server",
+    questions: &[("Would my own program be better off on a server?", "contend shim --to postgres://db/app -- ./app")],
+    ..Verb::of::<ShimArgs>()
+};
+
+fn shim(args: &ShimArgs) -> Result<u8> {
+    ensure!(!args.command.is_empty(), "name the command: contend shim --to URL -- COMMAND...");
+    let asked = Asked {
+        to: &args.to,
+        locks: args.immediate == Immediate::Lock,
+        log: args.log.as_deref(),
+        command: &args.command,
+    };
+    let stop = stop_on_signals()?;
+    run(&asked, &stop)
+}

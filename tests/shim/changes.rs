@@ -1,0 +1,145 @@
+//! Schemas that change under prepared statements, names that the server has too, and the end of contend itself.
+
+use super::programs::both;
+use super::{Stage, compiled, fed, text};
+use crate::support::wait_for;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// The same connection, another one, views, exec and RETURNING; and interrupts of a connection that does nothing.
+#[test]
+fn prepared_statements_follow_the_schema() {
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "changes")], "");
+    assert!(sqlite.lines().count() > 80, "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+/// Python keeps statements by their texts.
+#[test]
+fn a_cached_statement_has_the_names_of_its_rows() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+                  a = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  b = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  a.row_factory = sqlite3.Row\n\
+                  for s in ('create table u (name text, pw text)', \"insert into u values ('ada', 'hidden')\", \
+                  'select * from u', 'begin', 'alter table u rename to o', 'create table u (pw text, name text)', \
+                  'insert into u select pw, name from o', 'drop table o', 'commit'): a.execute(s).fetchall()\n\
+                  print(dict(a.execute('select * from u').fetchall()[0]))\n\
+                  b.execute(\"alter table u add column z text default 'new'\")\n\
+                  for _ in range(2): print(dict(a.execute('select * from u').fetchall()[0]))\n";
+    let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+    assert!(sqlite.contains("'z': 'new'"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+#[test]
+fn a_view_whose_columns_would_change_stops_the_change() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+                  c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  c.execute('CREATE TABLE u (x TEXT)')\n\
+                  c.execute('CREATE VIEW v AS SELECT * FROM u')\n\
+                  for sql in 'ALTER TABLE u ADD COLUMN y TEXT', 'ALTER TABLE u RENAME COLUMN x TO z', 'CREATE TABLE text (x TEXT)':\n\
+                  \x20   try: c.execute(sql)\n\
+                  \x20   except sqlite3.OperationalError as e: print(e)\n\
+                  print([d[0] for d in c.execute('SELECT * FROM v').description])\n";
+    let path = stage.path("a.db").display().to_string();
+    let output = fed(stage.shim(&[], &["python3", "-c", script, &path]), "");
+    let said = text(&output.stdout);
+    assert_eq!(said.matches("the columns of the view v would change").count(), 2, "{said}{}", text(&output.stderr));
+    assert!(said.contains("a table cannot be named text") && said.ends_with("['x']\n"), "{said}");
+}
+
+/// Another process reads the statements of the schema in their order.
+#[test]
+fn a_renamed_table_keeps_its_place_and_its_triggers() {
+    let stage = Stage::start();
+    let make = "import sqlite3, sys\n\
+                c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                for sql in ('CREATE TABLE log (what TEXT)', 'CREATE TABLE a (id INTEGER PRIMARY KEY, x TEXT)', \
+                'CREATE INDEX by_x ON a (x)', 'CREATE TABLE b (a INTEGER REFERENCES a)', \
+                'CREATE TRIGGER t AFTER INSERT ON a BEGIN INSERT INTO log VALUES (new.x); END', \
+                'ALTER TABLE a RENAME TO z', 'ALTER TABLE log RENAME TO what', 'ALTER TABLE z RENAME COLUMN x TO y'): c.execute(sql)\n";
+    let read = "import sqlite3, sys\n\
+                c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                c.execute(\"INSERT INTO z (y) VALUES ('new')\")\n\
+                print(c.execute('SELECT * FROM what').fetchall())\n\
+                print(*c.execute('SELECT type, name, tbl_name, sql FROM sqlite_schema').fetchall(), sep='\\n')\n";
+    both(&stage, &["python3", "-c", make], "");
+    let (sqlite, shim) = both(&stage, &["python3", "-c", read], "");
+    assert!(sqlite.contains("('index', 'by_x', 'z'") && sqlite.contains("[('new',)]"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+/// A file that moved has its rows for itself; a new file at its old path does not read them.
+#[test]
+fn two_files_do_not_share_a_schema() {
+    let stage = Stage::start();
+    let path = stage.path("").canonicalize().expect("a directory").join("a.db").display().to_string();
+    let opens = |file: &str, sql: &str| {
+        let script = "import sqlite3, sys\n\
+                      try: print(sqlite3.connect(sys.argv[1], isolation_level=None).execute(sys.argv[2]).fetchall())\n\
+                      except sqlite3.OperationalError as e: print(e)\n";
+        let output = fed(stage.shim(&[], &["python3", "-c", script, file, sql]), "");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    opens(&path, "CREATE TABLE t (x TEXT)");
+    opens(&path, "INSERT INTO t VALUES ('old')");
+    let moved = path.replace("a.db", "moved.db");
+    stage.server.asked(&format!("COMMENT ON TABLE \"{path}\"._contend_schema IS '{moved}'"));
+    let said = opens(&path, "SELECT * FROM t");
+    assert!(said.contains(&format!("the schema {path} is the database of {moved}")), "{said}");
+    assert_eq!(opens(&moved, "SELECT * FROM t"), "[('old',)]\n");
+    // The schema is found by its comment alone.
+    stage.server.asked(&format!("CREATE TABLE \"{path}\"._contend_v99 ()"));
+    assert_eq!(opens(&moved, "SELECT * FROM t"), "[('old',)]\n");
+    stage.server.asked(&format!("DROP TABLE \"{path}\"._contend_v99"));
+    // As the message says.
+    stage.server.asked(&format!("ALTER SCHEMA \"{path}\" RENAME TO \"{moved}\""));
+    assert_eq!(opens(&path, "SELECT * FROM sqlite_schema"), "[]\n");
+    assert_eq!(opens(&moved, "SELECT * FROM t"), "[('old',)]\n");
+}
+
+#[test]
+fn tables_named_as_the_servers_are_refused() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+                  c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  for t in 'pg_class', 'pg_type', 'pg_roles', 'pg_authid', 'pg_user':\n\
+                  \x20   try: c.execute(f'CREATE TABLE {t} (id INTEGER PRIMARY KEY, oid INTEGER, name TEXT UNIQUE)')\n\
+                  \x20   except sqlite3.OperationalError as e: print(e)\n";
+    let servers = || stage.server.asked("SELECT count(*) FROM pg_roles UNION ALL SELECT count(*) FROM pg_user");
+    let before = servers();
+    let path = stage.path("a.db").display().to_string();
+    let output = fed(stage.shim(&[], &["python3", "-c", script, &path]), "");
+    let said = text(&output.stdout);
+    assert_eq!(said.matches("reserves names that begin with pg_").count(), 5, "{said}{}", text(&output.stderr));
+    assert_eq!(servers(), before);
+}
+
+#[test]
+fn the_program_and_its_password_go_with_contend() {
+    if !Path::new("/usr/bin/setpriv").is_file() {
+        println!("NOT VERIFIED: the end of a program whose contend is killed: there is no setpriv");
+        return;
+    }
+    let stage = Stage::start();
+    let said = stage.path("said");
+    let script = format!("echo $$ $CONTEND_SHIM > {}; exec sleep 600", said.display());
+    let mut contend = stage.shim(&[], &["sh", "-c", &script]).spawn().expect("started");
+    let read = || std::fs::read_to_string(&said).unwrap_or_default();
+    wait_for("the program", || read().ends_with('\n'));
+    let read = read();
+    let (pid, dir) = read.trim().split_once(' ').expect("two words");
+    let mode = std::fs::metadata(dir).expect("a directory").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "only this user may enter it");
+    contend.kill().expect("killed");
+    contend.wait().expect("ended");
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // It stays a zombie if no process reaps orphans.
+    wait_for("the program's end", || state().is_empty() || state().contains(") Z "));
+    wait_for("the janitor", || !Path::new(dir).exists());
+}

@@ -1,0 +1,130 @@
+//! Programs that were written for SQLite: their output on a server is the same.
+
+use super::{Stage, fed, fixture, has, text};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+/// What a program prints with SQLite and through the shim, with a database of its own each.
+pub fn both(stage: &Stage, program: &[&str], input: &str) -> (String, String) {
+    let run = |mut command: Command, name: &str| {
+        command.arg(stage.path(name));
+        let output = fed(command, input);
+        assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+        text(&output.stdout)
+    };
+    let mut plain = Command::new(program[0]);
+    plain.args(&program[1..]);
+    (run(plain, "sqlite.db"), run(stage.shim(&[], program), "shim.db"))
+}
+
+#[test]
+fn python() {
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &["python3", &fixture("program.py")], "");
+    assert!(sqlite.lines().count() > 30, "{sqlite}");
+    assert_eq!(shim, sqlite);
+    let schema = stage.path("shim.db").canonicalize().unwrap_or(stage.path("shim.db"));
+    let rows = stage.server.asked(&format!("SELECT name FROM \"{}\".author ORDER BY id", schema.display()));
+    assert_eq!(rows, "Ada\nBob\nZoë", "the rows are on the server");
+    assert!(!stage.path("shim.db").exists(), "and in no file");
+}
+
+#[test]
+fn php_both_extensions() {
+    if !has("php", "PHP") {
+        return;
+    }
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &["php", &fixture("program.php")], "");
+    assert!(sqlite.lines().count() > 7, "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+#[test]
+fn the_shell() {
+    if !has("sqlite3", "the sqlite3 shell") {
+        return;
+    }
+    let stage = Stage::start();
+    let script = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b REAL);\nINSERT INTO t (a, b) VALUES ('x', 1), ('y', 2.5);\n\
+                  .tables\n.schema\n.headers on\n.mode column\nSELECT * FROM t ORDER BY id;\n.mode insert\nSELECT * FROM t;\n\
+                  BEGIN;\nDELETE FROM t;\nROLLBACK;\nSELECT count(*) FROM t;\n.dump\n";
+    let (sqlite, shim) = both(&stage, &["sqlite3"], script);
+    assert!(sqlite.contains("INSERT INTO t VALUES(2,'y',2.5);"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+#[test]
+fn what_is_refused_is_an_error_and_listed_without_its_values() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+                  c = sqlite3.connect(sys.argv[1])\n\
+                  c.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)')\n\
+                  c.create_function('mine', 1, str)\n\
+                  for sql in (\"SELECT mine(a) FROM t WHERE a = 'secret' /* secret */\", \
+                  'SELECT bogus(a) FROM t', 'EXPLAIN SELECT \"secret\" -- secret'):\n\
+                  \x20   for _ in range(2):\n\
+                  \x20       try: c.execute(sql)\n\
+                  \x20       except sqlite3.OperationalError as e: print(e)\n";
+    let list = stage.path("refused").display().to_string();
+    let command = stage.shim(&["--log", &list], &["python3", "-c", script, &stage.path("a.db").display().to_string()]);
+    let output = fed(command, "");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("contend shim: mine() is a function of the application"), "{said}");
+    assert!(said.contains("no such function: bogus"), "SQLite's own message: {said}");
+    assert!(text(&output.stderr).contains("refused statements: 2."), "{}", text(&output.stderr));
+    let list = std::fs::read_to_string(stage.path("refused")).expect("the list");
+    assert!(list.contains("SELECT mine(a) FROM t WHERE a = …") && list.contains("EXPLAIN"), "{list}");
+    assert!(!list.contains("secret"), "{list}");
+    let mode = std::fs::metadata(stage.path("refused")).expect("the list").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "no other user may read it");
+}
+
+/// Round trips of a program that opens its database and closes it.
+#[test]
+fn opening_costs_what_the_page_says() {
+    let stage = Stage::start();
+    let dir = stage.path("").canonicalize().expect("a directory");
+    let round_trips = |name: &str, sql: &str| {
+        let path = dir.join(name).display().to_string();
+        let script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.close()";
+        let output = fed(stage.shim(&[], &["python3", "-c", script, &path, sql]), "");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        let (_, count) = said.split_once("round trips: ").expect("a count");
+        count.split_once(',').and_then(|(count, _)| count.parse::<u32>().ok()).expect("a count")
+    };
+    assert_eq!(["first.db", "a.db", "a.db"].map(|name| round_trips(name, "SELECT 1")), [6, 5, 4]);
+    stage.server.asked(&format!("ALTER SCHEMA \"{}/a.db\" RENAME TO migrated", dir.display()));
+    assert_eq!(round_trips("a.db", "SELECT 1"), 5);
+    assert_eq!([(); 2].map(|()| round_trips("first.db", "PRAGMA foreign_keys = ON")), [4 + 3, 4]);
+}
+
+/// What is inherently SQLite's, or has no translation, fails; everything else must pass.
+#[test]
+fn cpython_tests_of_its_module() {
+    let is_there = Command::new("python3").args(["-c", "import test.test_sqlite3.test_dbapi"]).output();
+    if !is_there.is_ok_and(|output| output.status.success()) {
+        println!("NOT VERIFIED: CPython's tests of sqlite3 are not installed");
+        return;
+    }
+    let stage = Stage::start();
+    let home = stage.path("databases");
+    std::fs::create_dir(&home).expect("created");
+    let home = home.display().to_string();
+    let command = stage.shim(&[], &["python3", &fixture("cpython.py"), &home, "factory", "userfunctions", "types"]);
+    let output = fed(command, "");
+    let said = text(&output.stdout);
+    let passed = said.lines().filter(|line| line.starts_with("ok ")).count();
+    let failed: Vec<&str> = said.lines().filter(|line| line.starts_with("failed ")).collect();
+    // The second catches the refusal, and says it in its own words.
+    let refused = |line: &&str| line.contains("contend shim: ") || line.contains(".test_func_deterministic:");
+    // A test of which a part was refused goes on, and may miss what that part would have done.
+    let name = |line: &str| line.split(':').next().unwrap_or_default().to_string();
+    let in_part: Vec<String> = failed.iter().filter(|line| refused(line)).map(|line| name(line)).collect();
+    let others: Vec<&&str> = failed.iter().filter(|line| !refused(line) && !in_part.contains(&name(line))).collect();
+    println!("CPython: {passed} passed, {} refused", failed.len() - others.len());
+    assert!(passed > 70, "{said}{}", text(&output.stderr));
+    assert!(others.is_empty(), "not refused, but different: {others:?}");
+}
