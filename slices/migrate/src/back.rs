@@ -1,0 +1,245 @@
+//! From a server back to SQLite. The ledger or the shim's relations have SQLite's statements.
+
+use crate::kept;
+use crate::ledger::{self, Entry, Kept, State};
+use crate::look::{self, Kind, listed};
+use crate::plan::Table;
+use crate::progress::Progress;
+use crate::prove::Sides;
+use crate::rows::untag;
+use crate::server::Server;
+use crate::show::{self, Way};
+use crate::write::Stopped;
+use anyhow::{Context, Result, bail, ensure};
+use contend::cli::{INVALID, OK};
+use contend_sql::{Catalogue, HeldColumn, ParamType, table_columns};
+use contend_wire::kept::{PREFIX, mentions, quoted};
+use contend_worker::argument::Argument;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, params_from_iter};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a user asks for.
+pub struct Back<'b> {
+    pub from: &'b str,
+    pub schema: Option<&'b str>,
+    pub file: &'b Path,
+    pub dry_run: bool,
+}
+
+/// What the ledger and the shim's relations say of the database.
+fn kept(server: &mut Server) -> Result<Kept> {
+    kept::enter_only(server)?;
+    let entries = ledger::read(server)?;
+    let is_done = entries.first().is_none_or(|first| first.state == State::Done);
+    ensure!(is_done, "the migration to {} was interrupted; finish it first with --resume", server.address);
+    let of_ledger = ledger::kept(&entries);
+    match kept::read(server, &of_ledger)? {
+        Some(now) => Ok(now),
+        None if entries.is_empty() => bail!(
+            "{} has no table {}: only what came from SQLite, or what `contend shim` made, can go back",
+            server.address,
+            ledger::TABLE
+        ),
+        None => Ok(of_ledger),
+    }
+}
+
+/// Carries it out; the exit status.
+///
+/// # Errors
+/// What is wrong with server or file, and what to do.
+pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
+    let Back { from, schema, file, dry_run } = *asked;
+    ensure!(!file.exists(), "{} is there already; name a new file", file.display());
+    let mut server = Server::connect(from, schema, true)?;
+    let kept = kept(&mut server)?;
+    let (tables, mut left) = tables(&mut server, &kept)?;
+    let way = Way { from: format!("{}, {}", server.version, server.address), to: file.display().to_string() };
+    if dry_run {
+        show::back(&way, &kept.objects, &left)?;
+        return Ok(OK);
+    }
+    let progress = Progress::new();
+    server.product.snapshot()?;
+    let partial = Partial::new(file)?;
+    let sqlite = Connection::open(&partial.0)?;
+    sqlite.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
+    for object in of_kind(&kept, Kind::Table).filter(|object| object.state == State::Done) {
+        sqlite.execute_batch(&object.sql).with_context(|| format!("table {}", object.name))?;
+    }
+    progress.phase("reading the server");
+    for table in &tables {
+        progress.begin(&format!("table {}", table.name), None);
+        fill(&sqlite, &mut server, table, (&progress, stop)).with_context(|| format!("table {}", table.name))?;
+    }
+    left.extend(rest(&sqlite, &kept)?);
+    counters(&sqlite, &mut server, &kept, &tables)?;
+    sqlite.execute_batch("COMMIT; BEGIN")?;
+    progress.phase("reading both sides again");
+    let schema = look::schema(&sqlite)?;
+    let mut sides = Sides { sqlite: &sqlite, tables: &schema.tables, server: &mut server, progress: &progress, stop };
+    let proofs = sides.prove(&tables)?;
+    sqlite.execute_batch("COMMIT")?;
+    drop(sqlite);
+    drop(progress);
+    show::back(&way, &kept.objects, &left)?;
+    let is_same = show::proof(&way, &proofs)?;
+    if is_same {
+        partial.keep(file)?;
+    } else {
+        eprintln!("contend: {} was not made: it would not be the same", file.display());
+    }
+    Ok(if is_same { OK } else { INVALID })
+}
+
+/// The new database under a temporary name until its rows are proved; removed unless it is kept.
+struct Partial(PathBuf);
+
+impl Partial {
+    fn new(file: &Path) -> Result<Partial> {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".contend-partial");
+        let partial = Partial(PathBuf::from(name));
+        // Left by a migration that was killed.
+        let _ = fs::remove_file(&partial.0);
+        fs::File::create_new(&partial.0).with_context(|| format!("{}: cannot be made", file.display()))?;
+        Ok(partial)
+    }
+
+    fn keep(self, file: &Path) -> Result<()> {
+        fs::File::open(&self.0)?.sync_all()?;
+        fs::hard_link(&self.0, file).with_context(|| format!("{}: cannot be made", file.display()))?;
+        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok(fs::File::open(dir)?.sync_all()?)
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn of_kind(kept: &Kept, kind: Kind) -> impl Iterator<Item = &Entry> {
+    kept.objects.iter().filter(move |object| object.kind == kind.word())
+}
+
+/// The tables on the server, which must have their original columns, and the names of all other tables.
+fn tables(server: &mut Server, kept: &Kept) -> Result<(Vec<Table>, Vec<String>)> {
+    let mut catalogue = Catalogue::default();
+    kept.held.iter().for_each(|held| catalogue.set_held(&held.table, &held.column, held.holds));
+    let (mut tables, mut known) = (vec![], vec![ledger::TABLE.to_string()]);
+    for object in of_kind(kept, Kind::Table).filter(|object| object.state == State::Done) {
+        catalogue.learn(&object.sql).with_context(|| format!("table {}", object.name))?;
+        let columns = table_columns(&catalogue, &object.name).context("its columns are not understood")?;
+        is_as_it_was(server, &object.name, &columns)?;
+        known.push(object.name.clone());
+        tables.push(Table { name: object.name.clone(), rows: 0, columns });
+    }
+    known.extend(of_kind(kept, Kind::View).map(|view| view.name.clone()));
+    let is_other = |name: &String| !known.contains(name) && !name.starts_with(PREFIX);
+    let left = server.product.tables()?.into_iter().filter(is_other);
+    Ok((tables, left.map(|name| format!("{name}: it did not come from SQLite")).collect()))
+}
+
+fn is_as_it_was(server: &mut Server, table: &str, columns: &[HeldColumn]) -> Result<()> {
+    let there = server.product.columns(table)?;
+    // A column without a type has tagged values, which are texts.
+    let stored = |column: &HeldColumn| if column.is_tagged() { ParamType::Text } else { column.holds };
+    let wanted: Vec<(String, Option<ParamType>)> =
+        columns.iter().map(|column| (column.name.clone(), Some(stored(column)))).collect();
+    if there == wanted {
+        return Ok(());
+    }
+    ensure!(
+        !there.is_empty(),
+        "table {table} is not on the server any more; --without {table} is for the way there only"
+    );
+    let changed = wanted.iter().find(|column| !there.contains(column));
+    let name = changed.or_else(|| there.iter().find(|column| !wanted.contains(column)));
+    let name = name.map_or("the order of columns", |(name, _)| name);
+    bail!(
+        "table {table} was changed on the server since it came from SQLite ({name}); undo that change, and migrate then"
+    )
+}
+
+/// Copies the rows of a table.
+fn fill(
+    sqlite: &Connection,
+    server: &mut Server,
+    table: &Table,
+    (progress, stop): (&Progress, &AtomicBool),
+) -> Result<()> {
+    let stored: Vec<&str> = table.stored().collect();
+    let places = vec!["?"; stored.len()].join(", ");
+    let columns = listed(stored);
+    let name = quoted(&table.name);
+    let mut insert = sqlite.prepare(&format!("INSERT INTO {name} ({columns}) VALUES ({places})"))?;
+    let order = table.rowid().map_or(String::new(), |rowid| format!(" ORDER BY {}", quoted(rowid)));
+    let mut rows = 0;
+    let tagged = table.tagged(table.stored());
+    server.product.read(&format!("SELECT {columns} FROM {name}{order}"), &mut |values| {
+        untag(values, &tagged, |values| Ok(insert.execute(params_from_iter(values.iter().map(bound)))?))?;
+        rows += 1;
+        progress.at(rows);
+        if stop.load(Ordering::Relaxed) { Err(Stopped.into()) } else { Ok(()) }
+    })
+}
+
+fn bound<'a>(value: &Argument<'a>) -> ToSqlOutput<'a> {
+    ToSqlOutput::Borrowed(match value {
+        Argument::Null => ValueRef::Null,
+        Argument::Integer(i) => ValueRef::Integer(*i),
+        Argument::Real(r) => ValueRef::Real(*r),
+        Argument::Text(text) => ValueRef::Text(text),
+        Argument::Blob(bytes) => ValueRef::Blob(bytes),
+    })
+}
+
+/// Creates indexes, views and triggers. Returns those that are missing, and those that depend on them.
+fn rest(sqlite: &Connection, kept: &Kept) -> Result<Vec<String>> {
+    let mut left = vec![];
+    let mut gone: Vec<String> = vec![];
+    for table in of_kind(kept, Kind::Table).filter(|object| object.state == State::Left) {
+        left.push(format!("table {}: it was not carried over to the server", table.name));
+        gone.push(table.name.clone());
+    }
+    for kind in [Kind::Index, Kind::View, Kind::Trigger] {
+        for object in of_kind(kept, kind) {
+            let what = format!("{} {}", object.kind, object.name);
+            match gone.iter().find(|name| object.table == **name || kind != Kind::Index && mentions(&object.sql, name))
+            {
+                None => sqlite.execute_batch(&object.sql).with_context(|| what.clone())?,
+                Some(name) => {
+                    left.push(format!("{what}: it uses {name}"));
+                    gone.extend((kind == Kind::View).then(|| object.name.clone()));
+                }
+            }
+        }
+    }
+    Ok(left)
+}
+
+/// Restores what SQLite stores outside of tables: next keys, `user_version` and `application_id`.
+fn counters(sqlite: &Connection, server: &mut Server, kept: &Kept, tables: &[Table]) -> Result<()> {
+    // Only a table with AUTOINCREMENT makes it; the word alone may be a comment's.
+    let has_sequence = sqlite.table_exists(None, "sqlite_sequence")?;
+    for (name, last) in kept.last_keys.iter().filter(|_| has_sequence) {
+        let Some(table) = tables.iter().find(|table| table.name == *name) else { continue };
+        let given = table.rowid().map_or(Ok(0), |rowid| server.product.counter(name, rowid))?;
+        // SQLite notes the first key when it gives it.
+        let Some(last) = last.or(Some(given).filter(|given| *given > 0)) else { continue };
+        let set =
+            sqlite.execute("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", (name, last.max(given)))?;
+        if set == 0 {
+            sqlite.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (name, last.max(given)))?;
+        }
+    }
+    for (name, value) in &kept.pragmas {
+        sqlite.pragma_update(None, name, value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! What `contend shim` needs to go on with a migrated database, and what it leaves for the way back: the relations of
+//! [`contend_wire::kept`].
+
+use crate::ledger::{Entry, Kept, State, TABLE};
+use crate::look::Schema;
+use crate::plan::{Held, Makes, Plan};
+use crate::server::{Server, text};
+use anyhow::{Context, Result, bail, ensure};
+use contend_sql::{ParamType, Target};
+use contend_wire::kept::{self, HELD, PREFIX};
+use contend_wire::literal::Value;
+use std::path::Path;
+
+/// The path of a file as the shim has it: absolute, without symbolic links.
+fn path(file: &Path) -> Result<String> {
+    let path = file.canonicalize().with_context(|| format!("{}: its path is unknown", file.display()))?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// What would make answers differ. Foreign keys are no obstacle if none is carried over: the server enforces all or none.
+pub fn obstacles(plan: &Plan) -> Vec<String> {
+    let (left, has_keys) = (plan.left.iter(), has_keys(plan));
+    let left = left.filter(|left| has_keys || !left.is_foreign_key);
+    let left = left.map(|left| format!("{} is not carried over", left.what));
+    let named = plan.steps.iter().filter(|step| matches!(step.makes, Makes::Table | Makes::View));
+    let types = named.filter(|step| kept::is_type(&step.name));
+    left.chain(types.map(|step| format!("{} is the name of a type of PostgreSQL", step.name))).collect()
+}
+
+/// Whether the server enforces foreign keys.
+fn has_keys(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| step.makes == Makes::ForeignKey)
+}
+
+/// Statements that make the relations, unless they are there already or something is in the way. `place`: schema of the
+/// server, which may not be there yet; the current one by default.
+///
+/// # Errors
+/// The server cannot be asked.
+pub fn statements(
+    server: &mut Server,
+    (file, place): (&Path, Option<&str>),
+    schema: &Schema,
+    plan: &Plan,
+) -> Result<Vec<String>> {
+    if server.product.target() != Target::Postgres || !obstacles(plan).is_empty() {
+        return Ok(vec![]);
+    }
+    let here = match place {
+        Some(name) => name.to_string(),
+        None => first_text(server, "SELECT current_schema()::text")?.context("the user has no schema")?,
+    };
+    let object = |kind: &str, name: &str, table: &str, sql: &str| [kind, name, table, sql].map(str::to_string);
+    let objects = schema.objects.iter().map(|o| object(o.kind.word(), &o.name, &o.table, &o.sql));
+    let held = plan.held.iter().map(|held| object(HELD, &held.column, &held.table, held.holds.word()));
+    let objects: Vec<[String; 4]> = objects.chain(held).collect();
+    let mut settings: Vec<(String, String)> =
+        schema.pragmas.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    if has_keys(plan) {
+        settings.push(("foreign_keys".to_string(), "on".to_string()));
+    }
+    Ok(vec![kept::make(&here, &path(file)?, &objects, &settings)])
+}
+
+fn first_text(server: &mut Server, sql: &str) -> Result<Option<String>> {
+    Ok(server.rows(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).and_then(text))
+}
+
+/// No other schema of the server is this file's.
+///
+/// # Errors
+/// Another schema has this path as its comment; the shim could not choose.
+pub fn is_nowhere_else(server: &mut Server, file: &Path) -> Result<()> {
+    if server.product.target() != Target::Postgres {
+        return Ok(());
+    }
+    let here = first_text(server, "SELECT current_schema()::text")?;
+    let there = first_text(server, &kept::find(&path(file)?))?.filter(|there| Some(there) != here.as_ref());
+    if let Some(there) = there {
+        bail!(
+            "{} has the database of {} in schema {there} already; DROP SCHEMA {} CASCADE removes it",
+            server.address,
+            file.display(),
+            kept::quoted(&there)
+        );
+    }
+    Ok(())
+}
+
+/// Goes to the only schema with a database, if the current one has none.
+///
+/// # Errors
+/// There are several.
+pub fn enter_only(server: &mut Server) -> Result<()> {
+    if server.product.target() != Target::Postgres {
+        return Ok(());
+    }
+    let there = server.product.tables()?;
+    if there.iter().any(|name| name == TABLE || *name == relation("schema")) {
+        return Ok(());
+    }
+    let sql = format!(
+        "SELECT n.nspname::text FROM pg_catalog.pg_class s JOIN pg_catalog.pg_namespace n ON n.oid = s.relnamespace \
+         WHERE s.relname IN ('{TABLE}', '{}') AND s.relkind = 'r' GROUP BY 1 ORDER BY 1",
+        relation("schema")
+    );
+    let names = server.rows(&sql)?.into_iter().filter_map(|row| row.into_iter().next().and_then(text));
+    let names: Vec<String> = names.collect();
+    ensure!(
+        names.len() < 2,
+        "{} has databases in several schemas; name one with --schema: {}",
+        server.address,
+        names.join(", ")
+    );
+    names.first().map_or(Ok(()), |name| server.product.enter(name))
+}
+
+fn relation(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// What the shim keeps of the database, which may have changed since it came from SQLite. `None` where it keeps none.
+///
+/// # Errors
+/// The server cannot be asked.
+pub fn read(server: &mut Server, of_ledger: &Kept) -> Result<Option<Kept>> {
+    if !server.product.tables()?.contains(&relation("schema")) {
+        return Ok(None);
+    }
+    let sql = format!("SELECT type, name, tbl_name, sql FROM {} ORDER BY position", relation("schema"));
+    let mut now = Kept::default();
+    for (row, position) in server.rows(&sql)?.into_iter().zip(1..) {
+        let texts: Option<Vec<String>> = row.into_iter().map(text).collect();
+        let Some([kind, name, table, sql]) = texts.and_then(|texts| <[String; 4]>::try_from(texts).ok()) else {
+            bail!("{} has a row that contend did not write", relation("schema"))
+        };
+        if kind == HELD {
+            now.held.push(Held { table, column: name, holds: ParamType::of_word(&sql) });
+            continue;
+        }
+        if kind == "table" && sql.to_ascii_uppercase().contains("AUTOINCREMENT") {
+            let known = of_ledger.last_keys.iter().find(|(table, _)| *table == name);
+            now.last_keys.push((name.clone(), known.and_then(|(_, last)| *last)));
+        }
+        now.objects.push(Entry { position, kind, name, table, sql, number: 0, state: State::Done });
+    }
+    for row in server.rows(&format!("SELECT name, value FROM {}", relation("settings")))? {
+        let [Value::Text(name), Value::Text(value)] = &row[..] else { continue };
+        if ["user_version", "application_id"].contains(&name.as_str()) {
+            now.pragmas.push((name.clone(), value.parse().unwrap_or(0)));
+        }
+    }
+    Ok(Some(now))
+}

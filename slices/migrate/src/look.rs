@@ -1,0 +1,216 @@
+//! The source: the schema and rows of a SQLite database, which is only read, in one transaction.
+
+use anyhow::{Context, Result, bail, ensure};
+use contend_wire::kept::quoted;
+use contend_worker::argument::Argument;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+
+/// Kind of object that a statement of the schema creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Table,
+    Index,
+    View,
+    Trigger,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 4] = [Kind::Table, Kind::Index, Kind::View, Kind::Trigger];
+
+    /// The word in SQLite's schema and in the ledger.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Table => "table",
+            Kind::Index => "index",
+            Kind::View => "view",
+            Kind::Trigger => "trigger",
+        }
+    }
+}
+
+/// A statement of the schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    pub kind: Kind,
+    pub name: String,
+    /// The table that it belongs to.
+    pub table: String,
+    pub sql: String,
+}
+
+/// How SQLite identifies the rows of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// By its rowid, under this name; `None` if columns hide all of its names.
+    Rowid(Option<&'static str>),
+    /// By its primary key, with these columns.
+    Key(Vec<String>),
+}
+
+/// A table whose rows are carried over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    pub name: String,
+    pub order: Order,
+    /// In the order of the definition, including generated columns.
+    pub columns: Vec<String>,
+    /// Columns of the primary key.
+    pub key: Vec<String>,
+    /// With AUTOINCREMENT: the largest key ever used.
+    pub last_key: Option<i64>,
+}
+
+/// A schema, and numbers that the database stores outside of tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schema {
+    pub objects: Vec<Object>,
+    pub tables: Vec<Table>,
+    pub virtual_tables: Vec<String>,
+    /// Tables in which virtual tables store their data.
+    pub shadow_tables: Vec<String>,
+    /// `user_version` and `application_id`.
+    pub pragmas: Vec<(String, i64)>,
+}
+
+/// Names separated by commas.
+pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    names.into_iter().map(quoted).collect::<Vec<_>>().join(", ")
+}
+
+/// Opens a database read-only, in a transaction that lasts as long as the connection.
+///
+/// # Errors
+/// The file does not exist, or cannot be read.
+pub fn open(path: &Path) -> Result<Connection> {
+    ensure!(path.is_file(), "{} does not exist; name a SQLite database", path.display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags);
+    let connection = opened.with_context(|| format!("{}: cannot be opened", path.display()))?;
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    let begun = connection.execute_batch("PRAGMA query_only = ON; BEGIN; SELECT count(*) FROM sqlite_schema");
+    begun.with_context(|| format!("{}: cannot be read", path.display()))?;
+    Ok(connection)
+}
+
+/// Reads the schema.
+///
+/// # Errors
+/// The database cannot be read.
+pub fn schema(connection: &Connection) -> Result<Schema> {
+    let mut schema = Schema { objects: objects(connection)?, ..Schema::default() };
+    let mut list = connection.prepare(
+        "SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual', 'shadow') \
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+    )?;
+    let listed = list.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let listed = listed.collect::<rusqlite::Result<Vec<(String, String, bool)>>>()?;
+    for object in schema.objects.iter().filter(|object| object.kind == Kind::Table) {
+        let Some((name, kind, by_key)) = listed.iter().find(|(name, ..)| *name == object.name) else {
+            bail!("table {} is in the schema, and SQLite does not list it", object.name);
+        };
+        match kind.as_str() {
+            "table" => schema.tables.push(table(connection, name, *by_key)?),
+            "shadow" => schema.shadow_tables.push(name.clone()),
+            _ => schema.virtual_tables.push(name.clone()),
+        }
+    }
+    for name in ["user_version", "application_id"] {
+        schema.pragmas.push((name.to_string(), connection.pragma_query_value(None, name, |row| row.get(0))?));
+    }
+    Ok(schema)
+}
+
+fn objects(connection: &Connection) -> Result<Vec<Object>> {
+    let mut found = connection.prepare(
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema \
+         WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid",
+    )?;
+    let rows = found.query_map((), |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let mut objects = vec![];
+    for row in rows {
+        let (kind, name, table, sql) = row?;
+        let Some(kind) = Kind::ALL.into_iter().find(|known| known.word() == kind) else { continue };
+        objects.push(Object { kind, name, table, sql });
+    }
+    Ok(objects)
+}
+
+fn table(connection: &Connection, name: &str, by_key: bool) -> Result<Table> {
+    let mut info = connection.prepare("SELECT name, pk FROM pragma_table_xinfo(?) ORDER BY cid")?;
+    let rows = info.query_map([name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows = rows.collect::<rusqlite::Result<Vec<(String, i64)>>>()?;
+    let mut key: Vec<(i64, String)> = rows.iter().filter(|(_, pk)| *pk > 0).map(|(c, pk)| (*pk, c.clone())).collect();
+    key.sort();
+    let key: Vec<String> = key.into_iter().map(|(_, column)| column).collect();
+    let columns: Vec<String> = rows.into_iter().map(|(column, _)| column).collect();
+    let free = |word: &&str| !columns.iter().any(|column| column.eq_ignore_ascii_case(word));
+    let order = match by_key {
+        true => Order::Key(key.clone()),
+        false => Order::Rowid(["rowid", "_rowid_", "oid"].into_iter().find(free)),
+    };
+    Ok(Table { name: name.to_string(), order, columns, key, last_key: last_key(connection, name)? })
+}
+
+fn last_key(connection: &Connection, table: &str) -> Result<Option<i64>> {
+    let kept = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'";
+    if !connection.prepare(kept)?.exists(())? {
+        return Ok(None);
+    }
+    let mut found = connection.prepare("SELECT seq FROM sqlite_sequence WHERE name = ?")?;
+    let found = found.query_map([table], |row| row.get(0))?.next().transpose()?;
+    Ok(found)
+}
+
+impl Table {
+    /// A query for all rows in SQLite's own order: first the place (the rowid, or 0), then the selected expressions.
+    pub fn all_rows(&self, selected: &str) -> String {
+        let (place, order) = match &self.order {
+            Order::Rowid(Some(rowid)) => (*rowid, format!(" ORDER BY {rowid}")),
+            Order::Rowid(None) => ("0", String::new()),
+            Order::Key(key) => ("0", format!(" ORDER BY {}", listed(key.iter().map(String::as_str)))),
+        };
+        format!("SELECT {place}, {selected} FROM {}{order}", quoted(&self.name))
+    }
+
+    /// Describes the place of a row: its rowid, or its number in the order of the key, from 1.
+    pub fn place(&self, rowid: i64, number: u64) -> String {
+        match &self.order {
+            Order::Rowid(Some(_)) => format!("rowid {rowid}"),
+            Order::Rowid(None) => format!("row {number}"),
+            Order::Key(key) => format!("row {number} by {}", key.join(", ")),
+        }
+    }
+}
+
+/// Passes every row of a query to `each`: its number from 1, its place, its values.
+///
+/// # Errors
+/// The database cannot be read, or `each` returned an error.
+pub fn each_row(
+    connection: &Connection,
+    sql: &str,
+    mut each: impl FnMut(u64, i64, &[Argument<'_>]) -> Result<()>,
+) -> Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let columns = statement.column_count();
+    let (mut rows, mut number) = (statement.query(())?, 0);
+    while let Some(row) = rows.next().context("the source cannot be read")? {
+        number += 1;
+        let values: Vec<Argument<'_>> =
+            (1..columns).map(|at| row.get_ref(at).map(argument)).collect::<rusqlite::Result<_>>()?;
+        each(number, row.get(0)?, &values)?;
+    }
+    Ok(())
+}
+
+fn argument(value: ValueRef<'_>) -> Argument<'_> {
+    match value {
+        ValueRef::Null => Argument::Null,
+        ValueRef::Integer(i) => Argument::Integer(i),
+        ValueRef::Real(r) => Argument::Real(r),
+        ValueRef::Text(text) => Argument::Text(text),
+        ValueRef::Blob(bytes) => Argument::Blob(bytes),
+    }
+}

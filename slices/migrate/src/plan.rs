@@ -1,0 +1,400 @@
+//! The steps of a migration, from the schema and contents of the source. Pure.
+
+use crate::look::{Kind, Object, Schema};
+use crate::profile::{self, Profile, Sort};
+use contend_sql::{Catalogue, HeldColumn, Options, ParamType, Refusal, Target, define_table, table_columns, translate};
+use contend_wire::kept::{literal, quoted};
+
+/// The user's options.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub target: Target,
+    /// Tables to leave out.
+    pub without: Vec<String>,
+    pub foreign_keys: bool,
+}
+
+/// Object that a step creates, in the order of steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Makes {
+    /// A table and its rows.
+    Table,
+    /// A unique key, created after the rows are loaded.
+    UniqueKey,
+    /// The next value of a counter.
+    Counter,
+    Index,
+    ForeignKey,
+    View,
+    Trigger,
+}
+
+impl Makes {
+    /// The word in the ledger.
+    pub fn word(self) -> &'static str {
+        match self {
+            Makes::Table => "table",
+            Makes::UniqueKey => "unique key",
+            Makes::Counter => "counter",
+            Makes::Index => "index",
+            Makes::ForeignKey => "foreign key",
+            Makes::View => "view",
+            Makes::Trigger => "trigger",
+        }
+    }
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub makes: Makes,
+    pub name: String,
+    pub table: String,
+    /// SQLite's statement, if the step creates an object of the schema.
+    pub original: String,
+    /// Statements for the server.
+    pub sql: Vec<String>,
+}
+
+/// A table whose rows are carried over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    pub name: String,
+    pub rows: u64,
+    pub columns: Vec<HeldColumn>,
+}
+
+impl Table {
+    /// Names of the columns that rows are written to; the server computes the others.
+    pub fn stored(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter(|column| !column.is_generated).map(|column| column.name.as_str())
+    }
+
+    /// Names of all columns.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
+    /// Whether each of these columns has tagged values, as `contend shim` stores them.
+    pub fn tagged<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<bool> {
+        let is_tagged = |name| self.columns.iter().any(|column| column.name == name && column.is_tagged());
+        names.map(is_tagged).collect()
+    }
+
+    /// The column that is an alias of the rowid.
+    pub fn rowid(&self) -> Option<&str> {
+        self.columns.iter().find(|column| column.is_rowid).map(|column| column.name.as_str())
+    }
+}
+
+/// A part of the schema that is not carried over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Its name: `CHECK of column size of table item`.
+    pub what: String,
+    pub why: String,
+    /// The object of the schema, if it is a whole one.
+    pub object: Option<Object>,
+    pub is_foreign_key: bool,
+}
+
+/// A column whose values do not have its declared type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub table: String,
+    pub column: String,
+    pub holds: ParamType,
+}
+
+/// All steps of a migration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub tables: Vec<Table>,
+    pub steps: Vec<Step>,
+    pub left: Vec<Left>,
+    /// Tables that cannot be translated; if there are any, nothing is written.
+    pub refused: Vec<Left>,
+    pub held: Vec<Held>,
+}
+
+/// How the schema is translated. PostgreSQL's own expressions in a schema may call functions, MariaDB's may not.
+fn options(target: Target) -> Options {
+    Options { pack: target == Target::Postgres, ..Options::to(target) }
+}
+
+impl Plan {
+    /// Whether a statement calls functions of the pack.
+    pub fn needs_pack(&self) -> bool {
+        self.steps.iter().flat_map(|step| &step.sql).any(|sql| sql.contains("contend_sql."))
+    }
+}
+
+/// Makes the plan. `profiles` has one entry per table of the schema, in their order.
+pub fn of(schema: &Schema, profiles: &[Profile], asked: &Asked) -> Plan {
+    let mut plan = Plan::default();
+    let objects = wanted(schema, asked, &mut plan.left);
+    let (declared, _) = learned(&objects, &[]);
+    plan.held = held(schema, profiles, &declared);
+    let (catalogue, refusals) = learned(&objects, &plan.held);
+    let translator = Translator { catalogue, refusals, options: options(asked.target), asked };
+    for (table, profile) in schema.tables.iter().zip(profiles) {
+        let Some(object) = objects.iter().find(|o| o.kind == Kind::Table && o.name == table.name) else { continue };
+        let largest = table.last_key.into_iter().chain(rowid_largest(&translator.catalogue, table, profile)).max();
+        translator.table(object, profile.rows, largest, &mut plan);
+    }
+    for object in objects.iter().filter(|object| object.kind != Kind::Table) {
+        translator.object(object, &mut plan);
+    }
+    plan.steps.sort_by_key(|step| step.makes);
+    plan
+}
+
+/// The objects that may be carried over.
+fn wanted<'s>(schema: &'s Schema, asked: &Asked, left: &mut Vec<Left>) -> Vec<&'s Object> {
+    let is_one_of = |names: &[String], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let mut wanted = vec![];
+    for object in schema.objects.iter().filter(|object| !is_one_of(&schema.shadow_tables, &object.table)) {
+        let why = match () {
+            () if is_one_of(&schema.virtual_tables, &object.table) => "a virtual table, which servers do not have",
+            () if is_one_of(&asked.without, &object.table) => "left out with --without",
+            () => {
+                wanted.push(object);
+                continue;
+            }
+        };
+        left.push(Left {
+            what: called(object),
+            why: why.to_string(),
+            object: Some(object.clone()),
+            is_foreign_key: false,
+        });
+    }
+    wanted
+}
+
+fn called(object: &Object) -> String {
+    format!("{} {}", object.kind.word(), object.name)
+}
+
+/// A catalogue of the objects, and the objects that it cannot represent.
+fn learned<'o>(objects: &[&'o Object], held: &[Held]) -> (Catalogue, Vec<(&'o Object, Refusal)>) {
+    let (mut catalogue, mut refusals) = (Catalogue::default(), vec![]);
+    held.iter().for_each(|held| catalogue.set_held(&held.table, &held.column, held.holds));
+    for kind in Kind::ALL {
+        for object in objects.iter().filter(|object| object.kind == kind) {
+            if let Err(refusal) = catalogue.learn(&object.sql) {
+                refusals.push((*object, refusal));
+            }
+        }
+    }
+    (catalogue, refusals)
+}
+
+/// Columns whose values determine the server's type: the declared type fits none of them, or is missing.
+fn held(schema: &Schema, profiles: &[Profile], declared: &Catalogue) -> Vec<Held> {
+    let mut found = vec![];
+    for (table, profile) in schema.tables.iter().zip(profiles) {
+        for column in table_columns(declared, &table.name).unwrap_or_default() {
+            let at = table.columns.iter().position(|name| *name == column.name);
+            let Some(seen) = at.map(|at| &profile.columns[at]) else { continue };
+            if let Some(holds) = by_values(column.holds, seen) {
+                found.push(Held { table: table.name.clone(), column: column.name, holds });
+            }
+        }
+    }
+    found
+}
+
+/// The type of a column's values; `None` if the declared type fits some of them.
+fn by_values(declared: ParamType, column: &profile::Column) -> Option<ParamType> {
+    let count = |sorts: &[Sort]| sorts.iter().map(|sort| column.of(*sort).count).sum::<u64>();
+    let integers = count(&[Sort::Integer]);
+    let reals = count(&[Sort::Whole, Sort::Real, Sort::Far, Sort::Infinite]);
+    let texts = count(&[Sort::Text, Sort::TextWithNul, Sort::BrokenText]);
+    let blobs = count(&[Sort::Blob]);
+    let fitting = match declared {
+        ParamType::Integer => integers,
+        ParamType::Real => reals,
+        ParamType::Number => integers + reals,
+        ParamType::Text => texts,
+        ParamType::Blob => blobs,
+        ParamType::Unknown => 0,
+    };
+    if fitting > 0 {
+        return None;
+    }
+    let number = match (integers, reals) {
+        (_, 0) => ParamType::Integer,
+        (0, _) => ParamType::Real,
+        _ => ParamType::Number,
+    };
+    let most = [(blobs, ParamType::Blob), (integers + reals, number), (texts, ParamType::Text)];
+    match most.into_iter().max_by_key(|(count, _)| *count) {
+        Some((count, holds)) if count > 0 => Some(holds),
+        _ => (declared == ParamType::Unknown).then_some(ParamType::Text),
+    }
+}
+
+/// The largest rowid of a table that has a column for it.
+fn rowid_largest(catalogue: &Catalogue, table: &crate::look::Table, profile: &Profile) -> Option<i64> {
+    let rowid = table_columns(catalogue, &table.name)?.into_iter().find(|column| column.is_rowid)?;
+    let at = table.columns.iter().position(|name| *name == rowid.name)?;
+    (profile.rows > 0).then(|| profile.columns[at].largest)
+}
+
+/// Translates objects into steps.
+struct Translator<'p> {
+    catalogue: Catalogue,
+    refusals: Vec<(&'p Object, Refusal)>,
+    options: Options,
+    asked: &'p Asked,
+}
+
+impl Translator<'_> {
+    fn refusal(&self, object: &Object) -> Option<String> {
+        self.refusals.iter().find(|(refused, _)| *refused == object).map(|(_, refusal)| refusal.to_string())
+    }
+
+    fn table(&self, object: &Object, rows: u64, largest: Option<i64>, plan: &mut Plan) {
+        let defined = match self.refusal(object) {
+            Some(why) => Err(why),
+            None => define_table(&object.sql, &self.catalogue, &self.options).map_err(|refusal| refusal.to_string()),
+        };
+        let (defined, columns) = match (defined, table_columns(&self.catalogue, &object.name)) {
+            (Ok(defined), Some(columns)) => (defined, columns),
+            (defined, _) => {
+                let why = defined.err().unwrap_or_else(|| "its columns are not understood".to_string());
+                return plan.refused.push(Left {
+                    what: called(object),
+                    why,
+                    object: Some(object.clone()),
+                    is_foreign_key: false,
+                });
+            }
+        };
+        let step = |makes, name: &str, sql| {
+            let original = if makes == Makes::Table { object.sql.clone() } else { String::new() };
+            Step { makes, name: name.to_string(), table: object.name.clone(), original, sql }
+        };
+        plan.steps.push(step(Makes::Table, &object.name, vec![defined.create]));
+        if !defined.after.is_empty() {
+            plan.steps.push(step(Makes::UniqueKey, &object.name, defined.after));
+        }
+        let table = Table { name: object.name.clone(), rows, columns };
+        if let Some(rowid) = table.rowid() {
+            let sql = largest.and_then(|largest| self.counter(&table.name, rowid, largest));
+            plan.steps.push(step(Makes::Counter, &object.name, sql.into_iter().collect()));
+        }
+        plan.tables.push(table);
+        let left_out =
+            |what: String, why: &str, is_foreign_key| Left { what, why: why.to_string(), object: None, is_foreign_key };
+        let of_table = |part: &str| format!("{part} of table {}", object.name);
+        let translated =
+            defined.left_out.iter().map(|left| left_out(of_table(&left.part), &left.reason, left.is_foreign_key));
+        plan.left.extend(translated);
+        for (number, sql) in defined.foreign_keys.into_iter().filter_map(|key| key.sql).enumerate() {
+            match self.asked.foreign_keys {
+                true => plan.steps.push(step(Makes::ForeignKey, &format!("{}.{}", object.name, number + 1), vec![sql])),
+                false => plan.left.push(left_out(of_table("a foreign key"), "left out with --no-foreign-keys", true)),
+            }
+        }
+    }
+
+    /// The statement after which the next row gets a key above the largest one.
+    fn counter(&self, table: &str, rowid: &str, largest: i64) -> Option<String> {
+        match self.asked.target {
+            Target::Postgres => (largest > 0).then(|| {
+                let (table, rowid) = (literal(&quoted(table)), literal(rowid));
+                format!("SELECT setval(pg_get_serial_sequence({table}, {rowid}), {largest})")
+            }),
+            Target::MariaDb => {
+                let next = largest.checked_add(1).filter(|next| *next > 1)?;
+                Some(format!("ALTER TABLE {} AUTO_INCREMENT = {next}", quoted(table)))
+            }
+        }
+    }
+
+    /// Translates an index, view or trigger.
+    fn object(&self, object: &Object, plan: &mut Plan) {
+        let makes = match object.kind {
+            Kind::Index => Makes::Index,
+            Kind::View => Makes::View,
+            Kind::Table | Kind::Trigger => Makes::Trigger,
+        };
+        let translated = match self.refusal(object) {
+            Some(why) => Err(why),
+            None => translate(&object.sql, &self.catalogue, &self.options).map_err(|refusal| refusal.to_string()),
+        };
+        let sql = translated.and_then(|translation| match translation.statements.iter().any(|sql| sql.main) {
+            true => Ok(translation.statements.into_iter().map(|statement| statement.sql).collect()),
+            false => Err("MariaDB has no index over expressions; no answer depends on it".to_string()),
+        });
+        match sql {
+            Ok(sql) => plan.steps.push(Step {
+                makes,
+                name: object.name.clone(),
+                table: object.table.clone(),
+                original: object.sql.clone(),
+                sql,
+            }),
+            Err(why) => {
+                plan.left.push(Left { what: called(object), why, object: Some(object.clone()), is_foreign_key: false })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::Connection;
+
+    fn planned(target: Target, sql: &str) -> Plan {
+        let connection = Connection::open_in_memory().expect("a database");
+        connection.execute_batch(sql).expect("made");
+        let schema = crate::look::schema(&connection).expect("read");
+        let profiles: Vec<Profile> =
+            schema.tables.iter().map(|table| profile::of_table(&connection, table).expect("read")).collect();
+        of(&schema, &profiles, &Asked { target, without: vec!["skipped".into()], foreign_keys: true })
+    }
+
+    #[test]
+    fn columns_hold_what_their_values_are() {
+        let plan = planned(
+            Target::Postgres,
+            "CREATE TABLE t (a, b STRING, c DATETIME, d INTEGER, e); \
+             INSERT INTO t VALUES (1.5, 'x', 5, 'y', NULL), (2, NULL, 6, 'z', NULL)",
+        );
+        let held: Vec<(&str, &str)> = plan.held.iter().map(|h| (h.column.as_str(), h.holds.word())).collect();
+        assert_eq!(held, [("a", "number"), ("b", "text"), ("c", "integer"), ("d", "text"), ("e", "text")]);
+        let create = &plan.steps[0].sql[0];
+        assert!(create.contains(r#""a" numeric, "b" text COLLATE "C", "c" bigint, "d" text"#), "{create}");
+    }
+
+    #[test]
+    fn steps_stand_in_the_order_in_which_they_can_be_carried_out() {
+        let plan = planned(
+            Target::MariaDb,
+            "CREATE TABLE c (id INTEGER PRIMARY KEY AUTOINCREMENT, p INTEGER REFERENCES p); \
+             CREATE VIEW v AS SELECT id FROM c; CREATE INDEX i ON c (p); CREATE INDEX e ON c (p + 1); \
+             CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE skipped (a); CREATE VIRTUAL TABLE f USING fts5(x); \
+             INSERT INTO p VALUES (7); INSERT INTO c VALUES (5, 7); DELETE FROM c",
+        );
+        let steps: Vec<(&str, &str)> = plan.steps.iter().map(|s| (s.makes.word(), s.name.as_str())).collect();
+        let wanted = [
+            ("table", "c"),
+            ("table", "p"),
+            ("counter", "c"),
+            ("counter", "p"),
+            ("index", "i"),
+            ("foreign key", "c.1"),
+            ("view", "v"),
+        ];
+        assert_eq!(steps, wanted);
+        assert_eq!(plan.steps[2].sql, [r#"ALTER TABLE "c" AUTO_INCREMENT = 6"#], "5 was given, and is not given again");
+        let left: Vec<&str> = plan.left.iter().map(|left| left.what.as_str()).collect();
+        assert!(left.contains(&"table skipped") && left.contains(&"table f") && left.contains(&"index e"), "{left:?}");
+        assert!(!left.contains(&"table f_data"), "{left:?}");
+        assert_eq!(plan.refused, []);
+    }
+}

@@ -1,0 +1,187 @@
+//! Profiles of the source's columns: kinds of values, counted over all rows.
+
+use crate::look::{Table, each_row, listed};
+use anyhow::Result;
+use contend_worker::argument::Argument;
+use rusqlite::Connection;
+
+/// Digits before and after the point of MariaDB's widest decimal numbers, as `contend-sql` declares them.
+const DECIMAL_DIGITS: usize = 30;
+/// From this value on, a real without a fraction is not a 64-bit integer.
+const INTEGER_END: f64 = 9_223_372_036_854_775_808.0;
+
+/// A kind of value, as finely as servers' types distinguish them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    Null,
+    Integer,
+    /// A real without a fraction that fits into an integer.
+    Whole,
+    Real,
+    /// A real with more digits before or after the point than MariaDB's decimal numbers have.
+    Far,
+    Infinite,
+    Text,
+    /// A text that contains a NUL.
+    TextWithNul,
+    /// A text that is not UTF-8.
+    BrokenText,
+    Blob,
+}
+
+impl Sort {
+    pub const ALL: [Sort; 10] = [
+        Sort::Null,
+        Sort::Integer,
+        Sort::Whole,
+        Sort::Real,
+        Sort::Far,
+        Sort::Infinite,
+        Sort::Text,
+        Sort::TextWithNul,
+        Sort::BrokenText,
+        Sort::Blob,
+    ];
+
+    fn of(value: &Argument<'_>) -> Sort {
+        match value {
+            Argument::Null => Sort::Null,
+            Argument::Integer(_) => Sort::Integer,
+            Argument::Real(r) => Sort::of_real(*r),
+            Argument::Text(bytes) => match std::str::from_utf8(bytes) {
+                Err(_) => Sort::BrokenText,
+                Ok(text) if text.contains('\0') => Sort::TextWithNul,
+                Ok(_) => Sort::Text,
+            },
+            Argument::Blob(_) => Sort::Blob,
+        }
+    }
+
+    fn of_real(r: f64) -> Sort {
+        if !r.is_finite() {
+            return Sort::Infinite;
+        }
+        if r.fract() == 0.0 && (-INTEGER_END..INTEGER_END).contains(&r) {
+            return Sort::Whole;
+        }
+        let digits = r.abs().to_string();
+        let (before, behind) = digits.split_once('.').unwrap_or((&digits, ""));
+        if before.len() > DECIMAL_DIGITS || behind.len() > DECIMAL_DIGITS { Sort::Far } else { Sort::Real }
+    }
+}
+
+/// Number of values, and place of the first one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    pub count: u64,
+    /// As a phrase: `rowid 17`.
+    pub first: String,
+}
+
+/// The values of a column.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Column {
+    /// By [`Sort`], in the order of its values.
+    seen: [Seen; Sort::ALL.len()],
+    /// Longest text or blob.
+    pub longest_bytes: usize,
+    pub longest_characters: usize,
+    pub least: i64,
+    pub largest: i64,
+}
+
+impl Column {
+    pub fn of(&self, sort: Sort) -> &Seen {
+        &self.seen[sort as usize]
+    }
+
+    fn take(&mut self, value: &Argument<'_>, place: impl FnOnce() -> String) {
+        let seen = &mut self.seen[Sort::of(value) as usize];
+        if seen.count == 0 {
+            seen.first = place();
+        }
+        seen.count += 1;
+        match value {
+            Argument::Text(bytes) | Argument::Blob(bytes) => {
+                self.longest_bytes = self.longest_bytes.max(bytes.len());
+                // Counts all bytes except continuation bytes of UTF-8.
+                let characters = bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
+                let is_blob = matches!(value, Argument::Blob(_));
+                self.longest_characters = self.longest_characters.max(if is_blob { bytes.len() } else { characters });
+            }
+            Argument::Integer(i) => {
+                self.least = self.least.min(*i);
+                self.largest = self.largest.max(*i);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The values of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Profile {
+    pub rows: u64,
+    /// In the order of the table's columns.
+    pub columns: Vec<Column>,
+}
+
+/// Reads a table once.
+///
+/// # Errors
+/// The source cannot be read.
+pub fn of_table(connection: &Connection, table: &Table) -> Result<Profile> {
+    let mut profile = Profile { rows: 0, columns: vec![Column::default(); table.columns.len()] };
+    let columns = listed(table.columns.iter().map(String::as_str));
+    each_row(connection, &table.all_rows(&columns), |number, rowid, values| {
+        profile.rows = number;
+        for (column, value) in profile.columns.iter_mut().zip(values) {
+            column.take(value, || table.place(rowid, number));
+        }
+        Ok(())
+    })?;
+    Ok(profile)
+}
+
+/// Number of rows in which an expression exceeds `most`.
+///
+/// # Errors
+/// The source cannot be read.
+pub fn above(connection: &Connection, table: &Table, expression: &str, most: usize) -> Result<Seen> {
+    let mut seen = Seen::default();
+    each_row(connection, &table.all_rows(expression), |number, rowid, values| {
+        if matches!(values[0], Argument::Integer(found) if found > most as i64) {
+            if seen.count == 0 {
+                seen.first = table.place(rowid, number);
+            }
+            seen.count += 1;
+        }
+        Ok(())
+    })?;
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_sorted_as_servers_tell_them_apart() {
+        let sorts = [
+            (Argument::Real(2.0), Sort::Whole),
+            (Argument::Real(0.1), Sort::Real),
+            (Argument::Real(1e20), Sort::Real),
+            (Argument::Real(1e30), Sort::Far),
+            (Argument::Real(1e-30), Sort::Real),
+            (Argument::Real(1.5e-30), Sort::Far),
+            (Argument::Real(-9.3e18), Sort::Real),
+            (Argument::Real(f64::NEG_INFINITY), Sort::Infinite),
+            (Argument::Text(b"a\0b"), Sort::TextWithNul),
+            (Argument::Text(b"\xff\0"), Sort::BrokenText),
+            (Argument::Text(b""), Sort::Text),
+        ];
+        for (value, sort) in sorts {
+            assert_eq!(Sort::of(&value), sort, "{value:?}");
+        }
+    }
+}

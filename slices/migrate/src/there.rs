@@ -1,0 +1,201 @@
+//! From SQLite to a server.
+
+use crate::kept;
+use crate::ledger::{self, Entry};
+use crate::look::{self, Schema};
+use crate::misfits::{self, Misfit, Room};
+use crate::plan::{self, Asked, Makes, Plan};
+use crate::profile::{self, Profile, Seen};
+use crate::progress::Progress;
+use crate::prove::{Proof, Sides};
+use crate::server::Server;
+use crate::show::{self, Way};
+use crate::write::{Stopped, Work};
+use anyhow::{Result, bail, ensure};
+use contend::cli::{INVALID, OK};
+use contend_sql::Target;
+use contend_wire::kept::quoted;
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// The user's options.
+pub struct There<'t> {
+    pub file: &'t Path,
+    pub to: &'t str,
+    pub schema: Option<&'t str>,
+    pub dry_run: bool,
+    pub resume: bool,
+    pub without: Vec<String>,
+    pub foreign_keys: bool,
+    pub commit_rows: u64,
+}
+
+/// Carries out the migration; returns the exit status.
+///
+/// # Errors
+/// The problem with the source or the server, and what to do.
+pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
+    let mut source = look::open(asked.file)?;
+    let schema = look::schema(&source)?;
+    for name in &asked.without {
+        let is_there = schema.objects.iter().any(|object| object.table.eq_ignore_ascii_case(name));
+        ensure!(is_there, "--without {name}: {} has no such table", asked.file.display());
+    }
+    let mut server = Server::connect(asked.to, asked.schema, asked.resume)?;
+    let entries = ledger::read(&mut server)?;
+    kept::is_nowhere_else(&mut server, asked.file)?;
+    if !asked.resume && !asked.dry_run {
+        is_free(&mut server, &schema, &entries, &asked.without)?;
+    }
+    ensure!(
+        !asked.resume || !entries.is_empty(),
+        "{} has no migration to continue; leave out --resume",
+        server.address
+    );
+    let profiles = profiled(&source, &schema)?;
+    let target = server.product.target();
+    let plan = plan::of(
+        &schema,
+        &profiles,
+        &Asked { target, without: asked.without.clone(), foreign_keys: asked.foreign_keys },
+    );
+    let room = Room { target, value_bytes: server.product.value_bytes()? };
+    let misfits = unfit(&source, &schema, &profiles, &plan, room)?;
+    let to = format!("{}, {}", server.version, server.address);
+    let way = Way { from: asked.file.display().to_string(), to };
+    show::plan(&way, &plan, &misfits)?;
+    if asked.dry_run {
+        show::statements(&plan)?;
+    }
+    if !plan.refused.is_empty() || !misfits.is_empty() {
+        return Ok(INVALID);
+    }
+    if asked.dry_run {
+        return Ok(OK);
+    }
+    if asked.resume {
+        is_the_same(&entries, &schema, &plan)?;
+    }
+    let proofs = written(&asked, &mut source, &mut server, (&schema, &plan), stop)?;
+    let is_same = show::proof(&way, &proofs)?;
+    if is_same && target == Target::Postgres {
+        show::shim(asked.file, &kept::obstacles(&plan))?;
+    }
+    Ok(if is_same { OK } else { INVALID })
+}
+
+/// Reads the profiles of all tables.
+fn profiled(source: &Connection, schema: &Schema) -> Result<Vec<Profile>> {
+    let progress = Progress::new();
+    progress.phase("reading the source");
+    let of_table = |table: &look::Table| {
+        progress.begin(&format!("reading table {}", table.name), None);
+        profile::of_table(source, table)
+    };
+    schema.tables.iter().map(of_table).collect()
+}
+
+/// Writes what is missing, and compares.
+fn written(
+    asked: &There<'_>,
+    source: &mut Connection,
+    server: &mut Server,
+    (schema, plan): (&Schema, &Plan),
+    stop: &AtomicBool,
+) -> Result<Vec<Proof>> {
+    let progress = Progress::new();
+    let (tables, commit_rows) = (&schema.tables, asked.commit_rows);
+    let last = kept::statements(server, (asked.file, asked.schema), schema, plan)?;
+    let mut work =
+        Work { source: &mut *source, tables, server: &mut *server, progress: &progress, stop, commit_rows, last };
+    progress.phase("writing to the server");
+    if !asked.resume {
+        work.begin(plan, &ledger::entries(schema, plan), asked.schema)?;
+    }
+    let entries = ledger::read(work.server)?;
+    work.carry_on(plan, &entries).map_err(unfinished)?;
+    progress.phase("reading both sides again");
+    server.product.snapshot()?;
+    Sides { sqlite: source, tables, server, progress: &progress, stop }.prove(&plan.tables)
+}
+
+fn unfinished(error: anyhow::Error) -> anyhow::Error {
+    match error.is::<Stopped>() {
+        true => error,
+        false => error.context("the migration is not finished; --resume continues it"),
+    }
+}
+
+/// Checks that the server has none of the tables.
+fn is_free(server: &mut Server, schema: &Schema, entries: &[Entry], without: &[String]) -> Result<()> {
+    let address = server.address.clone();
+    if let Some(first) = entries.first() {
+        let state =
+            if first.state == ledger::State::Done { "a finished migration" } else { "an interrupted migration" };
+        bail!(
+            "{address} has {state} of contend: --resume continues and proves it; to begin again, drop its tables and {}",
+            ledger::TABLE
+        );
+    }
+    let there = server.product.tables()?;
+    let is_wanted = |name: &&String| {
+        let object = schema.objects.iter().find(|object| object.name.eq_ignore_ascii_case(name));
+        **name == ledger::TABLE
+            || name.starts_with(contend_wire::kept::PREFIX)
+            || object.is_some_and(|object| !without.iter().any(|name| name.eq_ignore_ascii_case(&object.table)))
+    };
+    let taken: Vec<&str> = there.iter().filter(is_wanted).map(String::as_str).collect();
+    ensure!(taken.is_empty(), "{address} already has {}; name an empty database, or drop them", taken.join(", "));
+    Ok(())
+}
+
+/// Checks that a resumed migration has the same schema and options as at its beginning.
+fn is_the_same(entries: &[Entry], schema: &Schema, plan: &Plan) -> Result<()> {
+    let same = entries.first().is_some_and(|first| first.sql == ledger::fingerprint(schema, plan));
+    ensure!(
+        same,
+        "the schema of the source, what its columns hold, or the options are not those that the migration was begun with; \
+         begin again: drop its tables and {} on the server",
+        ledger::TABLE
+    );
+    Ok(())
+}
+
+/// All values that do not fit.
+fn unfit(source: &Connection, schema: &Schema, profiles: &[Profile], plan: &Plan, room: Room) -> Result<Vec<Misfit>> {
+    let mut found = vec![];
+    for table in &plan.tables {
+        let mut of = schema.tables.iter().zip(profiles);
+        let Some((of, profile)) = of.find(|(of, _)| of.name == table.name) else { continue };
+        found.extend(misfits::of_table(table, of, profile, room));
+        let above = |expression: &str, most| profile::above(source, of, expression, most);
+        found.extend(misfits::too_long(table, of, profile, room, above)?);
+        if plan.steps.iter().any(|step| step.makes == Makes::ForeignKey && step.table == table.name) {
+            found.extend(orphans(source, of)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Rows whose foreign key references no row.
+fn orphans(source: &Connection, table: &look::Table) -> Result<Option<Misfit>> {
+    let mut check = source.prepare(&format!("PRAGMA foreign_key_check({})", quoted(&table.name)))?;
+    let mut rows = check.query(())?;
+    let mut seen = Seen::default();
+    while let Some(row) = rows.next()? {
+        if seen.count == 0 {
+            seen.first = row.get::<_, Option<i64>>(1)?.map_or("not said".to_string(), |rowid| format!("rowid {rowid}"));
+        }
+        seen.count += 1;
+    }
+    Ok((seen.count > 0).then(|| Misfit {
+        table: table.name.clone(),
+        column: "(foreign keys)".to_string(),
+        count: seen.count,
+        first: seen.first,
+        what: "a foreign key that leads to no row".to_string(),
+        remedy: "correct or delete these rows (`PRAGMA foreign_key_check` lists them), or use --no-foreign-keys"
+            .to_string(),
+    }))
+}
