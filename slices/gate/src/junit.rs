@@ -1,0 +1,81 @@
+//! JUnit XML for continuous integration systems: a slower build is a failed test, *cannot tell* a skipped one.
+
+use crate::judge::{Answer, Judgement};
+use contend_stats::plain::harmless;
+
+/// A test case for each comparison.
+pub fn of_answers(answers: &[Answer]) -> String {
+    let cases: String = answers.iter().map(case).collect();
+    let count = |judgement| answers.iter().filter(|answer| answer.judgement == judgement).count();
+    suite((answers.len(), count(Judgement::Slower), 0, count(Judgement::CannotTell)), &cases)
+}
+
+/// A test that could not be carried out.
+pub fn of_error(error: &str) -> String {
+    let first = error.lines().next().unwrap_or_default();
+    let inner = format!("<error message=\"{}\">{}</error>", escaped(first), escaped(error));
+    suite((1, 0, 1, 0), &test_case("commands", &inner))
+}
+
+fn suite((tests, failures, errors, skipped): (usize, usize, usize, usize), cases: &str) -> String {
+    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"");
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"contend gate\" {counts}>\n{cases}  \
+         </testsuite>\n</testsuites>\n"
+    )
+}
+
+fn case(answer: &Answer) -> String {
+    let line = escaped(&answer.line);
+    let inner = match answer.judgement {
+        Judgement::Slower => format!("<failure message=\"{line}\"/>"),
+        Judgement::CannotTell => format!("<skipped message=\"{line}\"/>"),
+        Judgement::Passes => format!("<system-out>{line}</system-out>"),
+    };
+    test_case(&answer.name, &inner)
+}
+
+fn test_case(name: &str, inner: &str) -> String {
+    format!("    <testcase classname=\"contend.gate\" name=\"{}\">{inner}</testcase>\n", escaped(name))
+}
+
+/// Text in an attribute or an element. Characters that XML does not allow are replaced.
+fn escaped(text: &str) -> String {
+    let text = harmless(text);
+    let allowed = |c: char| if matches!(c, '\u{fffe}' | '\u{ffff}') { '?' } else { c };
+    text.chars().map(allowed).fold(String::new(), |mut out, c| {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' => out.push_str("&#10;"),
+            c => out.push(c),
+        }
+        out
+    })
+}
+
+/// Text as a block of code in Markdown.
+pub fn quoted(text: &str) -> String {
+    harmless(text).lines().map(|line| format!("    {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(judgement: Judgement) -> Answer {
+        Answer { name: "wall time".to_string(), line: "a < b & \"c\"\u{1b}".to_string(), judgement }
+    }
+
+    #[test]
+    fn outcomes_are_those_of_tests() {
+        let text = of_answers(&[Judgement::Passes, Judgement::Slower, Judgement::CannotTell].map(answer));
+        assert!(text.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{text}");
+        assert!(text.contains("<failure message=\"a &lt; b &amp; &quot;c&quot;?\"/>"), "{text}");
+        assert!(text.contains("<system-out>") && text.contains("<skipped message="), "{text}");
+        let error = of_error("A failed\nand said <so>");
+        assert!(error.contains("errors=\"1\"") && error.contains("A failed&#10;and said &lt;so&gt;"), "{error}");
+    }
+}

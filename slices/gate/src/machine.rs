@@ -1,0 +1,145 @@
+//! Runs commands on this machine: each in its own process group, timed from before its start to its end.
+
+use crate::orphans;
+use crate::rounds::Ground;
+use crate::saved::{Side, Took};
+use anyhow::{Context, Result, bail};
+use contend::check::marks::{foreign_cpu_permille, noisy_cpu};
+use contend::outcome::mark::Mark;
+use contend::trial::data::disk;
+use contend::trial::watch::group::Group;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::watch::machine::processors;
+use contend::trial::watch::sampler::machine_time;
+use contend::trial::workers::process::monotonic_ns;
+use contend::units::duration_text;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Shorter rounds get no marks: the kernel's ticks are too coarse to attribute CPU time, and probing the disk would
+/// take a large part of the time.
+const MARKED_FROM_NS: u64 = 400_000_000;
+
+/// Last lines of a failed command's output that an error shows.
+const LINES: usize = 5;
+
+/// State for running the commands of a gate.
+pub struct Machine<'m> {
+    pub a: String,
+    pub b: String,
+    pub before: Option<String>,
+    /// Directory of the outputs.
+    pub dir: PathBuf,
+    /// Longest time of one run.
+    pub budget_ns: u64,
+    pub fsync_ns: u64,
+    pub janitor: &'m Janitor,
+    pub cancelled: &'m dyn Fn() -> bool,
+    pub round: Seen,
+}
+
+/// Disturbances of the current round so far.
+#[derive(Debug, Default)]
+pub struct Seen {
+    busy_ns: u64,
+    ours_ns: u64,
+    observed_ns: u64,
+    marks: Vec<Mark>,
+}
+
+impl Machine<'_> {
+    /// The file with the output of a command's last run.
+    fn output(&self, side: Side) -> PathBuf {
+        self.dir.join(format!("output-{}.txt", side.name().to_lowercase()))
+    }
+
+    /// Removes the outputs of runs that succeeded.
+    pub fn forget_outputs(&self) {
+        for side in [Side::A, Side::B] {
+            let _ = fs::remove_file(self.output(side));
+        }
+    }
+
+    fn carry_out(&mut self, command: &str, (name, place): (&str, &str), output: &Path) -> Result<Took> {
+        let file = File::create(output).with_context(|| format!("cannot write {}", output.display()))?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let (machine, deadline) = (machine_time(), Instant::now() + Duration::from_nanos(self.budget_ns));
+        let before = orphans::children();
+        let begun_ns = monotonic_ns();
+        let mut group = Group::start(&mut shell, self.janitor).context("cannot start sh")?;
+        let ended = group.wait(Some(deadline), self.cancelled);
+        drop(group);
+        orphans::end(&before);
+        let Some(ended) = ended? else {
+            bail!(
+                "{name} did not end within the whole budget of {}, in {place}; choose a longer --budget or a command that \
+                 does less. Its output is in {}",
+                duration_text(self.budget_ns),
+                output.display()
+            );
+        };
+        let after = machine_time();
+        self.round.busy_ns += after.busy_ns.saturating_sub(machine.busy_ns);
+        self.round.observed_ns += after.at_ns - machine.at_ns;
+        self.round.ours_ns += ended.cpu_ns;
+        if !ended.status.success() {
+            bail!("{name} failed in {place} ({}). {}", ended.status, said(output));
+        }
+        Ok(Took { wall_ns: ended.at_ns.saturating_sub(begun_ns), cpu_ns: ended.cpu_ns })
+    }
+}
+
+/// The end of an output, and the path of the rest.
+fn said(output: &Path) -> String {
+    let text = String::from_utf8_lossy(&fs::read(output).unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join("\n  ");
+    match last.is_empty() {
+        true => "It wrote nothing.".to_string(),
+        false => format!("Its output is in {} and ends with:\n  {last}", output.display()),
+    }
+}
+
+impl Ground for Machine<'_> {
+    fn now_ns(&self) -> u64 {
+        monotonic_ns()
+    }
+
+    fn settle(&mut self, round_ns: Option<u64>) -> Result<()> {
+        self.round = Seen::default();
+        if round_ns.is_some_and(|ns| ns >= MARKED_FROM_NS) {
+            let moment = disk::wait_until_quiet(&self.dir, self.fsync_ns, self.cancelled)?;
+            let noisy = (!moment.quiet).then_some(Mark::NoisyDisk { sync_ns: moment.fsync_ns_p50 });
+            self.round.marks.extend(noisy);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, side: Side, place: &str) -> Result<Took> {
+        if let Some(before) = self.before.clone() {
+            let output = self.dir.join("output-before.txt");
+            let seen = std::mem::take(&mut self.round);
+            self.carry_out(&before, (&format!("--before of {}", side.name()), place), &output)?;
+            // The preparation is not measured, so what disturbs it does not count.
+            self.round = seen;
+            let _ = fs::remove_file(output);
+        }
+        let command = match side {
+            Side::A => self.a.clone(),
+            Side::B => self.b.clone(),
+        };
+        self.carry_out(&command, (side.name(), place), &self.output(side))
+    }
+
+    fn marks(&mut self) -> Vec<Mark> {
+        let seen = std::mem::take(&mut self.round);
+        let mut marks = seen.marks;
+        if seen.observed_ns >= MARKED_FROM_NS {
+            marks.extend(noisy_cpu(foreign_cpu_permille(seen.busy_ns, seen.ours_ns, seen.observed_ns, processors())));
+        }
+        marks
+    }
+}

@@ -1,0 +1,284 @@
+//! The result of a gate, with the same sentences on a terminal, in Markdown and in JUnit XML.
+
+use crate::judge::{Answer, COVERAGE, Judgement, judge, judgement, rounds_min};
+use crate::junit;
+use crate::saved::{By, Gate, Why};
+use anyhow::{Context, Result};
+use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
+use contend::report::markdown::markdown;
+use contend_stats::drift::trend;
+use contend_stats::interval::median;
+use contend_stats::precision::{Ns, Percent, Ratio, counted};
+use contend_stats::verdict::{Comparison, ROUNDS_MAX, Verdict};
+use std::fs;
+use std::path::Path;
+
+/// File names: text for a pull request, and test results.
+const MARKDOWN: &str = "gate.md";
+const JUNIT: &str = "junit.xml";
+
+/// The whole result.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    pub title: String,
+    pub question: String,
+    pub facts: Vec<String>,
+    pub warnings: Vec<String>,
+    pub answers: Vec<Answer>,
+    pub table: Table,
+    pub note: String,
+    pub origin: String,
+}
+
+impl Page {
+    pub fn document(&self) -> Document {
+        let said = |answer: &Answer| Said { condition: None, text: answer.line.clone(), tone: tone(answer.judgement) };
+        let said = self.answers.iter().map(said).collect();
+        let answer = Block::Answer { ask: self.question.clone(), said };
+        let section = |id, title: &str, blocks| Section { id, title: title.to_string(), blocks };
+        let times = vec![Block::Table(self.table.clone()), Block::Note(self.note.clone())];
+        Document {
+            title: self.title.clone(),
+            question: self.title.clone(),
+            facts: self.facts.clone(),
+            warnings: self.warnings.clone(),
+            origin: self.origin.clone(),
+            sections: vec![section(Id::Answer, "Answer", vec![answer]), section(Id::Comparisons, "Figures", times)],
+            ..Document::default()
+        }
+    }
+
+    /// Writes the files for a pull request into a directory.
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        write(dir, MARKDOWN, &markdown(&self.document()))?;
+        write(dir, JUNIT, &junit::of_answers(&self.answers))
+    }
+
+    /// The worst judgement of all answers: it decides the exit status.
+    pub fn judgement(&self) -> Judgement {
+        let any = |judgement: Judgement| self.answers.iter().any(|answer| answer.judgement == judgement);
+        match (any(Judgement::Slower), any(Judgement::CannotTell)) {
+            (true, _) => Judgement::Slower,
+            (false, true) => Judgement::CannotTell,
+            (false, false) => Judgement::Passes,
+        }
+    }
+}
+
+/// Writes the files of a gate that ended with an error.
+///
+/// # Errors
+/// One cannot be written.
+pub fn write_error(dir: &Path, error: &str) -> Result<()> {
+    write(dir, MARKDOWN, &format!("**contend gate ended with an error.**\n\n{}\n", junit::quoted(error)))?;
+    write(dir, JUNIT, &junit::of_error(error))
+}
+
+fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
+    let path = dir.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn tone(judgement: Judgement) -> Tone {
+    match judgement {
+        Judgement::Slower => Tone::Worse,
+        Judgement::Passes | Judgement::CannotTell => Tone::Plain,
+    }
+}
+
+/// The page of two commands.
+pub fn of_gate(gate: &Gate) -> Page {
+    let comparison = judge(gate.counting(), gate.by, gate.margin);
+    let counting = gate.counting().count();
+    let mut facts = vec![counted(counting, "round"), why(gate).to_string(), format!("margin {}", Percent(gate.margin))];
+    let again = gate.rounds.len() - counting;
+    if again > 0 {
+        facts.push(format!("{again} disturbed and run again"));
+    }
+    let round_ns = gate.rounds.iter().map(|round| round.a.wall_ns + round.b.wall_ns).sum::<u64>();
+    let each_ns = round_ns / gate.rounds.len().max(1) as u64;
+    Page {
+        title: "contend gate".to_string(),
+        question: "Is B slower than A?".to_string(),
+        facts,
+        warnings: warnings(gate, again),
+        answers: vec![Answer {
+            name: gate.by.words().to_string(),
+            line: line(&comparison, ("takes", &format!("the {} of A", gate.by.words())), gate.margin, Some(each_ns)),
+            judgement: judgement(&comparison.verdict),
+        }],
+        table: table(gate),
+        note: format!(
+            "A: {}; B: {}. The interval holds with {:.0} % at all looks together. Only the {} decides.",
+            gate.a,
+            gate.b,
+            100.0 * COVERAGE,
+            gate.by.words()
+        ),
+        origin: format!("Made by contend {} from gate.toml.", gate.contend),
+    }
+}
+
+fn why(gate: &Gate) -> &'static str {
+    match gate.ended {
+        Why::Decided => "decided",
+        Why::Budget => "the budget was used up",
+        Why::Rounds => "no more rounds were allowed",
+        Why::Stopped => "stopped by the user",
+        Why::Failed => "a command failed",
+    }
+}
+
+/// One line for a pull request. `each_ns` is the duration of a round; `None` if the rounds are those of records.
+pub fn line(comparison: &Comparison, (takes, of_a): (&str, &str), margin: f64, each_ns: Option<u64>) -> String {
+    let rounds = counted(comparison.rounds as usize, "round");
+    let Some(ratio) = comparison.ratio else {
+        let why = if let Verdict::NotComparable(why) = &comparison.verdict { why } else { "no round was finished" };
+        return format!("cannot tell: {why}.");
+    };
+    let takes = format!("B {takes} {} {of_a}", times(ratio));
+    let (Some(low), Some(high)) = (comparison.low, comparison.high) else {
+        let why = match &comparison.verdict {
+            Verdict::NotComparable(why) => why.clone(),
+            _ if each_ns.is_none() => "there are too few for an interval".to_string(),
+            _ => format!("an interval needs {}{}", rounds_min(), time_of(u64::from(rounds_min()), each_ns)),
+        };
+        return format!("cannot tell: {takes} in {rounds}, and {why}.");
+    };
+    let interval = format!("{} to {}, {:.0} % interval, {rounds}", bare(low), bare(high), 100.0 * COVERAGE);
+    match &comparison.verdict {
+        Verdict::NotComparable(why) => format!("cannot tell: not comparable: {why}."),
+        Verdict::CannotTell | Verdict::NoWords => {
+            format!("cannot tell: {takes} ({interval}).{}", needed(comparison.rounds_needed, each_ns))
+        }
+        Verdict::NoDifference => format!("no difference beyond {}: {takes} ({interval}).", Percent(margin)),
+        Verdict::SlightlyFaster | Verdict::SlightlySlower => {
+            format!("{}, in the middle by less than {}: {takes} ({interval}).", comparison.verdict, Percent(margin))
+        }
+        Verdict::Faster | Verdict::Slower => format!("{}: {takes} ({interval}).", comparison.verdict),
+    }
+}
+
+fn times(ratio: f64) -> String {
+    format!("{} times", bare(ratio))
+}
+
+fn bare(ratio: f64) -> String {
+    Ratio(ratio).to_string().replace(" x", "")
+}
+
+fn needed(rounds: Option<u32>, each_ns: Option<u64>) -> String {
+    match rounds {
+        None => String::new(),
+        Some(rounds) if rounds > ROUNDS_MAX => {
+            format!(
+                " More than {ROUNDS_MAX} rounds would be needed: the machine is too noisy, or the difference too small."
+            )
+        }
+        Some(rounds) => {
+            format!(" About {rounds} rounds would be needed{}.", time_of(u64::from(rounds), each_ns))
+        }
+    }
+}
+
+fn time_of(rounds: u64, each_ns: Option<u64>) -> String {
+    each_ns.map_or(String::new(), |ns| format!(" ({} at this pace)", Ns(ns.saturating_mul(rounds))))
+}
+
+fn warnings(gate: &Gate, again: usize) -> Vec<String> {
+    let mut warnings = vec![];
+    let disturbed = gate.counting().filter(|round| !round.marks.is_empty()).count();
+    if disturbed > 0 {
+        let were = if disturbed == 1 { "was" } else { "were" };
+        warnings.push(format!(
+            "{disturbed} of {} {were} disturbed and {} nevertheless ({}){}. A server that the commands use counts as a \
+             disturbance: contend does not know that it belongs to them.",
+            counted(gate.counting().count(), "round"),
+            if disturbed == 1 { "counts" } else { "count" },
+            gate.counting().flat_map(|round| &round.marks).next().map_or(String::new(), ToString::to_string),
+            if again > 0 { format!(", after {} run again", counted(again, "round")) } else { String::new() },
+        ));
+    }
+    let ratios: Vec<f64> =
+        gate.counting().map(|round| gate.by.of(round.b) as f64 / gate.by.of(round.a).max(1) as f64).collect();
+    if trend(&ratios).is_some_and(|trend| trend.drifting) {
+        warnings.push("The ratio of B to A changes from the first rounds to the last.".to_string());
+    }
+    warnings
+}
+
+fn table(gate: &Gate) -> Table {
+    let mut table = Table::new(&["time", "A|", "B|", "B / A|", "interval", ""]);
+    for by in [By::Wall, By::Cpu] {
+        let of = |side: fn(&crate::saved::Round) -> crate::saved::Took| {
+            let all: Vec<f64> = gate.counting().map(|round| by.of(side(round)) as f64).collect();
+            median(&all).map_or("-".to_string(), |ns| Ns(ns as u64).to_string())
+        };
+        let comparison = judge(gate.counting(), by, gate.margin);
+        let interval = comparison.low.zip(comparison.high);
+        table.row([
+            Cell::new(by.words()),
+            Cell::new(of(|round| round.a)),
+            Cell::new(of(|round| round.b)),
+            Cell::new(comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string())),
+            Cell::new(interval.map_or("-".to_string(), |(low, high)| format!("{} to {}", Ratio(low), Ratio(high)))),
+            if by == gate.by { Cell::new("decides") } else { Cell::muted("for information") },
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::saved::{Round, Side, Took};
+    use crate::simulation::gate;
+
+    fn of_ratios(ratios: &[f64]) -> Page {
+        let round = |ratio: &f64| {
+            let took = |ns: f64| Took { wall_ns: ns as u64, cpu_ns: ns as u64 / 2 };
+            Round { first: Side::A, a: took(1e9), b: took(1e9 * ratio), marks: vec![], again: false }
+        };
+        of_gate(&Gate { rounds: ratios.iter().map(round).collect(), ..gate() })
+    }
+
+    #[test]
+    fn one_line_says_what_a_pull_request_needs() {
+        let alternating = |a: f64, b: f64| (0..20).map(|i| if i % 2 == 0 { a } else { b }).collect::<Vec<_>>();
+        for (ratios, line) in [
+            (
+                alternating(1.10, 1.14),
+                "slower: B takes 1.12 times the wall time of A (1.10 to 1.14, 99 % interval, 20 rounds).",
+            ),
+            (
+                alternating(0.90, 0.92),
+                "faster: B takes 0.910 times the wall time of A (0.900 to 0.920, 99 % interval, 20 rounds).",
+            ),
+            (
+                alternating(0.99, 1.01),
+                "no difference beyond 5.0 %: B takes 1.00 times the wall time of A (0.990 to 1.01, 99 % \
+                 interval, 20 rounds).",
+            ),
+        ] {
+            assert_eq!(of_ratios(&ratios).answers[0].line, line);
+        }
+        let unsure = of_ratios(&alternating(0.8, 1.25)).answers[0].line.clone();
+        assert!(
+            unsure.starts_with("cannot tell: B takes 1.00 times") && unsure.contains("would be needed"),
+            "{unsure}"
+        );
+        let few = of_ratios(&[2.0; 4]).answers[0].line.clone();
+        assert!(few.contains("in 4 rounds, and an interval needs 11 (33.0 s at this pace)"), "{few}");
+        assert_eq!(of_ratios(&[]).answers[0].line, "cannot tell: no round was finished.");
+    }
+
+    #[test]
+    fn markdown_says_the_same() {
+        let page = of_ratios(&[1.2; 12]);
+        let text = markdown(&page.document());
+        assert!(text.contains(&page.answers[0].line) && text.contains("| wall time |"), "{text}");
+    }
+}

@@ -1,0 +1,168 @@
+//! `gate.toml`: two commands, and what each round of them took. docs/formats.md has the fields.
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use contend::outcome::mark::Mark;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+/// The file by which a record is known.
+pub const FILE: &str = "gate.toml";
+/// Version of the format.
+pub const VERSION: u32 = 1;
+
+/// `gate.toml`: two commands, and what each round of them took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of contend.
+    pub contend: String,
+    /// Start, UTC.
+    pub started: String,
+    /// Command line as typed.
+    pub command: Vec<String>,
+    /// The baseline, as `sh -c` gets it.
+    pub a: String,
+    /// The command that is judged.
+    pub b: String,
+    /// The command that runs before each of them, not measured; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The time that decides: `wall` or `cpu`.
+    pub by: By,
+    /// Differences up to this fraction do not matter.
+    pub margin: f64,
+    /// Time after which no further round begins.
+    pub budget_ns: u64,
+    /// Most rounds.
+    pub rounds_max: u32,
+    /// Runs of each command before the first round.
+    pub warm_up: u32,
+    /// Seed of the order inside the rounds.
+    pub seed: u64,
+    /// Logical processors that contend could use.
+    pub processors: u32,
+    /// Why there are no more rounds: `decided`, `budget`, `rounds`, `stopped` or `failed`.
+    pub ended: Why,
+    /// Rounds in their order, also those that were run again.
+    #[serde(default)]
+    pub rounds: Vec<Round>,
+}
+
+/// One run of both commands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// What ran first: `a` or `b`.
+    pub first: Side,
+    /// What the baseline took.
+    pub a: Took,
+    /// What the other command took.
+    pub b: Took,
+    /// Disturbances from outside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+    /// Whether it was disturbed and run again, so that it does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+}
+
+/// What one run of a command took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Took {
+    /// From before its start to its end.
+    pub wall_ns: u64,
+    /// CPU time of it and of all processes that it started and waited for.
+    pub cpu_ns: u64,
+}
+
+/// The time that decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// From the start to the end of a command
+    Wall,
+    /// Processor time of a command and of the processes it waits for
+    Cpu,
+}
+
+impl By {
+    pub fn of(self, took: Took) -> u64 {
+        match self {
+            By::Wall => took.wall_ns,
+            By::Cpu => took.cpu_ns,
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            By::Wall => "wall time",
+            By::Cpu => "CPU time",
+        }
+    }
+}
+
+/// One of the two commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    A,
+    B,
+}
+
+impl Side {
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::A => "A",
+            Side::B => "B",
+        }
+    }
+}
+
+/// Why there are no more rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Why {
+    /// More rounds would hardly change the word.
+    Decided,
+    /// No further round fits into the budget.
+    Budget,
+    /// There are as many as were allowed.
+    Rounds,
+    /// The user stopped it.
+    Stopped,
+    /// A command failed.
+    Failed,
+}
+
+impl Gate {
+    /// Reads `gate.toml` of a directory.
+    ///
+    /// # Errors
+    /// It cannot be read, or is of a later version.
+    pub fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(FILE);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let gate: Self = toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let version = gate.format;
+        ensure!(version == VERSION, "{} has version {version}; this contend reads version {VERSION}", path.display());
+        Ok(gate)
+    }
+
+    /// Writes `gate.toml` as a whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        let (path, aside) = (dir.join(FILE), dir.join(".gate.toml.partial"));
+        fs::write(&aside, toml::to_string(self)?)
+            .and_then(|()| fs::rename(&aside, &path))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Rounds that count.
+    pub fn counting(&self) -> impl Iterator<Item = &Round> {
+        self.rounds.iter().filter(|round| !round.again)
+    }
+}

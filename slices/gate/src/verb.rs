@@ -1,0 +1,211 @@
+//! `contend gate`: its arguments.
+
+use crate::judge::Judgement;
+use crate::machine::{Machine, Seen};
+use crate::orphans;
+use crate::page::{self, Page};
+use crate::records;
+use crate::rounds::rounds;
+use crate::saved::{By, Gate, VERSION, Why};
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
+use contend::cli::order::numbered_out;
+use contend::cli::{INVALID, OK, STOPPED, arguments, colour, print, stop_on_signals};
+use contend::report::text;
+use contend::slice::Verb;
+use contend::trial::data::disk;
+use contend::trial::note::Note;
+use contend::trial::watch::janitor::Janitor;
+use contend::trial::watch::machine;
+use contend::ui::Progress;
+use contend::units::duration_ns;
+use contend_stats::precision::{Ns, Ratio};
+use contend_stats::verdict::{MARGIN, ROUNDS_MAX};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Exit status: the rounds do not show whether B is slower.
+const CANNOT_TELL: u8 = 3;
+
+/// Say whether one build is slower than another, for continuous integration
+///
+/// Runs both commands in turns until the answer is clear or the budget is used up. Or, with two records, says whether a
+/// contender got slower against a baseline that is in both.
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  contend gate --a 'old/app import data.csv' --b 'new/app import data.csv'
+  contend gate --a ./old --b ./new --before 'rm -rf data' --budget 10min --by cpu
+  contend gate results/main results/branch     two records with a common baseline
+  contend report results/DIR                   write the report of two commands again
+
+gate.md (for a pull request) and junit.xml are written into the record. docs/gate.md explains the method and has an \
+example for GitHub Actions.
+
+Exit status: 0 B is not slower than A by more than the margin, 1 it is, 3 cannot tell, 2 usage, or a command failed, 130 \
+stopped.")]
+pub struct GateArgs {
+    /// Directories of two records instead of commands: first the baseline, then the one to judge
+    #[arg(value_hint = ValueHint::DirPath, num_args = 2, conflicts_with_all = ["a", "b"])]
+    records: Vec<PathBuf>,
+    /// The command that is the baseline, for `sh -c`
+    #[arg(long, value_name = "COMMAND", requires = "b", required_unless_present = "records")]
+    a: Option<String>,
+    /// The command that is judged, for `sh -c`
+    #[arg(long, value_name = "COMMAND", requires = "a", required_unless_present = "records")]
+    b: Option<String>,
+    /// A command that runs before each of them and is not measured
+    #[arg(long, value_name = "COMMAND", requires = "a")]
+    before: Option<String>,
+    /// The time that decides
+    #[arg(long, value_enum, default_value_t = By::Wall, conflicts_with = "records")]
+    by: By,
+    /// Time after which no further round begins; the warm-up and the first round always run
+    #[arg(long, value_name = "TIME", default_value = "5m", conflicts_with = "records")]
+    budget: String,
+    /// Most rounds; each runs both commands once
+    #[arg(long, value_name = "N", default_value_t = ROUNDS_MAX, conflicts_with = "records")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_MAX)))]
+    rounds: u32,
+    /// Runs of each command before the first round, not counted
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "records")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=100))]
+    warm_up: u32,
+    /// Differences up to this many per cent do not matter
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * MARGIN)]
+    margin: f64,
+    /// Exit status 0 also where the answer is: cannot tell
+    #[arg(long)]
+    pass_if_unsure: bool,
+    /// Seed of the order inside the rounds
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: u64,
+    /// Directory of the record, or of the files about two records [default: results/DATE-gate; none for two records]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub const VERB: Verb = Verb {
+    name: "gate",
+    after: "compare",
+    run: |matches: &ArgMatches| gate(&GateArgs::from_arg_matches(matches)?),
+    example: "  contend gate --a ./old --b ./new      is the new build slower? for CI",
+    questions: &[("Does this pull request make my program slower?", "contend gate --a ./old --b ./new")],
+    ..Verb::of::<GateArgs>()
+};
+
+fn gate(args: &GateArgs) -> Result<u8> {
+    ensure!(args.margin.is_finite() && args.margin > 0.0, "--margin must be above 0");
+    if let [a, b] = args.records.as_slice() {
+        let page = records::judged(a, b, args.margin / 100.0)?;
+        if let Some(out) = &args.out {
+            make(out)?;
+            page.write(out)?;
+        }
+        return conclude(&page, args.out.as_deref(), args.pass_if_unsure);
+    }
+    let (a, b) = (args.a.clone().unwrap_or_default(), args.b.clone().unwrap_or_default());
+    ensure!(!a.trim().is_empty() && !b.trim().is_empty(), "--a and --b are commands, and one of them is empty");
+    let gate = begun(args, (a, b))?;
+    let out = args.out.clone().unwrap_or_else(|| numbered_out("gate"));
+    make(&out)?;
+    let gate = measured(gate, &out, args.quiet)?;
+    let page = page::of_gate(&gate);
+    page.write(&out)?;
+    let status = conclude(&page, Some(&out), args.pass_if_unsure)?;
+    Ok(if gate.ended == Why::Stopped { STOPPED } else { status })
+}
+
+fn begun(args: &GateArgs, (a, b): (String, String)) -> Result<Gate> {
+    let budget_ns = duration_ns(&args.budget).map_err(|e| anyhow!("--budget: {e}"))?;
+    ensure!(budget_ns > 0, "--budget must be above 0");
+    Ok(Gate {
+        format: VERSION,
+        contend: env!("CARGO_PKG_VERSION").to_string(),
+        started: machine::now_utc(),
+        command: arguments().collect(),
+        a,
+        b,
+        before: args.before.clone(),
+        by: args.by,
+        margin: args.margin / 100.0,
+        budget_ns,
+        rounds_max: args.rounds,
+        warm_up: args.warm_up,
+        seed: args.seed,
+        processors: machine::cores(),
+        ended: Why::Stopped,
+        rounds: vec![],
+    })
+}
+
+/// Carries out the rounds. Whatever happens, the record has every finished round.
+fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
+    let stop = stop_on_signals()?;
+    let cancelled = || stop.load(Ordering::Relaxed);
+    let progress = Progress::new(quiet);
+    let janitor = Janitor::start()?;
+    orphans::adopt();
+    let mut machine = Machine {
+        a: gate.a.clone(),
+        b: gate.b.clone(),
+        before: gate.before.clone(),
+        dir: out.to_path_buf(),
+        budget_ns: gate.budget_ns,
+        fsync_ns: disk::measure(out)?.fsync_ns_p50,
+        janitor: &janitor,
+        cancelled: &cancelled,
+        round: Seen::default(),
+    };
+    let mut tell = |gate: &Gate| {
+        progress.show(&Note::Phase(&course(gate)));
+        gate.write(out)
+    };
+    let ended = rounds(&mut gate, &mut machine, &mut tell);
+    progress.finish();
+    gate.write(out)?;
+    if let Err(error) = ended {
+        page::write_error(out, &format!("{error:#}"))?;
+        return Err(error);
+    }
+    machine.forget_outputs();
+    Ok(gate)
+}
+
+/// The last round, in a few words.
+fn course(gate: &Gate) -> String {
+    let Some(last) = gate.rounds.last() else { return String::new() };
+    let [a, b] = [last.a, last.b].map(|took| gate.by.of(took));
+    let again = if last.again { ", disturbed from outside: run again" } else { "" };
+    let ratio = Ratio(b as f64 / a.max(1) as f64);
+    format!("round {}  A {}, B {}: {ratio}{again}", gate.counting().count() + usize::from(last.again), Ns(a), Ns(b))
+}
+
+fn make(out: &Path) -> Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}; choose another --out", out.display()))?;
+    let mut entries = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?;
+    ensure!(entries.next().is_none(), "{} is not empty; choose another --out", out.display());
+    Ok(())
+}
+
+fn conclude(page: &Page, dir: Option<&Path>, pass_if_unsure: bool) -> Result<u8> {
+    let record = dir.map_or(String::new(), |dir| format!("\nRecord: {}\n", dir.display()));
+    print(&format!("{}{record}", text::text(&page.document(), colour())))?;
+    Ok(match page.judgement() {
+        Judgement::Passes => OK,
+        Judgement::Slower => INVALID,
+        Judgement::CannotTell if pass_if_unsure => OK,
+        Judgement::CannotTell => CANNOT_TELL,
+    })
+}
+
+/// `contend report DIR` of a gate.
+pub fn report(dir: &Path, json: bool) -> Result<u8> {
+    ensure!(!json, "--json: a gate is TOML; read {}", dir.join(crate::saved::FILE).display());
+    let page = page::of_gate(&Gate::read(dir)?);
+    page.write(dir)?;
+    conclude(&page, Some(dir), false)
+}

@@ -1,0 +1,178 @@
+//! Measures an SQLite file: reads every page once through the virtual table `dbstat`
+//! (<https://www.sqlite.org/dbstat.html>).
+
+use crate::{Measured, Size, Table, sorted};
+use anyhow::{Context, Result, ensure};
+use contend_stats::precision::{Percent, count};
+use rusqlite::{Connection, OpenFlags, Row};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// For each table and index and each kind of page: entries, unused bytes, bytes.
+const PAGES: &str = "
+SELECT m.tbl_name, m.type = 'index', l.wr, s.pagetype = 'leaf', \
+  sum(s.ncell), sum(s.unused), sum(s.pgsize)
+FROM dbstat AS s LEFT JOIN sqlite_schema AS m ON m.name = s.name
+  LEFT JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = m.tbl_name
+GROUP BY s.name, s.pagetype";
+
+/// Ending of the log's name.
+const LOG: &str = "-wal";
+
+/// Offset of the header's write version, which is 2 in WAL mode (<https://www.sqlite.org/fileformat.html>).
+const WRITE_VERSION_AT: usize = 18;
+
+/// The schema is a table too, but has no row about itself.
+const SCHEMA: &str = "sqlite_schema";
+
+/// Measures a file.
+///
+/// # Errors
+/// The file is not an SQLite database, or cannot be read.
+pub fn measured(path: &Path) -> Result<Measured> {
+    let shown = path.display();
+    let file = fs::metadata(path).with_context(|| format!("cannot measure {shown}"))?;
+    ensure!(file.is_file(), "{shown} is not a file; name an SQLite database");
+    let in_wal_mode = is_in_wal_mode(path).with_context(|| format!("cannot read {shown}"))?;
+    let alone = in_wal_mode && !beside(path, LOG).exists();
+    let connection = open(path, alone).with_context(|| format!("cannot read {shown}"))?;
+    let measured = measure(&connection, path).with_context(|| format!("cannot measure {shown}"))?;
+    ensure!(
+        !(alone && beside(path, LOG).exists()),
+        "{shown} was opened by another program while it was read; measure it again"
+    );
+    Ok(measured)
+}
+
+/// Opens the file in a read transaction. `alone`: no program has it open. Reading such a file in WAL mode would
+/// create a log and an index, so it is opened as immutable.
+fn open(path: &Path, alone: bool) -> rusqlite::Result<Connection> {
+    let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let uri = format!("file:{escaped}{}", if alone { "?immutable=1" } else { "" });
+    let connection = Connection::open_with_flags(uri, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)?;
+    connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;
+    Ok(connection)
+}
+
+fn is_in_wal_mode(path: &Path) -> io::Result<bool> {
+    let mut head = [0; WRITE_VERSION_AT + 1];
+    let read = fs::File::open(path)?.read(&mut head)?;
+    Ok(read == head.len() && head[WRITE_VERSION_AT] == 2)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(suffix);
+    beside.into()
+}
+
+fn measure(connection: &Connection, path: &Path) -> Result<Measured> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| number_in(row, 0));
+    let (page, pages) = (number("PRAGMA page_size")?, number("PRAGMA page_count")?);
+    let free = number("PRAGMA freelist_count")? * page;
+    let mode = if is_in_wal_mode(path)? { "WAL" } else { "rollback journal" };
+    let tables = tables(connection)?;
+    let unused = tables.iter().filter_map(|table| table.unused_bytes).sum::<u64>();
+    let bytes = pages * page;
+    let mended = |part: u64, how: &str| match part {
+        0 => String::new(),
+        _ => format!("{} of it; {how}", Percent(part as f64 / bytes.max(1) as f64)),
+    };
+    let mut sizes = vec![
+        Size::new("database", bytes, format!("{} pages of {page} bytes, {mode}", count(pages))),
+        Size::new("free pages", free, mended(free, "VACUUM gives them back to the disk")),
+        Size::new("unused in pages", unused, mended(unused, "VACUUM packs them")),
+    ];
+    for (name, suffix, note) in [
+        ("log", LOG, "a checkpoint copies it into the database; it shrinks only with journal_size_limit or TRUNCATE"),
+        ("rollback journal", "-journal", "of a transaction under way, or left by one that was cut off"),
+    ] {
+        if let Some(bytes) = fs::metadata(beside(path, suffix)).ok().map(|file| file.len()).filter(|bytes| *bytes > 0) {
+            sizes.push(Size::new(name, bytes, note));
+        }
+    }
+    let what = format!("SQLite, read by {}", rusqlite::version());
+    Ok(Measured { name: path.display().to_string(), what, sizes, tables })
+}
+
+fn number_in(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get(column).map(|number: i64| number.max(0).cast_unsigned())
+}
+
+fn tables(connection: &Connection) -> Result<Vec<Table>> {
+    let mut tables: BTreeMap<String, Table> = BTreeMap::new();
+    let mut statement = connection.prepare(PAGES)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let of: Option<String> = row.get(0)?;
+        let of = of.unwrap_or_else(|| SCHEMA.to_string());
+        let (is_index, has_no_rowid): (Option<bool>, Option<bool>) = (row.get(1)?, row.get(2)?);
+        let (is_leaf, entries): (bool, u64) = (row.get(3)?, number_in(row, 4)?);
+        let (unused, bytes) = (number_in(row, 5)?, number_in(row, 6)?);
+        let table = tables.entry(of.clone()).or_insert_with(|| Table { name: of, ..Table::default() });
+        *table.unused_bytes.get_or_insert(0) += unused;
+        if is_index == Some(true) {
+            table.index_bytes += bytes;
+            continue;
+        }
+        table.rows_bytes += bytes;
+        // Inner pages of a table hold only keys; those of an index, or of a table without rowid, hold rows.
+        if is_leaf || has_no_rowid == Some(true) {
+            *table.rows.get_or_insert(0) += entries;
+        }
+    }
+    Ok(sorted(tables.into_values().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(schema: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("app.db");
+        Connection::open(&path).and_then(|connection| connection.execute_batch(schema)).expect("a database");
+        (dir, path)
+    }
+
+    const NUMBERS: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)";
+
+    #[test]
+    fn every_page_and_every_row_is_accounted_for() {
+        let (dir, path) = file(&format!(
+            "PRAGMA journal_mode = WAL;
+             CREATE TABLE post (id INTEGER PRIMARY KEY, body TEXT);
+             CREATE INDEX by_body ON post (body);
+             CREATE TABLE pair (a TEXT, b TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID;
+             CREATE TABLE gone (x /* not WITHOUT ROWID */);
+             INSERT INTO post {NUMBERS} SELECT i, printf('post %d of many', i) FROM n;
+             INSERT INTO pair {NUMBERS} SELECT printf('key number %08d', i), printf('and value %08d', i) FROM n;
+             INSERT INTO gone {NUMBERS} SELECT randomblob(400) FROM n;
+             DELETE FROM gone;"
+        ));
+        let found = measured(&path).expect("measured");
+        let table = |name: &str| found.tables.iter().find(|table| table.name == name).expect("it is there");
+        let rows = ["post", "pair", "gone", SCHEMA].map(|name| table(name).rows);
+        assert_eq!(rows, [5000, 5000, 0, 4].map(Some));
+        assert!(table("post").index_bytes > 100_000 && table("pair").index_bytes == 0, "{found:?}");
+        let size = |name| found.sizes.iter().find(|size| size.name == name).expect("it is there").bytes;
+        assert!(size("free pages") > 2_000_000, "{found:?}");
+        let in_tables: u64 = found.tables.iter().map(Table::bytes).sum();
+        assert_eq!(in_tables + size("free pages"), size("database"));
+        let left: Vec<_> =
+            fs::read_dir(dir.path()).expect("readable").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(left, ["app.db"], "nothing else is left");
+    }
+
+    #[test]
+    fn what_is_no_database_is_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("notes.txt");
+        fs::write(&path, "SQLite is nice").expect("written");
+        assert!(measured(&path).is_err_and(|e| format!("{e:#}").contains("file is not a database")));
+        assert!(measured(dir.path()).is_err_and(|e| e.to_string().contains("is not a file")));
+        assert!(measured(&dir.path().join("absent")).is_err_and(|e| e.to_string().contains("cannot measure")));
+    }
+}

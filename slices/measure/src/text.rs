@@ -1,0 +1,128 @@
+//! Prints sizes on a terminal of 80 columns.
+
+use crate::{Measured, Size, Table};
+use contend_stats::precision::{Bytes, Ratio, count};
+use std::fmt::Write;
+
+/// Longest name of a table that fits next to the numbers.
+const NAME_MAX: usize = 32;
+const NOTE_COLUMN: usize = 30;
+const WIDTH: usize = 80;
+
+/// All databases and processes. If several databases have tables, also a comparison.
+pub fn text(all: &[Measured]) -> String {
+    let mut parts: Vec<String> = all.iter().map(one).collect();
+    let with_tables: Vec<&Measured> = all.iter().filter(|measured| !measured.tables.is_empty()).collect();
+    if with_tables.len() > 1 {
+        parts.push(side_by_side(&with_tables));
+    }
+    parts.join("\n")
+}
+
+fn one(measured: &Measured) -> String {
+    let mut text = format!("{} ({})\n", measured.name, measured.what);
+    measured.sizes.iter().for_each(|size| text += &line(size));
+    if measured.tables.is_empty() {
+        return text;
+    }
+    let about = if measured.tables.iter().any(|table| table.estimated) { "about rows" } else { "rows" };
+    let _ =
+        writeln!(text, "\n  {:<NAME_MAX$} {about:>11} {:>10} {:>10} {:>10}", "table", "in rows", "in indexes", "a row");
+    for table in &measured.tables {
+        let [rows, indexes] = [table.rows_bytes, table.index_bytes].map(bytes);
+        let a_row = table.rows.and_then(|rows| table.bytes().checked_div(rows)).map_or("-".to_string(), bytes);
+        let number = table.rows.map_or("unknown".to_string(), count);
+        let name = shortened(&table.name);
+        let _ = writeln!(text, "  {name:<NAME_MAX$} {number:>11} {rows:>10} {indexes:>10} {a_row:>10}");
+    }
+    text
+}
+
+/// The note continues on the next line if the line is full.
+fn line(size: &Size) -> String {
+    let mut text = format!("  {:<16} {:>9}", size.name, bytes(size.bytes));
+    let mut column = text.len();
+    for word in size.note.split_whitespace() {
+        if column + 1 + word.len() > WIDTH {
+            let _ = write!(text, "\n{:NOTE_COLUMN$}", "");
+            column = NOTE_COLUMN;
+        } else {
+            let space = NOTE_COLUMN.saturating_sub(column).max(1);
+            let _ = write!(text, "{:space$}", "");
+            column += space;
+        }
+        text += word;
+        column += word.len();
+    }
+    text + "\n"
+}
+
+/// Each table in every database that has one of this name, with its size relative to the first.
+fn side_by_side(all: &[&Measured]) -> String {
+    let mut text = String::from("Side by side, rows and indexes together\n");
+    all.iter().enumerate().for_each(|(number, measured)| {
+        let _ = writeln!(text, "  [{}] {}", number + 1, measured.name);
+    });
+    let heads: String = (1..=all.len()).map(|number| format!(" {:>11} {:>7}", format!("[{number}]"), "")).collect();
+    let _ = writeln!(text, "\n  {:<NAME_MAX$}{}", "table", heads.trim_end());
+    for table in &all[0].tables {
+        let in_each: Vec<Option<&Table>> = all
+            .iter()
+            .map(|measured| measured.tables.iter().find(|other| other.name.eq_ignore_ascii_case(&table.name)))
+            .collect();
+        if in_each[1..].iter().all(Option::is_none) {
+            continue;
+        }
+        let cells: String = in_each.iter().enumerate().map(|(number, found)| cell(number, *found, table)).collect();
+        let _ = writeln!(text, "  {:<NAME_MAX$}{}", shortened(&table.name), cells.trim_end());
+    }
+    text
+}
+
+fn cell(number: usize, found: Option<&Table>, first: &Table) -> String {
+    let Some(found) = found else { return format!(" {:>11} {:>7}", "-", "") };
+    let ratio = match number {
+        0 => String::new(),
+        _ => Ratio(found.bytes() as f64 / first.bytes().max(1) as f64).to_string(),
+    };
+    format!(" {:>11} {ratio:>7}", bytes(found.bytes()))
+}
+
+fn bytes(bytes: u64) -> String {
+    Bytes(bytes).to_string()
+}
+
+fn shortened(name: &str) -> String {
+    match name.chars().count() > NAME_MAX {
+        // Names often share a prefix, such as a schema, so their end is kept.
+        true => "...".chars().chain(name.chars().skip(name.chars().count() + 3 - NAME_MAX)).collect(),
+        false => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(name: &str, rows_bytes: u64) -> Measured {
+        let table = |name: &str, bytes| Table {
+            name: name.to_string(),
+            rows: Some(100),
+            rows_bytes: bytes,
+            ..Table::default()
+        };
+        Measured {
+            name: name.to_string(),
+            what: "a product".to_string(),
+            sizes: vec![Size::new("database", rows_bytes, "of words ".repeat(20))],
+            tables: vec![table(&"long".repeat(20), rows_bytes), table("post", 10)],
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal_and_tables_are_compared() {
+        let text = text(&[database("one", 20_000_000), database("two", 10_000_000)]);
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert!(text.contains("0.500 x") && text.contains("longlong") && text.contains("post"), "{text}");
+    }
+}

@@ -1,0 +1,151 @@
+//! `contend gate`: on commands, and on two records.
+
+use crate::support::{Bench, processes_mentioning, root, wait_for};
+use contend::record::store::Record;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::path::Path;
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn a_slower_command_fails_the_gate() {
+    let bench = Bench::new();
+    let fixed = ["gate", "--a", "sleep 0.02; echo of A", "--b", "sleep 0.2", "--out"];
+    let said = bench.contend(&[&fixed[..], &["slower"]].concat()).exits(1);
+    let line = said.out.lines().find(|line| line.starts_with("> slower: B takes")).expect("an answer");
+    assert!(line.contains("times the wall time of A"), "{line}");
+    // The fewest rounds are enough, and nothing but the record is kept.
+    let gate: toml::Table = read(&bench.path("slower/gate.toml")).parse().expect("TOML");
+    assert_eq!((gate["rounds"].as_array().map(Vec::len), gate["ended"].as_str()), (Some(12), Some("decided")));
+    let mut names: Vec<String> = fs::read_dir(bench.path("slower"))
+        .expect("a directory")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["gate.md", "gate.toml", "junit.xml"]);
+    let (markdown, junit) = (read(&bench.path("slower/gate.md")), read(&bench.path("slower/junit.xml")));
+    assert!(markdown.contains("slower: B takes") && markdown.contains("CPU time"), "{markdown}");
+    assert!(junit.contains("failures=\"1\"") && junit.contains("<failure message=\"slower: B takes"), "{junit}");
+
+    // The report comes from the record alone.
+    let again = bench.contend(&["report", "slower"]).exits(1);
+    assert_eq!((again.out, read(&bench.path("slower/gate.md"))), (said.out, markdown));
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn a_faster_command_passes_by_the_time_that_was_chosen() {
+    let bench = Bench::new();
+    // A waits longer, B computes: each is the faster one by one of the two times.
+    let computes = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    for (by, status, word) in [("cpu", 1, "slower: B takes"), ("wall", 0, "faster: B takes")] {
+        let fixed = ["gate", "--a", "sleep 0.8", "--b", computes, "--by", by, "--warm-up", "0", "--out", by];
+        let said = bench.contend(&fixed).exits(status);
+        assert!(said.out.contains(word), "{}", said.out);
+    }
+}
+
+#[test]
+fn what_is_prepared_is_not_measured() {
+    let bench = Bench::new();
+    let fixed = ["gate", "--a", "test -e made && rm made", "--b", "rm made", "--rounds", "2", "--warm-up", "1"];
+    let said = bench.contend(&[&fixed[..], &["--before", "sleep 0.3; touch made", "--out", "out"]].concat()).exits(3);
+    assert!(
+        said.out.contains("cannot tell") && said.out.contains("in 2 rounds, and an interval needs 11"),
+        "{}",
+        said.out
+    );
+    let gate: toml::Table = read(&bench.path("out/gate.toml")).parse().expect("TOML");
+    let shortest = gate["rounds"].as_array().expect("rounds").iter().map(|r| r["a"]["wall_ns"].as_integer()).min();
+    assert!(shortest.flatten().is_some_and(|ns| ns < 300_000_000), "{gate}");
+    let fixed = ["gate", "--a", "true", "--b", "true", "--rounds", "1", "--pass-if-unsure", "--out", "passes"];
+    bench.contend(&fixed).exits(0);
+}
+
+#[test]
+fn a_command_that_fails_ends_the_gate_with_its_output() {
+    let bench = Bench::new();
+    let fails = "echo tried >> count; echo 'no such <table>' >&2; test $(wc -l < count) -lt 3";
+    let said = bench.contend(&["gate", "--a", "true", "--b", fails, "--out", "out"]).exits(2);
+    assert!(said.err.contains("B failed in round 2 (exit status: 1)"), "{}", said.err);
+    assert!(said.err.contains("output-b.txt") && said.err.contains("no such <table>"), "{}", said.err);
+    assert_eq!(read(&bench.path("out/output-b.txt")), "no such <table>\n");
+    let junit = read(&bench.path("out/junit.xml"));
+    assert!(junit.contains("errors=\"1\"") && junit.contains("no such &lt;table&gt;"), "{junit}");
+    // What was measured before is kept.
+    assert!(read(&bench.path("out/gate.toml")).contains("ended = \"failed\""));
+    let missing = bench.contend(&["gate", "--a", "./not-there", "--b", "true", "--out", "missing"]).exits(2);
+    assert!(missing.err.contains("A failed in the warm-up (exit status: 127)"), "{}", missing.err);
+    let used = bench.contend(&["gate", "--a", "true", "--b", "true", "--out", "out"]).exits(2);
+    assert!(used.err.contains("is not empty"), "{}", used.err);
+}
+
+#[test]
+fn a_command_that_hangs_is_ended_with_all_it_has_started() {
+    let bench = Bench::new();
+    let fixed = ["gate", "--a", "sleep 1000 & sleep 1000; true", "--b", "true", "--budget", "500ms", "--out", "out"];
+    let said = bench.contend(&fixed).exits(2);
+    assert!(said.err.contains("A did not end within the whole budget of 500ms"), "{}", said.err);
+    bench.assert_nothing_left();
+
+    // Out of its process group, and out of its session.
+    let away = "(setsid sleep 1234567 &)";
+    let args = ["gate", "--a", away, "--b", away, "--rounds", "3", "--pass-if-unsure", "--out", "away"];
+    bench.contend(&args).exits(0);
+    assert!(processes_mentioning("1234567").is_empty());
+
+    let running = bench.start(&["gate", "--a", "touch begun; sleep 1000; true", "--b", "true", "--out", "stopped"]);
+    wait_for("the command", || bench.path("begun").exists());
+    let pid = Pid::from_raw(running.id() as i32).expect("a process");
+    kill_process(pid, Signal::INT).expect("it runs");
+    let said: crate::support::Said = running.wait_with_output().expect("it ends").into();
+    said.exits(130);
+    let mine = bench.dir.path().to_string_lossy().into_owned();
+    assert!(processes_mentioning(&mine).is_empty());
+}
+
+#[test]
+fn two_records_are_judged_against_their_common_baseline() {
+    let bench = Bench::new();
+    bench.tiny_sound(&["--rounds", "6"]);
+    let said = bench.contend(&["gate", "record", "record", "--out", "files"]);
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let valid = record.trials.iter().all(|trial| trial.invalid.is_empty());
+    // The same record twice: whatever was measured, the ratio is 1.
+    if valid {
+        assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+        assert!(said.out.contains("B has 1.00 times the throughput of A, each against its baseline"), "{}", said.out);
+        assert!(read(&bench.path("files/junit.xml")).contains("classname=\"contend.gate\""));
+    }
+    fs::rename(bench.path("record"), bench.path("less")).expect("renamed");
+    bench.tiny_sound(&["--rounds", "6", "--contender", "sqlite:tier=durable,cache_size=-4096"]);
+    let said = bench.contend(&["gate", "record", "less"]).exits(3).out;
+    assert!(
+        said.contains("cache_size=-4096") && said.contains("cannot tell: B has no valid round with both"),
+        "{said}"
+    );
+    let other = root().join("tests/fixtures/records/format-3").display().to_string();
+    let said = bench.contend(&["gate", "record", &other]).exits(2);
+    assert!(said.err.contains("in common") || said.err.contains("headlines differ"), "{}", said.err);
+    let said = bench.contend(&["gate", "record"]).exits(2);
+    assert!(said.err.contains("2 values required"), "{}", said.err);
+}
+
+/// As with other tools that compare, a status other than 0 has to be asked for.
+#[test]
+fn slower_is_a_status_if_asked_for() {
+    let bench = Bench::new();
+    let lines: String = (1..=8).map(|pair| format!("old,{pair},1{pair} ms\nnew,{pair},2{pair} ms\n")).collect();
+    fs::write(bench.path("times.csv"), format!("variant,pair,time\n{lines}")).expect("written");
+    let args = ["compare", "--csv", "times.csv", "--variant", "variant", "--value", "time"];
+    let said = bench.contend(&args).exits(0).out;
+    assert!(said.contains("slower (detectable: "), "{said}");
+    bench.contend(&[&args[..], &["--fail-if-slower"]].concat()).exits(1);
+    bench.contend(&[&args[..], &["--fail-if-slower", "--baseline", "new"]].concat()).exits(0);
+    let help = bench.contend(&["compare", "--help"]).exits(0).out;
+    assert!(help.contains("Exit status: 0 compared") && help.contains("--fail-if-slower"), "{help}");
+}
