@@ -1,5 +1,5 @@
-//! Compiles this crate a second time, as the shared library that is loaded into programs. Only there do its functions
-//! have the names of SQLite's: in contend itself they would take the place of the SQLite that contend is linked with.
+//! Compiles this crate a second time, as the shared library that is loaded into programs. Only that build exports
+//! functions with SQLite's names: in contend itself they would replace the SQLite that contend is linked with.
 
 use std::env;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn main() {
         "2024",
         "--cfg",
         "interpose",
-        // Cargo looks at the same sources, with the lints of the manifest.
+        // Cargo already lints the same sources as a part of this crate.
         "--cap-lints",
         "allow",
     ]);

@@ -1,11 +1,14 @@
-//! `contend capture` on real programs: every statement is there, or said to be missing; what is private stays private; and
-//! a program that is killed loses nothing that it committed.
+//! `contend capture` on real programs: every statement is there, or said to be missing; what is private stays private;
+//! and a program that is killed loses nothing that it committed.
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod flask;
+mod fresh;
 mod matrix;
 mod replay;
+mod server;
 mod session;
 
 use serde_json::Value;

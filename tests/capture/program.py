@@ -72,6 +72,21 @@ def many():
     os.wait()
 
 
+def private():
+    """Values of every type, bound, in texts of statements and in scripts, that occur nowhere else."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, pay REAL, photo BLOB, number INTEGER)")
+    db.execute("CREATE UNIQUE INDEX person_number ON person (number)")
+    row = (8273645519283746, "Zoë-Marlowe-private", 73519.482913, b"\x01private-photo\x02", 6152438197362514)
+    db.execute("INSERT INTO person VALUES (?, ?, ?, ?, ?)", row)
+    db.execute("SELECT * FROM person WHERE name = 'Zoë-Marlowe-private' AND pay > 73519.482913 -- private").fetchall()
+    db.executescript("UPDATE person SET name = 'Quimby-private' WHERE number = 6152438197362514; SELECT x'5052495641544521';")
+    try:
+        db.execute("INSERT INTO person (number, name) VALUES (6152438197362514, 'Quimby-private')")
+    except sqlite3.IntegrityError:
+        pass
+
+
 def endless():
     """Commits until it is killed, and says each commit that it knows of."""
     db = sqlite3.connect(path)
@@ -82,4 +97,4 @@ def endless():
         os.write(1, f"{i + 1}\n".encode())
 
 
-{"known": known, "many": many, "endless": endless}[what]()
+{"known": known, "many": many, "private": private, "endless": endless}[what]()

@@ -34,6 +34,46 @@ fn hashes_keep_no_value_and_nobody_else_may_read() {
 }
 
 #[test]
+fn an_anonymised_capture_has_no_value_and_the_same_work() {
+    let bench = Bench::new();
+    let path = database(&bench).display().to_string();
+    let said = capture(&bench, &["--values=full"], &["python3", &script("program.py"), "private", &path]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    bench.contend(&["capture", "anonymise", "taken", "--out", "hashed"]).exits(0);
+    let texts =
+        ["Marlowe", "Quimby", "private-", "6152438197362514", "8273645519283746", "73519.48", "5052495641544521"];
+    let numbers = [8_273_645_519_283_746_u64, 6_152_438_197_362_514, 73_519.482_913_f64.to_bits()];
+    let mut values: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    values
+        .extend(numbers.iter().flat_map(|number| [number.to_le_bytes().to_vec(), number.to_be_bytes()[1..].to_vec()]));
+    let has = |dir: &str, value: &[u8]| {
+        let all = files(&bench.path(dir));
+        assert!(all.len() > 2, "{all:?}");
+        all.iter().any(|file| fs::read(file).expect("readable").windows(value.len()).any(|part| part == value))
+    };
+    for value in &values {
+        assert!(!has("hashed", value), "{}", String::from_utf8_lossy(value));
+    }
+    let little = values.iter().filter(|value| has("taken", value)).count();
+    assert!(little >= texts.len() + numbers.len(), "the capture itself has them: {little} of {}", values.len());
+    for file in files(&bench.path("hashed")) {
+        assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600, "{}", file.display());
+    }
+
+    let summary = |dir: &str| {
+        let said = bench.contend(&["capture", "show", dir, "--json"]).exits(0);
+        let mut value: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+        let values = value.as_object_mut().expect("an object").remove("values");
+        assert_eq!(values, Some(if dir == "taken" { "full" } else { "hash" }.into()));
+        value
+    };
+    assert_eq!(summary("taken"), summary("hashed"), "the same transactions, times, keys and skew");
+    let again = bench.contend(&["capture", "anonymise", "hashed", "--out", "twice"]).exits(2);
+    assert!(again.err.contains("already has hashes"), "{again:?}");
+    bench.contend(&["capture", "anonymise", "taken", "--out", "hashed"]).exits(2);
+}
+
+#[test]
 fn what_was_there_before_is_kept_and_what_comes_later_is_not() {
     let bench = Bench::new();
     let path = database(&bench);
@@ -90,12 +130,46 @@ fn a_capture_that_is_cut_or_has_no_end_says_so() {
     let text = fs::read_to_string(&manifest).expect("readable");
     fs::write(&manifest, text.replace("\"status\": 0", "\"status\": null")).expect("written");
     let said = bench.contend(&["capture", "show", "taken"]).exits(0);
-    assert!(said.out.contains("The capture has no end"), "contend was killed: {said:?}");
+    assert!(said.out.contains("The capture is incomplete"), "contend was killed: {said:?}");
     for entry in fs::read_dir(bench.path("taken/segments")).expect("readable").flatten() {
         fs::OpenOptions::new().write(true).open(entry.path()).and_then(|file| file.set_len(200)).expect("cut");
     }
     let said = bench.contend(&["capture", "show", "taken"]).exits(2);
     assert!(said.err.contains(".seg is cut: 200 bytes are left of "), "{said:?}");
+}
+
+/// Keeps values in a column without a type, and asks for the number of pages in every transaction.
+const CACHE: &str = "
+import sqlite3
+db = sqlite3.connect('cache.db', isolation_level=None)
+db.execute('CREATE TABLE cache (key INTEGER PRIMARY KEY, value)')
+for i in range(200):
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('INSERT INTO cache (value) VALUES (?)', (str(i),))
+    db.execute('PRAGMA page_count').fetchone()
+    db.execute('COMMIT')
+";
+
+#[test]
+fn a_study_has_what_it_can_have_and_says_what_share_that_is() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", CACHE]);
+    assert!(
+        said.err.contains("The study has 99 % of the captured transactions, and 99 % of those that write"),
+        "{said:?}"
+    );
+    let left_out = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    assert!(left_out.contains("because it only reads settings: PRAGMA page_count"), "{left_out}");
+    assert!(left_out.contains("PostgreSQL is not in the study") && left_out.contains("untyped-columns"), "{left_out}");
+    let read = |name: &str| fs::read_to_string(bench.path("taken").join(name)).expect("written");
+    assert!(
+        read("workload.toml").contains("sql = \"INSERT INTO cache")
+            && !read("workload.toml").contains("sql = \"PRAGMA")
+    );
+    assert!(!read("study.toml").contains("postgres") && read("study.toml").contains("The study has 99 %"));
+    let quick =
+        ["run", "taken", "--quick", "--rounds", "1", "--window", "200ms", "--set", "load=captured", "--allow-tmpfs"];
+    bench.contend(&quick).ran();
 }
 
 #[test]
@@ -104,7 +178,7 @@ fn usage() {
     for (args, words) in [
         (&["capture"][..], "name the command"),
         (&["capture", "--", "no-such-program"], "no command `no-such-program`"),
-        (&["capture", "show", "."], "is no capture"),
+        (&["capture", "show", "."], "is not a capture"),
     ] {
         let said = bench.contend(args);
         assert_eq!(said.code, Some(2), "{said:?}");

@@ -1,11 +1,11 @@
-//! Before a database is opened for the first time, contend is asked to keep its content: only contend's own process may
-//! open the file. The program waits until that is done.
+//! Asks contend to store the content of a database before it is opened for the first time: only contend's own process
+//! may open the file. The program waits for the answer.
 
 use crate::segment::settings;
 use crate::sys::{self, Line};
 use core::ffi::{c_int, c_long};
 
-/// Device and inode of a file that has content.
+/// Device and inode of a file, if it is not empty.
 unsafe fn identity(path: &[u8]) -> Option<(u64, u64)> {
     let mut stat = [0u64; 18];
     let path = Line::<1100>::of(path);
@@ -19,7 +19,7 @@ fn digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
-/// The path in `file:...?...#...`, or the name as it is.
+/// The path in `file:...?...#...`, or the name itself.
 fn path_of(name: &[u8]) -> Line<1100> {
     let mut path = Line::new();
     let Some(mut rest) = name.strip_prefix(b"file:") else {
@@ -46,7 +46,8 @@ fn path_of(name: &[u8]) -> Line<1100> {
     path
 }
 
-/// Asks for a database by the name that SQLite gets; device and inode, or zeros where there is no content yet.
+/// Requests the content of a database by the name passed to SQLite. Returns device and inode, or zeros if the file is
+/// empty or missing.
 ///
 /// # Safety
 /// On a slow path only.
@@ -82,12 +83,12 @@ pub unsafe fn keep_content(name: &[u8]) -> (u64, u64) {
         let written = sys::syscall(sys::NR_WRITE, made, text.as_ptr(), length);
         sys::syscall(sys::NR_CLOSE, made);
         if written != length as c_long {
-            // No room: a question that is never complete would be waited for without end.
+            // No disk space: contend would wait for ever for a request that is never complete.
             sys::syscall(sys::NR_UNLINK, question.as_ptr());
         }
     }
     while !is_there(&done) && is_there(&question) {
-        // No signal: asks only whether contend is there.
+        // Signal 0 only checks whether contend is alive.
         let gone = sys::syscall(sys::NR_KILL, settings().contend, 0 as c_long) < 0;
         if gone && *sys::__errno_location() == sys::ESRCH {
             break;

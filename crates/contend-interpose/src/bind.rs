@@ -1,5 +1,5 @@
-//! Values that are bound. The record is written before the call, because SQLite may free the value, and committed if the
-//! call succeeded.
+//! Bound values. A record is written before the call, because SQLite may free the value, and committed if the call
+//! succeeds.
 
 use crate::call::{Name, OK, hook};
 use crate::format::{kind, record, value};
@@ -11,10 +11,10 @@ use crate::table;
 use crate::thread::{Thread, enter, is_inner, leave, thread};
 use core::ffi::{c_int, c_void};
 
-/// Bytes of a UTF-16 text.
+/// Length of a UTF-16 text in bytes.
 ///
 /// # Safety
-/// The text lives; without a length it ends with NUL.
+/// The text is valid; without a length it ends with NUL.
 pub unsafe fn bytes_of_utf16(text: Name, bytes: c_int) -> usize {
     if bytes >= 0 {
         return bytes as usize & !1;
@@ -26,7 +26,7 @@ pub unsafe fn bytes_of_utf16(text: Name, bytes: c_int) -> usize {
     units * 2
 }
 
-/// The same text in UTF-8.
+/// Converts the text to UTF-8.
 pub fn utf8(wide: &[u8], mut each: impl FnMut(u8)) {
     let units = wide.chunks_exact(2).map(|two| u16::from_ne_bytes([two[0], two[1]]));
     for unit in char::decode_utf16(units) {
@@ -38,14 +38,14 @@ pub fn utf8(wide: &[u8], mut each: impl FnMut(u8)) {
 /// A value as the program passes it.
 #[derive(Clone, Copy)]
 enum Value {
-    /// Type and bits.
+    /// Type, and the number's bits.
     Number(u8, u64),
     Bytes(u8, *const u8, usize),
     Wide(*const u8, usize),
     Zeros(u64),
 }
 
-/// Writes a value; the length of the record, 0 if there is no place.
+/// Writes a value. Returns the length of the record, 0 if there is no space.
 #[inline(always)]
 unsafe fn write(t: *mut Thread, id: u64, index: c_int, given: Value) -> usize {
     let (full, key) = (settings().full, settings().key);
@@ -184,7 +184,7 @@ hook!(r9; sqlite3_bind_text16(stmt: P, index: c_int, start: Name, bytes: c_int, 
 
 hook!(stack; sqlite3_bind_text64(stmt: P, index: c_int, start: Name, bytes: u64, end: End, code: u8) -> c_int, caller {
     const UTF8: u8 = 1;
-    // SQLite returns TOOBIG, and reads nothing.
+    // SQLite returns TOOBIG and does not read the text.
     let given = match c_int::try_from(bytes) {
         Ok(bytes) if code == UTF8 => text(start, bytes),
         Ok(bytes) => wide(start, bytes),
@@ -230,7 +230,7 @@ hook!(rcx; sqlite3_bind_value(stmt: P, index: c_int, from: P) -> c_int, caller {
         match (real.value_type)(from) {
             1 => Value::Number(value::INTEGER, (real.value_int64)(from) as u64),
             2 => Value::Number(value::REAL, (real.value_double)(from).to_bits()),
-            // A text's bytes as they are; SQLite makes UTF-8 of them only when asked.
+            // The bytes of a text as they are; SQLite converts to UTF-8 only on request.
             kind @ (3 | 4) => {
                 let start = (real.value_blob)(from);
                 let kind = if kind == 3 { value::TEXT } else { value::BLOB };

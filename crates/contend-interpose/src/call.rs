@@ -1,4 +1,4 @@
-//! How a function stands in for one of SQLite's, and the connections that it is called with.
+//! The macro for functions that replace SQLite's, and the connections that they are called with.
 
 use crate::format::{OPENED_UNSEEN, kind, record};
 use crate::real::{self, Real};
@@ -11,8 +11,8 @@ use core::ffi::{c_char, c_int};
 pub type Name = *const c_char;
 pub const OK: c_int = 0;
 
-/// Defines a function with SQLite's name that passes its caller's address on, as one more argument in the register (or on
-/// the stack) that comes next. With `none` there is no place for it, and what it gets is nothing.
+/// Defines a function with SQLite's name that passes its return address to `run` as one more argument, in the next
+/// free register or on the stack. With `none` there is no free place, and `run` gets no address.
 macro_rules! hook {
     ($place:tt; $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $caller:ident $body:block) => {
         #[cfg_attr(interpose, unsafe(no_mangle))]
@@ -39,10 +39,10 @@ macro_rules! pass {
 
 pub(crate) use {hook, pass};
 
-/// The connection with this address. One that was opened unseen is entered now.
+/// The entry of the connection with this address. A connection that was opened unseen is added now.
 ///
 /// # Safety
-/// `t` is this thread's own, the connection is open.
+/// `t` belongs to this thread, and the connection is open.
 pub unsafe fn connection_of(t: *mut Thread, db: P, caller: usize) -> *mut Connection {
     let known = table::connection(db);
     if !known.is_null() || db.is_null() || !is_on() {
@@ -56,20 +56,20 @@ pub unsafe fn connection_of(t: *mut Thread, db: P, caller: usize) -> *mut Connec
     opened(t, &*real, db, &unseen)
 }
 
-/// How a connection was opened.
+/// Parameters of the opening of a connection.
 pub struct Opening {
     pub rc: c_int,
     pub flags: u32,
     pub t0: u64,
     pub duration: u64,
-    /// Device and inode, zeros where the file had no content.
+    /// Device and inode; zeros if the file was empty or missing.
     pub file: (u64, u64),
 }
 
-/// Enters a connection and writes it down.
+/// Adds a connection, and writes its record.
 ///
 /// # Safety
-/// `t` is this thread's own, the connection is open and not entered.
+/// `t` belongs to this thread, and the connection is open and not in the table.
 pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening) -> *mut Connection {
     let Opening { rc, flags, t0, duration, file } = *opening;
     let _errno = sys::Errno::keep();
@@ -93,10 +93,10 @@ pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening) -> *
     connection
 }
 
-/// The library a connection belongs to, once for each thread's segment chain.
+/// Writes the record of a connection's library, once per thread.
 ///
 /// # Safety
-/// `t` is this thread's own.
+/// `t` belongs to this thread.
 unsafe fn write_library(t: *mut Thread, real: &Real) {
     let version = sys::bytes((real.libversion)());
     let length = version.len() as u64;

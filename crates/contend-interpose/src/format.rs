@@ -1,29 +1,29 @@
-//! What a thread's segment holds: a header, then records one after the other. Numbers are in the machine's own order.
+//! The format of a thread's segment: a header, then records. Numbers are in native byte order.
 //!
-//! Every record begins with `length u32, kind u8, a u8, b u16, id u64, t u64` and ends at a multiple of 8. `length` is
-//! that of the whole record. Ids are unique in a capture; `t` is in ticks of the capture's clock.
+//! Every record begins with `length u32, kind u8, a u8, b u16, id u64, t u64` and ends at a multiple of 8. `length`
+//! includes the whole record. Ids are unique in a capture; `t` is in ticks of the capture's clock.
 
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"cntndcap");
 pub const VERSION: u32 = 1;
 
-/// Places in the header.
+/// Offsets in the header.
 pub mod header {
     pub const VERSION: usize = 8;
     pub const PID: usize = 12;
     pub const TID: usize = 16;
-    /// 1 where values are whole, 0 where they are hashes.
+    /// 1 if values are stored, 0 if they are hashed.
     pub const FULL: usize = 20;
-    /// Bytes that are written completely, the header included.
+    /// Number of bytes that are completely written, including the header.
     pub const COMMITTED: usize = 24;
-    /// The process: two with the same number differ in this.
+    /// Identifies the process; process numbers may be reused.
     pub const PROCESS: usize = 32;
-    /// Records that could not be written.
+    /// Number of records that could not be written.
     pub const LOST: usize = 40;
     pub const BYTES: usize = 64;
 }
 
-/// Places in a record, by its kind.
+/// Offsets in a record, by kind.
 pub mod record {
     pub const KIND: usize = 4;
     pub const A: usize = 5;
@@ -32,11 +32,11 @@ pub mod record {
     pub const T: usize = 16;
     pub const HEAD: usize = 24;
 
-    /// Of a statement or an `sqlite3_exec`: from the first step's begin to the last one's end.
+    /// For a statement or an `sqlite3_exec`: from the beginning of the first step to the end of the last.
     pub const DURATION: usize = 24;
-    /// Ticks inside of SQLite.
+    /// Ticks inside SQLite.
     pub const INSIDE: usize = 32;
-    /// Ticks asleep inside of SQLite, waiting for a lock.
+    /// Ticks asleep inside SQLite while waiting for a lock.
     pub const WAITED: usize = 40;
     pub const ROWS: usize = 48;
     pub const CHANGES: usize = 56;
@@ -61,7 +61,7 @@ pub mod record {
     pub const OPEN_LIBRARY: usize = 56;
     pub const OPEN_BYTES: usize = 64;
 
-    /// Of those with one number after the head.
+    /// For kinds with one number after the head.
     pub const NUMBER: usize = 24;
     pub const NUMBER_BYTES: usize = 32;
 }
@@ -70,17 +70,17 @@ pub mod record {
 pub mod kind {
     /// The text of a statement: `id` is its hash, `t` its length.
     pub const TEXT: u8 = 1;
-    /// The program: `t` is the length of its text (program, NUL, first argument that is a file), `b` nothing, `NUMBER` the
-    /// process's parent.
+    /// The program: `t` is the length of its text (program, NUL, first argument that is a file), `b` is unused,
+    /// `NUMBER` the number of the parent process.
     pub const PROCESS: u8 = 2;
-    /// An SQLite: `id` is its number in the process, `t` the length of its text (version, NUL, object).
+    /// A SQLite library: `id` is its number in the process, `t` the length of its text (version, NUL, object).
     pub const LIBRARY: u8 = 3;
-    /// A connection was opened. Text after it: the file.
+    /// A connection was opened. Followed by the file's name.
     pub const OPEN: u8 = 4;
     pub const CLOSE: u8 = 5;
     pub const PREPARE: u8 = 6;
-    /// A value: `a` its type, `b` its place, `t` the number, its bits, or the hash; of texts and blobs `NUMBER` is the
-    /// length, and the bytes follow where values are whole.
+    /// A bound value: `a` its type, `b` its index, `t` the number, its bits, or the hash. For texts and blobs
+    /// `NUMBER` is the length; the bytes follow if values are stored.
     pub const BIND: u8 = 7;
     pub const CLEAR: u8 = 8;
     pub const STEP: u8 = 9;
@@ -89,7 +89,7 @@ pub mod kind {
     pub const EXEC: u8 = 11;
     /// `sqlite3_busy_timeout`: `NUMBER` in milliseconds.
     pub const TIMEOUT: u8 = 12;
-    /// What is not captured in full: `b` says what.
+    /// A feature that is not captured in full, given in `b`.
     pub const NOTE: u8 = 13;
 }
 
@@ -101,7 +101,7 @@ pub mod value {
     pub const TEXT: u8 = 3;
     pub const BLOB: u8 = 4;
     pub const ZEROS: u8 = 5;
-    /// A pointer or another thing without its own value.
+    /// A pointer, or another value that cannot be stored.
     pub const OPAQUE: u8 = 6;
 }
 
@@ -116,7 +116,7 @@ pub mod prepared {
     pub const READONLY: u32 = 1;
 }
 
-/// What is noted (`b` of a NOTE).
+/// Features noted in `b` of a NOTE.
 pub mod note {
     pub const BUSY_HANDLER: u16 = 1;
     pub const BLOB: u16 = 2;
@@ -124,13 +124,20 @@ pub mod note {
     pub const DESERIALIZE: u16 = 4;
     pub const EXTENSION: u16 = 5;
     pub const FUNCTION: u16 = 6;
+    /// Of servers: rows of COPY, a function called by number, replication, a message that was not understood, a text
+    /// in an encoding that cannot be read safely.
+    pub const COPY: u16 = 7;
+    pub const CALL: u16 = 8;
+    pub const REPLICATION: u16 = 9;
+    pub const LOST: u16 = 10;
+    pub const ENCODING: u16 = 11;
 }
 
-/// Flag of an OPEN that was noticed later: the connection was not opened through a captured call.
+/// Flag of an OPEN for a connection that was not opened through a captured call.
 pub const OPENED_UNSEEN: u32 = 1 << 31;
 
-/// Result of a statement that had not ended when its process did.
+/// Result of a statement during which its process ended.
 pub const PENDING: i32 = -1;
 
-/// Variable of the environment: `hash|full : ticks|ns : contend's process : key as 32 hexadecimal digits : directory`.
+/// Environment variable: `hash|full : ticks|ns : contend's process : key as 32 hexadecimal digits : directory`.
 pub const VARIABLE: &str = "CONTEND_CAPTURE";

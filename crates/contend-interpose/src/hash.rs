@@ -1,6 +1,7 @@
-//! SipHash-1-3 with a 128-bit key: equal values stay equal, and without the key a hash says nothing about its value.
+//! SipHash-1-3 with a 128-bit key: equal values have equal hashes, and without the key a hash reveals nothing about
+//! its value.
 
-/// A hash that is fed piece by piece.
+/// An incremental hash.
 pub struct Sip {
     v: [u64; 4],
     tail: u64,
@@ -82,7 +83,7 @@ pub fn bytes(key: [u64; 2], bytes: &[u8]) -> u64 {
     sip.end()
 }
 
-/// The hash of a number: of its type and its bits.
+/// The hash of a number, from its type and bits.
 #[inline]
 pub fn number(key: [u64; 2], kind: u8, bits: u64) -> u64 {
     let mut sip = Sip::new(key);

@@ -1,4 +1,4 @@
-//! The functions that stand in for SQLite's, and those for connections.
+//! The functions that replace SQLite's, including those for connections.
 
 use crate::ask;
 use crate::call::{Name, OK, Opening, hook, opened};
@@ -79,7 +79,7 @@ hook!(rsi; sqlite3_close_v2(db: P) -> c_int, caller {
     close(db, caller, |real| (real.close_v2)(db))
 });
 
-/// A callback of the program, and the rows that it got.
+/// A callback of the program, and the number of rows passed to it.
 struct Callback {
     call: unsafe extern "C" fn(P, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int,
     argument: P,
@@ -89,7 +89,7 @@ struct Callback {
 unsafe extern "C" fn count_row(data: P, columns: c_int, values: *mut *mut c_char, names: *mut *mut c_char) -> c_int {
     let callback = &mut *data.cast::<Callback>();
     let t = thread();
-    // What the program calls now is its own.
+    // Calls made by the callback belong to the program.
     let (depth, inside) = ((*t).depth, (*t).inside);
     (*t).depth = 0;
     let rc = (callback.call)(callback.argument, columns, values, names);
@@ -120,7 +120,7 @@ hook!(stack; sqlite3_get_table(db: P, sql: Name, cells: *mut P, lines: *mut c_in
     })
 });
 
-/// Passes a call on and notes that it was there.
+/// Passes a call on, and records a note about it.
 unsafe fn passed<T>(db: P, caller: usize, tag: (u8, u16), number: i64, call: impl FnOnce(&Real) -> T) -> Option<T> {
     let t = thread();
     let inner = is_inner(t, caller);
@@ -162,7 +162,7 @@ hook!(stack; sqlite3_deserialize(db: P, schema: Name, data: P, size: i64, room: 
     passed(db, caller, tag, size, |real| (real.deserialize)(db, schema, data, size, room, flags)).unwrap_or(21)
 });
 
-// All places for arguments are taken: the connection says whose call it is.
+// All argument registers are used, so the caller is derived from the connection.
 hook!(none; sqlite3_blob_open(db: P, schema: Name, of: Name, column: Name, row: i64, flags: c_int, out: *mut P) -> c_int, _nothing {
     let caller = if (*thread()).depth > 0 { (*(*thread()).inside).step as usize } else { 0 };
     let tag = (kind::NOTE, noted::BLOB);
@@ -171,7 +171,7 @@ hook!(none; sqlite3_blob_open(db: P, schema: Name, of: Name, column: Name, row: 
 
 macro_rules! by_name {
     ($($module:ident::$name:ident)*) => {
-        /// The function that stands in for one of SQLite's.
+        /// The function that replaces SQLite's function of this name.
         pub fn by_name(name: &[u8]) -> Option<unsafe extern "C" fn()> {
             $(if name == stringify!($name).as_bytes() {
                 return Some(crate::$module::$name);

@@ -1,14 +1,14 @@
-//! What is asked of the dynamic loader.
+//! Queries to the dynamic loader.
 
 use crate::sys::{self, DlInfo, LinkMap, P, Phdr, PhdrInfo};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 
-/// Where a symbol is looked for.
+/// Where to look for a symbol.
 pub enum Scope {
-    /// In what comes after this library for the whole program.
+    /// In the objects after this library, in the program's search order.
     Next,
-    /// In an object and those that it depends on.
+    /// In an object and its dependencies.
     Of(P),
 }
 
@@ -21,9 +21,9 @@ const NEXT: P = usize::MAX as P;
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOLOAD: c_int = 4;
 
-/// Finds the functions that are stood in for. Another library may call before this one is begun.
+/// Finds the functions that are replaced. Another library may call them before this one is initialised.
 pub extern "C" fn resolve() {
-    // SAFETY: asks the loader.
+    // SAFETY: only calls the loader.
     unsafe {
         let _errno = sys::Errno::keep();
         let find = |name: &CStr| {
@@ -62,17 +62,17 @@ pub unsafe fn find(scope: &Scope, name: &CStr) -> P {
     }
 }
 
-/// The scope of the object at an address. It stays loaded.
+/// The scope of the object at an address. The object stays loaded.
 ///
 /// # Safety
-/// The address is one of code.
+/// The address is that of code.
 pub unsafe fn scope_of(address: usize) -> Option<Scope> {
     let mut info = DlInfo { name: null(), base: null_mut(), symbol: null(), address: null_mut() };
     let mut map: *const LinkMap = null();
     if sys::dladdr1(address as *const c_void, &raw mut info, &raw mut map, 2) == 0 || map.is_null() {
         return None;
     }
-    // The program itself has no name, and nothing before this library.
+    // The program itself has an empty name, and no symbols before this library.
     if *(*map).name == 0 {
         return None;
     }
@@ -80,7 +80,7 @@ pub unsafe fn scope_of(address: usize) -> Option<Scope> {
     (!handle.is_null()).then_some(Scope::Of(handle))
 }
 
-/// Lowest and highest address of the object that an address is in.
+/// Lowest and highest address of the object that contains an address.
 pub fn object(address: usize) -> Option<(usize, usize)> {
     struct Search {
         address: usize,
@@ -88,7 +88,7 @@ pub fn object(address: usize) -> Option<(usize, usize)> {
     }
     extern "C" fn each(info: *const PhdrInfo, _: usize, data: P) -> c_int {
         const PT_LOAD: u32 = 1;
-        // SAFETY: the loader passes an object's own headers.
+        // SAFETY: the loader passes valid headers of the object.
         unsafe {
             let search = &mut *data.cast::<Search>();
             let (mut low, mut high) = (usize::MAX, 0);
@@ -107,12 +107,12 @@ pub fn object(address: usize) -> Option<(usize, usize)> {
         }
     }
     let mut search = Search { address, found: None };
-    // SAFETY: `each` gets the place that it is given.
+    // SAFETY: `each` gets a pointer to `search`.
     unsafe { sys::dl_iterate_phdr(each, (&raw mut search).cast()) };
     search.found
 }
 
-/// Whether an address is in this library.
+/// Whether an address belongs to this library.
 pub fn is_ours(address: usize) -> bool {
     object(is_ours as *const () as usize).is_some_and(|(low, high)| (low..high).contains(&address))
 }

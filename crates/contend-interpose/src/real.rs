@@ -1,4 +1,5 @@
-//! The SQLite that a caller would have called: a program can have several, and each must get its own calls.
+//! Finds the SQLite that a caller would have called without this library: a program may contain several, and each
+//! caller must reach its own.
 
 use crate::loader::{self, Scope};
 use crate::sys::{self, P};
@@ -7,9 +8,9 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 macro_rules! functions {
     ($($name:ident: $symbol:literal, ($($argument:ty),*) -> $result:ty;)*) => {
-        /// An SQLite's functions. One that it lacks cannot be called by a program that was linked with it.
+        /// Functions of one SQLite. A program cannot call a function that the SQLite it is linked with lacks.
         pub struct Real {
-            /// Addresses of the object that it is in.
+            /// Address range of its object.
             low: usize,
             high: usize,
             pub number: u64,
@@ -86,13 +87,13 @@ functions! {
     libversion: "sqlite3_libversion", () -> Text;
 }
 
-/// Stands for a function that an old SQLite lacks: SQLITE_MISUSE.
+/// Replaces a function that an old SQLite lacks: returns SQLITE_MISUSE.
 unsafe extern "C" fn missing() -> c_int {
     21
 }
 
 impl Real {
-    /// Whether an address is in its object.
+    /// Whether an address belongs to its object.
     #[inline(always)]
     pub fn holds(&self, address: usize) -> bool {
         address >= self.low && address < self.high
@@ -108,10 +109,10 @@ static FOUND_COUNT: AtomicUsize = AtomicUsize::new(0);
 static mut CALLERS: [(usize, usize, usize); RANGES] = [(0, 0, 0); RANGES];
 static CALLERS_COUNT: AtomicUsize = AtomicUsize::new(0);
 static LOCKED: AtomicBool = AtomicBool::new(false);
-/// The SQLite that was looked up by handle last, for callers that find it in no scope of theirs.
+/// The last SQLite that was found through a handle, for callers whose scope has none.
 static BY_HANDLE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// In the child of a fork the thread that held the lock is gone.
+/// In a forked child the thread that held the lock does not exist.
 pub fn unlock() {
     LOCKED.store(false, Ordering::Release);
 }
@@ -133,7 +134,7 @@ impl Drop for Guard {
     }
 }
 
-/// Numbers below the count do not change any more.
+/// Entries below the count do not change any more.
 unsafe fn number(i: usize) -> *const Real {
     if i >= FOUND_COUNT.load(Ordering::Acquire) {
         return core::ptr::null();
@@ -141,7 +142,7 @@ unsafe fn number(i: usize) -> *const Real {
     (*(&raw const FOUND).cast::<Option<Real>>().add(i)).as_ref().map_or(core::ptr::null(), |real| real)
 }
 
-/// The SQLite of a scope, made if it is new. The lock is held.
+/// The SQLite of a scope, added if it is new. The lock is held.
 unsafe fn of_scope(scope: &Scope) -> Option<usize> {
     let step = loader::find(scope, c"sqlite3_step") as usize;
     let count = FOUND_COUNT.load(Ordering::Acquire);
@@ -161,7 +162,7 @@ unsafe fn of_scope(scope: &Scope) -> Option<usize> {
 /// The SQLite that a call from this address is meant for.
 ///
 /// # Safety
-/// The address is one of the program's code.
+/// The address is that of the program's code.
 #[inline]
 pub unsafe fn of_caller(address: usize) -> *const Real {
     for i in 0..CALLERS_COUNT.load(Ordering::Acquire) {
@@ -178,7 +179,7 @@ pub unsafe fn of_caller(address: usize) -> *const Real {
 unsafe fn find(address: usize) -> *const Real {
     let _errno = sys::Errno::keep();
     let _guard = Guard::lock();
-    // First what every object of the program sees, then what this one brought.
+    // First the scope of the whole program, then that of the calling object.
     let found = of_scope(&Scope::Next).or_else(|| of_scope(&loader::scope_of(address)?));
     let by_handle = || Some(BY_HANDLE.load(Ordering::Acquire)).filter(|&i| i != usize::MAX);
     let only = || (FOUND_COUNT.load(Ordering::Acquire) == 1).then_some(0);
@@ -191,10 +192,10 @@ unsafe fn find(address: usize) -> *const Real {
     number(real)
 }
 
-/// A program looked a function up itself: its SQLite is the one of the object that the function is in.
+/// A program looked up a function itself: its SQLite is the object that contains the function.
 ///
 /// # Safety
-/// The address is one of a function.
+/// The address is that of a function.
 pub unsafe fn looked_up(address: usize) {
     let _errno = sys::Errno::keep();
     let _guard = Guard::lock();

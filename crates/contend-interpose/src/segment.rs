@@ -1,5 +1,5 @@
-//! Segments: files in memory that threads write records to. What is committed survives the process's end, however it
-//! ends, because the pages belong to the kernel.
+//! Segments: memory-mapped files to which threads write records. Committed records survive any end of the process,
+//! because the pages belong to the kernel.
 
 use crate::format::{MAGIC, VARIABLE, VERSION, header, kind, record};
 use crate::hash;
@@ -9,15 +9,15 @@ use core::ffi::{c_int, c_long};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Counts the forks that this process comes from; 0 while nothing is captured.
+/// Number of forks from the original process to this one; 0 while nothing is captured.
 pub static GENERATION: AtomicU32 = AtomicU32::new(0);
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 static IDS: AtomicU64 = AtomicU64::new(0);
-/// No segment could be made: the program goes on without.
+/// A segment could not be created: the program continues without being captured.
 static FAILED: AtomicBool = AtomicBool::new(false);
 static LOST: AtomicU32 = AtomicU32::new(0);
 
-/// What contend says through the environment, and what is known of the process.
+/// Settings from contend's environment variable, and facts about the process.
 pub struct Settings {
     pub full: bool,
     pub tsc: bool,
@@ -31,7 +31,7 @@ pub struct Settings {
 static mut SETTINGS: Settings =
     Settings { full: false, tsc: false, key: [0; 2], contend: 0, directory: Line::new(), process: 0, ends: 0 };
 
-/// Written once, before the program's own code runs, and in the child of a fork while it has a single thread.
+/// Written once before the program's own code runs, and in the child of a fork while it has a single thread.
 #[inline(always)]
 pub fn settings() -> &'static Settings {
     // SAFETY: as above.
@@ -43,7 +43,7 @@ pub fn is_on() -> bool {
     GENERATION.load(Ordering::Relaxed) != 0
 }
 
-/// Reads the environment. Without a word from contend, or in a program with more rights than its user, nothing is done.
+/// Reads the environment. Does nothing without contend's variable, or in a program with more rights than its user.
 ///
 /// # Safety
 /// Called once, when the library is loaded.
@@ -83,7 +83,7 @@ extern "C" fn forked() {
     GENERATION.fetch_add(1, Ordering::Release);
 }
 
-/// Draws the number that keeps ids of this process apart from all others.
+/// Draws the number that distinguishes this process's ids from those of others.
 unsafe fn name_process() {
     let settings = &mut *(&raw mut SETTINGS);
     let pid = sys::syscall(sys::NR_GETPID) as u64;
@@ -112,15 +112,15 @@ pub fn ticks() -> u64 {
         return crate::ticks();
     }
     let mut time = [0i64; 2];
-    // SAFETY: answered without a system call, and without touching `errno`.
+    // SAFETY: answered without a system call, and without changing `errno`.
     unsafe { sys::clock_gettime(1, &raw mut time) };
     time[0] as u64 * 1_000_000_000 + time[1] as u64
 }
 
-/// A place for a record of `bytes` bytes, a multiple of 8; NULL if there is none.
+/// Space for a record of `bytes` bytes, a multiple of 8; NULL if there is none.
 ///
 /// # Safety
-/// `t` is this thread's own.
+/// `t` belongs to this thread.
 #[inline(always)]
 pub unsafe fn room(t: *mut Thread, bytes: usize) -> *mut u8 {
     if (*t).generation == GENERATION.load(Ordering::Relaxed) && (*t).at + bytes <= (*t).end {
@@ -129,10 +129,10 @@ pub unsafe fn room(t: *mut Thread, bytes: usize) -> *mut u8 {
     grow(t, bytes)
 }
 
-/// Writes what all records begin with.
+/// Writes the common head of a record.
 ///
 /// # Safety
-/// `place` has room for it.
+/// `place` has space for it.
 #[inline(always)]
 pub unsafe fn head(place: *mut u8, bytes: usize, tag: (u8, u8, u16), id: u64, t: u64) {
     let (kind, a, b) = tag;
@@ -143,33 +143,33 @@ pub unsafe fn head(place: *mut u8, bytes: usize, tag: (u8, u8, u16), id: u64, t:
 }
 
 /// # Safety
-/// `place` has room for it.
+/// `place` has space for it.
 #[inline(always)]
 pub unsafe fn put<T>(place: *mut u8, at: usize, value: T) {
     place.add(at).cast::<T>().write_unaligned(value);
 }
 
 /// # Safety
-/// `place` holds it.
+/// `place` contains it.
 #[inline(always)]
 pub unsafe fn get<T: Copy>(place: *const u8, at: usize) -> T {
     place.add(at).cast::<T>().read_unaligned()
 }
 
-/// The record is complete.
+/// Commits a complete record.
 ///
 /// # Safety
-/// [`room`] gave the place for it.
+/// [`room`] returned its place.
 #[inline(always)]
 pub unsafe fn commit(t: *mut Thread, bytes: usize) {
     (*t).at += bytes;
     (*(*t).base.add(header::COMMITTED).cast::<AtomicU64>()).store((*t).at as u64, Ordering::Release);
 }
 
-/// A record with one number.
+/// Writes a record with one number.
 ///
 /// # Safety
-/// `t` is this thread's own.
+/// `t` belongs to this thread.
 pub unsafe fn note(t: *mut Thread, tag: (u8, u8, u16), id: u64, at: u64, number: i64) {
     let place = room(t, record::NUMBER_BYTES);
     if !place.is_null() {
@@ -179,10 +179,10 @@ pub unsafe fn note(t: *mut Thread, tag: (u8, u8, u16), id: u64, at: u64, number:
     }
 }
 
-/// A record with a text after it; `fill` writes what stands between head and text.
+/// Writes a record that ends with a text; `fill` writes the part between head and text.
 ///
 /// # Safety
-/// `t` is this thread's own.
+/// `t` belongs to this thread.
 pub unsafe fn with_text(
     t: *mut Thread,
     tag: (u8, u8, u16),
@@ -206,7 +206,7 @@ pub unsafe fn with_text(
     place
 }
 
-/// A new segment. Its disk space is taken at once: a full disk must not end the program.
+/// Starts a new segment. Its disk space is allocated at once: a full disk must not kill the program.
 #[cold]
 #[inline(never)]
 unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
@@ -218,7 +218,7 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     }
     let _errno = Errno::keep();
     if (*t).generation != generation {
-        // The parent's segment stays the parent's.
+        // The parent process continues to use its own segment.
         if !(*t).base.is_null() {
             sys::syscall(sys::NR_MUNMAP, (*t).base, (*t).end);
         }
@@ -248,7 +248,7 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     if (*t).at + bytes <= (*t).end { (*t).base.add((*t).at) } else { null_mut() }
 }
 
-/// Counts a call that has no room, in the segment that this thread still has.
+/// Counts a lost record in the thread's current segment.
 unsafe fn lose(t: *mut Thread) -> *mut u8 {
     let lost = LOST.fetch_add(1, Ordering::Relaxed) + 1;
     if !(*t).base.is_null() {
@@ -269,7 +269,7 @@ unsafe fn write_header(t: *mut Thread) {
     put(base, 0, MAGIC);
 }
 
-/// Name of a segment's file: the process by its own number (a pid can come twice), the thread, the segment.
+/// Name of a segment's file: the process's own id (process numbers are reused), the thread, the segment.
 fn file(tid: u32, serial: u32) -> Line<1200> {
     let mut path = Line::new();
     path.text(settings().directory.as_bytes()).text(b"/").number(settings().process).text(b"-");
@@ -298,7 +298,7 @@ unsafe fn map(path: &Line<1200>, size: usize) -> *mut u8 {
     if (-4095..0).contains(&base) { null_mut() } else { base as *mut u8 }
 }
 
-/// The segment keeps what it holds and gives the rest back.
+/// Truncates the segment to its used length.
 unsafe fn finish(t: *mut Thread) {
     if !(*t).base.is_null() {
         let path = file((*t).tid, (*t).serial);
@@ -311,7 +311,7 @@ unsafe fn finish(t: *mut Thread) {
 extern "C" fn thread_ends(t: P) {
     let _errno = Errno::keep();
     let t: *mut Thread = t.cast();
-    // SAFETY: the C library passes what this thread gave it.
+    // SAFETY: the C library passes the pointer that this thread registered.
     unsafe {
         if (*t).generation == GENERATION.load(Ordering::Relaxed) {
             finish(t);
@@ -319,7 +319,7 @@ extern "C" fn thread_ends(t: P) {
     }
 }
 
-/// What the program is: its file, and the first argument that names a file, without their directories.
+/// Writes the program's file name, and the first argument that names a file, both without directories.
 unsafe fn write_process(t: *mut Thread) {
     let mut arguments = [0u8; 4096];
     let mut path = [0u8; 1024];

@@ -1,5 +1,5 @@
-//! Functions of the C library that are stood in for: `dlopen`, so that objects do not look for symbols in themselves first
-//! (PHP asks for that), `dlsym`, for programs that find SQLite by name, and sleeps, which are how SQLite waits for a lock.
+//! Replacements for functions of the C library: `dlopen`, so that objects do not bind to their own symbols first (PHP
+//! requests that); `dlsym`, for programs that look up SQLite by name; and sleeps, with which SQLite waits for a lock.
 
 use crate::hooks;
 use crate::loader::{REAL_DLOPEN, REAL_DLSYM, REAL_NANOSLEEP, REAL_USLEEP, dlsym, is_ours, resolve};
@@ -9,7 +9,7 @@ use crate::thread::thread;
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int};
 
-/// What is left of a caller's flags: all, or all but RTLD_DEEPBIND.
+/// Mask for a caller's flags: all, or all but RTLD_DEEPBIND.
 static mut DLOPEN_MASK: u64 = !0;
 
 #[cfg(interpose)]
@@ -17,20 +17,31 @@ static mut DLOPEN_MASK: u64 = !0;
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;
 
-/// When the library is loaded.
+/// Initialises the library when it is loaded.
 #[cfg(interpose)]
 extern "C" fn begin() {
-    // SAFETY: once, before the program's own code; a second call finds everything done.
+    // SAFETY: once, before the program's own code; a second call has no effect.
     unsafe {
         resolve();
         segment::begin();
         if segment::is_on() {
-            DLOPEN_MASK = !8;
+            bind_to_program();
         }
     }
 }
 
-/// `dlopen` without RTLD_DEEPBIND. The real one is jumped to, so that it sees the true caller (`$ORIGIN`, RUNPATH).
+/// Makes objects that are opened from now on look for symbols in the program first.
+pub extern "C" fn bind_to_program() {
+    resolve();
+    // SAFETY: before the program's own code, in its first thread.
+    unsafe { DLOPEN_MASK = !8 };
+}
+
+/// `dlopen` without RTLD_DEEPBIND. It jumps to the real function, which then sees the true caller (`$ORIGIN`,
+/// RUNPATH).
+///
+/// # Safety
+/// As for the C library's.
 #[cfg_attr(interpose, unsafe(export_name = "dlopen"))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn stand_in_dlopen() {
@@ -55,7 +66,10 @@ pub unsafe extern "C" fn stand_in_dlopen() {
     )
 }
 
-/// `dlsym`. Where the answer depends on the caller (RTLD_DEFAULT, RTLD_NEXT) the real one is jumped to.
+/// `dlsym`. If the result depends on the caller (RTLD_DEFAULT, RTLD_NEXT), it jumps to the real function.
+///
+/// # Safety
+/// As for the C library's.
 #[cfg_attr(interpose, unsafe(export_name = "dlsym"))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn stand_in_dlsym() {
@@ -100,7 +114,7 @@ unsafe extern "C" fn by_handle(handle: P, name: *const c_char) -> P {
     }
 }
 
-/// Counts a sleep inside of SQLite: that is how it waits for a lock.
+/// Counts a sleep inside SQLite, which is how SQLite waits for a lock.
 unsafe fn asleep(sleep: impl FnOnce() -> c_int) -> c_int {
     let t = thread();
     if (*t).depth == 0 {

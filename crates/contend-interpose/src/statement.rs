@@ -1,4 +1,4 @@
-//! Statements: prepared, executed, ended.
+//! Intercepts statements: preparation, execution, end.
 
 use crate::ask;
 use crate::call::{Name, OK, connection_of, hook};
@@ -15,17 +15,17 @@ use core::ffi::c_int;
 const ROW: c_int = 100;
 const DONE: c_int = 101;
 
-/// A statement's text as SQLite got it.
+/// A statement's text as passed to SQLite.
 #[derive(Clone, Copy)]
 pub enum Sql {
     Utf8(Name, c_int),
     Utf16(Name, c_int),
 }
 
-/// Writes the text of a statement once for each thread; its hash.
+/// Writes the text of a statement once per thread; returns its hash.
 ///
 /// # Safety
-/// `t` is this thread's own, the text lives.
+/// `t` belongs to this thread, and the text is valid.
 pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
     let key = settings().key;
     let (start, bytes) = match sql {
@@ -38,7 +38,7 @@ pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
                 .unwrap_or(length as usize),
         ),
         Sql::Utf16(start, length) => {
-            // SQLite stops at the first NUL here, too.
+            // SQLite also stops at the first NUL here.
             let units = crate::bind::bytes_of_utf16(start, length) / 2;
             let is_end = |unit: &usize| start.cast::<u16>().add(*unit).read_unaligned() == 0;
             (start, (0..units).find(is_end).unwrap_or(units) * 2)
@@ -61,7 +61,7 @@ pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
     }
     let space = core::slice::from_raw_parts_mut(place.add(record::HEAD), most - record::HEAD - 8);
     let length = if is_wide {
-        // The UTF-8 text stands behind the one that is written, and is overwritten by what comes next.
+        // The UTF-8 text is stored behind the output, and later overwritten.
         let (front, back) = space.split_at_mut(text::room(bytes * 2));
         let mut wide = Sink::new(back);
         crate::bind::utf8(raw, |byte| wide.byte(byte));
@@ -84,7 +84,7 @@ unsafe fn write_trimmed(raw: &[u8], key: Option<[u64; 2]>, out: &mut [u8]) -> us
     sink.length
 }
 
-/// What the six functions that prepare share.
+/// Shared by the six functions that prepare.
 #[inline(always)]
 unsafe fn prepare(db: P, sql: Sql, out: *mut P, caller: usize, call: impl FnOnce(&Real, *mut Name) -> c_int) -> c_int {
     let t = thread();
@@ -134,7 +134,7 @@ unsafe fn prepare(db: P, sql: Sql, out: *mut P, caller: usize, call: impl FnOnce
     rc
 }
 
-/// Whether the first word of a statement is this one.
+/// Whether a statement begins with this word.
 pub unsafe fn starts_with(sql: Sql, word: &[u8]) -> bool {
     let Sql::Utf8(start, length) = sql else { return false };
     let length = if length < 0 { sys::strlen(start) } else { length as usize };
@@ -178,13 +178,13 @@ preparing_with_flags! {
     sqlite3_prepare16_v3 prepare16_v3 Utf16;
 }
 
-/// A rowid is a value too.
+/// A rowid is a user's value too.
 #[inline(always)]
 pub fn rowid(rowid: i64) -> u64 {
     if settings().full { rowid as u64 } else { hash::number(settings().key, value::INTEGER, rowid as u64) }
 }
 
-/// A record for an execution that begins now, or for a part of it that another thread goes on with.
+/// Begins the record of an execution, or of its continuation by another thread.
 #[inline(always)]
 unsafe fn begin(t: *mut Thread, s: *mut Statement, t0: u64) {
     let place = room(t, record::STEP_BYTES);
@@ -221,7 +221,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         return if real.is_null() { 21 } else { ((*real).step)(stmt) };
     }
     let real = &*(*s).real;
-    // Rows after the eighth are timed one in sixteen.
+    // After the eighth row, one row in sixteen is timed.
     let rows = (*s).rows;
     let is_first = !(*s).is_running;
     if !is_first && rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
@@ -249,7 +249,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     leave(t, before);
     let t1 = ticks();
     let place = (*s).record;
-    // A callback of the program can have filled the segment meanwhile.
+    // A callback of the program may have filled the segment meanwhile.
     if !place.is_null() && (*s).serial == (*t).serial {
         let weight = if rows < 8 { 1 } else { 16 };
         put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + (t1 - t0) * weight);
@@ -271,7 +271,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     rc
 });
 
-/// The execution is over: its result, and what it left.
+/// Completes the record of an execution with its result.
 #[inline(always)]
 unsafe fn ended(t: *mut Thread, s: *mut Statement, t1: u64, rc: c_int) {
     let (real, db, place) = (&*(*s).real, (*s).db, (*s).record);
@@ -290,7 +290,7 @@ unsafe fn ended(t: *mut Thread, s: *mut Statement, t1: u64, rc: c_int) {
     put(place, record::RC, rc);
 }
 
-/// The result with what the connection knows in addition.
+/// The result code, extended by the connection's error state.
 unsafe fn whole(real: &Real, db: P, rc: c_int) -> c_int {
     let extended = (real.extended_errcode)(db);
     if extended & 0xff == rc & 0xff { extended } else { rc }
@@ -304,7 +304,7 @@ unsafe fn attach(real: &Real, stmt: P) {
     }
 }
 
-/// Asks for the database that a statement attaches.
+/// Requests the content of the database that a statement attaches.
 pub unsafe fn attached(sql: &[u8]) {
     let Some(from) = sql.iter().position(|&byte| byte == b'\'' || byte == b'"') else { return };
     let quote = sql[from];
@@ -314,7 +314,7 @@ pub unsafe fn attached(sql: &[u8]) {
     }
 }
 
-/// A statement leaves off before its last row: a lock of a reader ends here.
+/// A statement is reset before its last row, which ends a reader's lock.
 unsafe fn cut_short(t: *mut Thread, s: *mut Statement, rc: c_int) {
     let after = if ((*(*s).real).get_autocommit)((*s).db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
     (*s).is_running = false;
@@ -351,10 +351,11 @@ hook!(rsi; sqlite3_finalize(stmt: P) -> c_int, caller {
         return if real.is_null() { OK } else { ((*real).finalize)(stmt) };
     }
     let (real, db, id, running) = ((*s).real, (*s).db, (*s).id, (*s).is_running);
-    // Another thread may get the same address as soon as SQLite gives it back.
+    // Another thread may get the same address as soon as SQLite frees it.
     table::remove_statement(s);
     let before = enter(t, real);
-    // Asked before: the last statement of a connection that was closed with sqlite3_close_v2 frees it.
+    // Read before the call: finalizing the last statement of a connection closed with sqlite3_close_v2 frees the
+    // connection.
     let after = if running && ((*real).get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
     let rc = ((*real).finalize)(stmt);
     leave(t, before);
@@ -364,10 +365,10 @@ hook!(rsi; sqlite3_finalize(stmt: P) -> c_int, caller {
     rc
 });
 
-/// What `sqlite3_exec` and `sqlite3_get_table` share; `rows` are those counted at the end.
+/// Shared by `sqlite3_exec` and `sqlite3_get_table`; `rows` is the number of rows at the end.
 ///
 /// # Safety
-/// As for the call itself.
+/// As for the replaced function.
 pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mut u64) -> c_int) -> c_int {
     let t = thread();
     let mut rows = 0;

@@ -1,4 +1,4 @@
-//! What is called of the C library and the kernel. Only the slow paths call: first use, a full segment, opening.
+//! Declarations for the C library and the kernel. Only slow paths use them: first use, a full segment, opening.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -82,7 +82,7 @@ pub const EOPNOTSUPP: c_int = 95;
 pub const ENOSYS: c_int = 38;
 pub const ESRCH: c_int = 3;
 
-/// Keeps `errno` as it is while this lives.
+/// Restores `errno` when dropped.
 pub struct Errno(c_int);
 
 impl Errno {
@@ -99,7 +99,7 @@ impl Drop for Errno {
     }
 }
 
-/// A text that ends with NUL, made in place.
+/// A NUL-terminated text of bounded length, without allocation.
 pub struct Line<const N: usize> {
     bytes: [u8; N],
     length: usize,
@@ -151,7 +151,7 @@ impl<const N: usize> Line<N> {
 /// The bytes before NUL.
 ///
 /// # Safety
-/// `text` is NULL or ends with NUL, and lives.
+/// `text` is NULL, or valid and terminated by NUL.
 pub unsafe fn bytes<'t>(text: *const c_char) -> &'t [u8] {
     if text.is_null() { &[] } else { core::slice::from_raw_parts(text.cast(), strlen(text)) }
 }

@@ -1,5 +1,5 @@
-//! Statements and connections by their address. A place is taken and given back with one atomic write; an address is never
-//! in two places, because it leaves the table before SQLite can give it to another.
+//! Tables of statements and connections by address. Entries are taken and released with one atomic write. An address
+//! is in at most one entry, because it is removed before SQLite can reuse it.
 
 use crate::real::Real;
 use crate::segment::is_on;
@@ -7,7 +7,7 @@ use crate::sys::P;
 use crate::thread::Thread;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Places that an address may have.
+/// Number of slots that an address may use.
 const TRIES: usize = 16;
 const STATEMENTS: usize = 1 << 16;
 const CONNECTIONS: usize = 1 << 12;
@@ -19,7 +19,7 @@ pub struct Statement {
     pub id: u64,
     pub real: *const Real,
     pub db: P,
-    /// The record of the execution that goes on, and the segment that it is in.
+    /// The record of the current execution, and its segment.
     pub record: *mut u8,
     pub serial: u32,
     pub is_running: bool,
@@ -59,7 +59,7 @@ fn place(address: usize, places: usize, try_: usize) -> usize {
     ((address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).wrapping_add(try_) & (places - 1)
 }
 
-/// Keys of a table by place.
+/// Access to the keys of a table.
 trait Keyed {
     fn key(&self) -> &AtomicUsize;
 }
@@ -89,8 +89,8 @@ unsafe fn find<T: Keyed>(table: *mut T, places: usize, address: usize) -> *mut T
     core::ptr::null_mut()
 }
 
-/// A free place; NULL if all that the address may have are taken: then it is not captured. The place is found by others
-/// only when [`open`] has been called.
+/// A free entry; NULL if all slots for the address are taken: then the object is not captured. Other threads find the
+/// entry only after [`open`].
 unsafe fn take<T: Keyed>(table: *mut T, places: usize, address: usize) -> *mut T {
     const TAKEN: usize = 1;
     for try_ in 0..TRIES {
@@ -102,10 +102,10 @@ unsafe fn take<T: Keyed>(table: *mut T, places: usize, address: usize) -> *mut T
     core::ptr::null_mut()
 }
 
-/// The statement with this address; NULL if it is not known.
+/// The statement with this address; NULL if it is unknown.
 ///
 /// # Safety
-/// `t` is this thread's own.
+/// `t` belongs to this thread.
 #[inline(always)]
 pub unsafe fn statement(t: *mut Thread, address: P) -> *mut Statement {
     let key = address as usize;
@@ -121,10 +121,10 @@ pub unsafe fn statement(t: *mut Thread, address: P) -> *mut Statement {
     found
 }
 
-/// Enters a statement.
+/// Adds a statement.
 ///
 /// # Safety
-/// SQLite has just given out this address.
+/// SQLite has just returned this address.
 pub unsafe fn add_statement(address: P, fill: impl FnOnce(&mut Statement)) {
     let entry: *mut Statement = take((&raw mut OF_STATEMENTS).cast(), STATEMENTS, address as usize);
     if !entry.is_null() {
@@ -135,25 +135,25 @@ pub unsafe fn add_statement(address: P, fill: impl FnOnce(&mut Statement)) {
 }
 
 /// # Safety
-/// The entry is in the table, and its address still the caller's.
+/// The entry is in the table, and its address still belongs to the caller.
 pub unsafe fn remove_statement(entry: *mut Statement) {
     (*entry).key.store(0, Ordering::Release);
 }
 
-/// The connection with this address; NULL if it is not known.
+/// The connection with this address; NULL if it is unknown.
 #[inline(always)]
 pub fn connection(address: P) -> *mut Connection {
     if address.is_null() {
         return core::ptr::null_mut();
     }
-    // SAFETY: the table lives for ever; keys are atomic.
+    // SAFETY: the table is never freed; keys are atomic.
     unsafe { find((&raw mut OF_CONNECTIONS).cast(), CONNECTIONS, address as usize) }
 }
 
-/// Enters a connection; NULL if there is no place.
+/// Adds a connection; NULL if there is no space.
 ///
 /// # Safety
-/// SQLite has given out this address, and it is not in the table.
+/// SQLite has returned this address, and it is not in the table.
 pub unsafe fn add_connection(address: P, id: u64, real: *const Real) -> *mut Connection {
     let entry: *mut Connection = take((&raw mut OF_CONNECTIONS).cast(), CONNECTIONS, address as usize);
     if !entry.is_null() {

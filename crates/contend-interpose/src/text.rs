@@ -1,9 +1,9 @@
-//! Statements as they are written down: without comments, and where values are to stay private, with stand-ins for its
-//! literals. A stand-in is a literal of the same type made of the value's keyed hash, so the statement still parses.
+//! Texts of statements as they are stored: without comments, and with stand-ins for literals if values are hashed. A
+//! stand-in is a literal of the same type made from the value's keyed hash, so the statement can still be parsed.
 
 use crate::hash;
 
-/// Where bytes go; counts on when it is full.
+/// An output buffer. It counts bytes beyond its end.
 pub struct Sink<'b> {
     buffer: &'b mut [u8],
     pub length: usize,
@@ -27,7 +27,7 @@ impl<'b> Sink<'b> {
     }
 }
 
-/// Upper bound of the length of a statement with stand-ins, from its length.
+/// Upper bound of a statement's length with stand-ins, given its length.
 pub fn room(length: usize) -> usize {
     length * 12 + 64
 }
@@ -36,7 +36,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// End of what is quoted from `at` on; two quotes stand for one.
+/// End of the quoted text from `at` on; a doubled quote is part of it.
 fn quoted(sql: &[u8], at: usize, close: u8) -> usize {
     let mut i = at + 1;
     while i < sql.len() {
@@ -52,7 +52,7 @@ fn quoted(sql: &[u8], at: usize, close: u8) -> usize {
     sql.len()
 }
 
-/// End of the space or comment at this place; the same place if there is none.
+/// End of the white space or comment at this offset; the same offset if there is none.
 fn blank(sql: &[u8], at: usize) -> usize {
     match (sql.get(at), sql.get(at + 1)) {
         (Some(byte), _) if byte.is_ascii_whitespace() => at + 1,
@@ -77,7 +77,7 @@ fn number(sql: &[u8], at: usize) -> usize {
     i
 }
 
-/// The first word of a statement, in lower case, at most 16 bytes of it.
+/// The first word of a statement in lower case, at most 16 bytes of it.
 pub fn first_word(sql: &[u8]) -> ([u8; 16], usize) {
     let (mut word, mut length, mut i) = ([0u8; 16], 0, 0);
     while blank(sql, i) > i || sql.get(i) == Some(&b';') {
@@ -91,9 +91,9 @@ pub fn first_word(sql: &[u8]) -> ([u8; 16], usize) {
     (word, length)
 }
 
-/// Whether literals of a statement are settings and names, which stay.
+/// Whether literals of a statement are settings and names, which are not replaced.
 fn stays(sql: &[u8]) -> bool {
-    // A script may go on with anything.
+    // Later statements of a script may contain any values.
     let rest = sql.iter().position(|byte| *byte == b';').map_or(&[][..], |at| &sql[at..]);
     if rest.iter().any(|byte| *byte != b';' && !byte.is_ascii_whitespace()) {
         return false;
@@ -106,7 +106,7 @@ fn stays(sql: &[u8]) -> bool {
     }
 }
 
-/// Writes a statement. With a key, literals become stand-ins; 0 and 1 stay.
+/// Writes a statement. With a key, literals other than 0 and 1 become stand-ins.
 pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
     let key = key.filter(|_| !stays(sql));
     let (mut i, mut gap) = (0, false);
@@ -147,7 +147,7 @@ fn word(sql: &[u8], at: usize) -> usize {
     at + sql[at.min(sql.len())..].iter().take_while(|byte| is_word(**byte)).count()
 }
 
-/// Whether a literal is a word of SQL and no value: the empty text, one punctuation mark, and what date functions understand.
+/// Whether a literal belongs to the language: the empty text, one punctuation mark, or an argument of date functions.
 pub fn is_of_the_language(literal: &[u8]) -> bool {
     const WORDS: [&[u8]; 10] = [
         b"now",
@@ -171,7 +171,8 @@ pub fn is_of_the_language(literal: &[u8]) -> bool {
     is_short || is_format || WORDS.iter().any(|word| word.eq_ignore_ascii_case(inner))
 }
 
-fn stand_in(literal: &[u8], key: [u64; 2], out: &mut Sink) {
+/// Writes the stand-in for a literal.
+pub fn stand_in(literal: &[u8], key: [u64; 2], out: &mut Sink) {
     if literal == b"0" || literal == b"1" {
         return out.all(literal);
     }

@@ -1,4 +1,4 @@
-//! Data of one thread, at a fixed place from the thread's pointer: found without a call.
+//! Data of one thread, at a fixed offset from the thread pointer, so that no call is needed to find it.
 
 use crate::real::Real;
 use crate::sys::P;
@@ -6,28 +6,28 @@ use core::ptr::null_mut;
 
 #[repr(C)]
 pub struct Thread {
-    /// The segment; NULL if there is none.
+    /// The segment; NULL without one.
     pub base: *mut u8,
-    /// Where the next record goes, and where the segment ends.
+    /// Offsets of the next record and of the segment's end.
     pub at: usize,
     pub end: usize,
-    /// Which fork of the program the segment belongs to.
+    /// Generation of the process to which the segment belongs.
     pub generation: u32,
-    /// Number of the segment in its process; 0 if there is none.
+    /// Number of the segment in its process; 0 without one.
     pub serial: u32,
-    /// Calls of SQLite that are going on.
+    /// Number of nested calls of SQLite in progress.
     pub depth: u32,
-    /// Sleeps inside of SQLite, and ticks in them.
+    /// Number of sleeps inside SQLite, and their ticks.
     pub sleeps: u32,
     pub waited: u64,
-    /// Whose call is going on.
+    /// The SQLite that is executing.
     pub inside: *const Real,
-    /// The statement that was looked up last.
+    /// The last statement that was looked up.
     pub last_key: usize,
     pub last: P,
     pub tid: u32,
     pub next_bytes: u32,
-    /// Halves of hashes of texts that are written down.
+    /// Halves of the hashes of texts already written.
     pub seen: [u32; 64],
 }
 
@@ -47,12 +47,12 @@ core::arch::global_asm!(
     ".text",
 );
 
-/// This thread's own. The library is there when the program begins, so the place is the same for all threads.
+/// The data of this thread. The library is loaded with the program, so the offset is the same for all threads.
 #[cfg(interpose)]
 #[inline(always)]
 pub fn thread() -> *mut Thread {
     let place: *mut Thread;
-    // SAFETY: reads the thread's pointer and adds a constant.
+    // SAFETY: reads the thread pointer and adds a constant.
     unsafe {
         core::arch::asm!(
             "mov {0}, qword ptr [rip + contend_thread@GOTTPOFF]",
@@ -64,23 +64,23 @@ pub fn thread() -> *mut Thread {
     place
 }
 
-/// Inside of contend itself nothing is captured.
+/// In contend itself nothing is captured.
 #[cfg(not(interpose))]
 pub fn thread() -> *mut Thread {
     null_mut()
 }
 
-/// Notes that a call of SQLite begins; what was before.
+/// Notes the beginning of a call of SQLite; returns the previous state.
 ///
 /// # Safety
-/// `t` is this thread's own.
+/// `t` belongs to this thread.
 #[inline(always)]
 pub unsafe fn enter(t: *mut Thread, real: *const Real) -> *const Real {
     (*t).depth += 1;
     core::mem::replace(&mut (*t).inside, real)
 }
 
-/// Notes that it has ended. A program may leave calls with `longjmp`, so the depth is one thing and who calls another.
+/// Notes the end of a call. A program may leave calls with `longjmp`, so depth and caller are stored separately.
 ///
 /// # Safety
 /// As for [`enter`].
@@ -90,7 +90,7 @@ pub unsafe fn leave(t: *mut Thread, before: *const Real) {
     (*t).inside = before;
 }
 
-/// Whether SQLite calls itself. What a program calls out of a callback comes from elsewhere.
+/// Whether SQLite calls itself. Calls by a callback of the program have another caller.
 ///
 /// # Safety
 /// As for [`enter`].
@@ -99,7 +99,7 @@ pub unsafe fn is_inner(t: *const Thread, caller: usize) -> bool {
     (*t).depth > 0 && (*(*t).inside).holds(caller)
 }
 
-/// The segment belongs to another process: the thread starts again.
+/// The segment belongs to another process (after a fork): starts without one.
 ///
 /// # Safety
 /// As for [`enter`].

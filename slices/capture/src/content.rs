@@ -1,4 +1,5 @@
-//! What is in a database: a copy through the backup API, and counts of its tables. Only contend's own process opens it.
+//! The content of a database: a copy through the backup API, and counts of its tables. Only contend's own process
+//! opens the file.
 
 use crate::manifest::{Column, Content, Table, Values, write_private};
 use anyhow::{Context, Result};
@@ -7,10 +8,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// Rows of a table that are looked at.
+/// Most rows of a table that are examined.
 const LOOKED_AT: u64 = 20_000;
 
-/// Keeps the content of a database; `name` is that of the copy.
+/// Stores the content of a database. `name` is the name of the copy.
 ///
 /// # Errors
 /// It cannot be read, or the copy cannot be written.
@@ -32,13 +33,13 @@ pub fn keep(path: &Path, dir: &Path, name: &str, values: Values) -> Result<Conte
     look(&source, Some(name.to_string()))
 }
 
-/// Read only, so that closing it changes nothing; a database whose last program died may first need its journal rolled
-/// back.
-fn open(path: &Path) -> Result<Connection> {
+/// Opens read-only, so that closing changes nothing. If the database's last program died, its journal may first have
+/// to be rolled back.
+pub fn open(path: &Path) -> Result<Connection> {
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = |flags| -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
-        // The program waits meanwhile, and may be the one that holds the lock.
+        // The program waits meanwhile, and may itself hold the lock.
         connection.busy_timeout(Duration::from_secs(1))?;
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
@@ -50,11 +51,12 @@ fn open(path: &Path) -> Result<Connection> {
     opened.with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn quoted(name: &str) -> String {
+/// A name for SQL.
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Counts what is in a database.
+/// Counts tables, rows and values.
 ///
 /// # Errors
 /// A query fails.
@@ -100,6 +102,7 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
                 has_default,
                 key,
                 unique: false,
+                completes_unique: false,
                 refers: None,
                 seen: 0,
                 nulls: 0,
@@ -123,17 +126,19 @@ fn look_at(db: &Connection, table: &str, mut column: Column) -> Result<Column> {
            coalesce((SELECT typeof(v) FROM seen WHERE v IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1), 'null')
          FROM seen"
     );
-    // A virtual table may refuse.
+    // A virtual table may reject the query.
     let _ = db.query_row(&sql, [], |row| {
         (column.seen, column.nulls, column.distinct) = (count(row, 0)?, count(row, 1)?, count(row, 2)?);
         (column.length_min, column.length_mean, column.length_max) = (count(row, 3)?, count(row, 4)?, count(row, 5)?);
         column.kind = row.get(6)?;
         Ok(())
     });
-    let unique = "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?1) l WHERE l.\"unique\" AND NOT l.partial
-        AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1
-        AND (SELECT name FROM pragma_index_info(l.name)) = ?2)";
-    column.unique = db.query_row(unique, [table, &column.name], |row| row.get(0))?;
+    let unique = "SELECT count(*) FILTER (WHERE columns = 1) > 0, count(*) FILTER (WHERE columns > 1) > 0 FROM (
+          SELECT count(*) AS columns, max(i.seqno), i.name AS last FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
+          WHERE l.\"unique\" AND NOT l.partial GROUP BY l.name
+        ) WHERE last = ?2";
+    (column.unique, column.completes_unique) =
+        db.query_row(unique, [table, &column.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let refers = "SELECT \"table\", coalesce(\"to\", '') FROM pragma_foreign_key_list(?1) WHERE \"from\" = ?2 LIMIT 1";
     column.refers = db.query_row(refers, [table, &column.name], |row| Ok((row.get(0)?, row.get(1)?))).ok();
     Ok(column)

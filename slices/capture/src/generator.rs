@@ -1,5 +1,5 @@
-//! Generators of a workload's values: of columns from what is known of them, of arguments from where they stand in a
-//! statement and what was bound there.
+//! Generators for a workload's values: for columns from what was counted, for arguments from their positions in
+//! statements and the values bound there.
 
 use crate::manifest::{Column, Content, Table};
 use crate::sql::{Token, tokens};
@@ -7,15 +7,33 @@ use crate::trace::Value;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Values that are written out one by one, at most.
-const CHOICES: usize = 20;
+/// Most values that are listed one by one.
+pub const CHOICES: usize = 20;
 
 /// A TOML string.
 pub fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Whether a column is the rowid of its table.
+/// A name with letters, digits and `_` only.
+pub fn plain(name: &str) -> String {
+    let plain = |c: char| match c {
+        _ if c.is_ascii_alphanumeric() => c.to_ascii_lowercase().to_string(),
+        _ if c.is_ascii() => "_".to_string(),
+        // Names in another script would become equal.
+        _ => format!("_{:x}", u32::from(c)),
+    };
+    let word: String = name.chars().map(plain).collect();
+    if word.starts_with(|c: char| c.is_ascii_alphabetic()) { word } else { format!("t_{word}") }
+}
+
+/// A TOML key.
+pub fn key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_bare { name.into() } else { text(name) }
+}
+
+/// Whether a column is an alias of the rowid.
 pub fn is_serial(table: &Table, column: &Column) -> bool {
     let keys = table.columns.iter().filter(|column| column.key > 0).count();
     keys == 1 && column.key == 1 && column.declared.eq_ignore_ascii_case("integer")
@@ -33,8 +51,8 @@ pub fn column_of<'c>(content: &'c Content, tables: &[String], name: &str) -> Opt
     tables.iter().filter_map(of).find_map(find)
 }
 
-/// What a column refers to, if its rows can be computed: `table.column`.
-fn target(content: &Content, column: &Column) -> Option<(String, u64)> {
+/// The column that this one references, if its rows can be computed: `table.column`.
+pub fn target(content: &Content, column: &Column) -> Option<(String, u64)> {
     let (table, named) = column.refers.as_ref()?;
     let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(table))?;
     let serial = table.columns.iter().find(|column| is_serial(table, column))?;
@@ -42,7 +60,7 @@ fn target(content: &Content, column: &Column) -> Option<(String, u64)> {
     (fits && table.rows > 0).then(|| (format!("{}.{}", table.name, serial.name), table.rows))
 }
 
-/// A generator for a column of loaded rows.
+/// The generator of a column for loaded rows.
 pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Option<String>) -> String {
     if is_serial(table, column) {
         return "{ serial = 1 }".into();
@@ -52,14 +70,18 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
         return "{ null = 1 }".into();
     }
     let null = if nulls > 0.0 { format!(", null = {nulls:.3}") } else { String::new() };
-    let is_key = column.unique || column.key > 0;
-    if let Some((to, rows)) = target(content, column) {
+    let keys = table.columns.iter().filter(|column| column.key > 0).count();
+    let is_key = column.is_unique() || (column.key > 0 && keys == 1);
+    if let Some(pair) = Pair::of(content, table, column) {
+        return pair.generator(&null);
+    }
+    if let Some((to, rows)) = target(content, column).filter(|_| !column.completes_unique) {
         let each = if is_key { format!(", each = {}", table.rows.div_ceil(rows).max(1)) } else { String::new() };
         return format!("{{ ref = {}{each}{null} }}", text(&to));
     }
     if is_key {
         let id = table.columns.iter().find(|column| is_serial(table, column));
-        return match (column.kind.as_str(), id) {
+        return match (kind_of(column), id) {
             ("integer" | "real", _) => "{ serial = 1 }".into(),
             (_, Some(id)) => format!("{{ format = {}{null} }}", text(&format!("{}-{{{}}}", column.name, id.name))),
             _ => "{ format = \"{hex:16}\" }".into(),
@@ -68,10 +90,64 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     if let Some(choices) = choices {
         return format!("{}{null} }}", choices.strip_suffix(" }").unwrap_or(&choices));
     }
-    free(&column.kind, column.distinct, column.length_mean, &null)
+    free(kind_of(column), column.distinct, column.length_mean, &null)
 }
 
-/// A generator for values of which only type, number and length are known.
+/// Columns that refer to other tables and are unique together: each row of one has the first few rows of the other.
+struct Pair {
+    is_first: bool,
+    /// The table that the second column refers to.
+    other: String,
+    to: String,
+    /// Rows for each row that the first column refers to.
+    each: u64,
+}
+
+impl Pair {
+    /// Values that are written out, at most.
+    const EACH_MAX: u64 = 2_000;
+
+    /// `None` if the column is not of such a pair.
+    fn of(content: &Content, table: &Table, column: &Column) -> Option<Pair> {
+        let refers = |column: &&Column| target(content, column).is_some();
+        let second = table.columns.iter().find(|column| column.completes_unique && refers(column))?;
+        let first = table.columns.iter().find(|column| !column.is_unique() && refers(column))?;
+        let ((to, rows), (other, others)) = (target(content, first)?, target(content, second)?);
+        let each = table.rows.div_ceil(rows).max(1);
+        let is_one = column == first || column == second;
+        (is_one && each <= others.min(Pair::EACH_MAX)).then(|| {
+            let other = second.refers.as_ref().map_or(other, |(table, _)| table.clone());
+            Pair { is_first: column == first, other, to, each }
+        })
+    }
+
+    fn generator(&self, null: &str) -> String {
+        if self.is_first {
+            return format!("{{ ref = {}, each = {}{null} }}", text(&self.to), self.each);
+        }
+        let all: Vec<String> = (1..=self.each).map(|number| number.to_string()).collect();
+        format!("{{ cycle = [{}]{null} }}", all.join(", "))
+    }
+}
+
+/// The table whose rows are written out in pairs of this table.
+pub fn paired_with(content: &Content, table: &Table) -> Option<String> {
+    table.columns.iter().find_map(|column| Pair::of(content, table, column)).map(|pair| pair.other)
+}
+
+/// The type of a column's values; its declared type if it has no values.
+fn kind_of(column: &Column) -> &str {
+    let declared = column.declared.to_ascii_lowercase();
+    match column.kind.as_str() {
+        "null" if declared.contains("int") => "integer",
+        "null" if ["real", "floa", "doub", "num", "dec"].iter().any(|word| declared.contains(word)) => "real",
+        "null" if declared.contains("blob") => "blob",
+        "null" => "text",
+        kind => kind,
+    }
+}
+
+/// A generator for values of known type, number and length.
 fn free(kind: &str, distinct: u64, length: u64, null: &str) -> String {
     match kind {
         "integer" => format!("{{ range = [1, {}]{null} }}", distinct.max(1)),
@@ -86,7 +162,7 @@ fn free(kind: &str, distinct: u64, length: u64, null: &str) -> String {
     }
 }
 
-/// The column that each parameter or literal of a statement stands for, by its place among the tokens.
+/// The column that each parameter or literal of a statement is compared with or stored in, by token index.
 pub fn columns_of(sql: &str) -> HashMap<usize, String> {
     let tokens = tokens(sql);
     let mut found = HashMap::new();
@@ -141,7 +217,7 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
     found
 }
 
-/// How unequal values are: the exponent of Zipf's law that gives the most frequent one its share.
+/// Skew of values: the exponent of Zipf's law under which the most frequent value has its share.
 pub fn zipf(most: f64, distinct: u64) -> Option<f64> {
     if distinct < 2 || most * (distinct as f64) < 2.0 {
         return None;
@@ -155,7 +231,7 @@ pub fn zipf(most: f64, distinct: u64) -> Option<f64> {
     (low > 0.05).then_some((low * 100.0).round() / 100.0)
 }
 
-/// A generator for an argument: from the column that it stands for, or from the values that were bound.
+/// The generator of an argument: from its column, or from the values bound to it.
 pub fn of_argument(
     content: &Content,
     tables: &[String],
@@ -201,7 +277,7 @@ pub fn of_argument(
     })
 }
 
-/// The values themselves, where they are known and few.
+/// A list of the values, if they are known and few.
 fn chosen(counts: &mut Vec<(u64, &Value)>, null: &str) -> Option<String> {
     counts.retain(|(_, value)| !matches!(value, Value::Null));
     let known: Option<Vec<String>> = counts.iter().map(|(_, value)| written(value)).collect();
@@ -241,7 +317,7 @@ fn type_of(value: &Value) -> (&'static str, u64) {
     }
 }
 
-/// Adds a line of a table of TOML.
+/// Appends a line of a TOML table.
 pub fn line(out: &mut String, key: &str, value: &str) {
     let _ = writeln!(out, "{key} = {value}");
 }

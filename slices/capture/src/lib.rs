@@ -1,31 +1,40 @@
-//! `contend capture`: records what an unmodified program does to SQLite, shows it, and does it again.
+//! `contend capture` records the calls of an unmodified program to SQLite, or the statements of the clients of a
+//! PostgreSQL server, and shows them; `contend replay` repeats them.
 //!
 //! ```text
 //! program + library (contend-interpose) ─► segments ─► trace ─► program (transactions) ─► summary ─► show
 //! session: databases' content, what is missing ─► manifest ─┘
+//! clients ─► proxy ─► a server's segments, likewise
 //! ```
 //!
-//! `session`, `content` and `foreign` make a capture; `sql`, `trace`, `program` and `summary` are pure functions of what it
-//! left.
+//! `session` and `content` make a capture. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
+mod anonymise;
 mod content;
-mod foreign;
+mod fresh;
 mod generator;
+mod listening;
 mod manifest;
+mod postgres_text;
 mod program;
+mod proxy;
 mod replay;
 mod replay_verb;
+mod roles;
 mod segment;
+mod servers;
 mod session;
+mod share;
 mod show;
 mod sql;
 mod study;
 mod summary;
+mod tables;
 mod trace;
 mod verb;
 mod workload;
 
 use contend::slice::Slice;
 
-/// What contend gains: `contend capture` and `contend replay`.
-pub const SLICE: Slice = Slice { name: "capture", verbs: &[verb::VERB, replay_verb::VERB], ..Slice::NONE };
+/// Adds `contend capture` and `contend replay`.
+pub const SLICE: Slice = Slice { name: "capture", verbs: &[verb::VERB, replay_verb::VERB, fresh::VERB], ..Slice::NONE };

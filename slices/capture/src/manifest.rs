@@ -1,9 +1,9 @@
-//! `capture.json`: what was captured, how, and what was not.
+//! `capture.json`: the captured command and databases, the settings, and what is missing.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,26 +14,37 @@ const FILE: &str = "capture.json";
 pub struct Manifest {
     pub format: u32,
     pub command: Vec<String>,
-    /// When it began, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub began_unix_s: u64,
     pub values: Values,
     pub clock: Clock,
-    /// Exit status of the command; `None` if contend was ended before it.
+    /// Exit status of the command; `None` if contend ended first.
     pub status: Option<i32>,
     pub databases: Vec<Database>,
-    /// What could not be captured, in sentences.
+    /// Gaps of the capture, as sentences.
     pub missing: Vec<String>,
+    /// The server, if connections to one were captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Server>,
+}
+
+/// A server whose clients were captured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Server {
+    pub engine: String,
+    /// Without user and database.
+    pub address: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Values {
-    /// Type, length and a keyed hash. The key is not kept.
+    /// Type, length and a keyed hash. The key is not stored.
     Hash,
     Full,
 }
 
-/// Two readings of the capture's clock and of the machine's, at begin and end.
+/// Readings of the capture's clock and of the machine's, at the beginning and the end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Clock {
     pub is_ticks: bool,
@@ -60,15 +71,16 @@ impl Clock {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Database {
     pub path: PathBuf,
-    /// What was in it before the program opened it: a copy where values are whole. `None`: the program made it.
+    /// Content before the program opened it, with a copy if values are stored. `None`: the program created the
+    /// database.
     pub content: Option<Content>,
-    /// What was in it at the end; `None` if it was not there any more.
+    /// Content at the end; `None` if the file was gone.
     pub end: Option<Content>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Content {
-    /// A copy of the database, in the capture's directory.
+    /// Copy of the database in the capture's directory.
     pub copy: Option<String>,
     pub journal_mode: String,
     pub page_size: u32,
@@ -85,19 +97,22 @@ pub struct Table {
     pub columns: Vec<Column>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     pub name: String,
     pub declared: String,
     pub not_null: bool,
     pub has_default: bool,
-    /// Its place in the primary key, from 1; 0 if it is not part of it.
+    /// Position in the primary key, from 1; 0 if it is not part of it.
     pub key: u32,
-    /// Whether an index makes it unique by itself.
+    /// Whether an index on it alone makes it unique.
     pub unique: bool,
-    /// Table and column that it refers to.
+    /// Whether it is the last column of an index that makes several columns unique together.
+    #[serde(default)]
+    pub completes_unique: bool,
+    /// Table and column that it references.
     pub refers: Option<(String, String)>,
-    /// Of the rows that were looked at: how many, NULLs, different values, and the most frequent type.
+    /// Number of examined rows; of these the NULLs, distinct values, and most frequent type.
     pub seen: u64,
     pub nulls: u64,
     pub distinct: u64,
@@ -107,23 +122,30 @@ pub struct Column {
     pub length_max: u64,
 }
 
+impl Column {
+    /// Whether different values in it keep every unique index of which it is the last column.
+    pub fn is_unique(&self) -> bool {
+        self.unique || self.completes_unique
+    }
+}
+
 impl Manifest {
-    /// What is missing, also where contend could not write it down.
+    /// All gaps, including those that contend could not write down.
     pub fn missing_in_all(&self) -> Vec<String> {
         let killed = self.status.is_none().then(|| {
-            "The capture has no end: contend was killed before the command had ended. What the databases contained at the \
-             end, and what was not seen, is not known."
+            "The capture is incomplete: contend was killed before the command had ended. The final contents of the \
+             databases are unknown, and so is what was not seen."
                 .to_string()
         });
         self.missing.iter().cloned().chain(killed).collect()
     }
 
     /// # Errors
-    /// There is no capture, it is of another version, or cannot be read.
+    /// The directory is not a capture, has another version, or cannot be read.
     pub fn read(dir: &Path) -> Result<Manifest> {
         let path = dir.join(FILE);
         let text = fs::read_to_string(&path).with_context(|| {
-            format!("{} is no capture: it has no {FILE}. `contend capture -- COMMAND` makes one", dir.display())
+            format!("{} is not a capture: it has no {FILE}. `contend capture -- COMMAND` makes one", dir.display())
         })?;
         let manifest: Manifest =
             serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
@@ -140,6 +162,15 @@ impl Manifest {
     /// The file cannot be written.
     pub fn write(&self, dir: &Path) -> Result<()> {
         write_private(&dir.join(FILE), serde_json::to_string_pretty(self)?.as_bytes())
+    }
+
+    /// # Errors
+    /// It is the capture of a server.
+    pub fn needs_sqlite(&self, what: &str) -> Result<()> {
+        match &self.server {
+            Some(server) => bail!("{what} is there for captures of SQLite only; this one is of {}", server.address),
+            None => Ok(()),
+        }
     }
 
     /// # Errors
@@ -162,7 +193,7 @@ pub fn make_private(dir: &Path) -> Result<()> {
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?.count();
     ensure!(entries == 0, "{} is not empty; name a directory that is not there yet", dir.display());
     let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    fs::set_permissions(dir, owner_only).with_context(|| format!("cannot close {} to others", dir.display()))
+    fs::set_permissions(dir, owner_only).with_context(|| format!("cannot make {} private", dir.display()))
 }
 
 /// Writes a file that only its owner can read.
@@ -172,4 +203,16 @@ pub fn make_private(dir: &Path) -> Result<()> {
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let open = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     open.and_then(|mut file| file.write_all(bytes)).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A key for hashes of values.
+///
+/// # Errors
+/// The system has no random numbers.
+pub fn random_key() -> Result<[u8; 16]> {
+    let mut key = [0u8; 16];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut key))
+        .context("cannot read random numbers")?;
+    Ok(key)
 }

@@ -1,4 +1,4 @@
-//! What a program's calls mean: transactions, attempts, and groups of the same shape.
+//! The transactions of a program: attempts, retries, and groups of the same shape.
 
 use crate::segment::Who;
 use crate::sql::{Begin, Does, Shape, shape};
@@ -12,17 +12,17 @@ pub enum End {
     Committed,
     RolledBack,
     Failed,
-    /// The process ended, or the capture did.
+    /// The process or the capture ended first.
     Unfinished,
 }
 
 /// How a transaction began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Began {
-    /// A single statement.
+    /// A single statement without BEGIN.
     Alone,
     By(Begin),
-    /// Before the capture, or in a way that was not seen.
+    /// Before the capture, or through a call that was not seen.
     Unseen,
 }
 
@@ -32,28 +32,35 @@ pub struct Transaction {
     pub who: Who,
     pub began: Began,
     pub end: End,
-    /// Places in the calls of the trace.
+    /// Indexes into the calls of the trace.
     pub calls: Vec<usize>,
     pub from_ns: u64,
     pub to_ns: u64,
-    /// Whether it writes, or tries to.
+    /// Whether it writes or tries to.
     pub writes: bool,
-    /// Whether a lock was in the way.
+    /// Whether it met a lock.
     pub is_busy: bool,
-    /// Tries of the same work before this one.
+    /// Number of earlier attempts at the same work.
     pub earlier: u32,
-    /// The same thread tried again.
+    /// Whether the same thread tried again afterwards.
     pub is_tried_again: bool,
-    /// Time in the program between statements, in all and while the write lock was held.
+    /// Time in the program between statements: in all, and while it held the write lock.
     pub open_ns: u64,
     pub held_ns: u64,
 }
 
-/// The shapes of all statements of a trace.
+impl Transaction {
+    /// Whether it came to the end that the program wanted.
+    pub fn has_succeeded(&self) -> bool {
+        matches!(self.end, End::Committed | End::RolledBack)
+    }
+}
+
+/// Shapes of all statements of a trace.
 pub struct Shapes {
     by_text: HashMap<Rc<str>, usize>,
     pub all: Vec<Shape>,
-    /// Texts as the program wrote them, the first of each shape.
+    /// The original text of the first statement of each shape.
     pub texts: Vec<Rc<str>>,
     numbers: HashMap<String, usize>,
 }
@@ -86,7 +93,7 @@ impl Shapes {
     }
 }
 
-/// The transactions of a trace, by the time at which they began.
+/// The transactions of a trace, ordered by start.
 pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
     let mut open: BTreeMap<u64, Transaction> = BTreeMap::new();
     let mut found = vec![];
@@ -151,35 +158,35 @@ fn end(call: &Call, does: Does) -> End {
     }
 }
 
-/// Time between its statements, and how much of it the write lock was held.
+/// Computes the time between its statements, and how long it held the write lock.
 fn measure(transaction: &mut Transaction, trace: &Trace, shapes: &Shapes) {
     let mut holds = false;
-    let mut last_end: Option<u64> = None;
+    let mut last: Option<&Call> = None;
     for &i in &transaction.calls {
         let call = &trace.calls[i];
-        if let Some(last_end) = last_end {
-            let gap = call.at_ns.saturating_sub(last_end);
+        if let Some(last) = last {
+            let gap = call.pause_ns(last);
             transaction.open_ns += gap;
             transaction.held_ns += if holds { gap } else { 0 };
         }
         let does = shapes.get(call).does;
         let takes = matches!(does, Does::Write | Does::Schema | Does::Begin(Begin::Immediate | Begin::Exclusive));
         holds |= takes && !call.has_failed() && !call.is_readonly;
-        last_end = Some(call.end_ns().max(last_end.unwrap_or(0)));
+        last = Some(last.filter(|last| last.end_ns() > call.end_ns()).unwrap_or(call));
     }
-    // A transaction that was rolled back because of a lock has failed, whatever its last statement says.
+    // A transaction rolled back because of a lock has failed, whatever its last statement returned.
     if transaction.end == End::RolledBack && transaction.is_busy {
         transaction.end = End::Failed;
     }
 }
 
-/// The first statement of a transaction that does something.
+/// The first statement of a transaction other than BEGIN.
 fn first<'t>(transaction: &Transaction, trace: &'t Trace, shapes: &Shapes) -> Option<&'t Call> {
     let calls = transaction.calls.iter().map(|&i| &trace.calls[i]);
     calls.into_iter().find(|call| !matches!(shapes.get(call).does, Does::Begin(_) | Does::Rollback | Does::Commit))
 }
 
-/// A thread that fails at a lock and then does the same again tries once more.
+/// Joins attempts: a thread that fails at a lock and repeats the same statements is retrying.
 fn join_attempts(found: &mut [Transaction], trace: &Trace, shapes: &Shapes) {
     let mut failed: HashMap<Who, usize> = HashMap::new();
     for i in 0..found.len() {
@@ -190,7 +197,7 @@ fn join_attempts(found: &mut [Transaction], trace: &Trace, shapes: &Shapes) {
                 (Some(one), Some(other)) => {
                     one.sql == other.sql && (one.how == How::Prepare || one.values == other.values)
                 }
-                // It did not get beyond its BEGIN.
+                // The attempt failed at its BEGIN.
                 (None, _) => found[i].began == found[before].began,
                 (Some(_), None) => false,
             };
@@ -205,76 +212,98 @@ fn join_attempts(found: &mut [Transaction], trace: &Trace, shapes: &Shapes) {
     }
 }
 
-/// Operations of one kind: the same statements in the same order.
+/// Transactions of one kind: the same statements in the same order.
 #[derive(Debug, Clone)]
 pub struct Group {
     pub began: Began,
-    /// Numbers of shapes, and how many times each is executed in a row.
+    /// Numbers of shapes, and how many times each is executed in sequence.
     pub steps: Vec<Step>,
-    /// Places in the list of transactions, each the last attempt.
+    /// Indexes into the list of transactions; the last attempt of each.
     pub transactions: Vec<usize>,
     pub writes: bool,
+    /// Transactions whose steps are counted here, and the time in the program before their ends.
+    counted: u64,
+    end_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     pub shape: usize,
     pub executions: u64,
+    /// Time in the program before it, of all that went through it.
+    pause_ns: u64,
 }
 
 impl Group {
+    /// Mean times in the program before each step and before the end.
+    pub fn pauses_ns(&self) -> Vec<u64> {
+        let sums = self.steps.iter().map(|step| step.pause_ns).chain([self.end_ns]);
+        sums.map(|sum| sum / self.counted.max(1)).collect()
+    }
+
     pub fn repeats(&self, step: &Step) -> u64 {
-        (step.executions as f64 / self.transactions.len().max(1) as f64).round().max(1.0) as u64
+        (step.executions as f64 / self.counted.max(1) as f64).round().max(1.0) as u64
     }
 }
 
-/// The shapes that a transaction went through, one after the other, and how many times in a row.
-pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> Vec<(usize, u64)> {
-    let mut steps: Vec<(usize, u64)> = vec![];
+/// A step of one transaction: a shape, how many times in a row, and the time in the program before it.
+pub struct Executed {
+    pub shape: usize,
+    pub times: u64,
+    pub pause_ns: u64,
+}
+
+/// The steps of a transaction in order, and the time in the program before its end.
+pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> (Vec<Executed>, u64) {
+    let (mut steps, mut pause_ns): (Vec<Executed>, u64) = (vec![], 0);
     let mut before: Option<&Call> = None;
     for &i in &transaction.calls {
         let call = &trace.calls[i];
         let number = shapes.number(call);
         let repeats_after_lock = before.is_some_and(|before| before.is_busy() && before.sql == call.sql);
+        pause_ns += before.map_or(0, |before| call.pause_ns(before));
         before = Some(call);
         let frames = matches!(shapes.all[number].does, Does::Begin(_) | Does::Commit | Does::Rollback);
-        // A script that begins with BEGIN is more than that.
+        // A script that begins with BEGIN contains more statements.
         let frames = frames && !shapes.all[number].text.contains(';');
         if repeats_after_lock || frames {
             continue;
         }
-        match steps.last_mut().filter(|(last, _)| *last == number) {
-            Some((_, times)) => *times += 1,
-            None => steps.push((number, 1)),
+        match steps.last_mut().filter(|last| last.shape == number) {
+            Some(last) => last.times += 1,
+            None => {
+                steps.push(Executed { shape: number, times: 1, pause_ns });
+                pause_ns = 0;
+            }
         }
     }
-    steps
+    (steps, pause_ns)
 }
 
-/// All operations by kind, the most frequent first. Attempts that were followed by another are not counted; those that
-/// never succeeded belong to the kind that they began like.
+/// All operations by kind, most frequent first. Attempts followed by another one are not counted. Operations that
+/// never succeeded belong to the kind whose first statements they share.
 pub fn groups(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Group> {
     let mut groups: Vec<Group> = vec![];
     let mut by_steps: HashMap<(Began, Vec<usize>), usize> = HashMap::new();
     let mut unsuccessful = vec![];
     for (i, transaction) in found.iter().enumerate().filter(|(_, transaction)| !transaction.is_tried_again) {
-        let steps = sequence(transaction, trace, shapes);
-        let key: Vec<usize> = steps.iter().map(|(shape, _)| *shape).collect();
-        if !matches!(transaction.end, End::Committed | End::RolledBack) {
-            unsuccessful.push((i, key, steps));
+        let (steps, end_ns) = sequence(transaction, trace, shapes);
+        let key: Vec<usize> = steps.iter().map(|step| step.shape).collect();
+        if !transaction.has_succeeded() {
+            unsuccessful.push((i, key, steps, end_ns));
             continue;
         }
-        let group = enter(&mut groups, &mut by_steps, (transaction, key), &steps);
+        let group = enter(&mut groups, &mut by_steps, (transaction, key), (&steps, end_ns));
         groups[group].transactions.push(i);
     }
-    for (i, key, steps) in unsuccessful {
+    for (i, key, steps, end_ns) in unsuccessful {
         let transaction = &found[i];
         let like = groups.iter().position(|group| {
             group.began == transaction.began
                 && group.steps.iter().map(|step| step.shape).zip(&key).all(|(a, b)| a == *b)
                 && group.steps.len() >= key.len()
         });
-        let group = like.unwrap_or_else(|| enter(&mut groups, &mut by_steps, (transaction, key), &steps));
+        let group = like.unwrap_or_else(|| enter(&mut groups, &mut by_steps, (transaction, key), (&steps, end_ns)));
         groups[group].transactions.push(i);
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.transactions.len()));
@@ -285,16 +314,21 @@ fn enter(
     groups: &mut Vec<Group>,
     by_steps: &mut HashMap<(Began, Vec<usize>), usize>,
     (transaction, key): (&Transaction, Vec<usize>),
-    steps: &[(usize, u64)],
+    (steps, end_ns): (&[Executed], u64),
 ) -> usize {
     let group = *by_steps.entry((transaction.began, key)).or_insert_with(|| {
-        let steps = steps.iter().map(|(shape, _)| Step { shape: *shape, executions: 0 }).collect();
-        groups.push(Group { began: transaction.began, steps, transactions: vec![], writes: false });
+        let steps = steps.iter().map(|step| Step { shape: step.shape, executions: 0, pause_ns: 0 }).collect();
+        let began = transaction.began;
+        groups.push(Group { began, steps, transactions: vec![], writes: false, counted: 0, end_ns: 0 });
         groups.len() - 1
     });
-    for (step, (_, times)) in groups[group].steps.iter_mut().zip(steps) {
-        step.executions += times;
+    let entered = &mut groups[group];
+    for (step, executed) in entered.steps.iter_mut().zip(steps) {
+        step.executions += executed.times;
+        step.pause_ns += executed.pause_ns;
     }
-    groups[group].writes |= transaction.writes;
+    entered.counted += 1;
+    entered.end_ns += end_ns;
+    entered.writes |= transaction.writes;
     group
 }

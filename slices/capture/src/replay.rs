@@ -1,8 +1,10 @@
-//! `contend replay`: does again what was captured, on copies of the databases, and compares.
+//! `contend replay`: repeats captured transactions on copies of the databases, and compares the results.
 //!
-//! Transactions are carried out one after the other, each on its own connection, in the order in which they held the write
-//! lock. A transaction that could commit read nothing that another changed meanwhile, so this order gives the same tables.
+//! Transactions run one after the other, each on its own connection, in the order in which they held the write lock.
+//! A transaction that could commit read nothing that another one changed meanwhile, so this order gives the same
+//! tables.
 
+use crate::content::quoted;
 use crate::manifest::{Database, Manifest};
 use crate::program::{Began, End, Shapes, Transaction, transactions};
 use crate::sql::{Does, Token, tokens};
@@ -16,16 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What came of it.
+/// The result of a replay.
 #[derive(Debug, Default, Serialize)]
 pub struct Replayed {
     pub transactions: u64,
     pub statements: u64,
     pub captured_ns: u64,
     pub replayed_ns: u64,
-    /// Statements with another result than captured.
+    /// Statements whose result differs from the captured one.
     pub diverged: Vec<Divergence>,
-    /// What was left out, in sentences.
+    /// What was left out, as sentences.
     pub left_out: BTreeSet<String>,
     pub databases: Vec<Compared>,
 }
@@ -39,12 +41,12 @@ pub struct Divergence {
     pub replayed: String,
 }
 
-/// A database at the end.
+/// The final state of a database.
 #[derive(Debug, Serialize)]
 pub struct Compared {
     pub path: PathBuf,
     pub tables: u64,
-    /// Tables that differ: rows only in the capture, and only in the replay.
+    /// Tables that differ: rows only in the capture, and rows only in the replay.
     pub differ: Vec<(String, u64, u64)>,
 }
 
@@ -54,9 +56,9 @@ impl Replayed {
     }
 }
 
-/// Something to do at once: a transaction, or a call outside of any.
+/// A unit of the replay: a transaction, or a call outside of one.
 struct Unit {
-    /// Its place in the order.
+    /// Position in the order.
     at_ns: u64,
     calls: Vec<usize>,
     is_transaction: bool,
@@ -74,7 +76,7 @@ fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) -> Vec
                     "A transaction that had not ended was left out; its last statement may have committed.".into(),
                 );
             }
-            // What a lock refused did nothing.
+            // A statement refused because of a lock has no effect.
             End::Failed if transaction.is_busy => {}
             _ => units.push(Unit {
                 at_ns: moment(transaction, trace),
@@ -90,11 +92,11 @@ fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) -> Vec
     units
 }
 
-/// A moment at which a transaction held the write lock; of one that only reads, its first statement.
+/// A time at which the transaction held the write lock; for a read-only one, its first statement.
 fn moment(transaction: &Transaction, trace: &Trace) -> u64 {
     let place = if transaction.writes { transaction.calls.last() } else { transaction.calls.first() };
     let call = &trace.calls[*place.expect("a transaction has a call")];
-    // A single statement waits for the lock and then has it; a COMMIT has it from its begin.
+    // A single statement holds the lock after its wait; a COMMIT holds it from the beginning.
     call.at_ns + if transaction.began == Began::Alone { call.waited_ns } else { 0 }
 }
 
@@ -108,10 +110,10 @@ struct Replay<'r> {
     diverged: BTreeMap<(usize, &'static str), Divergence>,
 }
 
-/// Replays a capture in its own directory; `speed` is how many times as fast, `None` as fast as possible.
+/// Replays a capture in its own directory. `speed`: factor on the captured speed; `None`: as fast as possible.
 ///
 /// # Errors
-/// The capture has no values, or a copy cannot be made.
+/// The capture has no values, or a copy cannot be created.
 pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>) -> Result<Replayed> {
     manifest.needs_values("A replay")?;
     let trace = Trace::read(taken, manifest)?;
@@ -147,7 +149,7 @@ pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>)
             Some(end) => outcome.databases.push(compare(&database.path, &copy_of(dir, i), &taken.join(end))?),
             None => {
                 let path = database.path.display();
-                outcome.left_out.insert(format!("{path} is not compared: its content at the end is not known."));
+                outcome.left_out.insert(format!("{path} is not compared: its final content is unknown."));
             }
         }
     }
@@ -158,7 +160,7 @@ fn copy_of(dir: &Path, number: usize) -> PathBuf {
     dir.join(format!("{}.db", number + 1))
 }
 
-/// Puts the content at the start where the replay works.
+/// Puts the initial content into the replay's directory.
 fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
     let Some(content) = &database.content else { return Ok(()) };
     let Some(copy) = &content.copy else { return Ok(()) };
@@ -177,7 +179,7 @@ impl Replay<'_> {
                 self.call(call)?;
             }
         }
-        // The program may have closed the connection, or the lock ended it.
+        // The program may have closed the connection, or a lock ended the transaction.
         let connection = self.trace.calls[unit.calls[0]].connection;
         if unit.is_transaction
             && let Some(db) = self.connections.get(&connection)
@@ -201,7 +203,7 @@ impl Replay<'_> {
             None => Connection::open_in_memory()?,
         };
         db.busy_timeout(Duration::from_secs(5))?;
-        // What the capture's own calls would do to files elsewhere is left out; so is what needs files of the program's.
+        // Statements that would change other files are left out, and so are those that need files of the program.
         self.connections.insert(id, db);
         Ok(())
     }
@@ -210,7 +212,7 @@ impl Replay<'_> {
         let shape = self.shapes.get(call);
         let first = shape.text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase();
         let words: Vec<&str> = shape.text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-        // In a script any statement may do it.
+        // In a script, any statement may contain it.
         let has = |word: &str| shape.text.contains(';') && words.iter().any(|other| other.eq_ignore_ascii_case(word));
         let leaves = match first.as_str() {
             _ if has("attach") || has("detach") => Some("attach other databases"),
@@ -249,7 +251,7 @@ impl Replay<'_> {
     }
 }
 
-/// What a statement did in the replay; `rows` of a script are not known.
+/// Result of a statement in the replay; rows of a script are unknown.
 struct Done {
     rows: Option<u64>,
     changes: i64,
@@ -257,7 +259,7 @@ struct Done {
 }
 
 fn script(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
-    // Rows of several statements are not told apart.
+    // The rows of several statements cannot be separated.
     db.execute_batch(&call.sql)?;
     Ok(Done { rows: None, changes: i64::try_from(db.changes()).unwrap_or(0), rowid: db.last_insert_rowid() })
 }
@@ -271,7 +273,7 @@ fn statement(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
         }
     }
     let mut rows = statement.raw_query();
-    // The program may have taken fewer rows than there were.
+    // The program may have read fewer rows than the statement has.
     let stops = call.is_cut || call.rc == ROW;
     let mut count = 0;
     while (!stops || count < call.rows) && rows.next()?.is_some() {
@@ -281,7 +283,7 @@ fn statement(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
     Ok(Done { rows: Some(count), changes: i64::try_from(db.changes()).unwrap_or(0), rowid: db.last_insert_rowid() })
 }
 
-/// What differs between what was captured and what was done.
+/// The first difference between captured and replayed result.
 fn differs(call: &Call, done: &Done, does: Does) -> Option<(&'static str, String, String)> {
     if call.how != How::Statement {
         return None;
@@ -300,7 +302,7 @@ fn differs(call: &Call, done: &Done, does: Does) -> Option<(&'static str, String
     None
 }
 
-/// Whether a statement's result depends on when or how often it is executed.
+/// Whether a statement's result depends on the time or number of its executions.
 fn is_of_the_moment(sql: &str) -> bool {
     const WORDS: &[&str] = &["random", "randomblob", "current_timestamp", "current_time", "current_date", "'now'"];
     let moment = |token: &Token| matches!(token, Token::Word(word) if WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
@@ -321,11 +323,7 @@ impl ToSql for Value {
     }
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// Compares the tables of two databases, rowids included.
+/// Compares the tables of two databases, including rowids.
 fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
     let db = Connection::open(replayed)?;
     db.execute("ATTACH ?1 AS captured", [captured.to_str().context("a path that is not text")?])?;
@@ -357,7 +355,7 @@ fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
                 );
                 db.query_row(&sql, [], |row| row.get::<_, i64>(0))
             };
-            // A table WITHOUT ROWID has none.
+            // A table WITHOUT ROWID has no rowid.
             query("rowid, *").or_else(|_| query("*")).map(i64::cast_unsigned)
         };
         let (captured, replayed) = (only("captured", "main")?, only("main", "captured")?);

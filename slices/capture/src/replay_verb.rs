@@ -1,4 +1,4 @@
-//! `contend replay`: arguments, and what is printed.
+//! `contend replay`: arguments and output.
 
 use crate::manifest::{Manifest, make_private};
 use crate::replay::{Replayed, replay};
@@ -44,6 +44,7 @@ pub const VERB: Verb = Verb {
 
 fn run(args: &ReplayArgs) -> Result<u8> {
     let manifest = Manifest::read(&args.dir)?;
+    manifest.needs_sqlite("A replay")?;
     manifest.needs_values("A replay")?;
     let speed = match args.speed.as_str() {
         "asap" => None,
@@ -56,31 +57,31 @@ fn run(args: &ReplayArgs) -> Result<u8> {
     let own = args.dir.join(format!("replay-{}", std::process::id()));
     let dir = args.keep.as_ref().unwrap_or(&own);
     make_private(dir)?;
-    let outcome = replay(&args.dir, &manifest, dir, speed);
+    let replayed = replay(&args.dir, &manifest, dir, speed);
     if args.keep.is_none() {
         let _ = std::fs::remove_dir_all(dir);
     }
-    let outcome = outcome?;
+    let replayed = replayed?;
     print(&if args.json {
-        serde_json::to_string_pretty(&outcome)? + "\n"
+        serde_json::to_string_pretty(&replayed)? + "\n"
     } else {
-        text(&outcome, args.keep.as_deref())
+        text(&replayed, args.keep.as_deref())
     })?;
-    Ok(if outcome.is_same() { OK } else { INVALID })
+    Ok(if replayed.is_same() { OK } else { INVALID })
 }
 
-fn text(outcome: &Replayed, kept: Option<&Path>) -> String {
+fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
     let mut out = String::new();
     let seconds = |ns: u64| ns as f64 / 1e9;
     let _ = writeln!(
         out,
         "{} transactions, {} statements in {:.2} s (captured: {:.2} s).",
-        outcome.transactions,
-        outcome.statements,
-        seconds(outcome.replayed_ns),
-        seconds(outcome.captured_ns)
+        replayed.transactions,
+        replayed.statements,
+        seconds(replayed.replayed_ns),
+        seconds(replayed.captured_ns)
     );
-    for database in &outcome.databases {
+    for database in &replayed.databases {
         let path = database.path.display();
         if database.differ.is_empty() {
             let _ = writeln!(out, "{path}: all {} tables are the same as at the end of the capture.", database.tables);
@@ -92,17 +93,17 @@ fn text(outcome: &Replayed, kept: Option<&Path>) -> String {
             );
         }
     }
-    if outcome.diverged.is_empty() {
+    if replayed.diverged.is_empty() {
         out += "Every statement had the captured result, rows, changes and rowid.\n";
     }
-    for one in &outcome.diverged {
+    for one in &replayed.diverged {
         let _ = writeln!(
             out,
             "{}: {} times other {}: {} captured, {} replayed (the first time).",
             one.statement, one.count, one.what, one.captured, one.replayed
         );
     }
-    for sentence in &outcome.left_out {
+    for sentence in &replayed.left_out {
         let _ = writeln!(out, "{sentence}");
     }
     if let Some(kept) = kept {

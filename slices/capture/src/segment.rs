@@ -1,15 +1,15 @@
-//! Segments, read: the records of each thread in their order, and all of them by time.
+//! Reads segments: the records of each thread in order, and all of them by time.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use contend_interpose::format::{MAGIC, VERSION, header, kind, record};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where segments are, in the capture's directory.
+/// Directory of the segments in a capture.
 pub const SEGMENTS: &str = "segments";
 
-/// The process and thread that a record is of.
+/// Process and thread of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Who {
     pub process: u64,
@@ -17,7 +17,7 @@ pub struct Who {
     pub tid: u32,
 }
 
-/// A record as it lies in a segment.
+/// A record as stored in a segment.
 pub struct Raw {
     pub who: Who,
     bytes: Vec<u8>,
@@ -36,7 +36,7 @@ impl Raw {
         u16::from_ne_bytes([self.bytes[record::B], self.bytes[record::B + 1]])
     }
 
-    /// A number at a place; 0 where the record is too short.
+    /// A number at an offset; 0 if the record is too short.
     pub fn u64(&self, at: usize) -> u64 {
         self.bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
     }
@@ -68,20 +68,17 @@ impl Raw {
     }
 }
 
-/// All records by time, and how many could not be written. Values that are bound have the time of the call that follows.
+/// All records by time, and the number of records that could not be written. Bound values have the time of the
+/// following call.
 ///
 /// # Errors
 /// A file cannot be read, or is not a segment of this version.
 pub fn read(dir: &Path) -> Result<(Vec<Raw>, u64)> {
-    let mut files: Vec<PathBuf> = vec![];
-    for entry in fs::read_dir(dir)?.flatten() {
-        files.extend(Some(entry.path()).filter(|path| path.extension().is_some_and(|end| end == "seg")));
-    }
     let mut threads: BTreeMap<Who, Vec<(u64, Vec<Raw>)>> = BTreeMap::new();
     let mut lost = BTreeMap::new();
-    for path in files {
+    for path in files(dir)? {
         let serial = path.file_stem().and_then(|stem| stem.to_str()?.rsplit('-').next()?.parse().ok()).unwrap_or(0);
-        if let Some((who, records, lost_here)) = of_file(&path)? {
+        if let Some(Segment { who, records, lost: lost_here, .. }) = of_file(&path)? {
             let most: &mut u64 = lost.entry(who.process).or_default();
             *most = lost_here.max(*most);
             threads.entry(who).or_default().push((serial, records));
@@ -100,16 +97,37 @@ pub fn read(dir: &Path) -> Result<(Vec<Raw>, u64)> {
         timed.reverse();
         all.append(&mut timed);
     }
-    // Stable: what a thread did at one time stays in its order.
+    // A stable sort: records of a thread with equal times keep their order.
     all.sort_by_key(|(at, _)| *at);
     Ok((all.into_iter().map(|(_, raw)| raw).collect(), lost.values().sum()))
 }
 
-fn of_file(path: &Path) -> Result<Option<(Who, Vec<Raw>, u64)>> {
+/// The files of all segments.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|end| end == "seg")).collect())
+}
+
+/// A segment: its thread, the bytes of its header, its records, and the number of records that could not be written.
+pub struct Segment {
+    pub who: Who,
+    pub head: Vec<u8>,
+    pub records: Vec<Raw>,
+    lost: u64,
+}
+
+/// Reads a segment; `None` if its process ended while it created the file.
+///
+/// # Errors
+/// It cannot be read, is damaged, or is of another version.
+pub fn of_file(path: &Path) -> Result<Option<Segment>> {
     let bytes = fs::read(path)?;
     let head = Raw { who: Who { process: 0, pid: 0, tid: 0 }, bytes };
     if head.u64(0) != MAGIC {
-        // The process was ended while it made the file.
         return Ok(None);
     }
     let version = head.u32(header::VERSION);
@@ -126,5 +144,6 @@ fn of_file(path: &Path) -> Result<Option<(Who, Vec<Raw>, u64)>> {
         records.push(Raw { who, bytes: head.bytes[at..at + length].to_vec() });
         at += length;
     }
-    Ok(Some((who, records, head.u64(header::LOST))))
+    let lost = head.u64(header::LOST);
+    Ok(Some(Segment { who, head: head.bytes[..header::BYTES].to_vec(), records, lost }))
 }

@@ -1,43 +1,44 @@
-//! A capture while it is made: the command with the library in it, the databases that are asked for, what is missing.
+//! Runs a captured command: loads the library into it, stores the content of databases on request, and notes what is
+//! missing.
 
 use crate::content;
-use crate::foreign::{Lookout, descendants};
-use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, make_private, write_private};
+use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, make_private, random_key, write_private};
 use crate::segment::SEGMENTS;
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail, ensure};
+use contend::trial::watch::passing::PassedOn;
+use contend_interpose::foreign::{Foreign, Lookout, descendants, has_other_rights, preload, program};
 use contend_interpose::{LIBRARY, format, ticks};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 const LIBRARY_FILE: &str = "libcontend_interpose.so";
 
-/// A command that is captured.
+/// A capture in progress.
 pub struct Session<'s> {
     out: PathBuf,
     manifest: Manifest,
     lookout: Lookout,
-    /// Databases by device and inode.
+    /// Index of each database by device and inode.
     kept: BTreeMap<String, usize>,
-    /// When the content of each was kept.
+    /// Time at which the content of each database was stored.
     kept_ns: Vec<u64>,
-    /// Holds the library where the capture's own directory cannot; removed with this.
+    /// Holds the library if the capture's directory cannot; removed with this value.
     elsewhere: Option<TempDir>,
     stop: &'s AtomicBool,
 }
 
-/// How long a process may take to write which database it opens.
+/// Longest time for a process to write the name of the database that it opens.
 const QUESTION_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// A reading of both clocks.
@@ -46,21 +47,22 @@ fn clocks() -> (u64, u64) {
     (ticks(), time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
-/// Whether the kernel itself trusts the processor's counter.
+/// Whether the kernel itself uses the processor's time-stamp counter.
 fn has_ticks() -> bool {
     let source = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     cfg!(target_arch = "x86_64") && source.is_ok_and(|source| source.trim() == "tsc")
 }
 
-fn say(text: &str) {
+/// Prints a sentence for the user.
+pub fn say(text: &str) {
     eprintln!("contend: {text}");
 }
 
 impl<'s> Session<'s> {
-    /// Makes the directory.
+    /// Creates the directory.
     ///
     /// # Errors
-    /// The directory cannot be made, or this machine's processor is not known to the library.
+    /// The directory cannot be created, or the library does not support this machine's processor.
     pub fn new(out: &Path, command: &[String], values: Values, stop: &'s AtomicBool) -> Result<Session<'s>> {
         ensure!(!LIBRARY.is_empty(), "programs can be captured on Linux on x86_64 only");
         make_private(out)?;
@@ -76,6 +78,7 @@ impl<'s> Session<'s> {
             status: None,
             databases: vec![],
             missing: vec![],
+            server: None,
         };
         Ok(Session {
             out,
@@ -88,29 +91,28 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Runs the command to its end; its exit status.
+    /// Runs the command to its end; returns its exit status.
     ///
     /// # Errors
-    /// It cannot be started, or the capture cannot be written.
+    /// The command cannot be started, or the capture cannot be written.
     pub fn run(&mut self) -> Result<u8> {
-        let file = program(&self.manifest.command[0])?;
-        if let Some(sentence) = self.lookout.look_at_file(&file) {
-            self.is_missing(sentence);
+        let name = &self.manifest.command[0];
+        let file = program(name).with_context(|| format!("there is no command `{name}`"))?;
+        if let Some(foreign) = self.lookout.look_at_file(&file) {
+            self.is_missing(sentence(&foreign));
         }
-        refuse_secure(&file)?;
+        ensure!(
+            !has_other_rights(&file),
+            "{} runs with rights other than yours (setuid), so it cannot be captured",
+            file.display()
+        );
         let library = self.place_library()?;
         self.manifest.write(&self.out)?;
-        // Processes that lose their parent become children of this one, and stay in sight.
+        // Orphaned descendants become children of this process, so that they can be observed.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mut command = Command::new(&self.manifest.command[0]);
         command.args(&self.manifest.command[1..]).env(format::VARIABLE, self.variable()?);
-        let before = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty());
-        let mut preload = library.into_os_string();
-        if let Some(before) = before {
-            preload.push(":");
-            preload.push(before);
-        }
-        command.env("LD_PRELOAD", preload);
+        command.env("LD_PRELOAD", preload(&library));
         let child = command.spawn().with_context(|| format!("cannot start {}", self.manifest.command[0]))?;
         let status = self.attend(child)?;
         self.manifest.status = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
@@ -118,11 +120,9 @@ impl<'s> Session<'s> {
         Ok(u8::try_from(self.manifest.status.unwrap_or(0)).unwrap_or(u8::MAX))
     }
 
-    /// What the library gets to know.
+    /// Settings for the library.
     fn variable(&self) -> Result<OsString> {
-        let mut key = [0u8; 16];
-        fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key)).context("no random numbers")?;
-        let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key: String = random_key()?.iter().map(|byte| format!("{byte:02x}")).collect();
         let values = if self.manifest.values == Values::Full { "full" } else { "hash" };
         let clock = if self.manifest.clock.is_ticks { "ticks" } else { "ns" };
         let mut text = OsString::from(format!("{values}:{clock}:{}:{key}:", std::process::id()));
@@ -130,8 +130,8 @@ impl<'s> Session<'s> {
         Ok(text)
     }
 
-    /// Puts the library where the loader can take it from: LD_PRELOAD knows no path with a space or a colon, and no file
-    /// system without programs.
+    /// Puts the library where the loader accepts it: LD_PRELOAD supports no path with a space or a colon, and no file
+    /// system mounted noexec.
     fn place_library(&mut self) -> Result<PathBuf> {
         let is_usable = |path: &Path| {
             let may_execute =
@@ -141,12 +141,12 @@ impl<'s> Session<'s> {
         let mut place = self.out.clone();
         if !is_usable(&place) {
             // A new directory that only this user may enter.
-            let made = tempfile::Builder::new().prefix("contend-").tempdir().context("no place for the library")?;
+            let made = tempfile::Builder::new().prefix("contend-").tempdir().context("cannot write the library")?;
             place = self.elsewhere.insert(made).path().to_path_buf();
         }
         if !is_usable(&place) {
             bail!(
-                "no place for the library: {} has a space or colon in its name or is mounted noexec; name another --out",
+                "cannot load the library: {} has a space or colon in its name or is mounted noexec; name another --out",
                 self.out.display()
             );
         }
@@ -156,35 +156,35 @@ impl<'s> Session<'s> {
         Ok(path)
     }
 
-    /// Answers what the library asks, and looks at the processes, until the command has ended.
+    /// Answers the library's requests and observes the processes until the command has ended.
     fn attend(&mut self, mut child: Child) -> Result<ExitStatus> {
         const POLL: Duration = Duration::from_millis(1);
         const LOOK: Duration = Duration::from_millis(100);
+        // The directory's time does not change twice in one tick of the kernel, nor when a request gets its text.
+        const UNCHANGED: Duration = Duration::from_millis(20);
         let segments = self.out.join(SEGMENTS);
-        let (mut changed, mut looked, mut passed_on) = (None, Instant::now(), false);
+        let (mut changed, mut looked) = (None, Instant::now());
+        let mut read = looked;
+        let mut signal = PassedOn::default();
         let mut pause = LOOK / 10;
         loop {
             let now = fs::metadata(&segments).and_then(|meta| meta.modified()).ok();
-            if now != changed {
-                changed = now;
+            if now != changed || read.elapsed() > UNCHANGED {
+                (changed, read) = (now, Instant::now());
                 self.keep_asked(&segments)?;
             }
             if let Some(status) = child.try_wait()? {
                 self.keep_asked(&segments)?;
+                self.lookout.finish().iter().for_each(|foreign| self.is_missing(sentence(foreign)));
                 return Ok(status);
             }
             if looked.elapsed() > pause {
-                for sentence in self.lookout.look(child.id()) {
-                    self.is_missing(sentence);
+                for foreign in self.lookout.look(child.id()) {
+                    self.is_missing(sentence(&foreign));
                 }
                 (looked, pause) = (Instant::now(), (pause * 2).min(LOOK * 5));
             }
-            if self.stop.load(Ordering::Relaxed) && !passed_on {
-                passed_on = true;
-                if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-                }
-            }
+            signal.look(self.stop, &child);
             std::thread::sleep(POLL);
         }
     }
@@ -194,7 +194,7 @@ impl<'s> Session<'s> {
         self.manifest.missing.push(sentence);
     }
 
-    /// Databases that a process waits to open.
+    /// Stores the content of databases that a process waits to open.
     fn keep_asked(&mut self, segments: &Path) -> Result<()> {
         for entry in fs::read_dir(segments)?.flatten() {
             let name = entry.file_name();
@@ -204,11 +204,11 @@ impl<'s> Session<'s> {
             if done.exists() {
                 continue;
             }
-            // The line is complete with its end; the process is still writing otherwise, or was ended meanwhile.
+            // A line without its end is still being written, or its process has ended.
             let Some(path) = text.strip_suffix(b"\n") else {
                 let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|time| time.elapsed().ok());
                 if age.is_some_and(|age| age > QUESTION_AGE_MAX) {
-                    self.is_missing("The content of a database is not known: its name was not written in full.".into());
+                    self.is_missing("The content of a database is unknown: its name was not written in full.".into());
                     let _ = fs::remove_file(entry.path());
                 }
                 continue;
@@ -217,14 +217,14 @@ impl<'s> Session<'s> {
                 self.keep(which, Path::new(OsStr::from_bytes(path)));
             }
             if write_private(&done, &[]).is_err() {
-                // The other answer that processes wait for: they go on without a question.
+                // Removing the request is also an answer: the process continues.
                 let _ = fs::remove_file(entry.path());
             }
         }
         Ok(())
     }
 
-    /// The content of a database before its first opening.
+    /// Stores the content of a database before its first opening.
     fn keep(&mut self, which: &str, path: &Path) {
         let number = self.manifest.databases.len() + 1;
         let kept = content::keep(path, &self.out, &format!("content-{number}.db"), self.manifest.values);
@@ -232,7 +232,7 @@ impl<'s> Session<'s> {
         let content = match kept {
             Ok(content) => Some(content),
             Err(why) => {
-                self.is_missing(format!("The content of {} is not known: {why:#}.", path.display()));
+                self.is_missing(format!("The content of {} is unknown: {why:#}.", path.display()));
                 None
             }
         };
@@ -241,8 +241,8 @@ impl<'s> Session<'s> {
         self.manifest.databases.push(Database { path, content, end: None });
     }
 
-    /// A database that was not there when it was first opened is captured from its creation: what a later opening found in
-    /// it is the program's work.
+    /// A database that did not exist when it was first opened is captured from its creation: content found by a later
+    /// opening is the program's work.
     fn forget_what_the_program_made(&mut self, trace: &Trace) {
         for (database, kept_ns) in self.manifest.databases.iter_mut().zip(&self.kept_ns) {
             let made = trace.connections.values().any(|connection| {
@@ -255,7 +255,7 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// The content at the end, and the rest of the manifest.
+    /// Stores the content at the end, and the rest of the manifest.
     fn finish(&mut self) -> Result<()> {
         self.manifest.clock.to = clocks();
         for entry in fs::read_dir(self.out.join(SEGMENTS))?.flatten() {
@@ -294,11 +294,11 @@ impl<'s> Session<'s> {
             ));
         }
         self.manifest.write(&self.out)?;
-        self.say_what_there_is(&trace);
+        say_what_there_is(&self.manifest, &trace, &self.out);
         Ok(())
     }
 
-    /// Databases that were open, and that no captured call was on.
+    /// Notes databases that were open although no captured call used them.
     fn say_what_was_not_seen(&mut self) {
         let used: Vec<&PathBuf> = self.manifest.databases.iter().map(|database| &database.path).collect();
         let unseen: Vec<String> = self
@@ -315,54 +315,39 @@ impl<'s> Session<'s> {
             .collect();
         unseen.into_iter().for_each(|sentence| self.is_missing(sentence));
     }
-
-    fn say_what_there_is(&self, trace: &Trace) {
-        let (statements, connections) = (trace.calls.len(), trace.connections.len());
-        let values = match self.manifest.values {
-            Values::Hash => "values as keyed hashes (no copy of the data)",
-            Values::Full => "ALL VALUES AND COPIES OF THE DATABASES: keep it like the data itself",
-        };
-        say(&format!(
-            "calls: {statements}, connections: {connections}, processes: {}, databases: {}; {values}. {}",
-            trace.processes.len(),
-            self.manifest.databases.len(),
-            if self.manifest.missing.is_empty() {
-                "Nothing is known to be missing."
-            } else {
-                "See above for what is missing."
-            }
-        ));
-        if statements == 0 {
-            say("No call to SQLite was seen: the command uses none, or one that cannot be captured (docs/capture.md).");
-        }
-        say(&format!("`contend capture show {}` shows it.", shown(&self.out)));
-    }
 }
 
-/// A path as short as it can be typed here.
-fn shown(path: &Path) -> String {
+/// Says what a finished capture has.
+pub fn say_what_there_is(manifest: &Manifest, trace: &Trace, out: &Path) {
+    let (statements, connections) = (trace.calls.len(), trace.connections.len());
+    let is_server = manifest.server.is_some();
+    let values = match manifest.values {
+        Values::Hash => "values as keyed hashes (no copy of the data)",
+        Values::Full if is_server => "ALL VALUES: keep it like the data itself",
+        Values::Full => "ALL VALUES AND COPIES OF THE DATABASES: keep it like the data itself",
+    };
+    let programs = if is_server { "programs" } else { "processes" };
+    say(&format!(
+        "calls: {statements}, connections: {connections}, {programs}: {}, databases: {}; {values}. {}",
+        trace.processes.len(),
+        manifest.databases.len(),
+        if manifest.missing.is_empty() { "Nothing is known to be missing." } else { "See above for what is missing." }
+    ));
+    if statements == 0 && is_server {
+        say("No statement was seen: no client has used the address above.");
+    } else if statements == 0 {
+        say("No call to SQLite was seen: the command uses none, or one that cannot be captured (docs/capture.md).");
+    }
+    say(&format!("What it does: contend capture show {}", shown(out)));
+}
+
+/// The path relative to the current directory, if that is shorter.
+pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(path).display().to_string()
 }
 
-/// The file of a command.
-fn program(name: &str) -> Result<PathBuf> {
-    if name.contains('/') {
-        return Ok(PathBuf::from(name));
-    }
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&paths).map(|dir| dir.join(name)).find(|path| path.is_file());
-    found.with_context(|| format!("there is no command `{name}`"))
-}
-
-/// The loader takes no library of ours into a program that has more rights than its user.
-fn refuse_secure(file: &Path) -> Result<()> {
-    const SET_ID: u32 = 0o6000;
-    let mode = fs::metadata(file).map_or(0, |meta| meta.permissions().mode());
-    ensure!(
-        mode & SET_ID == 0,
-        "{} runs with other rights than yours (setuid), so it cannot be captured",
-        file.display()
-    );
-    Ok(())
+/// A sentence about a SQLite whose calls cannot be captured.
+fn sentence(foreign: &Foreign) -> String {
+    format!("{}: what it does is not captured. To capture it, {}.", foreign.what, foreign.change)
 }

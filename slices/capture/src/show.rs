@@ -4,9 +4,9 @@ use crate::manifest::Values;
 use crate::summary::{Kind, Summary};
 use contend::report::document::{Block, Cell, Document, Head, Id, Section, Table};
 
-/// Rows of a table; the rest is in the JSON.
+/// Most rows of a table; the JSON has all.
 const MOST: usize = 12;
-/// Characters of a statement in a table or list.
+/// Longest statement in a table or list, in characters.
 const SQL: usize = 300;
 
 fn time(ns: u64) -> String {
@@ -46,15 +46,24 @@ pub fn document(summary: &Summary) -> Document {
         Values::Hash => "values as keyed hashes",
         Values::Full => "ALL VALUES and copies of the data",
     };
+    let values = if summary.server.is_some() && summary.values == Values::Full { "ALL VALUES" } else { values };
+    let programs = match summary.server {
+        Some(_) => plural(summary.processes as u64, "program"),
+        None => plural(summary.processes as u64, "process").replace("processs", "processes"),
+    };
     let facts = vec![
         time(summary.duration_ns),
-        plural(summary.processes as u64, "process").replace("processs", "processes"),
+        programs,
         plural(summary.calls as u64, "call"),
+        plural(summary.lock_errors as u64, "lock error"),
         values.to_string(),
     ];
     Document {
         title: "Capture".into(),
-        question: format!("What `{}` does to its databases", summary.command.join(" ")),
+        question: match &summary.server {
+            Some(address) => format!("What the clients of {address} do"),
+            None => format!("What `{}` does to its databases", summary.command.join(" ")),
+        },
         facts,
         warnings: summary.missing.clone(),
         origin: "contend capture".into(),
@@ -73,7 +82,9 @@ pub fn document(summary: &Summary) -> Document {
 fn databases(summary: &Summary) -> Section {
     let rows = summary.databases.iter().flat_map(|database| {
         let made = if database.made_by_the_program { " (made by the program)" } else { "" };
-        let name = format!("{}{made}, {}", database.path, database.journal_mode);
+        let mode =
+            if database.journal_mode.is_empty() { String::new() } else { format!(", {}", database.journal_mode) };
+        let name = format!("{}{made}{mode}", database.path);
         let tables =
             database.tables.iter().map(|(table, before, after)| (table.clone(), before.to_string(), after.to_string()));
         std::iter::once(vec![name, String::new(), String::new()])
@@ -109,29 +120,11 @@ fn transactions(summary: &Summary) -> Section {
         ("retries", true),
         ("failed", true),
     ];
-    let parts = |(i, kind): (usize, &Kind)| {
-        vec![
-            format!("{}", i + 1),
-            time(kind.in_sqlite_ns),
-            time(kind.waited_ns),
-            time(kind.in_program_ns),
-            time(kind.in_program_with_lock_ns),
-            kind.rolled_back.to_string(),
-        ]
-    };
-    let parts_head = [
-        ("#", true),
-        ("in SQLite", true),
-        ("of it waiting", true),
-        ("in program", true),
-        ("with write lock", true),
-        ("rolled back", true),
-    ];
     let shown = || summary.transactions.iter().enumerate().take(MOST);
     let mut blocks = vec![
         table(&head, shown().map(row).collect()),
         Block::Heading("Where the time of a transaction goes (means)".into()),
-        table(&parts_head, shown().map(parts).collect()),
+        where_time_goes(summary),
     ];
     for (i, kind) in shown() {
         blocks.push(Block::Heading(format!("Transaction {}", i + 1)));
@@ -142,6 +135,35 @@ fn transactions(summary: &Summary) -> Section {
         blocks.push(Block::Note(format!("{left} rarer kinds are in --json.")));
     }
     Section { id: Id::Other("transactions"), title: "Transactions".into(), blocks }
+}
+
+fn where_time_goes(summary: &Summary) -> Block {
+    let is_server = summary.server.is_some();
+    let mut head = vec![
+        ("#", true),
+        (if is_server { "in the server" } else { "in SQLite" }, true),
+        ("in program", true),
+        (if is_server { "after a write" } else { "with write lock" }, true),
+        ("rolled back", true),
+    ];
+    // What a server waits for is not in its messages.
+    if !is_server {
+        head.insert(2, ("of it waiting", true));
+    }
+    let row = |(i, kind): (usize, &Kind)| {
+        let mut row = vec![
+            format!("{}", i + 1),
+            time(kind.in_sqlite_ns),
+            time(kind.in_program_ns),
+            time(kind.in_program_with_lock_ns),
+            kind.rolled_back.to_string(),
+        ];
+        if !is_server {
+            row.insert(2, time(kind.waited_ns));
+        }
+        row
+    };
+    table(&head, summary.transactions.iter().enumerate().take(MOST).map(row).collect())
 }
 
 /// The statements of a transaction.
@@ -175,7 +197,13 @@ fn statements(summary: &Summary) -> Section {
         ("statement", false),
     ];
     let rows = summary.statements.iter().take(MOST * 2).map(row).collect();
-    Section { id: Id::Other("statements"), title: "Statements by time".into(), blocks: vec![table(&head, rows)] }
+    let mut blocks = vec![table(&head, rows)];
+    let errors = summary.errors.iter().take(MOST).map(|(code, count)| format!("{code} {}", plural(*count, "time")));
+    let errors = errors.collect::<Vec<_>>().join(", ");
+    if !errors.is_empty() {
+        blocks.push(Block::Text(format!("Errors by code (SQLSTATE): {errors}.")));
+    }
+    Section { id: Id::Other("statements"), title: "Statements by time".into(), blocks }
 }
 
 fn connections(summary: &Summary) -> Section {
@@ -184,13 +212,12 @@ fn connections(summary: &Summary) -> Section {
             Some(ms) => format!("busy timeout {ms} ms"),
             None => "no busy timeout set".into(),
         };
-        let mut text = format!(
-            "{} of {} on {}: SQLite {}, {timeout}",
-            plural(setting.connections, "connection"),
-            setting.role,
-            setting.database,
-            setting.sqlite
-        );
+        let product = match summary.server {
+            Some(_) => setting.sqlite.clone(),
+            None => format!("SQLite {}, {timeout}", setting.sqlite),
+        };
+        let connections = plural(setting.connections, "connection");
+        let mut text = format!("{connections} of {} on {}: {product}", setting.role, setting.database);
         for more in setting.pragmas.iter().map(String::as_str).chain(setting.notes.iter().copied()) {
             text += &format!("; {}", cut(more, 100));
         }

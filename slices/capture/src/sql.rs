@@ -1,10 +1,10 @@
-//! Statements by shape: the same text with other values is the same statement.
+//! Shapes of statements: texts that differ only in their values are the same statement.
 
 use crate::trace::Value;
 use contend_interpose::text::is_of_the_language;
 use std::rc::Rc;
 
-/// What a statement does, as far as transactions go.
+/// Effect of a statement on transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Does {
     Begin(Begin),
@@ -25,11 +25,11 @@ pub enum Begin {
     Exclusive,
 }
 
-/// A piece of a statement.
+/// A token of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token<'s> {
     Word(&'s str),
-    /// A literal: its text.
+    /// A literal with its text.
     Literal(&'s str),
     /// `?`, `?1`, `:name`, `@name`, `$name`.
     Parameter(&'s str),
@@ -40,7 +40,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Cuts a statement into its pieces, without space and comments.
+/// Splits a statement into tokens, without white space and comments.
 pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
     let (bytes, mut at, mut found) = (sql.as_bytes(), 0, vec![]);
     while at < bytes.len() {
@@ -71,12 +71,17 @@ pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
                 (length, if is_word { Token::Word } else { Token::Literal })
             }
             b'"' | b'`' => (quoted(rest[0]), Token::Word),
+            // An element of a server's array: a name in brackets follows no name.
+            b'[' if at > 0 && (is_word(bytes[at - 1]) || b")]".contains(&bytes[at - 1])) => (1, Token::Sign),
             b'[' => (until(b"]"), Token::Word),
             b'x' | b'X' if rest.get(1) == Some(&b'\'') => (1 + bytes_of_blob(&rest[1..]), Token::Literal),
             b'0'..=b'9' => (number(rest), Token::Literal),
             b'.' if rest.get(1).is_some_and(u8::is_ascii_digit) => (number(rest), Token::Literal),
             b'?' => (run(1, |b| b.is_ascii_digit()), Token::Parameter),
-            b':' | b'@' | b'$' | b'#' => (run(1, is_word), Token::Parameter),
+            b':' if rest.starts_with(b"::") => (2, Token::Sign),
+            b':' | b'@' | b'$' | b'#' if rest.get(1).is_some_and(|byte| is_word(*byte)) => {
+                (run(1, is_word), Token::Parameter)
+            }
             byte if is_word(byte) => (run(0, is_word), Token::Word),
             _ => (1, Token::Sign),
         };
@@ -107,28 +112,43 @@ fn number(rest: &[u8]) -> usize {
     i
 }
 
-/// A statement without its values.
+/// The shape of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// Literals and parameters are `?`; lists of them are `?, ...`.
+    /// Its text with `?` for literals and parameters, and `?, ...` for lists of them.
     pub text: String,
     pub does: Does,
-    /// Tables that it names, in lower case, the one that it writes first.
+    /// Tables that it names, in lower case; the one that it writes comes first.
     pub tables: Vec<String>,
 }
 
-/// The shape of a statement. `literals` gets what stands in its text.
+impl Shape {
+    /// Whether it is a PRAGMA that only asks for something, such as `PRAGMA page_count`.
+    pub fn only_asks(&self) -> bool {
+        const TAKE_A_NAME: [&str; 6] =
+            ["table_info", "table_xinfo", "index_list", "index_info", "index_xinfo", "foreign_key_list"];
+        const ACT: [&str; 4] = ["wal_checkpoint", "optimize", "incremental_vacuum", "shrink_memory"];
+        let name = self.text.split([' ', '(', '=', '.']).rfind(|word| !word.is_empty() && !word.ends_with(')'));
+        let name = name.unwrap_or_default().to_ascii_lowercase();
+        let gives = self.text.contains(['=', '(']) && !TAKE_A_NAME.iter().any(|of| self.text.contains(of));
+        self.does == Does::Pragma && !gives && !self.text.contains(';') && !ACT.contains(&name.as_str())
+    }
+}
+
+/// The shape of a statement.
 pub fn shape(sql: &str) -> Shape {
     let tokens = tokens(sql);
     let does = does(&tokens);
-    let keep = matches!(does, Does::Pragma | Does::Begin(_) | Does::Savepoint | Does::Schema);
+    // A server's SET may be in every transaction, with other values.
+    let keep =
+        matches!(does, Does::Pragma | Does::Begin(_) | Does::Savepoint | Does::Schema) && word(&tokens, 0) != "set";
     let mut parts: Vec<&str> = vec![];
     for token in &tokens {
         let part = match token {
             Token::Literal(_) | Token::Parameter(_) if !keep => "?",
             Token::Word(text) | Token::Sign(text) | Token::Literal(text) | Token::Parameter(text) => text,
         };
-        // Lists of any length are one shape.
+        // Lists of different lengths have the same shape.
         match part {
             "?" if parts.ends_with(&["?", ","]) => parts.push("..."),
             "?" if parts.ends_with(&["...", ","]) => drop(parts.pop()),
@@ -138,12 +158,13 @@ pub fn shape(sql: &str) -> Shape {
     Shape { text: joined(&parts), does, tables: tables(&tokens) }
 }
 
-/// Pieces with spaces where a person would write them.
+/// Joins tokens with spaces where a person would write them.
 pub fn joined(parts: &[&str]) -> String {
     let mut text = String::new();
     for (i, part) in parts.iter().enumerate() {
         let before = i.checked_sub(1).map_or("", |before| parts[before]);
-        let tight = matches!(*part, "," | ")" | "." | ";") || matches!(before, "(" | "." | "");
+        let tight =
+            matches!(*part, "," | ")" | "." | ";" | "::" | "[" | "]") || matches!(before, "(" | "." | "" | "::" | "[");
         let doubled = matches!((before, *part), ("<" | ">" | "!" | "=", "=") | ("<", ">") | ("|", "|") | ("-", ">"));
         let call = *part == "(" && before.bytes().all(is_word) && !is_keyword(before);
         if !(tight || doubled || call) {
@@ -177,7 +198,9 @@ fn does(tokens: &[Token]) -> Does {
     };
     match word(tokens, 0).as_str() {
         "begin" => Does::Begin(begin(1)),
+        "start" => Does::Begin(Begin::Deferred),
         "commit" | "end" => Does::Commit,
+        "abort" => Does::Rollback,
         "rollback"
             if tokens.iter().any(|token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("to"))) =>
         {
@@ -185,9 +208,14 @@ fn does(tokens: &[Token]) -> Does {
         }
         "rollback" => Does::Rollback,
         "savepoint" | "release" => Does::Savepoint,
-        "pragma" => Does::Pragma,
-        "select" | "values" => Does::Read,
-        "insert" | "update" | "delete" | "replace" => Does::Write,
+        "pragma" | "set" | "show" | "reset" => Does::Pragma,
+        "select" | "values" | "table" | "declare" | "fetch" => Does::Read,
+        "insert" | "update" | "delete" | "replace" | "merge" | "call" | "do" | "execute" => Does::Write,
+        // COPY t FROM, but not COPY (SELECT ... FROM t) TO.
+        "copy" => {
+            let is_in = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("stdin"));
+            if tokens.iter().any(is_in) { Does::Write } else { Does::Read }
+        }
         "with" => {
             const WRITES: &[&str] = &["insert", "update", "delete", "replace"];
             let writes = tokens
@@ -195,7 +223,8 @@ fn does(tokens: &[Token]) -> Does {
                 .any(|token| matches!(token, Token::Word(word) if WRITES.iter().any(|w| w.eq_ignore_ascii_case(word))));
             if writes { Does::Write } else { Does::Read }
         }
-        "create" | "drop" | "alter" | "reindex" | "analyze" | "vacuum" => Does::Schema,
+        "create" | "drop" | "alter" | "reindex" | "analyze" | "vacuum" | "truncate" | "comment" | "grant"
+        | "revoke" => Does::Schema,
         _ => Does::Other,
     }
 }
@@ -214,7 +243,7 @@ fn tables(tokens: &[Token]) -> Vec<String> {
         ) {
             next += 1;
         }
-        // `main.t` is `t`.
+        // `main.t` is the same table as `t`.
         let name =
             if tokens.get(next + 1) == Some(&Token::Sign(".")) { word(tokens, next + 2) } else { word(tokens, next) };
         let name = name.trim_matches(['"', '`', '[', ']']).to_string();
@@ -225,7 +254,7 @@ fn tables(tokens: &[Token]) -> Vec<String> {
     found
 }
 
-/// Values of a literal, as if it had been bound. Of a capture of hashes they are stand-ins.
+/// The value of a literal, as if it had been bound. In a capture of hashes the literals are stand-ins.
 pub fn literal(text: &str, is_hashed: bool) -> Value {
     let bytes = text.as_bytes();
     let plain = match bytes[0] {
@@ -265,6 +294,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_pragma_asks_unless_it_gives_a_value_or_acts() {
+        let asks = ["PRAGMA page_count", "pragma main.user_version", "PRAGMA table_info(t)"];
+        let does_more = [
+            "PRAGMA synchronous = 1",
+            "PRAGMA journal_mode(wal)",
+            "PRAGMA wal_checkpoint",
+            "PRAGMA main.optimize",
+            "SELECT 1",
+        ];
+        assert!(asks.iter().all(|sql| shape(sql).only_asks()));
+        assert!(!does_more.iter().any(|sql| shape(sql).only_asks()));
+    }
+
+    #[test]
     fn the_same_statement_with_other_values_has_one_shape() {
         let one = shape("SELECT a.b FROM t AS a WHERE x = 5 AND y IN ('a', 'b''c') -- why\n LIMIT ?");
         assert_eq!(one.text, "SELECT a.b FROM t AS a WHERE x = ? AND y IN (?, ...) LIMIT ?");
@@ -277,8 +320,23 @@ mod tests {
     }
 
     #[test]
+    fn texts_of_postgres_have_shapes_too() {
+        let text =
+            shape("SELECT a[$1], ARRAY[1, 2], x::text, $2::numeric(5, 2) FROM t WHERE d @> '{}' AND e #> $3").text;
+        assert_eq!(text, "SELECT a[?], ARRAY[?, ...], x::text, ?::numeric(?, ...) FROM t WHERE d @ > ? AND e # > ?");
+        assert_eq!(shape("SELECT t.[a b], [c] FROM [t]").text, "SELECT t.[a b], [c] FROM [t]", "SQLite's names");
+    }
+
+    #[test]
     fn what_statements_do() {
         for (sql, expected) in [
+            ("START TRANSACTION ISOLATION LEVEL SERIALIZABLE", Does::Begin(Begin::Deferred)),
+            ("ABORT", Does::Rollback),
+            ("COPY t (a) FROM STDIN", Does::Write),
+            ("COPY (SELECT a FROM t) TO STDOUT", Does::Read),
+            ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE", Does::Write),
+            ("TRUNCATE t", Does::Schema),
+            ("SET LOCAL lock_timeout = 5", Does::Pragma),
             ("BEGIN", Does::Begin(Begin::Deferred)),
             ("begin immediate transaction", Does::Begin(Begin::Immediate)),
             ("END", Does::Commit),

@@ -1,23 +1,28 @@
 //! The study of a capture: what would have helped?
 
-use crate::generator::text;
+use crate::generator::{plain, text};
 use crate::manifest::Database;
+use crate::roles::{PACES, Role};
+use crate::servers::Server;
+use crate::share::Share;
 use crate::summary::Known;
 use std::fmt::Write as _;
 
-/// Settings of the program's connections, as far as a contender can have them.
+/// Settings of the program's connections that a contender can have.
+#[derive(Clone)]
 struct Settings {
     journal_mode: String,
     synchronous: String,
     busy_timeout: i64,
-    begin: &'static str,
+    /// `None` if no writing transaction begins with a statement of its own.
+    begin: Option<&'static str>,
 }
 
-fn captured(known: &Known, database: &Database, begin: &'static str) -> Settings {
+fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> Settings {
     let on = || known.trace.connections.values().filter(|connection| connection.path == database.path);
     let pragma = |name: &str| {
         let all = on().flat_map(|connection| &connection.pragmas).map(|pragma| pragma.to_ascii_lowercase());
-        // A script may set several, each with `=` or in brackets.
+        // A script may contain several PRAGMAs, each with `=` or parentheses.
         let each: Vec<String> =
             all.flat_map(|script| script.split(';').map(str::to_string).collect::<Vec<_>>()).collect();
         let mut values = each.iter().filter_map(|pragma| {
@@ -40,97 +45,249 @@ fn captured(known: &Known, database: &Database, begin: &'static str) -> Settings
     Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin }
 }
 
-/// A contender: its label and what differs from the captured settings.
+/// A contender on SQLite: its label, its settings, and how its clients share connections.
 struct Contender {
-    label: &'static str,
-    journal_mode: Option<&'static str>,
-    begin: Option<&'static str>,
-    busy_timeout: Option<i64>,
+    label: String,
+    settings: Settings,
+    model: Option<&'static str>,
 }
 
 const CAPTURED: &str = "as captured";
 
-fn contenders(now: &Settings) -> Vec<Contender> {
-    let none = Contender { label: CAPTURED, journal_mode: None, begin: None, busy_timeout: None };
-    let wal = (now.journal_mode != "wal").then_some("wal");
-    let immediate = (now.begin == "deferred").then_some("immediate");
-    let patient = (now.busy_timeout < 5_000).then_some(5_000);
-    let mut all = vec![none];
-    let mut add =
-        |label, journal_mode: Option<&'static str>, begin: Option<&'static str>, busy_timeout: Option<i64>| {
-            all.push(Contender { label, journal_mode, begin, busy_timeout });
-        };
-    if wal.is_some() {
-        add("WAL", wal, None, None);
+/// What one contender changes, in words and as a change of settings.
+type Change = (&'static str, fn(&mut Settings));
+
+/// What might help against locks, as far as the program does not do it already.
+fn changes(now: &Settings) -> Vec<Change> {
+    let all: [(bool, Change); 3] = [
+        (now.journal_mode != "wal", ("WAL", |settings| settings.journal_mode = "wal".into())),
+        (now.begin == Some("deferred"), ("BEGIN IMMEDIATE", |settings| settings.begin = Some("immediate"))),
+        (now.busy_timeout < 5_000, ("a busy timeout of 5 s", |settings| settings.busy_timeout = 5_000)),
+    ];
+    all.into_iter().filter(|(differs, _)| *differs).map(|(_, change)| change).collect()
+}
+
+fn contenders(now: &Settings, may_share: bool) -> Vec<Contender> {
+    let with = |label: String, changes: &[Change]| {
+        let mut settings = now.clone();
+        changes.iter().for_each(|(_, change)| change(&mut settings));
+        Contender { label, settings, model: None }
+    };
+    let changes = changes(now);
+    let mut all = vec![with(CAPTURED.into(), &[])];
+    all.extend(changes.iter().map(|change| with(change.0.into(), &[*change])));
+    if let [others @ .., last] = changes.as_slice()
+        && !others.is_empty()
+    {
+        let others: Vec<&str> = others.iter().map(|(label, _)| *label).collect();
+        all.push(with(format!("{} and {}", others.join(", "), last.0), &changes));
     }
-    if immediate.is_some() {
-        add("BEGIN IMMEDIATE", None, immediate, None);
-    }
-    if patient.is_some() {
-        add("busy timeout 5 s", None, None, patient);
-    }
-    if [wal.is_some(), immediate.is_some(), patient.is_some()].iter().filter(|is| **is).count() > 1 {
-        add("all of it", wal, immediate, patient);
+    if may_share {
+        let best = all.last().map_or(now, |best| &best.settings).clone();
+        all.push(Contender { label: "one connection for writes".into(), settings: best, model: Some("pool") });
     }
     all
 }
 
-/// The study file.
-pub fn study(known: &Known, database: &Database, begin: &'static str) -> String {
+fn tier(settings: &Settings) -> &'static str {
+    let of = [("journal_mode", &settings.journal_mode), ("synchronous", &settings.synchronous)];
+    let of = of.map(|(key, value)| (key.to_string(), value.clone())).into();
+    (contend::engine::sqlite::ENGINE.durability.tier)(&of).word()
+}
+
+/// The value of `synchronous` with the next safer promise.
+fn safer(now: &Settings) -> Option<Settings> {
+    const ALL: [&str; 4] = ["off", "normal", "full", "extra"];
+    let at = ALL.iter().position(|value| *value == now.synchronous)?;
+    let with = |value: &&str| Settings { synchronous: (*value).into(), ..now.clone() };
+    ALL[at + 1..].iter().map(with).find(|settings| tier(settings) != tier(now))
+}
+
+/// What a study is made of.
+pub struct Captured<'c> {
+    pub known: &'c Known<'c>,
+    pub database: &'c Database,
+    pub share: &'c Share,
+    pub servers: &'c [Server],
+}
+
+/// The study file. `begin`: how most of its writing transactions begin, if any begins with a statement of its own.
+pub fn study(of: &Captured, begin: Option<&'static str>, roles: &[Role]) -> String {
+    let Captured { known, database, share, servers } = of;
     let now = captured(known, database, begin);
-    let command = known.manifest.command.join(" ");
-    let mut out = format!(
-        "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
-         question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
-         baseline = [\"{CAPTURED}\"]\nlimits = [\"Values are drawn by generators that were fitted to the capture, and clients do not pause.\"]\n\n\
-         [load]\nwindow = \"5s\"\n\n[quick]\nrounds = 6\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
-         [[metric]]\nname = \"lock_failures_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
-         value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n",
-        text(&format!("What would have helped `{command}`?"))
-    );
-    let all = contenders(&now);
+    let all = contenders(&now, roles.len() == 1 && roles[0].shares_a_process());
+    let best = all.iter().rfind(|contender| contender.model.is_none()).expect("the captured one");
+    let mut out = head(known, share, tier(&now));
     for contender in &all {
-        let _ = write!(
-            out,
-            "\n[[contender]]\nengine = \"sqlite\"\nlabel = {}\nsettings = {{ journal_mode = {}, synchronous = {}, busy_timeout = {}, begin = {} }}\n",
-            text(contender.label),
-            text(contender.journal_mode.unwrap_or(&now.journal_mode)),
-            text(&now.synchronous),
-            contender.busy_timeout.unwrap_or(now.busy_timeout),
-            text(contender.begin.unwrap_or(now.begin)),
-        );
+        write_contender(&mut out, contender, &contender.label);
     }
-    // Verdicts are between contenders that promise the same.
-    let settings = [("journal_mode", &now.journal_mode), ("synchronous", &now.synchronous)];
-    let settings = settings.map(|(key, value)| (key.to_string(), value.clone())).into();
-    let tier = (contend::engine::sqlite::ENGINE.durability.tier)(&settings).word();
-    let _ = write!(out, "\n[[contender]]\nengine = \"postgres\"\nlabel = \"PostgreSQL\"\ntier = \"{tier}\"\n");
+    if let Some(settings) = safer(&now) {
+        let label = format!("synchronous={}", settings.synchronous.to_ascii_uppercase());
+        write_contender(&mut out, &Contender { label: String::new(), settings, model: None }, &label);
+    }
+    // Verdicts require equal promises.
+    for (at, Server { engine, title }) in servers.iter().enumerate() {
+        // Quick runs have the first one.
+        let (tier, runs) = (tier(&best.settings), if at == 0 { "" } else { "runs = [\"full\"]\n" });
+        let _ = write!(out, "\n[[contender]]\nengine = \"{engine}\"\nlabel = \"{title}\"\ntier = \"{tier}\"\n{runs}");
+    }
+    let errors = LockErrors::of(known, database);
     for contender in all.iter().skip(1) {
-        let _ = write!(
-            out,
-            "\n[[answer]]\nask = \"Does {0} remove lock errors?\"\nmetric = \"lock_failures_per_1000\"\nthis = {0:?}\nagainst = \"{CAPTURED}\"\n\n\
-             [answer.facts]\nneither = \"There are none to remove under this load.\"\n\
-             only-this = \"No: it adds some: {{this_value}} of 1,000 operations.\"\n\
-             only-against = \"Yes, all: as captured {{against_value}} of 1,000 operations fail, with {0} none.\"\n\
-             both = \"{{this_value}} of 1,000 operations fail with {0}, and {{against_value}} as captured.\"\n",
-            contender.label
-        );
+        errors.write_answer(&mut out, &contender.label);
+    }
+    for (load, times) in PACES.into_iter().skip(1) {
+        if all.len() > 1 {
+            write_more_load(&mut out, &best.label, load, times);
+        }
+    }
+    for server in *servers {
+        write_server(&mut out, server.title, &best.label);
     }
     effects(&mut out, &now);
-    let _ = write!(
-        out,
-        "\n[[answer]]\nask = \"Is PostgreSQL faster?\"\nmetric = \"throughput_ops_per_s\"\nthis = \"PostgreSQL\"\nagainst = \"{CAPTURED}\"\n\n\
-         [answer.words]\nfaster = \"Yes: {{ratio}} times as much gets done ({{low}} to {{high}}).\"\n\
-         no-difference = \"No: both get the same done.\"\ncannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
-         slower = \"No: {{ratio}} times as much gets done ({{low}} to {{high}}).\"\n\
-         not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n"
-    );
     out
 }
 
-/// What single settings do to throughput, also where contenders do not promise the same.
+fn head(known: &Known, share: &Share, tier: &str) -> String {
+    let command = known.manifest.command.join(" ");
+    let short: String = command.chars().take(60).collect();
+    let command = if short == command { command } else { format!("{short}...") };
+    let (paces, quick) = (PACES.map(|(label, _)| text(label)).join(", "), "\"captured\", \"full\"");
+    format!(
+        "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
+         question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
+         baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` says what is left out, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
+         \"An operation that met a lock is not tried again.\",\n  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
+         [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
+         [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
+         value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n",
+        text(&format!("What would have helped `{command}`?")),
+        share.words(),
+        match tier {
+            "durable" => "every acknowledged commit survives a power cut",
+            "bounded" => "a power cut can take the last commits",
+            _ => "a power cut can damage the database",
+        }
+    )
+}
+
+fn write_contender(out: &mut String, contender: &Contender, label: &str) {
+    let settings = &contender.settings;
+    let model = contender.model.map_or(String::new(), |model| format!("model = \"{model}\"\n"));
+    let _ = write!(
+        out,
+        "\n[[contender]]\nengine = \"sqlite\"\n{model}label = {}\nsettings = {{ journal_mode = {}, synchronous = {}, busy_timeout = {}, begin = {} }}\n",
+        text(label),
+        text(&settings.journal_mode),
+        text(&settings.synchronous),
+        settings.busy_timeout,
+        text(settings.begin.unwrap_or("deferred")),
+    );
+}
+
+/// Calls of the capture that a lock ended, and how many they are of 1,000 operations.
+struct LockErrors {
+    count: usize,
+    per_1000: f64,
+}
+
+impl LockErrors {
+    fn of(known: &Known, database: &Database) -> LockErrors {
+        let is_here = |id| known.trace.connections.get(id).is_some_and(|connection| connection.path == database.path);
+        let calls = known.trace.calls.iter().filter(|call| call.is_busy() && is_here(&call.connection));
+        let operations = known.transactions.iter().filter(|transaction| is_here(&transaction.connection)).count();
+        let count = calls.count();
+        LockErrors { count, per_1000: 1000.0 * count as f64 / operations.max(1) as f64 }
+    }
+
+    /// Whether a contender would have removed them; the share that it leaves is that of the study.
+    fn write_answer(&self, out: &mut String, label: &str) {
+        let LockErrors { count, per_1000 } = self;
+        let metric = format!("left_by_{}", plain(label));
+        let rate = "(conflict + timeout) / planned";
+        let captured = "((conflict@[as captured] + timeout@[as captured]) / planned@[as captured])";
+        let _ = write!(
+            out,
+            "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {count} lock errors of the capture, those that would be left\"\n\
+             value = \"min({count}, floor({count} * {rate} / {captured} + 0.5))\"\nhigher_is_better = false\n"
+        );
+        let here =
+            format!("of 1,000 operations {{against_value}} fail as captured (in the capture {per_1000:.3}), and");
+        let (neither, only_against, both) = if *count == 0 {
+            (
+                "The capture has no lock error, and none comes here.".to_string(),
+                format!(
+                    "The capture has none. Here {{against_value}} of 1,000 operations fail as captured, with {label} none."
+                ),
+                format!(
+                    "The capture has none. Here {{against_value}} of 1,000 operations fail as captured, with {label} {{this_value}}."
+                ),
+            )
+        } else {
+            (
+                format!("This run cannot say: the {count} lock errors of the capture did not come again."),
+                format!(
+                    "Yes, as far as this run shows: {label} would have removed {count} of {count} lock errors. Here {here} none with it."
+                ),
+                format!(
+                    "Not all: {label} would have left about {{this.{metric}}} of {count} lock errors. Here {here} {{this_value}} with it."
+                ),
+            )
+        };
+        let _ = write!(
+            out,
+            "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n\
+             [answer.facts]\nneither = {}\nonly-this = {}\nonly-against = {}\nboth = {}\n",
+            text(&format!("Would {label} have removed the lock errors?")),
+            text(label),
+            text(&neither),
+            text("No: it adds some, {this_value} of 1,000 operations."),
+            text(&only_against),
+            text(&both)
+        );
+    }
+}
+
+/// Lock errors at a multiple of the captured load.
+fn write_more_load(out: &mut String, label: &str, load: &str, times: u64) {
+    let ask = if times == 0 { "with clients that never pause".into() } else { format!("at {times} times the load") };
+    let _ = write!(
+        out,
+        "\n[[answer]]\nask = \"What about locks {ask}?\"\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n\
+         [answer.facts]\nneither = \"No operation fails at a lock.\"\n\
+         only-this = \"{{this_value}} of 1,000 operations fail with {{this}}, as captured none.\"\n\
+         only-against = \"{{against_value}} of 1,000 operations fail as captured, with {{this}} none.\"\n\
+         both = \"{{against_value}} of 1,000 operations fail as captured, with {{this}} {{this_value}}.\"\n",
+        text(label)
+    );
+}
+
+/// How fast a server is next to the best settings of SQLite, when clients never pause.
+fn write_server(out: &mut String, server: &str, best: &str) {
+    let speed = format!("{server} would have been {{ratio}} times as fast ({{low}} to {{high}})");
+    let _ = write!(
+        out,
+        "\n[[answer]]\nask = {}\nmetric = \"throughput_ops_per_s\"\ncondition = \"load=full\"\nthis = \"{server}\"\nagainst = {}\n\n\
+         [answer.words]\nfaster = \"Yes: {speed}.\"\nslower = \"No: {speed}.\"\nno-difference = \"No: both get the same done.\"\n\
+         cannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
+         not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n",
+        text(&if best == CAPTURED {
+            format!("Is {server} faster?")
+        } else {
+            format!("Is {server} faster than SQLite with {best}?")
+        }),
+        text(best)
+    );
+}
+
+/// Effects of single settings on throughput, also between contenders with different promises.
 fn effects(out: &mut String, now: &Settings) {
-    let effect = |out: &mut String, (about, factor): (&str, &str), (from, to): (&str, &str), at: &str| {
+    let mode = format!("journal_mode = {}", text(&now.journal_mode));
+    let sync = format!("synchronous = {}", text(&now.synchronous));
+    let (begin, timeout) =
+        (format!("begin = \"{}\"", now.begin.unwrap_or("deferred")), format!("busy_timeout = {}", now.busy_timeout));
+    let mut effect = |about: &str, (factor, from, to): (&str, &str, &str), at: [&String; 3]| {
+        let at = at.map(String::as_str).join(", ");
         let _ = write!(
             out,
             "\n[[effect]]\nabout = {}\nask = \"What does it do to throughput?\"\nfactor = \"{factor}\"\nfrom = {}\nto = {}\nat = {{ {at} }}\nmetric = \"throughput_ops_per_s\"\n",
@@ -139,17 +296,18 @@ fn effects(out: &mut String, now: &Settings) {
             text(to)
         );
     };
-    let (begin, timeout) = (format!("begin = \"{}\"", now.begin), format!("busy_timeout = {}", now.busy_timeout));
     if now.journal_mode != "wal" {
         effect(
-            out,
-            ("WAL instead of the captured journal", "journal_mode"),
-            (&now.journal_mode, "wal"),
-            &format!("{begin}, {timeout}"),
+            "WAL instead of the captured journal",
+            ("journal_mode", &now.journal_mode, "wal"),
+            [&begin, &sync, &timeout],
         );
     }
-    if now.begin == "deferred" {
-        let mode = format!("journal_mode = {}, {timeout}", text(&now.journal_mode));
-        effect(out, ("BEGIN IMMEDIATE instead of BEGIN", "begin"), ("deferred", "immediate"), &mode);
+    if now.begin == Some("deferred") {
+        effect("BEGIN IMMEDIATE instead of BEGIN", ("begin", "deferred", "immediate"), [&mode, &sync, &timeout]);
+    }
+    if let Some(safer) = safer(now) {
+        let about = format!("{} instead of {}", tier(&safer), tier(now));
+        effect(&about, ("synchronous", &now.synchronous, &safer.synchronous), [&mode, &begin, &timeout]);
     }
 }

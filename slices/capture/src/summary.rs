@@ -1,26 +1,33 @@
-//! What `contend capture show` says, as values: also its JSON.
+//! The content of `contend capture show` as values, which `--json` prints.
 
 use crate::manifest::Manifest;
 use crate::program::{Began, End, Group, Shapes, Transaction, groups, transactions};
 use crate::sql::{Begin, Does};
 use crate::trace::{Connection, Trace, Value, note_text};
+use contend_interpose::format::value;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 #[derive(Debug, Serialize)]
 pub struct Summary {
     pub command: Vec<String>,
+    /// The server, if its clients were captured.
+    pub server: Option<String>,
     pub values: crate::manifest::Values,
     pub duration_ns: u64,
     pub processes: usize,
     pub calls: usize,
+    /// Calls that a lock ended: what the program got as `database is locked`.
+    pub lock_errors: usize,
     pub databases: Vec<Database>,
     pub missing: Vec<String>,
     pub transactions: Vec<Kind>,
     pub connections: Vec<Setting>,
     pub statements: Vec<Statement>,
+    /// Codes (SQLSTATE) of a server's errors, and how often each came.
+    pub errors: Vec<(String, u64)>,
     pub keys: Vec<Key>,
     pub roles: Vec<Role>,
     pub bursts: Bursts,
@@ -34,7 +41,7 @@ pub struct Database {
     pub tables: Vec<(String, u64, u64)>,
 }
 
-/// Transactions of one shape. Times are of the attempts that ended it.
+/// Transactions of one shape. Times are those of the last attempt.
 #[derive(Debug, Serialize)]
 pub struct Kind {
     pub begin: &'static str,
@@ -47,7 +54,7 @@ pub struct Kind {
     pub retries: u64,
     pub p50_ns: u64,
     pub p99_ns: u64,
-    /// Means.
+    /// Mean times.
     pub in_sqlite_ns: u64,
     pub waited_ns: u64,
     pub in_program_ns: u64,
@@ -55,7 +62,7 @@ pub struct Kind {
     pub statements: Vec<(String, u64)>,
 }
 
-/// Connections that are set alike.
+/// Connections with equal settings.
 #[derive(Debug, Serialize)]
 pub struct Setting {
     pub role: String,
@@ -79,7 +86,7 @@ pub struct Statement {
     pub waited_ns: u64,
 }
 
-/// A value's place in a statement, and how unequal its values are.
+/// A position in a statement, and the skew of its values.
 #[derive(Debug, Serialize)]
 pub struct Key {
     pub table: String,
@@ -110,7 +117,7 @@ pub struct Bursts {
     pub pause_ns: u64,
 }
 
-/// All that is known of a capture.
+/// Everything read from a capture.
 pub struct Known<'m> {
     pub manifest: &'m Manifest,
     pub trace: Trace,
@@ -125,6 +132,14 @@ impl<'m> Known<'m> {
         let transactions = transactions(&trace, &shapes);
         let groups = groups(&transactions, &trace, &shapes);
         Known { manifest, trace, shapes, transactions, groups }
+    }
+
+    /// Whether a group is what a program does when it starts: at most once in each process, and rare in all.
+    pub fn is_of_a_start(&self, group: &Group) -> bool {
+        const RARE: usize = 100;
+        let processes: BTreeSet<u64> = group.transactions.iter().map(|&i| self.transactions[i].who.process).collect();
+        let count = group.transactions.len();
+        processes.len() == count && count * RARE <= self.transactions.len()
     }
 
     fn kind(&self, group: &Group) -> Kind {
@@ -146,8 +161,8 @@ impl<'m> Known<'m> {
             retries: all.iter().map(|transaction| u64::from(transaction.earlier)).sum(),
             p50_ns: quantile(&times, 0.5),
             p99_ns: quantile(&times, 0.99),
-            in_sqlite_ns: calls().map(|call| call.inside_ns).sum::<u64>() / count.max(1),
-            waited_ns: calls().map(|call| call.waited_ns).sum::<u64>() / count.max(1),
+            in_sqlite_ns: calls().map(|call| call.inside_ns + call.prepare.0).sum::<u64>() / count.max(1),
+            waited_ns: calls().map(|call| call.waited_ns + call.prepare.1).sum::<u64>() / count.max(1),
             in_program_ns: all.iter().map(|transaction| transaction.open_ns).sum::<u64>() / count.max(1),
             in_program_with_lock_ns: all.iter().map(|transaction| transaction.held_ns).sum::<u64>() / count.max(1),
             statements: group
@@ -169,22 +184,25 @@ impl<'m> Known<'m> {
             let tables = known.iter().flat_map(|content| &content.tables);
             Database {
                 path: database.path.display().to_string(),
-                made_by_the_program: database.content.is_none(),
+                made_by_the_program: database.content.is_none() && manifest.server.is_none(),
                 journal_mode: known.map_or(String::new(), |content| content.journal_mode.clone()),
                 tables: tables.map(|table| (table.name.clone(), before(&table.name), table.rows)).collect(),
             }
         });
         Summary {
             command: manifest.command.clone(),
+            server: manifest.server.as_ref().map(|server| server.address.clone()),
             values: manifest.values,
             duration_ns: self.trace.to_ns - self.trace.from_ns,
             processes: self.trace.processes.len(),
             calls: self.trace.calls.len(),
+            lock_errors: self.trace.calls.iter().filter(|call| call.is_busy()).count(),
             databases: databases.collect(),
             missing: manifest.missing_in_all(),
             transactions: self.groups.iter().map(|group| self.kind(group)).collect(),
             connections: self.connections(),
             statements: self.statements(),
+            errors: if manifest.server.is_some() { self.errors() } else { vec![] },
             keys: self.keys(),
             roles: self.roles(),
             bursts: self.bursts(),
@@ -195,7 +213,7 @@ impl<'m> Known<'m> {
         let mut pragmas: Vec<String> = vec![];
         for pragma in &connection.pragmas {
             let pragma = pragma.to_ascii_lowercase();
-            if pragma.contains('=') && !pragmas.contains(&pragma) {
+            if (pragma.contains('=') || pragma.starts_with("set ")) && !pragmas.contains(&pragma) {
                 pragmas.push(pragma);
             }
         }
@@ -245,29 +263,42 @@ impl<'m> Known<'m> {
         for call in &self.trace.calls {
             let statement = &mut all[self.shapes.number(call)];
             statement.count += 1;
-            statement.total_ns += call.inside_ns;
+            statement.total_ns += call.inside_ns + call.prepare.0;
             statement.rows += call.rows;
             statement.changes +=
                 if self.shapes.get(call).does == Does::Write { call.changes.max(0).cast_unsigned() } else { 0 };
             statement.busy += u64::from(call.is_busy());
             statement.failed += u64::from(call.has_failed());
-            statement.waited_ns += call.waited_ns;
+            statement.waited_ns += call.waited_ns + call.prepare.1;
         }
         all.sort_by_key(|statement| std::cmp::Reverse(statement.total_ns));
         all
     }
 
-    /// Places of values that come again and again.
+    /// A server's errors, most frequent first.
+    fn errors(&self) -> Vec<(String, u64)> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for call in self.trace.calls.iter().filter(|call| call.has_failed() && call.rowid != 0) {
+            let code = call.rowid.to_ne_bytes();
+            *counts.entry(String::from_utf8_lossy(&code[..5]).into_owned()).or_default() += 1;
+        }
+        let mut errors: Vec<(String, u64)> = counts.into_iter().collect();
+        errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        errors
+    }
+
+    /// Positions in statements whose values repeat.
     fn keys(&self) -> Vec<Key> {
         let mut counts: BTreeMap<(usize, u16), HashMap<String, u64>> = BTreeMap::new();
         for call in &self.trace.calls {
-            for (place, value) in &call.values {
-                let is_key = !matches!(value, Value::Null | Value::Opaque | Value::Zeros(_) | Value::Real(_));
+            for (place, given) in &call.values {
+                let is_real = matches!(given, Value::Real(_) | Value::Hash(value::REAL, ..));
+                let is_key = !is_real && !matches!(given, Value::Null | Value::Opaque | Value::Zeros(_));
                 if is_key && matches!(self.shapes.get(call).does, Does::Read | Does::Write) {
                     *counts
                         .entry((self.shapes.number(call), *place))
                         .or_default()
-                        .entry(format!("{value:?}"))
+                        .entry(format!("{given:?}"))
                         .or_default() += 1;
                 }
             }

@@ -1,4 +1,4 @@
-//! What a program did: its processes, connections, and calls with their values, results and times.
+//! The captured activity of a program: processes, connections, and calls with values, results and times.
 
 use crate::manifest::Manifest;
 use crate::segment::{self, Raw, SEGMENTS, Who};
@@ -10,14 +10,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// SQLite's results for a statement that has ended, and for one that has more rows.
-const DONE: i32 = 101;
+/// SQLite's result codes for a finished statement, and for a row.
+pub const DONE: i32 = 101;
 pub const ROW: i32 = 100;
 
 pub struct Trace {
     pub processes: BTreeMap<u64, Process>,
     pub connections: BTreeMap<u64, Connection>,
-    /// By the time at which they began.
+    /// Calls, ordered by start.
     pub calls: Vec<Call>,
     pub lost: u64,
     pub from_ns: u64,
@@ -32,7 +32,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its part in the whole: the script, or the program.
+    /// Name of its role: the script, or the program.
     pub fn role(&self) -> &str {
         if self.script.is_empty() { &self.program } else { &self.script }
     }
@@ -43,20 +43,20 @@ pub struct Connection {
     pub process: u64,
     pub path: PathBuf,
     pub opened_ns: u64,
-    /// Whether the file was there, and not empty, when it was opened.
+    /// Whether the file existed and was not empty when it was opened.
     pub has_content: bool,
     pub closed_ns: Option<u64>,
     pub rc: i32,
     pub version: String,
-    /// `sqlite3_busy_timeout` as it was set last.
+    /// Last value of `sqlite3_busy_timeout`.
     pub busy_timeout_ms: Option<i64>,
-    /// `PRAGMA name = value` statements.
+    /// Statements `PRAGMA name = value`.
     pub pragmas: Vec<String>,
-    /// What was done with it that is not captured in full.
+    /// Uses of it that are not captured in full.
     pub notes: BTreeSet<u16>,
 }
 
-/// A value that was bound.
+/// A bound value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Null,
@@ -73,7 +73,7 @@ pub enum Value {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Statement,
-    /// `sqlite3_exec`: possibly several statements in one text.
+    /// `sqlite3_exec`: one text, possibly with several statements.
     Exec,
     /// A statement that could not be prepared.
     Prepare,
@@ -90,16 +90,19 @@ pub struct Call {
     pub values: Vec<(u16, Value)>,
     pub at_ns: u64,
     pub duration_ns: u64,
+    /// Time inside of SQLite, and asleep there.
     pub inside_ns: u64,
     pub waited_ns: u64,
+    /// The same of its preparation, if this is the first execution.
+    pub prepare: (u64, u64),
     pub rows: u64,
     pub changes: i64,
     pub rowid: u64,
     pub rc: i32,
-    /// Whether no transaction was open before and after.
+    /// Whether the connection was outside of a transaction before and after.
     pub before: bool,
     pub after: bool,
-    /// The program took fewer rows than there were.
+    /// Whether the program read fewer rows than there were.
     pub is_cut: bool,
 }
 
@@ -108,7 +111,12 @@ impl Call {
         self.at_ns + self.duration_ns
     }
 
-    /// The process ended before the statement did.
+    /// Time in the program between another call and this one.
+    pub fn pause_ns(&self, before: &Call) -> u64 {
+        self.at_ns.saturating_sub(before.end_ns()).saturating_sub(self.prepare.0)
+    }
+
+    /// Whether the process ended during the statement.
     pub fn is_pending(&self) -> bool {
         self.rc == PENDING
     }
@@ -127,6 +135,8 @@ struct Statement {
     sql: Rc<str>,
     is_readonly: bool,
     values: BTreeMap<u16, Value>,
+    /// Time of its preparation and asleep there, until it is executed.
+    prepare: (u64, u64),
     /// Its last execution.
     call: Option<usize>,
 }
@@ -137,6 +147,8 @@ struct Reader<'m> {
     texts: HashMap<u64, Rc<str>>,
     libraries: HashMap<(u64, u64), String>,
     statements: HashMap<u64, Statement>,
+    /// The last call on each connection.
+    last: HashMap<u64, usize>,
 }
 
 impl Trace {
@@ -152,9 +164,15 @@ impl Trace {
             from_ns: 0,
             to_ns: 0,
         };
-        let mut reader =
-            Reader { manifest, trace, texts: HashMap::new(), libraries: HashMap::new(), statements: HashMap::new() };
-        // Texts belong to the whole capture; another thread may have used one first.
+        let mut reader = Reader {
+            manifest,
+            trace,
+            texts: HashMap::new(),
+            libraries: HashMap::new(),
+            statements: HashMap::new(),
+            last: HashMap::new(),
+        };
+        // Texts are stored once for the whole capture; another thread may have used one first.
         for raw in &records {
             match raw.kind() {
                 kind::TEXT => {
@@ -260,13 +278,13 @@ impl Reader<'_> {
     fn prepare(&mut self, raw: &Raw) {
         let (connection, sql) = (raw.u64(record::PREPARE_CONNECTION), self.text(raw.u64(record::PREPARE_SQL)));
         let is_readonly = raw.u32(record::PREPARE_FLAGS) & prepared::READONLY != 0;
-        let rc = raw.i32(record::PREPARE_RC);
+        let (rc, clock) = (raw.i32(record::PREPARE_RC), self.manifest.clock);
         if rc == 0 {
-            let statement = Statement { connection, sql, is_readonly, values: BTreeMap::new(), call: None };
+            let prepare = (clock.span(raw.u64(record::DURATION)), clock.span(raw.u64(record::PREPARE_WAITED)));
+            let statement = Statement { connection, sql, is_readonly, values: BTreeMap::new(), prepare, call: None };
             self.statements.insert(raw.id(), statement);
             return;
         }
-        let clock = self.manifest.clock;
         let is_outside = self.is_outside(connection);
         let call = Call {
             rc,
@@ -282,9 +300,9 @@ impl Reader<'_> {
         self.push(call);
     }
 
-    /// Whether the last call left no transaction open.
+    /// Whether the connection is outside of a transaction after the last call.
     fn is_outside(&self, connection: u64) -> bool {
-        let last = self.trace.calls.iter().rev().take(1000).find(|call| call.connection == connection);
+        let last = self.last.get(&connection).map(|&index| &self.trace.calls[index]);
         last.is_none_or(|call| call.after)
     }
 
@@ -301,6 +319,7 @@ impl Reader<'_> {
             duration_ns: clock.span(raw.u64(record::DURATION)),
             inside_ns: clock.span(raw.u64(record::INSIDE)),
             waited_ns: clock.span(raw.u64(record::WAITED)),
+            prepare: (0, 0),
             rows: raw.u64(record::ROWS),
             changes: raw.u64(record::CHANGES).cast_signed(),
             rowid: raw.u64(record::ROWID),
@@ -319,7 +338,7 @@ impl Reader<'_> {
         if raw.b() == 1
             && let Some(before) = statement.call
         {
-            // The rest of an execution, written by another thread or into another segment.
+            // The rest of an execution that another thread, or another segment, recorded.
             let first = &mut self.trace.calls[before];
             (first.rows, first.inside_ns) = (first.rows + call.rows, first.inside_ns + call.inside_ns);
             first.duration_ns = call.end_ns().saturating_sub(first.at_ns);
@@ -327,13 +346,14 @@ impl Reader<'_> {
             return;
         }
         call.values = statement.values.iter().map(|(place, value)| (*place, value.clone())).collect();
-        // A read that has rows left has not changed anything.
+        // A read with rows left has changed nothing.
         if call.rc == ROW {
             call.after = call.before;
         }
         let index = self.push(call);
         if let Some(statement) = self.statements.get_mut(&raw.id()) {
             statement.call = Some(index);
+            self.trace.calls[index].prepare = std::mem::take(&mut statement.prepare);
         }
     }
 
@@ -349,13 +369,17 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, call: Call) -> usize {
-        let is_pragma = call.sql.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
-        if is_pragma
+        let begins = |word: &str| call.sql.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word));
+        // SQLite has no SET: such a statement is a server's setting, or with a dot the program's own.
+        let is_set = begins("set ") && !call.sql.split('=').next().is_some_and(|name| name.contains('.'));
+        if (begins("pragma") || is_set)
             && !call.has_failed()
             && let Some(connection) = self.trace.connections.get_mut(&call.connection)
+            && connection.pragmas.last().is_none_or(|last| *last != *call.sql)
         {
             connection.pragmas.push(call.sql.to_string());
         }
+        self.last.insert(call.connection, self.trace.calls.len());
         self.trace.calls.push(call);
         self.trace.calls.len() - 1
     }
@@ -377,7 +401,7 @@ fn value_of(raw: &Raw, manifest: &Manifest) -> Value {
     }
 }
 
-/// What a note means.
+/// The meaning of a note.
 pub fn note_text(code: u16) -> &'static str {
     match code {
         note::BUSY_HANDLER => "a busy handler of the program's own",
@@ -385,6 +409,11 @@ pub fn note_text(code: u16) -> &'static str {
         note::BACKUP => "written by a backup (not captured)",
         note::DESERIALIZE => "filled by sqlite3_deserialize (not captured)",
         note::EXTENSION => "an extension was loaded",
+        note::COPY => "COPY (its rows are not captured)",
+        note::CALL => "functions called by number (their values are not captured)",
+        note::REPLICATION => "replication (not captured)",
+        note::LOST => "a message that contend does not understand (nothing after it is captured)",
+        note::ENCODING => "texts in an encoding other than UTF-8 and Latin (not captured)",
         _ => "functions of the program's own",
     }
 }

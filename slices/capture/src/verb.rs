@@ -1,11 +1,13 @@
-//! `contend capture`: arguments, and what is printed.
+//! `contend capture`: arguments and output.
 
+use crate::anonymise::anonymise;
+use crate::listening::listen;
 use crate::manifest::{Manifest, Values, write_private};
-use crate::session::Session;
+use crate::session::{Session, shown};
 use crate::show;
 use crate::summary::Known;
 use crate::trace::Trace;
-use crate::workload;
+use crate::workload::{self, Written};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use contend::cli::{OK, colour, print, stop_on_signals};
@@ -13,20 +15,25 @@ use contend::report::{html, text};
 use contend::slice::Verb;
 use std::path::{Path, PathBuf};
 
-/// Record what an unmodified program does to SQLite; show it, and make a workload of it
+/// Record what an unmodified program does to SQLite or PostgreSQL; show it, and make a workload of it
 #[derive(Parser)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
   contend capture -- python3 app.py                 what it does, with hashes instead of values
+  contend capture --listen 127.0.0.1:6432 --to postgres://127.0.0.1:5432
+                                                    what the clients of a PostgreSQL server do; Ctrl-C ends it
   contend capture --out day --values=full -- ./app  with all values, so that it can be replayed
   contend capture show capture-1                    transactions, statements, connections, keys
   contend replay day                                does it again and compares the tables at the end
-  contend capture to-workload capture-1             a workload and a study: contend run capture-1
+  contend run capture-1 --quick                     what would have helped: WAL, BEGIN IMMEDIATE, PostgreSQL?
+  contend capture anonymise day --out day-hashed    hashes in place of values, to give away
+  contend capture to-workload capture-1             writes its workload and study again; says what they leave out
 
 The program is not changed, and its databases are opened by contend's own process only. SQLite must be \
 linked dynamically; what cannot be captured is named at once and at the end. Values are kept as keyed hashes, and the key \
-is forgotten at the end. docs/capture.md explains every column and limit.
+is forgotten at the end. Clients of a server use the address of --listen instead of the server's, with their own users \
+and passwords, which are not recorded. docs/capture.md explains every column and limit.
 
 Exit status: that of the command (128 and the signal's number if a signal ended it), 2 usage or environment."
 )]
@@ -39,6 +46,12 @@ struct CaptureArgs {
     /// What is kept of values
     #[arg(long, value_enum, default_value = "hash")]
     values: Keeps,
+    /// Pass connections on to the server of --to, and record them: an address of this machine
+    #[arg(long, value_name = "HOST:PORT", requires = "to", conflicts_with = "command")]
+    listen: Option<String>,
+    /// The server: postgres://HOST:PORT, or postgres:///?socket=PATH
+    #[arg(long, value_name = "SERVER", requires = "listen")]
+    to: Option<String>,
     /// The command, after `--`
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<String>,
@@ -56,8 +69,20 @@ enum Keeps {
 enum CaptureVerb {
     /// Show what a captured program does
     Show(ShowArgs),
-    /// Make a workload and a study of a capture, to run and to edit
+    /// Write the workload and the study of a capture again, and say what is not in them
     ToWorkload(ToWorkloadArgs),
+    /// Make a capture of hashes out of one with all values, to give away
+    Anonymise(AnonymiseArgs),
+}
+
+#[derive(Parser)]
+struct AnonymiseArgs {
+    /// The capture, made with --values=full
+    #[arg(value_hint = ValueHint::DirPath)]
+    dir: PathBuf,
+    /// Directory for the capture with hashes
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
 }
 
 #[derive(Parser)]
@@ -93,12 +118,17 @@ fn run(args: &CaptureArgs) -> Result<u8> {
     match &args.verb {
         Some(CaptureVerb::Show(show)) => self::show(show),
         Some(CaptureVerb::ToWorkload(args)) => to_workload(args),
+        Some(CaptureVerb::Anonymise(args)) => anonymised(args),
         None => capture(args),
     }
 }
 
 fn capture(args: &CaptureArgs) -> Result<u8> {
-    ensure!(!args.command.is_empty(), "name the command: contend capture -- COMMAND...");
+    let addresses = args.listen.as_deref().zip(args.to.as_deref());
+    ensure!(
+        !args.command.is_empty() || addresses.is_some(),
+        "name the command: contend capture -- COMMAND... (for a server: --listen and --to)"
+    );
     let free = || (1..).map(|i| PathBuf::from(format!("capture-{i}"))).find(|path| !path.exists());
     let out = args.out.clone().or_else(free).expect("there is always a next number");
     let values = match args.values {
@@ -106,7 +136,34 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
         Keeps::Full => Values::Full,
     };
     let stop = stop_on_signals()?;
-    Session::new(&out, &args.command, values, &stop)?.run()
+    if let Some(addresses) = addresses {
+        return listen(addresses, &out, values, &stop);
+    }
+    let status = Session::new(&out, &args.command, values, &stop)?.run()?;
+    match write_study(&out) {
+        Ok(written) => {
+            let dir = shown(&out);
+            if !written.left_out.is_empty() {
+                let share = written.share.words();
+                eprintln!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
+            }
+            eprintln!("contend: What would have helped: contend run {dir} --quick");
+        }
+        Err(why) => eprintln!("contend: No study can be made of it: {why:#}"),
+    }
+    Ok(status)
+}
+
+/// Writes the workload and the study of a capture.
+fn write_study(dir: &Path) -> Result<Written> {
+    let manifest = Manifest::read(dir)?;
+    manifest.needs_sqlite("A workload")?;
+    let known = Known::new(&manifest, Trace::read(dir, &manifest)?);
+    let written = workload::write(dir, &known)?;
+    for (name, text) in [("workload.toml", &written.workload), ("study.toml", &written.study)] {
+        write_private(&dir.join(name), text.as_bytes())?;
+    }
+    Ok(written)
 }
 
 fn show(args: &ShowArgs) -> Result<u8> {
@@ -126,17 +183,29 @@ fn show(args: &ShowArgs) -> Result<u8> {
     Ok(OK)
 }
 
-fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
-    let manifest = Manifest::read(&args.dir)?;
-    let known = Known::new(&manifest, Trace::read(&args.dir, &manifest)?);
-    let written = workload::write(&args.dir, &known)?;
-    for (name, text) in [("workload.toml", &written.workload), ("study.toml", &written.study)] {
-        write_private(&args.dir.join(name), text.as_bytes())?;
-        print(&format!("{}\n", args.dir.join(name).display()))?;
+fn anonymised(args: &AnonymiseArgs) -> Result<u8> {
+    anonymise(&args.dir, &args.out)?;
+    let out = args.out.display();
+    if Manifest::read(&args.out)?.server.is_none()
+        && let Err(why) = write_study(&args.out)
+    {
+        eprintln!("contend: No study can be made of it: {why:#}");
     }
+    print(&format!(
+        "{out} has hashes in place of values, and no copy of the data. Still in it: paths, names, the command with its \
+         arguments, the schema with its literals, and texts in double quotes in statements. Look at it before you give it \
+         away: contend capture show {out}\n"
+    ))?;
+    Ok(OK)
+}
+
+fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
+    let written = write_study(&args.dir)?;
     for sentence in &written.left_out {
         eprintln!("contend: {sentence}");
     }
-    print(&format!("Run it: contend run {} --quick\n", args.dir.display()))?;
+    eprintln!("contend: The study has {}.", written.share.words());
+    let dir = args.dir.display();
+    print(&format!("{dir}/workload.toml\n{dir}/study.toml\nRun it: contend run {dir} --quick\n"))?;
     Ok(OK)
 }

@@ -1,11 +1,15 @@
-//! `contend capture to-workload`: a workload and a study out of a capture.
+//! `contend capture to-workload`: makes a workload and a study from a capture.
 
-use crate::generator::{column_of, columns_of, line, of_argument, of_column, text};
-use crate::manifest::{Content, Database, Table, Values};
+use crate::generator::{column_of, columns_of, line, of_argument, plain, text};
+use crate::manifest::{Content, Database, Values};
 use crate::program::{Began, Group, Step, Transaction};
+use crate::roles;
+use crate::servers;
+use crate::share::Share;
 use crate::sql::{Begin, Does, Token, literal, tokens};
-use crate::study::study;
+use crate::study::{Captured, study};
 use crate::summary::Known;
+use crate::tables::Tables;
 use crate::trace::{Call, Value};
 use anyhow::{Context, Result, ensure};
 use rusqlite::Connection;
@@ -13,14 +17,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Kinds of transactions that are taken over, the most frequent.
+/// Most kinds of transactions in the workload: the most frequent ones.
 const KINDS: usize = 24;
 
-/// Two files and what was left out of them, in sentences.
+/// Shorter times in the program are left out of a transaction.
+const HOLD_NS_MIN: u64 = 200_000;
+
+/// The two files, and what they leave out, as sentences.
 pub struct Written {
     pub workload: String,
     pub study: String,
     pub left_out: Vec<String>,
+    pub share: Share,
 }
 
 /// A transaction of the workload.
@@ -33,26 +41,32 @@ struct Writer<'k> {
     known: &'k Known<'k>,
     database: &'k Database,
     content: &'k Content,
-    copy: Option<Connection>,
     left_out: Vec<String>,
+    share: Share,
     out: String,
 }
 
-/// Makes a workload and a study of a capture.
+/// Makes a workload and a study from a capture.
 ///
 /// # Errors
-/// There is nothing to make them of.
+/// The capture has no database or no transaction that can be used.
 pub fn write(dir: &Path, known: &Known) -> Result<Written> {
     let calls_on = |database: &&Database| {
         let on = |call: &&Call| known.trace.connections.get(&call.connection).is_some_and(|c| c.path == database.path);
         known.trace.calls.iter().filter(on).count()
     };
-    let database = known.manifest.databases.iter().max_by_key(calls_on).context("the capture has no database")?;
-    // A database that the program made is taken as it was at the end.
+    ensure!(
+        known.manifest.status.is_some(),
+        "the capture is incomplete, so the contents of the databases are unknown: capture again, and end the program \
+         with one Ctrl-C or SIGTERM"
+    );
+    let database = known.manifest.databases.iter().max_by_key(calls_on);
+    let database = database.context("no call on a database file was captured")?;
+    // For a database that the program created, its content at the end is used.
     let content = database.content.as_ref().or(database.end.as_ref());
-    let content = content.with_context(|| format!("the content of {} is not known", database.path.display()))?;
+    let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
     let copy = content.copy.as_ref().map(|copy| Connection::open(dir.join(copy))).transpose()?;
-    let mut writer = Writer { known, database, content, copy, left_out: vec![], out: String::new() };
+    let mut writer = Writer { known, database, content, left_out: vec![], share: Share::default(), out: String::new() };
     for other in known.manifest.databases.iter().filter(|other| other.path != database.path) {
         let sentence = format!("{}: a workload has one database; this one is left out.", other.path.display());
         writer.left_out.push(sentence);
@@ -64,43 +78,35 @@ pub fn write(dir: &Path, known: &Known) -> Result<Written> {
         "# Made by contend capture to-workload. docs/workload-file.md explains every key.\n\nabout = {}\n\n[scale]\n",
         text(&about)
     );
-    for table in writer.tables() {
-        let _ = writeln!(writer.out, "rows_{} = {}", plain(&table.name), table.rows);
-    }
-    writer.write_tables()?;
+    let tables = Tables { content, values: copy.as_ref() };
+    tables.write_scale(&mut writer.out);
+    let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), kind.group)));
+    roles::write_scale(&mut writer.out, &roles);
+    tables.write(&mut writer.out, &mut writer.left_out)?;
     for kind in &kinds {
         writer.transaction(kind);
     }
-    writer.roles(&kinds);
-    let study = study(known, database, captured_begin(known));
-    Ok(Written { workload: writer.out, study, left_out: writer.left_out })
-}
-
-/// A name of letters, digits and `_`.
-fn plain(name: &str) -> String {
-    let word: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
-    if word.starts_with(|c: char| c.is_ascii_alphabetic()) { word } else { format!("t_{word}") }
+    roles::write(&mut writer.out, &roles);
+    let Writer { out: workload, mut left_out, share, .. } = writer;
+    let servers = servers::of("capture", &workload, &mut left_out)?;
+    let study = study(&Captured { known, database, share: &share, servers: &servers }, captured_begin(known), &roles);
+    Ok(Written { workload, study, left_out, share })
 }
 
 impl<'k> Writer<'k> {
-    /// Tables that a workload can have.
-    fn tables(&self) -> Vec<&'k Table> {
-        let is_virtual = |table: &&Table| table.ddl.to_ascii_uppercase().starts_with("CREATE VIRTUAL");
-        let shadow = |table: &&Table| {
-            let all = self.content.tables.iter().filter(is_virtual);
-            all.into_iter().any(|owner| table.name.starts_with(&format!("{}_", owner.name)))
-        };
-        self.content.tables.iter().filter(|table| !is_virtual(table) && !shadow(table)).collect()
-    }
-
-    /// Groups that can be taken over, with names.
+    /// Groups that a workload can express, with names.
     fn kinds(&mut self) -> Vec<Kind<'k>> {
         let known = self.known;
         let (mut kinds, mut names): (Vec<Kind>, BTreeMap<String, u32>) = (vec![], BTreeMap::new());
-        let tables: Vec<String> = self.tables().iter().map(|table| table.name.to_ascii_lowercase()).collect();
+        let mut questions = BTreeSet::new();
+        let tables: Vec<String> = Tables { content: self.content, values: None }
+            .all()
+            .iter()
+            .map(|table| table.name.to_ascii_lowercase())
+            .collect();
         for group in &known.groups {
-            let shapes = || group.steps.iter().map(|step| &known.shapes.all[step.shape]);
+            let asks = |step: &&Step| known.shapes.all[step.shape].only_asks();
+            let shapes = || group.steps.iter().filter(|step| !asks(step)).map(|step| &known.shapes.all[step.shape]);
             let on_this = group.transactions.iter().any(|&i| {
                 let connection = known.trace.connections.get(&known.transactions[i].connection);
                 connection.is_some_and(|connection| connection.path == self.database.path)
@@ -108,17 +114,22 @@ impl<'k> Writer<'k> {
             if !on_this || group.steps.is_empty() {
                 continue;
             }
+            self.share.add(group, false);
             let what = shapes().map(|shape| shape.text.clone()).collect::<Vec<_>>().join("; ");
             let short: String = what.chars().take(60).collect();
             let what = if short == what { what } else { format!("{short}...") };
-            let why = if shapes().any(|shape| shape.text.contains(';')) {
+            let why = if shapes().next().is_none() {
+                "it only reads settings"
+            } else if shapes().any(|shape| shape.text.contains(';')) {
                 "it is a script of several statements"
             } else if shapes().any(|shape| !matches!(shape.does, Does::Read | Does::Write | Does::Savepoint)) {
                 "it changes settings or tables"
             } else if shapes()
                 .any(|shape| shape.tables.is_empty() || !shape.tables.iter().all(|table| tables.contains(table)))
             {
-                "it names what is no table of the database"
+                "it uses something that is not a table of the database"
+            } else if known.is_of_a_start(group) {
+                "each process did it at most once, as programs do when they start"
             } else if kinds.len() == KINDS {
                 "it is rarer than the others"
             } else {
@@ -127,6 +138,10 @@ impl<'k> Writer<'k> {
             if !why.is_empty() {
                 self.left_out.push(format!("left out, because {why} (seen: {}): {what}", group.transactions.len()));
                 continue;
+            }
+            self.share.add(group, true);
+            for step in group.steps.iter().filter(asks) {
+                questions.insert(known.shapes.all[step.shape].text.as_str());
             }
             let main = shapes().find(|shape| shape.does == Does::Write).or(shapes().next());
             let verb =
@@ -137,74 +152,12 @@ impl<'k> Writer<'k> {
             let name = if *number > 1 { format!("{name}_{number}") } else { name };
             kinds.push(Kind { name, group });
         }
+        let left_out = |text| format!("left out of transactions, because it only reads settings: {text}");
+        self.left_out.extend(questions.into_iter().map(left_out));
         kinds
     }
 
-    fn write_tables(&mut self) -> Result<()> {
-        for table in self.tables() {
-            let _ = write!(self.out, "\n[table.{}]\n", key(&table.name));
-            line(&mut self.out, "ddl", &text(&table.ddl));
-            let names = |sql: &&String| {
-                let words = tokens(sql);
-                let upper = sql.to_ascii_uppercase();
-                let on = words.iter().position(|t| matches!(t, Token::Word(w) if w.eq_ignore_ascii_case("on")));
-                let table_of = on.and_then(|at| match words.get(at + 1) {
-                    Some(Token::Word(word)) => Some(word.trim_matches(['"', '`', '[', ']'])),
-                    _ => None,
-                });
-                (upper.starts_with("CREATE INDEX") || upper.starts_with("CREATE UNIQUE INDEX"))
-                    && table_of.is_some_and(|name| name.eq_ignore_ascii_case(&table.name))
-            };
-            let indexes: Vec<String> = self.content.others.iter().filter(names).map(|sql| text(sql)).collect();
-            if !indexes.is_empty() {
-                line(&mut self.out, "indexes", &format!("[{}]", indexes.join(", ")));
-            }
-            line(&mut self.out, "rows", &text(&format!("rows_{}", plain(&table.name))));
-            let _ = write!(self.out, "\n[table.{}.columns]\n", key(&table.name));
-            for column in &table.columns {
-                let choices = self.choices(&table.name, &column.name)?;
-                line(&mut self.out, &key(&column.name), &of_column(self.content, table, column, choices));
-            }
-        }
-        for sql in &self.content.others {
-            let word = tokens(sql).get(1).map_or(String::new(), |token| match token {
-                Token::Word(word) => word.to_ascii_lowercase(),
-                _ => String::new(),
-            });
-            if matches!(word.as_str(), "trigger" | "view") {
-                let begin: String = sql.chars().take(80).collect();
-                self.left_out.push(format!("Triggers and views are not taken over: {begin}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// The values of a column, if they are known and few.
-    fn choices(&self, table: &str, column: &str) -> Result<Option<String>> {
-        let Some(copy) = &self.copy else { return Ok(None) };
-        let quote = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-        let (table, column) = (quote(table), quote(column));
-        let sql = format!(
-            "SELECT {column}, count(*) FROM {table} WHERE typeof({column}) IN ('integer', 'text') GROUP BY 1 ORDER BY 2 DESC LIMIT 21"
-        );
-        let mut statement = copy.prepare(&sql)?;
-        let rows =
-            statement.query_map([], |row| Ok((row.get::<_, rusqlite::types::Value>(0)?, row.get::<_, i64>(1)?)))?;
-        let (mut values, mut weights) = (vec![], vec![]);
-        for row in rows {
-            let (value, count) = row?;
-            values.push(match value {
-                rusqlite::types::Value::Integer(number) => number.to_string(),
-                rusqlite::types::Value::Text(value) if value.len() <= 200 => text(&value),
-                _ => return Ok(None),
-            });
-            weights.push(count.to_string());
-        }
-        let few = !values.is_empty() && values.len() <= 20;
-        Ok(few.then(|| format!("{{ choice = [{}], weights = [{}] }}", values.join(", "), weights.join(", "))))
-    }
-
-    /// A transaction with its steps; arguments with the same values in every execution are one.
+    /// A transaction with its steps. Arguments that have equal values in every execution become one.
     fn transaction(&mut self, kind: &Kind) {
         let group = kind.group;
         let _ = write!(self.out, "\n[transaction.{}]\n", kind.name);
@@ -214,17 +167,28 @@ impl<'k> Writer<'k> {
             (_, true) => {}
             (_, false) => line(&mut self.out, "begin", "\"deferred\""),
         }
-        let all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.known.transactions[i]).collect();
+        let mut all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.known.transactions[i]).collect();
+        // What a lock cut short lacks arguments.
+        if all.iter().any(|transaction| transaction.has_succeeded()) {
+            all.retain(|transaction| transaction.has_succeeded());
+        }
         let mut shared = Shared::default();
         let mut steps = String::new();
-        let pause_ns = all.iter().map(|transaction| transaction.open_ns).sum::<u64>() / all.len().max(1) as u64;
-        for (i, step) in group.steps.iter().enumerate() {
-            // What the program does meanwhile, while its transaction is open.
-            if i > 0 && i + 1 == group.steps.len() && pause_ns >= 200_000 {
+        let pauses_ns = group.pauses_ns();
+        // The program's pauses while its transaction is open.
+        let hold = |steps: &mut String, pause_ns: u64| {
+            if pause_ns >= HOLD_NS_MIN {
                 let _ = write!(steps, "\n[[transaction.{}.step]]\nhold = \"{}us\"\n", kind.name, pause_ns / 1_000);
+            }
+        };
+        for (i, step) in group.steps.iter().enumerate() {
+            hold(&mut steps, pauses_ns[i]);
+            if self.known.shapes.all[step.shape].only_asks() {
+                continue;
             }
             self.step(kind, (i, step), &all, (&mut shared, &mut steps));
         }
+        hold(&mut steps, pauses_ns[group.steps.len()]);
         if !shared.generators.is_empty() {
             let _ = write!(self.out, "\n[transaction.{}.args]\n", kind.name);
             for (name, generator) in &shared.generators {
@@ -283,7 +247,7 @@ impl<'k> Writer<'k> {
                     } else {
                         shared.name(&here, &generator, format!("a{place}_{number}"))
                     };
-                    // A number that is used once becomes a text that is used once.
+                    // A unique number becomes a unique text.
                     if generator == "{ unique = true }" && is_text {
                         format!("('u' || CAST(:{name} AS TEXT))")
                     } else {
@@ -303,49 +267,9 @@ impl<'k> Writer<'k> {
             line(steps, "args", &format!("{{ {} }}", own.join(", ")));
         }
     }
-
-    /// A role for each program, with its clients and what they do.
-    fn roles(&mut self, kinds: &[Kind]) {
-        let known = self.known;
-        let mut shares: BTreeMap<String, BTreeMap<&str, usize>> = BTreeMap::new();
-        for kind in kinds {
-            for &i in &kind.group.transactions {
-                let role = plain(known.trace.process(known.transactions[i].who.process));
-                *shares.entry(role).or_default().entry(&kind.name).or_default() += 1;
-            }
-        }
-        for (role, mix) in &shares {
-            let _ = write!(self.out, "\n[role.{role}]\n");
-            let (processes, clients) = clients(known, role);
-            line(&mut self.out, "processes", &processes.to_string());
-            line(&mut self.out, "clients", &clients.to_string());
-            let all: usize = mix.values().sum();
-            let busy: u64 = known
-                .transactions
-                .iter()
-                .filter(|t| plain(known.trace.process(t.who.process)) == *role)
-                .map(|t| t.to_ns - t.from_ns)
-                .sum();
-            let lived = (known.trace.to_ns - known.trace.from_ns) * processes * clients;
-            let pause_us = lived.saturating_sub(busy) / all.max(1) as u64 / 1_000;
-            let _ = writeln!(
-                self.out,
-                "# As captured, each client paused about {pause_us} us before a transaction. Without a pause, the study shows what is possible:\n# pause = {{ exponential = \"{}us\" }}",
-                pause_us.max(1)
-            );
-            let mix: Vec<String> = mix.iter().map(|(name, count)| format!("{name} = {count}")).collect();
-            line(&mut self.out, "mix", &format!("{{ {} }}", mix.join(", ")));
-        }
-    }
 }
 
-/// A key of TOML.
-fn key(name: &str) -> String {
-    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_bare { name.into() } else { text(name) }
-}
-
-/// Arguments of a transaction, by the values that they had.
+/// Names of a transaction's arguments by their values.
 #[derive(Default)]
 struct Shared {
     generators: BTreeMap<String, String>,
@@ -353,7 +277,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The argument for values; the same one for the same values in every execution.
+    /// The argument for these values; the same one if all executions have equal values.
     fn name(&mut self, values: &[&Value], generator: &str, new: String) -> String {
         let all: BTreeSet<String> = values.iter().map(|value| format!("{value:?}")).collect();
         let varies = all.len() > 2 && values.len() >= 3;
@@ -367,7 +291,8 @@ impl Shared {
     }
 }
 
-/// Values of a call in the order of their places in the text, literals included. `None` if the text has other places.
+/// Values of a call in the order of their positions in the text, including literals. `None` if another text has other
+/// positions.
 fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>> {
     let (mut found, mut next) = (vec![], 1u16);
     let mut names: Vec<&str> = vec![];
@@ -398,38 +323,18 @@ fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>> {
     (found.len() == places(like)).then_some(found)
 }
 
-/// Processes and clients in each that a program had at the same time.
-fn clients(known: &Known, role: &str) -> (u64, u64) {
-    let mut threads: HashMap<(u64, u32), (u64, u64)> = HashMap::new();
-    for call in known.trace.calls.iter().filter(|call| plain(known.trace.process(call.who.process)) == role) {
-        let life = threads.entry((call.who.process, call.who.tid)).or_insert((call.at_ns, 0));
-        life.1 = call.end_ns().max(life.1);
-    }
-    let most = |lives: Vec<(u64, u64)>| {
-        let at = |moment: u64| lives.iter().filter(|(from, to)| *from <= moment && moment <= *to).count() as u64;
-        lives.iter().map(|(from, _)| at(*from)).max().unwrap_or(1)
-    };
-    let mut processes: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for ((process, _), life) in &threads {
-        let whole = processes.entry(*process).or_insert(*life);
-        *whole = (whole.0.min(life.0), whole.1.max(life.1));
-    }
-    let (processes, all) = (most(processes.into_values().collect()), most(threads.into_values().collect()));
-    let processes = processes.clamp(1, 16);
-    (processes, all.div_ceil(processes).clamp(1, 16))
-}
-
-/// How transactions that write begin, most of them.
-fn captured_begin(known: &Known) -> &'static str {
+/// How most of the writing transactions begin that begin with a statement of their own.
+fn captured_begin(known: &Known) -> Option<&'static str> {
     let mut counts: BTreeMap<Begin, usize> = BTreeMap::new();
     for group in known.groups.iter().filter(|group| group.writes) {
         if let Began::By(begin) = group.began {
             *counts.entry(begin).or_default() += group.transactions.len();
         }
     }
-    match counts.into_iter().max_by_key(|(_, count)| *count).map(|(begin, _)| begin) {
-        Some(Begin::Immediate) => "immediate",
-        Some(Begin::Exclusive) => "exclusive",
-        _ => "deferred",
-    }
+    let (begin, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(match begin {
+        Begin::Immediate => "immediate",
+        Begin::Exclusive => "exclusive",
+        Begin::Deferred => "deferred",
+    })
 }

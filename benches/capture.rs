@@ -1,0 +1,114 @@
+//! What `contend capture --listen` costs the clients of a PostgreSQL server: prepared point reads and small writes,
+//! directly and through the proxy, with one client and with four. In turns, so that both see the same machine.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use postgres::{Client, NoTls};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::Instant;
+use support::place::{Own, Place};
+
+const TURNS: usize = 9;
+const ROWS: i32 = 10_000;
+const OPERATIONS: i32 = 4_000;
+
+/// A kind of work, with the number of clients.
+const WORK: [(&str, usize, &str); 4] = [
+    ("point read, 1 client", 1, "SELECT v FROM t WHERE id = $1"),
+    ("point read, 4 clients", 4, "SELECT v FROM t WHERE id = $1"),
+    ("write, 1 client", 1, "UPDATE t SET v = v + 1 WHERE id = $1"),
+    ("write, 4 clients", 4, "UPDATE t SET v = v + 1 WHERE id = $1"),
+];
+
+fn main() {
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    let place = Place::new();
+    // Commits that do not wait for the disk: what the proxy adds is a larger part of them.
+    let server = Own::postgres_with(&place, "-c synchronous_commit=off");
+    connect(server.port)
+        .batch_execute(&format!(
+            "CREATE TABLE t (id integer PRIMARY KEY, v integer NOT NULL); INSERT INTO t SELECT g, 0 FROM generate_series(1, {ROWS}) g"
+        ))
+        .expect("filled");
+    let (mut proxy, port) = listening(&place, server.port);
+    let mut times: [Vec<[f64; 2]>; WORK.len()] = Default::default();
+    let mut used = [0.0; WORK.len()];
+    for turn in 0..TURNS {
+        for (work, (_, clients, sql)) in WORK.iter().enumerate() {
+            let mut both = [0.0; 2];
+            for step in 0..2 {
+                let which = (turn + step) % 2;
+                let before = processor_s(proxy.id());
+                both[which] = us(if which == 0 { server.port } else { port }, *clients, sql);
+                used[work] += processor_s(proxy.id()) - before;
+            }
+            times[work].push(both);
+        }
+    }
+    println!("contend capture --listen: time of a statement, directly and through the proxy, {TURNS} turns");
+    for (work, (name, clients, _)) in WORK.iter().enumerate() {
+        let of = |which: usize| middle(times[work].iter().map(|both| both[which]).collect());
+        let ratio = middle(times[work].iter().map(|both| both[1] / both[0]).collect());
+        let statements = f64::from(OPERATIONS) * *clients as f64 * TURNS as f64;
+        let own = used[work] * 1e6 / statements;
+        println!(
+            "{name:>22}: {:>6.1} us, {:>6.1} us, ratio {ratio:.2}; the proxy used {own:.1} us of processor time",
+            of(0),
+            of(1)
+        );
+    }
+    let _ = std::process::Command::new("kill").arg("-INT").arg(proxy.id().to_string()).status();
+    let _ = proxy.wait();
+}
+
+fn connect(port: u16) -> Client {
+    let mut config = postgres::Config::new();
+    config.host("127.0.0.1").port(port).user("me").password("geheim").dbname("postgres");
+    config.connect(NoTls).expect("connected")
+}
+
+fn listening(place: &Place, port: u16) -> (Child, u16) {
+    let to = format!("postgres://127.0.0.1:{port}");
+    let args = ["capture", "--out", "taken", "--listen", "127.0.0.1:0", "--to", &to];
+    let mut tool = place.command(&args).stderr(Stdio::piped()).spawn().expect("the tool starts");
+    let mut line = String::new();
+    BufReader::new(tool.stderr.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+    let port = line.split_once("port=").and_then(|(_, rest)| rest.split_once(' ')).expect("a port").0;
+    (tool, port.parse().expect("a number"))
+}
+
+/// Mean time of a statement as a client sees it.
+fn us(port: u16, clients: usize, sql: &str) -> f64 {
+    let one = |number: usize| {
+        let mut client = connect(port);
+        let statement = client.prepare(sql).expect("prepared");
+        let begin = Instant::now();
+        for i in 0..OPERATIONS {
+            // Clients write different rows.
+            let id = (i * 4 + number as i32) % ROWS + 1;
+            client.query(&statement, &[&id]).expect("executed");
+        }
+        begin.elapsed().as_secs_f64() * 1e6 / f64::from(OPERATIONS)
+    };
+    let all = std::thread::scope(|threads| {
+        let all: Vec<_> = (0..clients).map(|number| threads.spawn(move || one(number))).collect();
+        all.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<f64>>()
+    });
+    all.iter().sum::<f64>() / clients as f64
+}
+
+fn processor_s(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("there");
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+    let ticks = |at: usize| fields[at].parse::<f64>().expect("a number");
+    (ticks(11) + ticks(12)) / rustix::param::clock_ticks_per_second() as f64
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

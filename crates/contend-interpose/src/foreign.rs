@@ -1,0 +1,233 @@
+//! Finds SQLite whose calls cannot be intercepted: linked into a program or library without interposable symbols, or
+//! translated into another language. Examines the files that the processes execute.
+
+use memchr::memmem;
+use object::{Object, ObjectSymbol};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// How a file contains SQLite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brings {
+    Nothing,
+    /// As dynamic symbols, which can be interposed.
+    Exported,
+    Static,
+    /// The Go package mattn/go-sqlite3 with its own copy of SQLite.
+    LinkedByGo,
+    /// The Go package modernc.org/sqlite.
+    TranslatedToGo,
+    /// The Go package ncruces/go-sqlite3, which runs SQLite as WebAssembly.
+    WebAssembly,
+}
+
+/// Examines a file.
+pub fn look(mut file: File) -> Brings {
+    let mut bytes = vec![];
+    let Ok(_) = file.read_to_end(&mut bytes) else { return Brings::Nothing };
+    let Ok(file) = object::File::parse(&*bytes) else { return Brings::Nothing };
+    let is_step = |symbol: object::Symbol<'_, '_>| symbol.is_definition() && symbol.name() == Ok("sqlite3_step");
+    if file.dynamic_symbols().any(is_step) {
+        return Brings::Exported;
+    }
+    // The file calls another library's SQLite; the sqlite3 shell contains the texts below for other purposes.
+    if file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name() == Ok("sqlite3_step")) {
+        return Brings::Nothing;
+    }
+    let has = |text: &[u8]| memmem::find(&bytes, text).is_some();
+    if has(b"modernc.org/sqlite/lib.") {
+        return Brings::TranslatedToGo;
+    }
+    if has(b"github.com/ncruces/go-sqlite3.") {
+        return Brings::WebAssembly;
+    }
+    // The first bytes of every database file, and the name of the schema table.
+    if file.symbols().any(is_step) || (has(b"SQLite format 3\0") && has(b"sqlite_master")) {
+        return if has(b"github.com/mattn/go-sqlite3.") { Brings::LinkedByGo } else { Brings::Static };
+    }
+    Brings::Nothing
+}
+
+impl Brings {
+    fn is_out_of_reach(self) -> bool {
+        !matches!(self, Brings::Nothing | Brings::Exported)
+    }
+}
+
+/// A SQLite that cannot be intercepted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Foreign {
+    /// A description: `/usr/bin/app has SQLite linked into it`.
+    pub what: String,
+    /// What to change so that it can be intercepted.
+    pub change: String,
+}
+
+fn foreign(path: &Path, brings: Brings) -> Foreign {
+    let name = path.display();
+    let what = match brings {
+        Brings::TranslatedToGo => format!("{name} has SQLite translated to Go (modernc.org/sqlite)"),
+        Brings::WebAssembly => format!("{name} runs SQLite as WebAssembly (ncruces/go-sqlite3)"),
+        _ => format!("{name} has SQLite linked into it"),
+    };
+    let is = |text: &str| path.to_string_lossy().contains(text);
+    let change = match brings {
+        Brings::TranslatedToGo | Brings::WebAssembly => {
+            "use mattn/go-sqlite3 and build with `go build -tags libsqlite3`"
+        }
+        Brings::LinkedByGo => "build with `go build -tags libsqlite3`",
+        _ if is(".node") => "use the npm package sqlite3",
+        _ if is("sqlitejdbc") => "use a driver that calls the system's libsqlite3",
+        _ if is("apsw") => "build it against the system's library: `pip install --no-binary apsw apsw`",
+        _ => {
+            "use a driver or a build that is linked with the system's libsqlite3 (Go: `-tags libsqlite3`; Rust: rusqlite without `bundled`)"
+        }
+    };
+    Foreign { what, change: change.to_string() }
+}
+
+/// The path of a command.
+pub fn program(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name));
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).map(|dir| dir.join(name)).find(|path| path.is_file())
+}
+
+/// Whether a program has more rights than its user: the loader then ignores `LD_PRELOAD`.
+pub fn has_other_rights(file: &Path) -> bool {
+    const SET_ID: u32 = 0o6000;
+    fs::metadata(file).is_ok_and(|meta| meta.permissions().mode() & SET_ID != 0)
+}
+
+/// The value of `LD_PRELOAD` with this library first.
+pub fn preload(library: &Path) -> OsString {
+    let mut preload = library.as_os_str().to_os_string();
+    if let Some(before) = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {
+        preload.push(":");
+        preload.push(before);
+    }
+    preload
+}
+
+/// Examines the processes of a command repeatedly. Large files take long, so a thread reads them; they are opened at
+/// once, because a process may end and remove what it has unpacked.
+#[derive(Default)]
+pub struct Lookout {
+    seen: BTreeSet<(u64, u64)>,
+    said: BTreeSet<Foreign>,
+    reader: Option<Reader>,
+    /// Databases that a process had open.
+    pub open: BTreeSet<PathBuf>,
+}
+
+struct Reader {
+    files: Sender<(PathBuf, File)>,
+    found: Receiver<Foreign>,
+}
+
+impl Reader {
+    fn start() -> Reader {
+        let (files, opened) = channel::<(PathBuf, File)>();
+        let (send, found) = channel();
+        thread::spawn(move || {
+            for (path, file) in opened {
+                let brings = look(file);
+                if brings.is_out_of_reach() && send.send(foreign(&path, brings)).is_err() {
+                    return;
+                }
+            }
+        });
+        Reader { files, found }
+    }
+}
+
+impl Lookout {
+    /// SQLites found since the last call.
+    pub fn look(&mut self, root: u32) -> Vec<Foreign> {
+        for pid in descendants(root) {
+            let new = self.mapped(pid);
+            if !new.is_empty() {
+                let reader = self.reader.get_or_insert_with(Reader::start);
+                // The thread ends with its channel only.
+                new.into_iter().for_each(|file| drop(reader.files.send(file)));
+            }
+            self.open.extend(databases(pid));
+        }
+        let found = self.reader.iter().flat_map(|reader| reader.found.try_iter());
+        found.filter(|found| self.said.insert(found.clone())).collect()
+    }
+
+    /// SQLites in files that were still being read when the command ended.
+    pub fn finish(&mut self) -> Vec<Foreign> {
+        let Some(Reader { files, found }) = self.reader.take() else { return vec![] };
+        drop(files);
+        found.into_iter().filter(|found| self.said.insert(found.clone())).collect()
+    }
+
+    /// Examines a program before it is started.
+    pub fn look_at_file(&mut self, path: &Path) -> Option<Foreign> {
+        let brings = File::open(path).map_or(Brings::Nothing, look);
+        brings.is_out_of_reach().then(|| foreign(path, brings)).filter(|found| self.said.insert(found.clone()))
+    }
+
+    /// Files that a process executes and that were not seen before.
+    fn mapped(&mut self, pid: u32) -> Vec<(PathBuf, File)> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let mut found = vec![];
+        for line in maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.contains('x'))) {
+            let Some(at) = line.find('/') else { continue };
+            let path = Path::new(line[at..].trim_end_matches(" (deleted)"));
+            let fields: Vec<&str> = line.split_whitespace().take(5).collect();
+            let inode = fields.get(4).and_then(|inode| inode.parse().ok()).unwrap_or(0);
+            let device = fields.get(3).map_or(0, |device| device.bytes().fold(0, |sum, b| sum * 31 + u64::from(b)));
+            if self.seen.insert((device, inode))
+                && let Ok(file) = File::open(path)
+            {
+                found.push((path.to_path_buf(), file));
+            }
+        }
+        found
+    }
+}
+
+/// A process and its living descendants.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let mut parents: Vec<(u32, u32)> = vec![];
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let after_name = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
+        let parent = after_name.and_then(|mut fields| (fields.next()? != "Z").then(|| fields.next()?.parse().ok())?);
+        parents.extend(parent.map(|parent| (pid, parent)));
+    }
+    let (mut found, mut next) = (vec![], vec![root]);
+    while let Some(pid) = next.pop() {
+        next.extend(parents.iter().filter(|(_, parent)| *parent == pid).map(|(child, _)| *child));
+        found.push(pid);
+    }
+    found
+}
+
+/// SQLite databases that a process has open. Files are read only if this user owns them.
+fn databases(pid: u32) -> Vec<PathBuf> {
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let paths = links.filter_map(|link| fs::read_link(link.path()).ok()).filter(|path| path.is_absolute());
+    paths.filter(|path| is_database(path)).collect()
+}
+
+fn is_database(path: &Path) -> bool {
+    if path.starts_with("/dev") || path.starts_with("/proc") || !path.is_file() {
+        return false;
+    }
+    let mut begin = [0; 16];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut begin, 0));
+    read.is_ok() && &begin == b"SQLite format 3\0"
+}

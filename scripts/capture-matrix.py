@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""What contend capture gets from each language and driver: every statement, or a sentence that it is missing.
+
+Runs the programs in tests/capture/matrix and writes the table into docs/capture.md. Exit status 1: a program lost
+statements without a word, or ran another SQLite than without a capture. Needs `cargo build` and `make workers`.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOL = Path(os.environ.get("CONTEND", ROOT / "target/debug/contend"))
+PROGRAMS = ROOT / "tests/capture/matrix"
+WORKERS = ROOT / "target/workers"
+INSERTS, SELECTS = 20, 10
+BEGIN, END = "<!-- capture-matrix: begin -->", "<!-- capture-matrix: end -->"
+
+
+def go(driver, *tags):
+    out = ROOT / "target/capture-matrix" / "-".join([driver, *tags])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    files = [str(PROGRAMS / "program.go"), str(PROGRAMS / f"{driver}.go")]
+    subprocess.run(["go", "build", *(f"-tags={tag}" for tag in tags), "-o", out, *files], cwd=ROOT / "workers/go", check=True)
+    return [str(out)]
+
+
+def c():
+    out = ROOT / "target/capture-matrix/c"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-o", out, PROGRAMS / "program.c", "-lsqlite3"], check=True)
+    return [str(out)]
+
+
+def python(interpreter, module):
+    return [str(interpreter), "-B", str(PROGRAMS / "program.py"), module]
+
+
+def pysqlite3():
+    home = ROOT / "target/capture-matrix/venv"
+    if not home.exists():
+        subprocess.run([sys.executable, "-m", "venv", home], check=True)
+        subprocess.run([home / "bin/pip", "-q", "install", "pysqlite3-binary"], check=True)
+    return python(home / "bin/python", "pysqlite3")
+
+
+def node(package):
+    link = WORKERS / "node/node_modules"
+    return ["env", f"NODE_PATH={link}", "node", str(PROGRAMS / "program.js"), package]
+
+
+def shell():
+    inserts = "".join(f"INSERT INTO thing (name) VALUES ('thing {i}');" for i in range(INSERTS))
+    selects = "".join(f"SELECT name FROM thing WHERE id = {i + 1};" for i in range(SELECTS))
+    create = "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT);"
+    return ["sh", "-c", f'sqlite3 "$0" "{create} BEGIN; {inserts} COMMIT; {selects} SELECT sqlite_version()" | tail -1']
+
+
+CASES = [
+    ("Python, system: `sqlite3`", lambda: python("/usr/bin/python3", "sqlite3")),
+    ("Python, pyenv: `sqlite3`", lambda: python(sys.executable, "sqlite3")),
+    ("Python: `apsw` (wheel)", lambda: python(WORKERS / "python/venv/bin/python", "apsw")),
+    ("Python: `pysqlite3-binary`", pysqlite3),
+    ("PHP: PDO", lambda: ["php", str(PROGRAMS / "program.php"), "pdo"]),
+    ("PHP: SQLite3", lambda: ["php", str(PROGRAMS / "program.php"), "sqlite3"]),
+    ("`sqlite3` shell", shell),
+    ("C, `-lsqlite3`", c),
+    ("Go: mattn/go-sqlite3, `-tags libsqlite3`", lambda: go("mattn", "libsqlite3")),
+    ("Go: mattn/go-sqlite3", lambda: go("mattn")),
+    ("Go: modernc.org/sqlite", lambda: go("modernc")),
+    ("Go: ncruces/go-sqlite3", lambda: go("ncruces")),
+    ("Node: `sqlite3`", lambda: node("sqlite3")),
+    ("Node: `better-sqlite3`", lambda: node("better-sqlite3")),
+    ("Java: sqlite-jdbc", lambda: ["java", "-cp", f"{WORKERS}/java/lib/*", str(PROGRAMS / "Program.java")]),
+]
+
+
+def count(summary, begin):
+    texts = [one for one in summary["statements"] if one["text"].startswith(begin)]
+    return sum(one["count"] for one in texts), sum(one["rows"] + one["changes"] for one in texts)
+
+
+def measure(name, command):
+    with tempfile.TemporaryDirectory() as place:
+        plain = subprocess.run([*command, f"{place}/plain.db"], capture_output=True, text=True, check=True).stdout.strip()
+        taken = f"{place}/taken"
+        said = subprocess.run(
+            [TOOL, "capture", "--out", taken, "--", *command, f"{place}/app.db"], capture_output=True, text=True
+        )
+        if said.returncode != 0 or said.stdout.strip() != plain:
+            raise SystemExit(f"{name}: {plain!r} without a capture, with it {said}")
+        shown = subprocess.run([TOOL, "capture", "show", taken, "--json"], capture_output=True, text=True, check=True)
+        summary = json.loads(shown.stdout)
+    inserts, selects = count(summary, "INSERT INTO thing"), count(summary, "SELECT name FROM thing")
+    # The extension SQLite3 of PHP executes a SELECT twice.
+    is_whole = inserts == (INSERTS, INSERTS) and selects in ((SELECTS, SELECTS), (2 * SELECTS, 2 * SELECTS))
+    missing = [sentence.split("To capture it, ")[1].rstrip(".") for sentence in summary["missing"] if "To capture" in sentence]
+    if not is_whole and not missing:
+        raise SystemExit(f"{name}: {inserts} and {selects}, and nothing is said to be missing")
+    result = "every statement" if is_whole else "said to be missing"
+    return f"| {name} | {plain} | {result} | {'; '.join(dict.fromkeys(missing))} |"
+
+
+def main():
+    rows = []
+    for name, command in CASES:
+        rows.append(measure(name, command()))
+        print(rows[-1], flush=True)
+    head = ["| program | its SQLite | captured | what contend says to do |", "|---|---|---|---|"]
+    page = ROOT / "docs/capture.md"
+    text = page.read_text()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(before + "\n".join([BEGIN, *head, *rows, END]) + after)
+
+
+main()

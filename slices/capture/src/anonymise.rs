@@ -1,0 +1,117 @@
+//! `contend capture anonymise`: replaces the values of a capture with hashes.
+
+use crate::manifest::{Manifest, Values, make_private, random_key, write_private};
+use crate::postgres_text;
+use crate::segment::{Raw, SEGMENTS, files, of_file};
+use anyhow::{Context, Result, bail, ensure};
+use contend_interpose::format::{header, kind, record, value};
+use contend_interpose::hash;
+use contend_interpose::text::{Sink, room, write};
+use std::path::Path;
+
+/// Makes `out`, which has what `dir` has, with hashes in place of values. The key of the hashes is drawn here and kept
+/// nowhere.
+///
+/// # Errors
+/// `dir` has no values or is damaged, or `out` cannot be written.
+pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
+    let mut manifest = Manifest::read(dir)?;
+    if manifest.values == Values::Hash {
+        bail!("{} already has hashes instead of values", dir.display());
+    }
+    ensure!(
+        manifest.status.is_some(),
+        "{} is incomplete: the command still runs, or contend was killed",
+        dir.display()
+    );
+    let key = draw()?;
+    make_private(out)?;
+    make_private(&out.join(SEGMENTS))?;
+    for path in files(&dir.join(SEGMENTS))? {
+        let Some(read) = of_file(&path)? else { continue };
+        let name = path.file_name().context("a file without a name")?;
+        let is_server = manifest.server.is_some();
+        let records = read.records.iter().flat_map(|raw| anonymous(raw, key, is_server)).collect::<Vec<u8>>();
+        let mut bytes = read.head;
+        let end = (bytes.len() + records.len()) as u64;
+        bytes[header::FULL..header::FULL + 4].fill(0);
+        bytes[header::COMMITTED..header::COMMITTED + 8].copy_from_slice(&end.to_ne_bytes());
+        bytes.extend(records);
+        write_private(&out.join(SEGMENTS).join(name), &bytes)?;
+    }
+    manifest.values = Values::Hash;
+    for database in &mut manifest.databases {
+        for content in database.content.iter_mut().chain(&mut database.end) {
+            content.copy = None;
+        }
+    }
+    manifest.write(out)
+}
+
+fn draw() -> Result<[u64; 2]> {
+    let key = random_key()?;
+    let (one, other) = key.split_at(8);
+    Ok([one, other].map(|half| half.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
+}
+
+/// A record without its values. Bytes behind a text, which may be left of an earlier record, become 0.
+fn anonymous(raw: &Raw, key: [u64; 2], is_server: bool) -> Vec<u8> {
+    let whole = || raw.bytes(0, u64::MAX).to_vec();
+    let put = |bytes: &mut [u8], at: usize, number: u64| bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
+    match raw.kind() {
+        kind::TEXT => {
+            let sql = raw.bytes(record::HEAD, raw.t());
+            // What is stored has no backslashes but in E'...'.
+            let written = if is_server { postgres_text::written(sql, false, key, false) } else { of_sqlite(sql, key) };
+            let mut bytes = raw.bytes(0, record::HEAD as u64).to_vec();
+            put(&mut bytes, record::T, written.len() as u64);
+            bytes.extend(written);
+            padded(bytes)
+        }
+        kind::BIND => {
+            let (hash, end) = match raw.a() {
+                kind @ (value::INTEGER | value::REAL) => (hash::number(key, kind, raw.t()), record::HEAD),
+                value::TEXT | value::BLOB => {
+                    let bytes = raw.bytes(record::NUMBER_BYTES, raw.u64(record::NUMBER));
+                    (hash::bytes(key, bytes), record::NUMBER_BYTES)
+                }
+                _ => return whole(),
+            };
+            let mut bytes = raw.bytes(0, end as u64).to_vec();
+            put(&mut bytes, record::T, hash);
+            padded(bytes)
+        }
+        // A server's code of an error takes the place of a rowid.
+        kind::STEP | kind::EXEC if !is_server => {
+            let mut bytes = whole();
+            put(&mut bytes, record::ROWID, hash::number(key, value::INTEGER, raw.u64(record::ROWID)));
+            bytes
+        }
+        kind::PROCESS => padded(raw.bytes(0, record::NUMBER_BYTES as u64 + raw.t()).to_vec()),
+        kind::LIBRARY => padded(raw.bytes(0, record::HEAD as u64 + raw.t()).to_vec()),
+        kind::OPEN => {
+            let mut bytes = whole();
+            let end = bytes[record::OPEN_BYTES..].iter().position(|byte| *byte == 0);
+            bytes.truncate(record::OPEN_BYTES + end.map_or(usize::MAX / 2, |end| end + 1));
+            padded(bytes)
+        }
+        _ => whole(),
+    }
+}
+
+fn of_sqlite(sql: &[u8], key: [u64; 2]) -> Vec<u8> {
+    let mut written = vec![0; room(sql.len())];
+    let mut sink = Sink::new(&mut written);
+    write(sql, Some(key), &mut sink);
+    let length = sink.length;
+    written.truncate(length);
+    written
+}
+
+/// A record with its own length at the beginning, a multiple of 8.
+fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    let length = u32::try_from(bytes.len()).expect("a record is shorter than its segment");
+    bytes[..4].copy_from_slice(&length.to_ne_bytes());
+    bytes
+}

@@ -1,0 +1,350 @@
+//! Texts of PostgreSQL's statements as they are stored: without comments, with stand-ins for literals if values are
+//! hashed, and with all strings in single quotes, so that [`crate::sql`] reads them.
+
+use contend_interpose::text::{Sink, is_of_the_language, room, stand_in};
+
+/// A literal, as SQL writes it.
+enum Literal {
+    /// `'...'` without backslashes, `E'...'`, or the text between dollars.
+    Text(Vec<u8>),
+    /// `E'...'` with other escapes than of quotes, `U&'...'`.
+    Escaped(Vec<u8>),
+    /// Numbers and bits.
+    Other,
+}
+
+/// The text to store. `has_backslashes`: plain strings have escapes (`standard_conforming_strings = off`). Passwords
+/// of roles and servers become stand-ins even if `is_full`.
+pub fn written(sql: &[u8], has_backslashes: bool, key: [u64; 2], is_full: bool) -> Vec<u8> {
+    let end = sql.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b';').map_or(0, |last| last + 1);
+    let sql = &sql[..end];
+    let words = Words::of(sql, has_backslashes);
+    let key = (if is_full { words.have_a_password() } else { !words.are_settings() }).then_some(key);
+    let (mut out, mut at, mut gap) = (Vec::with_capacity(sql.len()), 0, false);
+    while at < sql.len() {
+        let rest = &sql[at..];
+        let blank = blank(rest);
+        if blank > 0 {
+            (at, gap) = (at + blank, true);
+            continue;
+        }
+        if gap && !out.is_empty() {
+            out.push(b' ');
+        }
+        gap = false;
+        let (length, literal) = token(rest, has_backslashes);
+        let raw = &rest[..length];
+        at += length;
+        match (literal, key) {
+            (None, _) | (Some(Literal::Other), None) => out.extend_from_slice(raw),
+            (Some(Literal::Text(inner)), None) => out.extend(quoted(&inner)),
+            (Some(Literal::Escaped(raw)), None) => out.extend(raw),
+            (Some(Literal::Text(inner)), Some(key)) => {
+                let plain = quoted(&inner);
+                if is_of_the_language(&plain) { out.extend(plain) } else { stand_for(&plain, key, &mut out) }
+            }
+            (Some(Literal::Escaped(raw)), Some(key)) => stand_for(&[b"'", &raw[..]].concat(), key, &mut out),
+            (Some(Literal::Other), Some(key)) => stand_for(raw, key, &mut out),
+        }
+    }
+    out
+}
+
+fn stand_for(literal: &[u8], key: [u64; 2], out: &mut Vec<u8>) {
+    let mut buffer = vec![0; room(literal.len())];
+    let mut sink = Sink::new(&mut buffer);
+    // A string of bits is one of hexadecimal digits too.
+    let hex: Vec<u8>;
+    let literal = match literal {
+        [b'b' | b'B', digits @ ..] => {
+            hex = [b"x", digits].concat();
+            &hex
+        }
+        _ => literal,
+    };
+    stand_in(literal, key, &mut sink);
+    let length = sink.length;
+    out.extend_from_slice(&buffer[..length]);
+}
+
+fn quoted(inner: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'\''];
+    for &byte in inner {
+        out.extend_from_slice(if byte == b'\'' { b"''" } else { std::slice::from_ref(&byte) });
+    }
+    out.push(b'\'');
+    out
+}
+
+/// The words of a statement that say what it is.
+struct Words {
+    /// In lower case, without those of its literals; names keep their dots.
+    all: Vec<Vec<u8>>,
+    is_script: bool,
+}
+
+impl Words {
+    fn of(sql: &[u8], has_backslashes: bool) -> Words {
+        let (mut words, mut at) = (Words { all: vec![], is_script: false }, 0);
+        let mut is_joined = false;
+        while at < sql.len() {
+            let rest = &sql[at..];
+            let length = match blank(rest) {
+                0 => token(rest, has_backslashes).0,
+                blank => {
+                    at += blank;
+                    is_joined = false;
+                    continue;
+                }
+            };
+            let raw = &rest[..length];
+            words.is_script |= raw == b";";
+            let is_part = is_word(raw[0]) || raw == b"." || raw[0] == b'"';
+            match words.all.last_mut().filter(|_| is_joined && is_part) {
+                Some(last) => last.extend(raw.to_ascii_lowercase()),
+                None if is_part => words.all.push(raw.to_ascii_lowercase()),
+                None => {}
+            }
+            (at, is_joined) = (at + length, is_part);
+        }
+        words
+    }
+
+    fn at(&self, place: usize) -> &[u8] {
+        self.all.get(place).map_or(b"", Vec::as_slice)
+    }
+
+    /// Whether its literals are settings of the server's own and names, which are not replaced.
+    fn are_settings(&self) -> bool {
+        if self.is_script {
+            return false;
+        }
+        match self.at(0) {
+            // Settings with a dot are the program's: they may say who is served.
+            b"set" => {
+                let place = if matches!(self.at(1), b"local" | b"session") { 2 } else { 1 };
+                !self.at(place).contains(&b'.') && !self.at(place + 1).starts_with(b".")
+            }
+            b"show" | b"reset" | b"begin" | b"start" | b"commit" | b"end" | b"abort" | b"rollback" | b"savepoint"
+            | b"release" => self.at(1) != b"prepared",
+            _ => false,
+        }
+    }
+
+    /// Whether it may have the password of a role or of another server.
+    fn have_a_password(&self) -> bool {
+        const OF: [&[u8]; 5] = [b"password", b"mapping", b"server", b"subscription", b"connection"];
+        self.all.iter().any(|word| OF.contains(&word.as_slice()))
+            && self.all.iter().any(|word| matches!(word.as_slice(), b"create" | b"alter"))
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Length of white space or a comment at the beginning. Comments nest.
+fn blank(rest: &[u8]) -> usize {
+    match rest {
+        [byte, ..] if byte.is_ascii_whitespace() => 1,
+        [b'-', b'-', ..] => memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1),
+        [b'/', b'*', ..] => {
+            let (mut depth, mut at) = (1, 2);
+            while depth > 0 && at < rest.len() {
+                match &rest[at..] {
+                    [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
+                    [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
+                    _ => at += 1,
+                }
+            }
+            at
+        }
+        _ => 0,
+    }
+}
+
+/// Length of the first token, and the literal that it is.
+fn token(rest: &[u8], has_backslashes: bool) -> (usize, Option<Literal>) {
+    match rest {
+        [b'\'', ..] => string(rest, 1, has_backslashes),
+        [b'e' | b'E', b'\'', ..] => string(rest, 2, true),
+        [b'n' | b'N', b'\'', ..] => string(rest, 2, has_backslashes),
+        [b'b' | b'B' | b'x' | b'X', b'\'', ..] => (string(rest, 2, false).0, Some(Literal::Other)),
+        [b'u' | b'U', b'&', b'\'', ..] => {
+            let length = string(rest, 3, false).0;
+            (length, Some(Literal::Escaped(rest[..length].to_vec())))
+        }
+        [b'u' | b'U', b'&', b'"', ..] => (2 + end_of(&rest[2..], b'"', false), None),
+        [b'"', ..] => (end_of(rest, b'"', false), None),
+        [b'$', ..] => dollars(rest),
+        [b'0'..=b'9', ..] | [b'.', b'0'..=b'9', ..] => (number(rest), Some(Literal::Other)),
+        [byte, ..] if is_word(*byte) => {
+            (rest.iter().take_while(|byte| is_word(**byte) || **byte == b'$').count(), None)
+        }
+        _ => (1, None),
+    }
+}
+
+/// End of a quoted text that begins here; a doubled quote is part of it.
+fn end_of(rest: &[u8], quote: u8, has_backslashes: bool) -> usize {
+    let mut at = 1;
+    while at < rest.len() {
+        match rest[at] {
+            b'\\' if has_backslashes => at += 2,
+            byte if byte == quote && rest.get(at + 1) == Some(&quote) => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+/// A string whose text begins after `before` bytes.
+fn string(rest: &[u8], before: usize, has_backslashes: bool) -> (usize, Option<Literal>) {
+    let length = before - 1 + end_of(&rest[before - 1..], b'\'', has_backslashes);
+    let raw = &rest[before..length];
+    let raw = raw.strip_suffix(b"'").unwrap_or(raw);
+    let (mut inner, mut at, mut is_escaped) = (vec![], 0, false);
+    while at < raw.len() {
+        let is_pair = match (raw[at], raw.get(at + 1)) {
+            (b'\'', Some(b'\'')) => true,
+            (b'\\', Some(b'\'' | b'\\')) => has_backslashes,
+            _ => false,
+        };
+        is_escaped |= raw[at] == b'\\' && has_backslashes && !is_pair;
+        at += usize::from(is_pair);
+        inner.push(raw[at]);
+        at += 1;
+    }
+    if !is_escaped {
+        return (length, Some(Literal::Text(inner)));
+    }
+    // Only its quotes are written in another way.
+    let doubled = with_doubled_quotes(raw);
+    (length, Some(Literal::Escaped([b"E'", &doubled[..], b"'"].concat())))
+}
+
+/// With `''` for `\'`.
+fn with_doubled_quotes(raw: &[u8]) -> Vec<u8> {
+    let (mut out, mut at) = (vec![], 0);
+    while at < raw.len() {
+        let length = match &raw[at..] {
+            [b'\\', b'\'', ..] => {
+                out.extend_from_slice(b"''");
+                2
+            }
+            [b'\\', byte, ..] => {
+                out.extend_from_slice(&[b'\\', *byte]);
+                2
+            }
+            other => {
+                out.push(other[0]);
+                1
+            }
+        };
+        at += length;
+    }
+    out
+}
+
+/// `$$...$$`, `$tag$...$tag$`, or a parameter such as `$1`.
+fn dollars(rest: &[u8]) -> (usize, Option<Literal>) {
+    let tag = 1 + rest[1..].iter().take_while(|byte| is_word(**byte)).count();
+    if rest.get(tag) != Some(&b'$') || rest[1].is_ascii_digit() {
+        return (tag, None);
+    }
+    let (delimiter, text) = rest.split_at(tag + 1);
+    let inner = memchr::memmem::find(text, delimiter).unwrap_or(text.len());
+    let length = (delimiter.len() + inner + delimiter.len()).min(rest.len());
+    (length, Some(Literal::Text(text[..inner].to_vec())))
+}
+
+fn number(rest: &[u8]) -> usize {
+    let is_hex = rest.starts_with(b"0x") || rest.starts_with(b"0X");
+    let mut at = 0;
+    while at < rest.len() {
+        let is_sign = at > 0 && !is_hex && matches!(rest[at], b'+' | b'-') && matches!(rest[at - 1], b'e' | b'E');
+        let is_point = rest[at] == b'.' && rest.get(at + 1) != Some(&b'.') && (at == 0 || rest[at - 1] != b'.');
+        if !(is_word(rest[at]) || is_point || is_sign) {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashed(sql: &str) -> String {
+        String::from_utf8(written(sql.as_bytes(), false, [1, 2], false)).expect("text")
+    }
+
+    fn full(sql: &str, has_backslashes: bool) -> String {
+        String::from_utf8(written(sql.as_bytes(), has_backslashes, [1, 2], true)).expect("text")
+    }
+
+    #[test]
+    fn no_literal_survives_in_any_of_its_forms() {
+        for sql in [
+            "SELECT 'secret', E'it\\'s secret', e'\\\\', 'secret', $$it's secret$$, $a$ $$ secret $a$",
+            "SELECT U&'secret' UESCAPE '!', N'secret', ARRAY['secret', 4711], a[4711], x'5ec4e7', B'1010110'",
+            "SELECT /* secret /* a */ secret */ 1 -- secret\n, 4711, 0x5ec4e7, .4711, 4711e3, 4_711, a[1:4711]",
+            "SET app.customer = 'secret'",
+            "SET LOCAL \"app\".\"customer\" = 'secret'",
+            "SET app /**/ . customer = 'secret'",
+            "BEGIN; SET x = 'secret'; COMMIT",
+            "DO $$ BEGIN PERFORM 'secret'; END $$",
+            "SELECT data ? 'secret', data #> '{secret}', @4711, #4711, a::text || 'secret'",
+            "SELECT 'secret",
+            "SELECT $$secret",
+            "SELECT E'\\",
+            "PREPARE TRANSACTION 'secret'",
+        ] {
+            let stored = hashed(sql);
+            for value in ["secret", "4711", "5ec4e7", "4_711", "1010110"] {
+                assert!(!stored.contains(value), "{value}: {stored}");
+            }
+            for end in 0..sql.len() {
+                hashed(&sql[..end]);
+            }
+        }
+        let stored = hashed("SELECT 'a', E'a', $$a$$, $1::int, 0, 1, \"b 'c'\", t$1 FROM u&\"d\";  ");
+        let all: Vec<&str> = stored.matches("'#").collect();
+        assert_eq!(all.len(), 3, "{stored}");
+        let one = &stored[stored.find("'#").expect("a stand-in")..][..19];
+        assert_eq!(stored.matches(one).count(), 3, "equal values stay equal: {stored}");
+        assert!(stored.ends_with(", $1::int, 0, 1, \"b 'c'\", t$1 FROM u&\"d\""), "{stored}");
+    }
+
+    #[test]
+    fn the_text_of_a_full_capture_does_the_same() {
+        assert_eq!(
+            full("SELECT $$it's$$, E'it\\'s', E'a\\nb\\'c' -- x", false),
+            "SELECT 'it''s', 'it''s', E'a\\nb''c'"
+        );
+        assert_eq!(full("SELECT 'C:\\dir'", false), "SELECT 'C:\\dir'");
+        assert_eq!(full("SELECT 'a\\\\b', 'a\\tb'", true), "SELECT 'a\\b', E'a\\tb'");
+        assert_eq!(full("SELECT U&'d\\0061t'", false), "SELECT U&'d\\0061t'");
+    }
+
+    #[test]
+    fn a_password_is_in_no_text() {
+        for sql in [
+            "CREATE ROLE eve LOGIN PASSWORD 'secret'",
+            "alter user eve with encrypted password $$secret$$",
+            "CREATE USER MAPPING FOR eve SERVER s OPTIONS (password 'secret')",
+            "CREATE SUBSCRIPTION s CONNECTION 'host=h password=secret' PUBLICATION p",
+        ] {
+            assert!(!full(sql, false).contains("secret") && !hashed(sql).contains("secret"), "{sql}");
+        }
+    }
+
+    #[test]
+    fn settings_stay() {
+        for sql in ["SET search_path TO 'a', b", "SET statement_timeout = 5000", "BEGIN ISOLATION LEVEL SERIALIZABLE"] {
+            assert_eq!(hashed(sql), sql);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Roles of a captured program: processes, clients, and pauses.
+
+use crate::generator::{line, plain, text};
+use crate::program::Group;
+use crate::summary::Known;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+
+/// Processes, and clients of a process, at most.
+const CLIENTS_MAX: u64 = 16;
+/// Length of a slot. Slots without a transaction do not count as load.
+const SLOT_NS: u64 = 100_000_000;
+/// Values of the study's axis: label, and how many times as fast as captured; 0 is without pauses.
+pub const PACES: [(&str, u64); 5] = [("captured", 1), ("x2", 2), ("x4", 4), ("x8", 8), ("full", 0)];
+
+/// A program, with its clients and what they do.
+pub struct Role {
+    name: String,
+    processes: u64,
+    clients: u64,
+    /// Mean pause of a client before a transaction, in the times in which there was load.
+    pause_us: u64,
+    mix: BTreeMap<String, usize>,
+}
+
+/// The roles of a capture; `kinds` has the transactions of the workload.
+pub fn roles<'g>(known: &Known, kinds: impl Iterator<Item = (&'g str, &'g Group)>) -> Vec<Role> {
+    let mut shares: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for (name, group) in kinds {
+        for &i in &group.transactions {
+            let role = plain(known.trace.process(known.transactions[i].who.process));
+            *shares.entry(role).or_default().entry(name.to_string()).or_default() += 1;
+        }
+    }
+    let role = |(name, mix): (String, BTreeMap<String, usize>)| {
+        let (processes, clients) = clients(known, &name);
+        let pause_us = pause_us(known, &name, processes * clients);
+        Role { name, processes, clients, pause_us, mix }
+    };
+    shares.into_iter().map(role).collect()
+}
+
+fn pause_us(known: &Known, role: &str, clients: u64) -> u64 {
+    let is_mine = |process| plain(known.trace.process(process)) == role;
+    let mine = || known.transactions.iter().filter(|transaction| is_mine(transaction.who.process));
+    let slots = |from: u64, to: u64| from / SLOT_NS..=to / SLOT_NS;
+    let active: BTreeSet<u64> = mine().flat_map(|transaction| slots(transaction.from_ns, transaction.to_ns)).collect();
+    let busy_ns: u64 = mine().map(|transaction| transaction.to_ns - transaction.from_ns).sum();
+    let there_ns = active.len() as u64 * SLOT_NS * clients;
+    there_ns.saturating_sub(busy_ns) / (mine().count() as u64).max(1) / 1_000
+}
+
+/// Processes and clients in each that a program had at the same time.
+fn clients(known: &Known, role: &str) -> (u64, u64) {
+    let mut threads: HashMap<(u64, u32), (u64, u64)> = HashMap::new();
+    for call in known.trace.calls.iter().filter(|call| plain(known.trace.process(call.who.process)) == role) {
+        let life = threads.entry((call.who.process, call.who.tid)).or_insert((call.at_ns, 0));
+        life.1 = call.end_ns().max(life.1);
+    }
+    let most = |lives: Vec<(u64, u64)>| {
+        let mut changes: Vec<(u64, i64)> = lives.iter().flat_map(|(from, to)| [(*from, 1), (to + 1, -1)]).collect();
+        changes.sort_unstable();
+        let at_once = changes.iter().scan(0, |now, (_, change)| {
+            *now += change;
+            Some(*now)
+        });
+        at_once.max().map_or(1, i64::cast_unsigned)
+    };
+    let mut processes: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for ((process, _), life) in &threads {
+        let whole = processes.entry(*process).or_insert(*life);
+        *whole = (whole.0.min(life.0), whole.1.max(life.1));
+    }
+    let (processes, all) = (most(processes.into_values().collect()), most(threads.into_values().collect()));
+    let processes = processes.clamp(1, CLIENTS_MAX);
+    (processes, all.div_ceil(processes).clamp(1, CLIENTS_MAX))
+}
+
+impl Role {
+    /// Whether several clients of one process could share a connection.
+    pub fn shares_a_process(&self) -> bool {
+        self.processes == 1 && self.clients > 1
+    }
+
+    fn pause(&self) -> String {
+        format!("pause_{}_us", self.name)
+    }
+}
+
+/// The pauses of all roles as numbers of the workload, at the captured pace.
+pub fn write_scale(out: &mut String, roles: &[Role]) {
+    for role in roles {
+        line(out, &role.pause(), &format!("{{ fixed = {} }}", role.pause_us));
+    }
+}
+
+/// Presets of pauses, and the roles.
+pub fn write(out: &mut String, roles: &[Role]) {
+    *out += "\n# Pauses of the clients: as captured, 2, 4 and 8 times the load, and none at all.\n";
+    for (label, times) in PACES {
+        let _ = writeln!(out, "[preset.load.{label}]");
+        for role in roles {
+            let pause_us = role.pause_us.checked_div(times).unwrap_or(0);
+            line(out, &role.pause(), &pause_us.to_string());
+        }
+    }
+    for role in roles {
+        let _ = write!(out, "\n[role.{}]\n", role.name);
+        line(out, "processes", &role.processes.to_string());
+        line(out, "clients", &role.clients.to_string());
+        line(out, "pause", &format!("{{ exponential = {} }}", text(&format!("{}*1us", role.pause()))));
+        let mix: Vec<String> = role.mix.iter().map(|(name, count)| format!("{name} = {count}")).collect();
+        line(out, "mix", &format!("{{ {} }}", mix.join(", ")));
+    }
+}

@@ -1,0 +1,32 @@
+//! The servers that can carry out a workload: a study asks no others.
+
+use anyhow::Result;
+use contend::engine::ENGINES;
+use contend::source::Source;
+use contend::workload::{self, Dialect};
+
+/// A server's name in study files, and for people.
+pub struct Server {
+    pub engine: &'static str,
+    pub title: &'static str,
+}
+
+/// The servers on which a workload can run; `left_out` gets a sentence for each of the others.
+///
+/// # Errors
+/// The text is no workload.
+pub fn of(name: &str, workload: &str, left_out: &mut Vec<String>) -> Result<Vec<Server>> {
+    let own = workload::parse(&Source::new(format!("{name}.toml"), workload.to_string()))?;
+    let mut found = vec![];
+    for engine in ENGINES {
+        let Some(server) = engine.server else { continue };
+        match workload::spoken(&own, Dialect::of_server(server.dialect), server.load) {
+            Ok(_) => found.push(Server { engine: engine.name, title: server.title }),
+            Err(why) => {
+                let why = format!("{why:#}").split_whitespace().collect::<Vec<_>>().join(" ");
+                left_out.push(format!("{} is not in the study: {why}", server.title));
+            }
+        }
+    }
+    Ok(found)
+}

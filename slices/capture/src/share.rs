@@ -1,0 +1,31 @@
+//! What share of a capture its workload has.
+
+use crate::program::Group;
+
+/// How many of the captured transactions the workload has, and how many of those that write.
+#[derive(Default)]
+pub struct Share {
+    all: [usize; 2],
+    writes: [usize; 2],
+}
+
+impl Share {
+    pub fn add(&mut self, group: &Group, is_taken: bool) {
+        let count = group.transactions.len();
+        self.all[usize::from(is_taken)] += count;
+        self.writes[usize::from(is_taken)] += if group.writes { count } else { 0 };
+    }
+
+    /// As a phrase; rounded down, so that 100 % are all.
+    pub fn words(&self) -> String {
+        let percent = |[captured, taken]: [usize; 2]| 100 * taken / captured.max(1);
+        match self.writes {
+            [0, _] => format!("{} % of the captured transactions", percent(self.all)),
+            writes => format!(
+                "{} % of the captured transactions, and {} % of those that write",
+                percent(self.all),
+                percent(writes)
+            ),
+        }
+    }
+}

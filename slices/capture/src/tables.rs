@@ -1,0 +1,120 @@
+//! Tables of a workload: schema, number of rows, and a generator for each column.
+
+use crate::content::quoted;
+use crate::generator::{CHOICES, is_serial, key, line, of_column, paired_with, plain, text};
+use crate::manifest::{Column, Content, Table};
+use crate::sql::{Token, tokens};
+use anyhow::Result;
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+use std::fmt::Write as _;
+
+/// What is known of a database, and the database itself if its values may be used.
+pub struct Tables<'c> {
+    pub content: &'c Content,
+    pub values: Option<&'c Connection>,
+}
+
+impl<'c> Tables<'c> {
+    /// Tables that a workload can express.
+    pub fn all(&self) -> Vec<&'c Table> {
+        let is_virtual = |table: &&Table| table.ddl.to_ascii_uppercase().starts_with("CREATE VIRTUAL");
+        let shadow = |table: &&Table| {
+            let all = self.content.tables.iter().filter(is_virtual);
+            all.into_iter().any(|owner| table.name.starts_with(&format!("{}_", owner.name)))
+        };
+        self.content.tables.iter().filter(|table| !is_virtual(table) && !shadow(table)).collect()
+    }
+
+    /// Numbers of rows, for `[scale]`.
+    pub fn write_scale(&self, out: &mut String) {
+        for table in self.all() {
+            // Pairs are written out for this number of rows.
+            let is_fixed = self.all().into_iter().any(|other| {
+                paired_with(self.content, other).is_some_and(|name| name.eq_ignore_ascii_case(&table.name))
+            });
+            let rows = if is_fixed { format!("{{ fixed = {} }}", table.rows) } else { table.rows.to_string() };
+            line(out, &format!("rows_{}", plain(&table.name)), &rows);
+        }
+    }
+
+    /// Writes tables, indexes and generators of columns; `left_out` gets what has no place in a workload.
+    ///
+    /// # Errors
+    /// The values cannot be read.
+    pub fn write(&self, out: &mut String, left_out: &mut Vec<String>) -> Result<()> {
+        for table in self.all() {
+            let _ = write!(out, "\n[table.{}]\n", key(&table.name));
+            line(out, "ddl", &text(&table.ddl));
+            let names = |sql: &&String| {
+                let words = tokens(sql);
+                let upper = sql.to_ascii_uppercase();
+                let on = words.iter().position(|t| matches!(t, Token::Word(w) if w.eq_ignore_ascii_case("on")));
+                let table_of = on.and_then(|at| match words.get(at + 1) {
+                    Some(Token::Word(word)) => Some(word.trim_matches(['"', '`', '[', ']'])),
+                    _ => None,
+                });
+                (upper.starts_with("CREATE INDEX") || upper.starts_with("CREATE UNIQUE INDEX"))
+                    && table_of.is_some_and(|name| name.eq_ignore_ascii_case(&table.name))
+            };
+            let indexes: Vec<String> = self.content.others.iter().filter(names).map(|sql| text(sql)).collect();
+            if !indexes.is_empty() {
+                line(out, "indexes", &format!("[{}]", indexes.join(", ")));
+            }
+            line(out, "rows", &text(&format!("rows_{}", plain(&table.name))));
+            let _ = write!(out, "\n[table.{}.columns]\n", key(&table.name));
+            for column in &table.columns {
+                let choices = self.choices(table, column)?;
+                line(out, &key(&column.name), &of_column(self.content, table, column, choices));
+            }
+        }
+        let taken = self.all();
+        for table in self.content.tables.iter().filter(|table| !taken.iter().any(|of| of.name == table.name)) {
+            left_out.push(format!("Virtual tables and their parts are not taken over: {}", table.name));
+        }
+        for sql in &self.content.others {
+            let word = tokens(sql).get(1).map_or(String::new(), |token| match token {
+                Token::Word(word) => word.to_ascii_lowercase(),
+                _ => String::new(),
+            });
+            if matches!(word.as_str(), "trigger" | "view") {
+                let begin: String = sql.chars().take(80).collect();
+                left_out.push(format!("Triggers and views are not taken over: {begin}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of a column, if they are known and few.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn choices(&self, table: &Table, column: &Column) -> Result<Option<String>> {
+        let Some(copy) = self.values else { return Ok(None) };
+        // With too many among the rows that were examined the others need no look.
+        if column.distinct > CHOICES as u64 || is_serial(table, column) {
+            return Ok(None);
+        }
+        let (table, column) = (quoted(&table.name), quoted(&column.name));
+        let sql = format!(
+            "SELECT {column}, count(*) FROM {table} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT {}",
+            CHOICES + 1
+        );
+        let mut statement = copy.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        let (mut values, mut weights) = (vec![], vec![]);
+        while let Some(row) = rows.next()? {
+            values.push(match row.get_ref(0)? {
+                ValueRef::Integer(number) => number.to_string(),
+                ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+                    Ok(value) if value.len() <= 200 => text(value),
+                    _ => return Ok(None),
+                },
+                _ => return Ok(None),
+            });
+            weights.push(row.get::<_, i64>(1)?.to_string());
+        }
+        let few = !values.is_empty() && values.len() <= CHOICES;
+        Ok(few.then(|| format!("{{ choice = [{}], weights = [{}] }}", values.join(", "), weights.join(", "))))
+    }
+}
