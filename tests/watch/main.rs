@@ -1,10 +1,13 @@
-//! `contend watch` on real programs: each finding is planted and found with the right process; healthy programs have none.
-//! What needs tracefs says NOT VERIFIED where this user may not use it.
+//! `contend watch` on real programs: each finding is planted and found with the right process; healthy programs have
+//! none. What needs tracefs says NOT VERIFIED where this user may not use it.
 
+mod faults;
 mod record;
+mod safety;
 mod servers;
 #[path = "../support/mod.rs"]
 mod support;
+mod targets;
 mod workers;
 
 use serde_json::Value;
@@ -41,6 +44,8 @@ struct Program {
     child: Child,
     /// Its processes: `self`, and `other` where it has two.
     pids: BTreeMap<String, u32>,
+    /// The thread of `self` that does the work.
+    thread: u32,
     database: PathBuf,
 }
 
@@ -95,16 +100,20 @@ impl Program {
     }
 
     fn start_in(language: Language, dir: &Path, name: &str, seconds: u32) -> Program {
+        Program::begin(language.command(), dir, name, seconds)
+    }
+
+    fn begin(mut command: Command, dir: &Path, name: &str, seconds: u32) -> Program {
         let database = dir.join(format!("{name}.db"));
-        let mut command = language.command();
         command.arg(name).arg(&database).arg(seconds.to_string()).stdout(Stdio::piped());
-        if name == "disk_journal" {
+        if let Some((_, pause_ms)) = ON_A_SLOW_DISK.iter().find(|(slow, _)| *slow == name) {
             command.env("LD_PRELOAD", slow_disk());
+            pause_ms.map(|ms| command.env("CONTEND_SYNC_PAUSE_MS", ms.to_string()));
         }
         let mut child = command.spawn().expect("it starts");
         let mut pids = BTreeMap::new();
         let out = BufReader::new(child.stdout.take().expect("piped"));
-        let wanted = if HAS_OTHER.contains(&name) { 2 } else { 1 };
+        let wanted = if HAS_OTHER.contains(&name) { 3 } else { 2 };
         let mut is_ready = false;
         for line in out.lines().map_while(Result::ok) {
             is_ready |= line == "ready";
@@ -116,7 +125,8 @@ impl Program {
             }
         }
         assert_eq!(pids.len(), wanted, "{name} did not begin");
-        Program { child, pids, database }
+        let thread = pids.remove("thread").expect("it says so");
+        Program { child, pids, thread, database }
     }
 }
 
@@ -129,6 +139,12 @@ impl Drop for Program {
     }
 }
 
+/// Programs on a slow disk, and by how much each sync takes longer than 3 ms. A checkpoint syncs the log and then the
+/// database, so it takes as long whatever the machine.
+const ON_A_SLOW_DISK: [(&str, Option<u64>); 3] =
+    [("disk_journal", None), ("checkpoint_blocks_writers", Some(SYNC_MS)), ("checkpoint_in_commit", Some(SYNC_MS))];
+const SYNC_MS: u64 = 200;
+
 /// Programs of two processes.
 const HAS_OTHER: &[&str] = &[
     "program_holds_lock",
@@ -136,12 +152,15 @@ const HAS_OTHER: &[&str] = &[
     "no_busy_timeout",
     "refused_rarely",
     "timeout_too_short",
+    "long_transaction",
+    "log_never_restarts",
     "starvation",
     "readers_block_writer",
     "reader_pins_log",
     "disk_journal",
     "checkpoint_blocks_writers",
     "healthy_pair",
+    "healthy_pieces",
     "healthy_readers",
 ];
 
@@ -161,41 +180,92 @@ fn last(output: &Output) -> Value {
     serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {output:?}"))
 }
 
-/// Watches the database of one program; the findings of the last line.
-fn findings(language: Language, name: &str, further: &[&str]) -> (Program, Vec<Value>) {
+/// Watches the database of one program for 8 s; the findings of the last line.
+fn findings(language: Language, name: &str) -> (Program, Vec<Value>) {
+    findings_until(language.command(), name, &[], &|_, _| false)
+}
+
+/// Watches the database of one program until its findings are as wanted, or for 8 s; the findings of the last line.
+fn findings_until(
+    mut command: Command,
+    name: &str,
+    further: &[&str],
+    are_as_wanted: &dyn Fn(&Program, &[Value]) -> bool,
+) -> (Program, Vec<Value>) {
     let dir = place();
-    let program = Program::start_in(language, dir.path(), name, 60);
+    let go = dir.path().join("go");
+    command.env("CONTEND_GO", &go);
+    let program = Program::begin(command, dir.path(), name, 60);
     let database = program.database.display().to_string();
-    let output = watch(&[&[database.as_str(), "--for", "8s", "--json-line"], further].concat());
-    let output = { output }.output().expect("it starts");
-    (program, last(&output)["findings"].as_array().expect("a list").clone())
+    let mut watching = watch(&[&[database.as_str(), "--for", "8s", "--json-line"], further].concat());
+    let mut watching = watching.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    lines.next().expect("a line");
+    fs::write(go, "").expect("written");
+    let (mut found, mut goes_on) = (vec![], true);
+    for line in lines {
+        let line: Value = serde_json::from_str(&line).expect("JSON");
+        found.clone_from(line["findings"].as_array().expect("a list"));
+        if goes_on && are_as_wanted(&program, &found) {
+            goes_on = false;
+            Command::new("kill").arg("-INT").arg(watching.id().to_string()).status().expect("kill");
+        }
+    }
+    watching.wait().expect("it ends");
+    (program, found)
 }
 
-/// The findings of this kind about this process of the program, in each language.
-#[track_caller]
-fn finds(name: &str, kind: &str, who: &str) -> Vec<Value> {
-    finds_with(name, kind, who, &[])
+/// The finding of this kind about a process of the program.
+fn about<'f>(found: &'f [Value], program: &Program, kind: &str, who: &str) -> Option<&'f Value> {
+    found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == program.pids[who])
 }
 
+/// Findings about whole processes; the others name a thread.
+const OF_PROCESSES: [&str; 5] = ["starvation", "disk", "small-commits", "open-close-churn", "log-never-restarts"];
+
+/// Fails unless a finding of this kind about this process of the program becomes as wanted, in the thread that works; by
+/// its name, the other process's number is found too.
 #[track_caller]
-fn finds_with(name: &str, kind: &str, who: &str, further: &[&str]) -> Vec<Value> {
-    let find = |language: Language| {
-        let (program, found) = findings(language, name, further);
-        let pid = program.pids[who];
-        let matching = found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == pid);
-        matching.unwrap_or_else(|| panic!("{language:?}: no `{kind}` of {pid} in {found:#?}")).clone()
-    };
-    Language::ALL.map(find).to_vec()
+fn finds_in(
+    command: Command,
+    (name, kind, who): (&str, &str, &str),
+    further: &[&str],
+    is_as_wanted: impl Fn(&Value) -> bool,
+) {
+    let is_found = |program: &Program, found: &[Value]| about(found, program, kind, who).is_some_and(&is_as_wanted);
+    let (program, found) = findings_until(command, name, further, &is_found);
+    let its = about(&found, &program, kind, who).unwrap_or_else(|| panic!("{name}: no `{kind}` in {found:#?}"));
+    assert!(is_as_wanted(its), "{name}: {its:#}");
+    if !OF_PROCESSES.contains(&kind) && who == "self" {
+        assert_eq!(its["tid"], program.thread, "the thread that works: {its:#}");
+    }
+}
+
+/// The same of the program itself, in each language.
+#[track_caller]
+fn finds(name: &str, kind: &str, is_as_wanted: impl Fn(&Value) -> bool) {
+    for language in Language::ALL {
+        finds_in(language.command(), (name, kind, "self"), &[], &is_as_wanted);
+    }
+}
+
+/// Whether a text of a finding begins like this.
+fn begins(text: &Value, with: &str) -> bool {
+    text.as_str().is_some_and(|text| text.starts_with(with))
+}
+
+/// Whether a number of a finding is at least this one.
+fn at_least(number: &Value, least: u64) -> bool {
+    number.as_u64() >= Some(least)
 }
 
 #[test]
 fn a_program_that_works_while_it_holds_the_lock_is_named_with_its_statements() {
     if may_trace("program-holds-lock") {
-        for found in finds("program_holds_lock", "program-holds-lock", "self") {
-            assert_eq!(found["after"], "COMMIT", "{found}");
-            let gap_ms = found["longest_gap_ns"].as_u64().expect("a number") / 1_000_000;
-            assert!(gap_ms >= 150, "it sleeps 150 ms: {found}");
-        }
+        // It sleeps 150 ms.
+        finds("program_holds_lock", "program-holds-lock", |found| {
+            found["after"] == "COMMIT" && at_least(&found["longest_gap_ns"], 150_000_000)
+        });
     }
 }
 
@@ -204,15 +274,54 @@ fn refusals_are_told_apart_by_their_cause() {
     if !may_trace("refusals") {
         return;
     }
-    for found in finds("read_then_write", "read-then-write", "self") {
-        assert!(found["sql"].as_str().is_some_and(|sql| sql.starts_with("INSERT INTO t")), "{found}");
+    let inserts =
+        |found: &Value, sql: &str| begins(&found["sql"], sql) && begins(&found["holder_sql"], "INSERT INTO t");
+    finds("read_then_write", "read-then-write", |found| inserts(found, "INSERT INTO t"));
+    finds("no_busy_timeout", "no-busy-timeout", |found| inserts(found, "BEGIN IMMEDIATE"));
+    for language in Language::ALL {
+        finds_in(language.command(), ("refused_rarely", "refused-at-once", "self"), &["--no-sql"], |_| true);
     }
-    finds("no_busy_timeout", "no-busy-timeout", "self");
-    finds_with("refused_rarely", "refused-at-once", "self", &["--no-sql"]);
-    for found in finds("timeout_too_short", "timeout-too-short", "self") {
-        assert!(found["held_ns_max"].as_u64() >= Some(600_000_000), "the other one sleeps 600 ms: {found}");
+    // The other one sleeps 600 ms.
+    finds("timeout_too_short", "timeout-too-short", |found| {
+        at_least(&found["held_ns_max"], 600_000_000) && inserts(found, "BEGIN IMMEDIATE")
+    });
+}
+
+#[test]
+fn a_long_transaction_is_named_with_its_longest_statement() {
+    if may_trace("long-transaction") {
+        // It takes 1.5 s.
+        finds("long_transaction", "long-transaction", |found| {
+            begins(&found["sql"], "INSERT INTO t (v) VALUES (slow(")
+                && at_least(&found["longest_ns"], 1_500_000_000)
+                && at_least(&found["longest_wait_ns"], 1_000_000_000)
+        });
     }
 }
+
+/// What holds in WAL holds with a rollback journal, too.
+#[test]
+fn findings_are_the_same_with_a_rollback_journal() {
+    if !may_trace("a rollback journal") {
+        return;
+    }
+    for (name, kind) in [
+        ("program_holds_lock", "program-holds-lock"),
+        ("idle_in_transaction", "idle-in-transaction"),
+        ("long_transaction", "long-transaction"),
+        ("read_then_write", "read-then-write"),
+        ("no_busy_timeout", "no-busy-timeout"),
+        ("timeout_too_short", "timeout-too-short"),
+        ("small_commits", "small-commits"),
+    ] {
+        let mut command = Language::C.command();
+        command.env("CONTEND_JOURNAL", "delete");
+        finds_in(command, (name, kind, "self"), &[], |_| true);
+    }
+}
+
+/// A kind of finding, and whether one is as wanted.
+type Wanted<'w> = (&'w str, &'w dyn Fn(&Value) -> bool);
 
 /// Connections of one process settle conflicts in memory, without a lock call.
 #[test]
@@ -220,31 +329,38 @@ fn threads_of_one_process_that_refuse_each_other_are_found() {
     if !may_trace("threads") {
         return;
     }
-    let finds = |name: &str, kind: &str| {
-        let (program, found) = findings(Language::Python, name, &[]);
-        let pid = program.pids["self"];
-        let matching = found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == pid);
-        matching.unwrap_or_else(|| panic!("{name}: no `{kind}` in {found:#?}")).clone()
+    let finds = |name: &str, wanted: &[Wanted]| {
+        let is = |program: &Program, found: &[Value], (kind, is_as_wanted): &Wanted| {
+            let of_a_thread = |found: &Value| found["tid"].is_u64() && found["tid"] != program.pids["self"];
+            about(found, program, kind, "self").is_some_and(|found| of_a_thread(found) && is_as_wanted(found))
+        };
+        let are = |program: &Program, found: &[Value]| wanted.iter().all(|one| is(program, found, one));
+        let (program, found) = findings_until(Language::Python.command(), name, &[], &are);
+        assert!(are(&program, &found), "{name}: {found:#?}");
     };
     for name in ["threads_in_wal", "threads_with_journal"] {
-        let found = finds(name, "read-then-write");
-        assert!(found["sql"].as_str().is_some_and(|sql| sql.starts_with("INSERT INTO t")), "{found}");
+        finds(name, &[("read-then-write", &|found| begins(&found["sql"], "INSERT INTO t"))]);
     }
-    let found = finds("threads_immediate", "timeout-too-short");
-    assert!(found["held_ns_max"].as_u64() >= Some(150_000_000), "another thread sleeps 200 ms: {found}");
-    let found = finds("threads_immediate", "program-holds-lock");
-    assert_eq!(found["after"], "COMMIT", "{found}");
+    // Another thread sleeps 200 ms.
+    finds(
+        "threads_immediate",
+        &[
+            ("timeout-too-short", &|found| at_least(&found["held_ns_max"], 150_000_000)),
+            ("program-holds-lock", &|found| found["after"] == "COMMIT"),
+        ],
+    );
 }
 
 #[test]
 fn a_starved_process_and_the_one_that_starves_it_are_named() {
     if may_trace("starvation") {
         for language in Language::ALL {
-            let (program, found) = findings(language, "starvation", &[]);
-            let starved = found.iter().find(|finding| finding["kind"] == "starvation");
-            let starved = starved.unwrap_or_else(|| panic!("{language:?}: {found:#?}"));
-            let pids = ["self", "other"].map(|who| Value::from(program.pids[who]));
-            assert_eq!([&starved["pid"], &starved["holder"]], [&pids[0], &pids[1]]);
+            let are_named = |program: &Program, found: &[Value]| {
+                let starved = about(found, program, "starvation", "self");
+                starved.is_some_and(|one| one["holder"] == program.pids["other"] && one["holder_sql"].is_string())
+            };
+            let (program, found) = findings_until(language.command(), "starvation", &[], &are_named);
+            assert!(are_named(&program, &found), "{language:?}: {found:#?}");
         }
     }
 }
@@ -252,9 +368,7 @@ fn a_starved_process_and_the_one_that_starves_it_are_named() {
 #[test]
 fn a_transaction_that_was_left_open_is_found_while_it_is() {
     if may_trace("idle-in-transaction") {
-        for found in finds("idle_in_transaction", "idle-in-transaction", "self") {
-            assert!(found["idle_ns"].as_u64() >= Some(1_000_000_000), "{found}");
-        }
+        finds("idle_in_transaction", "idle-in-transaction", |found| at_least(&found["idle_ns"], 1_000_000_000));
     }
 }
 
@@ -263,34 +377,47 @@ fn readers_that_hold_up_a_commit_or_the_log_are_named() {
     if !may_trace("readers") {
         return;
     }
-    for found in finds("reader_pins_log", "reader-pins-log", "self") {
-        assert!(found["behind_frames"].as_u64() >= Some(2_000), "{found}");
-    }
-    finds("readers_block_writer", "readers-block-writer", "self");
+    finds("reader_pins_log", "reader-pins-log", |found| {
+        at_least(&found["behind_frames"], 2_000) && begins(&found["sql"], "SELECT count(*)")
+    });
+    finds("readers_block_writer", "readers-block-writer", |found| begins(&found["longest_read"], "SELECT * FROM t"));
+    // Readers take turns.
+    finds("log_never_restarts", "log-never-restarts", |found| {
+        at_least(&found["frames"], 10_000) && at_least(&found["checkpoints"], 1)
+    });
 }
 
 #[test]
 fn many_small_commits_and_many_connections_are_found() {
     if may_trace("small-commits, open-close-churn") {
-        finds("open_close_churn", "open-close-churn", "self");
-        finds("small_commits", "small-commits", "self");
+        finds("open_close_churn", "open-close-churn", |found| {
+            found["per_s"].as_u64() >= Some(5) && found["processes"] == 1
+        });
+        // Python has prepared its statement before the watch.
+        finds("small_commits", "small-commits", |found| {
+            begins(&found["sql"], "INSERT INTO t") && found["commits_per_s"].as_u64() >= Some(50)
+        });
     }
 }
 
 #[test]
 fn a_disk_that_is_waited_for_under_the_lock_is_found() {
     if may_trace("disk") {
-        for found in finds("disk_journal", "disk", "self") {
-            assert!(found["sync_permille"].as_u64() >= Some(500), "{found}");
-        }
+        let waits = |found: &Value| at_least(&found["sync_permille"], 500) && found["sql"].is_string();
+        finds("disk_journal", "disk", waits);
     }
 }
 
 #[test]
 fn checkpoints_that_keep_writers_out_or_make_commits_slow_are_found() {
     if may_trace("checkpoints") {
-        finds("checkpoint_blocks_writers", "checkpoint-blocks-writers", "self");
-        finds("checkpoint_in_commit", "checkpoint-in-commit", "self");
+        let both_syncs = |found: &Value| found["longest_ns"].as_u64() >= Some(2 * SYNC_MS * 1_000_000);
+        finds("checkpoint_blocks_writers", "checkpoint-blocks-writers", |found| {
+            begins(&found["sql"], "PRAGMA wal_checkpoint(TRUNCATE)") && both_syncs(found)
+        });
+        finds("checkpoint_in_commit", "checkpoint-in-commit", |found| {
+            ["WITH", "DELETE"].iter().any(|word| begins(&found["sql"], word)) && both_syncs(found)
+        });
     }
 }
 
@@ -301,107 +428,18 @@ fn healthy_programs_have_no_finding() {
     }
     let in_both = ["healthy_writer", "healthy_pair", "healthy_readers", "healthy_rollback_journal"];
     let in_c = in_both.map(|name| (Language::C, name));
-    let in_python = in_both.iter().chain(&["healthy_batches", "healthy_idle"]).map(|name| (Language::Python, *name));
+    let further = [
+        "healthy_batches",
+        "healthy_idle",
+        "healthy_threads",
+        "healthy_checkpoints",
+        "healthy_pieces",
+        "healthy_connections",
+    ];
+    let in_python = in_both.iter().chain(&further).map(|name| (Language::Python, *name));
     for (language, name) in in_python.chain(in_c) {
-        let (_program, found) = findings(language, name, &[]);
+        let (_program, found) = findings(language, name);
         assert!(found.is_empty(), "{language:?} {name}: {found:#?}");
-    }
-}
-
-/// The sums of a Python program on the database in `path`, watched from its line "ready" to its line "done".
-fn sums_of(program: &str) -> Value {
-    let dir = place();
-    let database = dir.path().join("counted.db");
-    let mut child = Command::new("python3");
-    let child = child.args(["-c", program]).arg(&database).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = child.spawn().expect("python3 is there");
-    let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let mut next = || said.next().expect("a line").expect("text");
-    assert_eq!(next(), "ready");
-    let watching = watch(&[&database.display().to_string(), "--json-line"]);
-    let mut watching = { watching }.stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines();
-    lines.next().expect("a line").expect("text");
-    let mut input = child.stdin.take().expect("piped");
-    std::io::Write::write_all(&mut input, b"go\n").expect("it reads");
-    assert_eq!(next(), "done");
-    Command::new("kill").arg("-INT").arg(watching.id().to_string()).status().expect("kill");
-    let last = lines.map_while(Result::ok).last().expect("a line");
-    watching.wait().expect("it ends");
-    drop(input);
-    child.wait().expect("it ends");
-    let last: Value = serde_json::from_str(&last).expect("JSON");
-    assert_eq!(last["lost_events"], 0);
-    last["databases"][0]["processes"][0]["sums"].clone()
-}
-
-#[test]
-fn counts_are_exact() {
-    if !may_trace("counts") {
-        return;
-    }
-    let sums = sums_of(
-        "import sqlite3, sys\n\
-        c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
-        c.execute('PRAGMA journal_mode = WAL')\n\
-        c.execute('CREATE TABLE t (a)')\n\
-        print('ready', flush=True); sys.stdin.readline()\n\
-        for n in range(500): c.execute('INSERT INTO t VALUES (1)')\n\
-        print('done', flush=True); sys.stdin.readline()\n",
-    );
-    assert_eq!(sums["writes"], 500, "{sums:#}");
-    // A thread for each request, as in many web servers: it has ended, and left /proc, when its events are read.
-    let sums = sums_of(
-        "import sqlite3, sys, threading\n\
-        connect = lambda: sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None, check_same_thread=False)\n\
-        c = connect()\n\
-        c.execute('CREATE TABLE t (a)')\n\
-        def request():\n\
-        \x20   d = connect()\n\
-        \x20   try: d.execute('INSERT INTO t VALUES (2)')\n\
-        \x20   except sqlite3.OperationalError: pass\n\
-        \x20   d.close()\n\
-        print('ready', flush=True); sys.stdin.readline()\n\
-        c.execute('BEGIN IMMEDIATE')\n\
-        for n in range(300):\n\
-        \x20   t = threading.Thread(target=request); t.start(); t.join()\n\
-        c.execute('COMMIT')\n\
-        print('done', flush=True); sys.stdin.readline()\n",
-    );
-    assert_eq!((&sums["refusals"], &sums["writes"]), (&Value::from(300), &Value::from(1)), "{sums:#}");
-}
-
-/// Instances and probes of contend that the kernel has.
-fn left() -> Vec<String> {
-    let instances = fs::read_dir(Path::new(TRACEFS).join("instances")).expect("readable").flatten();
-    let instances = instances.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let probes = fs::read_to_string(Path::new(TRACEFS).join("uprobe_events")).expect("readable");
-    instances.chain(probes.lines().map(str::to_string)).filter(|name| name.contains("contend_watch")).collect()
-}
-
-#[test]
-fn nothing_is_left_in_the_kernel_after_ctrl_c_or_a_kill() {
-    if !may_trace("nothing is left") {
-        return;
-    }
-    for signal in ["-INT", "-KILL"] {
-        let dir = place();
-        let program = Program::start(dir.path(), "healthy_writer", 60);
-        let database = program.database.display().to_string();
-        let mut watching = watch(&[&database]).stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines();
-        lines.next().expect("a line").expect("text");
-        let own = format!("contend_watch_{}_", watching.id());
-        assert!(left().iter().any(|name| name.contains(&own)), "it watches: {:?}", left());
-        Command::new("kill").arg(signal).arg(watching.id().to_string()).status().expect("kill");
-        watching.wait().expect("it ends");
-        for _ in 0..600 {
-            if !left().iter().any(|name| name.contains(&own)) {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
-        }
-        assert!(!left().iter().any(|name| name.contains(&own)), "after {signal}: {:?}", left());
     }
 }
 
@@ -414,35 +452,4 @@ fn without_privileges_locks_are_sampled_and_the_depth_says_so() {
     let text = text(&output);
     assert!(text.contains("Depth: sampled. Not seen: holds shorter than 20 ms"), "{text}");
     assert!(text.contains(&format!("python3 ({})", program.pids["self"])), "{text}");
-}
-
-#[test]
-fn what_is_no_database_is_refused_with_the_way_on() {
-    let dir = place();
-    let path = |name: &str| dir.path().join(name).display().to_string();
-    fs::write(dir.path().join("text"), "not a database at all").expect("written");
-    fs::create_dir(dir.path().join("empty")).expect("made");
-    let fifo = Command::new("mkfifo").arg(dir.path().join("pipe")).status().expect("mkfifo");
-    assert!(fifo.success());
-    let own = std::process::id().to_string();
-    for (args, words) in [
-        (vec![path("nothing")], "cannot be found"),
-        (vec![path("text")], "is not a SQLite database"),
-        (vec![path("pipe")], "is not a file"),
-        (vec![path("empty")], "holds no SQLite database"),
-        (vec!["--pid".into(), "999999999".into()], "is not there"),
-        (vec!["--pid".into(), own], "has no SQLite database open"),
-        (vec!["postgres://me:geheim@127.0.0.1:1/d".into()], "cannot connect"),
-        (vec!["oracle://me:geheim@h/d".into()], "`oracle` is no scheme"),
-        (vec!["postgres://me:geheim@h/d".into(), path("text")], "one server is watched at a time"),
-        (vec!["mysql://me:geheim@h/d".into(), "--no-sql".into()], "a server is always sampled"),
-        (vec![path("text"), "--depth".into(), "deep".into()], "is not a SQLite database"),
-        (vec![path("text"), "--for".into(), "soon".into()], "is not a duration"),
-    ] {
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let output = watch(&args).output().expect("it starts");
-        let text = text(&output);
-        assert!(output.status.code() == Some(2) && text.contains(words), "{args:?}: {text}");
-        assert!(!text.contains("geheim"), "{text}");
-    }
 }

@@ -1,12 +1,16 @@
 /* The programs of program.py in C, against the system's libsqlite3: program NAME DATABASE SECONDS */
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static double end;
+/* The journal mode of programs in WAL, which a test may run with a rollback journal, too. */
+static const char *wal = "wal";
 
 static double now(void) {
     struct timespec t;
@@ -52,7 +56,7 @@ static int other(void) {
 }
 
 static void read_then_write(const char *path) {
-    sqlite3 *db = open_with(path, 5000, "wal");
+    sqlite3 *db = open_with(path, 5000, wal);
     while (now() < end) {
         run(db, "BEGIN");
         run(db, "SELECT count(*) FROM t");
@@ -73,9 +77,16 @@ static void slow_reader(const char *path) {
     }
 }
 
-static void idle(const char *path, const char *begin, const char *sql, double before) {
-    sqlite3 *db = open_with(path, 5000, "wal");
-    pause_s(before);
+/* Waits until the file that CONTEND_GO names is there; without one, a second. */
+static void wait_for_the_watch(void) {
+    const char *go = getenv("CONTEND_GO");
+    if (!go) pause_s(1);
+    while (go && access(go, F_OK)) pause_s(0.01);
+}
+
+static void idle(const char *path, const char *begin, const char *sql) {
+    sqlite3 *db = open_with(path, 5000, wal);
+    wait_for_the_watch();
     run(db, begin);
     run(db, sql);
     while (now() < end) pause_s(0.1);
@@ -87,6 +98,33 @@ static void repeat(const char *path, const char *journal, const char *setting, c
     while (now() < end) {
         run(db, sql);
         pause_s(pause);
+    }
+}
+
+static void slow(sqlite3_context *context, int count, sqlite3_value **values) {
+    (void)count;
+    pause_s(sqlite3_value_double(values[0]));
+    sqlite3_result_null(context);
+}
+
+/* A statement that takes 1.5 s, in a transaction. */
+static void long_transaction(const char *path) {
+    sqlite3 *db = open_with(path, 5000, wal);
+    sqlite3_create_function(db, "slow", 1, SQLITE_UTF8, 0, slow, 0, 0);
+    while (now() < end) {
+        run(db, "BEGIN IMMEDIATE; INSERT INTO t (v) VALUES (slow(1.5)); COMMIT");
+        pause_s(0.3);
+    }
+}
+
+/* Three readers take turns: the next begins before the last ends. */
+static void readers_take_turns(const char *path) {
+    sqlite3 *readers[3];
+    for (int i = 0; i < 3; i++) readers[i] = open_with(path, 5000, wal);
+    for (int i = 0; now() < end; i++) {
+        run(readers[i % 3], "BEGIN; SELECT count(*) FROM t");
+        pause_s(0.2);
+        if (i >= 2) run(readers[(i - 2) % 3], "COMMIT");
     }
 }
 
@@ -104,55 +142,95 @@ static void open_and_close(const char *path) {
 static const char *SPILL = "BEGIN IMMEDIATE;"
     "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300) INSERT INTO t (v) SELECT zeroblob(3000) FROM n;"
     "UPDATE t SET v = zeroblob(2999) WHERE id <= 300; COMMIT; DELETE FROM t WHERE id > 300";
-/* 200 MB, after which the commit copies them into the database. */
-static const char *LARGE = "DELETE FROM t; WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100) "
+/* 10 MB, after which the commit copies them into the database. */
+static const char *LARGE = "DELETE FROM t; WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5) "
     "INSERT INTO t (v) SELECT zeroblob(2000000) FROM n";
+
+/* 1,000 processes have the database open, and when the input ends, each commits three times. */
+static void many(const char *path) {
+    int started[2], go[2], pids[1000];
+    if (pipe(started) || pipe(go)) exit(1);
+    for (int i = 0; i < 1000; i++) {
+        if ((pids[i] = fork())) continue;
+        char byte;
+        close(go[1]);
+        sqlite3 *db = open_with(path, 60000, wal);
+        if (write(started[1], "", 1) != 1 || read(go[0], &byte, 1) != 0) exit(1);
+        for (int n = 0; n < 3; n++) run(db, "INSERT INTO t (v) VALUES (zeroblob(10))");
+        pause_s(60);
+        exit(0);
+    }
+    char byte;
+    for (int i = 0; i < 1000; i++) if (read(started[0], &byte, 1) != 1) exit(1);
+    puts("open"), fflush(stdout);
+    while (read(0, &byte, 1) > 0);
+    close(go[1]);
+    sqlite3 *db = open_with(path, 60000, wal);
+    sqlite3_stmt *count;
+    sqlite3_prepare_v2(db, "SELECT count(*) FROM t", -1, &count, 0);
+    do {
+        pause_s(0.1);
+        sqlite3_reset(count);
+        if (sqlite3_step(count) != SQLITE_ROW) exit(1);
+    } while (sqlite3_column_int(count, 0) < 3000);
+    pause_s(0.3);
+    puts("done"), fflush(stdout);
+    pause_s(3);
+    for (int i = 0; i < 1000; i++) kill(pids[i], SIGKILL), waitpid(pids[i], 0, 0);
+}
 
 static int is(const char *a, const char *b) { return !strcmp(a, b); }
 
 static void program(const char *name, const char *path) {
     if (is(name, "program_holds_lock")) {
-        if (other()) write_for_ever(path, 0, 0.02, 5000, "wal"); else write_for_ever(path, 0.15, 0.05, 5000, "wal");
+        if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else write_for_ever(path, 0.15, 0.05, 5000, wal);
     } else if (is(name, "read_then_write")) {
-        if (other()) write_for_ever(path, 0.03, 0.005, 5000, "wal"); else read_then_write(path);
+        if (other()) write_for_ever(path, 0.03, 0.005, 5000, wal); else read_then_write(path);
     } else if (is(name, "no_busy_timeout")) {
-        if (other()) write_for_ever(path, 0.05, 0.01, 5000, "wal"); else write_for_ever(path, 0, 0.02, 0, "wal");
+        if (other()) write_for_ever(path, 0.05, 0.01, 5000, wal); else write_for_ever(path, 0, 0.02, 0, wal);
     } else if (is(name, "refused_rarely")) {
-        if (other()) write_for_ever(path, 0.3, 0.005, 5000, "wal");
-        else for (sqlite3 *db = open_with(path, 0, "wal"); now() < end; pause_s(0.7)) run(db, "BEGIN IMMEDIATE; COMMIT");
+        if (other()) write_for_ever(path, 0.3, 0.005, 5000, wal);
+        else for (sqlite3 *db = open_with(path, 0, wal); now() < end; pause_s(0.7)) run(db, "BEGIN IMMEDIATE; COMMIT");
     } else if (is(name, "timeout_too_short")) {
-        if (other()) write_for_ever(path, 0.6, 0.05, 5000, "wal"); else write_for_ever(path, 0, 0.02, 200, "wal");
+        if (other()) write_for_ever(path, 0.6, 0.05, 5000, wal); else write_for_ever(path, 0, 0.02, 200, wal);
+    } else if (is(name, "long_transaction")) {
+        if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else long_transaction(path);
+    } else if (is(name, "log_never_restarts")) {
+        if (other()) repeat(path, wal, "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.2);
+        else readers_take_turns(path);
     } else if (is(name, "starvation")) {
-        if (other()) write_for_ever(path, 0.2, 0, 5000, "wal"); else write_for_ever(path, 0, 0, 5000, "wal");
+        if (other()) write_for_ever(path, 0.2, 0, 5000, wal); else write_for_ever(path, 0, 0, 5000, wal);
     } else if (is(name, "readers_block_writer")) {
         if (other()) slow_reader(path); else write_for_ever(path, 0, 0.02, 5000, "delete");
     } else if (is(name, "reader_pins_log")) {
-        if (other()) repeat(path, "wal", "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.3);
-        else idle(path, "BEGIN", "SELECT count(*) FROM t", 0.3);
+        if (other()) repeat(path, wal, "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.3);
+        else idle(path, "BEGIN", "SELECT count(*) FROM t");
     } else if (is(name, "idle_in_transaction")) {
-        idle(path, "BEGIN IMMEDIATE", "UPDATE t SET v = NULL WHERE id = 1", 1);
+        idle(path, "BEGIN IMMEDIATE", "UPDATE t SET v = NULL WHERE id = 1");
     } else if (is(name, "small_commits")) {
-        repeat(path, "wal", "PRAGMA synchronous = FULL", "INSERT INTO t (v) VALUES (zeroblob(10))", 0);
+        repeat(path, wal, "PRAGMA synchronous = FULL", "INSERT INTO t (v) VALUES (zeroblob(10))", 0);
     } else if (is(name, "open_close_churn")) {
         open_and_close(path);
     } else if (is(name, "disk_journal")) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, "delete");
         else repeat(path, "delete", "PRAGMA synchronous = FULL; PRAGMA cache_size = 10", SPILL, 0.05);
     } else if (is(name, "checkpoint_in_commit")) {
-        repeat(path, "wal", "", LARGE, 0.1);
+        repeat(path, wal, "", LARGE, 0.1);
     } else if (is(name, "checkpoint_blocks_writers")) {
-        if (other()) write_for_ever(path, 0, 0.02, 5000, "wal");
+        if (other()) write_for_ever(path, 0, 0.02, 5000, wal);
         else {
-            repeat(path, "wal", "PRAGMA wal_autocheckpoint = 0",
-                   "INSERT INTO t (v) VALUES (randomblob(60000000)); PRAGMA wal_checkpoint(TRUNCATE); DELETE FROM t", 0.1);
+            repeat(path, wal, "PRAGMA wal_autocheckpoint = 0",
+                   "INSERT INTO t (v) VALUES (zeroblob(100000)); PRAGMA wal_checkpoint(TRUNCATE); DELETE FROM t", 0.1);
         }
     } else if (is(name, "healthy_writer")) {
-        write_for_ever(path, 0, 0.1, 5000, "wal");
+        write_for_ever(path, 0, 0.1, 5000, wal);
     } else if (is(name, "healthy_pair")) {
-        if (other()) write_for_ever(path, 0, 0.11, 5000, "wal"); else write_for_ever(path, 0, 0.13, 5000, "wal");
+        if (other()) write_for_ever(path, 0, 0.11, 5000, wal); else write_for_ever(path, 0, 0.13, 5000, wal);
     } else if (is(name, "healthy_readers")) {
         other();
-        repeat(path, "wal", "", "SELECT count(*) FROM t", 0.02);
+        repeat(path, wal, "", "SELECT count(*) FROM t", 0.02);
+    } else if (is(name, "many")) {
+        many(path);
     } else if (is(name, "healthy_rollback_journal")) {
         write_for_ever(path, 0, 0.1, 5000, "delete");
     }
@@ -162,8 +240,9 @@ int main(int count, char **words) {
     if (count != 4) return 2;
     const char *name = words[1], *path = words[2];
     end = now() + atof(words[3]);
-    sqlite3_close(open_with(path, 5000, strstr(name, "journal") || strstr(name, "readers_block") ? "delete" : "wal"));
-    printf("self %d\nready\n", getpid());
+    if (getenv("CONTEND_JOURNAL")) wal = getenv("CONTEND_JOURNAL");
+    sqlite3_close(open_with(path, 5000, strstr(name, "journal") || strstr(name, "readers_block") ? "delete" : wal));
+    printf("self %d\nthread %d\nready\n", getpid(), getpid());
     fflush(stdout);
     program(name, path);
     return 0;

@@ -18,6 +18,14 @@ def connect(path, timeout=5.0, journal="wal"):
     return connection
 
 
+def wait_for_the_watch():
+    """Waits until the file that CONTEND_GO names is there; without one, a second."""
+    go = os.environ.get("CONTEND_GO")
+    while go and not os.path.exists(go):
+        time.sleep(0.01)
+    time.sleep(0.0 if go else 1.0)
+
+
 def until(end, work):
     while time.monotonic() < end:
         try:
@@ -124,6 +132,39 @@ def timeout_too_short(path, end):
     writer(path, end, pause=0.02, timeout=0.2)
 
 
+def long_transaction(path, end):
+    """A statement that takes 1.5 s, in a transaction."""
+    other(writer, path, end, 0.0, 0.02)
+    connection = connect(path)
+    connection.create_function("slow", 1, time.sleep)
+
+    def work():
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO t (v) VALUES (slow(1.5))")
+        connection.execute("COMMIT")
+        time.sleep(0.3)
+
+    until(end, work)
+
+
+def log_never_restarts(path, end):
+    """Three readers take turns: the next begins before the last ends."""
+    other(writer_of_pages, path, end, 0.2)
+    readers = [connect(path) for _ in range(3)]
+    turn = 0
+
+    def work():
+        nonlocal turn
+        readers[turn % 3].execute("BEGIN")
+        readers[turn % 3].execute("SELECT count(*) FROM t").fetchall()
+        time.sleep(0.2)
+        if turn >= 2:
+            readers[(turn - 2) % 3].execute("COMMIT")
+        turn += 1
+
+    until(end, work)
+
+
 def starvation(path, end):
     """One process takes the lock again at once; the other polls."""
     other(writer, path, end, 0.2, 0.0)
@@ -150,26 +191,26 @@ def reader_of_rows(path, end):
 
 def reader_pins_log(path, end):
     other(writer_of_pages, path, end)
-    time.sleep(0.3)
     connection = connect(path)
+    wait_for_the_watch()
     connection.execute("BEGIN")
     connection.execute("SELECT count(*) FROM t").fetchall()
     time.sleep(max(0.0, end - time.monotonic()))
 
 
-def writer_of_pages(path, end):
+def writer_of_pages(path, end, pause=0.3):
     connection = connect(path)
 
     def insert():
         connection.execute("INSERT INTO t (v) VALUES (zeroblob(2000000))")
-        time.sleep(0.3)
+        time.sleep(pause)
 
     until(end, insert)
 
 
 def idle_in_transaction(path, end):
     connection = connect(path)
-    time.sleep(1.0)
+    wait_for_the_watch()
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("UPDATE t SET v = NULL WHERE id = 1")
     time.sleep(max(0.0, end - time.monotonic()))
@@ -212,13 +253,13 @@ def disk_journal(path, end):
 
 
 def checkpoint_in_commit(path, end):
-    """200 MB in one transaction, after which the commit copies them into the database."""
+    """10 MB in one transaction, after which the commit copies them into the database."""
     connection = connect(path)
 
     def work():
         connection.execute("DELETE FROM t")
         connection.execute(
-            "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100)"
+            "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5)"
             " INSERT INTO t (v) SELECT zeroblob(2000000) FROM n"
         )
         time.sleep(0.1)
@@ -232,7 +273,7 @@ def checkpoint_blocks_writers(path, end):
     connection.execute("PRAGMA wal_autocheckpoint = 0")
 
     def work():
-        connection.execute("INSERT INTO t (v) VALUES (randomblob(60000000))")
+        connection.execute("INSERT INTO t (v) VALUES (zeroblob(100000))")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         connection.execute("DELETE FROM t")
         time.sleep(0.1)
@@ -285,6 +326,62 @@ def healthy_rollback_journal(path, end):
     writer(path, end, pause=0.1, journal="delete")
 
 
+def healthy_threads(path, end):
+    """Two connections of one process, with BEGIN IMMEDIATE and a timeout."""
+    threading.Thread(target=writer, args=(path, end, 0.0, 0.11), daemon=True).start()
+    writer(path, end, pause=0.13)
+
+
+def healthy_checkpoints(path, end):
+    """Checkpoints by a thread of their own, which keep no writer out."""
+
+    def checkpoint():
+        connection = connect(path)
+
+        def work():
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            time.sleep(0.5)
+
+        until(end, work)
+
+    threading.Thread(target=checkpoint, daemon=True).start()
+    connection = connect(path)
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+
+    def work():
+        connection.execute("INSERT INTO t (v) VALUES (zeroblob(100))")
+        time.sleep(0.1)
+
+    until(end, work)
+
+
+def healthy_pieces(path, end):
+    """A long result, read in pieces while another process writes."""
+    other(writer, path, end, 0.0, 0.11)
+    connection = connect(path)
+    after = 0
+
+    def work():
+        nonlocal after
+        rows = connection.execute("SELECT id FROM t WHERE id > ? ORDER BY id LIMIT 20", (after,)).fetchall()
+        after = rows[-1][0] if rows else 0
+        time.sleep(0.1)
+
+    until(end, work)
+
+
+def healthy_connections(path, end):
+    """A connection for each piece of work, one a second."""
+
+    def work():
+        connection = connect(path)
+        connection.execute("INSERT INTO t (v) VALUES (1)")
+        connection.close()
+        time.sleep(1.0)
+
+    until(end, work)
+
+
 def healthy_idle(path, end):
     connection = connect(path)
     connection.execute("SELECT count(*) FROM t").fetchall()
@@ -298,10 +395,20 @@ def other(work, *args):
     print("other", process.pid, flush=True)
 
 
+def at_work(work, path, end):
+    """Prints the number of the thread that does the work."""
+    print("self", os.getpid(), flush=True)
+    print("thread", threading.get_native_id(), flush=True)
+    print("ready", flush=True)
+    work(path, end)
+
+
 if __name__ == "__main__":
     name, path, seconds = sys.argv[1:]
     multiprocessing.set_start_method("fork")
     connect(path, journal="delete" if "journal" in name or "readers_block" in name else "wal").close()
-    print("self", os.getpid(), flush=True)
-    print("ready", flush=True)
-    globals()[name](path, time.monotonic() + float(seconds))
+    # In a thread of its own, so that findings must name it.
+    end = time.monotonic() + float(seconds)
+    worker = threading.Thread(target=at_work, args=(globals()[name], path, end))
+    worker.start()
+    worker.join()

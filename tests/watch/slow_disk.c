@@ -1,6 +1,9 @@
 /* A disk that takes 3 ms for each sync, however fast the real one is: loaded before a planted program (LD_PRELOAD), it syncs
- * until 3 ms are over. The first byte is written again each time, so that there is something to sync. */
+ * until 3 ms are over. The first byte is written again each time, so that there is something to sync. With
+ * CONTEND_SYNC_PAUSE_MS each sync takes so much longer, without work for the real disk. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,9 +17,12 @@ static double now_ms(void) {
 int fdatasync(int file) {
     char byte;
     long status;
+    const char *pause_ms = getenv("CONTEND_SYNC_PAUSE_MS");
+    if (pause_ms) usleep(1000 * (useconds_t)atoi(pause_ms));
     double end = now_ms() + 3;
     do {
-        if (pread(file, &byte, 1, 0) == 1 && pwrite(file, &byte, 1, 0) != 1) return -1;
+        /* A file that is open for reading alone is synced as it is. */
+        if (pread(file, &byte, 1, 0) == 1 && pwrite(file, &byte, 1, 0) != 1 && errno != EBADF) return -1;
         status = syscall(SYS_fsync, file);
     } while (status == 0 && now_ms() < end);
     return (int)status;

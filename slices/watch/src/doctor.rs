@@ -1,9 +1,9 @@
-//! What `contend doctor` says of watching: the depths that this machine and user have, and the command that would give more.
+//! Reports to `contend doctor` how deep this machine and user can watch, and the command that allows more.
 
 use crate::watch::{Depth, deepest};
 use contend::slice::{Finding, State};
 
-/// The line.
+/// The line of `contend doctor`.
 pub fn look() -> Finding {
     let (depth, why) = deepest();
     let depths: Vec<&str> = Depth::WORDS.iter().filter(|(_, known)| *known <= depth).map(|(word, _)| *word).collect();

@@ -1,16 +1,18 @@
-//! What happens to a watched database, as plain values. Sources make them (`trace`, `sampled`); `timeline` reads them.
+//! Events of a watched database, as plain values. Sources (`trace`, `sampled`) make them; `timeline` reads them.
 
 use crate::lock::{Change, Lock};
 use serde::{Deserialize, Serialize};
 
-/// A thread. `pid` is the process (thread group), `tid` the thread, both as the kernel numbers them.
+/// A thread, or, if statements are visible, a connection, which may move between threads. `pid` is the process
+/// (thread group) and `tid` the thread, as the kernel numbers them. A connection has the number of the first thread
+/// that used it, or one from 2^31 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Who {
     pub pid: u32,
     pub tid: u32,
 }
 
-/// Something that happened, at a time of CLOCK_MONOTONIC in nanoseconds.
+/// An event at a time of CLOCK_MONOTONIC, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     pub at_ns: u64,
@@ -18,7 +20,7 @@ pub struct Event {
     pub what: What,
 }
 
-/// What happened. `database` is an index into the list of watched databases.
+/// Kind of event. `database` is an index into the list of watched databases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
@@ -27,28 +29,32 @@ pub enum What {
         lock: Lock,
         change: Change,
     },
-    /// One of the database's files is being synced.
+    /// A sync of one of the database's files begins.
     SyncBegins {
         database: usize,
     },
     SyncEnds {
         database: usize,
     },
-    /// A call into SQLite that compiles a statement begins; its text.
+    /// A call that compiles a statement begins, with the statement's text.
     PrepareBegins {
         sql: String,
     },
-    /// It returns, with SQLite's result code.
+    /// The call returns SQLite's result code.
     PrepareEnds {
         code: i32,
     },
-    /// A call that executes a statement begins. `statement` is its address in the process; its text if known.
+    /// A call that executes a statement begins. `statement` is its address in the process; `sql` its text if known.
     StepBegins {
         statement: u64,
         sql: Option<String>,
     },
-    /// It returns, with SQLite's result code (100: a row, 101: done, 5: busy ...).
+    /// The call returns SQLite's result code (100: a row, 101: done, 5: busy, ...).
     StepEnds {
         code: i32,
     },
+    /// The innermost call returned without an event.
+    EndUnseen,
+    /// The process executes another program from now on (exec).
+    Replaced,
 }

@@ -1,12 +1,12 @@
-//! Locks that were held, and waits for them: what a timeline is made of.
+//! Holds of locks and waits for them, from which a timeline is made.
 
 use crate::event::Who;
 use crate::lock::{Lock, Mode};
 
-/// Different statements of one hold that are told apart.
+/// Most different statements stored for a hold.
 const PARTS_MAX: usize = 12;
 
-/// A lock that was held from one moment to another.
+/// A hold of a lock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
     pub database: usize,
@@ -14,22 +14,22 @@ pub struct Hold {
     pub lock: Lock,
     pub mode: Mode,
     pub from_ns: u64,
-    /// `None` while it is held.
+    /// `None` while the lock is held.
     pub to_ns: Option<u64>,
-    /// Time in which this thread executed statements.
+    /// Time for which this thread executed statements.
     pub statement_ns: u64,
-    /// Time in which this thread synced a file.
+    /// Time for which this thread synced files.
     pub sync_ns: u64,
     pub syncs: u32,
     /// Longest time between two statements, and the texts before and after it.
     pub gap: Gap,
     /// Statements in the order of their first execution, with the time that each took; at most [`PARTS_MAX`].
     pub parts: Vec<(String, u64)>,
-    /// Whether an earlier statement of this thread had ended while it held a read lock of the same transaction.
+    /// Whether this thread had finished a statement while it held a read lock of the same transaction.
     pub after_read: bool,
-    /// Of a checkpoint: whether the same call had committed before.
+    /// Whether this is a checkpoint after a commit in the same call.
     pub after_commit: bool,
-    /// Time of a checkpoint of the same process while it was held.
+    /// Time of a checkpoint of the same connection during the hold.
     pub checkpoint_ns: u64,
 }
 
@@ -42,12 +42,12 @@ pub struct Gap {
 }
 
 impl Hold {
-    /// Statement that took longest.
+    /// The statement that took longest.
     pub fn longest(&self) -> Option<&(String, u64)> {
         self.parts.iter().max_by_key(|(_, ns)| *ns)
     }
 
-    /// Time of a statement that ran while it was held.
+    /// Adds the time of a statement during the hold.
     pub fn count_statement(&mut self, ns: u64, sql: Option<&str>) {
         self.statement_ns += ns;
         let Some(sql) = sql else { return };
@@ -58,44 +58,78 @@ impl Hold {
         }
     }
 
-    /// How long it lasts, up to now if it is still held.
+    /// Length of the hold, up to now if it continues.
     pub fn ns(&self, now_ns: u64) -> u64 {
         self.to_ns.unwrap_or(now_ns).saturating_sub(self.from_ns)
     }
 }
 
-/// How a wait for a lock ended.
+/// End of a wait for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Still waiting.
+    /// The wait continues.
     Open,
     Granted,
-    /// It stopped trying.
+    /// The thread stopped retrying.
     GaveUp,
 }
 
-/// A thread that was refused a lock.
+/// A wait: a thread was refused a lock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wait {
     pub database: usize,
     pub who: Who,
     pub lock: Lock,
     pub from_ns: u64,
-    /// Its last try.
+    /// Time of the last attempt.
     pub to_ns: u64,
     pub tries: u32,
     pub end: End,
-    /// The process that had the lock at the first refusal.
+    /// Process that held the lock at the first refusal, and the statement that it executed, or had executed last.
     pub holder: Option<u32>,
-    /// Whether the thread's transaction had executed a statement under a read lock before.
+    pub holder_sql: Option<String>,
+    /// Whether the thread's transaction had already executed a statement under a read lock.
     pub after_read: bool,
-    /// The statement that was refused, if known, and when it began.
+    /// The refused statement, if known, and when it began.
     pub sql: Option<String>,
     pub call_from_ns: Option<u64>,
+    /// Processes that kept the lock meanwhile.
+    pub causes: Vec<Cause>,
+}
+
+/// The part of a wait for which a process kept the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cause {
+    pub pid: u32,
+    pub ns: u64,
+    /// Time for which it synced files in these holds.
+    pub sync_ns: u64,
 }
 
 impl Wait {
-    /// Whether the statement that waits has been seen.
+    /// Adds a hold that has ended, or the part so far of one that continues.
+    pub fn add(&mut self, hold: &Hold, now_ns: u64) {
+        let ns = self.for_ns(hold, now_ns);
+        if ns == 0 {
+            return;
+        }
+        match self.causes.iter_mut().find(|cause| cause.pid == hold.who.pid) {
+            Some(cause) => (cause.ns, cause.sync_ns) = (cause.ns + ns, cause.sync_ns + hold.sync_ns),
+            None => self.causes.push(Cause { pid: hold.who.pid, ns, sync_ns: hold.sync_ns }),
+        }
+    }
+
+    /// The part of the wait, up to its last attempt or to `now_ns`, for which this hold kept the lock.
+    fn for_ns(&self, hold: &Hold, now_ns: u64) -> u64 {
+        // Connections of one process wait for each other in memory.
+        let is_other = self.who.pid != hold.who.pid || self.holder == Some(hold.who.pid) && self.who != hold.who;
+        let is_for = self.database == hold.database && self.lock == hold.lock && is_other;
+        // A statement that is still executed waits until the lock is free; others may have given up.
+        let to_ns = if self.has_statement() { now_ns } else { self.to_ns };
+        if is_for { to_ns.saturating_sub(self.from_ns.max(hold.from_ns)) } else { 0 }
+    }
+
+    /// Whether the waiting statement was seen.
     pub fn has_statement(&self) -> bool {
         self.call_from_ns.is_some()
     }

@@ -1,29 +1,39 @@
-//! A tracing instance of our own in tracefs, its buffer, and the probes that belong to it. Everything carries a name made
-//! of this process's number and start time, so that nobody else's is ever touched and what a dead one left can be removed.
+//! contend's own tracing instances in tracefs, their buffers, and their probes. All names contain this process's
+//! number and start time: instances of other processes are never changed, and those of dead ones can be removed.
 
 use crate::page::Format;
 use anyhow::{Context, Result, bail};
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where tracefs is mounted, on systems that mount it by themselves.
+/// Usual mount points of tracefs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// First part of all names.
+/// Inode of the initial PID namespace (`PROC_PID_INIT_INO`), whose process numbers the kernel's events use.
+const PIDS_OF_EVENTS: u64 = 0xefff_fffc;
+/// Prefix of all names.
 const PREFIX: &str = "contend_watch";
 /// Buffer for each processor, KiB.
 const BUFFER_KIB: u32 = 8192;
-/// Most pages that are read of a processor at once: a program may make events faster than they are read.
+/// Most pages read of one processor's buffer at once: a program may cause events faster than they are read.
 const PAGES_MAX: usize = 2_048;
-/// Longest page that is read. The kernel's are 4 KiB unless told otherwise.
+/// Largest page read. The kernel's pages have 4 KiB by default.
 const PAGE_BYTES: usize = 1 << 16;
 
 /// The directory of tracefs.
 ///
 /// # Errors
-/// It is not mounted, or this user may not use it; with the command that helps.
+/// It is not mounted, or this user may not use it. The error names the command that helps.
 pub fn root() -> Result<PathBuf> {
+    if fs::metadata("/proc/self/ns/pid").is_ok_and(|space| space.ino() != PIDS_OF_EVENTS) {
+        bail!(
+            "process numbers here (a container) differ from those in the kernel's events: run contend on the host, or \
+             in \
+             a container with the host's processes (--pid=host)"
+        );
+    }
     let mounted = PLACES.iter().map(PathBuf::from).find(|place| place.join("instances").exists());
     if let Some(root) = &mounted
         && fs::read_dir(root.join("instances")).is_ok()
@@ -43,31 +53,31 @@ pub fn has_probes(root: &Path) -> bool {
     root.join("uprobe_events").exists()
 }
 
-/// What the name of the second instance ends in.
+/// Suffix of the second instance.
 const CALLS: &str = "_calls";
 
-/// A new process or thread. Of those whose calls are traced, so it belongs to their instance.
+/// A new process or thread. The event belongs to the instance for calls, because it concerns processes traced there.
 pub const NEW_TASK_EVENT: &str = "task/task_newtask";
 
-/// Two tracing instances, with their own buffers: one for events of the kernel, of all processes, and one for the calls of
-/// those that use a database. A library with probes is also that of other programs, which would fill the buffer. Removed with
-/// the probes when dropped.
+/// Two tracing instances with their own buffers: one for the kernel's events of all processes, one for the calls of
+/// processes that use a database. Other programs use the same library, and their calls would fill the buffer.
+/// Dropping it removes the instances and their probes.
 pub struct Instance {
     root: PathBuf,
     dir: PathBuf,
     calls: PathBuf,
-    /// Group of its probes.
+    /// Group of the probes.
     group: String,
-    /// One open buffer for each processor of each instance.
+    /// Open buffers: one per processor and instance.
     pipes: Vec<File>,
     page: Vec<u8>,
 }
 
 impl Instance {
-    /// Makes an instance whose times are those of CLOCK_MONOTONIC, after removing what dead processes left.
+    /// Creates instances whose timestamps are CLOCK_MONOTONIC. Removes those of dead processes first.
     ///
     /// # Errors
-    /// Which file of tracefs could not be made or written.
+    /// The file of tracefs that could not be created or written.
     pub fn make(root: &Path) -> Result<Instance> {
         remove_leftovers(root);
         let group = name_of(std::process::id()).context("cannot read /proc/self/stat")?;
@@ -79,7 +89,7 @@ impl Instance {
             write(dir, "trace_clock", "mono")?;
             write(dir, "buffer_size_kb", &BUFFER_KIB.to_string())?;
         }
-        // A thread or process that one of those makes is one of them.
+        // Threads and processes created by traced ones are traced too.
         write(&made.calls, "options/event-fork", "1")?;
         for processor in made.processors()? {
             let path = processor.join("trace_pipe_raw");
@@ -94,7 +104,7 @@ impl Instance {
         format!("{}/{name}", self.group)
     }
 
-    /// Turns an event on, such as `filelock/posix_lock_inode`, for what the filter lets through; its format.
+    /// Enables an event, such as `filelock/posix_lock_inode`, with a filter; returns its format.
     ///
     /// # Errors
     /// The kernel does not have the event, or refuses the filter.
@@ -110,7 +120,7 @@ impl Instance {
         Ok(format)
     }
 
-    /// Changes an event's filter while it is on.
+    /// Changes the filter of an enabled event.
     ///
     /// # Errors
     /// The kernel refuses the filter.
@@ -118,28 +128,43 @@ impl Instance {
         write(self.of(event), &format!("events/{event}/filter"), filter)
     }
 
-    /// Adds the threads of a process to those whose calls are traced. One that has just ended is no failure.
+    /// Excludes these threads, and no others, from the kernel's events. An old kernel cannot; then they only cost more.
+    pub fn exclude(&self, threads: &[u32]) {
+        let threads: Vec<String> = threads.iter().map(u32::to_string).collect();
+        let _ = fs::write(self.dir.join("set_event_notrace_pid"), threads.join(" "));
+    }
+
+    /// Adds the threads of a process to those whose calls are traced. A thread that has just ended is not an error.
     pub fn trace_calls_of(&self, pid: u32) {
-        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let _ = append(&self.calls.join("set_event_pid"), &thread.file_name().to_string_lossy());
+        let mut added = HashSet::new();
+        loop {
+            let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+            let new: Vec<_> = threads.map(|thread| thread.file_name()).filter(|name| !added.contains(name)).collect();
+            if new.is_empty() {
+                return;
+            }
+            // A thread that was not added yet may have created another one.
+            for thread in new {
+                let _ = append(&self.calls.join("set_event_pid"), &thread.to_string_lossy());
+                added.insert(thread);
+            }
         }
     }
 
-    /// The instance of an event.
+    /// The directory of the instance that an event belongs to.
     fn of(&self, event: &str) -> &Path {
         if event.starts_with(&self.group) || event == NEW_TASK_EVENT { &self.calls } else { &self.dir }
     }
 
-    /// Registers a probe of a program; `line` is in the form of the kernel's `uprobetracer`.
+    /// Registers a probe; `line` has the form of the kernel's `uprobetracer`.
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The kernel rejects it.
     pub fn register(&self, line: &str) -> Result<()> {
         append(&self.root.join("uprobe_events"), line)
     }
 
-    /// Hands the pages that have come to `each`, oldest first for each processor.
+    /// Passes the pages that have arrived to `each`, oldest first for each processor.
     ///
     /// # Errors
     /// A buffer cannot be read.
@@ -158,7 +183,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Events that were lost because the buffer was full.
+    /// Number of events lost because a buffer was full.
     pub fn lost(&self) -> u64 {
         let stats = self.processors().unwrap_or_default().into_iter().map(|dir| dir.join("stats"));
         let texts: Vec<String> = stats.filter_map(|path| fs::read_to_string(path).ok()).collect();
@@ -189,10 +214,10 @@ impl Drop for Instance {
     }
 }
 
-/// Removes the instance and the probes of a process, also of one that is dead.
+/// Removes the instances and probes of a process, alive or dead.
 pub fn remove(root: &Path, group: &str) {
     let dirs = ["", CALLS].map(|end| root.join("instances").join(format!("{group}{end}")));
-    // An event that is on keeps its probe; what is gone already is no failure.
+    // An enabled event keeps its probe in use. Missing files are not errors.
     for dir in &dirs {
         let _ = fs::write(dir.join("events/enable"), "0");
     }
@@ -207,7 +232,7 @@ pub fn remove(root: &Path, group: &str) {
     }
 }
 
-/// Removes what processes that are dead have left, and nothing of those that live.
+/// Removes the instances of dead processes.
 pub fn remove_leftovers(root: &Path) {
     for entry in fs::read_dir(root.join("instances")).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -222,7 +247,7 @@ pub fn remove_leftovers(root: &Path) {
     }
 }
 
-/// The name of a process's instance: its number, and its start time as another process may get the number later.
+/// The name of a process's instance: its number, and its start time, because numbers are reused.
 pub fn name_of(pid: u32) -> Option<String> {
     let stat = procfs::process::Process::new(pid as i32).ok()?.stat().ok()?;
     Some(format!("{PREFIX}_{pid}_{}", stat.starttime))

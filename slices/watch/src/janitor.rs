@@ -1,5 +1,5 @@
-//! A small process that removes the probes of a watch that was killed. It waits until its input closes, which the end of the
-//! watch brings about however it ends.
+//! A small process that removes the probes of a killed watch. It waits until its standard input closes, which happens
+//! however the watch ends.
 
 use crate::instance;
 use anyhow::{Context, Result};
@@ -13,11 +13,11 @@ const VERB: &str = "watch-janitor";
 
 pub const PROCESS: Process = Process { verb: VERB, serve };
 
-/// The process, as the watch knows it.
+/// Handle of the process.
 pub struct Janitor(Child);
 
 impl Janitor {
-    /// Starts it, for the instance that this process will make.
+    /// Starts the process for the instance that this process will create.
     ///
     /// # Errors
     /// It cannot be started.
@@ -26,7 +26,7 @@ impl Janitor {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         command.args([VERB, &name]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // In its own group: Ctrl-C of the terminal is for the watch.
+        // In its own process group: Ctrl-C on the terminal is for the watch.
         let child =
             command.current_dir("/").process_group(0).spawn().context("cannot start the janitor of the watch")?;
         Ok(Janitor(child))
@@ -36,14 +36,14 @@ impl Janitor {
 impl Drop for Janitor {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // It ends by itself as its input is closed.
+        // The process ends because its input is closed.
         let _ = self.0.wait();
     }
 }
 
 fn serve(arguments: &[String]) -> ExitCode {
     let mut input = vec![];
-    // An error is an end of the input as well.
+    // A read error counts as the end of input.
     let _ = std::io::stdin().read_to_end(&mut input);
     if let (Some(name), Ok(root)) = (arguments.first(), instance::root()) {
         instance::remove(&root, name);

@@ -4,9 +4,10 @@
 //! target ─► trace (exact) or sampled ─► events ─► timeline ─► findings ─► screen, lines, record
 //! ```
 //!
-//! `lock` and `page` know the formats of SQLite and the kernel; `instance`, `probe` and `process` are what is asked of
-//! the kernel; `timeline`, `finding` and `words` are pure. `server` does the same for PostgreSQL and MariaDB.
+//! `lock` and `page` define formats of SQLite and the kernel. `instance`, `probe` and `process` use the kernel's
+//! interfaces. `timeline`, `finding` and `words` are pure. `server` does the same for PostgreSQL and MariaDB.
 
+mod connection;
 mod doctor;
 pub mod event;
 pub mod finding;
@@ -15,7 +16,9 @@ mod instance;
 mod janitor;
 mod lines;
 pub mod lock;
+mod others;
 mod page;
+mod pclntab;
 mod probe;
 mod process;
 mod record;
@@ -25,6 +28,8 @@ mod server;
 mod session;
 pub mod tally;
 mod target;
+mod text;
+mod thread;
 pub mod timeline;
 mod trace;
 mod verb;
@@ -34,7 +39,7 @@ mod words;
 
 use contend::slice::{OwnRecord, Slice};
 
-/// What contend gains: `contend watch`.
+/// Adds `contend watch`.
 pub const SLICE: Slice = Slice {
     name: "watch",
     verbs: &[verb::VERB],

@@ -1,12 +1,12 @@
-//! A watch without a terminal: a line a second, as text or as JSON, and a summary at its end.
+//! Output without a terminal: a line per second, as text or JSON, and a summary at the end.
 
 use crate::finding::Finding;
 use crate::view::{DatabaseView, Row};
 use crate::watch::Watch;
-use crate::words::{self, Words, bytes, percent, time};
+use crate::words::{Words, bytes, percent, time};
 use serde::Serialize;
 
-/// A second of a database, as one line of text.
+/// The last second of a database, as one line of text.
 pub fn line(at: &str, database: &DatabaseView) -> String {
     let name = database.path.rsplit('/').next().unwrap_or(&database.path);
     let who = |row: &Row| format!("{} ({})", row.program, row.pid);
@@ -32,7 +32,7 @@ pub fn line(at: &str, database: &DatabaseView) -> String {
 
 #[derive(Serialize)]
 struct JsonLine<'a> {
-    /// Seconds since the watch began.
+    /// Seconds since the beginning of the watch.
     at_s: f64,
     depth: &'static str,
     lost_events: u64,
@@ -40,7 +40,7 @@ struct JsonLine<'a> {
     findings: &'a [Finding],
 }
 
-/// The same as a line of JSON, with all findings so far.
+/// The last second as a line of JSON, with all findings so far.
 pub fn json_line(watch: &Watch, databases: &[DatabaseView], findings: &[Finding]) -> String {
     let timeline = &watch.timeline;
     let at_s = timeline.now_ns.saturating_sub(timeline.from_ns) as f64 / 1e9;
@@ -48,14 +48,14 @@ pub fn json_line(watch: &Watch, databases: &[DatabaseView], findings: &[Finding]
     serde_json::to_string(&line).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
 }
 
-/// A finding as lines of text, indented, at most `width` wide.
+/// A finding as indented lines of at most `width` characters.
 pub fn finding(words: &Words, width: usize) -> String {
     let mut out = wrapped(&words.title, "! ", "  ", width);
     out += &wrapped(&words.evidence, "  ", "  ", width);
     out + &wrapped(&format!("Change: {}", words.change), "  ", "    ", width)
 }
 
-/// The end of a watch: findings first, then processes, then what was not seen.
+/// The summary: findings, then processes, then what was not seen.
 pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> String {
     let findings = watch.findings();
     let mut out = String::new();
@@ -63,7 +63,7 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
         out += "No finding: nothing that was seen is wrong.\n";
     }
     for found in &findings {
-        out += &finding(&words::words(found, &|pid| watch.name(pid)), width);
+        out += &finding(&watch.words(found), width);
         out.push('\n');
     }
     for database in databases {
@@ -77,7 +77,7 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
     wrapped_tail(out, width)
 }
 
-/// Processes of a database, the one that held the write lock longest first.
+/// Processes of a database, ordered by the time for which they held the write lock.
 fn table(database: &DatabaseView) -> String {
     let out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
     if database.processes.is_empty() {
@@ -101,7 +101,7 @@ fn table(database: &DatabaseView) -> String {
     out + &padded(&rows)
 }
 
-/// Rows under each other: the first column on the left, the others on the right.
+/// Rows as text: the first column left-aligned, the others right-aligned.
 pub fn padded<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let chars = |text: &String| text.chars().count();
     let widths: [usize; COLUMNS] =
@@ -123,7 +123,7 @@ pub fn wrapped_tail(text: String, width: usize) -> String {
     format!("{before}\n{}", wrapped(last, "", "  ", width))
 }
 
-/// Text in lines of at most `width`, the first after `first`, the others after `rest`.
+/// Breaks a text into lines of at most `width` characters; `first` precedes the first line and `rest` the others.
 fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
     let (mut out, mut line) = (String::new(), first.to_string());
     let mut is_new = true;

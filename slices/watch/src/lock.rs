@@ -1,4 +1,4 @@
-//! SQLite's locks: which bytes of which file they are, and what a lock call of the kernel does to them.
+//! SQLite's locks: the file and bytes of each, and the effect of a lock call of the kernel.
 //!
 //! Sources: SQLite's `os_unix.c` (the database file) and `wal.c` (the `-shm` file).
 
@@ -10,7 +10,7 @@ const PENDING_BYTE: i64 = 0x4000_0000;
 /// First of the lock bytes in the `-shm` file.
 const SHM_BYTE: i64 = 120;
 
-/// Which of a database's files a lock call was made on.
+/// The database's file that a lock call concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum File {
@@ -22,26 +22,26 @@ pub enum File {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lock {
-    /// Database file: no new readers; a writer waits for the last one.
+    /// Database file: blocks new readers while a writer waits for the last one.
     Pending,
-    /// Database file: the one writer.
+    /// Database file: held by the one writer.
     Reserved,
-    /// Database file: readers share it; a writer takes it alone to change the file (EXCLUSIVE).
+    /// Database file: shared by readers; a writer takes it exclusively to change the file (EXCLUSIVE).
     Shared,
-    /// `-shm`: the one writer in WAL mode.
+    /// `-shm`: held by the one writer in WAL mode.
     WalWrite,
-    /// `-shm`: the one that copies the log into the database.
+    /// `-shm`: held while the log is copied into the database.
     Checkpoint,
-    /// `-shm`: the one that rebuilds the log's index.
+    /// `-shm`: held while the log's index is rebuilt.
     Recover,
-    /// `-shm`: a reader with this read mark, 0 to 4.
+    /// `-shm`: held by a reader with this read mark, 0 to 4.
     Read(u8),
-    /// `-shm`: "I am connected" (the dead-man switch).
+    /// `-shm`: held by every connection (the dead-man switch).
     Connected,
 }
 
 impl Lock {
-    /// Every lock of a file.
+    /// All locks of a file.
     fn of(file: File) -> &'static [Lock] {
         use Lock::{Checkpoint, Connected, Pending, Read, Recover, Reserved, Shared, WalWrite};
         match file {
@@ -50,7 +50,7 @@ impl Lock {
         }
     }
 
-    /// The byte that stands for the lock. SHARED is 510 bytes; its first is enough to recognise it.
+    /// The byte that represents the lock. SHARED has 510 bytes; the first one identifies it.
     fn byte(self) -> i64 {
         match self {
             Lock::Pending => PENDING_BYTE,
@@ -64,18 +64,18 @@ impl Lock {
         }
     }
 
-    /// Whether only one process can have it to write: RESERVED, or WAL_WRITE.
+    /// Whether it is exclusive to one writer: RESERVED or WAL_WRITE.
     pub fn is_writers(self) -> bool {
         matches!(self, Lock::Reserved | Lock::WalWrite)
     }
 
-    /// Locks that a byte range (both ends included) of a file touches.
+    /// Locks in a byte range of a file, both ends included.
     pub fn in_range(file: File, first: i64, last: i64) -> impl Iterator<Item = Lock> {
         Lock::of(file).iter().copied().filter(move |lock| (first..=last).contains(&lock.byte()))
     }
 }
 
-/// As SQLite's documentation spells it, such as `WAL_READ_LOCK(3)`.
+/// The name in SQLite's documentation, such as `WAL_READ_LOCK(3)`.
 impl fmt::Display for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,7 +91,7 @@ impl fmt::Display for Lock {
     }
 }
 
-/// How a lock is held.
+/// Mode in which a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -99,18 +99,18 @@ pub enum Mode {
     Alone,
 }
 
-/// What a lock call did.
+/// Effect of a lock call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     Taken(Mode),
-    /// Another process has it (`EAGAIN`).
+    /// Another process holds it (`EAGAIN`).
     Refused(Mode),
     Released,
 }
 
 impl Change {
-    /// From the kernel's `type` (0 read, 1 write, 2 unlock) and return value; `None` for errors that are not refusals.
+    /// From the kernel's `type` (0 read, 1 write, 2 unlock) and return value; `None` for errors other than refusals.
     pub fn of(kind: u8, ret: i32) -> Option<Change> {
         const EAGAIN: i32 = -11;
         let mode = if kind == 0 { Mode::Shared } else { Mode::Alone };

@@ -1,25 +1,26 @@
-//! Pages of the kernel's ring buffer, as `trace_pipe_raw` hands them out, and the fields of an event in them.
+//! Parses pages of the kernel's ring buffer, as `trace_pipe_raw` returns them, and the fields of events.
 //!
-//! Source: the kernel's `ring_buffer.c`. A page is a time stamp (u64), the bytes that are used (u64, with flags on top),
-//! and events, each after a header of four bytes: 5 bits of type or length, 27 bits of time since the one before.
+//! Source: the kernel's `ring_buffer.c`. A page is a timestamp (u64), the number of used bytes (u64, with flags in
+//! the upper bits), and events. Each event has a header of four bytes: 5 bits of type or length, 27 bits of time
+//! since the previous event.
 
 use std::collections::BTreeMap;
 
 /// Bytes before the first event.
 const PAGE_HEADER: usize = 16;
-/// Part of the second word of a page that is its length.
+/// Bits of a page's second word that are its length.
 const LENGTH_MASK: u64 = 0xf_ffff;
 /// Flag of the second word: events were lost before this page.
 const MISSED: u64 = 1 << 31;
 
-/// An event as the buffer has it.
+/// An event in the buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Raw<'p> {
     pub at_ns: u64,
     pub data: &'p [u8],
 }
 
-/// The events of a page, and whether some before it were lost. A page that is cut short ends early.
+/// The events of a page, and whether earlier ones were lost. Parsing stops at the end of a truncated page.
 pub fn events(page: &[u8]) -> (Vec<Raw<'_>>, bool) {
     let mut found = vec![];
     let (Some(mut at_ns), Some(commit)) = (u64_at(page, 0), u64_at(page, 8)) else { return (found, false) };
@@ -36,7 +37,7 @@ pub fn events(page: &[u8]) -> (Vec<Raw<'_>>, bool) {
                 (None, place + 8)
             }
             (31, Some(high)) => {
-                // An absolute time stamp has 59 bits; the rest is as before.
+                // An absolute timestamp has 59 bits; the upper bits are unchanged.
                 at_ns = (at_ns & (0x1f << 59)) | (u64::from(high) << 27) | delta;
                 (None, place + 8)
             }
@@ -64,20 +65,21 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Where the fields of an event are: its `format` file, read.
+/// Positions of an event's fields, from its `format` file.
 #[derive(Debug, Clone, Default)]
 pub struct Format {
-    /// Number that its data begin with.
+    /// Number at the beginning of its data.
     pub id: u16,
     fields: BTreeMap<String, Field>,
 }
 
+/// Position of a field in an event's data.
 #[derive(Debug, Clone, Copy)]
-struct Field {
+pub struct Field {
     offset: usize,
     size: usize,
     signed: bool,
-    /// A `__data_loc`: offset and length of the text stand in the field.
+    /// Whether it is a `__data_loc`: the field has offset and length of the text.
     is_text: bool,
 }
 
@@ -101,18 +103,17 @@ impl Format {
         (format.id != 0).then_some(format)
     }
 
-    /// A number. `None` if there is no such field, or the event is cut short.
+    /// A numeric field. `None` if there is no such field, or the data is truncated.
     pub fn number(&self, data: &[u8], name: &str) -> Option<i64> {
-        let field = self.fields.get(name)?;
-        let bytes = data.get(field.offset..field.offset + field.size)?;
-        let mut wide = [0u8; 8];
-        wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        let bits = i64::from_ne_bytes(wide);
-        let unused = 64 - 8 * bytes.len() as u32;
-        Some(if field.signed && unused < 64 { (bits << unused) >> unused } else { bits })
+        self.field(name)?.number(data)
     }
 
-    /// A text, without its end mark. Bytes that are no UTF-8 are replaced.
+    /// Position of a field, for events that are so many that looking up names takes long.
+    pub fn field(&self, name: &str) -> Option<Field> {
+        self.fields.get(name).copied()
+    }
+
+    /// A text field, without its terminator. Bytes that are not UTF-8 are replaced.
     pub fn text(&self, data: &[u8], name: &str) -> Option<String> {
         let field = self.fields.get(name).filter(|field| field.is_text)?;
         let location = u32_at(data, field.offset)?;
@@ -123,7 +124,19 @@ impl Format {
     }
 }
 
-/// The number of the event that the data are of.
+impl Field {
+    /// Its number. `None` if the data is truncated.
+    pub fn number(self, data: &[u8]) -> Option<i64> {
+        let bytes = data.get(self.offset..self.offset + self.size)?;
+        let mut wide = [0u8; 8];
+        wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        let bits = i64::from_ne_bytes(wide);
+        let unused = 64 - 8 * bytes.len() as u32;
+        Some(if self.signed && unused < 64 { (bits << unused) >> unused } else { bits })
+    }
+}
+
+/// The event number at the beginning of the data.
 pub fn id(data: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(data.get(..2)?.try_into().ok()?))
 }

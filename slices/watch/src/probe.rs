@@ -1,27 +1,62 @@
-//! Probes on SQLite's functions inside programs: where the functions are in a file, and the lines that register a probe.
+//! Probes on SQLite's functions inside programs: offsets of the functions in a file, and the kernel's lines to
+//! register probes.
+//!
+//! A C function is probed at its beginning and with the kernel's return probe, which replaces the return address on
+//! the stack. Go's runtime reads addresses on its stacks, so Go functions are probed at their beginning and at each
+//! return instruction.
 
+use crate::pclntab;
 use crate::process::Mapped;
-use anyhow::{Context, Result, bail};
-use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
-use std::collections::BTreeMap;
+use crate::text::STATEMENT_BYTES;
+use anyhow::{Context, Result, ensure};
+use gimli::UnwindSection;
+use object::elf::PF_X;
+use object::read::elf::{ElfFile64, Sym};
+use object::{
+    Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SectionKind, SegmentFlags, SymbolKind,
+};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::Path;
 
-/// Functions that compile a statement: `(connection, text, ...)`.
-const PREPARE: [&str; 3] = ["sqlite3_prepare_v2", "sqlite3_prepare_v3", "sqlite3_prepare"];
-/// The function that executes a statement: `(statement)`.
-const STEP: &str = "sqlite3_step";
+/// Functions of SQLite: `(connection, text, ...)` compiles a statement, `(statement)` executes it. The last one,
+/// `(statement)`, returns its text; it is not probed, its code says where a statement has the pointer to the text.
+const FUNCTIONS: [(&str, Option<Called>); 5] = [
+    ("sqlite3_prepare_v2", Some(Called::Prepare)),
+    ("sqlite3_prepare_v3", Some(Called::Prepare)),
+    ("sqlite3_prepare", Some(Called::Prepare)),
+    ("sqlite3_step", Some(Called::Step)),
+    ("sqlite3_sql", None),
+];
+/// Prefix of their names.
+const COMMON: &[u8] = b"sqlite3_";
+/// Prefix of their names in SQLite translated to Go. Their first argument is the thread's state.
+const TRANSLATED: &str = "modernc.org/sqlite/lib.X";
 
-/// Registers of the first two arguments and of the result, as the kernel names them.
-const REGISTERS: Option<[&str; 3]> = if cfg!(target_arch = "x86_64") {
-    Some(["%di", "%si", "%ax"])
+/// Registers, as the kernel names them.
+struct Registers {
+    /// First two arguments and result of a C function.
+    c: [&'static str; 3],
+    /// Second and third argument and result of a Go function (1.17 or later), and the goroutine.
+    go: [&'static str; 4],
+}
+
+const REGISTERS: Option<Registers> = if cfg!(target_arch = "x86_64") {
+    Some(Registers { c: ["%di", "%si", "%ax"], go: ["%bx", "%cx", "%ax", "%r14"] })
 } else if cfg!(target_arch = "aarch64") {
-    Some(["%x0", "%x1", "%x0"])
+    Some(Registers { c: ["%x0", "%x1", "%x0"], go: ["%x1", "%x2", "%x0", "%x28"] })
 } else {
     None
 };
 
-/// What a probe reports.
+/// Purpose of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Called {
+    Prepare,
+    Step,
+}
+
+/// Event that a probe reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     PrepareBegins,
@@ -30,72 +65,275 @@ pub enum Kind {
     StepEnds,
 }
 
+/// A function of SQLite in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    called: Called,
+    /// Offsets of the return instructions of a Go function; `None` for C.
+    returns: Option<Vec<u64>>,
+}
+
 /// A probe of one function in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
     pub kind: Kind,
-    /// Unique within the instance, such as `step_3`.
+    /// Name, unique in the instance, such as `step_3`.
     pub name: String,
-    /// Offset of the function in the file.
+    /// Offset in the file.
     offset: u64,
+    of_go: bool,
 }
 
-/// Section that every program of Go has.
+/// Section that every Go program has.
 const OF_GO: &str = ".gopclntab";
 
-/// Where SQLite's functions are in a program or library: offsets in the file, by name. Empty if it has none by name.
+/// A program or library, read on demand.
+type Program<'f> = ElfFile64<'f, Endianness, &'f ReadCache<File>>;
+
+/// A function of SQLite with its place in memory.
+struct Named {
+    name: String,
+    called: Option<Called>,
+    address: u64,
+    bytes: u64,
+}
+
+/// SQLite in a program or library.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Probed functions by offset in the file. Empty if nothing names them.
+    pub functions: BTreeMap<u64, Function>,
+    /// Offset of the pointer to the text in a statement, if known.
+    pub text_at: Option<u64>,
+}
+
+/// SQLite in a program or library.
 ///
 /// # Errors
-/// The file cannot be read or is not an ELF file, or is a program of Go: the kernel's return probes exchange return addresses on
-/// the stack, which the runtime of Go reads when it moves or inspects a stack.
-pub fn functions(path: &Path) -> Result<BTreeMap<&'static str, u64>> {
+/// The file cannot be read or is not an ELF file; it is a Go program without symbols whose own table of functions does
+/// not name them; a symbol is not a function.
+pub fn look_into(path: &Path) -> Result<Found> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let cache = ReadCache::new(file);
-    let object = object::File::parse(&cache).with_context(|| format!("{} is not a program", path.display()))?;
-    if object.section_by_name(OF_GO).is_some() {
-        bail!("a program of Go, whose functions are not probed: it could crash");
+    let program = Program::parse(&cache).with_context(|| format!("{} is not a 64-bit program", path.display()))?;
+    let mut named = symbols(&program)?;
+    let is_stripped_go = program.section_by_name(OF_GO).is_some() && program.symbols().next().is_none();
+    if named.is_empty() && is_stripped_go {
+        named = translated(&program);
+        ensure!(!named.is_empty(), "a program of Go without names of its functions; build it without -ldflags=-s");
     }
-    let mut found = BTreeMap::new();
-    for symbol in object.symbols().chain(object.dynamic_symbols()) {
-        let known = PREPARE.iter().chain([&STEP]).find(|name| symbol.name() == Ok(**name));
-        let Some(name) = known.filter(|_| symbol.is_definition()) else { continue };
-        let segment = object.segments().find(|s| (s.address()..s.address() + s.size()).contains(&symbol.address()));
-        if let Some(segment) = segment {
-            found.insert(*name, symbol.address() - segment.address() + segment.file_range().0);
+    let mut found = Found::default();
+    for Named { name, called, address, bytes } in named {
+        let code = code(&program, address, bytes);
+        let code = code.with_context(|| format!("its symbol table is wrong about {name}"))?;
+        let is_go = name.starts_with(TRANSLATED);
+        let Some(called) = called else {
+            found.text_at = found.text_at.or_else(|| loaded_from(code.bytes, is_go));
+            continue;
+        };
+        let places = is_go.then(|| Places::of(code.bytes)).transpose();
+        let places = places.with_context(|| format!("cannot find the ends of {name}"))?;
+        let begins = code.offset + places.as_ref().map_or(0, |places| places.work);
+        let returns = places.map(|places| places.returns.into_iter().map(|place| code.offset + place).collect());
+        // Several names of one function get one probe.
+        found.functions.insert(begins, Function { called, returns });
+    }
+    Ok(found)
+}
+
+/// The offset from its first argument (in Go: its second) at which a short function loads its result; `None` for code
+/// of another form.
+fn loaded_from(code: &[u8], is_go: bool) -> Option<u64> {
+    if cfg!(target_arch = "aarch64") { loaded_from_aarch64(code, is_go) } else { loaded_from_x86_64(code, is_go) }
+}
+
+fn loaded_from_x86_64(code: &[u8], is_go: bool) -> Option<u64> {
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind, Register};
+    let argument = if is_go { Register::RBX } else { Register::RDI };
+    let loads = |instruction: &iced_x86::Instruction| {
+        let memory = [instruction.memory_base(), instruction.memory_index()];
+        instruction.mnemonic() == Mnemonic::Mov
+            && instruction.op0_register() == Register::RAX
+            && instruction.op1_kind() == OpKind::Memory
+            && memory == [argument, Register::None]
+    };
+    let load = Decoder::new(64, code, DecoderOptions::NONE).into_iter().find(loads)?;
+    Some(load.memory_displacement64()).filter(|at| *at < STATEMENT_BYTES as u64)
+}
+
+fn loaded_from_aarch64(code: &[u8], is_go: bool) -> Option<u64> {
+    // ldr x0, [x0, #8 * n], in Go from x1.
+    let load = if is_go { 0xf940_0020 } else { 0xf940_0000 };
+    let words = code.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap_or_default()));
+    let at = words.into_iter().find(|word| word & 0xffc0_03ff == load).map(|word| u64::from(word >> 10 & 0xfff) * 8)?;
+    Some(at).filter(|at| *at < STATEMENT_BYTES as u64)
+}
+
+/// Functions of SQLite translated to Go, from the table of functions that a program without symbols has, too.
+fn translated(program: &Program<'_>) -> Vec<Named> {
+    let Some(table) = program.section_by_name(OF_GO) else { return vec![] };
+    let called = |name: &str| {
+        let of_sqlite = name.strip_prefix(TRANSLATED)?;
+        FUNCTIONS.iter().find(|(known, _)| *known == of_sqlite).map(|(_, called)| *called)
+    };
+    let data = program.sections().filter(|section| section.kind() == SectionKind::Data);
+    let data: Vec<&[u8]> = data.filter_map(|section| section.data().ok()).collect();
+    let bytes = table.data().unwrap_or_default();
+    let found = pclntab::functions(bytes, table.address(), &data, |name| called(name).is_some());
+    let named =
+        |pclntab::Function { name, address, bytes }| Some(Named { called: called(&name)?, name, address, bytes });
+    found.unwrap_or_default().into_iter().filter_map(named).collect()
+}
+
+/// Symbols of SQLite's functions, with their names. Names are compared by their offsets in the string table, which is
+/// searched once: a program may have hundreds of thousands of symbols.
+fn symbols(program: &Program<'_>) -> Result<Vec<Named>> {
+    let mut found = vec![];
+    for (section, symbols) in [(".strtab", program.symbols()), (".dynstr", program.dynamic_symbols())] {
+        let names = program.section_by_name(section).and_then(|section| section.data().ok()).unwrap_or_default();
+        let places = places_of_names(names);
+        for symbol in symbols {
+            // Whether a symbol is a definition is checked last, because that looks up its name.
+            let known = places.get(&symbol.elf_symbol().st_name(program.endian()));
+            let Some((name, called)) = known.filter(|_| symbol.is_definition()) else { continue };
+            let is_function = symbol.kind() == SymbolKind::Text;
+            ensure!(is_function, "its symbol table is wrong about {name}: it is not a function");
+            let (address, bytes) = (symbol.address(), symbol.size());
+            found.push(Named { name: name.clone(), called: *called, address, bytes });
         }
     }
     Ok(found)
 }
 
-/// The probes for a file's functions. `first` is the number of the first of them.
-pub fn probes(functions: &BTreeMap<&'static str, u64>, first: usize) -> Vec<Probe> {
-    let mut offsets = BTreeMap::new();
-    for (name, &offset) in functions {
-        // Names of the same function are one probe.
-        offsets.entry(offset).or_insert(*name);
+/// Offsets of the functions' names in a string table. A name that ends another one may share its text.
+fn places_of_names(names: &[u8]) -> HashMap<u32, (String, Option<Called>)> {
+    let mut places = HashMap::new();
+    for at in memchr::memmem::find_iter(names, COMMON) {
+        let text = names[at..].split(|byte| *byte == 0).next().unwrap_or_default();
+        let Some((name, called)) = FUNCTIONS.iter().find(|(name, _)| name.as_bytes() == text) else { continue };
+        places.insert(at as u32, (name.to_string(), *called));
+        if let Some(start) =
+            at.checked_sub(TRANSLATED.len()).filter(|start| names[*start..].starts_with(TRANSLATED.as_bytes()))
+        {
+            places.insert(start as u32, (format!("{TRANSLATED}{name}"), *called));
+        }
     }
-    let pairs = offsets.into_iter().zip(first..).flat_map(|((offset, name), number)| {
-        let (begins, ends, word) = match name {
-            STEP => (Kind::StepBegins, Kind::StepEnds, "step"),
-            _ => (Kind::PrepareBegins, Kind::PrepareEnds, "prepare"),
-        };
-        [
-            Probe { kind: begins, name: format!("{word}_{number}"), offset },
-            Probe { kind: ends, name: format!("{word}_{number}_ends"), offset },
-        ]
-    });
-    pairs.collect()
+    places
 }
 
-/// The line that registers a probe under `full_name` (group and name). `None` on processors whose registers are not known here.
+/// The instructions of a function, and their offset in the file.
+struct Code<'f> {
+    offset: u64,
+    bytes: &'f [u8],
+}
+
+/// Finds a function at an address. A probe inside an instruction or function would change what the program does. So
+/// the place must be executable, and begin a function if the program's unwind table covers it.
+fn code<'f>(program: &'f Program<'f>, address: u64, bytes: u64) -> Result<Code<'f>> {
+    let holds = |from: u64, bytes: u64| (from..from.saturating_add(bytes)).contains(&address);
+    let is_executed = |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
+    let segment = program.segments().find(|s| holds(s.address(), s.file_range().1) && is_executed(s.flags()));
+    let segment = segment.context("it is not where the program is executed")?;
+    let unwind = ["", "_hdr"].map(|end| program.section_by_name(&format!(".eh_frame{end}")));
+    if let [Some(frames), Some(header)] = unwind {
+        ensure!(begins_function(&frames, &header, address), "it is not the beginning of a function");
+    }
+    let bytes = segment.data_range(address, bytes).ok().flatten();
+    Ok(Code { offset: address - segment.address() + segment.file_range().0, bytes: bytes.unwrap_or_default() })
+}
+
+/// Whether a function begins at the address; also true if the unwind table does not cover it.
+fn begins_function<'f>(frames: &impl ObjectSection<'f>, header: &impl ObjectSection<'f>, address: u64) -> bool {
+    let bases = gimli::BaseAddresses::default().set_eh_frame(frames.address()).set_eh_frame_hdr(header.address());
+    let (Ok(frame_bytes), Ok(header_bytes)) = (frames.data(), header.data()) else { return true };
+    let frames = gimli::EhFrame::new(frame_bytes, gimli::NativeEndian);
+    let header = gimli::EhFrameHdr::new(header_bytes, gimli::NativeEndian);
+    let Ok(header) = header.parse(&bases, size_of::<u64>() as u8) else { return true };
+    let Some(table) = header.table() else { return true };
+    let frame = table.fde_for_address(&frames, &bases, address, gimli::EhFrame::cie_from_offset);
+    frame.map_or(true, |frame| frame.initial_address() == address)
+}
+
+/// Places in a Go function, which consists only of instructions: where its work begins, and its return instructions.
+/// At its beginning a function checks the size of its stack; if it is too small, the function starts again on a
+/// larger one.
+#[derive(Debug, PartialEq, Eq)]
+struct Places {
+    work: u64,
+    returns: Vec<u64>,
+}
+
+impl Places {
+    /// Number of instructions within which the stack check occurs.
+    const CHECK: usize = 5;
+
+    fn of(code: &[u8]) -> Result<Places> {
+        let places = if cfg!(target_arch = "aarch64") { Places::of_aarch64(code) } else { Places::of_x86_64(code)? };
+        ensure!(!places.returns.is_empty(), "it has no return instruction");
+        Ok(places)
+    }
+
+    fn of_x86_64(code: &[u8]) -> Result<Places> {
+        use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+        let mut places = Places { work: 0, returns: vec![] };
+        for (number, instruction) in Decoder::new(64, code, DecoderOptions::NONE).into_iter().enumerate() {
+            ensure!(!instruction.is_invalid(), "an instruction is not known");
+            match instruction.mnemonic() {
+                Mnemonic::Ret => places.returns.push(instruction.ip()),
+                Mnemonic::Jbe if number < Self::CHECK => places.work = instruction.next_ip(),
+                _ => {}
+            }
+        }
+        Ok(places)
+    }
+
+    /// Every instruction has four bytes.
+    fn of_aarch64(code: &[u8]) -> Places {
+        const RET: u32 = 0xd65f_03c0;
+        // Branch if lower or same.
+        let is_check = |word: u32| word & 0xff00_001f == 0x5400_0009;
+        let words = code.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap_or_default()));
+        let words: Vec<(u64, u32)> = words.enumerate().map(|(at, word)| (4 * at as u64, word)).collect();
+        let check = words.iter().take(Self::CHECK).find(|(_, word)| is_check(*word));
+        let returns = words.iter().filter(|(_, word)| *word == RET).map(|(at, _)| *at).collect();
+        Places { work: check.map_or(0, |(at, _)| at + 4), returns }
+    }
+}
+
+/// The probes of a file's functions. `first` is the number of the first function.
+pub fn probes(functions: &BTreeMap<u64, Function>, first: usize) -> Vec<Probe> {
+    let mut probes = vec![];
+    for ((&offset, function), number) in functions.iter().zip(first..) {
+        let (begins, ends, word) = match function.called {
+            Called::Step => (Kind::StepBegins, Kind::StepEnds, "step"),
+            Called::Prepare => (Kind::PrepareBegins, Kind::PrepareEnds, "prepare"),
+        };
+        let of_go = function.returns.is_some();
+        // Ends are registered first: an end without a beginning is ignored, but a call without an end would never
+        // finish.
+        for (at, offset) in function.returns.clone().unwrap_or(vec![offset]).into_iter().enumerate() {
+            probes.push(Probe { kind: ends, name: format!("{word}_{number}_ends_{at}"), offset, of_go });
+        }
+        probes.push(Probe { kind: begins, name: format!("{word}_{number}"), offset, of_go });
+    }
+    probes
+}
+
+/// The line that registers a probe under `full_name` (group and name). `None` for processors whose registers are not
+/// listed here.
 pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped) -> Option<String> {
-    let [first, second, result] = REGISTERS?;
+    let Registers { c: [first, second, result], go: [after_state, then, go_result, goroutine] } = REGISTERS?;
     let place = format!("{}:0x{:x}", mapped.reached.display(), probe.offset);
-    Some(match probe.kind {
-        Kind::PrepareBegins => format!("p:{full_name} {place} sql=+0({second}):ustring"),
-        Kind::StepBegins => format!("p:{full_name} {place} statement={first}:x64"),
-        Kind::PrepareEnds | Kind::StepEnds => format!("r:{full_name} {place} code={result}:s32"),
-    })
+    let (first, second) = if probe.of_go { (after_state, then) } else { (first, second) };
+    let fields = match probe.kind {
+        Kind::PrepareBegins => format!("connection={first}:x64 sql=+0({second}):ustring stack=%sp:x64"),
+        // A statement's first field is the address of its connection.
+        Kind::StepBegins => format!("connection=+0({first}):x64 statement={first}:x64 stack=%sp:x64"),
+        Kind::PrepareEnds | Kind::StepEnds if probe.of_go => format!("code={go_result}:s32"),
+        Kind::PrepareEnds | Kind::StepEnds => return Some(format!("r:{full_name} {place} code={result}:s32")),
+    };
+    let goroutine = if probe.of_go { format!(" goroutine={goroutine}:x64") } else { String::new() };
+    Some(format!("p:{full_name} {place} {fields}{goroutine}"))
 }
 
 #[cfg(test)]
@@ -104,22 +342,76 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn names_of_one_function_are_one_probe() {
-        let functions = BTreeMap::from([("sqlite3_prepare", 16), ("sqlite3_prepare_v2", 16), ("sqlite3_step", 64)]);
-        let found = probes(&functions, 3);
-        let names: Vec<&str> = found.iter().map(|probe| probe.name.as_str()).collect();
-        assert_eq!(names, ["prepare_3", "prepare_3_ends", "step_4", "step_4_ends"]);
+    fn a_function_in_go_has_a_probe_at_each_return() {
+        let in_c = Function { called: Called::Prepare, returns: None };
+        let in_go = Function { called: Called::Step, returns: Some(vec![70, 90]) };
+        let found = probes(&BTreeMap::from([(16, in_c), (64, in_go)]), 3);
+        let found: Vec<(&str, u64)> = found.iter().map(|probe| (probe.name.as_str(), probe.offset)).collect();
+        assert_eq!(found[..2], [("prepare_3_ends_0", 16), ("prepare_3", 16)]);
+        assert_eq!(found[2..], [("step_4_ends_0", 70), ("step_4_ends_1", 90), ("step_4", 64)]);
     }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn a_line_names_file_offset_and_registers() {
         let mapped = Mapped { path: PathBuf::from("/l"), reached: PathBuf::from("/reached/l") };
-        let line = |kind| {
-            line(&Probe { kind, name: String::new(), offset: 0x1f0 }, "g/n", &mapped).expect("a known processor")
+        let line = |kind, of_go| {
+            let probe = Probe { kind, name: String::new(), offset: 0x1f0, of_go };
+            line(&probe, "g/n", &mapped).expect("a known processor")
         };
-        assert_eq!(line(Kind::StepBegins), "p:g/n /reached/l:0x1f0 statement=%di:x64");
-        assert_eq!(line(Kind::PrepareBegins), "p:g/n /reached/l:0x1f0 sql=+0(%si):ustring");
-        assert_eq!(line(Kind::StepEnds), "r:g/n /reached/l:0x1f0 code=%ax:s32");
+        let step = "p:g/n /reached/l:0x1f0 connection=+0(%di):x64 statement=%di:x64 stack=%sp:x64";
+        assert_eq!(line(Kind::StepBegins, false), step);
+        let prepare = "p:g/n /reached/l:0x1f0 connection=%di:x64 sql=+0(%si):ustring stack=%sp:x64";
+        assert_eq!(line(Kind::PrepareBegins, false), prepare);
+        assert_eq!(line(Kind::StepEnds, false), "r:g/n /reached/l:0x1f0 code=%ax:s32");
+        let step = "p:g/n /reached/l:0x1f0 connection=+0(%bx):x64 statement=%bx:x64 stack=%sp:x64 goroutine=%r14:x64";
+        assert_eq!(line(Kind::StepBegins, true), step);
+        assert_eq!(line(Kind::StepEnds, true), "p:g/n /reached/l:0x1f0 code=%ax:s32 goroutine=%r14:x64");
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_byte_inside_of_an_instruction_is_no_return() {
+        // mov eax, 0xc3; ret; add rsp, 16; ret
+        let code = [0xb8, 0xc3, 0, 0, 0, 0xc3, 0x48, 0x83, 0xc4, 0x10, 0xc3];
+        assert_eq!(Places::of_x86_64(&code).expect("instructions"), Places { work: 0, returns: vec![5, 10] });
+        assert!(Places::of(&code[..5]).is_err(), "it never returns");
+    }
+
+    #[test]
+    fn the_place_of_a_statements_text_is_in_the_code_that_returns_it() {
+        // test rdi, rdi; je; mov rax, [rdi + 0xf8]; ret; xor eax, eax; ret
+        let of_c = [0x48, 0x85, 0xff, 0x74, 0x08, 0x48, 0x8b, 0x87, 0xf8, 0, 0, 0, 0xc3, 0x31, 0xc0, 0xc3];
+        assert_eq!((loaded_from_x86_64(&of_c, false), loaded_from_x86_64(&of_c, true)), (Some(0xf8), None));
+        // mov rax, [rbx + 0xf8]; ret
+        assert_eq!(loaded_from_x86_64(&[0x48, 0x8b, 0x83, 0xf8, 0, 0, 0, 0xc3], true), Some(0xf8));
+        // mov rax, [rdi + rax * 8 + 0xf8]; ret
+        assert_eq!(loaded_from_x86_64(&[0x48, 0x8b, 0x84, 0xc7, 0xf8, 0, 0, 0, 0xc3], false), None);
+        // cbz x0; ldr x0, [x0, #248]; ret
+        let words = [0xb400_0040_u32, 0xf940_7c00, 0xd65f_03c0];
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!((loaded_from_aarch64(&code, false), loaded_from_aarch64(&code, true)), (Some(248), None));
+        assert_eq!(loaded_from_x86_64(&[], false), None);
+    }
+
+    #[test]
+    fn names_are_found_that_end_others() {
+        let names = b"\0f_Cfunc_sqlite3_step\0modernc.org/sqlite/lib.Xsqlite3_prepare_v2\0sqlite3_stepped\0";
+        let places = places_of_names(names);
+        let mut found: Vec<(u32, &str)> = places.iter().map(|(at, (name, _))| (*at, name.as_str())).collect();
+        found.sort_unstable();
+        let translated = (22, "modernc.org/sqlite/lib.Xsqlite3_prepare_v2");
+        assert_eq!(found, [(9, "sqlite3_step"), translated, (46, "sqlite3_prepare_v2")]);
+    }
+
+    #[test]
+    fn work_begins_after_the_look_at_the_stack() {
+        // cmp rsp, [r14 + 16]; jbe; ret
+        let code = [0x49, 0x3b, 0x66, 0x10, 0x76, 0x01, 0xc3];
+        assert_eq!(Places::of_x86_64(&code).expect("instructions"), Places { work: 6, returns: vec![6] });
+        // ldr x16, [x28, #16]; cmp sp, x16; b.ls; ret
+        let words = [0xf940_0b90_u32, 0xeb30_63ff, 0x5400_0069, 0xd65f_03c0];
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(Places::of_aarch64(&code), Places { work: 12, returns: vec![12] });
     }
 }

@@ -1,5 +1,5 @@
-//! The source without privileges: `/proc/locks`, looked at again and again. What is shorter than the interval is missed, and so
-//! are all refusals; the depth's name says so wherever it is shown.
+//! The source without privileges: polls `/proc/locks`. It misses holds that are shorter than the interval, and all
+//! refusals; the depth's name says so in all output.
 
 use crate::event::{Event, What, Who};
 use crate::lock::{Change, Lock, Mode};
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 
-/// The source.
+/// The polling source.
 pub struct Sampled {
     databases: Vec<Database>,
     processes: Processes,
-    /// What was held at the last look.
+    /// Locks held at the last poll.
     held: BTreeMap<(usize, u32, Lock), Mode>,
 }
 
@@ -32,7 +32,7 @@ impl Sampled {
         &self.processes
     }
 
-    /// What has changed since the last look.
+    /// Changes since the last poll.
     ///
     /// # Errors
     /// `/proc/locks` cannot be read.

@@ -1,6 +1,7 @@
-//! The live screen. Drawing is a function of what is shown, so that tests draw into a buffer.
+//! The live screen. Drawing is a function of its data, so that tests draw into a buffer.
 
-use crate::view::{DatabaseView, Row};
+use crate::connection::is_thread;
+use crate::view::{DatabaseView, Row, ThreadRow};
 use crate::words::{Words, bytes, percent, time};
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
@@ -9,12 +10,14 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table, Wrap};
 
-/// Colours of processes in the strip and the table. Each process has a letter too, for screens without colour.
+/// Colours of processes in the strip and the table. Each process also has a letter, for screens without colour.
 const COLOURS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::Red];
-/// Rows of the screen that findings get, of 24.
+/// Columns of a screen from which the table has the longest hold and wait.
+const WIDE: u16 = 100;
+/// Rows for findings, of 24.
 const FINDINGS_ROWS: u16 = 8;
 
-/// By which column the table is sorted.
+/// Sort column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
     #[default]
@@ -44,22 +47,24 @@ impl Sort {
     }
 }
 
-/// What the user has chosen.
+/// State of the user's choices.
 #[derive(Debug, Default)]
 pub struct Choice {
     pub paused: bool,
     pub quit: bool,
     help: bool,
     sort: Sort,
-    /// Which database is shown.
+    /// Index of the database on the screen.
     database: usize,
-    /// Only processes whose name or command contains this; `None` while nothing is typed.
+    /// Whether only processes are shown, without their threads.
+    no_threads: bool,
+    /// Shows only processes whose name or command contains this text.
     filter: String,
     typing: bool,
 }
 
 impl Choice {
-    /// Carries out a key.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyCode, databases: usize) {
         if self.typing {
             match key {
@@ -78,6 +83,7 @@ impl Choice {
             KeyCode::Char('q') | KeyCode::Esc => self.quit = true,
             KeyCode::Char('p' | ' ') => self.paused = !self.paused,
             KeyCode::Char('s') => self.sort = self.sort.next(),
+            KeyCode::Char('t') => self.no_threads = !self.no_threads,
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char('?' | 'h') => self.help = !self.help,
             KeyCode::Tab | KeyCode::Char('n') => self.database = (self.database + 1) % databases.max(1),
@@ -86,14 +92,14 @@ impl Choice {
     }
 }
 
-/// What is shown.
+/// Data of the screen.
 pub struct Shown<'s> {
     pub databases: &'s [DatabaseView],
     pub findings: &'s [Words],
-    /// Seconds since the watch began.
+    /// Seconds since the beginning of the watch.
     pub seconds: u64,
     pub depth: &'static str,
-    /// What is not seen, in words.
+    /// What is not visible, as sentences.
     pub missing: &'s [String],
     pub colour: bool,
 }
@@ -128,9 +134,10 @@ const HELP: &str = "Holds: the strongest lock a process has now, and for how lon
 writer; exclusive: alone in the file; read: a snapshot is open; open: connected.
 Waits: how long it has been refused the lock.
 Refused: calls per second that got no lock.
+Longest: its longest hold of the write lock, and its longest wait (wide screens).
+Below a process: its threads (or connections) that have the lock, wait or work now.
 The strip: who held the write lock, the newest at the right. A dot: no process.
-
-p pause   s sort   / filter   Tab next database   q quit";
+p pause  s sort  t threads  / filter  Tab next database  q quit";
 
 fn heading(shown: &Shown<'_>, choice: &Choice) -> Line<'static> {
     let mut text = format!("contend watch   {} s   depth: {}", shown.seconds, shown.depth);
@@ -140,7 +147,7 @@ fn heading(shown: &Shown<'_>, choice: &Choice) -> Line<'static> {
     bold(text, choice)
 }
 
-/// A heading, which says whether the screen stands still.
+/// A heading; it shows whether the screen is paused.
 fn bold(mut text: String, choice: &Choice) -> Line<'static> {
     if choice.paused {
         text += "   PAUSED";
@@ -163,7 +170,7 @@ fn about(database: &DatabaseView, shown: &Shown<'_>) -> Vec<Line<'static>> {
     vec![Line::raw(database.path.clone()), Line::raw(facts), Line::raw(reader), Line::from(cells.collect::<Vec<_>>())]
 }
 
-/// Place of a process among those of its database, by number, so that it keeps its letter when the order changes.
+/// Position of a process among those of its database, by number, so that its letter does not change with the order.
 fn place(database: &DatabaseView, pid: u32) -> usize {
     database.processes.iter().filter(|row| row.pid < pid).count()
 }
@@ -185,31 +192,59 @@ fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: 
         Sort::Refused => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.refusals)),
         Sort::Process => rows.sort_by_key(|row| row.pid),
     }
-    let cells = rows.iter().map(|row| {
-        let holds = row.holds.as_ref().map_or("-".to_string(), |(lock, ns)| format!("{lock} {}", time(*ns)));
+    let is_wide = area.width >= WIDE;
+    let mut lines = vec![];
+    for row in rows {
         let first = Cell::from(format!("{} {} {}", letter(database, row.pid), row.pid, row.program));
-        TableRow::new([
+        let mut cells = vec![
             first.style(style(database, row.pid, shown.colour)),
-            Cell::from(holds),
+            Cell::from(held(row.holds.as_ref())),
             Cell::from(row.waits_ns.map_or("-".to_string(), time)),
             Cell::from(row.writes_per_s.to_string()),
             Cell::from(row.refusals_per_s.to_string()),
             Cell::from(percent(row.write_permille)),
-            Cell::from(row.statement.clone().unwrap_or_default()),
-        ])
-    });
-    let widths = [
-        Constraint::Length(18),
-        Constraint::Length(16),
-        Constraint::Length(7),
-        Constraint::Length(8),
-        Constraint::Length(7),
-        Constraint::Length(5),
-        Constraint::Min(8),
+        ];
+        if is_wide {
+            cells.extend([row.sums.write_ns_max, row.sums.wait_ns_max].map(|ns| Cell::from(time(ns))));
+        }
+        cells.push(Cell::from(row.statement.clone().unwrap_or_default()));
+        lines.push(TableRow::new(cells));
+        let threads = row.threads.iter().filter(|_| !choice.no_threads);
+        lines.extend(threads.map(|thread| of_thread(thread, is_wide)));
+    }
+    let mut columns = vec![
+        ("process", Constraint::Length(18)),
+        ("holds", Constraint::Length(16)),
+        ("waits", Constraint::Length(7)),
+        ("writes/s", Constraint::Length(8)),
+        ("refused", Constraint::Length(7)),
+        ("held", Constraint::Length(5)),
     ];
-    let head = ["process", "holds", "waits", "writes/s", "refused", "held", "statement"];
+    if is_wide {
+        columns.extend([("longest", Constraint::Length(7)), ("wait", Constraint::Length(7))]);
+    }
+    columns.push(("statement", Constraint::Min(8)));
+    let (head, widths): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
     let head = TableRow::new(head).style(Style::new().add_modifier(Modifier::BOLD));
-    frame.render_widget(Table::new(cells, widths).header(head), area);
+    frame.render_widget(Table::new(lines, widths).header(head), area);
+}
+
+fn held(holds: Option<&(String, u64)>) -> String {
+    holds.map_or("-".to_string(), |(lock, ns)| format!("{lock} {}", time(*ns)))
+}
+
+/// The line of a thread below its process, with as many cells.
+fn of_thread(thread: &ThreadRow, is_wide: bool) -> TableRow<'static> {
+    let which = match &thread.name {
+        Some(name) => name.clone(),
+        None if is_thread(thread.tid) => format!("thread {}", thread.tid),
+        None => "connection".to_string(),
+    };
+    let mut cells =
+        vec![format!("  {which}"), held(thread.holds.as_ref()), thread.waits_ns.map_or("-".to_string(), time)];
+    cells.resize(if is_wide { 8 } else { 6 }, String::new());
+    cells.push(thread.statement.clone().unwrap_or_default());
+    TableRow::new(cells)
 }
 
 fn findings(found: &[Words], missing: &[String], rows: u16) -> Vec<Line<'static>> {
@@ -228,7 +263,7 @@ fn findings(found: &[Words], missing: &[String], rows: u16) -> Vec<Line<'static>
     lines
 }
 
-/// What is shown of a server: one fact a line, and who waits for whom.
+/// Data of a server's screen: facts, one per line, and the tree of waits.
 pub struct ShownServer {
     pub facts: String,
     pub tree: Vec<String>,
@@ -237,7 +272,7 @@ pub struct ShownServer {
     pub seconds: u64,
 }
 
-/// Draws the screen of a server. `/` filters the lines of the tree.
+/// Draws the screen of a server. The filter applies to lines of the tree.
 pub fn draw_server(frame: &mut Frame<'_>, shown: &ShownServer, choice: &Choice) {
     let area = frame.area();
     let findings_rows = FINDINGS_ROWS.min(area.height / 3);
@@ -270,7 +305,7 @@ fn footer(choice: &Choice) -> String {
             if choice.typing { "_" } else { "" }
         );
     }
-    format!("q quit  p pause  s sort (by {})  / filter  ? help", choice.sort.word())
+    format!("q quit  p pause  s sort (by {})  t threads  / filter  ? help", choice.sort.word())
 }
 
 #[cfg(test)]
@@ -301,10 +336,22 @@ mod tests {
             write_permille: held / 1_000_000,
             sums,
             statement: Some("UPDATE account SET balance = 1".to_string()),
+            threads: vec![],
         }
     }
 
     fn drawn(choice: &Choice) -> String {
+        drawn_on(80, choice)
+    }
+
+    fn drawn_on(columns: u16, choice: &Choice) -> String {
+        let threads = vec![ThreadRow {
+            tid: 4719,
+            name: Some("worker-3".to_string()),
+            holds: Some(("write".to_string(), 41_000_000)),
+            waits_ns: None,
+            statement: Some("DELETE FROM cart".to_string()),
+        }];
         let database = DatabaseView {
             path: "/srv/app.db".to_string(),
             journal: "wal",
@@ -312,7 +359,7 @@ mod tests {
             log_bytes: 4_100_000,
             backlog_frames: 1_000,
             oldest_reader: None,
-            processes: vec![row(4711, "python3", 870_000_000), row(4712, "node", 20_000_000)],
+            processes: vec![row(4711, "python3", 870_000_000), Row { threads, ..row(4712, "node", 20_000_000) }],
             strip: vec![Some(4711), None, Some(4712)],
         };
         let words = Words { title: "python3 (4711) waits.".into(), evidence: String::new(), change: "Commit.".into() };
@@ -325,7 +372,7 @@ mod tests {
             missing: &[],
             colour: false,
         };
-        let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
+        let mut terminal = Terminal::new(TestBackend::new(columns, 24)).expect("a buffer");
         terminal.draw(|frame| draw(frame, &shown, choice)).expect("drawn");
         terminal.backend().to_string()
     }
@@ -337,6 +384,18 @@ mod tests {
         {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn threads_are_below_their_process_and_a_wide_screen_has_the_longest_times() {
+        let text = drawn(&Choice::default());
+        let line = text.lines().find(|line| line.contains("  worker-3")).expect("a line of the thread");
+        assert!(line.contains("write 41.0 ms") && line.contains("DELETE FR"), "{text}");
+        assert!(!text.contains("longest"), "{text}");
+        assert!(drawn_on(120, &Choice::default()).contains("longest wait    statement"), "{text}");
+        let mut choice = Choice::default();
+        choice.key(KeyCode::Char('t'), 1);
+        assert!(!drawn(&choice).contains("worker-3"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A watch as its user follows it: a live screen, or a line a second. The same for files and servers.
+//! Runs a watch: a live screen, or a line per second. The same for files and servers.
 
 use crate::lines;
 use crate::record::{Recorder, ServerRecorder};
@@ -6,7 +6,7 @@ use crate::screen::{Choice, Shown, ShownServer, draw, draw_server};
 use crate::server::{self, Server};
 use crate::view::{DatabaseView, Rates, view};
 use crate::watch::{POLL, Watch, now_ns};
-use crate::words::{Words, words};
+use crate::words::Words;
 use anyhow::{Context, Result};
 use contend::cli::print;
 use contend::report::text::Colour;
@@ -18,43 +18,43 @@ use std::time::Duration;
 
 /// A second, the time between two lines.
 const SECOND_NS: u64 = 1_000_000_000;
-/// Columns of the strip, and how much time each is.
+/// Columns of the strip, and the time of each.
 const STRIP: (usize, u64) = (78, 100_000_000);
-/// Width of text that is not on a terminal.
+/// Width of text that does not go to a terminal.
 pub const WIDTH: usize = 100;
 
-/// Draws what was seen at a moment.
+/// Draws the state of one moment.
 type Drawing = Box<dyn Fn(&mut Frame<'_>, &Choice)>;
 
-/// Something that is watched and shown.
+/// A target that is watched and shown.
 pub trait Live {
-    /// Takes in what has happened since the last call; `all` at the end.
+    /// Adds the events since the last call; with `all`, also the newest ones, at the end.
     ///
     /// # Errors
     /// The source cannot be read.
     fn poll(&mut self, all: bool) -> Result<()>;
-    /// Whether nothing more will come.
+    /// Whether there will be no more events.
     fn is_over(&self) -> bool;
-    /// How many databases there are to choose from.
+    /// Number of databases to choose from.
     fn databases(&self) -> usize;
-    /// A moment as lines of text that begin with its time.
+    /// The current state as lines of text that begin with its time.
     fn lines(&self, at: &str) -> Vec<String>;
-    /// The same as a line of JSON.
+    /// The current state as a line of JSON.
     fn json(&self) -> String;
-    /// Findings so far, each with a key that stays the same.
+    /// Findings so far, each with a constant key.
     fn found(&self) -> Vec<(String, Words)>;
-    /// The text at the end.
+    /// The summary at the end.
     fn summary(&self) -> String;
-    /// Writes the end of the record, if one is made; its files.
+    /// Writes the end of the record, if there is one; returns its files.
     ///
     /// # Errors
     /// The disk is full.
     fn end_record(&mut self) -> Result<Vec<PathBuf>>;
-    /// The screen at this moment.
+    /// A function that draws the current state.
     fn drawing(&self, seconds: u64) -> Drawing;
 }
 
-/// SQLite databases.
+/// Watched SQLite databases.
 pub struct Files {
     pub watch: Watch,
     rates: Rates,
@@ -66,7 +66,7 @@ impl Files {
         Files { watch, rates: Rates::default(), record }
     }
 
-    /// What is shown now.
+    /// The current state.
     pub fn view(&self) -> Vec<DatabaseView> {
         view(&self.watch, &self.rates, STRIP.0, STRIP.1)
     }
@@ -102,12 +102,11 @@ impl Live for Files {
     }
 
     fn found(&self) -> Vec<(String, Words)> {
-        let name = |pid| self.watch.name(pid);
         let findings = self.watch.findings();
         let key = |finding: &crate::finding::Finding| {
-            format!("{} {} {:?}", finding.database, finding.pid, std::mem::discriminant(&finding.kind))
+            format!("{} {} {:?}", finding.database, finding.pid, std::mem::discriminant(&finding.case.kind))
         };
-        findings.iter().map(|finding| (key(finding), words(finding, &name))).collect()
+        findings.iter().map(|finding| (key(finding), self.watch.words(finding))).collect()
     }
 
     fn summary(&self) -> String {
@@ -125,7 +124,7 @@ impl Live for Files {
     }
 }
 
-/// A server, and its record.
+/// A watched server, and its record.
 pub struct Served {
     pub server: Server,
     pub record: Option<ServerRecorder>,
@@ -177,11 +176,11 @@ impl Live for Served {
     }
 }
 
-/// When a watch ends.
+/// Conditions that end a watch.
 pub struct Until<'s> {
-    /// By itself.
+    /// Time of the end, if one is set.
     pub end_ns: Option<u64>,
-    /// When the user wants it to.
+    /// Set when the user stops the watch.
     pub stop: &'s AtomicBool,
 }
 
@@ -191,10 +190,10 @@ impl Until<'_> {
     }
 }
 
-/// A line a second, and of JSON one at the end; a finding the first time that it is there.
+/// Prints a line per second, with JSON also one at the end, and each finding when it first appears.
 ///
 /// # Errors
-/// The source cannot be read, or the output not be written.
+/// The source cannot be read, or the output cannot be written.
 pub fn in_lines(live: &mut dyn Live, json: bool, until: &Until<'_>) -> Result<()> {
     let began_ns = now_ns();
     let mut next_ns = began_ns + SECOND_NS;
@@ -224,10 +223,10 @@ pub fn in_lines(live: &mut dyn Live, json: bool, until: &Until<'_>) -> Result<()
     if json { print(&(live.json() + "\n")) } else { Ok(()) }
 }
 
-/// A live screen.
+/// Shows a live screen.
 ///
 /// # Errors
-/// The source cannot be read, or the terminal not be used.
+/// The source cannot be read, or the terminal cannot be used.
 pub fn on_screen(live: &mut dyn Live, until: &Until<'_>) -> Result<()> {
     let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
     let result = draw_until_over(live, &mut terminal, until);
@@ -237,7 +236,7 @@ pub fn on_screen(live: &mut dyn Live, until: &Until<'_>) -> Result<()> {
 }
 
 fn draw_until_over(live: &mut dyn Live, terminal: &mut ratatui::DefaultTerminal, until: &Until<'_>) -> Result<()> {
-    /// Time between two drawings.
+    /// Interval between two frames.
     const DRAW_NS: u64 = 200_000_000;
     let began_ns = now_ns();
     let (mut choice, mut next_ns, mut held_still) = (Choice::default(), 0, None);

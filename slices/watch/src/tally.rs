@@ -1,72 +1,97 @@
-//! What a process has done on a database since the watch began, added up: its size does not depend on how long that is.
+//! Totals of a process on a database since the beginning of the watch. Their size does not depend on the length of
+//! the watch.
 
-use crate::hold::{End, Gap, Hold, Wait};
+use crate::hold::{Cause, End, Gap, Hold, Wait};
 use crate::lock::Lock;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A gap between statements under the writer's lock that is worth a word, if another process waited.
+/// Shortest gap between statements under the write lock that is reported, if another process waited.
 pub const GAP_NS_MIN: u64 = 10_000_000;
-/// Most statements, and most shapes of transactions, that are told apart.
+/// Shortest hold of the write lock that is long by itself.
+pub const LONG_NS_MIN: u64 = 1_000_000_000;
+/// Most statements, and most shapes of transactions, that are stored.
 const TEXTS_MAX: usize = 500;
 
 /// Sums of a process on a database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sums {
-    /// Times that it had the writer's lock.
+    /// Number of times it held the write lock.
     pub writes: u64,
     pub write_ns: u64,
     pub write_ns_max: u64,
-    /// Waits for any lock, and their time.
+    /// Number of waits for any lock, and their total time.
     pub waits: u64,
     pub wait_ns: u64,
     pub wait_ns_max: u64,
-    /// Calls that were refused.
+    /// Number of refused lock calls.
     pub refusals: u64,
-    /// Waits that ended without the lock.
+    /// Number of waits that ended without the lock.
     pub gave_up: u64,
-    /// Statements that returned SQLITE_BUSY or one of its kind.
+    /// Number of statements that returned SQLITE_BUSY or an extended code of it.
     pub busy: u64,
     pub syncs: u64,
     pub sync_ns: u64,
-    /// Times that it connected to the log's index (opened the database in WAL mode).
+    /// Number of connections to the log's index (opening the database in WAL mode).
     pub connects: u64,
-    /// Times that it closed the last connection: then the log is copied and deleted.
+    /// Number of times it closed the last connection, which copies and deletes the log.
     pub last_closes: u64,
 }
 
-/// Times that something took.
+/// Number, total and maximum of durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
     pub count: u64,
     pub total_ns: u64,
     pub max_ns: u64,
+    /// Thread (or connection) of the longest.
+    pub max_tid: u32,
 }
 
 impl Times {
-    pub fn add(&mut self, ns: u64) {
+    /// Adds a duration. Returns whether it is the longest so far.
+    pub fn add(&mut self, ns: u64, tid: u32) -> bool {
         self.count += 1;
         self.total_ns += ns;
-        self.max_ns = self.max_ns.max(ns);
+        let is_longest = ns >= self.max_ns;
+        if is_longest {
+            (self.max_ns, self.max_tid) = (ns, tid);
+        }
+        is_longest
     }
 }
 
-/// Transactions that consist of the same statements.
+/// Durations with the statement of the longest.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Told {
+    pub times: Times,
+    pub sql: Option<String>,
+}
+
+impl Told {
+    pub fn add(&mut self, ns: u64, hold: &Hold) {
+        if self.times.add(ns, hold.who.tid) {
+            self.sql = hold.longest().map(|(sql, _)| sql.clone());
+        }
+    }
+}
+
+/// Transactions with the same sequence of statements.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shape {
-    /// Time in which they held the write lock.
+    /// Times for which they held the write lock.
     pub held: Times,
-    /// Part of it in which no statement ran.
+    /// Time in them without a statement.
     pub outside_ns: u64,
     /// The longest such pause.
     pub gap: Gap,
 }
 
-/// Refusals that were not tried again.
+/// Refusals without a retry.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Refused {
     pub count: u64,
-    /// The statement of the first.
-    pub sql: Option<String>,
+    /// The first one.
+    pub first: Option<Wait>,
 }
 
 /// Commits that waited for readers (rollback journal).
@@ -74,54 +99,60 @@ pub struct Refused {
 pub struct Drains {
     pub waits: Times,
     pub readers: BTreeSet<u32>,
+    /// Statement of the reader that had the file longest.
+    pub reading: Told,
 }
 
-/// Everything about a process on a database.
+/// All totals of a process on a database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Write locks with a pause of at least [`GAP_NS_MIN`] between two statements: the part outside of statements.
+    /// Write locks with a gap of at least [`GAP_NS_MIN`] between two statements: time outside of statements.
     pub outside: Times,
     pub gap: Gap,
-    /// The longest of which both statements are known.
+    /// Longest gap for which both statements are known.
     pub told_gap: Gap,
-    /// Longest wait of another process for this one.
+    /// Long holds of the write lock that are mostly statements, or whose statements are unknown.
+    pub long: Told,
+    /// Longest wait of another connection or process for this process.
     pub waited_for_ns: u64,
+    /// The longest for holds that were mostly syncs.
+    pub waited_for_syncs_ns: u64,
     pub read_ns_max: u64,
     pub refused_after_read: Refused,
     pub refused_fresh: Refused,
-    /// Waits that ended without the lock after several tries, and the holder of the longest.
+    /// Waits that ended without the lock after several attempts, and the holder during the longest.
     pub gave_up: Times,
-    pub gave_up_holder: Option<u32>,
-    /// Syncs while it had the write lock.
+    pub longest_gave_up: Option<Wait>,
+    /// Syncs while it held the write lock.
     pub syncs: Times,
-    /// Checkpoints under the write lock, and those that a statement made by the way, after its commit.
-    pub checkpoints: Times,
-    pub own_checkpoints: Times,
+    /// Checkpoints under the write lock, and those that a statement made after its commit.
+    pub checkpoints: Told,
+    pub own_checkpoints: Told,
     pub drains: Drains,
-    /// Waits by the process that had the lock.
+    /// Waits by holder of the lock.
     pub waited: BTreeMap<u32, Times>,
-    /// Statements by time in which they ran under the write lock.
+    /// Times of statements under the write lock.
     pub statements: BTreeMap<String, Times>,
     pub shapes: BTreeMap<String, Shape>,
 }
 
 impl Tally {
-    /// Adds a hold that has ended, or one that goes on as far as it got.
+    /// Adds a hold that has ended, or the part so far of one that continues.
     pub fn hold(&mut self, hold: &Hold, now_ns: u64) {
         let ns = hold.ns(now_ns);
         if matches!(hold.lock, Lock::Read(_) | Lock::Shared) {
             self.read_ns_max = self.read_ns_max.max(ns);
         }
         if hold.after_commit {
-            self.own_checkpoints.add(ns);
+            self.own_checkpoints.add(ns, hold);
         }
         if !hold.lock.is_writers() {
             return;
         }
-        // A hold in which no statement was seen is of a program whose statements cannot be seen.
+        // A hold without any visible statement belongs to a program whose statements are not visible.
         let outside_ns = if hold.statement_ns > 0 { ns.saturating_sub(hold.statement_ns) } else { 0 };
         if hold.statement_ns > 0 && hold.gap.ns >= GAP_NS_MIN {
-            self.outside.add(outside_ns);
+            self.outside.add(outside_ns, hold.who.tid);
             keep_longer(&mut self.gap, &hold.gap);
             if hold.gap.before.is_some() && hold.gap.after.is_some() {
                 keep_longer(&mut self.told_gap, &hold.gap);
@@ -132,27 +163,40 @@ impl Tally {
             self.syncs.total_ns += hold.sync_ns;
         }
         if hold.checkpoint_ns > 0 {
-            self.checkpoints.add(hold.checkpoint_ns);
+            self.checkpoints.add(hold.checkpoint_ns, hold);
+        }
+        // What the disk or a checkpoint takes, or the program between statements, are findings of their own.
+        let is_work = 2 * (hold.sync_ns + hold.checkpoint_ns) < ns && 2 * outside_ns < ns;
+        if ns >= LONG_NS_MIN && is_work {
+            self.long.add(ns, hold);
         }
         for (sql, ns) in &hold.parts {
             if let Some(times) = entry(&mut self.statements, sql) {
-                times.add(*ns);
+                times.add(*ns, hold.who.tid);
             }
         }
         let texts: Vec<&str> = hold.parts.iter().map(|(sql, _)| sql.as_str()).collect();
         if let Some(shape) = entry(&mut self.shapes, &texts.join("; ")).filter(|_| !texts.is_empty()) {
-            shape.held.add(ns);
+            shape.held.add(ns, hold.who.tid);
             shape.outside_ns += outside_ns;
             keep_longer(&mut shape.gap, &hold.gap);
         }
     }
 
-    /// Adds a wait of this process that has ended. Of one whose statements are visible, the end of a wait is known only if its
-    /// statement was seen from its beginning.
+    /// Adds a wait of others for this process.
+    pub fn waited_for(&mut self, cause: &Cause) {
+        self.waited_for_ns = self.waited_for_ns.max(cause.ns);
+        if 2 * cause.sync_ns >= cause.ns {
+            self.waited_for_syncs_ns = self.waited_for_syncs_ns.max(cause.ns);
+        }
+    }
+
+    /// Adds a wait of this process that has ended. With visible statements, the end of a wait is known only if its
+    /// statement was seen from the beginning.
     pub fn wait(&mut self, wait: &Wait, is_visible: bool) {
         let ns = wait.to_ns.saturating_sub(wait.from_ns);
         if let Some(holder) = wait.holder {
-            self.waited.entry(holder).or_default().add(ns);
+            self.waited.entry(holder).or_default().add(ns, wait.who.tid);
         }
         if wait.end != End::GaveUp {
             return;
@@ -160,14 +204,9 @@ impl Tally {
         if wait.tries == 1 && wait.lock.is_writers() {
             let refused = if wait.after_read { &mut self.refused_after_read } else { &mut self.refused_fresh };
             refused.count += 1;
-            if refused.sql.is_none() {
-                refused.sql.clone_from(&wait.sql);
-            }
-        } else if wait.tries > 1 && (wait.has_statement() || !is_visible) {
-            if ns >= self.gave_up.max_ns {
-                self.gave_up_holder = wait.holder;
-            }
-            self.gave_up.add(ns);
+            refused.first.get_or_insert_with(|| wait.clone());
+        } else if wait.tries > 1 && (wait.has_statement() || !is_visible) && self.gave_up.add(ns, wait.who.tid) {
+            self.longest_gave_up = Some(wait.clone());
         }
     }
 }
@@ -178,7 +217,7 @@ fn keep_longer(longest: &mut Gap, gap: &Gap) {
     }
 }
 
-/// The entry of a text, unless there are too many already.
+/// The entry of a text; `None` if there are already too many.
 fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, text: &str) -> Option<&'m mut T> {
     if !map.contains_key(text) {
         if map.len() >= TEXTS_MAX {

@@ -1,4 +1,4 @@
-//! The databases that are watched: their files, as the kernel numbers them, and how large they are.
+//! Watched databases: their files by the kernel's numbers, and their sizes.
 
 use crate::lock::File;
 
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// First bytes of every SQLite database that has content.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// Most databases that are watched at once.
+/// Most databases in one watch.
 const DATABASES_MAX: usize = 64;
 
-/// A file as tracepoints name it: the device in the kernel's own numbering, and the inode.
+/// A file as tracepoints identify it: device in the kernel's internal numbering, and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
     pub device: u32,
@@ -22,47 +22,51 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// The file at a path. `None` if there is none.
+    /// The file at a path. `None` if it does not exist.
     pub fn at(path: &Path) -> Option<FileId> {
         let metadata = fs::metadata(path).ok()?;
         Some(FileId { device: kernel_device(metadata.dev()), inode: metadata.ino() })
     }
 }
 
-/// The kernel's own numbering of devices has 12 bits of major and 20 of minor number.
+/// Converts a device number to the kernel's internal form: 12 bits of major and 20 of minor number.
 fn kernel_device(device: u64) -> u32 {
     (rustix::fs::major(device) << 20) | (rustix::fs::minor(device) & 0xf_ffff)
 }
 
-/// A SQLite database that is watched.
+/// A watched SQLite database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
     pub path: PathBuf,
     pub id: FileId,
-    /// The `-shm` file, while there is one: it comes and goes with the connections.
+    /// The `-shm` file, if it exists: connections create and remove it.
     pub shm: Option<FileId>,
-    /// That of the look before: what was done to it since then is read only now.
+    /// The previous `-shm` file: events on it may still arrive.
     shm_before: Option<FileId>,
 }
 
-/// Sizes and the state of the log at a moment.
+/// Sizes, and state of the log, at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     pub database_bytes: u64,
     pub log_bytes: u64,
-    /// The header of `-shm`; `None` outside of WAL mode or while it changes.
+    /// Header of the `-shm` file; `None` outside of WAL mode, or while it changes.
     pub log: Option<Log>,
-    /// Whether there is a rollback journal with content.
+    /// Whether there is a rollback journal that is not empty.
     pub has_journal: bool,
 }
 
 impl Database {
-    /// A database file.
+    /// Opens a database file.
     ///
     /// # Errors
-    /// It is not there, is not a file, or is not a SQLite database; with what it is.
+    /// It does not exist, is not a file, or is not a SQLite database.
     pub fn open(path: &Path) -> Result<Database> {
-        let path = path.canonicalize().with_context(|| format!("{}: cannot be found", path.display()))?;
+        let id = FileId::at(path);
+        // Below /proc/PID/root are the files of another mount namespace, which a resolved path leaves.
+        let resolved = path.canonicalize().ok().filter(|resolved| FileId::at(resolved) == id);
+        let found = id.and_then(|_| resolved.or_else(|| std::path::absolute(path).ok()));
+        let path = found.with_context(|| format!("{}: cannot be found", path.display()))?;
         let metadata = fs::metadata(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
         let kind = metadata.file_type();
         if kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device() {
@@ -75,15 +79,15 @@ impl Database {
         if !head.is_empty() && head != MAGIC {
             bail!("{} is not a SQLite database: it does not begin with \"SQLite format 3\"", path.display());
         }
-        let id = FileId::at(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let id = id.with_context(|| format!("{}: cannot be read", path.display()))?;
         let shm = FileId::at(&beside(&path, "-shm"));
         Ok(Database { path, id, shm, shm_before: None })
     }
 
-    /// The databases that paths stand for: files, or all databases directly in a directory.
+    /// The databases at these paths: files, or all databases directly in a directory.
     ///
     /// # Errors
-    /// A path is no database; a directory has none, or too many.
+    /// A path is not a database; a directory has none, or too many.
     pub fn open_all(paths: &[PathBuf]) -> Result<Vec<Database>> {
         let mut found = vec![];
         for path in paths {
@@ -107,19 +111,35 @@ impl Database {
         Ok(found)
     }
 
-    /// Whether the `-shm` file has come, gone or been replaced since the last look.
+    /// Looks up the `-shm` file. Returns whether it was created, removed or replaced.
     pub fn look_again(&mut self) -> bool {
         let shm = FileId::at(&beside(&self.path, "-shm"));
         self.shm_before = std::mem::replace(&mut self.shm, shm);
         self.shm != self.shm_before
     }
 
-    /// Whether another file (or none) is at the path now.
-    pub fn was_replaced(&self) -> bool {
-        FileId::at(&self.path) != Some(self.id)
+    /// Looks up the `-shm` file again at the end of a poll; events on the previous one are still attributed.
+    pub fn look_once_more(&mut self) -> bool {
+        let shm = FileId::at(&beside(&self.path, "-shm"));
+        let changed = self.shm != shm;
+        if changed {
+            self.shm_before = self.shm.or(self.shm_before);
+            self.shm = shm;
+        }
+        changed
     }
 
-    /// Which of the database's files this is.
+    /// A message if the path has another file now, or none.
+    pub fn what_happened(&self) -> Option<String> {
+        let path = self.path.display();
+        match FileId::at(&self.path) {
+            Some(id) if id == self.id => None,
+            Some(_) => Some(format!("{path} was replaced: the file that was there is watched, not the new one")),
+            None => Some(format!("{path} was deleted or moved: the file that was there is watched")),
+        }
+    }
+
+    /// The kind of the file with this number.
     pub fn file(&self, id: FileId) -> Option<File> {
         if id == self.id {
             return Some(File::Database);
@@ -127,12 +147,12 @@ impl Database {
         [self.shm, self.shm_before].contains(&Some(id)).then_some(File::Shm)
     }
 
-    /// Sizes and log, read from this process: it has no locks on the files that closing them could drop.
+    /// Sizes and log, read from this process: it holds no locks on the files, which closing them would drop.
     pub fn state(&self) -> State {
         let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
         let mut header = vec![];
         if let Ok(file) = fs::File::open(beside(&self.path, "-shm")) {
-            // A header that cannot be read is none.
+            // A header that cannot be read counts as missing.
             let _ = file.take(HEADER_BYTES as u64).read_to_end(&mut header);
         }
         State {
@@ -144,7 +164,7 @@ impl Database {
     }
 }
 
-/// The name of a file that SQLite keeps next to the database, such as `app.db-shm`.
+/// The name of one of SQLite's files next to the database, such as `app.db-shm`.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -159,7 +179,7 @@ fn is_empty(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// The last to close a database removes its `-shm`, and its last events are read a moment later.
+    /// The last connection removes the `-shm` when it closes, and its last events are read afterwards.
     #[test]
     fn a_file_that_has_just_gone_is_still_known() {
         let dir = std::env::temp_dir().join(format!("contend-target-{}", std::process::id()));
@@ -172,7 +192,11 @@ mod tests {
         fs::remove_file(&shm).expect("removed");
         assert!(database.look_again());
         assert_eq!(database.file(id), Some(File::Shm));
-        assert!(!database.look_again());
+        fs::write(&shm, "").expect("written");
+        assert!(database.look_once_more());
+        assert_eq!(database.file(id), Some(File::Shm), "the old one or its number");
+        fs::remove_file(&shm).expect("removed");
+        assert!(database.look_again() && !database.look_again());
         assert_eq!(database.file(id), None);
         fs::remove_dir_all(&dir).expect("removed");
     }

@@ -1,79 +1,55 @@
-//! Events put together: who holds which lock since when, who waits, what ran meanwhile. Pure: events in, values out.
+//! Combines events: who holds which lock since when, who waits, and which statements ran meanwhile. Pure: events in,
+//! values out.
 
+use crate::connection::is_thread;
 use crate::event::{Event, What, Who};
 use crate::hold::{End, Gap, Hold, Wait};
 use crate::lock::{Change, Lock, Mode};
 use crate::tally::{GAP_NS_MIN, Sums, Tally};
+use crate::thread::{Call, Thread, after};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// A refused thread that tries again within this time is still waiting: SQLite's busy handler pauses at most 100 ms. Where
-/// statements are seen, their end ends the wait instead.
+/// A refused thread that retries within this time is still waiting: SQLite's busy handler pauses at most 100 ms. If
+/// statements are visible, the end of the statement ends the wait instead.
 const TRIES_AGAIN_NS: u64 = 500_000_000;
-/// A statement that ends with SQLITE_BUSY within this time was not tried again: SQLite's busy handler pauses for 1 ms and more.
+/// A statement that returns SQLITE_BUSY within this time was not retried: SQLite's busy handler pauses for at least 1
+/// ms.
 const AT_ONCE_NS: u64 = 5_000_000;
-/// Deepest nesting of calls that is followed. SQLite calls its own functions two or three deep.
+/// Deepest nesting of calls that is tracked. SQLite calls its own functions two or three levels deep.
 const DEPTH_MAX: usize = 16;
+
+/// Ended holds from which on, twice as many, old reads are removed.
+const HOLDS_MAX: usize = 100_000;
 
 /// SQLite's primary code.
 const BUSY: i32 = 5;
 
-/// Where a thread's transaction is after a statement, as of [`Thread::transaction`].
-fn after(before: Option<bool>, sql: Option<&str>) -> Option<bool> {
-    let Some(sql) = sql else { return before };
-    let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-    match word.to_ascii_uppercase().as_str() {
-        "BEGIN" => Some(false),
-        "COMMIT" | "END" | "ROLLBACK" => None,
-        _ => before.map(|_| true),
-    }
-}
-
-/// What a thread does at the moment.
-#[derive(Debug, Clone, Default)]
-struct Thread {
-    calls: Vec<Call>,
-    /// End and text of the last statement.
-    last_end_ns: u64,
-    last_sql: Option<String>,
-    /// Whether a statement has ended since the read lock was taken.
-    has_read: bool,
-    /// Whether a statement has ended since its last BEGIN; `None` outside of a transaction.
-    transaction: Option<bool>,
-    sync_from_ns: Option<u64>,
-    /// When it released the write lock last.
-    wrote_ns: u64,
-}
-
-#[derive(Debug, Clone)]
-struct Call {
-    from_ns: u64,
-    sql: Option<String>,
-}
-
-/// Everything that has been seen.
+/// Everything that was seen.
 #[derive(Debug, Default)]
 pub struct Timeline {
     pub from_ns: u64,
     pub now_ns: u64,
-    /// Locks that are held now, by database, process and lock.
+    /// Locks held now, by database, process and lock.
     held: BTreeMap<(usize, u32, Lock), Hold>,
     waiting: BTreeMap<(usize, Who), Wait>,
     threads: HashMap<Who, Thread>,
-    /// Ended holds of the writer's and the checkpoint's lock, and of read locks; oldest first.
+    /// Ended holds of write, checkpoint and read locks; oldest first.
     pub holds: VecDeque<Hold>,
     pub waits: VecDeque<Wait>,
     pub sums: BTreeMap<(usize, u32), Sums>,
     pub tallies: BTreeMap<(usize, u32), Tally>,
-    /// How many holds and waits have ended: the lists have the last of them.
+    /// Numbers of holds and waits that have ended; the lists have the latest of them.
     pub ended: (u64, u64),
-    /// Whether statements are seen at all.
+    /// Number of holds that had ended when old ones were last removed.
+    ended_before: u64,
+    /// Whether any statements are visible.
     pub sees_statements: bool,
-    /// Processes whose statements are seen.
+    /// Processes whose statements are visible.
     pub visible: HashSet<u32>,
 }
 
 impl Timeline {
-    /// A timeline that begins at a moment.
+    /// An empty timeline that begins at this time.
     pub fn new(from_ns: u64, sees_statements: bool) -> Timeline {
         Timeline { from_ns, now_ns: from_ns, sees_statements, ..Timeline::default() }
     }
@@ -83,21 +59,54 @@ impl Timeline {
         self.held.values()
     }
 
-    /// Threads that wait now.
+    /// Threads that wait at the moment.
     pub fn waiting(&self) -> impl Iterator<Item = &Wait> {
         self.waiting.values()
     }
 
-    /// The statement that a process executes now.
-    pub fn statement(&self, pid: u32) -> Option<&str> {
-        let threads = self.threads.iter().filter(|(who, _)| who.pid == pid);
-        threads.filter_map(|(_, thread)| thread.calls.first()?.sql.as_deref()).next()
+    /// Threads (or connections) of a process that execute a statement at the moment, with the statement if known.
+    pub fn executing(&self, pid: u32) -> impl Iterator<Item = (u32, Option<&str>)> {
+        let threads = self.threads.iter().filter(move |(who, _)| who.pid == pid);
+        threads.filter_map(|(who, thread)| Some((who.tid, thread.calls.first()?.sql.as_deref())))
     }
 
-    /// Since when a process executes no statement, and its last one. `None` if it executes one now, or cannot be seen.
-    pub fn idle_since(&self, pid: u32) -> Option<(u64, Option<String>)> {
-        let threads = || self.threads.iter().filter(|(who, _)| who.pid == pid).map(|(_, thread)| thread);
-        if !self.visible.contains(&pid) || threads().any(|thread| !thread.calls.is_empty()) {
+    /// The statement that a hold's connection executes, or else its last one. `None` if the connection is unknown: the
+    /// lock was taken before the watch, and the process has several.
+    pub fn last_statement(&self, hold: &Hold) -> Option<String> {
+        let is_only = || self.threads.keys().filter(|who| who.pid == hold.who.pid).count() == 1;
+        let thread = self.threads.get(&hold.who).filter(|_| hold.from_ns > self.from_ns || is_only())?;
+        thread.calls.first().map_or_else(|| thread.last_sql.clone(), |call| call.sql.clone())
+    }
+
+    /// A hold with its part of the statement, and of the checkpoint, that its connection executes now.
+    pub fn up_to_now(&self, hold: &Hold) -> Hold {
+        let mut hold = hold.clone();
+        hold.checkpoint_ns = self.checkpoint_ns(&hold, self.now_ns);
+        if let Some(call) = self.threads.get(&hold.who).and_then(|thread| thread.calls.first()) {
+            let part = self.now_ns.saturating_sub(call.from_ns.max(hold.from_ns));
+            hold.count_statement(part, call.sql.as_deref());
+        }
+        hold
+    }
+
+    /// Time of a checkpoint of the same connection under the write lock. FULL, RESTART and TRUNCATE block writers while
+    /// they copy, and release the write lock before their own.
+    fn checkpoint_ns(&self, hold: &Hold, to_ns: u64) -> u64 {
+        let checkpoint = self.held.get(&(hold.database, hold.who.pid, Lock::Checkpoint));
+        let its = checkpoint.filter(|checkpoint| hold.lock == Lock::WalWrite && checkpoint.who == hold.who);
+        its.map_or(0, |checkpoint| to_ns.saturating_sub(checkpoint.from_ns.max(hold.from_ns)))
+    }
+
+    /// End of the last statement of a hold's connection, and its text. `None` if it executes one now, or is not
+    /// visible.
+    pub fn idle_since(&self, hold: &Hold) -> Option<(u64, Option<String>)> {
+        // Whose lock it is may be unknown: then it is of no connection that was refused.
+        let is_known = hold.from_ns > self.from_ns && is_thread(hold.who.tid);
+        let is_its = |(who, thread): &(&Who, &Thread)| {
+            if is_known { **who == hold.who } else { who.pid == hold.who.pid && !thread.was_refused() }
+        };
+        let threads = || self.threads.iter().filter(is_its).map(|(_, thread)| thread);
+        if !self.visible.contains(&hold.who.pid) || threads().any(|thread| !thread.calls.is_empty()) {
             return None;
         }
         let last = threads().max_by_key(|thread| thread.last_end_ns);
@@ -105,7 +114,7 @@ impl Timeline {
         Some((end_ns.max(self.from_ns), last.and_then(|thread| thread.last_sql.clone())))
     }
 
-    /// Takes an event in. Events come in the order of their times.
+    /// Adds an event. Events arrive in the order of their times.
     pub fn apply(&mut self, event: &Event) {
         self.advance(event.at_ns);
         let (who, at_ns) = (event.who, event.at_ns);
@@ -120,10 +129,13 @@ impl Timeline {
             What::PrepareBegins { sql } => self.begins(who, Some(sql.clone()), at_ns),
             What::StepBegins { sql, .. } => self.begins(who, sql.clone(), at_ns),
             What::PrepareEnds { code } | What::StepEnds { code } => self.ends(who, *code, at_ns),
+            What::EndUnseen => _ = self.threads.get_mut(&who).and_then(|thread| thread.calls.pop()),
+            // Its calls never return. The kernel reports the locks that it releases.
+            What::Replaced => self.threads.retain(|other, _| other.pid != who.pid),
         }
     }
 
-    /// Counts from now on: what has happened so far only says what is held at the beginning.
+    /// Resets the sums: earlier events only establish which locks are held at the beginning.
     pub fn begin(&mut self, from_ns: u64) {
         self.from_ns = from_ns;
         self.now_ns = self.now_ns.max(from_ns);
@@ -131,7 +143,7 @@ impl Timeline {
         self.waiting.clear();
     }
 
-    /// Time passes: a thread that is in no statement and has not tried again has given up.
+    /// Advances the time: a thread outside of statements that has not retried has given up.
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         let is_in_call = |who: &Who| self.threads.get(who).is_some_and(|thread| !thread.calls.is_empty());
@@ -142,7 +154,7 @@ impl Timeline {
         }
     }
 
-    /// A process has ended: what it held is gone.
+    /// A process has ended: releases its locks.
     pub fn process_ended(&mut self, pid: u32, at_ns: u64) {
         let keys: Vec<(usize, u32, Lock)> = self.held.keys().filter(|key| key.1 == pid).copied().collect();
         for (database, _, lock) in keys {
@@ -151,12 +163,16 @@ impl Timeline {
         self.threads.retain(|who, _| who.pid != pid);
     }
 
-    /// Events were lost: what threads are doing is not known any more.
-    pub fn events_were_lost(&mut self) {
+    /// Events were lost: the state of threads and the times of holds are unknown. `held` are the locks held now.
+    pub fn events_were_lost(&mut self, held: &[Event]) {
         self.threads.clear();
+        self.waiting.clear();
+        self.held.clear();
+        held.iter().for_each(|event| self.apply(event));
     }
 
-    /// Forgets what ended before a moment, so that a long watch stays small. Sums are kept.
+    /// Removes what ended before this time, to bound the memory of a long watch, and of very many reads all but the latest:
+    /// there may be hundreds of thousands a second. Sums stay, and so does what ended since the last call.
     pub fn forget_before(&mut self, at_ns: u64) {
         while self.holds.front().is_some_and(|hold| hold.to_ns.is_some_and(|to_ns| to_ns < at_ns)) {
             self.holds.pop_front();
@@ -164,6 +180,30 @@ impl Timeline {
         while self.waits.front().is_some_and(|wait| wait.to_ns < at_ns) {
             self.waits.pop_front();
         }
+        let fresh = self.ended.0 - std::mem::replace(&mut self.ended_before, self.ended.0);
+        let surplus = self.holds.len().saturating_sub(HOLDS_MAX.max(fresh as usize));
+        if surplus > HOLDS_MAX {
+            let mut nth = 0;
+            self.holds.retain(|hold| {
+                nth += 1;
+                nth > surplus || !matches!(hold.lock, Lock::Read(_) | Lock::Shared) || hold.mode == Mode::Alone
+            });
+        }
+    }
+
+    /// The sums with the write locks that are held now, and the waits that continue.
+    pub fn sums_now(&self) -> BTreeMap<(usize, u32), Sums> {
+        let mut sums = self.sums.clone();
+        for hold in self.held().filter(|hold| hold.lock.is_writers()) {
+            let (sum, ns) = (sums.entry((hold.database, hold.who.pid)).or_default(), hold.ns(self.now_ns));
+            (sum.write_ns, sum.write_ns_max) = (sum.write_ns + ns, sum.write_ns_max.max(ns));
+        }
+        for wait in self.waiting() {
+            let sum = sums.entry((wait.database, wait.who.pid)).or_default();
+            let ns = wait.to_ns.saturating_sub(wait.from_ns);
+            (sum.wait_ns, sum.wait_ns_max) = (sum.wait_ns + ns, sum.wait_ns_max.max(ns));
+        }
+        sums
     }
 
     fn sums(&mut self, database: usize, pid: u32) -> &mut Sums {
@@ -178,13 +218,14 @@ impl Timeline {
             self.end_wait((database, who), End::Granted);
         }
         let key = (database, who.pid, lock);
-        // A writer of a rollback journal has RESERVED; in WAL only the last to close wants the file alone.
+        // A writer with a rollback journal holds RESERVED; in WAL mode only the last connection locks the file
+        // exclusively.
         let is_close = lock == Lock::Shared && mode == Mode::Alone;
         if is_close && !self.held.contains_key(&(database, who.pid, Lock::Reserved)) {
             self.sums(database, who.pid).last_closes += 1;
         }
         if let Some(held) = self.held.get_mut(&key) {
-            // A reader becomes a writer, or back, without letting go.
+            // A reader becomes a writer, or the reverse, without releasing the lock.
             held.mode = mode;
             return;
         }
@@ -219,18 +260,19 @@ impl Timeline {
     }
 
     fn refused(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
-        // Marks of readers are tried one after the other, and a checkpoint gives way: neither is a wait.
+        // Read marks are tried in turn, and a checkpoint gives way at once: neither is a wait.
         if matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
             return;
         }
         self.sums(database, who.pid).refusals += 1;
-        let holder = self.held.keys().find(|(d, pid, l)| *d == database && *l == lock && *pid != who.pid);
-        let holder = holder.map(|(_, pid, _)| *pid);
+        let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
+        let holder = self.held.values().find(is_its);
+        let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
         let thread = self.threads.entry(who).or_default();
         let (after_read, call) = (thread.has_read, thread.calls.first().cloned());
         let call_from_ns = call.as_ref().map(|call| call.from_ns);
         if self.waiting.get(&(database, who)).is_some_and(|wait| wait.call_from_ns != call_from_ns) {
-            // Another statement: the one before has failed.
+            // Another statement: the previous one has failed.
             self.end_wait((database, who), End::GaveUp);
         }
         let wait = self.waiting.entry((database, who)).or_insert(Wait {
@@ -242,9 +284,11 @@ impl Timeline {
             tries: 0,
             end: End::Open,
             holder,
+            holder_sql,
             after_read,
             sql: call.and_then(|call| call.sql),
             call_from_ns,
+            causes: vec![],
         });
         wait.tries += 1;
         wait.to_ns = at_ns;
@@ -256,8 +300,9 @@ impl Timeline {
             return;
         }
         hold.to_ns = Some(at_ns);
+        self.waiting.values_mut().for_each(|wait| wait.add(&hold, at_ns));
         let ns = hold.ns(at_ns);
-        // What runs at this moment has run since its beginning, or since the lock was taken.
+        // The current statement has run since its beginning, or since the lock was taken.
         if let Some(call) = self.threads.get(&hold.who).and_then(|thread| thread.calls.first()) {
             let part = at_ns.saturating_sub(call.from_ns.max(hold.from_ns));
             hold.count_statement(part, call.sql.as_deref());
@@ -269,12 +314,7 @@ impl Timeline {
             sums.write_ns += ns;
             sums.write_ns_max = sums.write_ns_max.max(ns);
         }
-        // FULL, RESTART and TRUNCATE keep writers out while they copy; they let them in again before their own lock ends.
-        if lock == Lock::WalWrite
-            && let Some(checkpoint) = self.held.get(&(database, hold.who.pid, Lock::Checkpoint))
-        {
-            hold.checkpoint_ns = at_ns.saturating_sub(checkpoint.from_ns.max(hold.from_ns));
-        }
+        hold.checkpoint_ns = self.checkpoint_ns(&hold, at_ns);
         if lock != Lock::Connected {
             self.tallies.entry((database, hold.who.pid)).or_default().hold(&hold, at_ns);
             if lock == Lock::Pending && hold.mode == Mode::Alone && ns >= GAP_NS_MIN {
@@ -285,7 +325,7 @@ impl Timeline {
         }
     }
 
-    /// PENDING is held until the commit ends; only where EXCLUSIVE was refused meanwhile did readers keep it waiting.
+    /// PENDING is held until the commit ends. Readers delayed the commit only if EXCLUSIVE was refused meanwhile.
     fn drained(&mut self, pending: &Hold, at_ns: u64) {
         let (database, who) = (pending.database, pending.who);
         let is_its = |wait: &&Wait| {
@@ -303,11 +343,12 @@ impl Timeline {
                 && hold.who.pid != who.pid
                 && hold.to_ns.is_none_or(|to_ns| to_ns > pending.from_ns)
         };
-        let readers = self.holds.iter().chain(self.held.values()).filter(is_reader).map(|hold| hold.who.pid);
-        let readers: Vec<u32> = readers.collect();
         let drains = &mut self.tallies.entry((database, who.pid)).or_default().drains;
-        drains.waits.add(pending.ns(at_ns));
-        drains.readers.extend(readers);
+        drains.waits.add(pending.ns(at_ns), who.tid);
+        for reader in self.holds.iter().chain(self.held.values()).filter(is_reader) {
+            drains.readers.insert(reader.who.pid);
+            drains.reading.add(reader.ns(at_ns), reader);
+        }
     }
 
     fn synced(&mut self, database: usize, who: Who, at_ns: u64) {
@@ -316,7 +357,8 @@ impl Timeline {
         let sums = self.sums(database, who.pid);
         sums.syncs += 1;
         sums.sync_ns += ns;
-        for hold in self.held.values_mut().filter(|hold| hold.who == who && hold.lock.is_writers()) {
+        // Others wait for PENDING too while a rollback journal's writer syncs.
+        for hold in self.held.values_mut().filter(|hold| hold.who == who && hold.mode == Mode::Alone) {
             hold.syncs += 1;
             hold.sync_ns += at_ns.saturating_sub(from_ns.max(hold.from_ns));
         }
@@ -325,7 +367,7 @@ impl Timeline {
     fn begins(&mut self, who: Who, sql: Option<String>, at_ns: u64) {
         let thread = self.threads.entry(who).or_default();
         if thread.calls.len() >= DEPTH_MAX {
-            // Ends were lost.
+            // The ends of these calls were lost.
             thread.calls.clear();
         }
         let outermost = thread.calls.is_empty();
@@ -357,6 +399,7 @@ impl Timeline {
         }
         thread.last_end_ns = at_ns;
         thread.last_sql.clone_from(&call.sql);
+        thread.is_refused = is_busy;
         for hold in self.held.values_mut().filter(|hold| hold.who == who) {
             hold.count_statement(at_ns.saturating_sub(call.from_ns.max(hold.from_ns)), call.sql.as_deref());
         }
@@ -365,22 +408,24 @@ impl Timeline {
         }
     }
 
-    /// A statement has ended with SQLITE_BUSY.
+    /// A statement has returned SQLITE_BUSY.
     fn busy(&mut self, who: Who, call: Call, after_read: bool, at_ns: u64) {
         let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
         if let Some((database, _)) = waits.first() {
             self.sums(*database, who.pid).busy += 1;
             for key in waits {
+                self.tried_in_memory(key, at_ns);
                 self.end_wait(key, End::GaveUp);
             }
             return;
         }
-        // No lock call was refused. Connections of one process settle conflicts in memory: another thread has the lock. Or a
-        // snapshot is too old to write.
+        // No lock call was refused. Connections of one process settle conflicts in memory, so another thread holds
+        // the lock; or a snapshot is too old to write.
         let of_process = || self.held.values().filter(|hold| hold.who.pid == who.pid);
         let holder = of_process().find(|hold| hold.who.tid != who.tid && hold.lock.is_writers());
         let seen = || self.sums.keys().find(|(_, pid)| *pid == who.pid).map(|(database, _)| *database);
         let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
+        let holder_sql = holder.and_then(|hold| self.last_statement(hold));
         let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
         let sums = self.sums(database, who.pid);
         sums.busy += 1;
@@ -397,12 +442,32 @@ impl Timeline {
             tries: if at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
             end: End::Open,
             holder: holder.map(|(_, pid)| pid),
+            holder_sql,
             after_read,
             sql: call.sql,
             call_from_ns: Some(call.from_ns),
+            causes: vec![],
         };
         self.waiting.insert((database, who), wait);
         self.end_wait((database, who), End::GaveUp);
+    }
+
+    /// After a refusal another connection of the process has taken the lock: the further tries have met it in memory, without
+    /// a lock call.
+    fn tried_in_memory(&mut self, key @ (database, who): (usize, Who), at_ns: u64) {
+        let Some(wait) = self.waiting.get(&key) else { return };
+        let is_own = |hold: &&Hold| {
+            hold.database == database
+                && hold.lock.is_writers()
+                && hold.who.pid == who.pid
+                && hold.who != who
+                && hold.from_ns > wait.from_ns
+        };
+        let since = |hold: &&Hold| hold.to_ns.is_none_or(|to_ns| to_ns > wait.from_ns);
+        let is_met = self.held.values().chain(self.holds.iter().rev().take_while(since)).any(|hold| is_own(&hold));
+        if let Some(wait) = self.waiting.get_mut(&key).filter(|wait| is_met && wait.tries == 1) {
+            (wait.tries, wait.to_ns) = (2, at_ns);
+        }
     }
 
     fn end_wait(&mut self, key: (usize, Who), end: End) {
@@ -416,9 +481,10 @@ impl Timeline {
         sums.gave_up += u64::from(end == End::GaveUp);
         let is_visible = self.visible.contains(&wait.who.pid);
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
-        if let Some(holder) = wait.holder {
-            let tally = self.tallies.entry((wait.database, holder)).or_default();
-            tally.waited_for_ns = tally.waited_for_ns.max(ns);
+        // Other holds that it waited for have ended before.
+        self.held.values().for_each(|hold| wait.add(hold, wait.to_ns));
+        for cause in &wait.causes {
+            self.tallies.entry((wait.database, cause.pid)).or_default().waited_for(cause);
         }
         self.ended.1 += 1;
         self.waits.push_back(wait);

@@ -1,131 +1,127 @@
-//! The exact source: lock calls, syncs and statements as the kernel traces them. Nothing of the watched programs is changed;
-//! probes of functions are the kernel's own (uprobes) and are removed with the instance.
+//! The exact source: lock calls, syncs and statements, traced by the kernel. The watched programs are not changed;
+//! probes of functions are the kernel's (uprobes) and are removed with the instance.
 
+use crate::connection::{Caller, Connections};
 use crate::event::{Event, What, Who};
 use crate::instance::{Instance, NEW_TASK_EVENT};
 use crate::lock::{Change, Lock};
-use crate::page::{self, Format};
+use crate::others::{Changed, Others};
+use crate::page::{self, Field, Format};
 use crate::probe::{self, Kind, Probe};
-use crate::process::{Mapped, Processes, mapped, memory, that_have_open};
+use crate::process::{Mapped, Processes, is_alive, mapped, that_have_open};
+use crate::sampled::Sampled;
 use crate::target::{Database, FileId};
-use anyhow::Result;
+use crate::text::Texts;
+use anyhow::{Context, Result};
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 const LOCK_EVENT: &str = "filelock/posix_lock_inode";
-/// Entry and exit of a sync, of the file systems that report both with the inode.
+/// Entry and exit of a sync, for file systems that report the inode with both.
 const SYNC_EVENTS: [&str; 2] = ["ext4/ext4_sync_file_enter", "ext4/ext4_sync_file_exit"];
-/// Events of all processors are put in order once they are this old.
+/// A process executes another program (exec).
+const EXEC_EVENT: &str = "sched/sched_process_exec";
+/// Interval between checks for ended processes, whose numbers may be reused.
+const ENDED_NS: u64 = 1_000_000_000;
+/// Age from which events of all processors can be ordered.
 pub const SETTLED_NS: u64 = 30_000_000;
-/// Bytes of a statement in which the pointer to its text is looked for.
-const STATEMENT_BYTES: usize = 512;
-/// Texts that are kept to recognise one in memory, by process.
-const TEXTS_MAX: usize = 64;
-/// Longest text that is read from memory.
-const TEXT_BYTES_MAX: usize = 1_000;
-/// Statements whose text is kept, by process.
-const STATEMENTS_MAX: usize = 4_096;
-/// Shortest text by which the place is found: a shorter one could be there by chance.
-const TEXT_BYTES_MIN: usize = 8;
-/// Statements that must agree on the place where none of their texts is known.
-const WITNESSES: usize = 3;
-/// What statements begin with.
-const KEYWORDS: [&str; 16] = [
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "BEGIN",
-    "COMMIT",
-    "END",
-    "ROLLBACK",
-    "REPLACE",
-    "WITH",
-    "PRAGMA",
-    "CREATE",
-    "DROP",
-    "ALTER",
-    "SAVEPOINT",
-    "RELEASE",
-];
-
-/// What an event number means.
+/// Meaning of an event number.
 enum Meaning {
-    Lock,
+    Lock(LockFields),
     Sync { begins: bool },
     Call { kind: Kind, object: usize },
     NewTask,
+    Exec,
+}
+
+/// Fields of a lock call: a busy database has hundreds of thousands of them a second.
+#[derive(Clone, Copy)]
+struct LockFields {
+    tid: Field,
+    /// Device, inode, first and last byte.
+    range: [Field; 4],
+    pid: Field,
+    /// Type and return value.
+    change: [Field; 2],
+}
+
+impl LockFields {
+    fn of(format: &Format) -> Option<LockFields> {
+        let field = |name| format.field(name);
+        Some(LockFields {
+            tid: field("common_pid")?,
+            range: [field("s_dev")?, field("i_ino")?, field("fl_start")?, field("fl_end")?],
+            pid: field("pid")?,
+            change: [field("type")?, field("ret")?],
+        })
+    }
 }
 
 /// A program or library with probes.
 struct Probed {
     mapped: Mapped,
     probes: Vec<Probe>,
-    /// Where in a statement the pointer to its text is, once it has been found.
-    text_at: Option<u64>,
-    /// Statements that point to something like SQL there, by place.
-    witnesses: HashMap<usize, HashSet<u64>>,
 }
 
-/// What is known of a process's statements.
-#[derive(Default)]
-struct Statements {
-    /// Texts compiled lately, oldest first.
-    compiled: Vec<String>,
-    /// By address, with the number of compilations at the time: an address may be used again after one.
-    texts: HashMap<u64, (u64, Option<String>)>,
-    compilations: u64,
-    /// Text that a thread has compiled and not executed yet.
-    fresh: HashMap<u32, String>,
-}
-
-/// The source.
+/// The tracing source.
 pub struct Trace {
     instance: Instance,
     formats: HashMap<u16, (Format, Meaning)>,
     databases: Vec<Database>,
     processes: Processes,
+    others: Others,
     probed: Vec<Probed>,
-    /// Programs and libraries that have been looked at.
+    /// Number of functions with probes.
+    functions: usize,
+    /// Programs and libraries already examined.
     looked_at: HashSet<FileId>,
-    statements: HashMap<u32, Statements>,
-    /// Events that are not old enough to be put in order.
-    young: Vec<Event>,
-    /// Whether statements are watched.
+    texts: Texts,
+    /// Events that are too young to be ordered, with the callers of SQLite's functions.
+    young: Vec<(Event, Caller)>,
+    connections: Connections,
+    /// Whether statements are traced.
     with_statements: bool,
     sees_syncs: bool,
-    /// Processes whose statements are seen.
+    /// Processes whose statements are visible.
     visible: HashSet<u32>,
     lost: u64,
-    /// What could not be watched, each once, in words.
+    looked_for_ended_ns: u64,
+    /// What could not be traced, as sentences without repetitions.
     pub missing: Vec<String>,
 }
 
 impl Trace {
-    /// Begins to watch.
+    /// Starts tracing.
     ///
     /// # Errors
-    /// What of tracefs cannot be used.
+    /// The part of tracefs that cannot be used.
     pub fn start(root: &Path, databases: Vec<Database>, with_statements: bool) -> Result<Trace> {
         let instance = Instance::make(root)?;
         let mut trace = Trace {
             formats: HashMap::new(),
             processes: Processes::default(),
+            others: Others::new(&databases),
             probed: vec![],
+            functions: 0,
             looked_at: HashSet::new(),
-            statements: HashMap::new(),
+            texts: Texts::default(),
             young: vec![],
+            connections: Connections::default(),
             with_statements,
             sees_syncs: false,
             visible: HashSet::new(),
             lost: 0,
+            looked_for_ended_ns: 0,
             missing: vec![],
             instance,
             databases,
         };
         let format = trace.instance.enable(LOCK_EVENT, &lock_filter(&trace.databases))?;
-        trace.formats.insert(format.id, (format, Meaning::Lock));
+        let fields = LockFields::of(&format).with_context(|| format!("the event {LOCK_EVENT} has other fields"))?;
+        trace.formats.insert(format.id, (format, Meaning::Lock(fields)));
+        let format = trace.instance.enable(EXEC_EVENT, "")?;
+        trace.formats.insert(format.id, (format, Meaning::Exec));
         trace.watch_syncs();
         let ids: Vec<FileId> = trace.databases.iter().map(|database| database.id).collect();
         for pid in that_have_open(&ids) {
@@ -142,39 +138,69 @@ impl Trace {
         &self.processes
     }
 
-    /// Processes whose statements are seen.
+    /// Processes whose statements are visible.
     pub fn visible(&self) -> &HashSet<u32> {
         &self.visible
     }
 
-    /// Events that were lost because a buffer was full, so far.
+    /// Number of events lost so far because a buffer was full.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// What has happened, in order. `now_ns` is CLOCK_MONOTONIC; `all` also gives what is too young to be sure of its order.
+    /// Events in order. `now_ns` is CLOCK_MONOTONIC; `all` includes events whose order is not yet certain.
     ///
     /// # Errors
     /// The buffer cannot be read.
     pub fn poll(&mut self, now_ns: u64, all: bool) -> Result<Vec<Event>> {
-        self.follow_files()?;
-        let mut raw = vec![];
-        self.instance.read(|page| {
-            let (events, _) = page::events(page);
-            raw.extend(events.into_iter().map(|event| (event.at_ns, event.data.to_vec())));
-        })?;
-        self.lost = self.instance.lost();
-        raw.sort_by_key(|(at_ns, _)| *at_ns);
-        for (at_ns, data) in raw {
-            self.understand(at_ns, &data);
+        self.follow_files(Database::look_again)?;
+        self.follow_others(now_ns)?;
+        if now_ns >= self.looked_for_ended_ns + ENDED_NS {
+            self.looked_for_ended_ns = now_ns;
+            self.processes.look_for_ended();
         }
-        self.young.sort_by_key(|event| event.at_ns);
+        // The data of all events in one buffer.
+        let (mut bytes, mut raw) = (vec![], vec![]);
+        self.instance.read(|page| {
+            for event in page::events(page).0 {
+                let from = bytes.len();
+                bytes.extend_from_slice(event.data);
+                raw.push((event.at_ns, from..bytes.len()));
+            }
+        })?;
+        let lost_before = std::mem::replace(&mut self.lost, self.instance.lost());
+        if self.lost > lost_before {
+            self.connections.events_were_lost();
+        }
+        // A `-shm` file created since then may already have locks.
+        self.follow_files(Database::look_once_more)?;
+        raw.sort_by_key(|(at_ns, _)| *at_ns);
+        for (at_ns, place) in raw {
+            self.understand(at_ns, &bytes[place]);
+        }
+        self.young.sort_by_key(|(event, _)| event.at_ns);
         let settled = now_ns.saturating_sub(SETTLED_NS);
-        let count = if all { self.young.len() } else { self.young.partition_point(|event| event.at_ns <= settled) };
-        Ok(self.young.drain(..count).collect())
+        let is_settled = |(event, _): &(Event, Caller)| event.at_ns <= settled;
+        let count = if all { self.young.len() } else { self.young.partition_point(is_settled) };
+        let connections = &mut self.connections;
+        Ok(self.young.drain(..count).flat_map(|(event, caller)| connections.attribute(event, caller)).collect())
     }
 
-    /// Where the file system has no such event, syncs are not seen.
+    /// Excludes processes that lock only other files. Of one that has opened a watched database since, the locks that it
+    /// has by now are read.
+    fn follow_others(&mut self, now_ns: u64) -> Result<()> {
+        let changed = self.others.look(now_ns, &self.databases, |pid| self.processes.is_known(pid));
+        let Some(Changed { threads, users }) = changed else { return Ok(()) };
+        self.instance.exclude(&threads);
+        if !users.is_empty() {
+            users.iter().for_each(|pid| self.meet(*pid, *pid));
+            let held = Sampled::new(self.databases.clone()).poll(now_ns)?;
+            held.into_iter().filter(|event| users.contains(&event.who.pid)).for_each(|event| self.add(event));
+        }
+        Ok(())
+    }
+
+    /// Traces syncs, if the file system has such events.
     fn watch_syncs(&mut self) {
         let filter = sync_filter(&self.databases);
         for (event, begins) in SYNC_EVENTS.into_iter().zip([true, false]) {
@@ -192,9 +218,9 @@ impl Trace {
         }
     }
 
-    /// The `-shm` file comes and goes: the filter follows it.
-    fn follow_files(&mut self) -> Result<()> {
-        let changed = self.databases.iter_mut().map(Database::look_again).filter(|changed| *changed).count();
+    /// Updates the filter when the `-shm` file is created or removed.
+    fn follow_files(&mut self, look: fn(&mut Database) -> bool) -> Result<()> {
+        let changed = self.databases.iter_mut().map(look).filter(|changed| *changed).count();
         if changed > 0 {
             self.instance.filter(LOCK_EVENT, &lock_filter(&self.databases))?;
             if self.sees_syncs {
@@ -205,32 +231,36 @@ impl Trace {
         Ok(())
     }
 
-    /// A process that uses a database: its name, and the programs and libraries that it executes.
+    /// Registers a process that uses a database: its name, and its programs and libraries.
     fn meet(&mut self, pid: u32, tid: u32) {
         if !self.processes.note(pid, tid) || !self.with_statements {
             return;
         }
         self.instance.trace_calls_of(pid);
         self.watch_threads();
-        let mut why = "no function of SQLite has a name in its program".to_string();
         for mapped in mapped(pid) {
             let Some(id) = FileId::at(&mapped.reached) else { continue };
+            let path = mapped.path.clone();
             if self.looked_at.insert(id)
                 && let Err(error) = self.probe(mapped)
             {
-                why = format!("{error:#}");
+                self.missing.push(format!("statements in {}: {error:#}", path.display()));
             }
         }
         if self.executes_probed(pid) {
             self.visible.insert(pid);
             return;
         }
+        let mut why = "no function of SQLite has a name in its program".to_string();
+        if !is_alive(pid) {
+            why = "it had ended before its program could be read".to_string();
+        }
         let name = self.processes.all().find(|(known, _)| *known == pid).map(|(_, named)| named.program.clone());
         let name = name.unwrap_or_default();
         self.missing.push(format!("statements of {name} ({pid}): {why}"));
     }
 
-    /// New threads of the processes whose calls are traced: one that serves a request may have ended before /proc is read.
+    /// Traces new threads of traced processes: a short-lived one may end before /proc is read.
     fn watch_threads(&mut self) {
         if self.formats.values().any(|(_, meaning)| matches!(meaning, Meaning::NewTask)) {
             return;
@@ -241,7 +271,7 @@ impl Trace {
         }
     }
 
-    /// Whether a process executes a file that has probes.
+    /// Whether a process executes a file with probes.
     fn executes_probed(&self, pid: u32) -> bool {
         let have: HashSet<FileId> =
             self.probed.iter().filter_map(|probed| FileId::at(&probed.mapped.reached)).collect();
@@ -249,14 +279,15 @@ impl Trace {
     }
 
     fn probe(&mut self, mapped: Mapped) -> Result<()> {
-        let functions = probe::functions(&mapped.reached)?;
+        let probe::Found { functions, text_at } = probe::look_into(&mapped.reached)?;
         if functions.is_empty() {
             return Ok(());
         }
-        let first = self.probed.iter().map(|probed| probed.probes.len() / 2).sum();
-        let probes = probe::probes(&functions, first);
-        self.probed.push(Probed { mapped, probes, text_at: None, witnesses: HashMap::new() });
+        let probes = probe::probes(&functions, self.functions);
+        self.functions += functions.len();
+        self.probed.push(Probed { mapped, probes });
         let object = self.probed.len() - 1;
+        text_at.into_iter().for_each(|at| self.texts.place(object, at));
         for index in 0..self.probed[object].probes.len() {
             if let Err(error) = self.register(object, index) {
                 self.missing.push(format!("statements: {error:#}"));
@@ -280,20 +311,13 @@ impl Trace {
 
     fn understand(&mut self, at_ns: u64, data: &[u8]) {
         let Some((format, meaning)) = page::id(data).and_then(|id| self.formats.get(&id)) else { return };
+        if let Meaning::Lock(fields) = *meaning {
+            return self.understand_lock(at_ns, data, fields).unwrap_or_default();
+        }
         let number = |name| format.number(data, name);
         let Some(tid) = number("common_pid").map(|tid| tid as u32) else { return };
         match *meaning {
-            Meaning::Lock => {
-                let ranges = [number("s_dev"), number("i_ino"), number("fl_start"), number("fl_end")];
-                let [Some(device), Some(inode), Some(first), Some(last)] = ranges else { return };
-                let change = Change::of(number("type").unwrap_or(-1) as u8, number("ret").unwrap_or(-1) as i32);
-                // A lock that belongs to an open file, not to a process, has no process in it.
-                let pid = number("pid").map(|pid| pid as i32).filter(|pid| *pid > 0).map(|pid| pid as u32);
-                let id = FileId { device: device as u32, inode: inode as u64 };
-                if let Some(change) = change {
-                    self.understand_lock(at_ns, (pid, tid), id, (first, last), change);
-                }
-            }
+            Meaning::Lock(_) => {}
             Meaning::Sync { begins } => {
                 let (device, inode) = (number("dev").unwrap_or(0), number("ino").unwrap_or(0));
                 let id = FileId { device: device as u32, inode: inode as u64 };
@@ -306,30 +330,46 @@ impl Trace {
                 let pid = if is_thread { self.processes.of_thread(tid) } else { Some(new) };
                 pid.into_iter().for_each(|pid| self.processes.belongs(new, pid));
             }
+            Meaning::Exec => {
+                let Some(pid) = number("pid").map(|pid| pid as u32).filter(|pid| self.processes.forget(*pid)) else {
+                    return;
+                };
+                self.visible.remove(&pid);
+                self.texts.forget(pid);
+                self.add(Event { at_ns, who: Who { pid, tid }, what: What::Replaced });
+            }
             Meaning::Call { kind, object } => {
                 let (sql, statement) = (format.text(data, "sql"), number("statement").unwrap_or(0) as u64);
                 let code = number("code").unwrap_or(0) as i32;
-                self.understand_call(at_ns, tid, object, call(kind, statement, sql.unwrap_or_default(), code));
+                let [connection, goroutine, stack] =
+                    ["connection", "goroutine", "stack"].map(|name| number(name).unwrap_or(0) as u64);
+                let what = call(kind, statement, sql.unwrap_or_default(), code);
+                self.understand_call(at_ns, tid, object, (what, Caller { connection, goroutine, stack }));
             }
         }
     }
 
-    fn understand_lock(
-        &mut self,
-        at_ns: u64,
-        (pid, tid): (Option<u32>, u32),
-        id: FileId,
-        (first, last): (i64, i64),
-        change: Change,
-    ) {
-        let Some(pid) = pid.or_else(|| self.processes.of_thread(tid)) else { return };
-        let found = self.databases.iter().enumerate().find_map(|(at, database)| Some((at, database.file(id)?)));
-        let Some((database, file)) = found else { return };
-        // SQLite of this process, which only reads files, takes no locks.
-        self.meet(pid, tid);
+    /// `None` if it is not one of a watched database.
+    fn understand_lock(&mut self, at_ns: u64, data: &[u8], fields: LockFields) -> Option<()> {
+        let tid = fields.tid.number(data)? as u32;
+        let [device, inode, first, last] = fields.range.map(|field| field.number(data));
+        let [kind, ret] = fields.change.map(|field| field.number(data));
+        let change = Change::of(kind? as u8, ret? as i32)?;
+        // A lock of an open file description has no process.
+        let pid = fields.pid.number(data).map(|pid| pid as i32).filter(|pid| *pid > 0).map(|pid| pid as u32);
+        let pid = pid.or_else(|| self.processes.of_thread(tid))?;
+        let id = FileId { device: device? as u32, inode: inode? as u64 };
+        let mut databases = self.databases.iter().enumerate();
+        let (database, file) = databases.find_map(|(at, database)| Some((at, database.file(id)?)))?;
+        // The kernel reports a release for every process that closes a file with locks, including contend. A process
+        // that only reads the file's bytes does not use the database.
+        if change != Change::Released {
+            self.meet(pid, tid);
+        }
         let who = Who { pid, tid };
         let event = |lock| Event { at_ns, who, what: What::Lock { database, lock, change } };
-        self.young.extend(Lock::in_range(file, first, last).map(event));
+        Lock::in_range(file, first?, last?).map(event).for_each(|event| self.add(event));
+        Some(())
     }
 
     fn understand_sync(&mut self, at_ns: u64, tid: u32, id: FileId, begins: bool) {
@@ -337,109 +377,33 @@ impl Trace {
         if !self.processes.is_known(pid) {
             return;
         }
-        // The log and the journal have other inodes; a process that uses several databases is rare, and then the first is meant.
+        // Log and journal have other inodes. Processes that use several databases are rare; the first database is
+        // assumed.
         let database = self.databases.iter().position(|database| database.id == id).unwrap_or(0);
         let what = if begins { What::SyncBegins { database } } else { What::SyncEnds { database } };
-        self.young.push(Event { at_ns, who: Who { pid, tid }, what });
+        self.add(Event { at_ns, who: Who { pid, tid }, what });
     }
 
-    fn understand_call(&mut self, at_ns: u64, tid: u32, object: usize, what: What) {
+    /// Adds an event, with the process of its thread.
+    fn add(&mut self, event: Event) {
+        self.young.push((event, Caller::default()));
+    }
+
+    fn understand_call(&mut self, at_ns: u64, tid: u32, object: usize, (what, caller): (What, Caller)) {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
         let what = match what {
             What::PrepareBegins { sql } => {
-                self.statements.entry(pid).or_default().compile(tid, &sql);
+                self.texts.compiled(pid, tid, &sql);
                 What::PrepareBegins { sql: without_values(&sql) }
             }
             What::StepBegins { statement, .. } => {
-                let sql = self.text(pid, tid, object, statement);
+                let sql = self.texts.of(pid, tid, object, statement);
                 What::StepBegins { statement, sql }
             }
             other => other,
         };
-        self.young.push(Event { at_ns, who: Who { pid, tid }, what });
+        self.young.push((Event { at_ns, who: Who { pid, tid }, what }, caller));
     }
-
-    /// The text of a statement, without the values written into it. It is read from the process's memory a moment later. What
-    /// is found there counts if the process has compiled it, or if nothing was compiled since the watch began.
-    fn text(&mut self, pid: u32, tid: u32, object: usize, statement: u64) -> Option<String> {
-        let known = self.statements.entry(pid).or_default();
-        let fresh = known.fresh.remove(&tid);
-        if let Some((at, text)) = known.texts.get(&statement)
-            && *at == known.compilations
-        {
-            return text.clone();
-        }
-        if self.probed[object].text_at.is_none() {
-            self.look_for_text(pid, object, statement);
-        }
-        let read = self.probed[object].text_at.and_then(|at| text_at(pid, statement + at));
-        let known = self.statements.entry(pid).or_default();
-        let is_sure = |text: &String| fresh.is_none() || known.compiled.contains(text);
-        let text = read.filter(is_sure).or(fresh).map(|sql| without_values(&sql));
-        if known.texts.len() >= STATEMENTS_MAX {
-            known.texts.clear();
-        }
-        if text.is_some() {
-            known.texts.insert(statement, (known.compilations, text.clone()));
-        }
-        text
-    }
-
-    /// Finds where in a statement the pointer to its text is: the place that points to a text which was just compiled, or at
-    /// which several statements point to something that begins like SQL. Each build of SQLite has its own. Statements that
-    /// were compiled before the watch began have a text from then on.
-    fn look_for_text(&mut self, pid: u32, object: usize, statement: u64) {
-        let Some(bytes) = memory(pid, statement, STATEMENT_BYTES) else { return };
-        let pointers = bytes.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
-        let texts = pointers.enumerate().filter(|(_, pointer)| *pointer > 0xffff);
-        let texts = texts.filter_map(|(place, pointer)| Some((place, text_of(pid, pointer)?)));
-        let compiled = self.statements.get(&pid).map(|known| known.compiled.as_slice()).unwrap_or_default();
-        let probed = &mut self.probed[object];
-        for (place, text) in texts {
-            let witnesses = probed.witnesses.entry(place).or_default();
-            witnesses.insert(statement);
-            let is_compiled = text.len() >= TEXT_BYTES_MIN && compiled.contains(&text);
-            if is_compiled || witnesses.len() >= WITNESSES {
-                probed.text_at = Some(8 * place as u64);
-                return;
-            }
-        }
-    }
-}
-
-impl Statements {
-    fn compile(&mut self, tid: u32, sql: &str) {
-        self.compilations += 1;
-        self.fresh.insert(tid, sql.to_string());
-        if !self.compiled.iter().any(|text| text == sql) {
-            self.compiled.push(sql.to_string());
-            let surplus = self.compiled.len().saturating_sub(TEXTS_MAX);
-            self.compiled.drain(..surplus);
-        }
-    }
-}
-
-/// The text that a pointer at an address points to.
-fn text_at(pid: u32, address: u64) -> Option<String> {
-    let pointer = memory(pid, address, 8)?;
-    text_of(pid, u64::from_ne_bytes(pointer.try_into().ok()?))
-}
-
-/// The statement at an address, if there is one: text up to its end mark that begins like SQL.
-fn text_of(pid: u32, address: u64) -> Option<String> {
-    /// The end of a page may be the end of the memory.
-    const PAGE: u64 = 4096;
-    let whole = memory(pid, address, TEXT_BYTES_MAX);
-    let bytes = whole.or_else(|| memory(pid, address, (PAGE - address % PAGE).min(TEXT_BYTES_MAX as u64) as usize))?;
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    is_sql(&bytes[..end]).then(|| String::from_utf8_lossy(&bytes[..end]).into_owned())
-}
-
-/// Whether bytes begin like a statement.
-fn is_sql(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
-    KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(&word))
 }
 
 fn call(kind: Kind, statement: u64, sql: String, code: i32) -> What {
@@ -451,7 +415,7 @@ fn call(kind: Kind, statement: u64, sql: String, code: i32) -> What {
     }
 }
 
-/// Lock calls on the database files and their `-shm`. Where there is no `-shm` yet, those on its bytes of any file.
+/// Filter for lock calls on the database files and their `-shm`; without a `-shm`, for its lock bytes in any file.
 fn lock_filter(databases: &[Database]) -> String {
     let terms = databases.iter().map(|database| {
         let (device, inode) = (database.id.device, database.id.inode);
@@ -464,7 +428,7 @@ fn lock_filter(databases: &[Database]) -> String {
     terms.collect::<Vec<_>>().join(" || ")
 }
 
-/// Syncs on the devices of the databases.
+/// Filter for syncs on the devices of the databases.
 fn sync_filter(databases: &[Database]) -> String {
     let mut devices: Vec<u32> = databases.iter().map(|database| database.id.device).collect();
     devices.sort_unstable();

@@ -1,4 +1,4 @@
-//! `contend watch`: arguments, the loop, and what is printed.
+//! `contend watch`: arguments, and the choice of source and output.
 
 use crate::janitor::Janitor;
 use crate::process::databases_of;
@@ -88,7 +88,7 @@ fn run(args: &WatchArgs) -> Result<u8> {
     };
     let databases = Database::open_all(&databases)?;
     let depth = depth(args)?;
-    // Before anything is made that must be removed again.
+    // Before anything is created that must be removed.
     let stop = stop_on_signals()?;
     let record = args.out.as_deref().map(|out| Recorder::make(out, limit)).transpose()?;
     let _janitor = Janitor::start()?;
@@ -97,7 +97,7 @@ fn run(args: &WatchArgs) -> Result<u8> {
     Ok(if files.watch.findings().is_empty() { OK } else { INVALID })
 }
 
-/// Shows a watch until it is over, and says what it found.
+/// Shows a watch until its end, then its findings.
 fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop: &AtomicBool) -> Result<()> {
     let until = Until { end_ns: duration_ns.map(|ns| now_ns() + ns), stop };
     let on_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal() && !args.json_line;
@@ -116,7 +116,7 @@ fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop:
     if args.json_line { Ok(()) } else { print(&format!("Report: {}\n", page.display())) }
 }
 
-/// The address of a server, if one is to be watched.
+/// The address of a server, if the target is one.
 fn address(args: &WatchArgs) -> Result<Option<&str>> {
     let Some(address) = args.databases.iter().find(|text| text.contains("://")) else { return Ok(None) };
     ensure!(args.databases.len() == 1, "one server is watched at a time, without files");
@@ -124,11 +124,11 @@ fn address(args: &WatchArgs) -> Result<Option<&str>> {
     Ok(Some(address))
 }
 
-/// The databases of a process.
+/// The databases that a process has open.
 fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     let found = databases_of(pid);
-    let found =
-        found.with_context(|| format!("process {pid} is not there, or belongs to another user (then run as root)"))?;
+    let found = found
+        .with_context(|| format!("process {pid} does not exist, or belongs to another user (then run as root)"))?;
     ensure!(!found.is_empty(), "process {pid} has no SQLite database open at this moment; name the file instead");
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! What is shown of a watch at a moment: plain rows, made once for the screen, the lines and the summary.
+//! The state of a watch as plain rows, for the screen, the lines and the summary.
 
 use crate::hold::{End, Hold};
 use crate::lock::{Lock, Mode};
@@ -10,28 +10,30 @@ use crate::words;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Rates are of this much time.
+/// Longest statement of a row.
+const STATEMENT_CHARS: usize = 200;
+/// Time over which rates are computed.
 const RATE_NS: u64 = 1_000_000_000;
 
-/// A database at a moment.
+/// State of a database.
 #[derive(Debug, Clone, Serialize)]
 pub struct DatabaseView {
     pub path: String,
-    /// `wal`, `rollback` (any other journal mode), or `unknown` while no log is there.
+    /// `wal`, `rollback` (any other journal mode), or `unknown` if there is no log.
     pub journal: &'static str,
     pub database_bytes: u64,
     pub log_bytes: u64,
-    /// Frames that no checkpoint has copied into the database yet.
+    /// Frames that no checkpoint has copied yet.
     pub backlog_frames: u32,
-    /// The reader with the oldest snapshot.
+    /// Reader with the oldest snapshot.
     pub oldest_reader: Option<Reader>,
     pub processes: Vec<Row>,
-    /// Holder of the write lock in each part of the strip, by process.
+    /// Holder of the write lock in each column of the strip.
     #[serde(skip)]
     pub strip: Vec<Option<u32>>,
 }
 
-/// A reader and how far its snapshot is behind the end of the log.
+/// A reader, and how far its snapshot is behind the end of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reader {
     pub pid: u32,
@@ -39,27 +41,42 @@ pub struct Reader {
     pub behind_frames: u32,
 }
 
-/// A process at a moment.
+/// State of a process.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     pub pid: u32,
     pub program: String,
-    /// Command line, to filter by. It may hold secrets, and is not shown.
+    /// Command line, used by the filter. It may contain secrets and is not shown.
     #[serde(skip)]
     pub command: String,
-    /// The strongest lock that it holds, as SQLite names it, and for how long.
+    /// Strongest lock that it holds, in SQLite's naming, and for how long.
     pub holds: Option<(String, u64)>,
-    /// How long it has waited for a lock.
+    /// Time that it has waited for a lock.
     pub waits_ns: Option<u64>,
     pub writes_per_s: u64,
     pub refusals_per_s: u64,
-    /// Share of the last second in which it held the write lock, thousandths.
+    /// Share of the last second for which it held the write lock, in thousandths.
     pub write_permille: u64,
     pub sums: Totals,
+    /// Statement that its writer, or else any of its threads, executes.
+    pub statement: Option<String>,
+    /// Threads (or connections) that have the write lock, wait or execute a statement now; empty if it has one only.
+    pub threads: Vec<ThreadRow>,
+}
+
+/// State of a thread, or of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ThreadRow {
+    /// A number from 2^31 on is one of a connection.
+    pub tid: u32,
+    /// Name of the thread, if it has one of its own.
+    pub name: Option<String>,
+    pub holds: Option<(String, u64)>,
+    pub waits_ns: Option<u64>,
     pub statement: Option<String>,
 }
 
-/// Totals of a process since the watch began.
+/// Totals of a process since the beginning of the watch.
 #[derive(Debug, Clone, Serialize)]
 pub struct Totals {
     pub writes: u64,
@@ -71,29 +88,29 @@ pub struct Totals {
     pub gave_up: u64,
 }
 
-/// Sums of the last second, from looks that are kept.
+/// Sums of the last second, from stored samples.
 #[derive(Default)]
 pub struct Rates {
     looks: Vec<Look>,
 }
 
-/// A time, and the sums of each process on each database then.
+/// A time, and the sums of each process on each database.
 type Look = (u64, BTreeMap<(usize, u32), Sums>);
 
 impl Rates {
-    /// Takes a look, if the last one is a moment ago.
+    /// Takes a sample, if the last one is old enough.
     pub fn look(&mut self, timeline: &Timeline) {
         const EVERY_NS: u64 = 100_000_000;
         let now_ns = timeline.now_ns;
         if self.looks.last().is_some_and(|(at_ns, _)| now_ns < at_ns + EVERY_NS) {
             return;
         }
-        self.looks.push((now_ns, timeline.sums.clone()));
+        self.looks.push((now_ns, timeline.sums_now()));
         let old = self.looks.iter().take_while(|(at_ns, _)| at_ns + RATE_NS < now_ns).count();
         self.looks.drain(..old.saturating_sub(1));
     }
 
-    /// What a process has done in about the last second, and how long that is.
+    /// Activity of a process in about the last second, and the length of that interval.
     fn last(&self, key: (usize, u32), now: &Sums) -> (Sums, u64) {
         let (Some((first_ns, first)), Some((last_ns, _))) = (self.looks.first(), self.looks.last()) else {
             return (Sums::default(), 1);
@@ -101,7 +118,8 @@ impl Rates {
         let before = first.get(&key).cloned().unwrap_or_default();
         let part = Sums {
             writes: now.writes - before.writes,
-            write_ns: now.write_ns - before.write_ns,
+            // Less than before if the events of an open hold were lost.
+            write_ns: now.write_ns.saturating_sub(before.write_ns),
             refusals: now.refusals - before.refusals,
             ..Sums::default()
         };
@@ -109,7 +127,7 @@ impl Rates {
     }
 }
 
-/// Every database that is watched. `columns` is the length of the strip, each `column_ns` of time.
+/// The state of all watched databases. The strip has `columns` of `column_ns` each.
 pub fn view(watch: &Watch, rates: &Rates, columns: usize, column_ns: u64) -> Vec<DatabaseView> {
     let databases = watch.databases().iter().enumerate();
     databases
@@ -152,17 +170,18 @@ fn oldest_reader(timeline: &Timeline, database: usize, state: &State) -> Option<
     })
 }
 
-/// `is_wal`: then a connection holds SHARED for as long as it is open, and what it reads is in the `-shm` file.
+/// With `is_wal`, a connection holds SHARED as long as it is open, and its read lock is in the `-shm` file.
 fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row> {
     let timeline = &watch.timeline;
     let names: BTreeMap<u32, _> = watch.processes().all().collect();
-    let of_database = timeline.sums.iter().filter(|((d, _), _)| *d == database);
+    let sums = timeline.sums_now();
+    let of_database = sums.iter().filter(|((d, _), _)| *d == database);
     let mut pids: Vec<u32> = of_database.map(|((_, pid), _)| *pid).collect();
     pids.extend(timeline.held().filter(|hold| hold.database == database).map(|hold| hold.who.pid));
     pids.sort_unstable();
     pids.dedup();
     let row = |pid: u32| {
-        let sums = timeline.sums.get(&(database, pid)).cloned().unwrap_or_default();
+        let sums = sums.get(&(database, pid)).cloned().unwrap_or_default();
         let (part, ns) = rates.last((database, pid), &sums);
         let per_s = |count: u64| (count * RATE_NS + ns / 2) / ns;
         let strongest = timeline
@@ -172,6 +191,10 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
         let wait =
             timeline.waiting().find(|wait| wait.database == database && wait.who.pid == pid && wait.end == End::Open);
         let named = names.get(&pid);
+        // That of the writer, if it is known which thread that is.
+        let writer = strongest.filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.tid);
+        let of_writer = timeline.executing(pid).find(|(tid, _)| Some(*tid) == writer);
+        let statement = of_writer.map_or_else(|| timeline.executing(pid).find_map(|(_, sql)| sql), |(_, sql)| sql);
         let shown = |text: &String| words::one_line(text, 120);
         Row {
             pid,
@@ -182,7 +205,8 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
             writes_per_s: per_s(part.writes),
             refusals_per_s: per_s(part.refusals),
             write_permille: (1000 * part.write_ns / ns).min(1000),
-            statement: timeline.statement(pid).map(|sql| words::one_line(sql, 200)),
+            statement: statement.map(|sql| words::one_line(sql, STATEMENT_CHARS)),
+            threads: threads(watch, database, pid, is_wal),
             sums: Totals {
                 writes: sums.writes,
                 write_ns: sums.write_ns,
@@ -199,7 +223,30 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
     rows
 }
 
-/// A lock for people: what it means is the same in both journal modes.
+fn threads(watch: &Watch, database: usize, pid: u32, is_wal: bool) -> Vec<ThreadRow> {
+    let timeline = &watch.timeline;
+    let mut found: BTreeMap<u32, ThreadRow> = BTreeMap::new();
+    let mut row = |tid: u32, change: &dyn Fn(&mut ThreadRow)| {
+        let name = || watch.processes().thread_name(tid).map(str::to_string);
+        let new = || ThreadRow { tid, name: name(), holds: None, waits_ns: None, statement: None };
+        change(found.entry(tid).or_insert_with(new));
+    };
+    let is_its = |hold: &&Hold| hold.database == database && hold.who.pid == pid && hold.lock.is_writers();
+    for hold in timeline.held().filter(is_its) {
+        row(hold.who.tid, &|row| row.holds = Some((in_words(hold, is_wal), hold.ns(timeline.now_ns))));
+    }
+    for wait in timeline.waiting().filter(|wait| wait.database == database && wait.who.pid == pid) {
+        row(wait.who.tid, &|row| row.waits_ns = Some(timeline.now_ns.saturating_sub(wait.from_ns)));
+    }
+    for (tid, sql) in timeline.executing(pid) {
+        row(tid, &|row| row.statement = sql.map(|sql| words::one_line(sql, STATEMENT_CHARS)));
+    }
+    // The row of a process with one thread says the same.
+    let is_alone = found.len() == 1 && found.contains_key(&pid);
+    if is_alone { vec![] } else { found.into_values().collect() }
+}
+
+/// A lock in words that are the same for both journal modes.
 fn in_words(hold: &Hold, is_wal: bool) -> String {
     match hold.lock {
         Lock::WalWrite | Lock::Reserved => "write",
@@ -214,7 +261,7 @@ fn in_words(hold: &Hold, is_wal: bool) -> String {
     .to_string()
 }
 
-/// Which of a process's locks is shown.
+/// Rank of a lock; the strongest one of a process is shown.
 fn strength(hold: &Hold, is_wal: bool) -> u8 {
     match hold.lock {
         Lock::Shared if hold.mode == Mode::Alone => 7,
@@ -227,7 +274,7 @@ fn strength(hold: &Hold, is_wal: bool) -> u8 {
     }
 }
 
-/// Who held the write lock for the longest part of each column, the newest last.
+/// Holder of the write lock for most of each column, newest last.
 fn strip(timeline: &Timeline, database: usize, columns: usize, column_ns: u64) -> Vec<Option<u32>> {
     let now_ns = timeline.now_ns;
     let first_ns = now_ns.saturating_sub(columns as u64 * column_ns);

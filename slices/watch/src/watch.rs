@@ -1,4 +1,4 @@
-//! A watch: a source that is polled, a timeline that grows, samples of the log, and the findings of it all.
+//! A watch: polls a source, updates a timeline and samples of the log, and computes findings.
 
 use crate::event::Event;
 use crate::finding::{Finding, Sample, findings};
@@ -8,23 +8,24 @@ use crate::sampled::Sampled;
 use crate::target::Database;
 use crate::timeline::Timeline;
 use crate::trace::{SETTLED_NS, Trace};
+use crate::words::{Words, words};
 use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// How much is seen.
+/// How much is visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// `/proc/locks` and the log's header, every 20 ms: no privileges; short holds and all refusals are missed.
+    /// `/proc/locks` and the log's header every 20 ms. No privileges; short holds and all refusals are missed.
     Sampled,
-    /// Every lock call and sync, as the kernel traces them.
+    /// Every lock call and sync, traced by the kernel.
     Exact,
-    /// Statements and their results as well.
+    /// As `Exact`, with statements and their results.
     WithStatements,
 }
 
 impl Depth {
-    /// All depths with the words of `--depth`.
+    /// All depths, with their words in `--depth`.
     pub const WORDS: [(&'static str, Depth); 3] =
         [("sampled", Depth::Sampled), ("exact", Depth::Exact), ("with-statements", Depth::WithStatements)];
 
@@ -34,7 +35,7 @@ impl Depth {
     }
 }
 
-/// The deepest depth that this machine and user allow, and why not a deeper one.
+/// The greatest depth available to this user on this machine, and why not a greater one.
 pub fn deepest() -> (Depth, Option<String>) {
     match instance::root() {
         Ok(root) if instance::has_probes(&root) => (Depth::WithStatements, None),
@@ -43,18 +44,18 @@ pub fn deepest() -> (Depth, Option<String>) {
     }
 }
 
-/// How often the sources are asked.
+/// Interval between polls of the sources.
 pub const POLL: Duration = Duration::from_millis(20);
-/// How often sizes and the log are looked at.
+/// Interval between samples of sizes and log.
 const SAMPLE_NS: u64 = 100_000_000;
-/// Holds and waits that ended longer ago are forgotten; sums and tallies have what matters of them.
+/// Age at which ended holds and waits are removed; sums and tallies stay.
 const KEPT_NS: u64 = 10_000_000_000;
-/// Samples of the log that are kept for each database.
+/// Most samples of the log stored per database.
 const SAMPLES_MAX: usize = 100;
 
 enum Source {
     Trace(Box<Trace>),
-    Sampled(Sampled),
+    Sampled(Box<Sampled>),
 }
 
 /// A watch.
@@ -64,38 +65,44 @@ pub struct Watch {
     /// Samples of each database, oldest first.
     pub samples: Vec<Vec<Sample>>,
     pub depth: Depth,
+    /// Why a greater depth is not available.
+    no_deeper: Option<String>,
     lost_before: u64,
     /// Processes with locks that were found dead, and when.
     dead: HashMap<u32, u64>,
 }
 
 impl Watch {
-    /// Begins to watch, as deep as asked, or as deep as this machine and user allow.
+    /// Starts a watch at the requested depth, or at the greatest one available.
     ///
     /// # Errors
-    /// The requested depth is not available, and why.
+    /// The requested depth is not available.
     pub fn start(databases: Vec<Database>, asked: Option<Depth>) -> Result<Watch> {
         let (deepest, why) = deepest();
         let depth = asked.unwrap_or(deepest);
         if depth > deepest {
             bail!("depth `{}` is not available: {}", depth.word(), why.unwrap_or_default());
         }
+        let no_deeper = why.filter(|_| depth == deepest);
         let samples = vec![vec![]; databases.len()];
         let mut sampled = Sampled::new(databases.clone());
         let trace = match depth {
             Depth::Sampled => None,
             _ => Some(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?),
         };
-        // What is held already: the trace, which reports changes, does not say it. It has begun before, so that no lock is taken
-        // between the two.
+        // Locks already held, which the trace does not report. It was started before, so that no lock falls between
+        // the two.
         let held = sampled.poll(now_ns())?;
-        let source = trace.map_or(Source::Sampled(sampled), |trace| Source::Trace(Box::new(trace)));
+        let source = trace.map_or_else(|| Source::Sampled(Box::new(sampled)), |trace| Source::Trace(Box::new(trace)));
         let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
-        let mut watch = Watch { source, timeline, samples, depth, lost_before: 0, dead: HashMap::new() };
+        let mut watch = Watch { source, timeline, samples, depth, no_deeper, lost_before: 0, dead: HashMap::new() };
         held.iter().for_each(|event| watch.timeline.apply(event));
-        // Placing probes takes a moment, in which events come already.
+        // Events arrive while probes are placed. They set the initial state, and are not counted.
         watch.poll(false)?;
-        watch.timeline.begin(now_ns());
+        let placed_ns = now_ns();
+        std::thread::sleep(Duration::from_nanos(SETTLED_NS) + POLL);
+        watch.poll(false)?;
+        watch.timeline.begin(placed_ns.max(watch.timeline.now_ns));
         Ok(watch)
     }
 
@@ -113,7 +120,7 @@ impl Watch {
         }
     }
 
-    /// Takes in what has happened since the last call; the events. `all` at the end of the watch.
+    /// Adds the events since the last call, and returns them; with `all`, at the end of the watch, also the newest.
     ///
     /// # Errors
     /// The source cannot be read.
@@ -129,18 +136,19 @@ impl Watch {
         let lost = self.lost();
         if lost > self.lost_before {
             self.lost_before = lost;
-            self.timeline.events_were_lost();
+            let held = Sampled::new(self.databases().to_vec()).poll(now_ns)?;
+            self.timeline.events_were_lost(&held);
         }
         events.iter().for_each(|event| self.timeline.apply(event));
-        let seen_ns = events.last().map_or(self.timeline.now_ns, |event| event.at_ns);
-        self.timeline.advance(if all { now_ns } else { seen_ns });
+        // Time advances on databases without events too.
+        self.timeline.advance(if all { now_ns } else { now_ns.saturating_sub(SETTLED_NS) });
         self.bury_dead(now_ns, all);
         self.sample(now_ns);
         self.timeline.forget_before(now_ns.saturating_sub(KEPT_NS));
         Ok(events)
     }
 
-    /// Events that were lost, so far.
+    /// Number of events lost so far.
     pub fn lost(&self) -> u64 {
         match &self.source {
             Source::Trace(trace) => trace.lost(),
@@ -148,7 +156,7 @@ impl Watch {
         }
     }
 
-    /// What is not seen, each in one sentence.
+    /// What is not visible, each in one sentence.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = match &self.source {
             Source::Trace(trace) => trace.missing.clone(),
@@ -159,17 +167,18 @@ impl Watch {
         if self.depth == Depth::Exact {
             missing.push("statements, and conflicts between connections of one process".to_string());
         }
+        if let Some(why) = &self.no_deeper {
+            missing.push(format!("what needs more rights or another kernel ({why})"));
+        }
         let lost = self.lost();
         if lost > 0 {
             missing.push(format!("{lost} events: the kernel's buffer was full"));
         }
-        let replaced = self.databases().iter().filter(|database| database.was_replaced());
-        missing
-            .extend(replaced.map(|d| format!("{} was deleted or replaced: the old file is watched", d.path.display())));
+        missing.extend(self.databases().iter().filter_map(Database::what_happened));
         missing
     }
 
-    /// What is wrong.
+    /// Findings so far.
     pub fn findings(&self) -> Vec<Finding> {
         findings(&self.timeline, &self.samples)
     }
@@ -180,8 +189,19 @@ impl Watch {
         named.map_or_else(|| format!("process {pid}"), |(_, named)| format!("{} ({pid})", named.program))
     }
 
-    /// The kernel reports the locks that a dying process drops; a killed one's calls never return. What a process did just
-    /// before it ended may still be too young to have been applied.
+    /// A thread for people: `thread 4714`, with its name if it has one: `thread 4714 (worker-3)`.
+    pub fn thread_name(&self, tid: u32) -> String {
+        let name = self.processes().thread_name(tid);
+        name.map_or_else(|| format!("thread {tid}"), |name| format!("thread {tid} ({name})"))
+    }
+
+    /// A finding as sentences.
+    pub fn words(&self, finding: &Finding) -> Words {
+        words(finding, &|pid| self.name(pid), &|tid| self.thread_name(tid))
+    }
+
+    /// Removes ended processes. The kernel reports the locks that a dying process releases, but calls of a killed one
+    /// never return. Its last events may be too young to have been applied.
     fn bury_dead(&mut self, now_ns: u64, all: bool) {
         let holders: HashSet<u32> = self.timeline.held().map(|hold| hold.who.pid).collect();
         let dead = holders.into_iter().filter(|pid| !is_alive(*pid));
@@ -207,7 +227,7 @@ impl Watch {
     }
 }
 
-/// CLOCK_MONOTONIC, nanoseconds: the clock of the events.
+/// CLOCK_MONOTONIC in nanoseconds: the clock of the events.
 pub fn now_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -1,26 +1,36 @@
-//! Findings in words: what happens, how it was seen, and what to change. The one place that makes sentences of them.
+//! Findings as sentences: what happens, how it was seen, and what to change.
 
+use crate::connection::is_thread;
 use crate::finding::{Finding, Kind};
 use contend::stats::plain::harmless;
 
-/// A finding for people.
+/// A finding as sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
     /// What happens, in one sentence.
     pub title: String,
-    /// What was seen.
+    /// The evidence.
     pub evidence: String,
-    /// What to change.
+    /// The advice.
     pub change: String,
 }
 
-/// A finding in words. `name` names a process, such as `python3 (4711)`.
-pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String) -> Words {
-    let who = name(finding.pid);
+/// The sentences of a finding. `name` returns the name of a process, such as `python3 (4711)`, and `thread` that of one
+/// of its threads, such as `thread 4714 (worker-3)`.
+pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u32) -> String) -> Words {
+    let (who, kind) = (name(finding.pid), &finding.case.kind);
+    // The first thread of a process has its number, and a connection's own number means nothing to people.
+    let is_other = |tid: &u32| *tid != finding.pid && is_thread(*tid);
+    let seen = match (&finding.case.sql, finding.case.tid.filter(is_other)) {
+        (Some(sql), Some(tid)) => format!(" Seen in {} ({}).", quoted(Some(sql)), thread(tid)),
+        (Some(sql), None) => format!(" Seen in {}.", quoted(Some(sql))),
+        (None, Some(tid)) => format!(" Seen in {}.", thread(tid)),
+        (None, None) => String::new(),
+    };
     Words {
-        title: title(&finding.kind, &who, name),
-        evidence: evidence(&finding.kind, &who, name),
-        change: change(&finding.kind).to_string(),
+        title: title(kind, &who, name),
+        evidence: evidence(kind, &who, name) + &seen,
+        change: change(kind).to_string(),
     }
 }
 
@@ -28,6 +38,7 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
     match kind {
         Kind::ProgramHoldsLock { .. } => format!("{who} holds the write lock while it does something else."),
         Kind::IdleInTransaction { .. } => format!("{who} has left a transaction open and holds the write lock."),
+        Kind::LongTransaction { .. } => format!("A transaction of {who} holds the write lock for long."),
         Kind::ReadThenWrite { .. } => {
             format!("{who} reads first and writes later in one transaction, and is refused at once.")
         }
@@ -42,6 +53,8 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
         Kind::ReaderPinsLog { reader, .. } => {
             format!("{} keeps an old snapshot open: the log cannot be reused and grows.", name(*reader))
         }
+        Kind::LogNeverRestarts { checkpoints: 0, .. } => "The log grows: no checkpoint copies it.".to_string(),
+        Kind::LogNeverRestarts { .. } => "The log grows: at every moment some reader uses it.".to_string(),
         Kind::CheckpointBlocksWriters { .. } => format!("Checkpoints of {who} keep all writers out."),
         Kind::CheckpointInCommit { .. } => format!("Commits of {who} wait for checkpoints that they make themselves."),
         Kind::SmallCommits { .. } => format!("{who} commits every change by itself."),
@@ -55,39 +68,50 @@ fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
             let (outside, held, gap) = (time(*outside_ns), time(*held_ns), time(*longest_gap_ns));
             let (before, after, waited) = (quoted(before.as_deref()), quoted(after.as_deref()), time(*longest_wait_ns));
             format!(
-                "In {holds} transactions it held the lock for {held} in all, {outside} of that outside of SQLite. Longest: \
-                 {gap} after {before} and before {after}. Another process waited up to {waited}."
+                "It held the lock for {held} in all, {outside} of that outside of SQLite, in {holds} transactions with a \
+                 pause between statements. Longest: {gap} after {before} and before {after}. Another process waited up to \
+                 {waited}."
             )
         }
         Kind::IdleInTransaction { held_ns, idle_ns, last } => {
             let (held, idle) = (time(*held_ns), time(*idle_ns));
             format!("Held for {held}, no statement for {idle}. The last one was {}.", quoted(last.as_deref()))
         }
-        Kind::ReadThenWrite { refused, longest_ns, sql } => format!(
-            "{refused} refusals without a second try while it held a read lock (up to {}); refused statement: {}. SQLite \
-             does not wait there, whatever busy_timeout says: waiting could never end.",
-            time(*longest_ns),
-            quoted(sql.as_deref())
-        ),
-        Kind::NoBusyTimeout { refused, sql } => {
-            format!("{refused} refusals, none tried again; refused statement: {}.", quoted(sql.as_deref()))
-        }
-        Kind::RefusedAtOnce { refused } => format!(
-            "{refused} refusals, none tried again. Which of two causes it is cannot be seen without statements."
-        ),
-        Kind::TimeoutTooShort { gave_up, longest_ns, holder, held_ns_max } => {
-            let (tried, count, held) = (time(*longest_ns), times(*gave_up), time(*held_ns_max));
-            let then = holder.map_or(String::new(), |pid| format!(" (then: {})", name(pid)));
+        Kind::LongTransaction { holds, longest_ns, longest_wait_ns } => {
+            let (count, longest, waited) = (times(*holds), time(*longest_ns), time(*longest_wait_ns));
             format!(
-                "It tried for up to {tried} and stopped, {count}. Another process held the lock for up to {held}{then}."
+                "It held the lock for 1 s or longer {count}, at most {longest}. Another process waited up to {waited}."
             )
         }
-        Kind::Starvation { holder, held_permille, waited_ns, had_ns, gave_up } => {
+        Kind::ReadThenWrite { refused, longest_ns, holder, holder_sql } => format!(
+            "{refused} refusals without a second try while it held a read lock (up to {}). SQLite does not wait there, \
+             whatever busy_timeout says: waiting could never end.{}",
+            time(*longest_ns),
+            had(*holder, holder_sql.as_deref(), name)
+        ),
+        Kind::NoBusyTimeout { refused, holder, holder_sql } => {
+            format!("{refused} refusals, none tried again.{}", had(*holder, holder_sql.as_deref(), name))
+        }
+        Kind::RefusedAtOnce { refused, holder } => format!(
+            "{refused} refusals, none tried again.{} Which of two causes it is cannot be seen without statements.",
+            had(*holder, None, name)
+        ),
+        Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql, held_ns_max } => {
+            let (tried, count, held) = (time(*longest_ns), times(*gave_up), time(*held_ns_max));
+            let then = had(*holder, holder_sql.as_deref(), name);
+            format!(
+                "It tried for up to {tried} and stopped, {count}. The lock was held by others for up to {held}.{then}"
+            )
+        }
+        Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up } => {
             let (holder, share, count) = (name(*holder), percent(*held_permille), times(*gave_up));
             let (waited, had) = (time(*waited_ns), time(*had_ns));
+            let most = holder_sql
+                .as_deref()
+                .map_or(String::new(), |sql| format!(" (of its statements, {} longest)", quoted(Some(sql))));
             format!(
-                "{holder} held it for {share} of the time; {who} waited {waited} and had it for {had}, and gave up {count}. \
-                 SQLite has no queue: a process that tries again at once wins over one that pauses."
+                "{holder} held it for {share} of the time{most}; {who} waited {waited} and had it for {had}, and gave up \
+                 {count}. SQLite has no queue: a process that tries again at once wins over one that pauses."
             )
         }
         _ => evidence_of_files(kind, who, name),
@@ -104,18 +128,26 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
                 time(*sync_ns_mean)
             )
         }
-        Kind::ReadersBlockWriter { times, longest_ns, readers } => {
+        Kind::ReadersBlockWriter { times, longest_ns, readers, longest_read } => {
             let readers: Vec<String> = readers.iter().map(|pid| name(*pid)).collect();
             let longest = time(*longest_ns);
             format!(
-                "{times} commits waited for readers, up to {longest}; new readers waited too. Readers: {}.",
-                readers.join(", ")
+                "{times} commits waited for readers, up to {longest}; new readers waited too. Readers: {}, longest in {}.",
+                readers.join(", "),
+                quoted(longest_read.as_deref())
             )
         }
         Kind::ReaderPinsLog { behind_frames, held_ns, log_bytes, .. } => format!(
             "It has read from the same snapshot for {}, {behind_frames} frames behind the end of a log of {}.",
             time(*held_ns),
             bytes(*log_bytes)
+        ),
+        Kind::LogNeverRestarts { log_bytes, frames, grown_frames, checkpoints, processes } => format!(
+            "The log has {} in {frames} frames, {grown_frames} more than a few seconds ago. Checkpoints seen meanwhile: \
+             {checkpoints}. {} processes {}, most of the time {who}.",
+            bytes(*log_bytes),
+            processes,
+            if *checkpoints > 0 { "read" } else { "wrote" },
         ),
         Kind::CheckpointBlocksWriters { times: count, longest_ns, longest_wait_ns } => format!(
             "{} it held the write lock while it copied the log, for up to {}. Another process waited up to {}.",
@@ -137,9 +169,10 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
         Kind::OpenCloseChurn { per_s, processes } => {
             format!("{per_s} connections a second by {processes} processes, most by {who}.")
         }
-        // Those of `evidence`, by name: a new kind must be in one of the two.
+        // The kinds handled in `evidence`, by name: a new kind must be in one of the two functions.
         Kind::ProgramHoldsLock { .. }
         | Kind::IdleInTransaction { .. }
+        | Kind::LongTransaction { .. }
         | Kind::ReadThenWrite { .. }
         | Kind::NoBusyTimeout { .. }
         | Kind::RefusedAtOnce { .. }
@@ -153,6 +186,9 @@ fn change(kind: &Kind) -> &'static str {
         Kind::ProgramHoldsLock { .. } => "Do this work before BEGIN or after COMMIT.",
         Kind::IdleInTransaction { .. } => {
             "COMMIT or ROLLBACK on every path of the program, also after an exception; until then no other process can write."
+        }
+        Kind::LongTransaction { .. } => {
+            "Commit in smaller parts, make the statement faster (EXPLAIN QUERY PLAN), or give the others a longer busy_timeout."
         }
         Kind::ReadThenWrite { .. } => "Begin transactions that will write with BEGIN IMMEDIATE.",
         Kind::NoBusyTimeout { .. } => "Set PRAGMA busy_timeout = 5000 on every connection.",
@@ -173,6 +209,12 @@ fn change(kind: &Kind) -> &'static str {
         Kind::ReaderPinsLog { .. } => {
             "Finish or reset its statements and end its transaction; read long results in pieces."
         }
+        Kind::LogNeverRestarts { checkpoints: 0, .. } => {
+            "Leave wal_autocheckpoint on, or run PRAGMA wal_checkpoint(PASSIVE) regularly from one process."
+        }
+        Kind::LogNeverRestarts { .. } => {
+            "Make reads shorter, or leave a moment without readers: PRAGMA wal_checkpoint(RESTART) waits for one."
+        }
         Kind::CheckpointBlocksWriters { .. } => {
             "Use PRAGMA wal_checkpoint(PASSIVE), which keeps no writer out; run FULL, RESTART and TRUNCATE when no process writes."
         }
@@ -185,6 +227,13 @@ fn change(kind: &Kind) -> &'static str {
             "Keep connections open: the first to open and the last to close rebuild, copy and delete the log."
         }
     }
+}
+
+/// Who had the lock at a refusal, and its statement.
+fn had(holder: Option<u32>, sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
+    let Some(holder) = holder else { return String::new() };
+    let sql = sql.map_or(String::new(), |sql| format!(", in or after {}", quoted(Some(sql))));
+    format!(" Then {} had the lock{sql}.", name(holder))
 }
 
 pub fn times(count: u64) -> String {

@@ -1,4 +1,4 @@
-//! Charts of a report, from the lists of a record.
+//! Charts of a report, made from the lists of a record.
 
 use super::saved::{Saved, SavedDatabase};
 use crate::words::{bytes, time};
@@ -13,21 +13,21 @@ use std::path::Path;
 type Numbered = (usize, String, Vec<(f64, f64)>);
 
 const SECOND: f64 = 1e9;
-/// Points of a line, and columns of a lane: what comes in between is added up, or the largest of it.
+/// Points of a line, and columns of a lane. Values within one are summed up, or their maximum is shown.
 const COLUMNS: usize = 400;
-/// Processes that get a lane.
+/// Most processes with a lane.
 const LANES_MAX: usize = 12;
-/// A chart of the longest wait shows this much more on both sides, as part of its length.
+/// Margin on both sides of the chart of the longest wait, relative to its length.
 const MARGIN: f64 = 0.3;
 
-/// Rows of a CSV file as numbers; what is no number (a word, an empty cell) is NaN.
+/// Rows of a CSV file as numbers; cells without a number are NaN.
 #[derive(Debug, Default)]
 pub struct Table {
     pub rows: Vec<Vec<f64>>,
 }
 
 impl Table {
-    /// Reads the rows that are wanted. A file that is not there has none.
+    /// Reads the rows that `wanted` selects. A missing file has none.
     ///
     /// # Errors
     /// It cannot be read.
@@ -51,7 +51,7 @@ impl Table {
         row.get(column).copied().filter(|value| value.is_finite()).unwrap_or(0.0)
     }
 
-    /// A column over time: the largest value in each part of the watch.
+    /// A column over time: its maximum in each part of the watch.
     fn over_time(&self, column: usize, end_ns: f64) -> Vec<(f64, f64)> {
         let width = (end_ns / COLUMNS as f64).max(1.0);
         let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
@@ -63,16 +63,16 @@ impl Table {
     }
 }
 
-/// Who had the write lock, and who waited, over the whole watch.
+/// Holders of the write lock, and waiters, over the whole watch.
 pub fn shares(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lanes {
     let end_ns = saved.watched_ns as f64;
-    // A line of the list is a tenth of a second.
+    // A line of the list covers a tenth of a second.
     let columns = COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
     let width = (end_ns / columns as f64).max(1.0);
     let mut sums: BTreeMap<(u32, usize), (f64, f64)> = BTreeMap::new();
     for row in &shares.rows {
         let pid = Table::cell(row, 2) as u32;
-        // The line stands at the end of its time.
+        // A line's time is the end of its interval.
         let part = ((Table::cell(row, 0) - 5e7).max(0.0) / width) as usize;
         let sum = sums.entry((pid, part.min(columns - 1))).or_default();
         *sum = (sum.0 + Table::cell(row, 4), sum.1 + Table::cell(row, 6));
@@ -100,7 +100,7 @@ pub fn shares(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lanes 
     }
 }
 
-/// The moment of the longest wait, each hold of the write lock and each wait by itself.
+/// The time of the longest wait, with each hold of the write lock and each wait.
 pub fn longest_wait(database: &SavedDatabase, holds: &Table, waits: &Table) -> Option<Lanes> {
     let (from_column, to_column, pid_column) = (0, 1, 3);
     let length = |row: &&Vec<f64>| Table::cell(row, to_column) - Table::cell(row, from_column);
@@ -136,7 +136,7 @@ pub fn longest_wait(database: &SavedDatabase, holds: &Table, waits: &Table) -> O
     Some(Lanes { title, low, high, ticks: ticks(low, high, &seconds), lanes })
 }
 
-/// Time in which each process synced, as part of the time.
+/// Share of time for which each process synced.
 pub fn syncs(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lines {
     let end_ns = saved.watched_ns as f64;
     let width = (end_ns / COLUMNS as f64).max(1e8);
@@ -156,7 +156,7 @@ pub fn syncs(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lines {
     })
 }
 
-/// The log over time.
+/// Size of the log over time.
 pub fn log(saved: &Saved, log: &Table, is_wal: bool) -> Vec<Block> {
     let end_ns = saved.watched_ns as f64;
     let mut out = vec![];
@@ -222,20 +222,20 @@ fn seconds(ns: f64) -> String {
     if ns < SECOND / 1000.0 { format!("{:.3} s", ns / SECOND) } else { time(ns as u64) }
 }
 
-/// Five marks from end to end.
+/// Five tick marks over the range.
 fn ticks(low: f64, high: f64, shown: &dyn Fn(f64) -> String) -> Vec<Tick> {
     const PARTS: i32 = 4;
     let at = |part: i32| low + (high - low) * f64::from(part) / f64::from(PARTS);
     (0..=PARTS).map(|part| Tick { at: at(part), label: shown(at(part)), minor: part % 2 == 1 }).collect()
 }
 
-/// A process for people.
+/// Name of a process for people.
 pub fn name(database: &SavedDatabase, pid: u32) -> String {
     let found = database.processes.iter().find(|process| process.pid == pid);
     found.map_or(format!("process {pid}"), |process| format!("{} ({pid})", process.program))
 }
 
-/// Bytes of a record for people.
+/// Bytes for people.
 fn size(count: f64) -> String {
     bytes(count.max(0.0) as u64)
 }

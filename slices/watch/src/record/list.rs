@@ -1,4 +1,4 @@
-//! A list of a record: a CSV file that grows up to a limit.
+//! A list of a record: a CSV file with a size limit.
 
 use anyhow::{Context, Result};
 use std::fs::File;
@@ -12,15 +12,15 @@ pub struct List {
     bytes: u64,
     bytes_max: u64,
     left_out: u64,
-    /// When the limit was reached, since the watch began.
+    /// Time since the beginning of the watch at which the limit was reached.
     full_ns: Option<u64>,
 }
 
 impl List {
-    /// Makes the file with its first line.
+    /// Creates the file with its header line.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub fn make(out: &Path, name: &str, head: &str, bytes_max: u64) -> Result<List> {
         let path = out.join(name);
         let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
@@ -29,7 +29,7 @@ impl List {
         Ok(list)
     }
 
-    /// Adds a line, unless the limit is reached.
+    /// Appends a line, unless the limit is reached.
     ///
     /// # Errors
     /// The disk is full.
@@ -42,7 +42,7 @@ impl List {
         self.write(line)
     }
 
-    /// Hands what has been added to the kernel.
+    /// Flushes buffered lines to the file.
     ///
     /// # Errors
     /// The disk is full.
@@ -50,7 +50,7 @@ impl List {
         self.file.flush().with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// What it lacks, in words.
+    /// What is missing because of the limit, as a sentence.
     pub fn left_out(&self) -> Option<String> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let seconds = self.full_ns? / 1_000_000_000;
@@ -70,7 +70,7 @@ impl List {
     }
 }
 
-/// A text as a cell of a table.
+/// Quotes a text as a CSV cell.
 pub fn cell(text: &str) -> String {
     format!("\"{}\"", crate::words::one_line(text, 1_000).replace('"', "\"\""))
 }

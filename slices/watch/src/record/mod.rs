@@ -1,5 +1,5 @@
-//! What a watch leaves in a directory. Lists grow while it is watched, so that memory does not; `watch.json` is the rest, written
-//! again every ten seconds and at the end. docs/watch.md has the fields.
+//! The record of a watch. Lists grow on disk during the watch, so that memory use does not; `watch.json` has the
+//! rest, and is rewritten every ten seconds and at the end. docs/watch.md has the fields.
 
 mod draw;
 mod list;

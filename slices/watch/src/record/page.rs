@@ -11,13 +11,13 @@ use contend::report::text::{self, Colour};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Statements and shapes in a table.
+/// Most statements and shapes in a table.
 const ROWS_MAX: usize = 20;
 
-/// Writes `report.html` and `report.txt` into the record; the page.
+/// Writes `report.html` and `report.txt` into the record; returns the path of the page.
 ///
 /// # Errors
-/// It is no record of a watch, or a file cannot be written.
+/// The directory is not a record of a watch, or a file cannot be written.
 pub fn report(dir: &Path) -> Result<PathBuf> {
     let document = document(dir)?;
     let page = dir.join("report.html");
@@ -31,15 +31,15 @@ pub fn report(dir: &Path) -> Result<PathBuf> {
 /// The report as text.
 ///
 /// # Errors
-/// It is no record of a watch.
+/// The directory is not a record of a watch.
 pub fn text(dir: &Path, colour: Colour) -> Result<String> {
     Ok(text::text(&document(dir)?, colour))
 }
 
-/// What `watch.json` says.
+/// Reads `watch.json`.
 ///
 /// # Errors
-/// It cannot be read, or is of a later version.
+/// It cannot be read, or has a later version.
 pub fn read(dir: &Path) -> Result<Saved> {
     let path = dir.join(FILE);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -102,7 +102,7 @@ fn findings(saved: &Saved) -> Section {
     section(Id::Answer, "Findings", blocks)
 }
 
-/// Anchors are fixed words: those of the first database; the others have none of their own.
+/// Only the first database has anchors, because they are fixed words.
 fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase) -> Result<Vec<Section>> {
     let ids = if index == 0 { ["lock", "log", "processes", "statements"] } else { ["", "", "", ""] };
     let of = if saved.databases.len() > 1 { format!(" of {}", database.path) } else { String::new() };
@@ -230,7 +230,7 @@ fn of_server(dir: &Path, saved: &Saved, server: &SavedServer) -> Result<Vec<Sect
     ])
 }
 
-/// Spaces at the beginning of a line of the tree, for a page that would leave them out.
+/// Replaces leading spaces, which HTML would collapse.
 fn indented(line: &str) -> String {
     let text = line.trim_start();
     "\u{2003}".repeat((line.len() - text.len()) / 2) + text

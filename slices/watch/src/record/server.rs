@@ -1,4 +1,4 @@
-//! The record of a watched server while it grows.
+//! Writes the record of a watched server.
 
 use super::list::List;
 use super::saved::{Saved, SavedFinding, SavedServer, SavedStatement, VERSION, make, save, unix_s};
@@ -6,10 +6,10 @@ use crate::server::{self, Server};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Time between two lines of `looks.csv`, and between two writings of the rest.
+/// Interval between two lines of `looks.csv`, and between two writes of `watch.json`.
 const LINE_NS: u64 = 100_000_000;
 const SAVE_NS: u64 = 10_000_000_000;
-/// Statements whose waits are kept, and columns of the tree.
+/// Most statements whose waits are stored, and width of the tree.
 const WAITS_KEPT: usize = 100;
 const TREE_CHARS: usize = 300;
 
@@ -23,10 +23,10 @@ pub struct ServerRecorder {
 }
 
 impl ServerRecorder {
-    /// Makes the directory and its list. `limit` is bytes.
+    /// Creates the directory and its list. `limit` is in bytes.
     ///
     /// # Errors
-    /// The directory is not empty, or cannot be made.
+    /// The directory is not empty, or cannot be created.
     pub fn make(out: &Path, limit: u64) -> Result<ServerRecorder> {
         make(out)?;
         let head = "at_ns,clients,active,idle_in_transaction,waiting,longest_wait_ns,old_versions,deadlocks";
@@ -34,7 +34,7 @@ impl ServerRecorder {
         Ok(ServerRecorder { out: out.to_path_buf(), began_unix_s: unix_s(), looks, line_ns: 0, saved_ns: 0 })
     }
 
-    /// Writes what has happened since the last call.
+    /// Writes new events since the last call.
     ///
     /// # Errors
     /// The disk is full.
@@ -53,7 +53,7 @@ impl ServerRecorder {
         Ok(())
     }
 
-    /// Writes the end; the files of the record.
+    /// Writes the end; returns the files of the record.
     ///
     /// # Errors
     /// The disk is full.

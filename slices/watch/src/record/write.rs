@@ -1,4 +1,4 @@
-//! The record of watched SQLite databases while it grows.
+//! Writes the record of watched SQLite databases.
 
 use super::list::{List, cell};
 use super::saved::{
@@ -10,16 +10,16 @@ use crate::lock::Lock;
 use crate::tally::{Sums, Tally};
 use crate::view::DatabaseView;
 use crate::watch::Watch;
-use crate::words::{one_line, words};
+use crate::words::one_line;
 use anyhow::Result;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Time of one line of `shares.csv`, and of `log.csv`.
+/// Interval of `shares.csv` and `log.csv`.
 const SHARE_NS: u64 = 100_000_000;
-/// How often what is in memory is written.
+/// Interval between two writes of `watch.json`.
 const SAVE_NS: u64 = 10_000_000_000;
-/// Statements and shapes that are kept for each process.
+/// Most statements and shapes stored for each process.
 const TEXTS_KEPT: usize = 50;
 
 /// Writes a record.
@@ -31,23 +31,23 @@ pub struct Recorder {
     shares: List,
     log: List,
     statements: List,
-    /// Numbers of texts.
+    /// Number of each text.
     texts: HashMap<String, usize>,
-    /// Holds and waits that are written.
+    /// Numbers of holds and waits already written.
     written: (u64, u64),
-    /// Sums at the last line of `shares.csv`, and when that was.
+    /// Sums at the last line of `shares.csv`, and its time.
     before: BTreeMap<(usize, u32), Sums>,
     shared_ns: u64,
     saved_ns: u64,
-    /// Last sample of the log that is written, for each database.
+    /// Time of the last written sample of the log, for each database.
     sampled_ns: Vec<u64>,
 }
 
 impl Recorder {
-    /// Makes the directory and its lists. `limit` is for all of them, bytes.
+    /// Creates the directory and its lists. `limit` is their total size in bytes.
     ///
     /// # Errors
-    /// The directory is not empty, or cannot be made.
+    /// The directory is not empty, or cannot be created.
     pub fn make(out: &Path, limit: u64) -> Result<Recorder> {
         make(out)?;
         let list = |name, head, tenths| List::make(out, name, head, limit / 10 * tenths);
@@ -72,7 +72,7 @@ impl Recorder {
         })
     }
 
-    /// Writes what has happened since the last call.
+    /// Writes new events since the last call.
     ///
     /// # Errors
     /// The disk is full.
@@ -91,7 +91,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the end; the files of the record.
+    /// Writes the end; returns the files of the record.
     ///
     /// # Errors
     /// The disk is full.
@@ -118,7 +118,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Times in the lists are nanoseconds since the watch began.
+    /// Times in the lists are nanoseconds since the beginning of the watch.
     fn add_hold(&mut self, watch: &Watch, hold: &Hold) -> Result<()> {
         let from_ns = hold.from_ns.saturating_sub(watch.timeline.from_ns);
         let to = hold.to_ns.map_or(String::new(), |ns| ns.saturating_sub(watch.timeline.from_ns).to_string());
@@ -153,9 +153,9 @@ impl Recorder {
         self.waits.add(since(wait.from_ns), &line)
     }
 
-    /// The number of a text in `statements.csv`; empty for none.
+    /// The number of a text in `statements.csv`; empty without a text.
     fn number(&mut self, at_ns: u64, sql: Option<&str>) -> Result<String> {
-        /// Texts that get a number.
+        /// Most texts with a number.
         const TEXTS_MAX: usize = 10_000;
         let Some(sql) = sql else { return Ok(String::new()) };
         let next = self.texts.len();
@@ -170,18 +170,11 @@ impl Recorder {
         Ok(next.to_string())
     }
 
-    /// What each process did since the last line, and only if it did something.
+    /// Writes the activity of each process since the last line, if there was any.
     fn add_shares(&mut self, watch: &Watch) -> Result<()> {
         let timeline = &watch.timeline;
         let at_ns = timeline.now_ns.saturating_sub(timeline.from_ns);
-        let mut sums = timeline.sums.clone();
-        for hold in timeline.held().filter(|hold| hold.lock.is_writers()) {
-            sums.entry((hold.database, hold.who.pid)).or_default().write_ns += hold.ns(timeline.now_ns);
-        }
-        for wait in timeline.waiting() {
-            let ns = wait.to_ns.saturating_sub(wait.from_ns);
-            sums.entry((wait.database, wait.who.pid)).or_default().wait_ns += ns;
-        }
+        let sums = timeline.sums_now();
         for (key @ (database, pid), now) in &sums {
             let before = self.before.get(key).cloned().unwrap_or_default();
             let part = [
@@ -220,7 +213,6 @@ impl Recorder {
         let mut lists = [&mut self.holds, &mut self.waits, &mut self.shares, &mut self.log, &mut self.statements];
         lists.iter_mut().try_for_each(|list| list.flush())?;
         let left_out = lists.iter().filter_map(|list| list.left_out()).collect();
-        let name = |pid| watch.name(pid);
         let findings = watch.findings();
         let saved = Saved {
             version: VERSION,
@@ -232,7 +224,7 @@ impl Recorder {
             lost_events: watch.lost(),
             missing: watch.missing(),
             left_out,
-            findings: findings.iter().map(|finding| SavedFinding::new(words(finding, &name), finding)).collect(),
+            findings: findings.iter().map(|finding| SavedFinding::new(watch.words(finding), finding)).collect(),
             databases: view.iter().enumerate().map(|(index, view)| database(watch, index, view)).collect(),
             server: None,
         };

@@ -1,34 +1,34 @@
-//! What is wrong on a server, with its evidence and what to change. Pure. A healthy server gives none.
+//! Findings about a server: a problem, its evidence, and advice. Pure. A healthy server gets none.
 
-use super::history::{History, Tally};
+use super::history::{ClientHistory, History};
 use crate::words::{Words, one_line, time, times};
 use serde::Serialize;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A wait of this length is worth a word.
+/// Shortest reported wait.
 const WAIT_NS_MIN: u64 = 500 * MS;
-/// A transaction that executes nothing for this long is idle: if another client waits for it, and if none does.
+/// A transaction without a statement for this long is idle: if another client waits for it, and otherwise.
 const IDLE_NS_BLOCKING: u64 = SECOND;
 const IDLE_NS_MIN: u64 = 5 * SECOND;
-/// A snapshot of this age is old, if this many transactions have begun since.
+/// Age of an old snapshot, and number of transactions that must have begun since.
 const SNAPSHOT_NS_MIN: u64 = 5 * SECOND;
 const BEHIND_MIN: u64 = 1_000;
-/// A replication slot or prepared transaction, whose age in time is not known, keeps back this many.
+/// For replication slots and prepared transactions, whose age in time is unknown: transactions since then.
 const KEEPER_BEHIND_MIN: u64 = 10_000;
-/// By so many old versions MariaDB's history grows while a snapshot is open.
+/// Growth of MariaDB's history during a snapshot that is reported.
 const HISTORY_GROWTH_MIN: u64 = 2_000;
-/// Dead rows of a table that are many, if there are more of them than living ones.
+/// Dead rows of a table that are reported, if there are more than live rows.
 const DEAD_ROWS_MIN: u64 = 10_000;
-/// Growth of a history that purging does not keep up with.
+/// Growth of a history that shows that purging does not keep up.
 const PURGE_GROWTH_MIN: u64 = 100_000;
 
 /// A kind of finding, with the data of its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Kind {
-    /// A transaction is open and its program executes nothing.
+    /// A transaction is open and its program executes no statement.
     IdleInTransaction {
         idle_ns: u64,
         last: Option<String>,
@@ -36,7 +36,7 @@ pub enum Kind {
         longest_wait_ns: u64,
         waiting: Option<String>,
     },
-    /// A client works, and others wait for its locks.
+    /// An active client blocks others with its locks.
     BlocksOthers {
         blocks: usize,
         longest_wait_ns: u64,
@@ -44,22 +44,22 @@ pub enum Kind {
         transaction_ns: u64,
         waiting: Option<String>,
     },
-    /// Transactions waited for each other; the server ended one of them.
+    /// Transactions waited for each other; the server aborted one of them.
     Deadlocks { count: u64, statements: Vec<String> },
-    /// A snapshot is so old that what was deleted since cannot be removed.
+    /// An old snapshot prevents the removal of rows deleted since.
     OldSnapshot { open_ns: u64, behind: u64, grown: u64, statement: Option<String> },
-    /// A replication slot or a prepared transaction does the same.
+    /// A replication slot or a prepared transaction prevents the same.
     HeldBack { by: String, behind: u64 },
-    /// A table has more dead rows than living ones, and they grow.
+    /// A table has more dead rows than live ones, and their number grows.
     DeadRowsGrow { table: String, dead: u64, live: u64, grown: u64 },
-    /// The history of changes grows, and no old snapshot is the cause.
+    /// The history grows without an old snapshot as its cause.
     HistoryGrows { grown: u64, length: u64 },
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The client that causes it, where one does.
+    /// The client that causes it, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<u64>,
     pub who: String,
@@ -69,12 +69,12 @@ pub struct Finding {
 
 /// All findings of a history, the longest waits first.
 pub fn findings(history: &History) -> Vec<Finding> {
-    let mut tallies: Vec<(&u64, &Tally)> = history.tallies.iter().collect();
-    tallies.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.blocked_ns));
+    let mut of_clients: Vec<(&u64, &ClientHistory)> = history.of_clients.iter().collect();
+    of_clients.sort_by_key(|(_, past)| std::cmp::Reverse(past.blocked_ns));
     let mut found = vec![];
-    for (&id, tally) in tallies {
-        let kinds = [idle(tally).or_else(|| blocks(tally)), old_snapshot(history, tally)];
-        let with = |kind| Finding { client: Some(id), who: tally.client.who.clone(), kind };
+    for (&id, past) in of_clients {
+        let kinds = [idle(past).or_else(|| blocks(past)), old_snapshot(history, past)];
+        let with = |kind| Finding { client: Some(id), who: past.client.who.clone(), kind };
         found.extend(kinds.into_iter().flatten().map(with));
     }
     let has_snapshot = found.iter().any(|finding| matches!(finding.kind, Kind::OldSnapshot { .. }));
@@ -82,48 +82,48 @@ pub fn findings(history: &History) -> Vec<Finding> {
     found
 }
 
-fn waiting(tally: &Tally) -> Option<String> {
-    tally.waiting.as_ref().and_then(|(_, statement)| statement.clone())
+fn waiting(past: &ClientHistory) -> Option<String> {
+    past.waiting.as_ref().and_then(|(_, statement)| statement.clone())
 }
 
-fn idle(tally: &Tally) -> Option<Kind> {
-    let is_blocking = tally.blocked_while_idle && tally.blocked_ns >= WAIT_NS_MIN;
+fn idle(past: &ClientHistory) -> Option<Kind> {
+    let is_blocking = past.blocked_while_idle && past.blocked_ns >= WAIT_NS_MIN;
     let least = if is_blocking { IDLE_NS_BLOCKING } else { IDLE_NS_MIN };
-    (tally.idle_ns >= least).then(|| Kind::IdleInTransaction {
-        idle_ns: tally.idle_ns,
-        last: tally.statement.clone(),
-        blocks: tally.blocked.len(),
-        longest_wait_ns: tally.blocked_ns,
-        waiting: waiting(tally),
+    (past.idle_ns >= least).then(|| Kind::IdleInTransaction {
+        idle_ns: past.idle_ns,
+        last: past.statement.clone(),
+        blocks: past.blocked.len(),
+        longest_wait_ns: past.blocked_ns,
+        waiting: waiting(past),
     })
 }
 
-fn blocks(tally: &Tally) -> Option<Kind> {
-    (tally.blocked_ns >= WAIT_NS_MIN).then(|| Kind::BlocksOthers {
-        blocks: tally.blocked.len(),
-        longest_wait_ns: tally.blocked_ns,
-        statement: tally.statement.clone(),
-        transaction_ns: tally.transaction_ns,
-        waiting: waiting(tally),
+fn blocks(past: &ClientHistory) -> Option<Kind> {
+    (past.blocked_ns >= WAIT_NS_MIN).then(|| Kind::BlocksOthers {
+        blocks: past.blocked.len(),
+        longest_wait_ns: past.blocked_ns,
+        statement: past.statement.clone(),
+        transaction_ns: past.transaction_ns,
+        waiting: waiting(past),
     })
 }
 
-fn old_snapshot(history: &History, tally: &Tally) -> Option<Kind> {
-    if tally.snapshot_ns < SNAPSHOT_NS_MIN {
+fn old_snapshot(history: &History, past: &ClientHistory) -> Option<Kind> {
+    if past.snapshot_ns < SNAPSHOT_NS_MIN {
         return None;
     }
-    // From its beginning, or that of the watch, to the last moment at which it was seen.
-    let from_ns = tally.last_seen_ns.saturating_sub(tally.snapshot_ns);
+    // From its beginning, or that of the watch, to the time when it was last seen.
+    let from_ns = past.last_seen_ns.saturating_sub(past.snapshot_ns);
     let during: Vec<u64> = history
         .old_versions
         .iter()
-        .filter(|(at_ns, _)| *at_ns >= from_ns && *at_ns <= tally.last_seen_ns)
+        .filter(|(at_ns, _)| *at_ns >= from_ns && *at_ns <= past.last_seen_ns)
         .map(|(_, count)| *count)
         .collect();
     let grown = during.last().zip(during.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
-    let is_old = tally.behind >= BEHIND_MIN || tally.behind == 0 && grown >= HISTORY_GROWTH_MIN;
-    let statement = tally.statement.clone();
-    is_old.then_some(Kind::OldSnapshot { open_ns: tally.snapshot_ns, behind: tally.behind, grown, statement })
+    let is_old = past.behind >= BEHIND_MIN || past.behind == 0 && grown >= HISTORY_GROWTH_MIN;
+    let statement = past.statement.clone();
+    is_old.then_some(Kind::OldSnapshot { open_ns: past.snapshot_ns, behind: past.behind, grown, statement })
 }
 
 fn of_server(history: &History, has_snapshot: bool) -> impl Iterator<Item = Kind> {
@@ -150,7 +150,7 @@ fn quoted(sql: Option<&String>) -> String {
     sql.map_or("a statement that the server does not show".to_string(), |sql| format!("\"{}\"", one_line(sql, CHARS)))
 }
 
-/// A finding for people.
+/// A finding as sentences.
 pub fn words(finding: &Finding) -> Words {
     let who = match finding.client {
         Some(id) => format!("{} ({id})", one_line(&finding.who, 60)),
@@ -225,7 +225,7 @@ fn of_old_versions(kind: &Kind, who: &str) -> (String, String, &'static str) {
             format!("{length} changes are kept, {grown} more than when the watch began."),
             "More innodb_purge_threads, or smaller changes; look for a long transaction before this watch.",
         ),
-        // Those of `words`, by name: a new kind must be in one of the two.
+        // The kinds handled in `words`, by name: a new kind must be in one of the two functions.
         Kind::IdleInTransaction { .. } | Kind::BlocksOthers { .. } | Kind::Deadlocks { .. } => {
             (String::new(), String::new(), "")
         }
@@ -245,7 +245,7 @@ fn waits(longest_ns: u64, waiting: &Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::{Client, Counters, Look, State, Wait};
+    use super::super::look::{Client, Counters, Keeper, Look, State, Wait};
     use super::*;
 
     fn client(id: u64, state: State, state_ns: u64) -> Client {
@@ -294,6 +294,28 @@ mod tests {
             kinds(vec![look(1, vec![], 7, 0), look(2, vec![], 9, 0)])[..],
             [Kind::Deadlocks { count: 2, .. }]
         ));
+    }
+
+    #[test]
+    fn rows_and_history_that_nobody_removes_are_found_unless_something_keeps_them() {
+        let of = |table: Option<(&str, u64, u64)>, old_versions: u64, keepers: &[u64]| {
+            let table = table.map(|(name, dead, live)| (name.to_string(), dead, live));
+            let keepers = keepers.iter().map(|behind| Keeper { name: "replication slot s".into(), behind: *behind });
+            let counters = Counters { old_versions, table, keepers: keepers.collect(), ..Counters::default() };
+            Look { at_ns: SECOND, clients: vec![], counters: Some(counters) }
+        };
+        let rows = |dead| of(Some(("public.t", dead, 5_000)), dead, &[]);
+        let found = kinds(vec![rows(9_000), rows(20_000)]);
+        assert!(
+            matches!(found[..], [Kind::DeadRowsGrow { dead: 20_000, live: 5_000, grown: 11_000, .. }]),
+            "{found:?}"
+        );
+        assert_eq!(kinds(vec![rows(19_000), rows(20_000)]), [], "it hardly grows");
+        let history = |length| of(None, length, &[]);
+        let found = kinds(vec![history(5_000), history(110_000)]);
+        assert!(matches!(found[..], [Kind::HistoryGrows { grown: 105_000, length: 110_000 }]), "{found:?}");
+        let kept = kinds(vec![of(None, 0, &[0]), of(Some(("public.t", 20_000, 1)), 20_000, &[50_000])]);
+        assert!(matches!(kept[..], [Kind::HeldBack { behind: 50_000, .. }]), "the slot explains the rows: {kept:?}");
     }
 
     #[test]

@@ -1,37 +1,37 @@
-//! Looks put together: who blocked whom and for how long, who left transactions open, how old versions of rows grew. Pure, and
-//! of bounded size: a client that did nothing worth a word is forgotten when it is gone.
+//! Combines looks: who blocked whom and for how long, open transactions, growth of old versions. Pure, and of bounded
+//! size: a client without remarkable events is removed when it disconnects.
 
 use super::look::{Client, Counters, Look, State};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most statements whose waits are counted, and most clients that are remembered.
+/// Most statements whose waits are counted, and most clients that are stored.
 const KEPT_MAX: usize = 2_000;
-/// A client that blocked others or was idle in a transaction for this long is remembered.
+/// A client that blocked others or was idle in a transaction for this long is kept.
 const WORTH_NS: u64 = 100_000_000;
 
-/// What is known of a client.
+/// History of one client.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
-    /// As it was last seen.
+pub struct ClientHistory {
+    /// The client as last seen.
     pub client: Client,
     pub last_seen_ns: u64,
-    /// Its statement, or that which it executed last.
+    /// Its current or last statement.
     pub statement: Option<String>,
-    /// Longest wait for it, and who waited then, with what.
+    /// Longest wait for it, with the waiter and the waiter's statement.
     pub blocked_ns: u64,
     pub blocked: BTreeSet<u64>,
     pub waiting: Option<(String, Option<String>)>,
-    /// Its own statement then; none if it was idle in its transaction.
+    /// Its own statement at that time; `None` if it was idle in its transaction.
     pub blocked_while_idle: bool,
     /// Longest pause in a transaction.
     pub idle_ns: u64,
     pub transaction_ns: u64,
-    /// Of its snapshot: transactions since then, and how long it has been open.
+    /// Its snapshot: transactions since it was taken, and its age.
     pub behind: u64,
     pub snapshot_ns: u64,
 }
 
-/// Waits of a statement.
+/// Waits of one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
     pub count: u64,
@@ -39,40 +39,40 @@ pub struct Waits {
     pub max_ns: u64,
 }
 
-/// Everything that has been seen.
+/// Everything that was seen.
 #[derive(Debug, Default)]
 pub struct History {
     pub from_ns: u64,
     pub now_ns: u64,
-    /// The clients of the last look.
+    /// Clients of the last look.
     pub clients: Vec<Client>,
     pub first: Option<Counters>,
     pub counters: Counters,
-    /// The last deadlock.
+    /// Statements of the last deadlock.
     pub last_deadlock: Vec<String>,
-    /// Old versions over time.
+    /// Number of old versions over time.
     pub old_versions: Vec<(u64, u64)>,
-    /// Looks in which the server cleaned tables by itself.
+    /// Looks in which autovacuum was running.
     pub vacuums: u64,
-    pub tallies: BTreeMap<u64, Tally>,
+    pub of_clients: BTreeMap<u64, ClientHistory>,
     waits: BTreeMap<String, Waits>,
-    /// Waits that go on: statement and length so far, by client.
+    /// Waits in progress: statement and length so far, by client.
     open_waits: BTreeMap<u64, (String, u64)>,
 }
 
 impl History {
-    /// A history that begins at a moment.
+    /// An empty history that begins at this time.
     pub fn new(from_ns: u64) -> History {
         History { from_ns, now_ns: from_ns, ..History::default() }
     }
 
-    /// Takes a look in. Looks come in order.
+    /// Adds a look. Looks arrive in order.
     pub fn apply(&mut self, look: Look) {
         self.now_ns = self.now_ns.max(look.at_ns);
         if let Some(counters) = look.counters {
             self.old_versions.push((look.at_ns, counters.old_versions));
             if self.old_versions.len() > 2 * KEPT_MAX {
-                // Every second one is enough for a longer time.
+                // Keep every second point, to cover a longer time.
                 let mut nth = 0;
                 self.old_versions.retain(|_| {
                     nth += 1;
@@ -88,12 +88,12 @@ impl History {
         self.vacuums += u64::from(look.clients.iter().any(|client| client.who.contains("autovacuum")));
         self.clients = look.clients;
         for client in &self.clients {
-            self.tallies.entry(client.id).or_default().see(client, self.now_ns);
+            self.of_clients.entry(client.id).or_default().see(client, self.now_ns);
         }
-        // What a server no longer says of a pause was seen before.
+        // A server may omit the last statement during a pause; it was seen before.
         for client in &mut self.clients {
-            if let Some(tally) = self.tallies.get(&client.id) {
-                client.statement.clone_from(&tally.statement);
+            if let Some(past) = self.of_clients.get(&client.id) {
+                client.statement.clone_from(&past.statement);
             }
         }
         self.count_waits();
@@ -101,7 +101,7 @@ impl History {
         self.forget();
     }
 
-    /// Waits by statement, the longest in all first.
+    /// Waits by statement, largest total first.
     pub fn waits(&self) -> Vec<(String, Waits)> {
         let mut all = self.waits.clone();
         for (statement, ns) in self.open_waits.values() {
@@ -129,20 +129,20 @@ impl History {
         self.open_waits = now;
     }
 
-    /// Each wait is that of the client at the root of its chain.
+    /// Attributes each wait to the client at the root of its chain.
     fn blame(&mut self) {
         let by_id: BTreeMap<u64, &Client> = self.clients.iter().map(|client| (client.id, client)).collect();
         for waiter in &self.clients {
             let Some(wait) = &waiter.wait else { continue };
             for root in roots(waiter, &by_id) {
-                let Some(tally) = self.tallies.get_mut(&root) else { continue };
-                if tally.blocked.len() < KEPT_MAX {
-                    tally.blocked.insert(waiter.id);
+                let Some(past) = self.of_clients.get_mut(&root) else { continue };
+                if past.blocked.len() < KEPT_MAX {
+                    past.blocked.insert(waiter.id);
                 }
-                if wait.ns > tally.blocked_ns {
-                    tally.blocked_ns = wait.ns;
-                    tally.waiting = Some((waiter.who.clone(), waiter.statement.clone()));
-                    tally.blocked_while_idle = tally.client.state == State::IdleInTransaction;
+                if wait.ns > past.blocked_ns {
+                    past.blocked_ns = wait.ns;
+                    past.waiting = Some((waiter.who.clone(), waiter.statement.clone()));
+                    past.blocked_while_idle = past.client.state == State::IdleInTransaction;
                 }
             }
         }
@@ -150,18 +150,18 @@ impl History {
 
     fn forget(&mut self) {
         let now_ns = self.now_ns;
-        self.tallies.retain(|_, tally| {
-            tally.last_seen_ns == now_ns || tally.blocked_ns.max(tally.idle_ns).max(tally.snapshot_ns) >= WORTH_NS
+        self.of_clients.retain(|_, past| {
+            past.last_seen_ns == now_ns || past.blocked_ns.max(past.idle_ns).max(past.snapshot_ns) >= WORTH_NS
         });
-        while self.tallies.len() > 2 * KEPT_MAX {
-            let least = self.tallies.iter().min_by_key(|(_, tally)| tally.blocked_ns.max(tally.idle_ns));
+        while self.of_clients.len() > 2 * KEPT_MAX {
+            let least = self.of_clients.iter().min_by_key(|(_, past)| past.blocked_ns.max(past.idle_ns));
             let Some(id) = least.map(|(id, _)| *id) else { return };
-            self.tallies.remove(&id);
+            self.of_clients.remove(&id);
         }
     }
 }
 
-impl Tally {
+impl ClientHistory {
     fn see(&mut self, client: &Client, now_ns: u64) {
         if client.statement.is_some() {
             self.statement.clone_from(&client.statement);
@@ -186,7 +186,7 @@ impl Waits {
     }
 }
 
-/// Blockers that wait for no other client, at the ends of all chains from a waiter.
+/// The blockers at the ends of all chains from a waiter, which do not wait themselves.
 fn roots(waiter: &Client, clients: &BTreeMap<u64, &Client>) -> BTreeSet<u64> {
     let blockers = |id: u64| clients.get(&id).and_then(|client| client.wait.as_ref()).map(|wait| &wait.blocked_by);
     let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::from([waiter.id]));
@@ -219,9 +219,9 @@ mod tests {
         let mut history = History::new(0);
         let clients = vec![client(1, None), client(2, Some((900, &[1]))), client(3, Some((500, &[2])))];
         history.apply(Look { at_ns: 1, clients, counters: None });
-        let tally = &history.tallies[&1];
-        assert_eq!((tally.blocked_ns, tally.blocked.len(), tally.blocked_while_idle), (900, 2, true));
-        assert_eq!(history.tallies[&2].blocked_ns, 0, "it waits itself");
+        let past = &history.of_clients[&1];
+        assert_eq!((past.blocked_ns, past.blocked.len(), past.blocked_while_idle), (900, 2, true));
+        assert_eq!(history.of_clients[&2].blocked_ns, 0, "it waits itself");
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         let mut history = History::new(0);
         let clients = vec![client(1, Some((5, &[2]))), client(2, Some((5, &[1])))];
         history.apply(Look { at_ns: 1, clients, counters: None });
-        assert!(history.tallies.values().all(|tally| tally.blocked_ns == 0));
+        assert!(history.of_clients.values().all(|past| past.blocked_ns == 0));
     }
 
     #[test]
@@ -246,6 +246,6 @@ mod tests {
         let mut history = History::new(0);
         history.apply(Look { at_ns: 1, clients: vec![client(1, None)], counters: None });
         history.apply(Look { at_ns: 2, clients: vec![], counters: None });
-        assert!(history.tallies.is_empty());
+        assert!(history.of_clients.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says at one moment, as plain values; the same for every product.
+//! The state of a server at one time, as plain values; the same for every product.
 
 use contend_wire::literal::Value;
 use serde::Serialize;
@@ -6,21 +6,21 @@ use serde::Serialize;
 /// A client's connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Client {
-    /// As the server numbers it: PostgreSQL's process, MariaDB's connection.
+    /// Number on the server: PostgreSQL's process, MariaDB's connection.
     pub id: u64,
     /// User and program or host, such as `app@10.0.0.7 (worker)`.
     pub who: String,
     pub database: String,
     pub state: State,
-    /// What it executes, or executed last; without values.
+    /// Its current or last statement, without values.
     pub statement: Option<String>,
-    /// Age of the state: of the statement while it runs, of the pause since then.
+    /// Age of the state: of the statement while it runs, then of the pause.
     pub state_ns: u64,
     /// Age of its transaction.
     pub transaction_ns: Option<u64>,
     /// The lock it waits for.
     pub wait: Option<Wait>,
-    /// Transactions that have begun since its snapshot was taken; vacuum keeps what they deleted.
+    /// Transactions begun since its snapshot was taken; vacuum keeps the rows that they deleted.
     pub behind: Option<u64>,
 }
 
@@ -37,46 +37,46 @@ pub enum State {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Wait {
     pub ns: u64,
-    /// What is locked, in the server's words, such as `relation app.account`.
+    /// The locked object, in the server's words, such as `relation app.account`.
     pub what: String,
-    /// Clients that have the lock, or wait for it in front of this one.
+    /// Clients that hold the lock, or wait for it ahead of this one.
     pub blocked_by: Vec<u64>,
 }
 
-/// What keeps old versions of rows from being removed, other than a client.
+/// Something other than a client that prevents the removal of old row versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Keeper {
-    /// Such as `replication slot standby_1`.
+    /// Name, such as `replication slot standby_1`.
     pub name: String,
-    /// Transactions since then.
+    /// Transactions begun since.
     pub behind: u64,
 }
 
-/// Counters that are asked for less often.
+/// Counters, which are read less often.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Counters {
-    /// Since the server's start.
+    /// Deadlocks since the server started.
     pub deadlocks: u64,
-    /// Old versions of rows that are still kept: dead rows of the database (PostgreSQL), length of the history (MariaDB).
+    /// Old row versions that are still kept: dead rows of the database (PostgreSQL), length of the history (MariaDB).
     pub old_versions: u64,
-    /// The table with most of them, its dead and its living rows; `None` where the server does not know.
+    /// The table with most of them, its dead rows and live rows; `None` if unknown.
     pub table: Option<(String, u64, u64)>,
     pub keepers: Vec<Keeper>,
-    /// The last deadlock in the server's words, without values.
+    /// Statements of the last deadlock, without values.
     pub last_deadlock: Vec<String>,
 }
 
-/// One look.
+/// The state at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look {
     /// CLOCK_MONOTONIC.
     pub at_ns: u64,
     pub clients: Vec<Client>,
-    /// Where they were asked for this time.
+    /// Present if they were read this time.
     pub counters: Option<Counters>,
 }
 
-/// Cells of a row, read one after the other.
+/// Reads the cells of a row in order.
 pub struct Cells(std::vec::IntoIter<Value>);
 
 impl Cells {

@@ -1,4 +1,4 @@
-//! What MariaDB says of its clients and their locks.
+//! Reads MariaDB's clients and their locks.
 
 use super::look::{Cells, Client, Counters, State, Wait};
 use super::mask::{Dialect, masked};
@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use contend_worker::script::Connection;
 use std::collections::BTreeMap;
 
-/// Statements of the connection: it can only read and never works long.
+/// Settings of the session: read-only, with short timeouts.
 pub const SESSION: [&str; 3] =
     ["SET SESSION TRANSACTION READ ONLY", "SET max_statement_time = 2", "SET lock_wait_timeout = 1"];
 
@@ -18,7 +18,7 @@ FROM information_schema.PROCESSLIST p \
 LEFT JOIN information_schema.INNODB_TRX t ON t.trx_mysql_thread_id = p.ID \
 WHERE p.ID <> CONNECTION_ID() AND p.COMMAND NOT IN ('Daemon', 'Binlog Dump')";
 
-/// Who waits for whom for a lock of InnoDB, and for which table.
+/// Waits for InnoDB's row locks: waiter, holder, and table.
 const ROW_LOCKS: &str = "\
 SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, CONCAT(LOWER(l.lock_type), ' of ', REPLACE(l.lock_table, '`', '')) \
 FROM information_schema.INNODB_LOCK_WAITS w \
@@ -26,7 +26,7 @@ JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id \
 JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id \
 JOIN information_schema.INNODB_LOCKS l ON l.lock_id = w.requested_lock_id";
 
-/// Who has a lock on the definition of a table that a waiting statement names.
+/// Holders of metadata locks on tables that a waiting statement names.
 const METADATA_LOCKS: &str = "\
 SELECT p.ID, m.THREAD_ID, CONCAT('definition of ', m.TABLE_SCHEMA, '.', m.TABLE_NAME) \
 FROM information_schema.PROCESSLIST p JOIN information_schema.METADATA_LOCK_INFO m \
@@ -43,16 +43,16 @@ SELECT VARIABLE_NAME, CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLO
 WHERE VARIABLE_NAME IN ('INNODB_DEADLOCKS', 'INNODB_HISTORY_LIST_LENGTH')";
 const ENGINE_STATUS: &str = "SHOW ENGINE INNODB STATUS";
 
-/// What this connection may ask.
+/// What this user may read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rights {
     metadata_locks: bool,
 }
 
-/// The server's version for people.
+/// The server's version, for people.
 ///
 /// # Errors
-/// It is another product.
+/// The server is another product.
 pub fn version(connection: &mut Connection) -> Result<String> {
     let rows = connection.rows("SELECT VERSION()")?;
     let version = Cells::of(rows.into_iter().next().unwrap_or_default()).text();
@@ -64,10 +64,10 @@ pub fn version(connection: &mut Connection) -> Result<String> {
     Ok(format!("MariaDB {}", version.split('-').next().unwrap_or_default()))
 }
 
-/// What may be asked, and what cannot be seen, in words.
+/// What this user may read, and what is therefore not visible, as sentences.
 ///
 /// # Errors
-/// The server refuses; another user's transactions need the privilege PROCESS.
+/// The server reports an error; the privilege PROCESS is required for other users' transactions.
 pub fn rights(connection: &mut Connection) -> Result<(Rights, Vec<String>)> {
     let mut count = |sql: &str| -> Result<bool> {
         let row = connection.rows(sql)?.into_iter().next().unwrap_or_default();
@@ -75,7 +75,8 @@ pub fn rights(connection: &mut Connection) -> Result<(Rights, Vec<String>)> {
     };
     if !count(MAY_SEE_ALL)? {
         bail!(
-            "this user lacks the privilege PROCESS, without which MariaDB shows no locks; `GRANT PROCESS ON *.* TO` it gives it"
+            "this user lacks the privilege PROCESS, without which MariaDB shows no locks; grant it with `GRANT \
+             PROCESS ON *.* TO` the user"
         );
     }
     let metadata_locks = count(HAS_METADATA_LOCKS)?;
@@ -90,7 +91,7 @@ pub fn rights(connection: &mut Connection) -> Result<(Rights, Vec<String>)> {
 /// The clients of the server.
 ///
 /// # Errors
-/// The server refuses or is gone.
+/// The server reports an error or is gone.
 pub fn clients(connection: &mut Connection, rights: Rights) -> Result<Vec<Client>> {
     let mut clients: Vec<Client> = connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect();
     let waits = |what: &str| clients.iter().any(|client| client.wait.as_ref().is_some_and(|wait| wait.what == what));
@@ -118,7 +119,7 @@ pub fn clients(connection: &mut Connection, rights: Rights) -> Result<Vec<Client
     Ok(clients)
 }
 
-/// Waits by what the server calls them.
+/// Kinds of waits, as the server names them.
 const ROW_LOCK: &str = "row";
 const METADATA_LOCK: &str = "table definition";
 
@@ -139,7 +140,7 @@ fn client(mut row: Cells) -> Client {
         text if text.starts_with("Waiting for") && text.ends_with("lock") => Some("server-wide"),
         _ => None,
     };
-    // The beginning of a wait is given in whole seconds: the statement cannot have waited for longer than it runs.
+    // A wait's start has whole seconds only, so the age of the statement bounds the wait.
     let wait = what.filter(|_| state == State::Active).map(|what| Wait {
         ns: waited_ns.unwrap_or(state_ns).min(state_ns),
         what: what.to_string(),
@@ -147,7 +148,7 @@ fn client(mut row: Cells) -> Client {
     });
     let statement = masked(&statement, Dialect::MariaDb);
     let host = host.split(':').next().unwrap_or_default().to_string();
-    // A snapshot is kept between statements from REPEATABLE READ on; how old it is in transactions is not known.
+    // REPEATABLE READ and SERIALIZABLE keep a snapshot between statements. Its age in transactions is unknown.
     let keeps_snapshot = has_transaction && isolation != "READ COMMITTED" && isolation != "READ UNCOMMITTED";
     Client {
         id,
@@ -162,10 +163,10 @@ fn client(mut row: Cells) -> Client {
     }
 }
 
-/// What is asked for once a second. `deadlocks_before`: the last deadlock is read only if there is another one.
+/// Reads the counters, once per second. The last deadlock is read only if there are more than `deadlocks_before`.
 ///
 /// # Errors
-/// The server refuses or is gone.
+/// The server reports an error or is gone.
 pub fn counters(connection: &mut Connection, deadlocks_before: Option<u64>) -> Result<Counters> {
     let mut counters = Counters::default();
     for row in connection.rows(COUNTERS)? {
@@ -184,7 +185,7 @@ pub fn counters(connection: &mut Connection, deadlocks_before: Option<u64>) -> R
     Ok(counters)
 }
 
-/// The statements of the last deadlock in `SHOW ENGINE INNODB STATUS`: each follows a line `MariaDB thread id ...`.
+/// Statements of the last deadlock in `SHOW ENGINE INNODB STATUS`, each after a line `MariaDB thread id ...`.
 fn statements_of_deadlock(status: &str) -> Vec<String> {
     let section = status.split("LATEST DETECTED DEADLOCK").nth(1).unwrap_or_default();
     let section = section.split("\nTRANSACTIONS\n").next().unwrap_or_default();

@@ -1,15 +1,15 @@
-//! Statements of servers without the values that are written into them. Each dialect quotes differently: a scanner for the wrong
-//! one would take the end of a value for SQL, and show it.
+//! Removes the values from statements of servers. The dialects quote differently: a scanner for the wrong one would
+//! take the end of a value for SQL, and show it.
 
-/// Whose strings they are.
+/// Dialect of string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     Postgres,
     MariaDb,
 }
 
-/// The statement with `?` for each string and number, without comments. A value that is cut off ends the statement, and so
-/// does one whose end depends on a setting of the session (`NO_BACKSLASH_ESCAPES`, `standard_conforming_strings`).
+/// The statement with `?` for each string and number, without comments. It ends at a truncated value, and at one
+/// whose end depends on a setting of the session (`NO_BACKSLASH_ESCAPES`, `standard_conforming_strings`).
 pub fn masked(sql: &str, dialect: Dialect) -> String {
     let bytes = sql.as_bytes();
     let (mut out, mut at) = (String::with_capacity(sql.len()), 0);
@@ -42,7 +42,7 @@ pub fn masked(sql: &str, dialect: Dialect) -> String {
         if is_comment {
             out.push(' ');
         } else if is_string {
-            // The letter of `E'...'`, `x'...'` or `_utf8'...'` may stay: it is no value.
+            // The prefix of `E'...'`, `x'...'` or `_utf8'...'` may stay: it is not a value.
             out.push('?');
         } else if first.is_ascii_digit() && !out.ends_with('$') {
             number(&mut out);
@@ -54,7 +54,7 @@ pub fn masked(sql: &str, dialect: Dialect) -> String {
     out.trim().to_string()
 }
 
-/// A number: its sign stays, and its parts around a point are one value.
+/// A number. Its sign stays; the parts around a point are one value.
 fn number(out: &mut String) {
     if out.ends_with("?.") {
         out.pop();
@@ -71,7 +71,7 @@ fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80
 }
 
-/// Whether what stands before a quote makes it a string with backslashes: `E'...'`.
+/// Whether the text before a quote makes it a string with backslashes: `E'...'`.
 fn is_escape_string(before: &str) -> bool {
     let word = before.len() - before.bytes().rev().take_while(|c| is_word(*c)).count();
     before[word..].eq_ignore_ascii_case("e")
@@ -81,7 +81,7 @@ fn line(rest: &str) -> usize {
     rest.find('\n').map_or(rest.len(), |at| at + 1)
 }
 
-/// PostgreSQL's comments nest.
+/// Length of a comment. PostgreSQL's comments nest.
 fn comment(rest: &str, dialect: Dialect) -> usize {
     let (bytes, mut depth, mut at) = (rest.as_bytes(), 0, 0);
     while at < bytes.len() {
@@ -99,14 +99,14 @@ fn comment(rest: &str, dialect: Dialect) -> usize {
     rest.len()
 }
 
-/// Whether a string ends elsewhere if a backslash means something else than usual.
+/// Whether the end of a string depends on the meaning of backslashes.
 fn has_two_ends(rest: &str, dialect: Dialect) -> bool {
     let quote = rest.as_bytes()[0];
     let is_string = quote == b'\'' || quote == b'"' && dialect == Dialect::MariaDb;
     is_string && quoted(rest, quote, true) != quoted(rest, quote, false)
 }
 
-/// A doubled quote is part of it, and what a backslash escapes, where it does.
+/// Length of a quoted string; doubled quotes, and with `has_backslash` escaped characters, belong to it.
 fn quoted(rest: &str, quote: u8, has_backslash: bool) -> usize {
     let (bytes, mut at) = (rest.as_bytes(), 1);
     while at < bytes.len() {

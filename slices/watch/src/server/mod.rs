@@ -4,8 +4,8 @@
 //! source (thread: postgres or mariadb) ─► look ─► history ─► finding ─► view (lines, JSON, screen, summary)
 //! ```
 //!
-//! A server is asked for what it knows of its own locks, over a connection that can only read. `mask` takes the values out of
-//! statements; `history` and `finding` are pure.
+//! The server reports its own locks over a read-only connection. `mask` removes the values from statements; `history`
+//! and `finding` are pure.
 
 mod finding;
 mod history;

@@ -1,11 +1,11 @@
-//! What PostgreSQL says of its clients and their locks. Needs version 14, which knows since when a client waits.
+//! Reads PostgreSQL's clients and their locks. Requires version 14, which reports when a wait began.
 
 use super::look::{Cells, Client, Counters, Keeper, State, Wait};
 use super::mask::{Dialect, masked};
 use anyhow::{Result, bail};
 use contend_worker::script::Connection;
 
-/// Statements of the connection: it can only read, never waits long, and is known by its name.
+/// Settings of the session: read-only, with short timeouts and a recognisable name.
 pub const SESSION: [&str; 4] = [
     "SET default_transaction_read_only = on",
     "SET statement_timeout = '2s'",
@@ -13,10 +13,10 @@ pub const SESSION: [&str; 4] = [
     "SET application_name = 'contend watch'",
 ];
 
-/// Oldest version, as the server numbers it.
+/// Oldest supported version, in the server's numbering.
 const VERSION_MIN: u64 = 140_000;
 
-/// Clients. Blockers are asked for only where a client waits: the question takes locks inside the server.
+/// Clients. Blockers are computed only for waiting clients, because that function takes locks inside the server.
 const CLIENTS: &str = "\
 SELECT a.pid::bigint, coalesce(a.usename, '')::text, coalesce(a.client_addr::text, ''), coalesce(a.application_name, ''), \
   coalesce(a.datname, '')::text, coalesce(a.state, ''), a.backend_type, coalesce(a.query, ''), \
@@ -43,10 +43,10 @@ SELECT 'replication slot ' || slot_name, greatest(age(xmin), age(catalog_xmin)):
 WHERE xmin IS NOT NULL OR catalog_xmin IS NOT NULL \
 UNION ALL SELECT 'prepared transaction ' || gid, age(transaction)::bigint FROM pg_prepared_xacts";
 
-/// The server's version for people.
+/// The server's version, for people.
 ///
 /// # Errors
-/// It is too old.
+/// The server is too old.
 pub fn version(connection: &mut Connection) -> Result<String> {
     let rows =
         connection.rows("SELECT current_setting('server_version_num')::bigint, current_setting('server_version')")?;
@@ -58,10 +58,10 @@ pub fn version(connection: &mut Connection) -> Result<String> {
     Ok(format!("PostgreSQL {}", name.split_whitespace().next().unwrap_or_default()))
 }
 
-/// What this user may not see, in words.
+/// What this user may not see, as sentences.
 ///
 /// # Errors
-/// The server refuses.
+/// The server reports an error.
 pub fn missing(connection: &mut Connection) -> Result<Vec<String>> {
     let rows = connection.rows("SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')::int::bigint")?;
     let may = rows.into_iter().next().map(Cells::of).and_then(|mut row| row.number()) == Some(1);
@@ -72,7 +72,7 @@ pub fn missing(connection: &mut Connection) -> Result<Vec<String>> {
 /// The clients of the server.
 ///
 /// # Errors
-/// The server refuses or is gone.
+/// The server reports an error or is gone.
 pub fn clients(connection: &mut Connection) -> Result<Vec<Client>> {
     Ok(connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect())
 }
@@ -84,7 +84,7 @@ fn client(mut row: Cells) -> Client {
     let (state_ns, transaction_ns, behind) = (row.number().unwrap_or(0), row.number(), row.number());
     let (wait_type, blocked_by, waited_ns, what) = (row.text(), row.text(), row.number(), row.text());
     let wait = (wait_type == "Lock").then(|| Wait {
-        // The lock may have been granted between two looks of the server into its own tables.
+        // The lock may have been granted while the server read its own tables.
         ns: waited_ns.unwrap_or(0),
         what,
         blocked_by: blocked_by.split(',').filter_map(|pid| pid.parse().ok()).collect(),
@@ -92,7 +92,7 @@ fn client(mut row: Cells) -> Client {
     let state = match state.as_str() {
         "active" | "fastpath function call" => State::Active,
         text if text.starts_with("idle in transaction") => State::IdleInTransaction,
-        // Processes of the server have none.
+        // Processes of the server have no state.
         "" if kind != "client backend" => State::Active,
         _ => State::Idle,
     };
@@ -110,7 +110,7 @@ fn client(mut row: Cells) -> Client {
     }
 }
 
-/// `user@address (program)`, each part where there is one.
+/// `user@address (program)`, as far as each part is known.
 fn who(user: &str, address: &str, program: &str) -> String {
     let address = address.split('/').next().unwrap_or_default();
     let mut who = user.to_string();
@@ -124,10 +124,10 @@ fn who(user: &str, address: &str, program: &str) -> String {
     }
 }
 
-/// What is asked for once a second.
+/// Reads the counters, once per second.
 ///
 /// # Errors
-/// The server refuses or is gone.
+/// The server reports an error or is gone.
 pub fn counters(connection: &mut Connection) -> Result<Counters> {
     let mut number = |sql: &str| -> Result<u64> {
         let row = connection.rows(sql)?.into_iter().next().unwrap_or_default();

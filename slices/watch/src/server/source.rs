@@ -1,16 +1,15 @@
-//! A server that is watched: a thread asks it again and again over one connection.
+//! The source for servers: a thread that queries a server repeatedly over one connection.
 
 use super::finding::{Finding, findings};
 use super::history::History;
 use super::look::Look;
 use super::{mariadb, postgres};
 use crate::watch::now_ns;
-use anyhow::{Context, Result, anyhow, bail};
-use contend::engine::dsn::Typed;
+use anyhow::{Context, Result, bail};
 use contend::trial::server::attached::Attached;
 use contend::trial::watch::janitor::Janitor;
 use contend::workload::sql::asked;
-use contend_wire::database::{Database, Password};
+use contend_wire::database::Database;
 use contend_wire::script::Target;
 use contend_worker::script::Connection;
 use std::sync::Arc;
@@ -18,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// How often a server is asked for its clients, and for its counters.
+/// Interval between two queries for clients, and between two for counters.
 pub const EVERY: Duration = Duration::from_millis(50);
 const COUNTERS_EVERY: Duration = Duration::from_secs(1);
-/// A server is asked for at most this part of the time, however long its answers take.
+/// After each query the thread pauses this many times as long, so queries take at most a tenth of the time.
 const PAUSES: u32 = 9;
-/// Longest until the first answer.
+/// Longest time until the first answer.
 const FIRST: Duration = Duration::from_secs(30);
 
 /// A product.
@@ -33,7 +32,7 @@ enum Product {
     MariaDb,
 }
 
-/// What the thread has found out before its first look.
+/// Facts known before the first look.
 struct Greeting {
     version: String,
     missing: Vec<String>,
@@ -42,13 +41,13 @@ struct Greeting {
 enum Message {
     Greeting(Greeting),
     Look(Look),
-    /// The connection has ended, and why.
+    /// The connection has ended, with the reason.
     Gone(String),
 }
 
-/// A server that is watched.
+/// A watched server.
 pub struct Server {
-    /// Without the password.
+    /// Without password.
     pub address: String,
     pub version: String,
     pub history: History,
@@ -57,20 +56,18 @@ pub struct Server {
     missing: Vec<String>,
     messages: Receiver<Message>,
     stop: Arc<AtomicBool>,
-    /// Holds the password while the server is watched; a killed watch leaves that to the janitor.
+    /// Keeps the password file during the watch; the janitor removes it after a kill.
     _secret: (Attached, Janitor),
 }
 
 impl Server {
-    /// Begins to watch the server of an address as `--dsn` takes it.
+    /// Starts watching the server of an address in the form of `--dsn`.
     ///
     /// # Errors
-    /// What is wrong with the address, without it; the server cannot be reached, or shows nothing to this user.
+    /// The address is wrong (the error does not contain it); the server cannot be reached, or shows nothing to this
+    /// user.
     pub fn start(text: &str) -> Result<Server> {
-        Typed::parse(text).map_err(|why| anyhow!("{why}"))?;
-        let janitor = Janitor::start()?;
-        let attached = Attached::typed(text)?;
-        attached.tell(&janitor);
+        let (attached, janitor) = Attached::alone(text)?;
         let (product, driver) = match attached.address.scheme.as_str() {
             "postgres" => (Product::Postgres, "postgres"),
             "mysql" => (Product::MariaDb, "mysql"),
@@ -96,13 +93,11 @@ impl Server {
         std::thread::spawn(move || {
             let ended = ask(product, &target, &seen, |message| sender.send(message).is_ok());
             if let Err(why) = ended {
-                // The watch may be over.
+                // The receiver may be gone.
                 let _ = sender.send(Message::Gone(format!("{why:#}")));
             }
         });
-        let mut shown = attached.address.clone();
-        shown.address.password = Password::None;
-        let shown = shown.to_string();
+        let shown = attached.shown().to_string();
         let greeting = match messages.recv_timeout(FIRST) {
             Ok(Message::Greeting(greeting)) => greeting,
             Ok(Message::Gone(why)) => bail!("{shown}: {why}"),
@@ -123,7 +118,7 @@ impl Server {
         })
     }
 
-    /// Takes in the looks since the last call.
+    /// Adds the looks since the last call.
     pub fn poll(&mut self) {
         loop {
             match self.messages.try_recv() {
@@ -139,7 +134,7 @@ impl Server {
         }
     }
 
-    /// What is not seen, each in one sentence.
+    /// What is not visible, each in one sentence.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = vec![format!("waits and pauses shorter than {} ms", EVERY.as_millis())];
         missing.extend(self.missing.iter().cloned());
@@ -150,7 +145,7 @@ impl Server {
         missing
     }
 
-    /// What is wrong.
+    /// Findings so far.
     pub fn findings(&self) -> Vec<Finding> {
         findings(&self.history)
     }
@@ -162,7 +157,7 @@ impl Drop for Server {
     }
 }
 
-/// Asks until it is stopped, or `send` returns false. The error is why it cannot go on.
+/// Queries the server until `stop` is set or `send` returns false. The error is the reason why it cannot continue.
 fn ask(product: Product, target: &Target, stop: &AtomicBool, send: impl Fn(Message) -> bool) -> Result<()> {
     let mut connection = Connection::open(target).context("cannot connect")?;
     let (version, rights, missing) = match product {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Statements whose waits are listed at the end.
 const WAITS_SHOWN: usize = 10;
 
-/// Clients, active ones, those idle in a transaction, waiting ones, the longest wait, old versions, deadlocks.
+/// Numbers of clients, of active, idle-in-transaction and waiting ones, the longest wait, old versions, deadlocks.
 pub fn figures(server: &Server) -> [u64; 7] {
     let (clients, counters) = (&server.history.clients, &server.history.counters);
     let count = |is: &dyn Fn(&Client) -> bool| clients.iter().filter(|client| is(client)).count() as u64;
@@ -48,7 +48,7 @@ struct JsonLine<'a> {
     findings: Vec<super::finding::Finding>,
 }
 
-/// The same as a line of JSON, with all findings so far.
+/// The current state as a line of JSON, with all findings so far.
 pub fn json_line(server: &Server) -> String {
     let history = &server.history;
     let line = JsonLine {
@@ -62,14 +62,14 @@ pub fn json_line(server: &Server) -> String {
     serde_json::to_string(&line).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
 }
 
-/// Findings in words, each with a key that stays the same while it lasts.
+/// Findings as sentences, each with a key that does not change while the finding lasts.
 pub fn found(server: &Server) -> Vec<(String, Words)> {
     let key =
         |finding: &super::finding::Finding| format!("{:?} {:?}", finding.client, std::mem::discriminant(&finding.kind));
     server.findings().iter().map(|finding| (key(finding), words(finding))).collect()
 }
 
-/// Who blocks whom now: each client that others wait for, and below it those that wait.
+/// Current waits: each blocking client, and below it the clients that wait for it.
 pub fn tree(server: &Server, width: usize) -> Vec<String> {
     let clients = &server.history.clients;
     let blocks =
@@ -78,7 +78,7 @@ pub fn tree(server: &Server, width: usize) -> Vec<String> {
     let mut waiting: Vec<&Client> = clients.iter().filter(|client| client.wait.is_some()).collect();
     waiting.sort_by_key(|client| std::cmp::Reverse(client.wait.as_ref().map(|wait| wait.ns)));
     let roots = clients.iter().filter(|client| client.wait.is_none() && blocks(client.id).next().is_some());
-    // Those of a circle, or of a blocker that the server does not name, come last as their own roots.
+    // Clients in a circle, or with a blocker that the server does not name, come last as their own roots.
     for root in roots.chain(waiting) {
         let mut next = vec![(root, 0)];
         while let Some((client, depth)) = next.pop() {
@@ -103,7 +103,7 @@ fn one(client: &Client) -> String {
     format!("{} {} {state}{sql}", client.id, client.who)
 }
 
-/// The end of a watch: findings first, then who blocks whom, waits by statement, and what was not seen.
+/// The summary: findings, then waits between clients, waits by statement, and what was not seen.
 pub fn summary(server: &Server, width: usize) -> String {
     let found = found(server);
     let mut out = String::new();

@@ -1,0 +1,191 @@
+//! What `contend watch` costs a program that is watched: point reads in autocommit and commits in WAL of this process,
+//! unwatched, with locks only, with statements, and while another database is watched. In turns, so that all see the same
+//! machine; ratios are within a turn. Also what the watch itself uses, and what the sampler of studies takes.
+
+use contend::trial::watch::backlog::Logs;
+use rusqlite::Connection;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+const TURNS: usize = 9;
+const ROWS: i64 = 10_000;
+const READS: i64 = 40_000;
+const COMMITS: i64 = 4_000;
+/// Lock calls of a read in autocommit and of a commit in WAL: a read mark, the writer's byte, each taken and released.
+const LOCK_CALLS: [f64; 2] = [2.0, 4.0];
+/// Looks of the sampler of studies, which it takes five times a second.
+const LOOKS: u32 = 1_000;
+const LOOKS_PER_S: f64 = 5.0;
+
+/// A database and options of a watch.
+type Watched = (&'static str, &'static [&'static str]);
+
+/// What is watched; the first is that with which the others are compared.
+const WATCHES: [(&str, Option<Watched>); 4] = [
+    ("not watched", None),
+    ("locks only", Some(("own.db", &["--no-sql"]))),
+    ("with statements", Some(("own.db", &[]))),
+    ("another database", Some(("other.db", &["--no-sql"]))),
+];
+
+fn main() {
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    let build = Path::new(env!("CARGO_BIN_EXE_contend")).parent().expect("a directory");
+    let dir = tempfile::TempDir::with_prefix_in("contend-bench-", build).expect("a directory");
+    let [own, other] = ["own.db", "other.db"].map(|name| filled(&dir.path().join(name)));
+    // A process that has the watched database open is no other.
+    drop(other);
+    let mut times: [Vec<[f64; 2]>; WATCHES.len()] = Default::default();
+    let mut used: [Vec<[f64; 2]>; WATCHES.len()] = Default::default();
+    for turn in 0..TURNS {
+        for step in 0..WATCHES.len() {
+            // Each comes first as often as any other.
+            let which = (turn + step) % WATCHES.len();
+            let watch = WATCHES[which].1.map(|(name, options)| started(&dir.path().join(name), options));
+            let Some(watch) = watch.map_or(Some(None), |watch| watch.map(Some)) else {
+                println!("cost of contend watch: NOT MEASURED: tracefs cannot be used; run as root");
+                return;
+            };
+            let (begun, before_s) = (Instant::now(), watch.as_ref().map_or(0.0, processor_s));
+            times[which].push([reads_ns(&own), commits_ns(&own)]);
+            if let Some(watch) = watch {
+                let percent = 100.0 * (processor_s(&watch) - before_s) / begun.elapsed().as_secs_f64();
+                used[which].push([percent, peak_mb(&watch)]);
+                stopped(watch);
+            }
+        }
+    }
+    circumstances();
+    println!("point reads in autocommit and commits in WAL of a watched process, {TURNS} turns, medians:");
+    for (work, unit) in ["point read", "commit"].into_iter().enumerate() {
+        for (which, (name, _)) in WATCHES.iter().enumerate() {
+            let ns: Vec<f64> = times[which].iter().map(|times| times[work]).collect();
+            let pairs = || times[which].iter().zip(&times[0]);
+            let [least, middle, most] = of_sorted(&pairs().map(|(t, none)| t[work] / none[work]).collect::<Vec<_>>());
+            let each = |(t, none): (&[f64; 2], &[f64; 2])| (t[work] - none[work]) / LOCK_CALLS[work];
+            let [_, more, _] = of_sorted(&pairs().map(each).collect::<Vec<_>>());
+            let more = if which == 0 { String::new() } else { format!(", {more:.0} ns more for each lock call") };
+            let ns = of_sorted(&ns)[1];
+            println!("{name:>18}: {ns:>7.0} ns a {unit}, ratio {middle:.3} ({least:.3} to {most:.3}){more}");
+        }
+    }
+    for ((name, _), used) in WATCHES.iter().zip(&used).filter(|(_, used)| !used.is_empty()) {
+        let of = |what: usize| of_sorted(&used.iter().map(|used| used[what]).collect::<Vec<_>>())[1];
+        println!("{name:>18}: the watch used {:.0} % of a processor and at most {:.0} MB", of(0), of(1));
+    }
+    let us = look_us(dir.path());
+    let percent = us * LOOKS_PER_S / 1e4;
+    println!("sampler of studies: {us:.0} us for a look at a log, 5 a second: {percent:.3} % of a processor");
+}
+
+/// Machine, versions and date, for the page that quotes these figures.
+fn circumstances() {
+    let of = |command: &str, args: &[&str]| {
+        let output = Command::new(command).args(args).output().expect("a tool of the system");
+        String::from_utf8_lossy(&output.stdout).trim().to_string()
+    };
+    let processors = fs::read_to_string("/proc/cpuinfo").expect("readable");
+    let model = processors.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let load = fs::read_to_string("/proc/loadavg").expect("readable");
+    println!(
+        "machine: {} x {}, {}; SQLite {}; {}; load {}",
+        of("nproc", &[]),
+        model.trim_start_matches([' ', '\t', ':']),
+        of("uname", &["-sr"]),
+        rusqlite::version(),
+        of("date", &["+%F"]),
+        load.split(' ').next().unwrap_or_default()
+    );
+}
+
+/// Processor time of a watch so far, in seconds.
+fn processor_s(watch: &Child) -> f64 {
+    /// Ticks a second in /proc.
+    const TICKS: f64 = 100.0;
+    let stat = fs::read_to_string(format!("/proc/{}/stat", watch.id())).expect("it runs");
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    // User and system time are the 14th and 15th field of the line, the 12th and 13th after the name.
+    fields.skip(11).take(2).map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / TICKS
+}
+
+/// Largest resident memory of a watch so far.
+fn peak_mb(watch: &Child) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", watch.id())).expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    peak.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1e3
+}
+
+/// Time of one look of the sampler of studies, in microseconds.
+fn look_us(dir: &Path) -> f64 {
+    let mut logs = Logs::default();
+    let begun = Instant::now();
+    for at in 0..LOOKS {
+        assert!(logs.look(dir, u64::from(at)).is_some(), "there are logs");
+    }
+    begun.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
+}
+
+/// Least, median and most.
+fn of_sorted(values: &[f64]) -> [f64; 3] {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    [sorted[0], sorted[sorted.len() / 2], sorted[sorted.len() - 1]]
+}
+
+fn filled(path: &Path) -> Connection {
+    let db = Connection::open(path).expect("a database");
+    let sql =
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER);";
+    db.execute_batch(sql).expect("made");
+    let rows = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ?) INSERT INTO t SELECT i, i FROM n";
+    db.execute(rows, [ROWS]).expect("filled");
+    db
+}
+
+/// A watch that has begun. `None` if this user may not trace.
+fn started(database: &Path, options: &[&str]) -> Option<Child> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.arg("watch").arg(database).args(options).stdin(Stdio::null());
+    let depth = if options.is_empty() { &["--depth", "with-statements"][..] } else { &[] };
+    let mut child = command.args(depth).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    if lines.next().is_none() {
+        child.wait().expect("it ends");
+        return None;
+    }
+    // It writes a line a second, which is not read.
+    std::thread::spawn(move || lines.for_each(drop));
+    Some(child)
+}
+
+fn stopped(mut watch: Child) {
+    let status = Command::new("kill").arg("-INT").arg(watch.id().to_string()).status().expect("kill");
+    assert!(status.success());
+    watch.wait().expect("it ends");
+}
+
+fn reads_ns(db: &Connection) -> f64 {
+    let mut read = db.prepare("SELECT v FROM t WHERE id = ?").expect("prepared");
+    let begun = Instant::now();
+    for at in 0..READS {
+        let id = at * 7_919 % ROWS + 1;
+        let v: i64 = read.query_row([id], |row| row.get(0)).expect("a row");
+        assert_eq!(v, id);
+    }
+    begun.elapsed().as_nanos() as f64 / READS as f64
+}
+
+fn commits_ns(db: &Connection) -> f64 {
+    // What is written is what is there already, so that reads find what they look for.
+    let mut write = db.prepare("UPDATE t SET v = ?1 WHERE id = ?1").expect("prepared");
+    let begun = Instant::now();
+    for at in 0..COMMITS {
+        write.execute([at % ROWS + 1]).expect("written");
+    }
+    begun.elapsed().as_nanos() as f64 / COMMITS as f64
+}

@@ -1,0 +1,260 @@
+//! Findings from events at simulated times.
+
+use super::*;
+use crate::event::{Event, What, Who};
+use crate::lock::Change;
+use contend::engine::wal::Log;
+
+/// A process with two connections, in threads of their own.
+const ONE: Who = Who { pid: 7, tid: 71 };
+const TWO: Who = Who { pid: 7, tid: 72 };
+/// A process that waits for it.
+const WAITER: Who = Who { pid: 8, tid: 8 };
+
+/// A watch of statements of both processes that begins at 1 s.
+struct Watched {
+    timeline: Timeline,
+}
+
+impl Watched {
+    fn new() -> Watched {
+        let mut timeline = Timeline::new(SECOND, true);
+        timeline.visible.extend([ONE.pid, WAITER.pid]);
+        Watched { timeline }
+    }
+
+    fn at(&mut self, at_ms: u64, who: Who, what: What) {
+        self.timeline.apply(&Event { at_ns: SECOND + at_ms * MS, who, what });
+    }
+
+    fn lock(&mut self, at_ms: u64, who: Who, lock: Lock, change: Change) {
+        self.at(at_ms, who, What::Lock { database: 0, lock, change });
+    }
+
+    fn takes(&mut self, at_ms: u64, who: Who) {
+        self.lock(at_ms, who, Lock::WalWrite, Change::Taken(Mode::Alone));
+    }
+
+    fn begins(&mut self, at_ms: u64, who: Who, sql: &str) {
+        self.at(at_ms, who, What::StepBegins { statement: 1, sql: Some(sql.to_string()) });
+    }
+
+    fn ends(&mut self, at_ms: u64, who: Who, code: i32) {
+        self.at(at_ms, who, What::StepEnds { code });
+    }
+
+    /// Statement from one time to another.
+    fn does(&mut self, from_ms: u64, to_ms: u64, who: Who, sql: &str) {
+        self.begins(from_ms, who, sql);
+        self.ends(to_ms, who, 101);
+    }
+
+    fn found(&mut self, at_ms: u64) -> Vec<Finding> {
+        self.timeline.advance(SECOND + at_ms * MS);
+        findings(&self.timeline, &[vec![]])
+    }
+}
+
+fn kinds(found: &[Finding]) -> Vec<&Kind> {
+    found.iter().map(|finding| &finding.case.kind).collect()
+}
+
+#[test]
+fn a_thread_that_left_its_transaction_open_is_idle_whatever_other_threads_do() {
+    let mut watched = Watched::new();
+    watched.begins(100, ONE, "BEGIN IMMEDIATE");
+    watched.takes(101, ONE);
+    watched.ends(102, ONE, 101);
+    watched.does(200, 210, ONE, "UPDATE t SET v = 1");
+    // Another thread tries to write, as a server's threads do.
+    watched.begins(300, TWO, "BEGIN IMMEDIATE");
+    let found = watched.found(2_000);
+    let [Finding { pid: 7, case, .. }] = &found[..] else { panic!("{found:#?}") };
+    let Kind::IdleInTransaction { idle_ns, last, .. } = &case.kind else { panic!("{case:#?}") };
+    assert_eq!((*idle_ns, last.as_deref(), case.tid), (1_790 * MS, Some("UPDATE t SET v = 1"), Some(ONE.tid)));
+}
+
+#[test]
+fn a_lock_from_before_the_watch_is_idle_if_no_connection_that_may_have_it_works() {
+    let mut watched = Watched::new();
+    let unknown = Who { pid: 7, tid: 7 };
+    watched.timeline.apply(&Event {
+        at_ns: SECOND,
+        who: unknown,
+        what: What::Lock { database: 0, lock: Lock::WalWrite, change: Change::Taken(Mode::Alone) },
+    });
+    watched.begins(300, TWO, "BEGIN IMMEDIATE");
+    let is_idle = |found: Vec<Finding>| kinds(&found).iter().any(|kind| matches!(kind, Kind::IdleInTransaction { .. }));
+    assert!(is_idle(watched.found(2_000)), "a connection that begins a transaction has none");
+    watched.ends(5_300, TWO, 5);
+    assert!(is_idle(watched.found(5_400)), "nor has one that was refused");
+    watched.begins(5_500, ONE, "UPDATE t SET v = 2");
+    let found = watched.found(6_000);
+    let long = kinds(&found).iter().any(|kind| matches!(kind, Kind::LongTransaction { .. }));
+    assert!(long && !is_idle(found), "this may be a statement of its transaction");
+}
+
+#[test]
+fn a_checkpoint_or_backup_that_runs_without_statements_is_no_open_transaction() {
+    let mut watched = Watched::new();
+    watched.takes(100, ONE);
+    assert_eq!(kinds(&watched.found(3_000)), Vec::<&Kind>::new(), "sqlite3_backup_step");
+    let mut watched = Watched::new();
+    watched.does(50, 60, ONE, "SELECT 1");
+    watched.lock(100, ONE, Lock::Checkpoint, Change::Taken(Mode::Alone));
+    watched.takes(101, ONE);
+    assert_eq!(kinds(&watched.found(3_000)), Vec::<&Kind>::new(), "sqlite3_wal_checkpoint_v2");
+}
+
+#[test]
+fn a_checkpoint_that_keeps_writers_out_is_found_while_it_runs_and_only_if_it_is_the_writers_own() {
+    let found = |checkpoint: Who| {
+        let mut watched = Watched::new();
+        watched.begins(90, checkpoint, "PRAGMA wal_checkpoint(TRUNCATE)");
+        watched.lock(100, checkpoint, Lock::Checkpoint, Change::Taken(Mode::Alone));
+        if checkpoint != ONE {
+            watched.begins(100, ONE, "DELETE FROM big");
+        }
+        watched.takes(101, ONE);
+        watched.begins(110, WAITER, "INSERT INTO t");
+        for at_ms in [110, 200, 300] {
+            watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+        }
+        watched.found(1_500)
+    };
+    let its = found(ONE);
+    let [Finding { pid: 7, case, .. }] = &its[..] else { panic!("{its:#?}") };
+    assert!(matches!(case.kind, Kind::CheckpointBlocksWriters { longest_ns: 1_399_000_000, .. }), "{case:#?}");
+    assert_eq!(case.sql.as_deref(), Some("PRAGMA wal_checkpoint(TRUNCATE)"));
+    assert_eq!(found(TWO), [], "another connection's checkpoint keeps nobody out");
+}
+
+#[test]
+fn a_transaction_that_works_for_long_is_found_while_it_does_and_names_its_statement() {
+    let mut watched = Watched::new();
+    watched.begins(100, ONE, "BEGIN IMMEDIATE");
+    watched.takes(101, ONE);
+    watched.ends(102, ONE, 101);
+    watched.begins(110, ONE, "DELETE FROM big");
+    watched.begins(200, WAITER, "INSERT INTO t");
+    for at_ms in (200..=1_100).step_by(100) {
+        watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    }
+    assert_eq!(kinds(&watched.found(1_150)), Vec::<&Kind>::new(), "nobody has waited for a second");
+    watched.lock(1_250, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    let found = watched.found(1_300);
+    let [Finding { pid: 7, case, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert!(matches!(case.kind, Kind::LongTransaction { holds: 1, .. }), "{case:#?}");
+    assert_eq!((case.sql.as_deref(), case.tid), (Some("DELETE FROM big"), Some(ONE.tid)));
+    // The one that gives up names holder and statement.
+    watched.ends(1_310, WAITER, 5);
+    let found = watched.found(1_320);
+    let too_short = found.iter().find(|finding| finding.pid == WAITER.pid).expect("a finding");
+    let Kind::TimeoutTooShort { holder, holder_sql, .. } = &too_short.case.kind else { panic!("{too_short:#?}") };
+    assert_eq!((*holder, holder_sql.as_deref()), (Some(7), Some("DELETE FROM big")));
+}
+
+/// Another connection of the process takes the lock while one waits for another process's: further tries meet it in memory,
+/// and only the end of the statement shows that they were made.
+#[test]
+fn a_wait_that_goes_on_in_memory_is_no_missing_timeout() {
+    let kinds_after = |takes_lock: bool| {
+        let mut watched = Watched::new();
+        watched.takes(100, WAITER);
+        watched.begins(101, ONE, "BEGIN IMMEDIATE");
+        watched.lock(102, ONE, Lock::WalWrite, Change::Refused(Mode::Alone));
+        watched.lock(103, WAITER, Lock::WalWrite, Change::Released);
+        if takes_lock {
+            watched.begins(103, TWO, "BEGIN IMMEDIATE");
+            watched.takes(104, TWO);
+            watched.ends(104, TWO, 101);
+        }
+        watched.ends(602, ONE, 5);
+        watched.found(700)
+    };
+    let found = kinds_after(true);
+    assert!(matches!(kinds(&found)[..], [Kind::TimeoutTooShort { longest_ns: 500_000_000, .. }]), "{found:#?}");
+    let found = kinds_after(false);
+    assert!(matches!(kinds(&found)[..], [Kind::NoBusyTimeout { .. }]), "{found:#?}");
+}
+
+#[test]
+fn of_very_many_reads_the_latest_are_kept_and_all_writes() {
+    let mut watched = Watched::new();
+    watched.takes(1, ONE);
+    watched.lock(2, ONE, Lock::WalWrite, Change::Released);
+    for at_ms in 3..500_000 {
+        watched.lock(at_ms, TWO, Lock::Read(1), Change::Taken(Mode::Shared));
+        watched.lock(at_ms, TWO, Lock::Read(1), Change::Released);
+        if at_ms % 1_000 == 0 {
+            watched.timeline.forget_before(0);
+        }
+    }
+    let holds = &watched.timeline.holds;
+    assert!((100_000..=201_000).contains(&holds.len()), "{}", holds.len());
+    assert_eq!((holds[0].lock, holds[1].lock), (Lock::WalWrite, Lock::Read(1)));
+    assert_eq!(holds[holds.len() - 1].to_ns, Some(SECOND + 499_999 * MS));
+}
+
+/// A wait may outlast the hold that began it.
+#[test]
+fn of_a_wait_a_process_has_caused_what_it_held() {
+    let mut watched = Watched::new();
+    let third = Who { pid: 9, tid: 9 };
+    watched.takes(100, ONE);
+    watched.begins(110, WAITER, "INSERT INTO t");
+    watched.lock(110, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    watched.lock(150, ONE, Lock::WalWrite, Change::Released);
+    watched.takes(151, third);
+    watched.lock(300, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    let waited = |watched: &mut Watched, pid| {
+        watched.timeline.advance(SECOND + 320 * MS);
+        View::new(&watched.timeline, 0, &[]).tallies.get(&pid).map(|tally| tally.waited_for_ns / MS)
+    };
+    assert_eq!([7, 9].map(|pid| waited(&mut watched, pid)), [Some(40), Some(149)]);
+    watched.lock(400, third, Lock::WalWrite, Change::Released);
+    watched.takes(410, WAITER);
+    assert_eq!([7, 9].map(|pid| waited(&mut watched, pid)), [Some(40), Some(249)]);
+}
+
+/// Samples of a log, one a second.
+fn log(frames: &[u32]) -> Vec<Sample> {
+    let sample = |(at_s, &frames): (usize, &u32)| {
+        let log = Log { page_bytes: 4096, frames, copied: frames / 2, read_marks: [None; 5] };
+        let state = State { log_bytes: u64::from(frames) * 4_120, log: Some(log), ..State::default() };
+        Sample { at_ns: SECOND * (1 + at_s as u64), state }
+    };
+    frames.iter().enumerate().map(sample).collect()
+}
+
+#[test]
+fn a_log_that_only_grows_is_found_with_checkpoints_and_much_later_without() {
+    let grows: Vec<u32> = (0..8).map(|at_s| 9_000 + 1_000 * at_s).collect();
+    let restarts = [&grows[..6], &[400, 1_400]].concat();
+    let mut watched = Watched::new();
+    watched.lock(100, TWO, Lock::Read(1), Change::Taken(Mode::Shared));
+    watched.lock(900, TWO, Lock::Read(1), Change::Released);
+    watched.takes(200, ONE);
+    watched.lock(210, ONE, Lock::WalWrite, Change::Released);
+    watched.timeline.advance(9 * SECOND);
+    let found = |watched: &Watched, frames: &[u32]| findings(&watched.timeline, &[log(frames)]);
+    assert_eq!(found(&watched, &grows), [], "a program may run its own checkpoints, now and then");
+    let huge: Vec<u32> = grows.iter().map(|frames| 100_000 + frames).collect();
+    let without = found(&watched, &huge);
+    assert!(
+        matches!(kinds(&without)[..], [Kind::LogNeverRestarts { checkpoints: 0, processes: 1, .. }]),
+        "{without:#?}"
+    );
+    let mut watched = Watched::new();
+    for (at_ms, change) in [(100, Change::Taken(Mode::Shared)), (900, Change::Released)] {
+        watched.lock(at_ms, TWO, Lock::Read(1), change);
+    }
+    for (at_ms, change) in [(2_000, Change::Taken(Mode::Alone)), (2_010, Change::Released)] {
+        watched.lock(at_ms, ONE, Lock::Checkpoint, change);
+    }
+    watched.timeline.advance(9 * SECOND);
+    let with = found(&watched, &grows);
+    let grown = |kind: &Kind| matches!(kind, Kind::LogNeverRestarts { checkpoints: 1, grown_frames: 7_000, .. });
+    assert!(matches!(kinds(&with)[..], [kind] if grown(kind)), "{with:#?}");
+    assert_eq!(found(&watched, &restarts), [], "it started again");
+}

@@ -1,0 +1,165 @@
+//! Texts of statements: from the calls that compile them, or from the memory of processes that compiled them earlier.
+
+use crate::process::memory;
+use contend::workload::without_values;
+use std::collections::{HashMap, HashSet};
+
+/// Bytes of a statement object in which the pointer to its text is.
+pub const STATEMENT_BYTES: usize = 512;
+/// Most compiled texts stored per process, to recognise them in memory.
+const TEXTS_MAX: usize = 64;
+/// Longest text read from memory.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// Most statements whose text is stored, per process.
+const STATEMENTS_MAX: usize = 4_096;
+/// Shortest text used to find the pointer; a shorter one could match by chance.
+const TEXT_BYTES_MIN: usize = 8;
+/// Number of statements that must agree on the pointer's offset if none of their texts is known.
+const WITNESSES: usize = 3;
+/// First words of statements.
+const KEYWORDS: [&str; 23] = [
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "BEGIN",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "REPLACE",
+    "WITH",
+    "PRAGMA",
+    "CREATE",
+    "DROP",
+    "ALTER",
+    "SAVEPOINT",
+    "RELEASE",
+    "ANALYZE",
+    "ATTACH",
+    "DETACH",
+    "EXPLAIN",
+    "REINDEX",
+    "VACUUM",
+    "VALUES",
+];
+
+/// Statements of one process.
+#[derive(Default)]
+struct Statements {
+    /// Recently compiled texts, oldest first.
+    compiled: Vec<String>,
+    /// Text by address, with the number of compilations at that time: a compilation may reuse an address.
+    texts: HashMap<u64, (u64, Option<String>)>,
+    compilations: u64,
+    /// Text that a thread has compiled and not yet executed.
+    fresh: HashMap<u32, String>,
+}
+
+/// Texts of all processes. `object` is the number of a program or library that contains SQLite.
+#[derive(Default)]
+pub struct Texts {
+    processes: HashMap<u32, Statements>,
+    /// Offset of the pointer to the text in a statement, by object, once known.
+    places: HashMap<usize, u64>,
+    /// Statements that point to something like SQL, by object and offset.
+    witnesses: HashMap<usize, HashMap<usize, HashSet<u64>>>,
+}
+
+impl Texts {
+    /// The offset of the pointer to the text is known.
+    pub fn place(&mut self, object: usize, at: u64) {
+        self.places.insert(object, at);
+    }
+
+    /// A thread has compiled a text.
+    pub fn compiled(&mut self, pid: u32, tid: u32, sql: &str) {
+        self.processes.entry(pid).or_default().compile(tid, sql);
+    }
+
+    /// A process executes another program.
+    pub fn forget(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+    }
+
+    /// The text of a statement, without the values in it. It is read from the process's memory slightly later. It
+    /// counts if the process has compiled this text, or if it has compiled nothing since the watch began.
+    pub fn of(&mut self, pid: u32, tid: u32, object: usize, statement: u64) -> Option<String> {
+        let known = self.processes.entry(pid).or_default();
+        let fresh = known.fresh.remove(&tid);
+        if let Some((at, text)) = known.texts.get(&statement)
+            && *at == known.compilations
+        {
+            return text.clone();
+        }
+        if !self.places.contains_key(&object) {
+            self.look_for(pid, object, statement);
+        }
+        let read = self.places.get(&object).and_then(|at| text_at(pid, statement + at));
+        let known = self.processes.entry(pid).or_default();
+        let is_sure = |text: &String| fresh.is_none() || known.compiled.contains(text);
+        let text = read.filter(is_sure).or(fresh).map(|sql| without_values(&sql));
+        if known.texts.len() >= STATEMENTS_MAX {
+            known.texts.clear();
+        }
+        if text.is_some() {
+            known.texts.insert(statement, (known.compilations, text.clone()));
+        }
+        text
+    }
+
+    /// Finds the offset of the pointer to the text in a statement: where it points to a text just compiled, or where
+    /// several statements point to something that begins like SQL. The offset depends on the build of SQLite.
+    /// Statements compiled before the watch have a text from then on.
+    fn look_for(&mut self, pid: u32, object: usize, statement: u64) {
+        let Some(bytes) = memory(pid, statement, STATEMENT_BYTES) else { return };
+        let pointers = bytes.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
+        let texts = pointers.enumerate().filter(|(_, pointer)| *pointer > 0xffff);
+        let texts = texts.filter_map(|(place, pointer)| Some((place, text_of(pid, pointer)?)));
+        let compiled = self.processes.get(&pid).map(|known| known.compiled.as_slice()).unwrap_or_default();
+        let witnesses = self.witnesses.entry(object).or_default();
+        for (place, text) in texts {
+            let of_place = witnesses.entry(place).or_default();
+            of_place.insert(statement);
+            let is_compiled = text.len() >= TEXT_BYTES_MIN && compiled.contains(&text);
+            if is_compiled || of_place.len() >= WITNESSES {
+                self.places.insert(object, 8 * place as u64);
+                return;
+            }
+        }
+    }
+}
+
+impl Statements {
+    fn compile(&mut self, tid: u32, sql: &str) {
+        self.compilations += 1;
+        self.fresh.insert(tid, sql.to_string());
+        if !self.compiled.iter().any(|text| text == sql) {
+            self.compiled.push(sql.to_string());
+            let surplus = self.compiled.len().saturating_sub(TEXTS_MAX);
+            self.compiled.drain(..surplus);
+        }
+    }
+}
+
+/// The text behind a pointer at this address.
+fn text_at(pid: u32, address: u64) -> Option<String> {
+    let pointer = memory(pid, address, 8)?;
+    text_of(pid, u64::from_ne_bytes(pointer.try_into().ok()?))
+}
+
+/// The statement at an address, if there is one: text up to its end mark that begins like SQL.
+fn text_of(pid: u32, address: u64) -> Option<String> {
+    /// The memory may end at the end of a page.
+    const PAGE: u64 = 4096;
+    let whole = memory(pid, address, TEXT_BYTES_MAX);
+    let bytes = whole.or_else(|| memory(pid, address, (PAGE - address % PAGE).min(TEXT_BYTES_MAX as u64) as usize))?;
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    is_sql(&bytes[..end]).then(|| String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+/// Whether bytes begin like a statement.
+fn is_sql(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
+    KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(&word))
+}

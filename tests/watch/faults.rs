@@ -1,0 +1,278 @@
+//! What goes wrong while a database is watched, and what the kernel does not allow: said, counted, and nothing else.
+
+use super::{Language, Program, TRACEFS, compiled, last, may_trace, place, source, text, watch};
+use crate::support::wait_for;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// A watch whose first line has been read.
+fn watching(args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
+    let mut child = watch(args).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    lines.next().expect("a line");
+    (child, lines)
+}
+
+fn signal(signal: &str, pid: u32) {
+    let status = Command::new("kill").arg(signal).arg(pid.to_string()).status().expect("kill");
+    assert!(status.success(), "kill {signal} {pid}");
+}
+
+/// The last line of JSON of a watch that ends with this text.
+fn json(line: Option<String>) -> Value {
+    serde_json::from_str(&line.expect("a line")).expect("JSON")
+}
+
+#[test]
+fn events_that_were_lost_are_counted_and_make_no_finding() {
+    if !may_trace("lost events") {
+        return;
+    }
+    let dir = place();
+    let program = Program::start(dir.path(), "busy_reader", 60);
+    let (mut child, lines) = watching(&[&program.database.display().to_string(), "--json-line", "--for", "6s"]);
+    // The buffer is not read meanwhile.
+    signal("-STOP", child.id());
+    std::thread::sleep(Duration::from_secs(3));
+    signal("-CONT", child.id());
+    let last = json(lines.last());
+    child.wait().expect("it ends");
+    assert!(last["lost_events"].as_u64() > Some(1_000), "{last}");
+    assert_eq!(last["findings"], Value::Array(vec![]), "{last}");
+}
+
+#[test]
+fn a_process_that_ends_holds_nothing_any_more() {
+    if !may_trace("a process that ends") {
+        return;
+    }
+    let dir = place();
+    let program = Program::start(dir.path(), "idle_in_transaction", 60);
+    let args = [&program.database.display().to_string(), "--json-line", "--for", "6s"];
+    let (mut child, mut lines) = watching(&args);
+    let held = lines.by_ref().take(2).last();
+    let row = |line: Value| line["databases"][0]["processes"][0].clone();
+    assert_eq!(row(json(held))["holds"][0], "write");
+    signal("-KILL", program.pids["self"]);
+    let last = json(lines.last());
+    child.wait().expect("it ends");
+    assert!(row(last.clone())["holds"].is_null(), "{last}");
+    assert_eq!(last["findings"], Value::Array(vec![]), "{last}");
+}
+
+#[test]
+fn a_process_that_executes_another_program_is_named_and_seen_again() {
+    if !may_trace("exec") {
+        return;
+    }
+    let dir = place();
+    let planted = Language::C.command().get_program().display().to_string();
+    let database = dir.path().join("exec.db").display().to_string();
+    let program = format!(
+        "import os, select, sqlite3, sys\n\
+         c = sqlite3.connect('{database}', isolation_level=None)\n\
+         c.execute('PRAGMA journal_mode = WAL')\n\
+         c.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)')\n\
+         print('ready', flush=True)\n\
+         while not select.select([sys.stdin], [], [], 0.05)[0]: c.execute('INSERT INTO t (v) VALUES (1)')\n\
+         os.execv('{planted}', ['planted', 'idle_in_transaction', '{database}', '60'])\n"
+    );
+    let mut child = Command::new("python3");
+    let child = child.args(["-c", &program]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.spawn().expect("python3");
+    BufReader::new(child.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
+    let (mut watching, mut lines) = watching(&[&database, "--json-line", "--for", "8s"]);
+    let before = json(lines.next());
+    drop(child.stdin.take());
+    let after = json(lines.last());
+    child.kill().and_then(|()| child.wait()).expect("it ends");
+    watching.wait().expect("it ends");
+    let name = |line: &Value| line["databases"][0]["processes"][0]["program"].as_str().unwrap_or_default().to_string();
+    assert_eq!(name(&before), "python3");
+    assert!(name(&after).starts_with("contend-watch-p"), "{after}");
+    let found = after["findings"].as_array().expect("a list").last().expect("a finding").clone();
+    assert_eq!((&found["kind"], &found["pid"]), (&"idle-in-transaction".into(), &child.id().into()), "{found}");
+    assert!(found["last"].as_str().is_some_and(|sql| sql.starts_with("UPDATE t")), "its new statements: {found}");
+}
+
+/// What a watch says at its end of a database to which something was done meanwhile.
+fn said_after(name: &str, change: impl FnOnce(&Path)) -> String {
+    let dir = place();
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let (mut child, lines) = watching(&[&program.database.display().to_string(), "--for", "3s"]);
+    change(&program.database);
+    let said = lines.collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(child.wait().expect("it ends").code().is_some_and(|code| code < 2), "{name}: {said}");
+    assert!(said.contains("python3 ("), "{name}: the process goes on with its file: {said}");
+    said
+}
+
+#[test]
+fn a_database_that_goes_away_is_said() {
+    if !may_trace("a database that goes away") {
+        return;
+    }
+    let deleted = said_after("deleted", |path| fs::remove_file(path).expect("removed"));
+    assert!(deleted.contains("was deleted or moved: the file that was there is watched"), "{deleted}");
+    let moved = said_after("moved", |path| fs::rename(path, path.with_extension("moved")).expect("moved"));
+    assert!(moved.contains("was deleted or moved: the file that was there is watched"), "{moved}");
+    let replaced = said_after("replaced", |path| {
+        let copy = path.with_extension("copy");
+        fs::copy(path, &copy).and_then(|_| fs::rename(&copy, path)).expect("replaced");
+    });
+    assert!(replaced.contains("was replaced: the file that was there is watched, not the new one"), "{replaced}");
+}
+
+#[test]
+fn writes_are_counted_across_changes_of_the_journal_mode() {
+    if !may_trace("changes of the journal mode") {
+        return;
+    }
+    let sums = super::workers::sums_of(
+        "import sqlite3, sys, time\n\
+        c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+        c.execute('CREATE TABLE t (a)')\n\
+        print('ready', flush=True); sys.stdin.readline()\n\
+        for mode in ('wal', 'delete', 'wal'):\n\
+        \x20   c.execute('PRAGMA journal_mode = ' + mode)\n\
+        \x20   c.execute('SELECT count(*) FROM t').fetchall()\n\
+        \x20   time.sleep(0.2)\n\
+        \x20   for n in range(100): c.execute('INSERT INTO t VALUES (1)')\n\
+        print('done', flush=True); sys.stdin.readline()\n",
+    );
+    // A change of the mode writes it into the header of the file, under the writer's lock of a rollback journal; to WAL, then
+    // also under that of the log.
+    assert_eq!((&sums["writes"], &sums["gave_up"]), (&Value::from(305), &Value::from(0)), "{sums:#}");
+}
+
+/// The tool in a mount namespace of its own, after a command of the shell.
+fn with_mounts(before: &str, args: &[&str]) -> Output {
+    let tool = env!("CARGO_BIN_EXE_contend");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &format!("{before} && exec \"$@\""), "sh", tool]);
+    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null()).output().expect("unshare")
+}
+
+#[test]
+fn without_tracefs_or_uprobes_less_is_seen_and_said() {
+    if !may_trace("no tracefs") {
+        return;
+    }
+    let dir = place();
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let database = program.database.display().to_string();
+    // Another file system in its place has none of its files.
+    let hidden = format!("mount -t tmpfs none {TRACEFS} && {{ umount -q /sys/kernel/debug; true; }}");
+    let said = text(&with_mounts(&hidden, &["watch", &database, "--for", "2s"]));
+    assert!(said.contains("Depth: sampled"), "{said}");
+    let refused = with_mounts(&hidden, &["watch", &database, "--depth", "exact", "--for", "2s"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused).contains("`mount -t tracefs nodev"), "{}", text(&refused));
+    let own = dir.path().join("tracefs").display().to_string();
+    let no_probes = format!(
+        "mkdir -p {own} && mount --bind {TRACEFS} {own} && mount -t tmpfs none {TRACEFS} && mkdir {TRACEFS}/instances && \
+         mount --bind {own}/instances {TRACEFS}/instances"
+    );
+    let said = text(&with_mounts(&no_probes, &["watch", &database, "--for", "2s"]));
+    assert!(said.contains("Depth: exact. Not seen: statements"), "{said}");
+    let said = text(&with_mounts(&no_probes, &["doctor"]));
+    assert!(said.contains("the kernel has no uprobes"), "{said}");
+}
+
+#[test]
+fn a_symbol_table_that_lies_harms_no_program_and_is_said() {
+    if !may_trace("a symbol table that lies") {
+        return;
+    }
+    let program = compiled("lies", &["-lsqlite3"]);
+    let dir = place();
+    let database = dir.path().join("lies.db").display().to_string();
+    let mut child = Command::new(program).arg(&database).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
+    assert_eq!(said.next().expect("a line").expect("text"), "ready");
+    let output = watch(&[&database, "--for", "3s"]).output().expect("it starts");
+    let told = text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("its symbol table is wrong about sqlite3_step: it is not the beginning"), "{told}");
+    assert!(child.wait().expect("it ends").success(), "it computes what it would compute unwatched");
+}
+
+#[test]
+fn a_log_of_10_gb_is_a_number_and_no_work() {
+    let dir = place();
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let database = program.database.display().to_string();
+    // The disk has room for a hole.
+    let log = format!("{database}-wal");
+    wait_for("the log", || Path::new(&log).exists());
+    let log = fs::OpenOptions::new().write(true).open(log).expect("a log");
+    log.set_len(10_000_000_000).expect("sparse");
+    let output = watch(&[&database, "--for", "3s", "--json-line"]).output().expect("it starts");
+    let line = last(&output);
+    assert_eq!(line["databases"][0]["log_bytes"], 10_000_000_000_u64, "{line}");
+    assert!(line["databases"][0]["backlog_frames"].as_u64() < Some(100_000), "frames that are there: {line}");
+}
+
+#[test]
+#[ignore = "long: a thousand processes"]
+fn a_thousand_processes_are_counted_in_bounded_memory() {
+    if !may_trace("1,000 processes") {
+        return;
+    }
+    const PROCESSES: usize = 1_000;
+    /// 100 kB for each process are plenty.
+    const KB_MAX: u64 = 200_000;
+    let dir = place();
+    let database = dir.path().join("many.db").display().to_string();
+    let mut many = Command::new(Language::C.command().get_program());
+    let many = many.args(["many", &database, "120"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut many = many.spawn().expect("it starts");
+    let mut said = BufReader::new(many.stdout.take().expect("piped")).lines();
+    while said.next().expect("a line").expect("text") != "open" {}
+    let (mut child, mut lines) = watching(&[&database, "--json-line"]);
+    // Each commits three times. A writer whose snapshot has become too old drops the lock and takes it once more.
+    drop(many.stdin.take());
+    while said.next().expect("a line").expect("text") != "done" {}
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it lives");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    signal("-INT", child.id());
+    let last = json(lines.by_ref().last());
+    child.wait().expect("it ends");
+    many.wait().expect("it ends");
+    let rows = last["databases"][0]["processes"].as_array().expect("a list").clone();
+    let writers = rows.iter().filter(|row| row["sums"]["writes"].as_u64() >= Some(3)).count();
+    assert_eq!((writers, &last["lost_events"]), (PROCESSES, &Value::from(0)), "{} rows", rows.len());
+    assert!(peak_kb < KB_MAX, "{peak_kb} kB");
+}
+
+#[test]
+fn a_program_in_a_container_is_found_and_contend_in_one_says_what_it_lacks() {
+    if !may_trace("containers") {
+        return;
+    }
+    let container = |command: &mut Command| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--mount-proc", "--kill-child"]).arg(command.get_program());
+        unshare.args(command.get_args()).env("NO_COLOR", "1").stdin(Stdio::null());
+        unshare
+    };
+    let dir = place();
+    let database = dir.path().join("inside.db").display().to_string();
+    let mut program = Command::new("python3");
+    program.arg(source("program.py")).args(["program_holds_lock", &database, "60"]);
+    let mut program = container(&mut program).stdout(Stdio::piped()).spawn().expect("unshare");
+    BufReader::new(program.stdout.take().expect("piped")).lines().nth(3).expect("it is at work").expect("text");
+    let found = last(&watch(&[&database, "--for", "6s", "--json-line"]).output().expect("it starts"));
+    let inside = container(&mut watch(&[&database, "--for", "2s"])).output().expect("unshare");
+    program.kill().and_then(|()| program.wait()).expect("it ends");
+    let found = found["findings"].as_array().expect("a list").iter().find(|f| f["kind"] == "program-holds-lock");
+    let found = found.expect("the finding");
+    assert_eq!(found["after"], "COMMIT", "{found}");
+    assert!(found["pid"].as_u64() > Some(100), "its number on the host, not that inside: {found}");
+    let said = text(&inside).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Depth: sampled") && said.contains("in a container with the host's processes"), "{said}");
+}

@@ -1,0 +1,131 @@
+//! What a user names, and where it is shown.
+
+use super::{Program, last, may_trace, place, source, text, watch};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+#[test]
+fn what_is_no_database_is_refused_with_the_way_on() {
+    let dir = place();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(dir.path().join("text"), "not a database at all").expect("written");
+    fs::create_dir(dir.path().join("empty")).expect("made");
+    let fifo = Command::new("mkfifo").arg(dir.path().join("pipe")).status().expect("mkfifo");
+    assert!(fifo.success());
+    let own = std::process::id().to_string();
+    for (args, words) in [
+        (vec![path("nothing")], "cannot be found"),
+        (vec![path("text")], "is not a SQLite database"),
+        (vec![path("pipe")], "is not a file"),
+        (vec![path("empty")], "holds no SQLite database"),
+        (vec!["--pid".into(), "999999999".into()], "does not exist"),
+        (vec!["--pid".into(), own], "has no SQLite database open"),
+        (vec!["postgres://me:geheim@127.0.0.1:1/d".into()], "cannot connect"),
+        (vec!["oracle://me:geheim@h/d".into()], "`oracle` is not a scheme"),
+        (vec!["postgres://me:geheim@h/d".into(), path("text")], "one server is watched at a time"),
+        (vec!["mysql://me:geheim@h/d".into(), "--no-sql".into()], "a server is always sampled"),
+        (vec![path("text"), "--depth".into(), "deep".into()], "is not a SQLite database"),
+        (vec![path("text"), "--for".into(), "soon".into()], "is not a duration"),
+    ] {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let output = watch(&args).output().expect("it starts");
+        let text = text(&output);
+        assert!(output.status.code() == Some(2) && text.contains(words), "{args:?}: {text}");
+        assert!(!text.contains("geheim"), "{text}");
+    }
+}
+
+/// Paths of the watched databases, by their last part.
+fn watched(line: &Value) -> BTreeSet<String> {
+    let databases = line["databases"].as_array().expect("a list").iter();
+    databases.map(|one| one["path"].as_str().expect("a path").rsplit('/').next().expect("a name").to_string()).collect()
+}
+
+#[test]
+fn several_files_a_directory_and_a_process_are_databases() {
+    let dir = place();
+    let programs = ["healthy_writer", "program_holds_lock"].map(|name| Program::start(dir.path(), name, 60));
+    let paths = programs.each_ref().map(|program| program.database.display().to_string());
+    let both = BTreeSet::from(["healthy_writer.db", "program_holds_lock.db"].map(str::to_string));
+    let directory = dir.path().display().to_string();
+    for args in [vec![paths[0].as_str(), paths[1].as_str()], vec![directory.as_str()]] {
+        let output = watch(&[&args[..], &["--for", "2s", "--json-line"]].concat()).output().expect("it starts");
+        let line = last(&output);
+        assert_eq!(watched(&line), both, "{args:?}");
+        // Each process is below its database.
+        for (at, program) in programs.iter().enumerate() {
+            let rows = line["databases"][at]["processes"].as_array().expect("a list");
+            assert!(rows.iter().any(|row| row["pid"] == program.pids["self"]), "{line:#}");
+        }
+    }
+    let pid = programs[0].pids["self"].to_string();
+    let line = last(&watch(&["--pid", &pid, "--for", "2s", "--json-line"]).output().expect("it starts"));
+    assert_eq!(watched(&line), BTreeSet::from(["healthy_writer.db".to_string()]));
+}
+
+/// A program in a container has a file system of its own.
+#[test]
+fn a_process_with_a_file_system_of_its_own_is_watched_by_its_number() {
+    if !may_trace("another file system") {
+        return;
+    }
+    let dir = place();
+    let inside = dir.path().join("inside");
+    fs::create_dir(&inside).expect("made");
+    let mut program = Command::new("unshare");
+    program.args([
+        "--mount",
+        "sh",
+        "-c",
+        "mount -t tmpfs none \"$1\" && exec python3 \"$2\" program_holds_lock \"$1/app.db\" 60",
+    ]);
+    let mut program =
+        program.arg("sh").arg(&inside).arg(source("program.py")).stdout(Stdio::piped()).spawn().expect("unshare");
+    let lines = BufReader::new(program.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let said: Vec<String> = lines.take(4).collect();
+    assert!(!inside.join("app.db").exists(), "it is not there outside");
+    let number = |who: &str| {
+        let line = said.iter().find_map(|line| line.strip_prefix(who)).expect("its number");
+        line.trim().parse::<u32>().expect("a number")
+    };
+    let pid = number("self ");
+    let output = watch(&["--pid", &pid.to_string(), "--for", "6s", "--json-line"]).output().expect("it starts");
+    for pid in [number("other "), pid] {
+        let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    }
+    program.wait().expect("it ends");
+    let line = last(&output);
+    assert_eq!(watched(&line), BTreeSet::from(["app.db".to_string()]));
+    let found = line["findings"].as_array().expect("a list").iter().find(|found| found["kind"] == "program-holds-lock");
+    assert!(found.is_some_and(|found| found["pid"] == pid && found["after"] == "COMMIT"), "{line:#}");
+}
+
+/// The live screen on a terminal of 80 columns and 24 lines.
+#[test]
+fn a_terminal_shows_the_screen_and_its_keys_work() {
+    let dir = place();
+    let program = Program::start(dir.path(), "program_holds_lock", 60);
+    let command = format!(
+        "stty rows 24 cols 80; {} watch {} --depth sampled",
+        env!("CARGO_BIN_EXE_contend"),
+        program.database.display()
+    );
+    let mut terminal = Command::new("script");
+    terminal.args(["-qfec", &command, "/dev/null"]).env("NO_COLOR", "1").env("TERM", "xterm");
+    let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script (util-linux)");
+    let mut keys = terminal.stdin.take().expect("piped");
+    for key in ["s", "?", "?", "p", "p", "q"] {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        keys.write_all(key.as_bytes()).expect("it reads");
+    }
+    let output = terminal.wait_with_output().expect("it ends");
+    let shown = text(&output);
+    // Cells that are blank are not drawn, so a part is a word; the summary is plain text.
+    for part in ["depth:", "waited)", "strip:", "PAUSED", "Depth: sampled. Not seen"] {
+        assert!(shown.contains(part), "{part} is missing in\n{shown}");
+    }
+    assert_eq!(output.status.code(), Some(0), "no finding: {shown}");
+}
