@@ -1,26 +1,26 @@
-//! Which law: each is fitted to what is left when the largest number of clients is left out, and then the two largest, and
-//! the law that predicts them best is chosen. How near a law comes to the points that it was fitted to decides nothing:
-//! laws that are wrong by half at eight times as many clients come as near as the right one.
+//! Chooses a law: each law is fitted without the largest number of clients, and without the two largest, and the law
+//! that predicts them best is chosen. The fit itself decides nothing: laws that are wrong by half at eight times as
+//! many clients fit as well as the right one.
 
 use crate::fit::fit;
 use crate::law::Law;
 use contend_stats::interval;
 use serde::Serialize;
 
-/// Up to this error at what was left out, a law is good.
+/// Largest error of a good law at the points left out.
 pub const GOOD: f64 = 0.05;
-/// Up to this one it is usable; beyond, it predicts nothing.
+/// Largest error of a usable law; beyond it a law predicts nothing.
 pub const USABLE: f64 = 0.15;
 /// How far a good law predicts, as a multiple of the largest number that was measured.
 pub const REACH_GOOD: f64 = 4.0;
-/// The same of a usable one.
+/// The same for a usable law.
 pub const REACH_USABLE: f64 = 2.0;
-/// Laws whose errors differ by no more are about as good.
+/// Laws whose errors differ by no more than this count as equally good.
 const CLOSE: f64 = 0.01;
-/// Numbers that are left out, at most.
+/// Most numbers that are left out.
 pub const LEFT_OUT: usize = 2;
 
-/// What was measured at one number of clients, or at one rate.
+/// Measurements at one number of clients, or at one rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     pub x: f64,
@@ -40,7 +40,7 @@ fn middle(rounds: &[(u32, f64)]) -> Option<f64> {
     interval::median(&rounds.iter().map(|(_, value)| *value).collect::<Vec<_>>())
 }
 
-/// What is varied, and what its value is.
+/// What is varied, and the measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sweep {
     /// Throughput over clients, on this number of processors.
@@ -50,14 +50,14 @@ pub enum Sweep {
 }
 
 impl Sweep {
-    /// Laws that may hold. That of the processors needs the CPU time of an operation, which is that at the largest number.
+    /// The candidate laws. That of the processors needs the CPU time of an operation at the largest number.
     pub(crate) fn laws(self, points: &[Point]) -> Vec<Law> {
         let Sweep::Closed { processors } = self else { return vec![Law::OpenQueue] };
         let of_processors = cpu_s(points).map(|cpu_s| Law::Processors { processors, cpu_s });
         of_processors.into_iter().chain([Law::OneWriter, Law::GroupCommit, Law::Usl]).collect()
     }
 
-    /// Operations per second that the processors can carry, whatever the law says.
+    /// Most operations per second that the processors allow, for every law.
     pub fn cap_per_s(self, points: &[Point]) -> Option<f64> {
         let Sweep::Closed { processors } = self else { return None };
         Some(f64::from(processors) / cpu_s(points)?)
@@ -69,7 +69,7 @@ fn cpu_s(points: &[Point]) -> Option<f64> {
     points.iter().rev().find_map(|point| middle(&point.cpu_s))
 }
 
-/// What was left out, and what the law says of it.
+/// A point that was left out, and its prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Missed {
     pub x: f64,
@@ -84,11 +84,11 @@ impl Missed {
     }
 }
 
-/// One law and what became of it.
+/// One law with its fit and errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
     pub law: Law,
-    /// Parameters from all points; none if there are too few.
+    /// Parameters from all points; `None` if there are too few.
     pub of: Option<Vec<f64>>,
     /// With the largest number left out, and with the two largest.
     pub left_out: Vec<Vec<Missed>>,
@@ -96,18 +96,18 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// The largest error at what was left out; none unless both were tried.
+    /// The largest error at the points left out; `None` unless both were tried.
     pub fn worst(&self) -> Option<f64> {
         let errors = self.left_out.iter().flatten().map(|missed| missed.error().abs());
         (self.left_out.len() == LEFT_OUT).then(|| errors.fold(0.0, f64::max))
     }
 
-    /// What the law says of `x`, at most the cap.
+    /// The law's value at `x`, limited by the cap.
     pub fn value(&self, x: f64) -> Option<f64> {
         Some(capped(self.law.value(self.of.as_ref()?, x), self.cap_per_s))
     }
 
-    /// Points that this law needs: when two are left out, there must still be one for each parameter.
+    /// Number of points that this law needs: one for each parameter after two are left out.
     pub fn needs(&self) -> usize {
         self.law.parameters().len() + LEFT_OUT
     }
@@ -117,7 +117,7 @@ pub fn capped(value: f64, cap_per_s: Option<f64>) -> f64 {
     cap_per_s.map_or(value, |cap_per_s| value.min(cap_per_s))
 }
 
-/// Medians of the rounds; a point without a value above 0 is none.
+/// Medians of the rounds; points without a value above 0 are left out.
 pub fn medians(points: &[Point]) -> Vec<(f64, f64)> {
     let median = |point: &Point| Some((point.x, point.median().filter(|median| *median > 0.0)?));
     points.iter().filter_map(median).collect()
@@ -131,7 +131,7 @@ pub fn try_all(sweep: Sweep, points: &[Point]) -> Vec<Tried> {
 fn try_one(sweep: Sweep, points: &[Point], law: Law, at: usize) -> Tried {
     let left_out = |count: usize| {
         let kept = &points[..points.len().checked_sub(count)?];
-        // The law of the processors must not know the CPU time of what it is to predict.
+        // The law of the processors must not use the CPU time of the point that it predicts.
         let law = *sweep.laws(kept).get(at).filter(|kept| kept.name() == law.name())?;
         let of = fit(law, &medians(kept))?;
         let predicted = |x: f64| capped(law.value(&of, x), sweep.cap_per_s(kept));
@@ -146,8 +146,8 @@ fn try_one(sweep: Sweep, points: &[Point], law: Law, at: usize) -> Tried {
     }
 }
 
-/// The law that predicted best what was left out; none if none was tried. Of laws that are about as good, that with the
-/// fewest parameters.
+/// The law with the smallest error at the points left out; `None` if none was tried. Of equally good laws the one with
+/// the fewest parameters.
 pub fn chosen(tried: &[Tried]) -> Option<usize> {
     let worst = |at: &usize| tried[*at].worst();
     let best = (0..tried.len()).filter_map(|at| worst(&at)).min_by(f64::total_cmp)?;
@@ -165,7 +165,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// Of an error, or of the half width of an interval; relative.
+    /// The word for a relative error or half width of an interval.
     pub fn of(error: f64) -> Word {
         match error {
             error if error <= GOOD => Word::Good,
@@ -174,7 +174,7 @@ impl Word {
         }
     }
 
-    /// Of a law, by what it said of what was left out.
+    /// The word for a law, by its errors at the points left out.
     pub fn of_law(tried: &Tried) -> Word {
         tried.worst().map_or(Word::NoPrediction, Word::of)
     }
@@ -187,7 +187,7 @@ impl Word {
         }
     }
 
-    /// How many times the largest number is predicted at most.
+    /// How far it predicts, as a multiple of the largest number.
     pub fn reach(self) -> f64 {
         match self {
             Word::Good => REACH_GOOD,

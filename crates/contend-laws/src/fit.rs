@@ -8,15 +8,14 @@ const STEPS_MAX: usize = 600;
 /// The search ends when the sums of squares of all corners differ by less: a thousandth of a per cent.
 const FLAT: f64 = 1e-10;
 
-/// The parameters with which a law is nearest to some points; none if there are fewer points than parameters, or no law
-/// passes near them.
+/// The parameters that fit a law to some points; `None` if there are fewer points than parameters, or nothing fits.
 pub fn fit(law: Law, points: &[(f64, f64)]) -> Option<Vec<f64>> {
     if points.len() < law.parameters().len() || points.is_empty() {
         return None;
     }
     let starts = law.starts(points).into_iter();
     let best = starts.map(|start| search(law, points, start)).min_by(by_misses)?;
-    // A search may come to rest too early; from there a second one goes on.
+    // A search may stop too early, so a second one continues from there.
     fit_from(law, points, best.1)
 }
 

@@ -3,7 +3,8 @@
 /// A curve with parameters of at least 0. Times are in seconds, rates per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Law {
-    /// The cap of the processors: an operation takes `cpu_s` of one of them, which is measured, and other time, which is fitted.
+    /// The cap of the processors: an operation takes `cpu_s` of one of them, which is measured, and other time, which
+    /// is fitted.
     Processors { processors: u32, cpu_s: f64 },
     /// One resource that serves one operation at a time.
     OneWriter,
@@ -80,9 +81,10 @@ impl Law {
     }
 }
 
-/// Throughput of `clients` that each spend `parallel_s` alone and `service_s` at one of `servers`, behind one queue. It is
-/// exact for a closed network with a product form. The states are a birth-and-death chain; mean value analysis of one
-/// server gives the same (Reiser & Lavenberg, J. ACM 27, 1980; Lazowska et al., Quantitative System Performance, 6 and 8).
+/// Throughput of `clients` that each spend `parallel_s` alone and `service_s` at one of `servers`, behind one queue. It
+/// is exact for a closed network with a product form. The states are a birth-and-death chain; mean value analysis of
+/// one server gives the same (Reiser & Lavenberg, J. ACM 27, 1980; Lazowska et al., Quantitative System Performance, 6
+/// and 8).
 fn closed_network(clients: f64, parallel_s: f64, service_s: f64, servers: f64) -> f64 {
     if service_s <= 0.0 {
         return clients / parallel_s;
@@ -104,11 +106,12 @@ fn closed_network(clients: f64, parallel_s: f64, service_s: f64, servers: f64) -
     busy / sum / service_s
 }
 
-/// Throughput of `clients` that prepare for D = `parallel_s` and then wait for a flush, which takes T = F + b s: `flush_s`, and
-/// `service_s` for each of the b operations in it. Who comes back during a flush waits for its end and then for its own, so
-/// a cycle is T and the next multiple of T after D. With exponential D that is T (1 + 1 / (1 - exp(-T / D))) on average: 2 T
-/// where D is short, D + 1.5 T where it is long. With few clients no flush may be under way; how often one is, an arriving
-/// client sees from the others, as in mean value analysis, so one client alone takes D + F + s.
+/// Throughput of `clients` that prepare for D = `parallel_s` and then wait for a flush, which takes T = F + b s:
+/// `flush_s`, and `service_s` for each of the b operations in it. A client that comes back during a flush waits for its
+/// end and then for its own, so a cycle is T and the next multiple of T after D. With exponential D that is T (1 + 1 /
+/// (1 - exp(-T / D))) on average: 2 T where D is short, D + 1.5 T where it is long. With few clients no flush may be
+/// under way; how often one is, an arriving client sees from the others, as in mean value analysis, so one client alone
+/// takes D + F + s.
 fn group_commit(clients: f64, parallel_s: f64, flush_s: f64, service_s: f64) -> f64 {
     let (mut busy, mut throughput) = (0.0, 0.0);
     for n in 1..=clients as u32 {
@@ -129,7 +132,8 @@ fn flushed(clients: f64, parallel_s: f64, (flush_s, service_s): (f64, f64), busy
         let until_its_own_s = time_s / (1.0 - (-time_s / parallel_s).exp());
         clients / (time_s + parallel_s + busy * (until_its_own_s - parallel_s))
     };
-    // The batch that comes of itself, from above: more in a batch make it longer, so that more come back before the next.
+    // The batch that comes of itself, from above: more in a batch make it longer, so that more come back before the
+    // next.
     let mut batch = clients;
     loop {
         let rate = throughput(batch);
@@ -141,8 +145,8 @@ fn flushed(clients: f64, parallel_s: f64, (flush_s, service_s): (f64, f64), busy
     }
 }
 
-/// Mean wait in a queue at this rate: rho / (1 - rho) V S with V half the sum of the squared coefficients of variation of
-/// arrivals and service (Kingman, Proc. Camb. Phil. Soc. 57, 1961). Endless at the capacity 1 / S and beyond.
+/// Mean wait in a queue at this rate: rho / (1 - rho) V S with V half the sum of the squared coefficients of variation
+/// of arrivals and service (Kingman, Proc. Camb. Phil. Soc. 57, 1961). Endless at the capacity 1 / S and beyond.
 fn wait_s(rate_per_s: f64, service_s: f64, variability: f64) -> f64 {
     let busy = rate_per_s * service_s;
     if busy >= 1.0 { f64::INFINITY } else { busy / (1.0 - busy) * variability * service_s }

@@ -1,4 +1,4 @@
-//! Laws of systems with many clients: fitted to what was measured, judged by what was left out, used for what was not.
+//! Laws of systems with many clients: fitted to measurements, judged by points left out, used for predictions.
 //!
 //! [`law`] has the curves, [`fit`] fits one, [`choose`] fits all and chooses by the largest numbers of clients, which it
 //! leaves out, [`predict`] says what the chosen law says of other numbers, and [`mechanism`] compares its parameters with

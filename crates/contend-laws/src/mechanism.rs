@@ -1,12 +1,12 @@
-//! Whether the parameters of a law are what was measured of the system. A curve can fit for another reason than its law
-//! gives; no curve can make its flush as long as the disk's.
+//! Whether the parameters of a law agree with measurements of the system. A curve can fit for other reasons than its
+//! law's; then its parameters (a flush time, for example) need not match the measured ones.
 
 use crate::law::Law;
 
-/// Further apart than this factor, a parameter is not what was measured.
+/// Largest factor between a parameter and its measurement.
 pub const FACTOR: f64 = 2.0;
 
-/// What was measured of a system, apart from its throughput; per operation, in seconds.
+/// Measurements of a system other than its throughput, per operation in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measured {
     /// One sync of the disk.
@@ -19,7 +19,7 @@ pub struct Measured {
     pub held_s: Option<f64>,
 }
 
-/// One parameter and what it should be.
+/// One parameter and its measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
     pub parameter: &'static str,
@@ -35,7 +35,7 @@ impl Check {
     }
 }
 
-/// What can be checked of a law; USL has no parameter that is a time of something.
+/// The checks for a law; USL has no parameter that can be measured.
 pub fn checks(law: Law, of: &[f64], measured: &Measured) -> Vec<Check> {
     let alone = (0, "the CPU time of an operation with one client", measured.cpu_alone_s);
     let against = match law {
@@ -54,8 +54,8 @@ pub fn checks(law: Law, of: &[f64], measured: &Measured) -> Vec<Check> {
     against.into_iter().filter_map(check).collect()
 }
 
-/// The parameters that the law would have if nothing waited for the disk: what it says of an intervention that can be
-/// carried out.
+/// The parameters that the law would have if nothing waited for the disk: the prediction for an intervention that can
+/// be carried out.
 pub fn without_syncs(law: Law, of: &[f64], measured: &Measured) -> Option<Vec<f64>> {
     let sync_s = measured.sync_s?;
     match law {

@@ -1,4 +1,4 @@
-//! What the chosen law says of numbers that were not measured, with the interval that chance gives it.
+//! Predictions of the chosen law for numbers that were not measured, with intervals from the rounds.
 
 use crate::choose::{Point, Sweep, Tried, Word, capped, chosen, medians, try_all};
 use crate::fit::fit_from;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub struct Prediction {
     pub x: f64,
     pub value: f64,
-    /// 95 % of what the rounds' chance makes of it, if the law is right; none with too few rounds.
+    /// 95 % interval from the rounds' variation, if the law is right; `None` with too few rounds.
     pub interval: Option<(f64, f64)>,
     pub word: Word,
 }
@@ -24,11 +24,11 @@ pub struct Peak {
     pub value: f64,
 }
 
-/// All that may be said beyond what was measured.
+/// All predictions beyond the measurements.
 #[derive(Debug, Clone)]
 pub struct Outlook {
     pub tried: Vec<Tried>,
-    /// Position of the law that is used; none if none could be tried.
+    /// Position of the chosen law; `None` if none could be tried.
     pub chosen: Option<usize>,
     /// The word of that law.
     pub word: Word,
@@ -102,21 +102,20 @@ impl Resampled {
         Some((*values.get(self.ranks.0)?, *values.get(self.ranks.1)?))
     }
 
-    /// What chance lets be said of it. With too few rounds for an interval it is not good.
+    /// The word from the width of an interval; not good without an interval.
     fn word(interval: Option<(f64, f64)>, value: f64) -> Word {
         interval.map_or(Word::Usable, |(low, high)| Word::of((high - low) / 2.0 / value))
     }
 }
 
-/// A value is no better known than its law, nor than chance lets it be.
+/// A predicted value: its word is the worse of the law's and the interval's.
 fn prediction(tried: &Tried, resampled: &Resampled, x: f64, word: Word) -> Option<Prediction> {
     let value = tried.value(x)?;
     let interval = resampled.interval(|fitted| fitted.value(x));
     Some(Prediction { x, value, interval, word: word.max(Resampled::word(interval, value)) })
 }
 
-/// A peak is a claim of its own: the law must be the one that has it, by more than chance, and something beyond it was
-/// measured.
+/// The peak, if the law has one by more than chance and points beyond it were measured.
 fn peak(tried: &Tried, resampled: &Resampled, last: f64) -> Option<Peak> {
     let of = tried.of.as_ref().filter(|_| tried.law == Law::Usl)?;
     let (low, _) = resampled.interval(|fitted| fitted.of[2])?;
@@ -131,8 +130,8 @@ pub struct Limit {
     pub word: Word,
 }
 
-/// The rate at which a mean response time reaches `bound`; none if the lowest rate is beyond it, or the law does not predict
-/// so far.
+/// The rate at which a mean response time reaches `bound`; `None` if the lowest rate exceeds it, or the law does not
+/// predict that far.
 pub fn limit(outlook: &Outlook, points: &[Point], bound: f64) -> Option<Limit> {
     let tried = &outlook.tried[outlook.chosen?];
     let ends = (points.first()?.x, points.last()?.x * outlook.word.reach());

@@ -5,11 +5,11 @@ use contend::units::duration_ns;
 use contend_stats::unit::Unit;
 use contend_stats::verdict::Direction;
 
-/// Bounds without `--bound`.
+/// Bounds if there is no `--bound`.
 pub const USUAL: [&str; 2] = ["response_ns_p99<=50ms", FAILED];
-/// The same in a quick form: it takes a fifth of the operations.
+/// Bounds with `--quick`: a lower quantile needs a fifth of the operations.
 pub const QUICK: [&str; 2] = ["response_ns_p95<=50ms", FAILED];
-/// Holds in every search: work that is not done costs no time.
+/// Applies to every search: an operation that fails costs little time.
 pub const FAILED: &str = "failed<=0.1%";
 
 /// A metric and the largest value that it may have.
@@ -17,7 +17,7 @@ pub const FAILED: &str = "failed<=0.1%";
 pub struct Bound {
     pub metric: Metric,
     pub most: f64,
-    /// As typed.
+    /// The text as typed.
     pub text: String,
 }
 
@@ -28,17 +28,20 @@ impl Bound {
     }
 }
 
-/// All bounds that were typed; how many operations may fail is always bounded.
+/// Bounds of a search without any given.
+pub fn usual(quick: bool) -> Vec<String> {
+    if quick { QUICK } else { USUAL }.map(str::to_string).to_vec()
+}
+
+/// The bounds as typed. The share of failed operations is always bounded.
 ///
 /// # Errors
-/// How to write one.
-pub fn bounds(typed: &[String], quick: bool) -> Result<Vec<Bound>, String> {
-    let usual = if quick { QUICK } else { USUAL }.map(str::to_string);
-    let typed = if typed.is_empty() { &usual[..] } else { typed };
+/// A bound that cannot be read, and how to write it.
+pub fn bounds(typed: &[String]) -> Result<Vec<Bound>, String> {
     let mut bounds = typed.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>()?;
     for (at, bound) in bounds.iter().enumerate() {
         if bounds[..at].iter().any(|other| other.metric.name == bound.metric.name) {
-            return Err(format!("--bound: {} is bounded twice", bound.metric.name));
+            return Err(format!("{} is bounded twice", bound.metric.name));
         }
     }
     if !bounds.iter().any(Bound::is_of_failures) {
@@ -47,14 +50,18 @@ pub fn bounds(typed: &[String], quick: bool) -> Result<Vec<Bound>, String> {
     Ok(bounds)
 }
 
-fn read(text: &str) -> Result<Bound, String> {
-    let wrong = |why: &str| format!("--bound `{text}`: {why}; write METRIC<=VALUE, such as {}", USUAL[0]);
+/// One bound.
+///
+/// # Errors
+/// How to write it.
+pub fn read(text: &str) -> Result<Bound, String> {
+    let wrong = |why: &str| format!("`{text}`: {why}; write METRIC<=VALUE, such as {}", USUAL[0]);
     let (name, value) = text.split_once("<=").ok_or_else(|| wrong("there is no `<=`"))?;
     let (name, value) = (name.trim(), value.trim());
     let name = if name == "failed" { "failed_share" } else { name };
     let metric = metric::listed(name)
         .filter(|metric| metric.direction == Direction::LowerIsBetter)
-        .ok_or_else(|| wrong("there is no such metric of which less is better (contend list metrics)"))?;
+        .ok_or_else(|| wrong("no metric has this name where less is better (contend list metrics)"))?;
     let most = match metric.unit {
         Unit::Ns => duration_ns(value).map(|ns| ns as f64).map_err(|why| wrong(&why))?,
         Unit::Share => share(value).ok_or_else(|| wrong("it takes a share, such as 0.1%"))?,
@@ -71,13 +78,14 @@ fn share(text: &str) -> Option<f64> {
     number.parse().ok().map(|number: f64| number / whole).filter(|share| (0.0..=1.0).contains(share))
 }
 
-/// The metric of a bound as it is written in the record.
+/// The name of the metric of a bound in the record.
 pub fn metric_name(bound: &str) -> String {
     let name = bound.split("<=").next().unwrap_or_default();
     if name == "failed" { "failed_share".to_string() } else { name.to_string() }
 }
 
-/// The time that an operation may take, nanoseconds: the longest that a bound of response times allows, or another one.
+/// Longest time that an operation may take, in nanoseconds: the largest bound of response times, or else of other
+/// times.
 pub fn time_ns(bounds: &[Bound]) -> Option<f64> {
     let of = |is: &dyn Fn(&str) -> bool| {
         let times = bounds.iter().filter(|bound| bound.metric.unit == Unit::Ns && is(&bound.metric.name));
@@ -92,14 +100,14 @@ mod tests {
 
     fn read_all(typed: &[&str]) -> Result<Vec<(String, f64)>, String> {
         let typed: Vec<String> = typed.iter().map(|text| text.to_string()).collect();
-        Ok(bounds(&typed, false)?.into_iter().map(|bound| (bound.metric.name, bound.most)).collect())
+        Ok(bounds(&typed)?.into_iter().map(|bound| (bound.metric.name, bound.most)).collect())
     }
 
     #[test]
     fn bounds_have_units_and_failures_are_always_bounded() {
         let failed = ("failed_share".to_string(), 0.001);
-        assert_eq!(read_all(&[]).unwrap(), [("response_ns_p99".to_string(), 50e6), failed.clone()]);
-        assert_eq!(bounds(&[], true).unwrap()[0].text, "response_ns_p95<=50ms");
+        assert_eq!(read_all(&USUAL).unwrap(), [("response_ns_p99".to_string(), 50e6), failed.clone()]);
+        assert_eq!(bounds(&usual(true)).unwrap()[0].text, "response_ns_p95<=50ms");
         assert_eq!(
             read_all(&["service_ns_p95.write <= 2.5ms"]).unwrap(),
             [("service_ns_p95.write".to_string(), 2.5e6), failed]
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_order_of_bounds_decides_nothing() {
-        let time = |typed: [&str; 2]| time_ns(&bounds(&typed.map(str::to_string), false).unwrap());
+        let time = |typed: [&str; 2]| time_ns(&bounds(&typed.map(str::to_string)).unwrap());
         let (lock, response) = ("lock_wait_ns_p99<=1ms", "response_ns_p99<=50ms");
         assert_eq!([time([lock, response]), time([response, lock])], [Some(50e6); 2]);
     }
@@ -119,7 +127,7 @@ mod tests {
         for (typed, part) in [
             ("response_ns_p99<50ms", "no `<=`"),
             ("throughput_ops_per_s<=5", "less is better"),
-            ("response_ns_p42<=5ms", "no such metric"),
+            ("response_ns_p42<=5ms", "no metric has this name"),
             ("response_ns_p99<=5", "unit"),
             ("failed<=200%", "share"),
             ("response_ns_p99<=0ms", "nothing can meet"),

@@ -1,4 +1,4 @@
-//! Capacities over the rounds, and their ratios, with the intervals and words of every report.
+//! Capacities over the rounds and their ratios, with the intervals and verdicts of every report.
 
 use crate::saved::{Arm, Saved};
 use contend_stats::interval::{Interval, median, median_interval};
@@ -8,17 +8,18 @@ use contend_stats::verdict::{Comparison, Direction, RoundPair, compare_rounds};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     pub arm: usize,
-    /// Median of the rounds, of which one without a value is below all others; none if that is the middle.
-    pub per_s: Option<f64>,
+    /// Median over the rounds, where a round without a value ranks below all others; `None` if such a round is the
+    /// middle.
+    pub value: Option<f64>,
     pub interval: Option<Interval>,
-    /// Rounds with a value, and all that were searched.
+    /// Rounds with a value, and all searched rounds.
     pub rounds: usize,
     pub searched: usize,
     /// Why the first round without a value has none.
     pub why: Option<String>,
 }
 
-/// All arms in their order.
+/// Estimates of all arms, in their order.
 pub fn estimates(saved: &Saved) -> Vec<Estimate> {
     (0..saved.arms.len()).map(|arm| estimate(saved, arm)).collect()
 }
@@ -28,23 +29,24 @@ pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
     let of_arm = || saved.capacities.iter().filter(|capacity| capacity.arm == arm);
     Estimate {
         arm,
-        per_s: middle(&values, of_arm().count()),
-        // What is missing is not missing by chance.
+        value: middle(&values, of_arm().count()),
+        // Rounds are not missing at random, so there is no interval without them.
         interval: median_interval(&values).filter(|_| values.len() == of_arm().count()),
         rounds: values.len(),
         searched: of_arm().count(),
-        why: of_arm().find(|capacity| capacity.rate_per_s.is_none()).map(|capacity| capacity.why.clone()),
+        why: of_arm().find(|capacity| capacity.value().is_none()).map(|capacity| capacity.why.clone()),
     }
 }
 
 fn middle(values: &[f64], searched: usize) -> Option<f64> {
     let missing = searched.saturating_sub(values.len());
     let all: Vec<f64> = values.iter().copied().chain(std::iter::repeat_n(0.0, missing)).collect();
-    // The lower of two in the middle must be a value, too.
+    // With an even number, the lower of the two in the middle must be a value too.
     median(&all).filter(|_| missing * 2 < searched)
 }
 
-/// The capacity of `arm` over that of `base`, over the rounds in which both have a value. Tiers that differ get no word.
+/// The capacity of `arm` relative to that of `base`, over the rounds in which both have a value. Different tiers get
+/// no verdict.
 pub fn compare(saved: &Saved, base: usize, arm: usize) -> Comparison {
     let tier = |arm: usize| &saved.arms[arm].tier;
     let guard = (tier(base) != tier(arm))
@@ -52,7 +54,8 @@ pub fn compare(saved: &Saved, base: usize, arm: usize) -> Comparison {
     compare_guarded(saved, (base, arm), guard)
 }
 
-/// The same of two arms whose tiers may differ: not a comparison of contenders, but the search for a cause.
+/// As [`compare`], for arms whose tiers may differ: not a comparison of contenders, but the search for a limit's
+/// cause.
 pub fn compare_guarded(saved: &Saved, (base, arm): (usize, usize), guard: Option<String>) -> Comparison {
     let pairs = pairs(saved, base, arm);
     let is_whole = |arm: usize| estimate(saved, arm).rounds == estimate(saved, arm).searched;
@@ -61,7 +64,7 @@ pub fn compare_guarded(saved: &Saved, (base, arm): (usize, usize), guard: Option
     compare_rounds(&pairs, Direction::HigherIsBetter, saved.margin, guard.as_deref())
 }
 
-/// Values of the rounds in which both have one.
+/// Values of the rounds in which both arms have one.
 pub fn pairs(saved: &Saved, base: usize, arm: usize) -> Vec<RoundPair> {
     let (base, arm) = (saved.values(base), saved.values(arm));
     let pair = |(round, baseline): &(u32, f64)| {
@@ -71,7 +74,7 @@ pub fn pairs(saved: &Saved, base: usize, arm: usize) -> Vec<RoundPair> {
     base.iter().filter_map(pair).collect()
 }
 
-/// Contenders as they are, without the arms in which something is relaxed.
+/// Arms without a relaxed suspect.
 pub fn plain_arms(saved: &Saved) -> impl Iterator<Item = (usize, &Arm)> {
     saved.arms.iter().enumerate().filter(|(_, arm)| arm.relaxed.is_none())
 }
@@ -88,7 +91,7 @@ mod tests {
         let fast = slow.map(|value| value.map(|value| value * 2.0));
         let saved = saved(vec![arm("A", "durable"), arm("B", "durable"), arm("C", "bounded")], &[&slow, &fast, &fast]);
         let first = estimate(&saved, 0);
-        assert_eq!((first.per_s, first.rounds, first.searched), (Some(100.0), 6, 6));
+        assert_eq!((first.value, first.rounds, first.searched), (Some(100.0), 6, 6));
         assert_eq!(first.interval.map(|interval| (interval.low, interval.high)), Some((98.0, 102.0)));
         assert_eq!(compare(&saved, 0, 1).verdict, Verdict::Faster);
         assert!(matches!(compare(&saved, 0, 2).verdict, Verdict::NotComparable(why) if why.contains("tiers differ")));
@@ -99,7 +102,7 @@ mod tests {
         let some = [Some(10.0), None, Some(12.0)];
         let saved = saved(vec![arm("A", "durable"), arm("B", "durable")], &[&some, &[None, Some(9.0), Some(12.0)]]);
         let found = estimate(&saved, 0);
-        assert_eq!((found.per_s, found.rounds, found.searched), (Some(10.0), 2, 3), "a missing one is the lowest");
+        assert_eq!((found.value, found.rounds, found.searched), (Some(10.0), 2, 3), "a missing one is the lowest");
         assert_eq!(middle(&[10.0, 12.0], 4), None);
         assert_eq!(found.why.as_deref(), Some("none found"));
         let comparison = compare(&saved, 0, 1);

@@ -1,19 +1,19 @@
-//! What the figures of a probe say of its rate. Pure.
+//! Judges whether a probe's measurements meet the bounds. Pure.
 
 use crate::search::Seen;
 use serde::{Deserialize, Serialize};
 
-/// What was measured for a bound.
+/// Measurement for one bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// None: nothing was measured.
+    /// `None`: nothing was measured.
     pub value: Option<f64>,
-    /// The value is a lower bound.
+    /// Whether the value is only a lower bound.
     pub at_least: bool,
-    /// Observations, and how many the value takes.
+    /// Number of observations, and how many the value needs.
     pub n: u64,
     pub needed: u64,
-    /// What the bound allows.
+    /// Largest allowed value.
     pub most: f64,
 }
 
@@ -26,45 +26,45 @@ pub struct Thirds {
     pub last_ns: u64,
 }
 
-/// The last third is slower than the first if its median is this many times as long ...
+/// The last third is slower if its median is this many times that of the first ...
 const SLOWER: f64 = 1.5;
-/// ... and reaches this part of what a bound allows. A queue of a few operations comes and goes.
+/// ... and at least this share of the allowed time. A queue of a few operations comes and goes.
 const WORTH_IT: f64 = 0.25;
 
-/// Whether the backlog grows over the window. `most_ns` is the time that the bounds allow.
+/// Whether the backlog grows during the window. `most_ns` is the time that the bounds allow.
 pub fn grows(thirds: Thirds, most_ns: Option<f64>) -> bool {
     let (first, last) = (thirds.first_ns as f64, thirds.last_ns as f64);
     last > first * SLOWER && last > most_ns.unwrap_or(0.0) * WORTH_IT
 }
 
-/// What is left at the end of a window.
+/// Backlog at the end of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backlog {
     pub thirds: Option<Thirds>,
-    /// Operations that were due and had not begun.
+    /// Operations that were due and not started.
     pub unsent: u64,
     pub clients: u32,
     pub rate_per_s: f64,
 }
 
 impl Backlog {
-    /// Whether more operations wait than clients have just missed, or than arrive in the time that the bounds allow.
+    /// Whether more operations wait than one per client, and more than arrive in the time that the bounds allow.
     fn waits(self, most_ns: Option<f64>) -> bool {
         let in_time = self.rate_per_s * most_ns.unwrap_or(0.0) / 1e9;
         self.unsent as f64 > f64::from(self.clients).max(in_time)
     }
 }
 
-/// What a probe says.
+/// The result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Meets,
-    /// The bound of this number is missed.
+    /// The bound with this index is missed.
     Misses(usize),
     Grows,
-    /// This number of operations had not begun at the end of the window.
+    /// This many operations had not started at the end of the window.
     Waiting(u64),
-    /// Too few observations for the bound of this number.
+    /// Too few observations for the bound with this index.
     TooFew(usize),
 }
 
@@ -78,7 +78,7 @@ impl Verdict {
     }
 }
 
-/// All bounds together. A bound can be missed with fewer observations than it takes to meet it.
+/// Judges all bounds. Fewer observations are needed to miss a bound than to meet it.
 pub fn judge(measured: &[Measured], backlog: Backlog, most_ns: Option<f64>) -> Verdict {
     let missed = |of: &Measured| of.value.is_some_and(|value| value > of.most);
     if let Some(at) = measured.iter().position(missed) {

@@ -1,4 +1,5 @@
-//! Which suspect is the limit: evidence at the found rate, and what became of the rate when it was relaxed. Pure.
+//! Decides which suspect is the limit: from its load at the found rate, and the change of the rate when it is
+//! relaxed. Pure.
 
 use crate::capacity::{compare_guarded, pairs};
 use crate::relax::Suspect;
@@ -8,27 +9,28 @@ use contend_stats::verdict::Comparison;
 
 /// Probes within this factor of the found rate are evidence.
 const NEAR: f64 = 1.15;
-/// Use from which on a suspect may be the limit. At its highest rate a queue with random arrivals is not always full.
+/// Load from which a suspect may be the limit. Even at its highest rate, a queue with random arrivals is not always
+/// full.
 const BUSY: f64 = 0.6;
-/// Rounds without which nothing is named.
-const ROUNDS_MIN: usize = 3;
+/// Fewest rounds for a limit to be named.
+pub const ROUNDS_MIN: usize = 3;
 
-/// What was seen of one suspect.
+/// Evidence about one suspect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspected {
     pub suspect: Suspect,
-    /// Its use at the found rate, as a share of what there is; none if it was not measured.
+    /// Load at the found rate, as a share of the capacity; `None` if it was not measured.
     pub use_share: Option<f64>,
-    /// The arm in which it is relaxed.
+    /// Index of the arm in which it is relaxed.
     pub arm: Option<usize>,
-    /// The rate of that arm over that of the contender as it is.
+    /// Rate of that arm relative to the unrelaxed contender.
     pub comparison: Option<Comparison>,
-    /// Whether relaxing it changed the rate in the right direction by more than the margin.
+    /// Whether relaxing it changed the rate in the expected direction by more than the margin.
     pub moves: bool,
 }
 
 impl Suspected {
-    /// Whether its use speaks for it. Of syncs only the experiment says something.
+    /// Whether its load supports it. For syncs only the relaxed arm is evidence.
     pub fn is_busy(&self) -> bool {
         match self.suspect {
             Suspect::Syncs => true,
@@ -37,7 +39,14 @@ impl Suspected {
     }
 }
 
-/// What stops a contender.
+/// Whether an arm's suspect could not be named whatever the arm shows, because it is used too little.
+pub fn is_used_too_little(saved: &Saved, arm: usize) -> bool {
+    let Some(relaxed) = &saved.arms[arm].relaxed else { return false };
+    let of_arm = suspects(saved, relaxed.of).into_iter().find(|suspected| suspected.arm == Some(arm));
+    of_arm.is_some_and(|suspected| suspected.use_share.is_some() && !suspected.is_busy())
+}
+
+/// The limit of a contender.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Limiter {
     One(Suspect),
@@ -45,7 +54,7 @@ pub enum Limiter {
     None(String),
 }
 
-/// All suspects of an arm that is as it is.
+/// All suspects of an unrelaxed arm.
 pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
     let used = used(saved, arm);
     let of = |suspect: Suspect| {
@@ -54,7 +63,7 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
         };
         let relaxed = saved.arms.iter().enumerate().find(is).map(|(at, _)| at);
         let comparison = relaxed.map(|relaxed| compare_guarded(saved, (arm, relaxed), None));
-        // Taking a processor away must make the rate lower.
+        // With fewer processors the rate must fall.
         let lower = relaxed.is_some_and(|at| takes_away(saved, at));
         let moves = relaxed.is_some_and(|relaxed| moves(saved, (arm, relaxed), lower));
         Suspected {
@@ -68,12 +77,12 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
     Suspect::ALL.into_iter().map(of).collect()
 }
 
-/// Whether an arm has fewer of its suspect and not more.
+/// Whether an arm has less of its suspect instead of more.
 pub fn takes_away(saved: &Saved, arm: usize) -> bool {
     saved.arms[arm].relaxed.as_ref().is_some_and(|relaxed| relaxed.fewer)
 }
 
-/// By more than the margin: over six rounds with their interval, over fewer in each of them.
+/// Whether the rate moves by more than the margin: with six rounds by their interval, with fewer in each of them.
 fn moves(saved: &Saved, (base, arm): (usize, usize), lower: bool) -> bool {
     let comparison = compare_guarded(saved, (base, arm), None);
     let ratio = |pair: &contend_stats::verdict::RoundPair| match lower {
@@ -89,12 +98,12 @@ fn moves(saved: &Saved, (base, arm): (usize, usize), lower: bool) -> bool {
     ratios.len() >= ROUNDS_MIN && ratios.into_iter().all(beyond)
 }
 
-/// Medians of what was used at rates near the found one.
+/// Medians of loads at rates near the found one.
 pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
     let found = median(&saved.values(arm).into_iter().map(|(_, value)| value).collect::<Vec<_>>())?;
     let near = |rate: f64| rate <= found * NEAR && rate >= found / NEAR;
     let probes = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(SeenWord::Meets));
-    let used: Vec<&Busy> = probes.filter(|p| p.rate_per_s.is_some_and(near)).filter_map(|p| p.used.as_ref()).collect();
+    let used: Vec<&Busy> = probes.filter(|p| p.at().is_some_and(near)).filter_map(|p| p.used.as_ref()).collect();
     let middle =
         |of: &dyn Fn(&Busy) -> Option<f64>| median(&used.iter().map(|used| of(used)).collect::<Option<Vec<f64>>>()?);
     Some(Busy {
@@ -116,28 +125,38 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
         Suspect::Writers => used.writing,
         Suspect::Clients => Some(used.clients),
         Suspect::Generator => Some(used.generator),
-        // What others use may be of processors that contend has not.
+        // Other processes may use processors that contend may not.
         Suspect::Processors => {
             Some((used.client_cpu + used.server_cpu.unwrap_or(0.0)) / f64::from(saved.processors.max(1)))
         }
     }
 }
 
-/// The limit: one suspect that moves the rate when it is relaxed and is busy, while no other does.
+/// The limit: the one suspect that is busy and moves the rate when relaxed, if no other does.
+/// The worker's own loop is measured without a database. It is named if nothing else moves the rate.
 pub fn limiter(suspects: &[Suspected]) -> Limiter {
+    let generator = suspects.iter().any(|of| of.suspect == Suspect::Generator && of.is_busy());
     let relaxed = || suspects.iter().filter(|of| of.arm.is_some());
     let compared = relaxed().filter(|of| of.comparison.as_ref().is_some_and(|c| c.rounds as usize >= ROUNDS_MIN));
-    if compared.count() == 0 {
-        return Limiter::None(format!("nothing was relaxed in {ROUNDS_MIN} rounds"));
+    if compared.count() == 0 && !generator {
+        let is_busy = relaxed().any(Suspected::is_busy);
+        return Limiter::None(match is_busy {
+            true => format!("nothing was relaxed in {ROUNDS_MIN} rounds"),
+            false => "nothing that can be relaxed is busy".to_string(),
+        });
     }
     let mut moving: Vec<&Suspected> = relaxed().filter(|of| of.moves && of.is_busy()).collect();
-    // Half the writes are half the syncs: if fewer syncs alone help, the other says nothing more.
+    // Half the writes means half the syncs: if fewer syncs alone help, fewer writes are no further evidence.
     let has = |moving: &[&Suspected], suspect: Suspect| moving.iter().any(|of| of.suspect == suspect);
     if has(&moving, Suspect::Syncs) {
         moving.retain(|of| of.suspect != Suspect::Writers);
     }
     match moving.as_slice() {
         [one] => Limiter::One(one.suspect),
+        [] if relaxed().any(|of| of.moves) => {
+            Limiter::None("what moves the rate when it is relaxed is not busy".to_string())
+        }
+        [] if generator => Limiter::One(Suspect::Generator),
         [] => Limiter::None("nothing that was relaxed moves the rate by more than the margin".to_string()),
         several => {
             let words: Vec<&str> = several.iter().map(|of| of.suspect.word()).collect();

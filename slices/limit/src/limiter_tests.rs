@@ -1,4 +1,4 @@
-//! Limiters of searches whose figures are made up.
+//! Tests of the limiter on made-up searches.
 
 use super::*;
 use crate::saved::{Arm, Probe, Relaxed};
@@ -9,7 +9,7 @@ fn relaxed(suspect: Suspect, fewer: bool) -> Arm {
     Arm { relaxed: Some(Relaxed { of: 0, suspect: suspect.word().to_string(), how, fewer }), ..arm("A", "durable") }
 }
 
-/// A contender of 100/s with these uses, and what it carries with each suspect relaxed.
+/// A contender of 100/s with these loads, and its rate with each suspect relaxed.
 fn searched(used: Busy, relaxed_to: &[(Suspect, f64)], rounds: usize) -> Saved {
     let values = |rate: f64| (0..rounds).map(|round| Some(rate * (1.0 + round as f64 / 1000.0))).collect::<Vec<_>>();
     let mut arms = vec![arm("A", "durable")];
@@ -25,6 +25,7 @@ fn searched(used: Busy, relaxed_to: &[(Suspect, f64)], rounds: usize) -> Saved {
         arm: 0,
         round: 1,
         rate_per_s: Some(99.0),
+        number: None,
         window_ns: 1,
         seen: Some(SeenWord::Meets),
         why: String::new(),
@@ -52,7 +53,7 @@ fn the_one_suspect_that_moves_the_rate_and_is_busy_is_named() {
         (busy(0.9, 0.7, 0.5), [(Writers, 180.0), (Clients, 101.0), (Processors, 99.0)], Writers),
         (busy(0.3, 0.9, 0.5), [(Writers, 102.0), (Clients, 190.0), (Processors, 98.0)], Clients),
         (busy(0.7, 0.7, 1.9), [(Writers, 103.0), (Clients, 99.0), (Processors, 55.0)], Processors),
-        // Fewer syncs also shorten the time under the lock; half the writes are half the syncs.
+        // Fewer syncs also shorten the time for which the lock is held; half the writes means half the syncs.
         (busy(0.9, 0.7, 0.5), [(Writers, 180.0), (Syncs, 300.0), (Processors, 99.0)], Syncs),
         // Fewer writes help, but the lock is mostly free.
         (busy(0.2, 0.9, 0.5), [(Writers, 150.0), (Clients, 190.0), (Processors, 99.0)], Clients),
@@ -76,9 +77,16 @@ fn without_one_that_stands_out_none_is_named() {
 }
 
 #[test]
-fn what_was_not_relaxed_is_not_named() {
+fn what_helps_is_named_and_not_what_is_busy_too() {
     let used = Busy { generator: 0.8, ..busy(0.9, 0.9, 1.0) };
     assert_eq!(found(&searched(used, &[(Suspect::Writers, 180.0)], 6)), Limiter::One(Suspect::Writers));
+}
+
+#[test]
+fn the_generator_is_not_named_if_something_else_moves_the_rate() {
+    let used = Busy { generator: 0.8, ..busy(0.1, 0.1, 0.5) };
+    let found = found(&searched(used, &[(Suspect::Clients, 190.0)], 6));
+    assert!(matches!(&found, Limiter::None(why) if why.contains("is not busy")), "{found:?}");
 }
 
 #[test]
@@ -87,4 +95,27 @@ fn a_round_that_says_otherwise_keeps_a_suspect_from_being_named() {
     assert_eq!(found(&searched), Limiter::One(Suspect::Writers));
     searched.capacities.iter_mut().filter(|c| (c.arm, c.round) == (1, 2)).for_each(|c| c.rate_per_s = Some(101.0));
     assert!(matches!(found(&searched), Limiter::None(_)));
+}
+
+#[test]
+fn a_loop_that_takes_its_processor_is_named_where_nothing_else_helps() {
+    let used = |generator| Busy { generator, ..busy(0.1, 0.9, 1.9) };
+    for (saved, limiter) in [
+        (searched(used(0.8), &[], 1), Limiter::One(Suspect::Generator)),
+        (searched(used(0.8), &[(Suspect::Clients, 101.0)], 6), Limiter::One(Suspect::Generator)),
+        (searched(used(0.8), &[(Suspect::Clients, 190.0)], 6), Limiter::One(Suspect::Clients)),
+    ] {
+        assert_eq!(found(&saved), limiter);
+    }
+    assert!(matches!(found(&searched(used(0.5), &[(Suspect::Clients, 101.0)], 6)), Limiter::None(_)));
+}
+
+#[test]
+fn a_suspect_that_is_used_too_little_to_be_named_need_not_be_relaxed() {
+    let all = [(Suspect::Syncs, 100.0), (Suspect::Writers, 100.0), (Suspect::Clients, 100.0)];
+    let searched = searched(busy(0.9, 0.5, 0.5), &all, 3);
+    let left_out: Vec<bool> = (0..searched.arms.len()).map(|arm| is_used_too_little(&searched, arm)).collect();
+    assert_eq!(left_out, [false, false, false, true], "the contender, syncs, writers, clients");
+    let none = Saved { probes: vec![], ..searched };
+    assert!(!is_used_too_little(&none, 3), "no evidence is no reason");
 }

@@ -3,6 +3,8 @@
 use crate::bound::{bounds, metric_name};
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::draw;
+use crate::json::json;
+use crate::of::{MOST, Of};
 use crate::saved::{Probe, Saved, SeenWord};
 use crate::stops;
 use anyhow::{Context, Result};
@@ -16,7 +18,7 @@ use contend_stats::verdict::Verdict;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes the report into the record; its page.
+/// Writes the report into the record; returns the path of its page.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -26,6 +28,7 @@ pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
         ("report.html", html(&document)),
         ("report.md", markdown(&document)),
         ("report.txt", text::text(&document, Colour::No)),
+        ("report.json", json(saved)),
     ];
     for (name, text) in files {
         let path = dir.join(name);
@@ -34,7 +37,7 @@ pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
     Ok(dir.join("report.html"))
 }
 
-/// What a terminal shows: everything but the single probes.
+/// The text for a terminal: everything but the single probes.
 pub fn terminal(saved: &Saved, colour: Colour) -> String {
     let mut document = document(saved);
     document.sections.retain(|section| section.id != Id::Other("probes") && !section.is_drawn_only());
@@ -63,13 +66,13 @@ pub fn document(saved: &Saved) -> Document {
     if saved.arms.iter().any(|arm| arm.relaxed.is_some()) {
         sections.push(stops::section(saved));
     }
-    // Bounds of a record were read when it was written.
-    let most: Vec<f64> = bounds(&saved.bounds, false).unwrap_or_default().iter().map(|bound| bound.most).collect();
+    // The bounds were valid when the record was written.
+    let most: Vec<f64> = bounds(&saved.bounds).unwrap_or_default().iter().map(|bound| bound.most).collect();
     sections.extend(draw::sections(saved, &most));
     sections.extend([probes(saved), not_shown(saved)]);
     Document {
         title: format!("contend limit: {}", saved.study),
-        question: format!("Up to what rate does {} meet its bounds?", saved.study),
+        question: saved.of().question(&saved.study),
         facts,
         warnings,
         origin: format!("Made by contend {} from limit.toml; the trials are in probes/.", saved.contend),
@@ -81,18 +84,23 @@ pub fn document(saved: &Saved) -> Document {
 fn answers(saved: &Saved) -> Section {
     let said = estimates(saved).into_iter().filter(|found| saved.arms[found.arm].relaxed.is_none());
     let said = said.map(|found| Said { condition: None, text: sentence(saved, &found), tone: Tone::Plain });
-    let ask = "What is the highest rate that meets the bounds?".to_string();
+    let ask = match saved.of() {
+        Of::Rate => "What is the highest rate that meets the bounds?".to_string(),
+        of => of.question("each contender").replace(" its bounds", " the bounds"),
+    };
     Section { id: Id::Answer, title: "Answer".to_string(), blocks: vec![Block::Answer { ask, said: said.collect() }] }
 }
 
 fn sentence(saved: &Saved, found: &Estimate) -> String {
     let name = saved.arms[found.arm].name();
-    let Some(per_s) = found.per_s else {
+    let of = saved.of();
+    let Some(value) = found.value else {
         let why = found.why.as_deref().unwrap_or("no round was finished");
-        return format!("No rate was found for {name}: {why}.");
+        return format!("No {} was found for {name}: {why}.", of.kind());
     };
+    let most = if !of.is_rate() && value >= MOST { "at least " } else { "" };
     let interval = match found.interval {
-        Some(interval) => format!(" ({} to {})", Rate(interval.low), Rate(interval.high)),
+        Some(interval) => format!(" ({} to {})", of.show(interval.low), of.show(interval.high)),
         None if found.rounds < found.searched => {
             format!(
                 " (the middle of {}, of which {} found none)",
@@ -103,11 +111,13 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
         None => format!(" (median of {}: too few for an interval)", counted(found.rounds, "round")),
     };
     let stopped = stops::sentence(saved, found.arm);
-    format!("{name} carries {}{interval}.{stopped}", Rate(per_s))
+    format!("{name} carries {most}{}{interval}.{stopped}", of.words(value))
 }
 
 fn capacities(saved: &Saved) -> Section {
-    let mut table = Table::new(&["contender", "highest rate|", "interval", "against|", "verdict", "rounds|"]);
+    let of = saved.of();
+    let greatest = format!("{}|", of.greatest());
+    let mut table = Table::new(&["contender", &greatest, "interval", "against|", "verdict", "rounds|"]);
     let mut tiers: Vec<&str> = vec![];
     plain_arms(saved).for_each(|(_, arm)| {
         if !tiers.contains(&arm.tier.as_str()) {
@@ -121,13 +131,18 @@ fn capacities(saved: &Saved) -> Section {
             table.row(row(saved, &all[at]));
         }
     }
-    Section { id: Id::Other("capacity"), title: "Highest rates".to_string(), blocks: vec![Block::Table(table)] }
+    let title = match of {
+        Of::Rate => "Highest rates".to_string(),
+        of => capitalized(&of.greatest()),
+    };
+    Section { id: Id::Other("capacity"), title, blocks: vec![Block::Table(table)] }
 }
 
 fn row(saved: &Saved, found: &Estimate) -> Vec<Cell> {
     let arm = &saved.arms[found.arm];
-    let rate = found.per_s.map_or("none".to_string(), |per_s| Rate(per_s).to_string());
-    let interval = found.interval.map_or(String::new(), |i| format!("{} to {}", Rate(i.low), Rate(i.high)));
+    let of = saved.of();
+    let greatest = found.value.map_or("none".to_string(), |value| of.show(value));
+    let interval = found.interval.map_or(String::new(), |i| format!("{} to {}", of.show(i.low), of.show(i.high)));
     let (ratio, verdict) = match arm.against {
         None => (Cell::new("-"), Cell::new("baseline")),
         Some(base) => {
@@ -147,7 +162,7 @@ fn row(saved: &Saved, found: &Estimate) -> Vec<Cell> {
     };
     vec![
         Cell::new(arm.name()).series(found.arm),
-        Cell::new(rate),
+        Cell::new(greatest),
         Cell::new(interval),
         ratio,
         verdict,
@@ -159,18 +174,19 @@ fn probes(saved: &Saved) -> Section {
     let names: Vec<String> = saved.bounds.iter().map(|text| metric_name(text)).collect();
     let titles: Vec<String> = names.iter().map(|name| format!("{}|", label(name))).collect();
     let mut titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    titles.splice(0..0, ["trial|", "round|", "contender", "rate|", "committed|"]);
+    let (of, tried) = (saved.of(), format!("{}|", saved.of));
+    titles.splice(0..0, ["trial|", "round|", "contender", &tried, "committed|"]);
     titles.push("result");
     let mut table = Table::new(&titles);
     for probe in &saved.probes {
-        table.row(probe_row(saved, probe, &names));
+        table.row(probe_row(saved, &of, probe, &names));
     }
     let note = "A trial that is named here is in probes/trials, and went through every check of a run.";
     let blocks = vec![Block::Table(table), Block::Note(note.to_string())];
     Section { id: Id::Other("probes"), title: "Probes".to_string(), blocks }
 }
 
-fn probe_row(saved: &Saved, probe: &Probe, names: &[String]) -> Vec<Cell> {
+fn probe_row(saved: &Saved, of: &Of, probe: &Probe, names: &[String]) -> Vec<Cell> {
     let result = match probe.seen {
         None => Cell::muted("begins the search"),
         Some(SeenWord::Meets) => Cell::new("meets").tone(Tone::Better),
@@ -181,7 +197,7 @@ fn probe_row(saved: &Saved, probe: &Probe, names: &[String]) -> Vec<Cell> {
         Cell::new(probe.trial.to_string()),
         Cell::new(probe.round.to_string()),
         Cell::new(saved.arms[probe.arm].name()).series(probe.arm),
-        Cell::new(probe.rate_per_s.map_or("closed loop".to_string(), |rate| Rate(rate).to_string())),
+        Cell::new(probe.at().map_or("closed loop".to_string(), |at| of.show(at))),
         Cell::new(Rate(probe.committed_per_s).to_string()),
     ];
     for (at, name) in names.iter().enumerate() {
@@ -193,19 +209,39 @@ fn probe_row(saved: &Saved, probe: &Probe, names: &[String]) -> Vec<Cell> {
     row
 }
 
+fn capitalized(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn label(name: &str) -> String {
     listed(name).map_or_else(|| name.to_string(), |metric| metric.label())
 }
 
 fn not_shown(saved: &Saved) -> Section {
+    let load = match saved.of() {
+        Of::Rate => "Arrivals are drawn at random and evenly; bursts that are larger lower the rate.".to_string(),
+        of => format!(
+            "In a closed loop, slow answers slow down the clients. More than {} are not tried.{}",
+            of.words(MOST),
+            if of.name() == "clients" { " Clients are those of each process." } else { "" }
+        ),
+    };
     let mut items = vec![
-        "Arrivals are drawn at random and evenly; bursts that are larger lower the rate.".to_string(),
-        "A window of seconds sees no checkpoint, vacuum or growth that takes minutes. Data is fresh in each probe."
-            .to_string(),
+        load,
+        match saved.service {
+            false => "A window of seconds sees no checkpoint, vacuum or growth that takes minutes. Data is fresh in each probe.",
+            true => "A service keeps its state from probe to probe, and contend sees neither its processors nor its disk.",
+        }
+        .to_string(),
+    ];
+    if saved.of().is_rate() {
+        items.push(
         "A short window sees less of a queue than hours do: in simulations the rate found is up to 4 % high. The interval \
          covers how rounds differ, and not that."
             .to_string(),
-    ];
+        );
+    }
     if saved.rounds < 6 {
         items.push("With fewer than six rounds there are no intervals and no words.".to_string());
     }

@@ -1,7 +1,8 @@
-//! What a trial says of its rate: from its record to a probe.
+//! Turns the record of a trial into a probe.
 
 use crate::bound::{Bound, time_ns};
 use crate::judge::{Backlog, Measured, Thirds, Verdict, judge};
+use crate::of::Of;
 use crate::saved::{Busy, Probe};
 use anyhow::{Context, Result};
 use contend::analysis::findings::tally;
@@ -16,30 +17,32 @@ use contend_stats::precision::counted;
 use contend_stats::quantile::{Quantile, QuantileValue};
 use contend_stats::unit::Unit;
 
-/// What a probe was, and what its search has to know.
+/// A probe, and what its search needs in addition.
 pub struct Looked {
     pub probe: Probe,
     pub verdict: Option<Verdict>,
-    /// Observations of the bound with too few, and how many it takes.
+    /// For the bound with too few observations: their number, and the number required.
     pub lacking: Option<(u64, u64)>,
 }
 
-/// Reads the only trial of a record as a probe of an arm.
+/// Reads the only trial of a record as a probe of an arm, in a search for the greatest value of `of`.
 ///
 /// # Errors
-/// It is not there, or its samples cannot be read.
-pub fn look(record: &Record, arm: usize, bounds: &[Bound]) -> Result<Looked> {
+/// There is no trial, or its samples cannot be read.
+pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Looked> {
     let trial = record.trials.first().context("a probe has a trial")?;
     let names: Vec<String> = record.run.workload.transactions.iter().map(|t| t.name.clone()).collect();
     let writes: Vec<bool> = record.run.workload.transactions.iter().map(|t| t.write).collect();
     let tally = tally(record, trial, Counting::Corrected, &names);
     let row = TrialRow::new(trial, tally.as_ref().map_err(Clone::clone), &record.run, &writes);
     let load = &row.load;
+    let axes = &record.run.study.conditions[trial.slot.condition].axes;
     let mut probe = Probe {
         trial: trial.slot.trial,
         arm,
         round: trial.slot.round,
         rate_per_s: load.rate_per_s,
+        number: if of.is_rate() { None } else { axes.get(of.key()).and_then(|number| number.parse().ok()) },
         window_ns: load.window_ns,
         seen: None,
         why: String::new(),
@@ -64,13 +67,14 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound]) -> Result<Looked> {
     probe.thirds = thirds(&tally.bins);
     probe.used = Some(used(&record.run, trial, &tally, &writes));
     let backlog = Backlog {
-        thirds: probe.thirds,
+        // A closed loop has no backlog: its operations are due when their clients are free.
+        thirds: probe.thirds.filter(|_| load.rate_per_s.is_some()),
         unsent: tally.counts(|_| true).outcome(Outcome::Unsent),
         clients: trial.clients,
         rate_per_s: load.rate_per_s.unwrap_or(0.0),
     };
     let verdict = judge(&measured, backlog, time_ns(bounds));
-    if load.rate_per_s.is_some() {
+    if probe.at().is_some() {
         probe.seen = Some(verdict.seen().into());
         probe.why = words(verdict, bounds, &measured, probe.thirds);
     }
@@ -88,7 +92,7 @@ fn of_bound(bound: &Bound, row: &TrialRow<'_>, tally: &Tally, (names, writes): (
     Measured { value, at_least, n, needed: quantile.needed(), most }
 }
 
-/// Share of operations that began and failed. Those that did not begin are the backlog.
+/// Share of started operations that failed. Operations that did not start are the backlog.
 fn failed(tally: &Tally) -> Option<f64> {
     let counts = tally.counts(|_| true);
     let began = counts.planned() - counts.outcome(Outcome::Unsent);
@@ -108,7 +112,7 @@ fn of_quantile(
     }
 }
 
-/// None where one of them has no operation.
+/// `None` if a third has no operation.
 fn thirds(bins: &[Bin]) -> Option<Thirds> {
     let third = bins.len() / 3;
     let median = |bins: &[Bin]| {
@@ -127,7 +131,7 @@ fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
     let counts = tally.counts(|_| true);
     let of_writes = tally.counts(|group| is_write(writes, group.transaction));
     let server = trial.server.as_ref();
-    let generator_ns = run.generator_ns_under(trial.slot.condition) as f64;
+    let processes = trial.workers.len().max(1) as f64;
     Busy {
         writing: writing
             .lock_wait_measured
@@ -136,15 +140,24 @@ fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
         client_cpu: trial.workers.iter().map(|worker| worker.cpu_ns as f64).sum::<f64>() / window_ns,
         server_cpu: server.and_then(|server| server.cpu_ns).map(|ns| ns as f64 / window_ns),
         other_cpu: f64::from(trial.foreign_cpu_permille) / 1000.0 * f64::from(run.machine.cores),
-        generator: generator_ns * counts.planned() as f64 / window_ns,
+        generator: own_ns(run, trial) as f64 * counts.planned() as f64 / (window_ns * processes),
         sync_ns: trial.fsync_ns_p50_before,
         syncs_per_s: server.and_then(|server| server.syncs).map(|syncs| {
-            // Syncs are counted from the start of the clients to their end: those of the window go with its commits.
+            // Syncs are counted from the start of the clients to their end; those of the window are estimated from
+            // its commits.
             let per_commit = syncs.count as f64 / syncs.commits.max(1) as f64;
             per_commit * of_writes.outcome(Outcome::Committed) as f64 / window_s
         }),
         writes_per_s: of_writes.outcome(Outcome::Committed) as f64 / window_s,
     }
+}
+
+/// Cost of an operation in the loop of the contender's worker, ns; the Rust worker's if this one was not measured.
+fn own_ns(run: &Run, trial: &Trial) -> u64 {
+    let condition = trial.slot.condition;
+    let null = run.study.contenders[trial.slot.contender].resolved.overhead.as_ref();
+    let measured = null.and_then(|null| run.overhead(condition, &null.driver));
+    measured.map_or(run.overhead_ns_under(condition), |overhead| overhead.ns_per_operation)
 }
 
 fn words(verdict: Verdict, bounds: &[Bound], measured: &[Measured], thirds: Option<Thirds>) -> String {

@@ -1,11 +1,10 @@
-//! What may stop a contender, and how each suspect is relaxed: an arm for each, next to the one as it is.
+//! Suspects for the limit of a contender, and the arms in which they are relaxed.
 
 use crate::saved::{Arm, Relaxed};
-use crate::work::Place;
 use anyhow::{Result, anyhow};
 use contend::engine::{self, Settings};
 use contend::source::Source;
-use contend::study::model::{Contender, Resolved};
+use contend::study::model::{Condition, Contender, Resolved};
 use contend::study::spec;
 use contend::trial::order::Order;
 use contend::workload::model::{ClientCount, Mix, RoleMix};
@@ -13,18 +12,28 @@ use contend::workload::{self, Workload};
 use contend_stats::precision::counted;
 use std::fmt::Write as _;
 
-/// Settings with which commits wait for no sync; of each engine the one that it has.
+/// Settings under which commits wait for no sync; each engine has one of them.
 const WITHOUT_SYNCS: [(&str, &str); 3] =
     [("synchronous", "off"), ("synchronous_commit", "off"), ("innodb_flush_log_at_trx_commit", "0")];
-/// Begins the names of profiles with half the writes.
+/// Prefix of the names of profiles with half the writes.
 const HALF_WRITES: &str = "half-writes";
 
-/// What may stop a contender.
+/// How the probes of an arm are run.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub contender: usize,
+    /// Condition without a rate.
+    pub condition: Condition,
+    /// Number of processors for its trials, if limited.
+    pub processors: Option<usize>,
+}
+
+/// A suspect: what may limit a contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Suspect {
     /// Waiting for the disk at each commit.
     Syncs,
-    /// The lock that one writer has.
+    /// The lock that only one writer can hold.
     Writers,
     Processors,
     /// All clients are busy.
@@ -52,20 +61,20 @@ impl Suspect {
     }
 }
 
-/// Processors of the machine, and those that contend may use.
+/// Number of processors of the machine, and of those that contend may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Processors {
     pub all: usize,
     pub allowed: usize,
 }
 
-/// Adds an arm for each suspect that can be relaxed, behind the arms as they are.
+/// Adds an arm after the others for each suspect that can be relaxed.
 ///
 /// # Errors
 /// The workload cannot be read.
 pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, processors: Processors) -> Result<()> {
     let parsed = workload::parse(&order.workloads[0])?;
-    // With one more profile in the file, the only one must be named.
+    // A second profile makes it necessary to name the original one.
     let only = parsed.profiles.keys().next().filter(|_| parsed.profiles.len() == 1);
     let conditions = order.whole.studies.iter_mut().flat_map(|study| &mut study.conditions);
     for condition in conditions.chain(places.iter_mut().map(|place| &mut place.condition)) {
@@ -73,9 +82,12 @@ pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, proc
     }
     for of in 0..arms.len() {
         let mut relaxed = vec![];
-        relaxed.extend(without_syncs(order, &places[of])?);
-        relaxed.extend(half_writes(order, &parsed, &places[of]));
-        relaxed.extend(other_processors(&places[of], processors));
+        // A service has its own settings and its own processors.
+        if !order.whole.studies[0].is_of_service() {
+            relaxed.extend(without_syncs(order, &places[of])?);
+            relaxed.extend(half_writes(order, &parsed, &places[of]));
+            relaxed.extend(other_processors(&places[of], processors));
+        }
         relaxed.extend(more_clients(order, &parsed, &places[of]));
         for (suspect, how, place) in relaxed {
             let contender = &order.whole.studies[0].contenders[place.contender];
@@ -93,7 +105,7 @@ pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, proc
     Ok(())
 }
 
-/// A suspect, how it is relaxed, and where.
+/// A suspect, a description of how it is relaxed, and the resulting place.
 type Found = (Suspect, String, Place);
 
 fn without_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
@@ -113,6 +125,7 @@ fn without_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
         engine: complete.engine,
         driver: complete.driver,
         model: complete.model,
+        worker: complete.worker,
         settings: complete.settings,
         tier: complete.tier,
         resolved: Resolved::default(),
@@ -125,7 +138,7 @@ fn without_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
     Ok(Some((Suspect::Syncs, how, Place { contender: at, ..place.clone() })))
 }
 
-/// Only where reads take the place of the writes.
+/// Only if reads can replace the writes.
 fn half_writes(order: &mut Order, workload: &Workload, place: &Place) -> Option<Found> {
     let asked = place.condition.profile.as_ref()?;
     let mix = workload.profiles.get(asked)?;
@@ -163,7 +176,8 @@ fn halved(workload: &Workload, mix: &Mix, name: &str) -> String {
     text + " }\n"
 }
 
-/// A quarter more where contend may not use all, else a quarter fewer: one of many would not show.
+/// A quarter more processors if contend may not use all, else a quarter fewer: a single one of many would have no
+/// visible effect.
 fn other_processors(place: &Place, processors: Processors) -> Option<Found> {
     let Processors { all, allowed } = processors;
     let step = (allowed / 4).max(1);
@@ -176,7 +190,7 @@ fn other_processors(place: &Place, processors: Processors) -> Option<Found> {
     Some((Suspect::Processors, how, place))
 }
 
-/// Twice as many, in a workload of one role.
+/// Twice as many clients, for a workload with one role.
 fn more_clients(order: &Order, workload: &Workload, place: &Place) -> Option<Found> {
     let [role] = workload.roles.as_slice() else { return None };
     let of_role = match role.clients {

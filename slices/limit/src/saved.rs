@@ -1,6 +1,7 @@
 //! `limit.toml`: what a search found, next to the record of its probes. docs/formats.md has the fields.
 
 use crate::judge::Thirds;
+use crate::of::{Of, RATE};
 use crate::search::Seen;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct Saved {
     pub command: Vec<String>,
     /// Name of the study.
     pub study: String,
+    /// What is searched: `rate`, or the name of an axis.
+    #[serde(default = "rate", skip_serializing_if = "is_rate")]
+    pub of: String,
     /// Metrics and the largest values they may have, as typed.
     pub bounds: Vec<String>,
     /// Shortest window; longer ones hold enough operations for a quantile.
@@ -39,6 +43,9 @@ pub struct Saved {
     pub margin: f64,
     /// Logical processors that contend could use.
     pub processors: u32,
+    /// Whether services at addresses were searched, which keep their state from probe to probe.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub service: bool,
     /// Whether every round was finished.
     pub complete: bool,
     /// What is searched.
@@ -91,15 +98,18 @@ pub struct Capacity {
     pub arm: usize,
     /// Number of the round, from 1.
     pub round: u32,
-    /// Highest rate that met the bounds; absent if there is none.
+    /// Highest rate that met the bounds; absent if there is none, and in a search of something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
+    /// Greatest number on the searched axis that met the bounds; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
-/// One trial at one rate.
+/// One trial at one rate or number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// Number of its trial in the record of the probes.
@@ -108,12 +118,15 @@ pub struct Probe {
     pub arm: usize,
     /// Number of the round.
     pub round: u32,
-    /// Arrivals per second; absent for the closed loop that the search of an arm begins with.
+    /// Arrivals per second; absent in a closed loop, such as the one that the search for a rate begins with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
+    /// Number on the searched axis; absent in a search for a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
     /// Length of its window.
     pub window_ns: u64,
-    /// `meets`, `misses`, or `no-value`; absent for a closed loop.
+    /// `meets`, `misses`, or `no-value`; absent for the closed loop before a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<SeenWord>,
     /// What it missed, or why it has no value.
@@ -151,7 +164,7 @@ pub struct Busy {
     pub server_cpu: Option<f64>,
     /// Processors that everything else used.
     pub other_cpu: f64,
-    /// Part of one processor that the worker's own loop takes at this rate.
+    /// Part of one processor that the worker's own loop takes at this rate, in each of the clients' processes.
     pub generator: f64,
     /// Median fsync right before the window, ns.
     pub sync_ns: u64,
@@ -184,7 +197,33 @@ impl From<Seen> for SeenWord {
     }
 }
 
+fn rate() -> String {
+    RATE.to_string()
+}
+
+fn is_rate(of: &str) -> bool {
+    of == RATE
+}
+
+impl Capacity {
+    /// The value in a round: a rate, or a number.
+    pub fn value(&self) -> Option<f64> {
+        self.rate_per_s.or_else(|| self.number.map(f64::from))
+    }
+}
+
+impl Probe {
+    /// The value that was tried. `None` for the closed loop before a search.
+    pub fn at(&self) -> Option<f64> {
+        self.number.map(f64::from).or(self.rate_per_s)
+    }
+}
+
 impl Saved {
+    pub fn of(&self) -> Of {
+        Of::named(&self.of)
+    }
+
     /// Reads `limit.toml` of a directory.
     ///
     /// # Errors
@@ -218,7 +257,7 @@ impl Saved {
     /// Values of an arm by round.
     pub fn values(&self, arm: usize) -> Vec<(u32, f64)> {
         let of_arm = self.capacities.iter().filter(|capacity| capacity.arm == arm);
-        of_arm.filter_map(|capacity| Some((capacity.round, capacity.rate_per_s?))).collect()
+        of_arm.filter_map(|capacity| Some((capacity.round, capacity.value()?))).collect()
     }
 }
 

@@ -1,31 +1,34 @@
-//! The search for one round's value: bisection on the logarithm of the rate. Pure: what was seen goes in, the next rate comes out.
+//! The search for one round's value: bisection on the logarithm of the rate, or of a whole number such as that of clients.
+//! Pure: results go in, the next value comes out.
 //!
-//! Both ends of the last bracket are tried a second time, and the second word holds: a single pause of the machine at a low rate
-//! costs time, and not the result.
+//! Both ends of the last bracket are probed a second time, and the second result counts. So a single pause of the
+//! machine at a low rate costs time, but does not change the result.
 
-/// Quotient of the ends of the last bracket.
+/// Ratio of the ends of the last bracket.
 pub const STEP: f64 = 1.05;
-/// Probes of one search, at most.
+/// Most probes of a search.
 const PROBES_MAX: u32 = 40;
-/// Probes in a row that may have no value.
+/// Most probes in a row without a value.
 const NO_VALUE_MAX: u32 = 3;
-/// A closed loop's rate is hardly exceeded, so an upper end that was wrong moves by little.
+/// Factor for moving a wrong upper end. It is small, because open loops rarely exceed a closed loop's rate.
 const UPWARDS: f64 = 1.25;
+/// Factor for whole numbers: each must be affordable even if the one before was the most.
+const DOUBLE: f64 = 2.0;
 
-/// What a probe said of its rate.
+/// Result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     Meets,
     Misses,
-    /// It does not count.
+    /// The probe does not count.
     NoValue,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     Probe(f64),
-    /// The highest rate that meets the bounds.
+    /// The highest value that meets the bounds.
     Found(f64),
     Nothing(Why),
 }
@@ -41,31 +44,33 @@ pub enum Why {
 impl Why {
     pub fn words(self) -> &'static str {
         match self {
-            Why::NoValue => "three probes in a row did not count (see Probes)",
-            Why::NothingMeets => "the lowest rate that a window can judge misses a bound; allow more, or bound p95",
+            Why::NoValue => "three probes in a row did not count",
+            Why::NothingMeets => "the lowest value that a window can judge misses a bound; allow more, or bound p95",
             Why::NotSettled => "the probes contradict one another; use a longer --window or a quieter machine",
         }
     }
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Rates that met the bounds, the highest last, and rates above them that missed them, the lowest last.
+    /// Rates that met the bounds, highest last, and greater rates that missed them, lowest last.
     met: Vec<End>,
     missed: Vec<End>,
-    /// Assumed ends, until a probe has seen them.
-    floor: f64,
-    ceiling: f64,
-    /// By how much an assumed end moves when it was wrong, down and up.
+    /// Assumed ends, until they are probed.
+    lower: f64,
+    upper: f64,
+    /// Factors by which a wrong assumed end moves, down and up.
     widening: (f64, f64),
     lowest: f64,
+    /// Only whole numbers up to this one are searched.
+    most: Option<f64>,
     at: f64,
     probes: u32,
     without_value: u32,
 }
 
-/// A rate that a probe has seen.
+/// A probed rate.
 #[derive(Debug, Clone, Copy)]
 struct End {
     rate: f64,
@@ -73,35 +78,45 @@ struct End {
 }
 
 impl Search {
-    /// Below a rate that a closed loop reached, and not below `lowest`.
-    pub fn below(ceiling: f64, lowest: f64) -> Self {
-        Self::between(ceiling / 10.0, ceiling, lowest)
+    /// Searches below a rate that a closed loop reached, and not below `lowest`.
+    pub fn below(reached: f64, lowest: f64) -> Self {
+        Self::between(reached / 10.0, reached, lowest)
     }
 
-    /// Near the value of earlier rounds. `shift`, from 0 to 1, moves the rates that are tried by a part of a step, so that rounds do
-    /// not share their rounding.
+    /// Searches near the value of earlier rounds. `shift`, from 0 to 1, moves the probed rates by a part of a step,
+    /// so that rounds do not share rounding errors.
     pub fn near(guess: f64, shift: f64, lowest: f64) -> Self {
         let guess = guess * STEP.powf(shift - 0.5);
         Self::between(guess / STEP.powi(2), guess * STEP.powi(2), lowest)
     }
 
-    fn between(floor: f64, ceiling: f64, lowest: f64) -> Self {
-        let floor = floor.max(lowest);
-        let ceiling = ceiling.max(floor * STEP);
+    /// Searches whole numbers from 1 to `most`, near the value of earlier rounds if there is one.
+    pub fn whole(guess: Option<f64>, most: f64) -> Self {
+        let (lower, upper) = match guess {
+            None => (1.0, DOUBLE),
+            Some(guess) => ((guess / STEP).floor().max(1.0), (guess * STEP).ceil().max(guess.round() + 1.0)),
+        };
+        Self { most: Some(most), widening: (DOUBLE, DOUBLE), ..Self::between(lower, upper.min(most), 1.0) }
+    }
+
+    fn between(lower: f64, upper: f64, lowest: f64) -> Self {
+        let lower = lower.max(lowest);
+        let upper = upper.max(lower * STEP);
         Self {
             met: vec![],
             missed: vec![],
-            floor,
-            ceiling,
-            widening: (ceiling / floor, UPWARDS.min(ceiling / floor)),
+            lower,
+            upper,
+            widening: (upper / lower, UPWARDS.min(upper / lower)),
             lowest,
-            at: ceiling,
+            most: None,
+            at: upper,
             probes: 0,
             without_value: 0,
         }
     }
 
-    /// The rate to try now, or the end.
+    /// The next rate, or the end.
     pub fn next(&mut self) -> Next {
         if self.without_value >= NO_VALUE_MAX {
             return Next::Nothing(Why::NoValue);
@@ -112,16 +127,18 @@ impl Search {
         if self.without_value > 0 {
             return Next::Probe(self.at);
         }
-        let low = self.met.last().map_or(self.floor, |met| met.rate);
-        let high = self.missed.last().map_or(self.ceiling, |missed| missed.rate);
-        let open = high / low > STEP * 1.000_001;
+        let low = self.met.last().map_or(self.lower, |met| met.rate);
+        let high = self.missed.last().map_or(self.upper, |missed| missed.rate);
+        let open = self.is_open(low, high);
         self.at = match (self.met.last(), self.missed.last()) {
             (None, Some(_)) if !open || self.missed.len() > 1 => low,
-            (Some(_), None) if !open || self.met.len() > 1 => high,
-            _ if open => (low * high).sqrt(),
+            (Some(met), None) if met.twice && self.most == Some(met.rate) => return Next::Found(met.rate),
+            (Some(_), None) if !open || self.met.len() > 1 || self.most.is_some() => high,
+            _ if open => self.middle(low, high),
             (Some(met), Some(missed)) => match (met.twice, missed.twice) {
                 (_, false) => high,
                 (false, true) => low,
+                (true, true) if self.most.is_some() => return Next::Found(low),
                 (true, true) => return Next::Found((low * high).sqrt()),
             },
             _ => high,
@@ -129,7 +146,17 @@ impl Search {
         if self.at < self.lowest { Next::Nothing(Why::NothingMeets) } else { Next::Probe(self.at) }
     }
 
-    /// Takes what the probe at that rate said. The last word on a rate holds.
+    /// Whether there is a value to try between two.
+    fn is_open(&self, low: f64, high: f64) -> bool {
+        high / low > STEP * 1.000_001 && (self.most.is_none() || high - low > 1.5)
+    }
+
+    fn middle(&self, low: f64, high: f64) -> f64 {
+        let middle = (low * high).sqrt();
+        if self.most.is_some() { middle.round().clamp(low + 1.0, high - 1.0) } else { middle }
+    }
+
+    /// Adds the result of the last probe. The latest result for a rate counts.
     pub fn saw(&mut self, seen: Seen) {
         self.probes += 1;
         let at = self.at;
@@ -144,8 +171,11 @@ impl Search {
                 self.missed.retain(|missed| missed.rate > at);
                 self.met.retain(|met| met.rate < at);
                 self.met.push(End { rate: at, twice });
-                if self.missed.is_empty() && at >= self.ceiling {
-                    self.ceiling = at * widened(&mut self.widening.1);
+                if self.missed.is_empty() && at >= self.upper {
+                    self.upper = match self.most {
+                        Some(most) => (at * DOUBLE).min(most),
+                        None => at * widened(&mut self.widening.1),
+                    };
                 }
             }
             Seen::Misses => {
@@ -153,10 +183,13 @@ impl Search {
                 self.met.retain(|met| met.rate < at);
                 self.missed.retain(|missed| missed.rate > at);
                 self.missed.push(End { rate: at, twice });
-                if self.met.is_empty() && at <= self.floor {
-                    // Once the lowest rate was missed there is none below it.
-                    let next = at / widened(&mut self.widening.0);
-                    self.floor = if at > self.lowest { next.max(self.lowest) } else { next };
+                if self.met.is_empty() && at <= self.lower {
+                    // Nothing is probed below the lowest rate.
+                    let next = match self.most {
+                        Some(_) => (at / DOUBLE).floor(),
+                        None => at / widened(&mut self.widening.0),
+                    };
+                    self.lower = if at > self.lowest { next.max(self.lowest) } else { next };
                 }
             }
         }
@@ -164,7 +197,7 @@ impl Search {
     }
 }
 
-/// The next step is longer.
+/// Enlarges the next step.
 fn widened(widening: &mut f64) -> f64 {
     let by = *widening;
     *widening = by.powf(1.5);

@@ -1,4 +1,4 @@
-//! Searches for the capacity of a simulated service: one request at a time, each in the same time, arrivals at random.
+//! Searches on a simulated service: one request at a time, constant service time, random arrivals.
 
 use super::*;
 use crate::judge::{Backlog, Measured, Thirds, judge};
@@ -10,7 +10,7 @@ const BOUND_S: f64 = 0.02;
 const WINDOW_S: f64 = 5.0;
 const RUN_IN_S: f64 = 0.2;
 
-/// A service that pauses, with the length and distance of its pauses, and how rarely the machine pauses in a window.
+/// A service with pauses: their length and interval, and how rarely the machine pauses in a window.
 #[derive(Clone, Copy)]
 struct Service {
     stall_s: f64,
@@ -60,7 +60,7 @@ impl Service {
         judge(&[p99], backlog, Some(BOUND_S * 1e9)).seen()
     }
 
-    /// Median of six rounds.
+    /// The median of six rounds.
     fn capacity(self, random: &mut SplitMix64) -> f64 {
         let mut rounds: Vec<f64> = vec![];
         for _ in 0..6 {
@@ -79,7 +79,7 @@ impl Service {
         median(&rounds).unwrap()
     }
 
-    /// The rate at which the quantile of a very long window is the bound.
+    /// The rate at which the quantile of a very long window equals the bound.
     fn truth(self, random: &mut SplitMix64) -> f64 {
         let undisturbed = Service { disturbed: u64::MAX, ..self };
         let (mut low, mut high) = (100.0, 1.0 / SERVICE_S);
@@ -110,7 +110,7 @@ fn capacities_of_simulated_services_are_found_within_5_percent() {
     }
 }
 
-/// Rates that are tried where all up to `capacity` meet the bounds.
+/// The probed rates if all rates up to `capacity` meet the bounds.
 fn tried(mut search: Search, capacity: f64) -> (Vec<f64>, Next) {
     let mut tried = vec![];
     loop {
@@ -180,4 +180,30 @@ fn a_closed_loop_below_the_lowest_rate_is_searched_from_there() {
     let (tried, end) = tried(Search::below(3.0, 20.0), 25.0);
     let Next::Found(rate) = end else { panic!("{end:?} after {tried:?}") };
     assert!((rate / 25.0 - 1.0).abs() < 0.03, "{rate}");
+}
+
+#[test]
+fn whole_numbers_are_found_exactly_where_they_are_small() {
+    for capacity in [1.0, 2.0, 3.0, 7.0, 16.0, 19.0] {
+        for guess in [None, Some(1.0), Some(capacity), Some(capacity + 0.5), Some(capacity * 3.0)] {
+            let (tried, end) = tried(Search::whole(guess, 1024.0), capacity);
+            assert_eq!(end, Next::Found(capacity), "from {guess:?}: {tried:?}");
+            assert!(tried.iter().all(|tried| tried.fract() == 0.0 && *tried >= 1.0), "{tried:?}");
+        }
+    }
+    let (tried, end) = tried(Search::whole(None, 1024.0), 700.0);
+    let Next::Found(found) = end else { panic!("{end:?} after {tried:?}") };
+    assert!((700.0 / STEP..=700.0).contains(&found) && tried.len() <= 18, "{found} after {tried:?}");
+}
+
+#[test]
+fn whole_numbers_have_a_first_and_a_last_one() {
+    for guess in [None, Some(2.0)] {
+        assert_eq!(tried(Search::whole(guess, 1024.0), 0.0).1, Next::Nothing(Why::NothingMeets));
+    }
+    for guess in [None, Some(900.0), Some(1024.0)] {
+        let (tried, end) = tried(Search::whole(guess, 1024.0), 5000.0);
+        assert_eq!(end, Next::Found(1024.0), "{tried:?}");
+        assert!(tried.iter().all(|tried| *tried <= 1024.0) && tried.len() <= 14, "{tried:?}");
+    }
 }

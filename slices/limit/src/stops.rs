@@ -1,19 +1,17 @@
-//! What a report says of the limiter: a sentence, and the table behind it.
+//! The part of the report about the limiter: a sentence, and its table.
 
 use crate::capacity::{estimate, plain_arms};
-use crate::limiter::{Limiter, Suspected, limiter, suspects, takes_away, used};
+use crate::limiter::{Limiter, ROUNDS_MIN, Suspected, limiter, suspects, takes_away, used};
 use crate::relax::Suspect;
 use crate::saved::{Busy, Saved};
 use contend::report::document::{Block, Cell, Id, Section, Table, Tone};
 use contend_stats::precision::{Ns, Percent, Rate, Ratio, plain};
 
-/// What stops an arm, to follow its rate; empty where nothing was relaxed.
+/// What limits an arm, as a continuation of the sentence about its rate; empty if nothing was relaxed and no limit is named.
 pub fn sentence(saved: &Saved, arm: usize) -> String {
     let all = suspects(saved, arm);
-    if all.iter().all(|of| of.arm.is_none()) {
-        return String::new();
-    }
     match limiter(&all) {
+        Limiter::None(_) if all.iter().all(|of| of.arm.is_none()) => String::new(),
         Limiter::None(why) => format!(" No single limiter found: {why}."),
         Limiter::One(suspect) => {
             let of = all.iter().find(|of| of.suspect == suspect);
@@ -39,11 +37,12 @@ fn short_evidence(of: &Suspected) -> Option<String> {
     match of.suspect {
         Suspect::Syncs => None,
         Suspect::Writers => Some(format!("in write transactions {share} of the time")),
-        Suspect::Processors | Suspect::Clients | Suspect::Generator => Some(format!("{share} busy")),
+        Suspect::Processors | Suspect::Clients => Some(format!("{share} busy")),
+        Suspect::Generator => Some(format!("its loop alone takes {share} of a processor in each process")),
     }
 }
 
-/// How often as much it carries when the suspect is relaxed.
+/// Ratio of the rate with the suspect relaxed, as a phrase.
 fn relaxed(saved: &Saved, of: &Suspected) -> Option<String> {
     let arm = of.arm?;
     let how = &saved.arms[arm].relaxed.as_ref()?.how;
@@ -66,7 +65,7 @@ pub fn section(saved: &Saved) -> Section {
     }
     let note = "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each \
                 of at least three), its use speaks for it, and no other does the same. Half the writes are also half the \
-                syncs. Evidence is the median of the probes near the highest rate.";
+                syncs. With --quick only suspects that are busy are relaxed. The worker's own loop is named without an experiment if nothing else moves the rate. Evidence is the median of the probes near the highest rate.";
     blocks.push(Block::Note(note.to_string()));
     Section { id: Id::Other("limiter"), title: "What stops it".to_string(), blocks }
 }
@@ -75,7 +74,9 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
     let Suspected { suspect, arm, comparison, moves, .. } = of;
     let evidence = used.map_or("not measured".to_string(), |used| evidence(saved, of, used));
     let how = arm.and_then(|arm| saved.arms[arm].relaxed.as_ref()).map(|relaxed| relaxed.how.clone());
-    let per_s = arm.and_then(|arm| estimate(saved, arm).per_s);
+    let found = arm.map(|arm| estimate(saved, arm));
+    let is_searched = found.as_ref().is_some_and(|found| found.searched > 0);
+    let (per_s, why) = found.map_or((None, None), |found| (found.value, found.why.filter(|_| found.value.is_none())));
     let without =
         if *suspect == Suspect::Generator { "its cost is measured without a database" } else { "not relaxed here" };
     let ratio = comparison.as_ref().and_then(|comparison| {
@@ -86,6 +87,10 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
     let lower = arm.is_some_and(|arm| takes_away(saved, arm));
     let moved = match (arm, moves, of.is_busy(), lower) {
         (None, ..) => Cell::new(""),
+        _ if !is_searched => Cell::new(""),
+        (_, false, ..) if comparison.as_ref().is_none_or(|c| (c.rounds as usize) < ROUNDS_MIN) => {
+            Cell::muted("too few rounds")
+        }
         (_, false, ..) => Cell::muted("does not move it"),
         (_, true, false, _) => Cell::muted("moves it, but is not busy"),
         (_, true, true, false) => Cell::new("moves it").tone(Tone::Better),
@@ -94,8 +99,11 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
     vec![
         Cell::new(suspect.word()),
         Cell::new(evidence),
-        how.map_or_else(|| Cell::muted(without), Cell::new),
-        Cell::new(per_s.map_or("-".to_string(), |per_s| Rate(per_s).to_string())),
+        how.map_or_else(
+            || Cell::muted(without),
+            |how| if is_searched { Cell::new(how) } else { Cell::muted("not relaxed") },
+        ),
+        Cell::new(per_s.map_or("-".to_string(), |per_s| Rate(per_s).to_string())).small(why.unwrap_or_default()),
         ratio.unwrap_or_else(|| Cell::new("-")),
         moved,
     ]
@@ -105,7 +113,8 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
     match of.suspect {
         Suspect::Syncs => {
             let syncs = used.syncs_per_s.map_or(String::new(), |per_s| format!(", {} syncs", Rate(per_s)));
-            format!("{} writes{syncs}; an fsync took {} before", Rate(used.writes_per_s), Ns(used.sync_ns))
+            let took = Some(used.sync_ns).filter(|ns| *ns > 0).map(|ns| format!("; an fsync took {} before", Ns(ns)));
+            format!("{} writes{syncs}{}", Rate(used.writes_per_s), took.unwrap_or_default())
         }
         Suspect::Writers => match used.writing {
             Some(share) => format!("in write transactions {} of the time", Percent(share)),
@@ -117,6 +126,6 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
             format!("clients {client}{server}, others {other} of {}", saved.processors)
         }
         Suspect::Clients => format!("busy {} of the time", Percent(used.clients)),
-        Suspect::Generator => format!("takes {} of one processor", Percent(used.generator)),
+        Suspect::Generator => format!("takes {} of a processor in each process", Percent(used.generator)),
     }
 }

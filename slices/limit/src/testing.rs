@@ -1,4 +1,4 @@
-//! Searches for tests.
+//! Made-up searches for tests.
 
 use crate::saved::{Arm, Capacity, Saved, VERSION};
 
@@ -13,13 +13,14 @@ pub fn arm(label: &str, tier: &str) -> Arm {
     }
 }
 
-/// With these values in each round.
+/// A search with these values in each round.
 pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
     let of_arm = |(arm, values): (usize, &&[Option<f64>])| {
         let capacity = move |(at, rate_per_s): (usize, &Option<f64>)| Capacity {
             arm,
             round: at as u32 + 1,
             rate_per_s: *rate_per_s,
+            number: None,
             why: if rate_per_s.is_some() { String::new() } else { "none found".to_string() },
         };
         values.iter().enumerate().map(capacity).collect::<Vec<_>>()
@@ -30,12 +31,14 @@ pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
         started: "2026-01-02T03:04:05Z".to_string(),
         command: vec!["contend".to_string()],
         study: "test".to_string(),
+        of: crate::of::RATE.to_string(),
         bounds: crate::bound::USUAL.map(str::to_string).to_vec(),
         window_ns: 1_000_000_000,
         seed: 1,
         rounds: values.first().map_or(0, |values| values.len() as u32),
         margin: 0.05,
         processors: 2,
+        service: false,
         complete: true,
         arms,
         capacities: values.iter().enumerate().flat_map(of_arm).collect(),

@@ -1,17 +1,20 @@
-//! `contend limit`: its arguments, and the run of its probes.
+//! `contend limit`: arguments, and the run of its probes.
 
+use crate::asked::asked;
 use crate::bound::{Bound, bounds};
+use crate::keys;
+use crate::of::{Of, RATE};
 use crate::page;
-use crate::relax::{self, Processors};
+use crate::relax::{self, Place, Processors};
 use crate::saved::{Arm, PROBES, Saved, VERSION};
-use crate::work::{Place, Work};
+use crate::work::{Relaxing, Work};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{ArgMatches, FromArgMatches, Parser};
-use contend::cli::order::{OrderArgs, choices, numbered_out, order, source};
+use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
+use contend::cli::order::{OrderArgs, numbered_out};
 use contend::cli::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
 use contend::slice::Verb;
 use contend::source::Source;
-use contend::study::model::{Study, Variant, Whole};
+use contend::study::model::{Study, Whole};
 use contend::trial::chosen::{processors, run_chosen};
 use contend::trial::note::Note;
 use contend::trial::order::Order;
@@ -22,12 +25,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Find the highest rate of arrivals that meets a bound, for each contender of a study
+/// Find the highest rate of arrivals, or the most clients, with which each contender of a study meets a bound
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend limit limits --quick              SQLite and PostgreSQL, in under five minutes
+  contend limit limits --quick              SQLite and PostgreSQL, and what stops them, in five minutes
   contend limit wordpress --quick --only WAL/FULL --limiter
   contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
+  contend limit async --of databases --quick   how many databases, at the study's own load
+  contend limit my-workload.toml            a workload: SQLite, and PostgreSQL where it is installed
+  contend limit capture-1 --set load=full   what contend capture recorded
+  contend limit http://127.0.0.1:8001/ http://127.0.0.1:8002/    services
   contend report results/DIR                write the report again
 
 Each probe is a trial in an open loop at one rate, on fresh data and with every check. A rate meets the bounds if \
@@ -38,13 +45,19 @@ Exit status: 0 every contender has a highest rate, 1 one has none, 2 usage or en
 struct LimitArgs {
     #[command(flatten)]
     order: OrderArgs,
+    /// More services, if the first argument is the address of one: http://HOST:PORT/PATH
+    #[arg(value_hint = ValueHint::Url)]
+    more: Vec<String>,
     /// What a rate must meet: METRIC<=VALUE, such as response_ns_p99<=50ms (the default) or failed<=0.1%; may be repeated
     #[arg(long, value_name = "BOUND")]
     bound: Vec<String>,
-    /// Find what stops each contender, by relaxing one suspect after the other (default without --quick)
+    /// What to search: rate, clients, processes, scale, or a number of the workload's [scale], such as databases
+    #[arg(long, value_name = "AXIS", default_value = RATE)]
+    of: String,
+    /// Relax every suspect in every round (default without --quick, which relaxes the busy ones in the last three)
     #[arg(long)]
     limiter: bool,
-    /// Only the rates (default with --quick)
+    /// Only the rates, and not what stops each contender
     #[arg(long, conflicts_with = "limiter")]
     rates_only: bool,
 }
@@ -58,30 +71,39 @@ pub const VERB: Verb = Verb {
     ..Verb::of::<LimitArgs>()
 };
 
-/// Waiting after a window for what is still under way: nothing that takes longer meets a bound.
+/// Time to wait after a window for operations in progress: one that takes longer meets no bound.
 const DRAIN_NS: u64 = 1_000_000_000;
 
 fn limit(args: &LimitArgs) -> Result<u8> {
-    let bounds = bounds(&args.bound, args.order.quick).map_err(|why| anyhow!(why))?;
-    let chosen = choices(&args.order, Variant::Corrected)?;
-    let order = order(&args.order, &source(&args.order)?, &chosen)?;
+    // What was typed is wrong whatever the study is.
+    bounds(&args.bound).map_err(|why| anyhow!("--bound {why}"))?;
+    let of = Of::named(&args.of);
+    ensure!(of.is_rate() || !args.limiter, "--limiter relaxes what stops a rate; leave out --of {}", args.of);
+    let order = asked(&args.order, &args.more, &of)?;
     let out = match &args.order.out {
         Some(out) => out.clone(),
         None => numbered_out(&format!("limit-{}", order.whole.name)),
     };
-    let with_limiter = !args.rates_only && (!args.order.quick || args.limiter);
+    let relaxing = match (of.is_rate() && !args.rates_only, args.order.quick && !args.limiter) {
+        (false, _) => Relaxing::Nothing,
+        (true, true) => Relaxing::Busy,
+        (true, false) => Relaxing::All,
+    };
     let mut searches = vec![];
     for mut order in parts(order, &out) {
-        let (places, mut saved) = prepared(&mut order, &bounds, with_limiter)?;
+        let study = &mut order.whole.studies[0];
+        let texts = keys::bounds(study, &args.bound, args.order.quick);
+        let bounds = bounds(&texts).map_err(|why| anyhow!("study {}: bound {why}", study.name))?;
+        let (places, mut saved) = prepared(&mut order, &bounds, &of, relaxing)?;
         saved.bounds = bounds.iter().map(|bound| bound.text.clone()).collect();
-        searches.push((order, places, saved));
+        searches.push((order, bounds, places, saved));
     }
     make(&out)?;
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
     let mut worst = OK;
-    for (order, places, saved) in searches {
-        let status = search(args, &order, &bounds, (places, saved), &cancelled)?;
+    for (order, bounds, places, saved) in searches {
+        let status = search(&order, &bounds, (places, saved), (relaxing, args.order.quiet), &cancelled)?;
         if status == STOPPED {
             return Ok(STOPPED);
         }
@@ -90,7 +112,7 @@ fn limit(args: &LimitArgs) -> Result<u8> {
     Ok(worst)
 }
 
-/// Each part of a study by itself, in a directory of its name.
+/// Each part of a study as its own search, in a directory with its name.
 fn parts(order: Order, out: &Path) -> Vec<Order> {
     let Order { whole, workloads, scenarios, command, instead, secrets, deadlines, allow_tmpfs, attached, .. } = order;
     let several = whole.studies.len() > 1;
@@ -113,18 +135,18 @@ fn parts(order: Order, out: &Path) -> Vec<Order> {
     all.map(part).collect()
 }
 
-/// One search from its first probe to its report; the exit status.
+/// Runs one search from its first probe to its report; returns the exit status.
 fn search(
-    args: &LimitArgs,
     order: &Order,
     bounds: &[Bound],
-    (places, saved): (Vec<Place>, Saved),
+    prepared: (Vec<Place>, Saved),
+    (relaxing, quiet): (Relaxing, bool),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<u8> {
-    let progress = Progress::new(args.order.quiet);
+    let progress = Progress::new(quiet);
     let say = |line: &str| progress.show(&Note::Phase(line));
     let out = &order.out;
-    let mut work = Work::new(out.clone(), bounds, places, saved, &say);
+    let mut work = Work::new(out.clone(), bounds, prepared, relaxing, &say);
     let ending = run_chosen(order, PROBES, &mut |record| work.choose(record), cancelled, &|note| progress.show(&note));
     progress.finish();
     let rest = || format!("what is finished is in {}; `contend report` shows it", out.display());
@@ -145,15 +167,17 @@ fn search(
 
 /// `contend report DIR` of a search.
 pub fn report(dir: &Path, json: bool) -> Result<u8> {
-    ensure!(!json, "--json: a search is TOML; read {}", dir.join(crate::saved::FILE).display());
     let saved = Saved::read(dir)?;
     let page = page::write(dir, &saved)?;
-    print(&format!("{}\nReport: {}\n", page::terminal(&saved, colour()), page.display()))?;
+    print(&match json {
+        true => crate::json::json(&saved),
+        false => format!("{}\nReport: {}\n", page::terminal(&saved, colour()), page.display()),
+    })?;
     Ok(status(&saved))
 }
 
 fn status(saved: &Saved) -> u8 {
-    let has_value = |(arm, _): (usize, _)| crate::capacity::estimate(saved, arm).per_s.is_some();
+    let has_value = |(arm, _): (usize, _)| crate::capacity::estimate(saved, arm).value.is_some();
     if crate::capacity::plain_arms(saved).all(has_value) { OK } else { INVALID }
 }
 
@@ -166,25 +190,27 @@ fn make(out: &Path) -> Result<()> {
     }
 }
 
-/// The study as what is searched: each contender under each condition.
-fn prepared(order: &mut Order, bounds: &[Bound], with_limiter: bool) -> Result<(Vec<Place>, Saved)> {
+/// Prepares a study: each contender under each condition becomes an arm.
+fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) -> Result<(Vec<Place>, Saved)> {
     let drain_ns = crate::bound::time_ns(bounds).map_or(DRAIN_NS, |ns| DRAIN_NS.max(ns as u64 * 4));
     let [study] = order.whole.studies.as_mut_slice() else {
         bail!("study {} has several parts; choose one with --set part=NAME", order.whole.name);
     };
-    if study.load.rate_per_s.is_some() || study.conditions.iter().any(|c| c.axes.contains_key("rate_per_s")) {
+    let has_rate =
+        study.load.rate_per_s.is_some() || study.conditions.iter().any(|c| c.axes.contains_key("rate_per_s"));
+    if of.is_rate() && has_rate {
         bail!("study {} has a rate of its own; contend limit chooses the rates", study.name);
     }
     (study.load.operations, study.load.drain_ns) = (None, drain_ns);
     if study.load.window_ns == 0 {
-        bail!("study {} counts operations and has no window; say --window TIME", study.name);
+        bail!("study {} counts operations and has no window; add --window TIME", study.name);
     }
     let (mut places, mut arms) = arms(study);
     let (name, window_ns, seed) = (study.name.clone(), study.load.window_ns, study.load.seed);
-    let (rounds, margin) = (study.rounds, study.margin);
+    let (rounds, margin, is_service) = (study.rounds, study.margin, study.is_of_service());
     let (allowed, all) = processors()?;
     let processors = Processors { all, allowed };
-    if with_limiter {
+    if relaxing != Relaxing::Nothing {
         relax::add(order, &mut places, &mut arms, processors)?;
     }
     let saved = Saved {
@@ -193,12 +219,14 @@ fn prepared(order: &mut Order, bounds: &[Bound], with_limiter: bool) -> Result<(
         started: machine::now_utc(),
         command: order.command.clone(),
         study: name,
+        of: of.name().to_string(),
         bounds: vec![],
         window_ns,
         seed,
         rounds,
         margin,
         processors: processors.allowed as u32,
+        service: is_service,
         complete: false,
         arms,
         capacities: vec![],
@@ -228,7 +256,7 @@ fn arms(study: &Study) -> (Vec<Place>, Vec<Arm>) {
     (places, arms)
 }
 
-/// Of each tier the study's baseline, else its first contender, is what the others are compared with.
+/// Sets the base of each tier: the study's baseline, or its first contender.
 fn set_baselines(study: &Study, arms: &mut [Arm], first: usize) {
     let is_baseline = |arm: &Arm| study.baselines.contains(&study.contenders[arm.contender].name);
     for at in first..arms.len() {

@@ -1,13 +1,16 @@
-//! The searches of all arms in their rounds: which trial is next, and what became of the last one.
+//! Runs the searches of all arms in rounds: chooses the next trial, and evaluates the last one.
 
 use crate::bound::Bound;
 use crate::judge::Verdict;
+use crate::limiter::{ROUNDS_MIN, is_used_too_little};
+use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
+use crate::relax::Place;
 use crate::saved::{Capacity, Probe, Saved, SeenWord};
 use crate::search::{Next, Search, Seen, Why};
 use anyhow::Result;
+use contend::check::again::Again;
 use contend::record::store::Record;
-use contend::study::model::Condition;
 use contend::study::{SplitMix64, slots};
 use contend::trial::chosen::Choice;
 use contend::units::duration_text;
@@ -16,28 +19,25 @@ use contend_stats::precision::Rate;
 use contend_stats::quantile::Quantile;
 use std::path::PathBuf;
 
-/// A window is made longer until it holds enough operations, up to this.
+/// Longest window. Windows grow until they hold enough operations.
 const WINDOW_NS_MAX: u64 = 30_000_000_000;
-/// No lower rate is tried, whatever the bounds.
+/// Lowest rate that is probed, whatever the bounds.
 const LOWEST_PER_S: f64 = 0.1;
-/// Operations beyond those that a quantile takes: arrivals are drawn at random.
+/// Surplus of operations over those that a quantile needs, because arrivals are random.
 const SPARE: f64 = 1.15;
-/// A disturbed probe is run again while such probes are at most this share of all, and a few at the beginning.
-const AGAIN_SHARE: f64 = 0.2;
-const AGAIN_FIRST: usize = 3;
-/// Closed loops that may be invalid before an arm is given up in a round.
+/// Invalid closed loops after which an arm is given up for the round.
 const CLOSED_MAX: u32 = 3;
-/// Rounds without a value, from the first on, after which an arm is left alone.
+/// Initial rounds without a value after which an arm is skipped.
 const NOTHING_MAX: usize = 2;
 
-/// Where the probes of an arm run.
-#[derive(Debug, Clone)]
-pub struct Place {
-    pub contender: usize,
-    /// Without a rate.
-    pub condition: Condition,
-    /// Processors that its trials may use, if not all.
-    pub processors: Option<usize>,
+/// Which suspects are relaxed, and in which rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relaxing {
+    Nothing,
+    /// Those that are used enough to be named, in the last rounds that a name takes.
+    Busy,
+    /// All, in every round.
+    All,
 }
 
 /// All searches.
@@ -46,52 +46,71 @@ pub struct Work<'w> {
     bounds: &'w [Bound],
     places: Vec<Place>,
     window_ns: u64,
-    /// Round and arm, in their order.
+    /// Round and arm of each search, in order.
     order: Vec<(u32, usize)>,
     at: usize,
     under_way: Option<UnderWay>,
-    ceilings: Vec<Option<f64>>,
-    /// Share of the arrivals that the quantile with the most observations is of, by arm.
+    /// Rate that each arm reached in a closed loop.
+    closed_loop_per_s: Vec<Option<f64>>,
+    of: Of,
+    /// Share of arrivals counted by the quantile that needs the most, by arm.
     counted: Vec<f64>,
+    /// Window of an arm in a search for a number, where no rate says how long it must be.
+    windows_ns: Vec<u64>,
+    /// Whether an arm is left out because its suspect is not busy; `None` until its first round.
+    left_out: Vec<Option<bool>>,
     random: SplitMix64,
-    again: usize,
+    again: Again,
     pub saved: Saved,
     tell: &'w dyn Fn(&str),
 }
 
 /// The search of one arm in one round.
 struct UnderWay {
-    /// None: a closed loop comes first.
+    /// `None` during the initial closed loop.
     search: Option<Search>,
     asked: Choice,
-    /// Closed loops so far.
+    /// Number of closed loops so far.
     closed: u32,
-    /// Whether the last rate was disturbed before.
-    was_disturbed: bool,
 }
 
-/// What a finished trial leads to.
+/// The step after a finished trial.
 enum After {
     Again,
     Told,
 }
 
 impl<'w> Work<'w> {
-    pub fn new(dir: PathBuf, bounds: &'w [Bound], places: Vec<Place>, saved: Saved, tell: &'w dyn Fn(&str)) -> Self {
+    pub fn new(
+        dir: PathBuf,
+        bounds: &'w [Bound],
+        (places, saved): (Vec<Place>, Saved),
+        relaxing: Relaxing,
+        tell: &'w dyn Fn(&str),
+    ) -> Self {
         let seed = saved.seed;
-        let order = slots(saved.rounds, 1, places.len(), seed);
+        let late = saved.rounds.saturating_sub(ROUNDS_MIN as u32);
+        let has_slot = |round: u32, arm: usize| match relaxing {
+            Relaxing::Busy => round > late || saved.arms[arm].relaxed.is_none(),
+            Relaxing::Nothing | Relaxing::All => true,
+        };
+        let order = slots(saved.rounds, 1, places.len(), seed).into_iter().map(|slot| (slot.round, slot.contender));
+        let undecided = if relaxing == Relaxing::Busy { None } else { Some(false) };
         Self {
             dir,
             bounds,
             window_ns: saved.window_ns,
-            order: order.iter().map(|slot| (slot.round, slot.contender)).collect(),
+            order: order.filter(|(round, arm)| has_slot(*round, *arm)).collect(),
             at: 0,
             under_way: None,
-            ceilings: vec![None; places.len()],
+            closed_loop_per_s: vec![None; places.len()],
+            of: saved.of(),
             counted: vec![1.0; places.len()],
+            windows_ns: vec![saved.window_ns; places.len()],
+            left_out: vec![undecided; places.len()],
             places,
             random: SplitMix64(!seed.rotate_left(17)),
-            again: 0,
+            again: Again::default(),
             saved,
             tell,
         }
@@ -100,10 +119,10 @@ impl<'w> Work<'w> {
     /// The next trial, after the only one of this record.
     ///
     /// # Errors
-    /// The trial cannot be read, or `limit.toml` not be written.
+    /// The trial cannot be read, or `limit.toml` cannot be written.
     pub fn choose(&mut self, record: &Record) -> Result<Option<Choice>> {
         if let Some((_, arm)) = self.order.get(self.at).copied().filter(|_| !record.trials.is_empty()) {
-            let looked = look(record, arm, self.bounds)?;
+            let looked = look(record, arm, self.bounds, &self.of)?;
             if let After::Again = self.take(arm, looked) {
                 self.saved.write(&self.dir)?;
                 return Ok(self.under_way.as_ref().map(|under_way| under_way.asked.clone()));
@@ -119,39 +138,47 @@ impl<'w> Work<'w> {
         let Looked { mut probe, verdict, lacking } = looked;
         let longest_ns = self.longest_ns();
         let Some(under_way) = &mut self.under_way else { return After::Told };
-        // By its mark alone, before anything that it measured is looked at.
-        let may = self.again < AGAIN_FIRST.max((self.saved.probes.len() as f64 * AGAIN_SHARE) as usize);
-        if probe.disturbed && !under_way.was_disturbed && may {
-            under_way.was_disturbed = true;
-            self.again += 1;
+        // Based on its mark alone, before its measurements are looked at.
+        if self.again.is_due(probe.disturbed, self.saved.probes.len()) {
             (probe.seen, probe.why) = (Some(SeenWord::NoValue), "disturbed from outside: run again".to_string());
             self.keep(arm, probe);
             return After::Again;
         }
-        under_way.was_disturbed = false;
-        let Some(search) = &mut under_way.search else {
+        if under_way.search.is_none() {
             under_way.closed += 1;
             if verdict.is_some() && probe.committed_per_s > 0.0 {
-                self.ceilings[arm] = Some(probe.committed_per_s);
+                self.closed_loop_per_s[arm] = Some(probe.committed_per_s);
             }
             self.keep(arm, probe);
             return After::Told;
-        };
-        if let Some((n, _)) = lacking.filter(|(n, _)| *n > 0) {
-            let arrivals = probe.rate_per_s.unwrap_or(0.0) * probe.window_ns as f64 / 1e9;
-            let counted = (n as f64 / arrivals).min(1.0);
-            let longer = counted < self.counted[arm] && probe.window_ns < longest_ns;
-            if longer {
-                self.counted[arm] = counted;
-                let rate = probe.rate_per_s.unwrap_or(0.0);
-                self.keep(arm, probe);
-                self.ask(arm, Some(rate));
-                return After::Again;
-            }
         }
-        search.saw(verdict.map_or(Seen::NoValue, Verdict::seen));
+        if let Some((lacking, tried)) = lacking.filter(|(n, _)| *n > 0).zip(probe.at())
+            && probe.window_ns < longest_ns
+            && self.needs_longer(arm, &probe, lacking)
+        {
+            self.keep(arm, probe);
+            self.ask(arm, Some(tried));
+            return After::Again;
+        }
+        if let Some(search) = self.under_way.as_mut().and_then(|under_way| under_way.search.as_mut()) {
+            search.saw(verdict.map_or(Seen::NoValue, Verdict::seen));
+        }
         self.keep(arm, probe);
         After::Told
+    }
+
+    /// Whether a longer window would have more observations than these; if so, it is used from now on.
+    fn needs_longer(&mut self, arm: usize, probe: &Probe, (n, needed): (u64, u64)) -> bool {
+        if !self.of.is_rate() {
+            let enough_ns = probe.window_ns as f64 * needed as f64 * SPARE / n as f64;
+            self.windows_ns[arm] = tenths(enough_ns).clamp(self.window_ns, self.longest_ns());
+            return self.windows_ns[arm] > probe.window_ns;
+        }
+        let arrivals = probe.rate_per_s.unwrap_or(0.0) * probe.window_ns as f64 / 1e9;
+        let counted = (n as f64 / arrivals).min(1.0);
+        let is_less = counted < self.counted[arm];
+        self.counted[arm] = self.counted[arm].min(counted);
+        is_less
     }
 
     fn keep(&mut self, arm: usize, probe: Probe) {
@@ -161,7 +188,7 @@ impl<'w> Work<'w> {
             Some(SeenWord::Misses) => format!("misses: {}", probe.why),
             Some(SeenWord::NoValue) => format!("does not count: {}", probe.why),
         };
-        let at = probe.rate_per_s.map_or(String::new(), |rate| format!(" at {}", Rate(rate)));
+        let at = probe.at().map_or(String::new(), |at| format!(" at {}", self.of.words(at)));
         (self.tell)(&format!("round {}/{}  {}{at}: {seen}", probe.round, self.saved.rounds, self.name(arm)));
         self.saved.probes.push(probe);
     }
@@ -173,80 +200,108 @@ impl<'w> Work<'w> {
     fn next(&mut self) -> Option<Choice> {
         loop {
             let (round, arm) = *self.order.get(self.at)?;
+            let left_out = self.left_out[arm].unwrap_or_else(|| is_used_too_little(&self.saved, arm));
+            self.left_out[arm] = Some(left_out);
+            if left_out {
+                self.at += 1;
+                continue;
+            }
             if self.under_way.is_none() && self.is_hopeless(arm) {
                 self.end(Err("as in the rounds before".to_string()));
                 continue;
             }
             if self.under_way.is_none() {
                 let choice = self.choice(arm, None);
-                self.under_way =
-                    Some(UnderWay { search: None, asked: Choice { round, ..choice }, closed: 0, was_disturbed: false });
+                self.under_way = Some(UnderWay { search: None, asked: Choice { round, ..choice }, closed: 0 });
                 self.begin(arm);
             }
             let lowest = self.lowest(arm);
             let under_way = self.under_way.as_mut()?;
-            match (&mut under_way.search, self.ceilings[arm]) {
+            match (&mut under_way.search, self.closed_loop_per_s[arm]) {
                 (Some(search), _) => match search.next() {
                     Next::Probe(rate) => return Some(self.ask(arm, Some(rate))),
                     Next::Found(rate) => self.end(Ok(rate)),
-                    Next::Nothing(why) => self.end(Err(why.words().to_string())),
+                    Next::Nothing(why) => self.end(Err(self.words(arm, why))),
                 },
-                (search @ None, Some(ceiling)) => *search = Some(Search::below(ceiling, lowest)),
+                (search @ None, _) if !self.of.is_rate() => *search = Some(Search::whole(None, MOST)),
+                (search @ None, Some(reached)) => *search = Some(Search::below(reached, lowest)),
                 (None, None) if under_way.closed < CLOSED_MAX => return Some(self.ask(arm, None)),
-                (None, None) => self.end(Err(format!("closed loop: {}", Why::NoValue.words()))),
+                (None, None) => self.end(Err(format!("closed loop: {}", self.words(arm, Why::NoValue)))),
             }
         }
     }
 
-    /// From the second round on a search begins where earlier rounds ended.
+    /// From the second round on, a search begins where earlier rounds ended; one of an arm without a suspect's limit
+    /// begins where those of the contender ended.
     fn begin(&mut self, arm: usize) {
-        let before: Vec<f64> = self.saved.values(arm).into_iter().map(|(_, rate)| rate).collect();
+        let of = self.saved.arms[arm].relaxed.as_ref().map(|relaxed| relaxed.of);
+        let values = std::iter::once(arm).chain(of).map(|arm| self.saved.values(arm)).find(|values| !values.is_empty());
+        let before: Vec<f64> = values.into_iter().flatten().map(|(_, rate)| rate).collect();
         let shift = (self.random.draw() >> 11) as f64 / (1u64 << 53) as f64;
         let lowest = self.lowest(arm);
         if let (Some(under_way), Some(guess)) = (&mut self.under_way, median(&before)) {
-            under_way.search = Some(Search::near(guess, shift, lowest));
+            under_way.search = Some(match self.of {
+                Of::Rate => Search::near(guess, shift, lowest),
+                Of::Axis(_) => Search::whole(Some(guess), MOST),
+            });
         }
     }
 
     fn is_hopeless(&self, arm: usize) -> bool {
         let of_arm = || self.saved.capacities.iter().filter(|capacity| capacity.arm == arm);
-        of_arm().count() >= NOTHING_MAX && of_arm().all(|capacity| capacity.rate_per_s.is_none())
+        of_arm().count() >= NOTHING_MAX && of_arm().all(|capacity| capacity.value().is_none())
+    }
+
+    /// Why there is no rate; where probes did not count also why the last did not.
+    fn words(&self, arm: usize, why: Why) -> String {
+        let last = self.saved.probes.iter().rev().find(|probe| probe.arm == arm && why == Why::NoValue);
+        let last = last.map_or(String::new(), |probe| format!("; the last: {}", probe.why));
+        format!("{}{last}", why.words())
     }
 
     fn end(&mut self, found: Result<f64, String>) {
         let (round, arm) = self.order[self.at];
-        let (rate_per_s, why) = found.map_or_else(|why| (None, why), |rate| (Some(rate), String::new()));
-        self.saved.capacities.push(Capacity { arm, round, rate_per_s, why });
+        let (value, why) = found.map_or_else(|why| (None, why), |value| (Some(value), String::new()));
+        let is_rate = self.of.is_rate();
+        let rate_per_s = value.filter(|_| is_rate);
+        let number = value.filter(|_| !is_rate).map(|number| number as u32);
+        self.saved.capacities.push(Capacity { arm, round, rate_per_s, number, why });
         self.under_way = None;
         self.at += 1;
     }
 
-    /// The trial at a rate; none: in a closed loop.
-    fn ask(&mut self, arm: usize, rate: Option<f64>) -> Choice {
+    /// The trial at a rate or number; without one, in a closed loop.
+    fn ask(&mut self, arm: usize, tried: Option<f64>) -> Choice {
         let (round, _) = self.order[self.at];
-        let choice = Choice { round, ..self.choice(arm, rate) };
+        let choice = Choice { round, ..self.choice(arm, tried) };
         if let Some(under_way) = &mut self.under_way {
             under_way.asked = choice.clone();
         }
         choice
     }
 
-    fn choice(&self, arm: usize, rate: Option<f64>) -> Choice {
+    fn choice(&self, arm: usize, tried: Option<f64>) -> Choice {
         let Place { contender, condition, processors } = &self.places[arm];
-        let window_ns = rate.map_or(self.window_ns, |rate| self.window_ns_at(arm, rate));
+        let window_ns = match (&self.of, tried) {
+            (Of::Rate, Some(rate)) => self.window_ns_at(arm, rate),
+            (Of::Rate, None) => self.window_ns,
+            (Of::Axis(_), _) => self.windows_ns[arm],
+        };
         let mut condition = condition.clone();
         condition.axes.insert("duration".to_string(), duration_text(window_ns));
-        condition.axes.remove("rate_per_s");
+        condition.axes.remove(self.of.key());
         let window = duration_text(window_ns);
-        condition.label = match rate {
-            None => format!("{}, closed loop", condition.label),
-            Some(rate) => format!("{}, {rate:.1}/s for {window}", condition.label),
+        let (words, value) = match (&self.of, tried) {
+            (_, None) => ("closed loop".to_string(), None),
+            (Of::Rate, Some(rate)) => (format!("{rate:.1}/s for {window}"), Some(format!("{rate:.3}"))),
+            (of, Some(number)) => (format!("{} for {window}", of.words(number)), Some(format!("{number:.0}"))),
         };
-        condition.axes.extend(rate.map(|rate| ("rate_per_s".to_string(), format!("{rate:.3}"))));
+        condition.label = format!("{}, {words}", condition.label);
+        condition.axes.extend(value.map(|value| (self.of.key().to_string(), value)));
         Choice { round: 0, contender: *contender, condition, processors: *processors }
     }
 
-    /// Operations that the bounds take, with some to spare.
+    /// Number of operations that the bounds need, with a surplus.
     fn needed(&self) -> f64 {
         let needed = |bound: &Bound| bound.metric.quantile().map_or(0, |(_, quantile, _)| Quantile::needed(quantile));
         self.bounds.iter().map(needed).max().unwrap_or(0) as f64 * SPARE
@@ -263,8 +318,11 @@ impl<'w> Work<'w> {
 
     fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {
         let enough_ns = self.needed() / (self.counted[arm] * rate) * 1e9;
-        // Whole tenths of a second, so that windows are told by few words.
-        let enough_ns = (enough_ns / 1e8).ceil() * 1e8;
-        (enough_ns as u64).clamp(self.window_ns, self.longest_ns())
+        tenths(enough_ns).clamp(self.window_ns, self.longest_ns())
     }
+}
+
+/// A time rounded up to tenths of a second, so that windows have short names.
+fn tenths(ns: f64) -> u64 {
+    ((ns / 1e8).ceil() * 1e8) as u64
 }

@@ -1,19 +1,18 @@
-//! Predictions from a record: its sweeps over clients, processes or arrivals, and what the laws of `contend-laws` say of
-//! them.
+//! Predictions from a record: applies the laws of `contend-laws` to its sweeps over clients, processes or arrivals.
 //!
-//! `sweeps` finds in the findings of a record what was varied, `told` asks the laws and checks their parameters against
-//! what was measured, `text` writes it for a terminal, `verb` is `contend predict`.
+//! `sweeps` finds the sweeps in the findings of a record, `prediction` fits the laws and compares their parameters with
+//! measurements, `text` prints the result, `verb` is `contend predict`.
 
+mod prediction;
 mod sweeps;
 mod text;
-mod told;
 mod verb;
 
 use clap::FromArgMatches;
 use contend::slice::{Slice, Verb};
 use verb::PredictArgs;
 
-/// What contend gains: `contend predict`.
+/// Adds `contend predict`.
 pub const SLICE: Slice = Slice {
     name: "predict",
     verbs: &[Verb {

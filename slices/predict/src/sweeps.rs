@@ -1,4 +1,4 @@
-//! What a record varied: each contender's values along an axis of clients, processes or arrivals.
+//! Sweeps of a record: each contender's values along an axis of clients, processes or arrivals.
 
 use contend::analysis::Findings;
 use contend::analysis::axis::{Row, rows};
@@ -11,7 +11,7 @@ use contend_laws::mechanism::Measured;
 use contend_stats::interval::median;
 use serde::Serialize;
 
-/// What stands on the axis.
+/// Quantity on the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -24,7 +24,7 @@ pub enum Kind {
 /// The same contender with one setting changed so that it waits for fewer syncs.
 pub struct Relaxed {
     pub label: String,
-    /// At the largest number of clients that both have.
+    /// Largest number of clients that both have.
     pub clients: f64,
     pub throughput_per_s: f64,
 }
@@ -33,7 +33,7 @@ pub struct Relaxed {
 pub struct Subject {
     pub study: String,
     pub contender: String,
-    /// What the conditions have in common; empty if there is nothing to say.
+    /// Part of the condition that all points share; may be empty.
     pub common: String,
     pub kind: Kind,
     pub sweep: Sweep,
@@ -43,7 +43,7 @@ pub struct Subject {
     pub seed: u64,
 }
 
-/// All of a record, or of a part.
+/// All sweeps of a record or part.
 pub fn subjects(findings: &Findings<'_>) -> Vec<Subject> {
     let rows = rows(&findings.study.conditions);
     let contenders = 0..findings.study.contenders.len();
@@ -82,7 +82,7 @@ fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> 
     })
 }
 
-/// Points in the order of their numbers; only those whose trials count.
+/// Points in ascending order; only those with valid trials.
 fn points(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Vec<Point> {
     let cells = row.conditions.iter().filter_map(|(x, condition)| Some((*x, findings.cell(*condition, contender)?)));
     let mut points: Vec<Point> = cells.filter_map(|(x, cell)| point(findings, x, cell, kind)).collect();
@@ -118,7 +118,7 @@ fn point(findings: &Findings<'_>, x: f64, cell: &Cell, kind: Kind) -> Option<Poi
     (!rounds.is_empty()).then_some(Point { x, rounds, cpu_s })
 }
 
-/// What the parameters of a law are checked against. Times alone are those with one client.
+/// Measurements to compare the parameters of a law with. Uncontended times are those with one client.
 fn measured(findings: &Findings<'_>, row: &Row, contender: usize) -> Measured {
     let cells = || row.conditions.iter().filter_map(|(_, condition)| findings.cell(*condition, contender));
     let rows = || cells().flat_map(|cell| valid(findings, cell));
@@ -126,7 +126,7 @@ fn measured(findings: &Findings<'_>, row: &Row, contender: usize) -> Measured {
     let alone = cells().find(|cell| valid(findings, cell).next().is_some_and(|row| row.clients() == 1));
     let of_alone = |metric: &str| alone.and_then(|cell| middle(&values(findings, cell, metric))).map(|ns| ns / 1e9);
     let writes = writes(rows());
-    // Only a driver that sees its waits for locks says how long it held one.
+    // The time for which a lock is held is known only if the driver measures waits for locks.
     let held_s = of_alone("service_ns_mean.write").zip(of_alone("lock_wait_ns_mean.write"));
     Measured {
         sync_s: median(&syncs),
@@ -136,7 +136,7 @@ fn measured(findings: &Findings<'_>, row: &Row, contender: usize) -> Measured {
     }
 }
 
-/// Share of the committed operations that write.
+/// Share of writes among the committed operations.
 fn writes<'f>(rows: impl Iterator<Item = &'f TrialRow<'f>>) -> f64 {
     let (mut writing, mut all) = (0, 0);
     for measured in rows.filter_map(|row| row.measured.as_ref()) {
@@ -157,7 +157,7 @@ fn relaxed(findings: &Findings<'_>, row: &Row, contender: usize, points: &[Point
     (0..contenders.len()).filter(waits_less).filter_map(of).collect()
 }
 
-/// Whether the second differs from the first, which waits for every sync, in one setting that makes it promise less.
+/// Whether the second contender differs from the first, a durable one, in one setting that makes it promise less.
 fn only_waits_less(durable: &Contender, other: &Contender) -> bool {
     let same_client =
         (&durable.engine, &durable.driver, &durable.model) == (&other.engine, &other.driver, &other.model);

@@ -1,42 +1,45 @@
-//! Predictions for a terminal of 80 columns.
+//! Prints predictions on a terminal of 80 columns.
 
+use crate::prediction::{Checked, LawRow, Parameter, Predicted, Prediction};
 use crate::sweeps::Kind;
-use crate::told::{Checked, LawRow, Parameter, Predicted, Told};
 use contend_laws::choose::Word;
 use contend_stats::precision::{Change, Ns, Percent, Rate, counted, plain};
 use std::fmt::Write;
 
 const WIDTH: usize = 80;
 
-/// All of them, one after the other.
-pub fn text(all: &[Told]) -> String {
+/// All predictions, one after the other.
+pub fn text(all: &[Prediction]) -> String {
     all.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn one(told: &Told) -> String {
-    let (what, axis) = match told.kind {
+fn one(prediction: &Prediction) -> String {
+    let (what, axis) = match prediction.kind {
         Kind::Clients => ("throughput", "clients"),
         Kind::Rate => ("mean response time", "rate"),
     };
-    let common = if told.common.is_empty() { String::new() } else { format!(", {}", told.common) };
-    let rounds = told.points.iter().map(|point| point.rounds).min().unwrap_or(0);
-    let numbers: Vec<String> = told.points.iter().map(|point| number(point.at)).collect();
-    let mut text = wrapped(&format!("{}: {what} over {axis} ({}{common})", told.contender, told.study), "");
+    let common = if prediction.common.is_empty() { String::new() } else { format!(", {}", prediction.common) };
+    let rounds = prediction.points.iter().map(|point| point.rounds).min().unwrap_or(0);
+    let numbers: Vec<String> = prediction.points.iter().map(|point| number(point.at)).collect();
+    let mut text = wrapped(&format!("{}: {what} over {axis} ({}{common})", prediction.contender, prediction.study), "");
     text += &wrapped(&format!("Measured at {}; {}.", numbers.join(", "), counted(rounds, "round")), "");
-    text += &laws(told);
+    text += &laws(prediction);
     text += "\n";
-    told.predictions.iter().for_each(|predicted| text += &wrapped(&prediction(told.kind, predicted), "  "));
-    text += &remarks(told).iter().map(|remark| wrapped(&format!("- {remark}"), "  ")).collect::<String>();
+    prediction
+        .predictions
+        .iter()
+        .for_each(|predicted| text += &wrapped(&predicted_line(prediction.kind, predicted), "  "));
+    text += &remarks(prediction).iter().map(|remark| wrapped(&format!("- {remark}"), "  ")).collect::<String>();
     text
 }
 
-fn laws(told: &Told) -> String {
+fn laws(prediction: &Prediction) -> String {
     let mut text = String::from("\n               predicted unseen\n");
     let _ = writeln!(text, "  law           largest      two  parameters");
-    for row in &told.laws {
-        let mark = if told.chosen == Some(row.law) { '>' } else { ' ' };
+    for row in &prediction.laws {
+        let mark = if prediction.chosen == Some(row.law) { '>' } else { ' ' };
         let [one, two] = [row.error_largest, row.error_two_largest].map(error);
-        let line = format!("{mark} {:<12} {one:>8} {two:>8}  {}", row.law, parameters(row, told.points.len()));
+        let line = format!("{mark} {:<12} {one:>8} {two:>8}  {}", row.law, parameters(row, prediction.points.len()));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
@@ -72,7 +75,7 @@ fn value(kind: Kind, value: f64) -> String {
     }
 }
 
-fn prediction(kind: Kind, predicted: &Predicted) -> String {
+fn predicted_line(kind: Kind, predicted: &Predicted) -> String {
     let at = match kind {
         Kind::Clients => format!("{} clients", number(predicted.at)),
         Kind::Rate => Rate(predicted.at).to_string(),
@@ -86,31 +89,31 @@ fn prediction(kind: Kind, predicted: &Predicted) -> String {
     format!("At {at} {}{interval}: {}{why}.", value(kind, said), predicted.word.text())
 }
 
-fn remarks(told: &Told) -> Vec<String> {
+fn remarks(prediction: &Prediction) -> Vec<String> {
     let mut all = vec![];
-    match told.chosen {
+    match prediction.chosen {
         None => all.push("No law has enough points: sweep over more numbers.".to_string()),
-        Some(law) if told.word == Word::NoPrediction => {
+        Some(law) if prediction.word == Word::NoPrediction => {
             all.push(format!("The best law, {law}, is more than 15 % wrong where it has not seen the figure."));
         }
         Some(_) => {}
     }
-    all.extend(told.checks.iter().map(check));
-    if told.word != Word::NoPrediction && told.checks.is_empty() {
+    all.extend(prediction.checks.iter().map(check));
+    if prediction.word != Word::NoPrediction && prediction.checks.is_empty() {
         all.push("Nothing was measured to compare the law's times with.".to_string());
     }
-    if told.checks.iter().any(|check| !check.agrees) {
+    if prediction.checks.iter().any(|check| !check.agrees) {
         all.push("The law fits, the mechanism is not shown.".to_string());
     }
-    if let Some(cap_per_s) = told.cap_per_s {
+    if let Some(cap_per_s) = prediction.cap_per_s {
         let cpu = "by their number and the CPU time of an operation at the largest number of clients";
         all.push(format!("The processors carry at most {}, {cpu}.", Rate(cap_per_s)));
     }
-    if let Some(peak) = &told.peak {
+    if let Some(peak) = &prediction.peak {
         let (at, most) = (plain(peak.clients), Rate(peak.throughput_per_s));
         all.push(format!("Throughput is highest, {most}, at about {at} clients, and falls beyond."));
     }
-    if let Some(bound) = &told.bound {
+    if let Some(bound) = &prediction.bound {
         let reached = match bound.rate_per_s {
             Some(rate) => {
                 format!("is reached at about {} ({}); measure there: --rate {rate:.0}", Rate(rate), bound.word.text())
@@ -119,7 +122,7 @@ fn remarks(told: &Told) -> Vec<String> {
         };
         all.push(format!("A mean response time of {} {reached}.", time(bound.bound_s)));
     }
-    for of in &told.interventions {
+    for of in &prediction.interventions {
         let (said, found) = (Rate(of.predicted_per_s), Rate(of.measured_per_s));
         let off = Percent((of.predicted_per_s / of.measured_per_s - 1.0).abs());
         all.push(format!(
@@ -137,7 +140,7 @@ fn check(check: &Checked) -> String {
     format!("{name} {}; {} {}: {verdict}.", time(check.fitted_s), check.against, time(check.measured_s))
 }
 
-/// Lines of at most [`WIDTH`] characters, each with this indentation.
+/// Breaks a text into lines of at most [`WIDTH`] characters, each with this indentation.
 fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,8 +1,8 @@
 //! `contend predict`.
 
+use crate::prediction::{Ask, Prediction, of_sweep};
 use crate::sweeps::{Kind, subjects};
-use crate::told::{Ask, told};
-use crate::{text, told::Told};
+use crate::text;
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueHint};
 use contend::analysis::Findings;
@@ -41,15 +41,15 @@ pub struct PredictArgs {
 }
 
 pub fn predict(args: &PredictArgs) -> Result<u8> {
-    ensure!(args.at.iter().all(|at| *at >= 1.0 && *at <= 1e9), "--at: numbers from 1 to a thousand million");
+    ensure!(args.at.iter().all(|at| *at >= 1.0 && *at <= 1e9), "--at: numbers from 1 to 1,000,000,000");
     let bound_ns = args.bound.as_deref().map(duration_ns).transpose().map_err(|e| anyhow::anyhow!("--bound: {e}"))?;
     let dir = args.record.display();
     let found = StudyRecord::open(&args.record).with_context(|| format!("cannot read the record in {dir}"))?;
     let ask = Ask { at: &args.at, bound_s: bound_ns.map(|ns| ns as f64 / 1e9) };
-    let mut all: Vec<Told> = vec![];
+    let mut all: Vec<Prediction> = vec![];
     for (_, record) in &found.parts {
         let findings = Findings::new(record);
-        all.extend(subjects(&findings).iter().map(|subject| told(subject, &ask)));
+        all.extend(subjects(&findings).iter().map(|subject| of_sweep(subject, &ask)));
     }
     ensure!(
         !all.is_empty(),
@@ -57,12 +57,12 @@ pub fn predict(args: &PredictArgs) -> Result<u8> {
          --set clients=1,2,3,4,6,8,12,16 (docs/predict.md)"
     );
     ensure!(
-        args.bound.is_none() || all.iter().any(|told| told.kind == Kind::Rate),
+        args.bound.is_none() || all.iter().any(|prediction| prediction.kind == Kind::Rate),
         "--bound needs a sweep over `rate`, and {dir} has none"
     );
     print(&match args.json {
         true => serde_json::to_string_pretty(&all)? + "\n",
         false => harmless(&text::text(&all)).into_owned(),
     })?;
-    Ok(if all.iter().any(Told::says_something) { OK } else { INVALID })
+    Ok(if all.iter().any(Prediction::says_something) { OK } else { INVALID })
 }

@@ -1,4 +1,4 @@
-//! What the laws say of a sweep, as values: what `--json` prints and the text is made of.
+//! Predictions as values: `--json` prints them, and the text is made from them.
 
 use crate::sweeps::{Kind, Subject};
 use contend_laws::choose::{LEFT_OUT, Missed, Tried, Word, capped};
@@ -6,24 +6,24 @@ use contend_laws::mechanism::{checks, without_syncs};
 use contend_laws::predict::{Outlook, limit, outlook};
 use serde::Serialize;
 
-/// What is asked beyond the record.
+/// The user's questions in addition to the record.
 pub struct Ask<'a> {
-    /// Numbers to predict; empty: the usual ones.
+    /// Numbers to predict; empty: the default ones.
     pub at: &'a [f64],
     pub bound_s: Option<f64>,
 }
 
-/// A contender's sweep and what follows from it. Throughput per second; times in seconds.
+/// A contender's sweep and its predictions. Throughput is per second, times are in seconds.
 #[derive(Debug, Serialize)]
-pub struct Told {
+pub struct Prediction {
     pub study: String,
     pub contender: String,
-    /// What the conditions have in common.
+    /// Part of the condition that all points share; may be empty.
     pub common: String,
     pub kind: Kind,
     pub points: Vec<Measured>,
     pub laws: Vec<LawRow>,
-    /// Name of the law that predicted best what it had not seen.
+    /// Name of the law that predicted the left-out points best.
     pub chosen: Option<&'static str>,
     pub word: Word,
     pub cap_per_s: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Told {
     pub interventions: Vec<Intervention>,
 }
 
-/// What was measured at one number.
+/// Measurement at one point.
 #[derive(Debug, Serialize)]
 pub struct Measured {
     pub at: f64,
@@ -42,16 +42,16 @@ pub struct Measured {
     pub rounds: usize,
 }
 
-/// A law and how it did.
+/// A law and its prediction errors.
 #[derive(Debug, Serialize)]
 pub struct LawRow {
     pub law: &'static str,
-    /// Points that it needs; without them it is not tried.
+    /// Points that the law needs; with fewer it is not fitted.
     pub needs: usize,
     pub parameters: Vec<Parameter>,
-    /// Relative error at the largest number, unseen.
+    /// Relative error at the largest number, which was left out of the fit.
     pub error_largest: Option<f64>,
-    /// The larger of the relative errors at the two largest numbers, both unseen.
+    /// The larger of the relative errors at the two largest numbers, which were left out.
     pub error_two_largest: Option<f64>,
 }
 
@@ -62,11 +62,11 @@ pub struct Parameter {
     pub value: f64,
 }
 
-/// A number that was not measured.
+/// A prediction for a number that was not measured.
 #[derive(Debug, Serialize)]
 pub struct Predicted {
     pub at: f64,
-    /// None where nothing is predicted.
+    /// Absent if there is no prediction.
     pub value: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -74,7 +74,7 @@ pub struct Predicted {
     pub why: &'static str,
 }
 
-/// Where throughput begins to fall.
+/// The point from which throughput falls.
 #[derive(Debug, Serialize)]
 pub struct Peak {
     pub clients: f64,
@@ -85,12 +85,12 @@ pub struct Peak {
 #[derive(Debug, Serialize)]
 pub struct Bound {
     pub bound_s: f64,
-    /// None where nothing is predicted.
+    /// Absent if there is no prediction.
     pub rate_per_s: Option<f64>,
     pub word: Word,
 }
 
-/// A parameter and what was measured of the same.
+/// A parameter, and a direct measurement of the same quantity.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     pub parameter: &'static str,
@@ -100,7 +100,7 @@ pub struct Checked {
     pub agrees: bool,
 }
 
-/// What the law says of an intervention that the record also carried out.
+/// Prediction for an intervention that the record also contains.
 #[derive(Debug, Serialize)]
 pub struct Intervention {
     pub contender: String,
@@ -109,15 +109,16 @@ pub struct Intervention {
     pub measured_per_s: f64,
 }
 
-impl Told {
-    /// Whether anything is predicted.
+impl Prediction {
+    /// Whether there is any prediction.
     pub fn says_something(&self) -> bool {
         let reaches_bound = self.bound.as_ref().is_some_and(|bound| bound.rate_per_s.is_some());
         reaches_bound || self.predictions.iter().any(|predicted| predicted.value.is_some())
     }
 }
 
-/// The usual numbers, as multiples of the largest. Response times have no end at the capacity.
+/// Default numbers, as multiples of the largest. Response times diverge at the capacity, so the multiples of a rate
+/// are small.
 fn usual(kind: Kind) -> [f64; 2] {
     match kind {
         Kind::Clients => [2.0, 4.0],
@@ -125,7 +126,7 @@ fn usual(kind: Kind) -> [f64; 2] {
     }
 }
 
-pub fn told(subject: &Subject, ask: &Ask<'_>) -> Told {
+pub fn of_sweep(subject: &Subject, ask: &Ask<'_>) -> Prediction {
     let largest = subject.points.last().map_or(0.0, |point| point.x);
     let usual: Vec<f64> = usual(subject.kind).map(|times| times * largest).to_vec();
     let at = if ask.at.is_empty() { &usual } else { ask.at };
@@ -133,7 +134,7 @@ pub fn told(subject: &Subject, ask: &Ask<'_>) -> Told {
     let law = outlook.chosen.map(|at| &outlook.tried[at]);
     let trusted = law.filter(|_| outlook.word != Word::NoPrediction);
     let bound = ask.bound_s.filter(|_| subject.kind == Kind::Rate);
-    Told {
+    Prediction {
         study: subject.study.clone(),
         contender: subject.contender.clone(),
         common: subject.common.clone(),
