@@ -27,53 +27,53 @@ from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritte
 
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
     "none": ("-", "-", "passes everything through"),
-    "no-start": ("worker-died", "-", "leaves with status 3 before `hello`"),
+    "no-start": ("worker-died", "-", "exits with status 3 before `hello`"),
     "refuse": ("not-started", "-", "answers the plan with `failed`"),
-    "hang-before-hello": ("not-ready", "-", "never says anything"),
+    "hang-before-hello": ("not-ready", "-", "never sends anything"),
     "never-ready": ("not-ready", "-", "swallows `ready`"),
     "setting": ("settings", "-", "reports another value of --setting for one connection"),
     "missing-session": ("settings", "-", "does not report one connection's settings"),
     "clock": ("clock", "-", "its clock is an hour ahead"),
-    "slow-clock": ("clock", "-", "takes 200 ms to tell its clock"),
+    "slow-clock": ("clock", "-", "takes 200 ms to report its clock"),
     "die": ("worker-died", "-", "kills itself early in the window"),
     "die-after-done": ("worker-died", "-", "kills itself between `done` and the samples"),
-    "stall": ("stalled", "-", "is silent from the start on, deaf to SIGTERM and to the end of its input"),
-    "garbage": ("protocol", "-", "says something else early in the window"),
-    "no-newline": ("protocol", "-", "says a line without end early in the window"),
+    "stall": ("stalled", "-", "is silent from the start on, and ignores SIGTERM and the end of its input"),
+    "garbage": ("protocol", "-", "sends an unknown line early in the window"),
+    "no-newline": ("protocol", "-", "sends a line without end early in the window"),
     "huge-frame": ("protocol", "-", "announces 2^40 bytes of samples"),
     "cut-samples": ("samples", "-", "sends and announces 10 bytes fewer"),
     "broken-samples": ("samples", "-", "sends a sample with code space 99"),
     "backwards": ("samples", "-", "sends a sample that finished before it started"),
-    "lost-samples": ("accounts", "invariant,commits", "loses a sample"),
-    "extra-samples": ("accounts", "commits", "sends a sample twice"),
-    "wrong-transaction": ("accounts", "invariant,commits", "sends a sample of another transaction than planned"),
-    "unknown-transaction": ("accounts", "invariant,commits", "sends a sample of a transaction that no plan has"),
-    "unknown-client": ("accounts", "invariant,commits", "sends a sample of a client that no plan has"),
+    "lost-samples": ("accounts", "invariant,commits,answers", "loses a sample"),
+    "extra-samples": ("accounts", "commits,answers", "sends a sample twice"),
+    "wrong-transaction": ("accounts", "invariant,commits,answers", "sends a sample of a different transaction than planned"),
+    "unknown-transaction": ("accounts", "invariant,commits,answers", "sends a sample of a transaction that no plan has"),
+    "unknown-client": ("accounts", "invariant,commits,answers", "sends a sample of a client that no plan has"),
     "clock-in-task": ("accounts", "-", "counts from when an operation started, not from when it was due"),
     "impossible-wait": ("accounts", "-", "reports waits for locks of ten times the attempt"),
-    "impossible-rows": ("accounts", "-", "reports a row more than the steps allow"),
-    "stop-early": ("accounts", "-", "stops early in the window and says it is done"),
+    "impossible-rows": ("accounts", "answers", "reports a row more than the steps allow"),
+    "stop-early": ("accounts", "-", "stops early in the window and reports that it is done"),
     "exhausted": ("exhausted", "-", "reports a client that ran out of its plan"),
-    "late": ("littles-law", "generator-limited,accounts", "starts its clock in the middle of each operation"),
+    "late": ("littles-law", "generator-limited,accounts,commits,answers", "starts its clock in the middle of each operation"),
     "busy": ("generator-limited", "littles-law,nothing-done", "burns processor time in the window, as a client over HTTP"),
-    "instant": ("generator-limited", "invariant,not-credible,commits,clock,accounts", "invents operations of 200 ns, as the plan has them"),
-    "too-fast": ("not-credible", "generator-limited,invariant,commits,clock,accounts", "invents commits of 5 us, as the plan has them"),
-    "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports what was asked for"),
-    "stretch": ("clock", "commits", "works 4 times as long as it says, and divides its times by 4"),
+    "instant": ("generator-limited", "invariant,not-credible,commits,clock,accounts,answers", "invents operations of 200 ns, in the order of the plan"),
+    "too-fast": ("not-credible", "generator-limited,invariant,commits,clock,accounts,answers", "invents commits of 5 us, in the order of the plan"),
+    "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports the requested setting"),
+    "stretch": ("clock", "commits,answers", "works 4 times as long as it says, and divides its times by 4"),
     "freeze": ("stalled", "littles-law", "stops the real worker for 3 s of the window"),
-    "autocommit": ("commits", "invariant", "commits each statement of a transaction by itself"),
-    "jump": ("clock", "commits", "its clock jumps 2 s ahead in the middle of the samples"),
+    "autocommit": ("commits", "invariant,answers", "commits each statement of a transaction by itself"),
+    "jump": ("clock", "commits,answers", "its clock jumps 2 s ahead in the middle of the samples"),
     "meddle": ("commits", "-", "executes --sql in the database early in the window, as another program might"),
-    "second": ("commits", "invariant", "has a second worker carry out the same plan at the same time"),
-    "between": ("-", "invariant,commits", "has a proxy between driver and PostgreSQL, which does what --between says"),
-    "weakens": ("settings", "not-credible", "sets synchronous = OFF on its connections once they have been read back"),
+    "second": ("commits", "invariant,answers", "has a second worker carry out the same plan at the same time"),
+    "between": ("-", "invariant,commits,answers", "has a proxy between driver and server, which does what --between says"),
+    "weakens": ("settings", "not-credible,answers", "sets synchronous = OFF on its connections once they have been read back"),
     "corrupt-data": ("invariant", "commits", "executes --sql in the database before it hands over its samples"),
     "nothing": ("nothing-done", "invariant,commits", "reports every attempt as failed with SQLITE_BUSY"),
     "rewrite": ("invariant", "commits,accounts", "executes its statements changed as --rewrite says"),
-    "rounds-integers": ("-", "invariant", "rounds a plan's integers as reals are: 9007199254740993 to ...992"),
+    "rounds-integers": ("-", "invariant", "rounds a plan's integers like reals: 9007199254740993 to ...992"),
     "lie": ("-", "-", "tells a lie of lies.py that --seed chooses"),
     **{kind: ("-", "-", lies.KINDS[kind].__doc__.strip(".")) for kind in ("cache", "drop", "join", "repeat", "shift", "skip", "swap")},
-    "swallows": ("-", "invariant,commits,accounts", "reports every attempt that failed as a success"),
+    "swallows": ("-", "invariant,commits,accounts,answers", "reports every attempt that failed as a success"),
 }
 BURNERS, FRAME_BYTES = 2, 1 << 20
 
@@ -94,7 +94,7 @@ class Fake:
         self.worker = subprocess.Popen(shlex.split(args.real), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def leave(self, status):
-        """Ends the real worker, then this one; the first thread that wants to says how."""
+        """Ends the real worker, then this one; the first thread to call it decides the status."""
         self.leaving.acquire()
         with suppress(OSError):
             self.worker.stdin.close()
@@ -107,7 +107,7 @@ class Fake:
         os._exit(status)
 
     def guarded(self, body, *values):
-        """Runs `body`; should the fake itself fail, it says so and leaves with status 4."""
+        """Runs `body`; if the fake itself fails, it prints that and exits with status 4."""
         try:
             body(*values)
         except Exception:
@@ -116,17 +116,17 @@ class Fake:
 
     def say(self, data):
         with self.lock:
-            # A tool that stops listening closes the input too, when it is time to leave.
+            # A tool that stops reading also closes the input when the worker has to end.
             with suppress(BrokenPipeError):
                 sys.stdout.buffer.write(b"" if self.mute else data)
                 sys.stdout.buffer.flush()
 
     def tell(self, data):
-        with suppress(OSError):  # it has ended, and its output tells
+        with suppress(OSError):  # it has ended, which its output shows
             self.worker.stdin.write(data)
             self.worker.stdin.flush()
 
-    # What the tool says.
+    # Lines from the tool.
 
     def from_tool(self):
         for line in iter(sys.stdin.buffer.readline, b""):
@@ -139,7 +139,7 @@ class Fake:
                 self.take_start(int(rest[0]))
             self.tell(line + body)
         if self.fault == "stall":
-            time.sleep(600)  # it is meant to be killed, but must not run for ever
+            time.sleep(600)  # the tool should kill it; it must not run for ever
         self.leave(0)
 
     def take_plan(self, line, body):
@@ -183,7 +183,7 @@ class Fake:
         return text
 
     def make_up(self, text):
-        """A lie about this plan; none about those that `--every` leaves out."""
+        """The lie for this plan; `None` for plans that `--every` leaves honest."""
         self.number = 1
         if self.args.lies_file:
             with open(self.args.lies_file, "a+") as told:
@@ -199,7 +199,7 @@ class Fake:
         return self.fault == "lie" or self.fault in lies.KINDS
 
     def tell_lie(self, samples):
-        """Changes the samples; which lie it was, and how many of them it made up, is noted for those who count what is found."""
+        """Changes the samples, and notes in the file of lies which lie it was and how many samples it made up."""
         made_up = self.lie.told(samples, self.start_ns) if self.lie else 0
         if self.args.lies_file:
             with open(self.args.lies_file, "a") as told:
@@ -222,7 +222,7 @@ class Fake:
         self.start_ns, self.mute = start_ns, self.fault == "stall"
         self.over.clear()
         if self.fault == "busy":
-            # A little later than the window: the tool, which looks at both of its ends, needs a processor for that.
+            # A little after the beginning of the window, at whose ends the tool needs a processor for its readings.
             window_ns, length_ns = start_ns + self.plan.run_in_ns, self.plan.length_ns
             self.burn_ns = (window_ns + length_ns // 8, window_ns + length_ns + length_ns // 4)
             self.burns.set()
@@ -234,8 +234,8 @@ class Fake:
             self.striker.start()
 
     def burn(self):
-        """Takes processor time, before all others where that is allowed: on a busy machine there is none to be had
-        otherwise. Hashing does not hold Python's lock, so threads can do it side by side."""
+        """Takes processor time, before all other programs where that is allowed: a busy machine leaves none otherwise. Hashing
+        does not hold Python's lock, so several threads can do it at the same time."""
         zeros = bytes(1 << 22)
         self.burns.wait()
         with suppress(OSError):
@@ -245,8 +245,8 @@ class Fake:
             hashlib.sha256(zeros)
 
     def strike(self, moment_ns):
-        """Early in the window, or when the worker is done before: late enough to be in it, early enough to matter
-        on a machine that keeps this thread waiting."""
+        """Waits until early in the window, or until the worker is done if that is earlier. So the fault is in the window even
+        if a busy machine delays this thread."""
         self.over.wait(max(0, moment_ns - time.monotonic_ns()) / 1e9)
         if self.fault == "die":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -264,7 +264,7 @@ class Fake:
         elif self.fault == "stop-early":
             self.tell(b"stop\n")
 
-    # What the real worker says.
+    # Lines from the real worker.
 
     def from_worker(self):
         for line in iter(self.worker.stdout.readline, b""):
@@ -294,7 +294,7 @@ class Fake:
             self.before_done()
         if self.fault in HANDOVER and word in ("done", "samples"):
             self.held.setdefault(word, bytearray()).extend(body or line)
-            # Totals are true to a lie, which must not be found by how long it takes to make up.
+            # The totals fit the lie; the time that it takes to make it up must not reveal it.
             if word == "samples" or not self.keeps_totals():
                 return
         if self.fault in HANDOVER and word == "end":
@@ -322,7 +322,7 @@ class Fake:
             subprocess.run(["psql", "-q", "-h", os.path.dirname(path), "-U", user, "-d", name, *statements], stdout=sys.stderr, check=True)
 
     def tell_second(self, data):
-        """What it answers is not passed on."""
+        """Reads its answers and does not pass them on."""
         if not self.second:
             pipe = subprocess.PIPE
             self.second = subprocess.Popen(shlex.split(self.args.real), stdin=pipe, stdout=subprocess.DEVNULL)
@@ -330,7 +330,7 @@ class Fake:
         self.second.stdin.flush()
 
     def hand_over(self):
-        """Spoils totals and samples, and sends them."""
+        """Applies the fault to totals and samples, and sends them."""
         samples = [Sample._make(fields) for fields in SAMPLE.iter_unpack(self.held.get("samples", b""))]
         totals = facts(self.held["done"])
         HANDOVER[self.fault](samples, totals, self)

@@ -1,4 +1,4 @@
-"""What faults change: a plan before the real worker gets it, or totals and samples before the tool does."""
+"""Changes that faults make: to a plan before the real worker gets it, or to totals and samples before the tool gets them."""
 
 import re
 import struct
@@ -17,7 +17,7 @@ Client = namedtuple("Client", "id closed cyclic limit start_ns operations")
 
 
 class Plan:
-    """What a fault needs to know of a plan."""
+    """The parts of a plan that faults use."""
 
     def __init__(self, text):
         self.text, self.databases, self.sockets, self.transactions = text, [], [], 0
@@ -46,7 +46,7 @@ class Plan:
 
 
 def without_syncs(text):
-    """The plan with synchronous = OFF, whose read-back yields what was asked for."""
+    """The plan with synchronous = OFF, whose read-back returns the requested setting."""
     words = {"off": "0", "normal": "1", "full": "2", "extra": "3"}
     pragma = re.compile(r"^session\t\S+\tPRAGMA synchronous *= *(\w+)$", re.MULTILINE | re.IGNORECASE)
     asked = pragma.search(text)[1].lower()
@@ -56,7 +56,7 @@ def without_syncs(text):
 
 
 def places(sql):
-    """Where the parameters of a statement stand, as a plan says it."""
+    """The positions of a statement's parameters, as a plan writes them."""
     unescaped = re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), sql)
     blank = re.sub(r"'[^']*'", lambda m: "x" * len(m[0].encode()), unescaped)
     return ",".join(str(len(blank[: m.start()].encode())) for m in re.finditer(r"\?", blank)) or "-"
@@ -77,13 +77,13 @@ def rewritten(text, rules):
 
 
 def sealed(text):
-    """A plan with the digest of what it is now: the worker would refuse one that was changed."""
+    """The plan with its new digest: the worker would refuse a changed plan with the old one."""
     body = text[: text.rindex("end\t")]
     return f"{body}end\t{zlib.crc32(body.encode()):08x}\n"
 
 
 def rounded(text):
-    """The plan with its integers as a language has them whose only numbers are reals."""
+    """The plan with its integers rounded as in a language whose only numbers are reals."""
 
     def once(found):
         return "\ti%d" % min(int(float(found[1])), INTEGER_MAX)
@@ -136,7 +136,7 @@ def jump(samples):
 
 
 def shortest(samples):
-    """The sample whose presence or absence moves a client's times the least."""
+    """The sample whose absence or repetition changes a client's times the least."""
     return min(range(len(samples)), key=lambda i: samples[i].finished_ns - samples[i].started_ns)
 
 
@@ -167,7 +167,7 @@ def invent(usual_ns):
 
 
 def invented(client, plan, start_ns, service_ns):
-    """A closed loop exactly as the plan has it, of operations that take `service_ns`; the first fills the run-in."""
+    """Samples of a closed loop that follows the plan exactly; operations take `service_ns`, and the first one fills the run-in."""
     if not client.closed:
         raise ValueError("only closed loops can be made faster")
     window_ns = start_ns + plan.run_in_ns
@@ -195,7 +195,7 @@ HANDOVER = {
     "unknown-client": change(middle, lambda s, plan: {"client": 2**32 - 1}),
     "clock-in-task": change(first_attempts, lambda s, plan: {"due_ns": s.started_ns}),
     "exhausted": lambda samples, totals, fake: totals.update(exhausted=1),
-    # Later attempts keep their start: what lies between attempts counts as back-off.
+    # Later attempts keep their start: the time between attempts counts as back-off.
     "impossible-wait": change(middle, lambda s, p: {"lock_wait_ns": 10 * (s.finished_ns - s.started_ns)}),
     "impossible-rows": change(middle_read, lambda s, p: {"rows": s.rows + 1_000_000}),
     "jump": lambda samples, totals, fake: jump(samples),

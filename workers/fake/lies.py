@@ -1,6 +1,6 @@
-"""Lies that a worker could tell, as changes of the plan that the real worker carries out and of the samples that the tool gets.
+"""Lies of a worker, as changes to the plan that the real worker carries out and to the samples that the tool gets.
 
-A lie is told as well as it can be: what the samples say is what the tool's plan has, so that only other evidence contradicts it.
+Each lie is as good as possible: the samples follow the tool's plan, so that only other evidence contradicts them.
 README.md has a table of the kinds. `of` makes one from a seed.
 """
 
@@ -32,7 +32,7 @@ class Program:
         self.clients = ["clients\t" + clients.split("\n")[0]]
         self.clients += [line.split("\t") for line in clients.split("\n")[1:] if not line.startswith("end\t") and line]
         self.originals = len(self.transactions)
-        self.back = {}  # number of a transaction of the lie: that of the original, and its rows (None: as they are)
+        self.back = {}  # number of a transaction of the lie -> number of the original, and its rows (None: unchanged)
 
     def text(self):
         transactions = []
@@ -69,7 +69,7 @@ class Program:
         return str(number)
 
     def instead(self, original, steps, begin=None, rows=True):
-        """A transaction that is carried out in place of another one and is reported as it."""
+        """Adds a transaction that is carried out in place of the original and reported as the original."""
         number, name, kind, begins, uniques, slots, _ = self.transactions[original]
         fields = [str(len(self.transactions)), f"lie{len(self.transactions)}", kind, begin or begins, uniques, slots, "0"]
         self.transactions.append(fields)
@@ -86,7 +86,7 @@ class Lie:
         self.kind, self.size, self.plan, self.program, self.change = kind, size, program.text(), program, change
 
     def told(self, samples, start_ns):
-        """Makes the samples of the lie those of the plan that the tool has; how many it makes up."""
+        """Changes the samples of the lie into those of the tool's plan; returns how many it makes up."""
         made_up = sum(s.transaction in self.program.back for s in samples)
         for i, s in enumerate(samples):
             original, rows = self.program.back.get(s.transaction, (s.transaction, None))
@@ -104,7 +104,7 @@ def by_client(samples):
 
 
 def replace(operation, transaction):
-    """By one that takes no arguments."""
+    """Replaces the transaction of an operation by one without arguments."""
     operation[2:] = [transaction]
 
 

@@ -1,8 +1,9 @@
 'use strict';
-// What the worker costs beside a bare loop on the same driver, reading rows by rowid from SQLite, and by primary key from the
-// servers that the environment names: bare/worker, so 1 is no cost. In turns, so that both see the same machine, and each side in
-// a process of its own, as outside of a bench: in one, V8 compiles the library for the objects of both, and collects the garbage of
-// each with the heap of the other. The argument is a driver; of `null` it is the floor. Started by scripts/bench-workers-node.sh.
+// The worker's cost compared with a bare loop on the same driver, reading rows by rowid from SQLite, and by primary
+// key from the servers that the environment names: bare/worker, so 1 means no cost. The sides alternate, so that both
+// have the same machine, and each has its own process, as outside of a benchmark: in one process, V8 would compile
+// the library for the objects of both, and collect each side's garbage with the other's heap. The argument is a
+// driver; `null` measures the overhead. Started by scripts/bench-workers-node.sh.
 
 const { fork } = require('child_process');
 const { once } = require('events');
@@ -17,13 +18,13 @@ const load = (name) => require(`${home}/node_modules/${name}`);
 const driverOf = (name) => require(`${home}/src/drivers/node-${name}.js`);
 
 const ROWS = 100000;
-/** After so many reads a bare loop lets the event loop have its turn, about as often as the worker does. */
+/** Number of reads after which a bare loop yields to the event loop, about as often as the worker does. */
 const AT_A_TIME = 1000;
 const SQL = 'SELECT id, value, note FROM item WHERE rowid = ?';
 const NUMBERED = SQL.replace('?', '$1');
 /** PostgreSQL's number of the type BIGINT. */
 const INT8 = 20;
-/** How many keys are read in a turn, in how many, and how many turns of both sides come before, so that both are compiled. */
+/** Reads per turn, number of turns, and turns of both sides before that, so that both are compiled. */
 const EMBEDDED = { reads: 20000, turns: Number(process.env.CONTEND_BENCH_TURNS ?? 101), before: 1 };
 const SERVER = { reads: 2000, turns: Number(process.env.CONTEND_BENCH_TURNS ?? 31), before: 10 };
 
@@ -35,12 +36,12 @@ function planText(driver, database, sql, keys) {
   return `${body}end\t${digest(body)}\n`;
 }
 
-// Code is compiled for the shapes of objects: were all of the last turn's gone, it would have to be compiled again.
+// Code is compiled for object shapes: if all objects of the last turn were gone, it would be compiled again.
 const kept = [];
 
 /**
- * A turn through the worker: a run of its own, on the connection that the first one opened. Were it another connection each time,
- * both sides would measure how the library is compiled for it again.
+ * A turn through the worker: a run of its own, on the connection that the first run opened. With a new connection
+ * each time, both sides would measure how the library is compiled for it.
  */
 function workerSide(driver, text, reads) {
   let conn;
@@ -63,9 +64,9 @@ function workerSide(driver, text, reads) {
   };
 }
 
-/** Time on the clock and of the processor, in nanoseconds. */
+/** Elapsed and processor time, in nanoseconds. */
 async function timed(work) {
-  // As the worker does before it is ready: what made the plan is no side's cost.
+  // As the worker does before it is ready: preparing the plan is no side's cost.
   global.gc();
   const cpu = process.cpuUsage();
   const begun = process.hrtime.bigint();
@@ -75,8 +76,10 @@ async function timed(work) {
   return { wall, cpu: (user + system) * 1000 };
 }
 
-/** A bare loop with the interface of better-sqlite3, integers as exact as in the worker. No program keeps the event loop to itself for
- * good, and it is there that what a library leaves behind with each query is cleared away. */
+/**
+ * A bare loop with the interface of better-sqlite3, with integers as exact as in the worker. It yields to the event
+ * loop regularly, as programs do; the library frees its per-query objects there.
+ */
 const blocking = (name) => (database, keys) => {
   const db = new (load(name))(database);
   const statement = db.prepare(SQL);
@@ -107,14 +110,14 @@ const callbacks = (database, keys) => {
 };
 
 /**
- * A bare loop of a server's client, whose connection is opened as the worker does; integers as exact as there. `reader` makes
- * what asks for a key, and what finds the rows in an answer.
+ * A bare loop of a server's client, whose connection is opened as in the worker, with integers as exact. `reader`
+ * returns the function that queries a key, and the one that extracts the rows of an answer.
  */
 const server = (name, reader) => async (database, keys) => {
   const conn = await driverOf(name).open(new Database(database.split('\t')));
   const { ask, rowsOf } = reader(conn);
   const exact = keys.map(BigInt);
-  // The library prepares the statement with its first execution; the worker has it prepared before the start.
+  // The library prepares the statement at its first execution; the worker does so before the start.
   await ask(exact[0]);
   return () => timed(async () => {
     for (const key of exact) if (rowsOf(await ask(key)).length !== 1) throw new Error('a read without a row');
@@ -135,7 +138,10 @@ const mysql2 = server('mysql2', ({ inner }) => ({
   rowsOf: ([rows]) => rows,
 }));
 
-/** By driver its bare loop and how often; with a server the variable that has the fields of its `database` line, and the statement of the plan. */
+/**
+ * Bare loop and numbers of reads of each driver; for a server also the variable with the fields of its `database`
+ * line, and the plan's statement.
+ */
 const DRIVERS = {
   'better-sqlite3': { bare: blocking('better-sqlite3'), sql: SQL, ...EMBEDDED },
   libsql: { bare: blocking('libsql'), sql: SQL, ...EMBEDDED },
@@ -146,7 +152,7 @@ const DRIVERS = {
 
 const sorted = (values) => values.slice().sort((a, b) => a - b);
 const median = (values) => sorted(values)[Math.floor(values.length / 2)];
-/** The slowest of the fastest tenth, which others on the machine disturbed least. */
+/** The slowest of the fastest tenth, which other processes disturbed least. */
 const fastest = (values) => sorted(values)[Math.ceil(values.length / 10) - 1];
 
 /** Keys to read, the same in every process. */
@@ -169,31 +175,31 @@ async function serve(name, side, database) {
   process.send('ready');
 }
 
-/** The process of one side, as the bench sees it. */
+/** The process of one side, seen from the bench. */
 class Side {
   constructor(name, side, database) {
     this.child = fork(__filename, [name, side, database]);
     this.ended = once(this.child, 'exit').then(([code, signal]) => {
       throw new Error(`the process of the side ${side} of ${name} ended by itself (${code ?? signal})`);
     });
-    // Between two turns no process waits for it, and after the last one it is to end.
+    // Between two turns nothing waits for the process, and after the last one it ends.
     this.ended.catch(() => {});
   }
 
-  /** What it says next. One that ends instead, with whatever status, is the end of the bench. */
+  /** Its next message. If it ends instead, with any status, the bench fails. */
   async answer() {
     const [answer] = await Promise.race([this.ended, once(this.child, 'message')]);
     return answer;
   }
 
-  /** Has it carry out a turn; what it took. */
+  /** Makes it carry out a turn; returns the times. */
   turn() {
-    // Its end and its status show that no process listens.
+    // If the send fails, its end and status are reported elsewhere.
     this.child.send('turn', () => {});
     return this.answer();
   }
 
-  /** Until it has ended: its database is removed next. */
+  /** Waits for its end: its database is removed next. */
   async leave() {
     if (this.child.connected) this.child.disconnect();
     await this.ended.catch(() => {});
@@ -213,7 +219,7 @@ async function compare(name, database) {
   }
 }
 
-/** By turn the ratios of both sides on the clock and of the processor, and by side the processor time of a read. */
+/** Ratios of both sides by turn, in elapsed and in processor time, and processor time of a read by side. */
 async function measured(name, sides) {
   const { reads, turns, before } = DRIVERS[name];
   for (let turn = 0; turn < before; turn++) for (const side of sides) await side.turn();
@@ -250,7 +256,7 @@ async function floor() {
   console.log(`${driver.name.padEnd(20)} floor ${middle} ns per operation (median of ${turns} turns of ${reads})`);
 }
 
-/** Makes a database of SQLite with the table. */
+/** Creates a SQLite database with the table. */
 function fill(database) {
   const db = new (load('better-sqlite3'))(database);
   db.exec(`PRAGMA journal_mode = WAL; CREATE TABLE item (id INTEGER, value INTEGER, note TEXT);

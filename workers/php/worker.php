@@ -1,5 +1,5 @@
 <?php
-// A worker of contend in PHP: it carries out plans and scripts through one driver. Started by a launcher for each driver.
+// A worker of contend in PHP: carries out plans and scripts through one driver. Each driver has a launcher.
 
 declare(strict_types=1);
 
@@ -7,21 +7,23 @@ foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'script', '
     require __DIR__ . "/src/$part.php";
 }
 
-/** The driver with this name, whose file returns its class. The one that does nothing is also called `null`, as in every worker. */
+/**
+ * The driver with this name, whose file returns its class. The null driver is also called `null`, as in every worker.
+ */
 function drivers(string $name): array
 {
     needs('pcntl', 'php-cli');
     needs('posix', 'php-cli');
     $file = __DIR__ . "/src/drivers/$name.php";
     if (!preg_match('/\A[a-z0-9-]+\z/', $name) || !is_file($file)) {
-        unusable("`$name` is no driver of this worker: there is no $file");
+        unusable("`$name` is not a driver of this worker: there is no $file");
     }
     $class = require $file;
     $driver = new $class($name);
     return $driver->executesNothing ? [$driver, new $class('null')] : [$driver];
 }
 
-// Anything PHP only warns of would go unnoticed.
+// PHP's warnings would otherwise go unnoticed.
 set_error_handler(static function (int $level, string $words, string $file, int $line) {
     if (error_reporting() & $level) {
         throw new ErrorException($words, 0, $level, $file, $line);

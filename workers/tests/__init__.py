@@ -1,1 +1,1 @@
-"""Tests of the workers in Python and PHP as the tool meets them: what conformance cases cannot say."""
+"""Tests of the workers from the tool's side: behaviour that conformance cases cannot express."""

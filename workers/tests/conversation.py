@@ -1,4 +1,4 @@
-"""A built worker as a process that is talked to, plans for it, a private MariaDB and a proxy that can hang."""
+"""A built worker as a child process, plans for it, a private MariaDB, and a proxy that can hang."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import Queue
 
 WORKERS = Path(os.environ.get("WORKERS") or Path(__file__).resolve().parents[2] / "target/workers")
-# How long a busy machine may take for anything that is to happen.
+# Longest wait for anything on a busy machine.
 PATIENCE_S = 60
 MS = 1_000_000
 NO_STEP, BEGIN = 65535, 65534
@@ -28,12 +28,12 @@ _SAMPLE = struct.Struct("<IIHHHBBIIQQQQQ")
 
 
 def must_have_all():
-    """Whether nothing may be left out because something is not installed."""
+    """Whether tests may not be skipped because something is not installed."""
     return os.environ.get("CONTEND_TESTS_MUST_HAVE_WORKERS") == "1"
 
 
 def program(driver):
-    """The worker of a driver; None if it is not built, or others are to be tested."""
+    """The path of a driver's worker; None if it is not built, or other workers are to be tested."""
     name = driver if driver.startswith(("python-", "php-", "java-", "node-")) else f"python-{driver}"
     path = WORKERS / f"contend-worker-{name}"
     if not name.startswith(os.environ.get("ONLY", "")):
@@ -50,7 +50,7 @@ def model(driver):
 def plan(
     driver, database, lines, operations, *, window=(0, 0, 2000 * MS), options=(), session=(), readbacks=(), retry="1\t-\t-\t-", is_pool=False, is_endless=False
 ):
-    """A plan of one client that carries out `operations` one after the other; `lines` are statements and transactions."""
+    """A plan of one client that carries out `operations` in order; `lines` are statements and transactions."""
     kind, connections = ("pool", "database") if is_pool else (model(driver), "client")
     head = ["contend-plan 3", "worker\t0", f"driver\t{driver}\t{kind}", f"connections\t{connections}", "window\t%d\t%d\t%d" % window,
             "now\tclock", *(f"option\t{o}" for o in options), f"database\t{database}", *(f"session\t-\t{s}" for s in session),
@@ -62,7 +62,7 @@ def plan(
 
 
 def described(line):
-    """A `statement` line with the effect and the placeholders `?` of its statement, as far as the tests here need them."""
+    """A `statement` line with the effect and placeholders of its statement, as far as these tests need them."""
     kind, *fields = line.split("\t")
     if kind != "statement":
         return line
@@ -107,13 +107,13 @@ class Worker:
     def next(self, within=PATIENCE_S):
         said = self.said.get(timeout=within)
         if said is None:
-            # What it said on its standard error before may not have been read yet.
+            # Its earlier output on standard error may not have been read yet.
             self.threads[1].join(within)
             raise Died(b"".join(self.log).decode())
         return said
 
     def until(self, *words):
-        """The first line that begins with one of these."""
+        """The next line that begins with one of these words."""
         while True:
             said, frame = self.next()
             if said[0] in words:
@@ -129,7 +129,7 @@ class Worker:
             raise AssertionError(said[1])
 
     def start(self):
-        """When the run starts."""
+        """Starts the run; returns its start time."""
         start = time.monotonic_ns() + 5 * MS
         self.tell(f"start\t{start}\n")
         return start
@@ -175,7 +175,7 @@ def wait_until(condition, what):
 
 
 class MariaDb:
-    """A private server, and its client to look at data with."""
+    """A private server, and a client to inspect its data."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="contend-workers-")
@@ -199,7 +199,7 @@ class MariaDb:
 
     @staticmethod
     def is_here():
-        """Whether it is installed; an error if it is not and nothing may be left out."""
+        """Whether it is installed; an error if it is not and tests may not be skipped."""
         missing = [name for name in ("mariadb-install-db", "mariadb") if shutil.which(name) is None]
         if missing and must_have_all():
             raise FileNotFoundError(f"CONTEND_TESTS_MUST_HAVE_WORKERS=1, and MariaDB is not installed: no {', '.join(missing)}")
@@ -224,7 +224,7 @@ class MariaDb:
 
 
 class Proxy:
-    """Stands before a server's socket. Once it hangs, new connections are taken and never answered."""
+    """A proxy in front of a server's socket. Once it hangs, it accepts new connections and never answers them."""
 
     def __init__(self, server, path):
         self.server, self.path, self.is_hanging = server, path, False
@@ -255,7 +255,7 @@ class Proxy:
             sink.shutdown(socket.SHUT_WR)
 
     def cut(self):
-        """The connections that work are lost."""
+        """Closes all working connections."""
         for one, other in self.pairs:
             for end in (one, other):
                 with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the tool sees of a worker that is out of memory or makes a mistake: `failed` with the reason, never silence."""
+"""Workers that run out of memory or have a bug: they report `failed` with a reason, and are never silent."""
 
 import os
 import resource
@@ -93,7 +93,7 @@ class Death(unittest.TestCase):
 
     @needs("node-null")
     def test_an_exception_in_node_that_nobody_catches(self):
-        """It is thrown in the clients' thread, beside the worker's own code."""
+        """The exception is thrown in the clients' thread, outside of the worker's own code."""
         with tempfile.NamedTemporaryFile("w", suffix=".js") as thrower:
             thrower.write("if (!require('worker_threads').isMainThread) setTimeout(() => { throw new Error('of a library'); }, 300);")
             thrower.flush()

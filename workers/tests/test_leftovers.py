@@ -1,4 +1,4 @@
-"""What a worker leaves behind in the directory for temporary files: nothing, also if it is told to quit."""
+"""A worker leaves nothing in the directory for temporary files, even if it is stopped early."""
 
 import os
 import tempfile

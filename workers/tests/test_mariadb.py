@@ -1,4 +1,4 @@
-"""The workers on MariaDB: backslashes, rollbacks that are not needed, connections that die, a server that hangs."""
+"""The workers on MariaDB: backslashes, unnecessary rollbacks, connections that die, a server that hangs."""
 
 import time
 import unittest
@@ -6,7 +6,7 @@ import unittest
 from .conversation import MS, NO_STEP, MariaDb, Proxy, Worker, plan, program
 
 RUNNING = []
-# An operation whose connection the server ends, and one that reads.
+# An operation whose connection the server closes, and one that reads.
 END_AND_LOOK = [
     "statement\t0\tKILL CONNECTION_ID()", "statement\t1\tSELECT v FROM t",
     "transaction\t0\tend\tread\t-\t0\t0\t1", "step\tsql\t0\t0..*\t1\t-",
@@ -80,7 +80,7 @@ class OfMariaDb:
         self.assertLessEqual({s.code for s in samples if s.space}, {1927, 2013, 2006})
 
     def test_a_server_that_hangs_at_the_end_of_the_drain(self):
-        """No client can be interrupted, and the connection dies meanwhile: the tool is answered all the time."""
+        """No client can be interrupted, and the connection dies meanwhile: the tool must be answered all the time."""
         proxy = Proxy(self.server.socket, f"{self.server.folder}/{self.driver}")
         self.addCleanup(proxy.close)
         lines = ["statement\t0\tDO SLEEP(100)", "transaction\t0\twait\tread\t-\t0\t0\t1", "step\tsql\t0\t0..*\t1\t-"]
@@ -92,7 +92,7 @@ class OfMariaDb:
         asked = time.monotonic()
         worker.tell("clock\n")
         worker.until("clock")
-        # A worker that waits for the server itself does so for 10 s; then it is too late for everything.
+        # A worker that waited for the server itself would take 10 s, and then be too late for everything.
         self.assertLess(time.monotonic() - asked, 3)
         proxy.cut()
         _, samples = worker.outcome()
@@ -116,7 +116,7 @@ class JavaMariadb(OfMariaDb, unittest.TestCase):
     driver = "java-mariadb"
 
     def test_settings_of_what_a_pool_opens_later_are_read_back(self):
-        """The pool puts another connection in the place of one that was lost, whether or not somebody uses it."""
+        """The pool replaces a lost connection, whether or not a client needs one."""
         self.server.ask("CREATE OR REPLACE TABLE opened (n INT)")
         more = {"session": ["INSERT INTO opened VALUES (1)"], "options": ["pool_size\t1"], "is_pool": True}
         for readback, differs in (("same\tSELECT 7", None), ("opened\tSELECT count(*) FROM opened", "opened = 2 after the start, the first one 1")):

@@ -1,4 +1,4 @@
-"""The workers on SQLite: connections that are opened during a run, retries, the end of the drain, a run by hand."""
+"""The workers on SQLite: connections opened during a run, retries, the end of the drain, a run without the tool."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ class OfSqlite:
         return plan(self.driver, f"file\t{self.database}", lines, operations, **more)
 
     def test_a_new_connection_pays_for_what_it_uses_and_for_nothing_else(self):
-        """Code is written, and statements are prepared, for what the attempt carries out: a plan may have a thousand more."""
+        """Code and statements are prepared only for the attempt that uses them: a plan may have a thousand more."""
         medians = []
         for others in (1, 1000):
             lines = [f"statement\t{i}\tSELECT v, {i} FROM t WHERE id = ?" for i in range(others + 1)]
@@ -99,7 +99,7 @@ class OfSqlite:
         self.assertRegex(done["settings_differ"], "(rows is 2 after|reads back rows = 2 after).* 1")
 
     def test_no_attempt_begins_after_the_drain(self):
-        """The worker stands still in a back-off and wakes when the drain is over."""
+        """The worker is stopped during a back-off, and continues when the drain is over."""
         lines = [
             "statement\t0\tINSERT INTO t VALUES (1, 'again')",
             "transaction\t0\tdouble\twrite\tBEGIN IMMEDIATE\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-",
@@ -115,6 +115,36 @@ class OfSqlite:
         _, samples = worker.outcome()
         self.assertGreaterEqual(len(samples), 1)
         self.assertEqual([s for s in samples if s.attempt and s.started >= drain_end], [])
+
+    def test_a_worker_begins_although_its_database_is_locked_at_first(self):
+        self.begins_although_locked()
+
+    def begins_although_locked(self, options=(), **more):
+        """The lock is as another worker's recovery of the log, for which SQLite does not wait."""
+        lines = ["statement\t0\tSELECT count(*) FROM t", "transaction\t0\tlook\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-"]
+        worker = self.worker()
+        # The lock is held while it opens, and not while it starts.
+        worker.until("hello")
+        with closing(sqlite3.connect(self.database, isolation_level=None)) as db:
+            db.execute("BEGIN EXCLUSIVE")
+            worker.plan(self.plan(lines, [0], options=["busy_timeout_ms\t0", *options], **more))
+            time.sleep(1.2)
+            db.execute("ROLLBACK")
+        said, _ = worker.until("ready", "failed")
+        self.assertEqual(said[0], "ready", said)
+        worker.start()
+        _, samples = worker.outcome()
+        self.assertEqual([s.step for s in samples], [NO_STEP])
+
+    def test_a_lock_that_stays_is_an_error(self):
+        lines = ["statement\t0\tSELECT count(*) FROM t", "transaction\t0\tlook\tread\t-\t0\t0\t1", "step\tsql\t0\t1..1\t1\t-"]
+        with closing(sqlite3.connect(self.database, isolation_level=None)) as db:
+            db.execute("BEGIN EXCLUSIVE")
+            worker = self.worker()
+            worker.plan(self.plan(lines, [0], options=["busy_timeout_ms\t0"]))
+            said, _ = worker.until("ready", "failed")
+        self.assertEqual(said[0], "failed", said)
+        self.assertIn("locked", said[1])
 
     def test_by_hand_the_drain_ends_as_well(self):
         lines = ["transaction\t0\trest\tread\t-\t0\t0\t1", f"step\thold\t{120_000 * MS}"]
@@ -155,3 +185,6 @@ class NodeSqlite3(OfSqlite, unittest.TestCase):
 
 class JavaSqlite(OfSqlite, unittest.TestCase):
     driver = "java-sqlite"
+
+    def test_a_pool_begins_although_its_database_is_locked_at_first(self):
+        self.begins_although_locked(["pool_size\t2"], is_pool=True)

@@ -67,6 +67,8 @@ class Config:
     # As the original's framework: tries in all, and the random sleep before try k is up to 50 ms x k.
     tries: int = 5
     sleep_ms: int = 50
+    # Every request must bring it in the header `contend-secret`, if there is one; others are answered with 403 and not counted.
+    secret: str = ""
 
 
 def load(path):

@@ -1,6 +1,7 @@
 """HTTP: which call is meant, on which site, by whom; answers and errors as JSON."""
 
 import contextlib
+import hmac
 import io
 import json
 import logging
@@ -40,6 +41,9 @@ class App:
         self.databases = {host: Database(site) for host, site in config.sites.items()}
 
     def __call__(self, environ, start_response):
+        if not self._is_of_the_run(environ):
+            _read_rest(environ["wsgi.input"])
+            return failure(403, "Foreign", "the header contend-secret of this run is missing")(environ, start_response)
         request = Request(environ)
         request.max_content_length = self.config.body_bytes_max
         request.max_form_memory_size = self.config.body_bytes_max
@@ -51,6 +55,11 @@ class App:
             _read_rest(environ["wsgi.input"])
         return response(environ, start_response)
 
+    def _is_of_the_run(self, environ):
+        """Every user of the machine can connect to the port."""
+        brought = environ.get("HTTP_CONTEND_SECRET", "").encode("latin-1")
+        return not self.config.secret or hmac.compare_digest(brought, self.config.secret.encode())
+
     def _respond(self, request):
         retries = []
         try:
@@ -59,7 +68,7 @@ class App:
         except RequestError as error:
             response = failure(error.status, error.kind, str(error))
         except RequestEntityTooLarge:
-            response = failure(413, "RequestTooLarge", f"the most is {self.config.body_bytes_max} bytes")
+            response = failure(413, "RequestTooLarge", f"the maximum is {self.config.body_bytes_max} bytes")
         except HTTPException as error:
             response = failure(error.code, error.name.replace(" ", ""), error.description)
             for name, value in error.get_headers():

@@ -23,7 +23,7 @@ from . import VERSION
 
 HOSTS = {"sqlite": "gp-sqlite.test", "mariadb": "gp-maria.test", "postgres": "gp-postgres.test"}
 # What the app understands; `statements` and `lock_wait` are its driver's own affair.
-OPTIONS = ("gunicorn_workers", "engine", "host", "busy_timeout_ms", "statements", "lock_wait")
+OPTIONS = ("gunicorn_workers", "engine", "host", "busy_timeout_ms", "statements", "lock_wait", "secret")
 READY_S = 60
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
 _UNESCAPES = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r", "0": "\0"}
@@ -113,7 +113,7 @@ class Plan:
         sites = {name: {**site, **where} for name, where in zip(hosts, self.databases)}
         config = {
             "sites": sites, "workers": self.number("gunicorn_workers", 4, 1, 64),
-            "graceful_timeout_s": max(1, math.ceil(self.drain_ns / 1e9))}
+            "graceful_timeout_s": max(1, math.ceil(self.drain_ns / 1e9)), "secret": self.options.get("secret", "")}
         return config, host
 
 
@@ -165,7 +165,7 @@ class Gunicorn:
         """The next report of a process of gunicorn's; None: all have ended."""
         while b"\n" not in self._rest:
             if not select.select([self.reports], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise Refused("gunicorn said nothing in time")
+                raise Refused("gunicorn did not answer in time")
             some = os.read(self.reports, 65536)
             if not some:
                 return None

@@ -21,9 +21,10 @@ class Client:
         self.at = urlsplit(url).netloc
         self.host = host
         self.sid = None
+        self.headers = {}
 
     def ask(self, method, target, body=None, kind=None, cookie=None):
-        headers = {"Host": self.host, "Accept": "application/json"}
+        headers = {"Host": self.host, "Accept": "application/json", **self.headers}
         if kind:
             headers["Content-Type"] = kind
         sid = self.sid if cookie is None else cookie

@@ -318,6 +318,18 @@ class PostgresFaults(OfServers, unittest.TestCase):
 
 
 class AsAWorker(unittest.TestCase):
+    def test_requests_of_others_are_refused_and_not_counted(self):
+        site = engines.RUNNING["sqlite"].new_site()
+        with Program(plan([site], more="option\tsecret\tgeheim")) as program:
+            client = Client(program.url, "gp-sqlite.test")
+            for wrong in ({}, {"contend-secret": ""}, {"contend-secret": "geheim2"}, {"contend-secret": "GEHEIM"}):
+                client.headers = wrong
+                self.assertEqual([client.login().status, client.feed().status], [403, 403])
+            client.headers = {"contend-secret": "geheim"}
+            self.assertEqual([client.login().status, client.feed().status], [200, 200])
+            done = program.done()
+            self.assertEqual((done["requests"], done["failed"]), (2, 0))
+
     def test_the_conversation(self):
         site = engines.RUNNING["sqlite"].new_site(
             busy_timeout_ms=1234, readback=(("journal_mode", "PRAGMA journal_mode"),))

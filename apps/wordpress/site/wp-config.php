@@ -2,7 +2,7 @@
 // The configuration of the site that this process serves, named by CONTEND_SITE: written by the app for each start. First
 // read by every request, so it also watches over the answer.
 
-$contend_site = require getenv('CONTEND_SITE');
+$contend_site ??= require getenv('CONTEND_SITE');
 
 foreach ($contend_site['constants'] as $contend_name => $contend_value) {
     define($contend_name, $contend_value);

@@ -11,7 +11,7 @@ final class Refused extends Exception
 final class ServedPlan
 {
     /** What the app understands; `statements` and `lock_wait` are its drivers' own affair. */
-    private const OPTIONS = ['php_workers', 'engine', 'host', 'busy_timeout_ms', 'statements', 'lock_wait'];
+    private const OPTIONS = ['php_workers', 'engine', 'host', 'busy_timeout_ms', 'statements', 'lock_wait', 'secret'];
 
     /** @var Database[] */
     public array $databases = [];

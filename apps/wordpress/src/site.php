@@ -160,8 +160,15 @@ final class Site
             $readback[] = ['busy_timeout', 'PRAGMA busy_timeout'];
         }
         $site = ['constants' => $constants, 'session' => $session, 'readback' => $readback, 'token' => $this->token,
-            'counters' => $this->dir, 'seed' => $this->isSqlite ? $this->seed() : null];
+            'secret' => $this->plan->options['secret'] ?? null, 'counters' => $this->dir, 'seed' => $this->isSqlite ? $this->seed() : null];
         file_put_contents("$this->dir/$which.php", '<?php return ' . var_export($site, true) . ';');
+    }
+
+    /** What every request must bring. */
+    public function secretHeader(): array
+    {
+        $secret = $this->plan->options['secret'] ?? null;
+        return $secret === null ? [] : ["contend-secret: $secret"];
     }
 
     /** What requests have counted, each in one byte (wp-config.php says which), but for so many of the first. */

@@ -149,10 +149,11 @@ final class Served
     }
 
     /** Status, headers (in lower case) and body. */
-    public function ask(string $method, string $target, array $form = [], string $cookies = ''): array
+    public function ask(string $method, string $target, array $form = [], string $cookies = '', array $more = []): array
     {
         $body = $form === [] ? '' : http_build_query($form);
         $head = ["$method $target HTTP/1.1", 'Host: wordpress.test', 'Connection: close', 'Content-Length: ' . strlen($body)];
+        array_push($head, ...$more);
         if ($form !== []) {
             $head[] = 'Content-Type: application/x-www-form-urlencoded';
         }

@@ -113,6 +113,22 @@ function test_it_serves_on_mariadb(): void
     }
 }
 
+function test_requests_of_others_are_refused_and_not_counted(): void
+{
+    $served = new Served(sqlite_site('wal'), [], PRAGMAS, ['busy_timeout_ms' => '5000', 'secret' => 'geheim']);
+    same('', $served->failed, 'the app serves');
+    foreach ([[], ['contend-secret: '], ['contend-secret: geheim2'], ['contend-secret: GEHEIM']] as $headers) {
+        // A page, an address that is not there, a program, a file.
+        foreach (['/', '/nothing', '/wp-login.php', '/wp-includes/css/buttons.css'] as $target) {
+            [$status, , $body] = $served->ask('GET', $target, [], '', $headers);
+            check($status === 403 && $body === 'the header contend-secret of this run is missing', "$target: $status");
+        }
+    }
+    same(200, $served->ask('GET', '/', [], '', ['contend-secret: geheim'])[0], 'what is of the run');
+    $done = $served->stop();
+    same(['1', '0'], [$done['requests'], $done['failed']], 'what it counts');
+}
+
 function test_a_statement_that_fails_is_no_success(): void
 {
     $path = sqlite_site('wal');

@@ -1,5 +1,5 @@
-// Package bench holds the worker against a bare loop that calls the same library, reading rows by rowid from SQLite, and by
-// primary key from a server.
+// Package bench compares the worker with a bare loop that calls the same library, reading rows by rowid from SQLite,
+// and by primary key from a server.
 package bench
 
 import (
@@ -23,25 +23,25 @@ const (
 	rows  = 100_000
 	cycle = 16_384
 
-	// Query is what both sides execute.
+	// Query is executed by both sides.
 	Query = "SELECT id, value, note FROM item WHERE rowid = ?"
 )
 
-// Bare reads the keys one after the other with the library alone, from the one at index 0 on and over again.
+// Bare reads the keys in order with the library alone, from index 0 on and cyclically.
 type Bare func(b *testing.B, database wire.Database, keys []int64, reads int) time.Duration
 
-// side is what both sides do: so many turns of so many reads, with this text.
+// side is one side of the comparison: turns of reads with this text.
 type side struct {
 	query        string
 	turns, reads int
 }
 
-// Compare prints how many times as long the bare loop takes as the worker; in turns, so that both see the
-// same machine.
+// Compare prints the ratio of the bare loop's time to the worker's. Both sides alternate, so that both have the same
+// machine.
 func Compare(b *testing.B, driver *worker.Driver, bare Bare) {
 	path := filepath.Join(b.TempDir(), "bench.db")
 	load(b, driver, path, []string{
-		// What a rollback journal adds to every read is the kernel's, and hides what is to be seen.
+		// A rollback journal would add the kernel's work to every read and hide the difference.
 		"PRAGMA journal_mode = WAL",
 		"CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)",
 		fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO item SELECT i, i %% 100, 'item ' || i FROM n", rows-1),
@@ -49,8 +49,8 @@ func Compare(b *testing.B, driver *worker.Driver, bare Bare) {
 	side{Query, 101, 5_000}.compare(b, driver, "file\t"+path, bare)
 }
 
-// CompareOn does the same on a server that has the table, the fields of whose `database` line are in the environment; without it there is nothing to
-// compare.
+// CompareOn does the same on a server that has the table. The environment has the fields of its `database` line;
+// without them there is no comparison.
 func CompareOn(b *testing.B, driver *worker.Driver, variable, query string, bare Bare) {
 	database := os.Getenv(variable)
 	if database == "" {
@@ -70,7 +70,7 @@ func (s side) compare(b *testing.B, driver *worker.Driver, fields string, bare B
 	reads, turns := s.reads, s.turns
 	var ratios, bareNS, workerNS []float64
 	alone := func() time.Duration {
-		runtime.GC() // as the worker before its start, or the loop would bear the worker's garbage
+		runtime.GC() // as the worker before its start; otherwise the loop would collect the worker's garbage
 		return bare(b, database, keys, reads)
 	}
 	for slice := range turns {
@@ -89,7 +89,7 @@ func (s side) compare(b *testing.B, driver *worker.Driver, fields string, bare B
 	for _, values := range [][]float64{ratios, bareNS, workerNS} {
 		slices.Sort(values)
 	}
-	// A machine that is busy with something else makes turns longer, never shorter: the slowest of the fastest tenth.
+	// Other processes make turns longer, never shorter: use the slowest of the fastest tenth.
 	middle, fast := turns/2, (turns+9)/10-1
 	fmt.Printf("%-13s bare/worker %.3f (median of %d; %.3f to %.3f), bare %.0f ns, worker %.0f ns per read; "+
 		"%.3f between the fastest tenths, bare %.0f ns, worker %.0f ns\n", driver.Name,
@@ -124,7 +124,7 @@ func (s side) plan(driver *worker.Driver, fields string, keys []int64) string {
 	return wire.Sealed(text.String())
 }
 
-// placeholder is where the only one of the query is.
+// placeholder is the offset of the query's only one.
 func (s side) placeholder() string {
 	if at := strings.IndexByte(s.query, '?'); at >= 0 {
 		return fmt.Sprint(at)

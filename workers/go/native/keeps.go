@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// manyStatements are more than any program has.
+// manyStatements is more than any program has.
 const manyStatements = 500
 
-// keeps is how many statements a connection keeps by itself: of very many, it still has the first, or it tells how many.
+// keeps returns how many of very many statements a connection keeps by default: all, or their number.
 func (l *Library[C, S]) keeps() (kept string, err error) {
 	conn, err := l.Open(":memory:", false)
 	if err != nil {
@@ -24,7 +24,7 @@ func (l *Library[C, S]) keeps() (kept string, err error) {
 	}
 	again, err := conn.Prepare(numbered(0))
 	if err == nil && again != first {
-		return "", fmt.Errorf("it keeps fewer than %d statements, which this worker does not know", manyStatements)
+		return "", fmt.Errorf("it keeps fewer than %d statements, which this worker does not support", manyStatements)
 	}
 	return "unlimited", err
 }

@@ -1,4 +1,4 @@
-// Package native makes a worker's driver of a library with an interface of its own that follows SQLite's.
+// Package native makes a worker's driver from a library whose interface follows SQLite's.
 package native
 
 import (
@@ -9,7 +9,7 @@ import (
 	"contend/workers/worker"
 )
 
-// Stmt is what such libraries have in common.
+// Stmt has the methods that such libraries share.
 type Stmt interface {
 	comparable
 	Step() (bool, error)
@@ -31,25 +31,25 @@ type Stmt interface {
 	ColumnBytes(column int, into []byte) int
 }
 
-// Conn is a connection of theirs.
+// Conn is a connection of such a library.
 type Conn[S Stmt] interface {
 	comparable
 	PrepareTransient(sql string) (S, int, error)
-	// Prepare keeps the statement, and gives the same one again for the same text.
+	// Prepare keeps the statement, and returns the same one for the same text.
 	Prepare(sql string) (S, error)
 	Changes() int
-	// SetInterrupt makes the connection end what it executes once the channel is closed.
+	// SetInterrupt makes the connection stop executing once the channel is closed.
 	SetInterrupt(<-chan struct{}) <-chan struct{}
 	Close() error
 }
 
-// Library is what differs; C is its connection, S its statement.
+// Library has the differences between libraries; C is the connection, S the statement.
 type Library[C Conn[S], S Stmt] struct {
-	// Open opens a connection; asItComes: as the library does by itself, where a plan sets nothing.
+	// Open opens a connection; asItComes: with the library's defaults, because the plan sets nothing.
 	Open func(database string, asItComes bool) (C, error)
-	// Type is SQLite's number for the type of a column.
+	// Type returns SQLite's number for the type of a column.
 	Type func(S, int) int
-	// BytesAreText: what is bound as bytes arrives as text, so there are no blobs.
+	// BytesAreText: bound bytes arrive as text, so there are no blobs.
 	BytesAreText bool
 	OpenPool     func(database string, size int, asItComes bool) (Pool[C], error)
 }
@@ -68,7 +68,7 @@ const (
 	blob    = 4
 )
 
-// Driver makes a worker's driver of a library. The rest of d must be filled in.
+// Driver makes a worker's driver from a library. The caller fills in the rest of d.
 func Driver[C Conn[S], S Stmt](d worker.Driver, library *Library[C, S]) *worker.Driver {
 	d.PoolFixed = true
 	d.StatementCache = library.keeps
@@ -103,7 +103,7 @@ func Driver[C Conn[S], S Stmt](d worker.Driver, library *Library[C, S]) *worker.
 	return &d
 }
 
-// pool is the library's, with what belongs to each of its connections.
+// pool is the library's pool, with the data of each connection.
 type pool[C Conn[S], S Stmt] struct {
 	library *Library[C, S]
 	inner   Pool[C]
@@ -111,7 +111,7 @@ type pool[C Conn[S], S Stmt] struct {
 	conns   map[C]*conn[C, S] // complete after setUp
 }
 
-// setUp takes all connections, so that each is given its settings and statements.
+// setUp takes all connections, so that each gets its settings and statements.
 func (p *pool[C, S]) setUp() (err error) {
 	var taken []C
 	for range p.setup.Options.PoolSize {
@@ -142,7 +142,7 @@ func (p *pool[C, S]) Acquire() (worker.Conn, error) {
 
 func (p *pool[C, S]) Release(c worker.Conn) { p.inner.Put(c.(*conn[C, S]).conn) }
 
-// Idle are none: all connections are opened in advance.
+// Idle returns 0: all connections are opened in advance.
 func (p *pool[C, S]) Idle() int { return 0 }
 
 func (p *pool[C, S]) Close() error {
@@ -152,7 +152,7 @@ func (p *pool[C, S]) Close() error {
 	return p.inner.Close()
 }
 
-// prepared is a statement with what a program would know of it: its columns and, from the first row on, their
+// prepared is a statement with what a program would know about it: its columns and, from the first row on, their
 // types.
 type prepared[S Stmt] struct {
 	stmt    S
@@ -171,7 +171,7 @@ type conn[C Conn[S], S Stmt] struct {
 	loading *prepared[S]
 	values  []any
 	running *prepared[S]
-	// Where touch leaves what it read, so that reading is not optimised away.
+	// Results of touch, so that reading is not optimised away.
 	read64    int64
 	readFloat float64
 	readText  string
@@ -204,7 +204,7 @@ func (c *conn[C, S]) setUp() error {
 	return nil
 }
 
-// first prepares a statement that is kept when it is first used.
+// first prepares a statement at its first use and keeps it.
 func (c *conn[C, S]) first(statement *worker.Statement) (*prepared[S], error) {
 	s, err := c.prepare(statement.SQL)
 	if err == nil {
@@ -221,7 +221,7 @@ func (c *conn[C, S]) prepare(sql string) (*prepared[S], error) {
 	return &prepared[S]{stmt: s, columns: s.ColumnCount()}, nil
 }
 
-// Interrupt has nothing to do: the library watches the context of the setup.
+// Interrupt has no work: the library watches the context of the setup.
 func (c *conn[C, S]) Interrupt() {}
 
 func (c *conn[C, S]) finalize() {
@@ -250,7 +250,7 @@ func (c *conn[C, S]) Columns(statement *worker.Statement) (int, error) {
 	return s.columns, nil
 }
 
-// Names are of the statement under way.
+// Names returns the columns of the current statement.
 func (c *conn[C, S]) Names() ([]string, error) {
 	p := c.running
 	for i := len(p.names); i < p.columns; i++ {
@@ -326,7 +326,7 @@ func (c *conn[C, S]) run(p *prepared[S], statement *worker.Statement, args []any
 	if p.columns == 0 && err == nil && statement.Changes {
 		count = int64(c.conn.Changes())
 	}
-	// A reset repeats the error of the step, which is known already.
+	// A reset repeats the error of the step, which is already known.
 	if reset := s.Reset(); err == nil {
 		err = reset
 	}
@@ -352,7 +352,7 @@ func bind[S Stmt](s S, param int, value any) {
 	}
 }
 
-// touch reads every column as an application would: it knows the types, here those of the first row.
+// touch reads every column as an application would that knows the types; here those of the first row.
 func (c *conn[C, S]) touch(p *prepared[S]) {
 	s := p.stmt
 	for i := len(p.types); i < p.columns; i++ {
@@ -375,7 +375,7 @@ func (c *conn[C, S]) touch(p *prepared[S]) {
 	}
 }
 
-// read gives every column as it is.
+// read returns every column unchanged.
 func (c *conn[C, S]) read(s S, columns int) {
 	for len(c.values) < columns {
 		c.values = append(c.values, nil)

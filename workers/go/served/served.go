@@ -38,7 +38,7 @@ clients	0
 end
 `
 
-// plan is one of a model, with further lines of the head.
+// plan returns the plan of a model, with further lines in its head.
 func plan(driver *worker.Driver, model, path, lines string) string {
 	sharing := map[string]string{"thread": "client", "pool": "database"}[model]
 	head := "contend-plan 3\nworker\t0\ndriver\t%s\t%s\nconnections\t%s\nwindow\t0\t0\t200000000\nnow\tclock\n"
@@ -85,7 +85,7 @@ func serve(t *testing.T, driver *worker.Driver, text string) *worker.Served {
 	return s
 }
 
-// ask asks over a client's connections; status, code and body.
+// ask sends a request over a client's connections; returns status, code and body.
 func ask(client *http.Client, method, url string) (answer, error) {
 	request, err := http.NewRequest(method, url, nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a answer) is(t *testing.T, what string, status int, code, words string) {
 	}
 }
 
-// newClient has connections of its own.
+// newClient returns a client with its own connections.
 func newClient(t *testing.T) *http.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -139,7 +139,7 @@ func awaitHolding(t *testing.T, s *worker.Served) {
 	}
 }
 
-// Check puts a driver to the test, in both models.
+// Check tests a driver in both models.
 func Check(t *testing.T, driver *worker.Driver) {
 	for _, model := range []string{"thread", "pool"} {
 		t.Run(model, func(t *testing.T) {
@@ -208,7 +208,7 @@ func refusals(t *testing.T, driver *worker.Driver, model string) {
 		"/get%20item?p0=i1&p-1=i1":             "too many",
 		"/get%20item?=":                        "too many",
 		"/put/all?p0=n&p1=n&u0=i1":             "u1 is missing",
-		"/put/all?p0=n&p1=n&u0=tone":           "no integer",
+		"/put/all?p0=n&p1=n&u0=tone":           "not an integer",
 		"/put/all?p0=n&p1=n&u0=i1&u1=i3&u2=i2": "must follow one another",
 	} {
 		get(t, client, s.URL+target).is(t, target, 400, "", words)
@@ -236,7 +236,7 @@ func refusals(t *testing.T, driver *worker.Driver, model string) {
 	}
 }
 
-// A connection that is opened late finds the database locked: that is the request's failure, with its code.
+// locked: a connection opened late finds the database locked, which fails the request with its code.
 func locked(t *testing.T, driver *worker.Driver, model string) {
 	lines := "option\tbusy_timeout_ms\t0\n--\nsession\trows\tPRAGMA user_version = 7\n"
 	if model == "pool" {
@@ -267,14 +267,14 @@ func locked(t *testing.T, driver *worker.Driver, model string) {
 	(<-held).is(t, "hold", 500, "sqlite:9", "")
 }
 
-// A connection that is opened late is read back as well, and what is otherwise there is told at the end.
+// later: a connection opened late is read back too, and differences are reported at the end.
 func later(t *testing.T, driver *worker.Driver, model string) {
 	lines := "--\nreadback\tuser_version\tPRAGMA user_version\n"
 	if model == "pool" {
 		if driver.PoolFixed {
 			t.Skip("its pool opens all connections in advance")
 		}
-		// Each request has a connection of its own.
+		// Each request has its own connection.
 		lines = "option\tpool_size\t1\noption\tpool_idle\t0\noption\tpool_open\tlazy\n" + lines
 	}
 	for _, changes := range []bool{false, true} {

@@ -1,4 +1,4 @@
-// Package server has what the drivers of database servers have in common.
+// Package server has code that the drivers of database servers share.
 package server
 
 import (
@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// ConnectTime is the longest a server may take to accept a connection.
+// ConnectTime is the longest time for a server to accept a connection.
 const ConnectTime = 10 * time.Second
 
 const interruptEvery = 100 * time.Millisecond
 
-// Interrupter carries out the interruption of a connection apart from the client that asks for it: it takes a second connection, and a
-// server that hangs must not hold up other clients. It does so every 100 ms at most.
+// Interrupter runs the interruption of a connection in its own goroutine: it needs a second connection, and a server
+// that hangs must not block other clients. It runs at most every 100 ms.
 func Interrupter(interrupt func()) func() {
 	var last atomic.Int64
 	begun := time.Now()

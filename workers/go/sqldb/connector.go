@@ -1,6 +1,6 @@
-// Package sqldb makes a worker's driver of a library for database/sql. Connections, pools and calls go through
-// database/sql, as in any Go program; only prepared statements are kept for each connection, which
-// database/sql leaves to its user.
+// Package sqldb makes a worker's driver from a library for database/sql. Connections, pools and calls go through
+// database/sql, as in any Go program; only prepared statements are cached per connection, which database/sql leaves
+// to its user.
 package sqldb
 
 import (
@@ -41,10 +41,10 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// direct is a connection that can execute text without preparing it first, as database/sql prefers.
+// direct is a connection that can execute text without preparing it, which database/sql prefers.
 type direct struct{ *conn }
 
-// ExecContext leaves statements that are kept, and those the library would rather prepare, to be prepared.
+// ExecContext declines cached statements, and those that the library prefers to prepare.
 func (d *direct) ExecContext(_ context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {
 	if _, keeps := d.kept[sql]; keeps {
 		return nil, driver.ErrSkip
@@ -52,7 +52,7 @@ func (d *direct) ExecContext(_ context.Context, sql string, args []driver.NamedV
 	return d.Conn.(driver.ExecerContext).ExecContext(d.context, sql, args)
 }
 
-// QueryContext does the same for what returns rows.
+// QueryContext does the same for statements that return rows.
 func (d *direct) QueryContext(_ context.Context, sql string, args []driver.NamedValue) (driver.Rows, error) {
 	if _, keeps := d.kept[sql]; keeps {
 		return nil, driver.ErrSkip
@@ -64,20 +64,20 @@ func (d *direct) QueryContext(_ context.Context, sql string, args []driver.Named
 	return d.library.rows(rows), nil
 }
 
-// rollback is executed although the drain is over.
+// rollback is executed even after the drain.
 const rollback = "ROLLBACK"
 
 // conn is a connection of the library that keeps prepared statements.
 type conn struct {
 	driver.Conn
 	library *Library
-	// context is what the library gets: database/sql starts a goroutine for each call whose context can end.
+	// context is passed to the library: database/sql starts a goroutine for each call whose context can end.
 	context   context.Context
 	interrupt func()
 	setup     *worker.Setup
-	// kept are the statements that stay prepared, by their text; nil is one that was not used yet.
+	// kept has the cached statements by text; nil means not used yet.
 	kept map[string]*stmt
-	// used: somebody has taken it before.
+	// used reports whether the connection was taken before.
 	used bool
 }
 
@@ -117,7 +117,7 @@ func (c *conn) keep(sql string, s *stmt) {
 	c.kept[sql] = s
 }
 
-// once executes a statement of the set-up.
+// once executes a statement of the setup.
 func (c *conn) once(sql string) error {
 	if c.library.Direct {
 		_, err := c.Conn.(driver.ExecerContext).ExecContext(c.context, sql, nil)
@@ -132,7 +132,7 @@ func (c *conn) once(sql string) error {
 	return err
 }
 
-// keeping is the context in which statements are prepared that are kept.
+// keeping returns the context for preparing cached statements.
 func (c *conn) keeping() context.Context {
 	if c.library.Keeping == nil || c.setup.Options.PrepareEach {
 		return c.context
@@ -164,7 +164,7 @@ func (c *conn) prepare(ctx context.Context, sql string) (*stmt, error) {
 	return s, nil
 }
 
-// PrepareContext gives a statement that is kept, or prepares it again.
+// PrepareContext returns a cached statement, or prepares it.
 func (c *conn) PrepareContext(_ context.Context, sql string) (driver.Stmt, error) {
 	s, keeps := c.kept[sql]
 	if s != nil {
@@ -181,7 +181,7 @@ func (c *conn) PrepareContext(_ context.Context, sql string) (driver.Stmt, error
 	return s, nil
 }
 
-// Close finalizes what is kept.
+// Close finalizes the cached statements.
 func (c *conn) Close() error {
 	for _, s := range c.kept {
 		if s != nil {
@@ -191,7 +191,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// ResetSession and IsValid ask the library, as database/sql would.
+// ResetSession and IsValid call the library, as database/sql would.
 func (c *conn) ResetSession(ctx context.Context) error {
 	if inner, ok := c.Conn.(driver.SessionResetter); ok {
 		return inner.ResetSession(ctx)
@@ -214,7 +214,7 @@ type stmt struct {
 	keep    bool
 }
 
-// Close leaves a statement that is kept alone.
+// Close does nothing for a cached statement.
 func (s *stmt) Close() error {
 	if s.keep {
 		return nil
@@ -222,10 +222,10 @@ func (s *stmt) Close() error {
 	return s.inner.Close()
 }
 
-// NumInput leaves the count to the worker, which has checked it.
+// NumInput leaves the check to the worker.
 func (s *stmt) NumInput() int { return -1 }
 
-// CheckNamedValue takes all values: the worker gives only those of the five kinds.
+// CheckNamedValue accepts all values: the worker passes only the five types.
 func (s *stmt) CheckNamedValue(*driver.NamedValue) error { return nil }
 
 func (s *stmt) Exec([]driver.Value) (driver.Result, error) { panic("database/sql calls ExecContext") }

@@ -10,20 +10,20 @@ import (
 	"contend/workers/worker"
 )
 
-// Library is what differs between libraries for database/sql.
+// Library has the differences between libraries for database/sql.
 type Library struct {
-	// Connector opens connections to a database with the library's own defaults; of the options it needs what
-	// must hold while a connection is opened.
+	// Connector opens connections to a database with the library's defaults; it applies only the options that must hold
+	// while a connection is opened.
 	Connector func(database wire.Database, options *worker.Options) (driver.Connector, error)
-	// Interrupt is how a connection is interrupted from another goroutine.
+	// Interrupt returns a function that interrupts a connection from another goroutine.
 	Interrupt func(driver.Conn, *worker.Setup) func()
 	// Direct: text without arguments, and with statements=each all of it, is executed without preparing it first.
 	Direct bool
-	// Rows makes values of the library's those of the five kinds; may be nil.
+	// Rows converts the library's values to the five types; may be nil.
 	Rows func(driver.Rows) driver.Rows
-	// Lost finds errors after which a connection is of no use; may be nil.
+	// Lost reports errors after which a connection cannot be used; may be nil.
 	Lost func(error) bool
-	// Contexts: the library learns of the end of the drain through its context, at no cost for each call.
+	// Contexts: the library learns of the end of the drain through its context, without a cost per call.
 	Contexts bool
 	// Keeping tells the library that a statement will be executed often; may be nil.
 	Keeping func(context.Context) context.Context
@@ -36,7 +36,7 @@ func (l *Library) rows(rows driver.Rows) driver.Rows {
 	return l.Rows(rows)
 }
 
-// Driver makes a worker's driver of a library. The rest of d must be filled in.
+// Driver makes a worker's driver from a library. The caller fills in the rest of d.
 func Driver(d worker.Driver, library *Library) *worker.Driver {
 	open := func(database wire.Database, setup *worker.Setup) (*sql.DB, error) {
 		if setup.Context == nil {
@@ -94,7 +94,7 @@ func (p *pool) Release(c worker.Conn) { _ = c.Close() }
 func (p *pool) Idle() int             { return p.db.Stats().Idle }
 func (p *pool) Close() error          { return p.db.Close() }
 
-// connection is one taken from a pool, or the only one of its own.
+// connection is taken from a pool, or the only one of its own.
 type connection struct {
 	library   *Library
 	lost      bool
@@ -105,7 +105,7 @@ type connection struct {
 	values    []any
 	into      []any // pointers to values
 	reading   *sql.Rows
-	// What a script loads rows with.
+	// Statement with which a script loads rows.
 	load    *worker.Statement
 	loading *sql.Stmt
 }
@@ -147,10 +147,10 @@ func (c *connection) Close() error {
 	return err
 }
 
-// New tells a connection that database/sql has just opened.
+// New reports whether database/sql has just opened the connection.
 func (c *connection) New() bool { return c.isNew }
 
-// Lost is what an error has shown.
+// Lost reports whether an error has shown that the connection is lost.
 func (c *connection) Lost() bool { return c.lost }
 
 func (c *connection) Run(s *worker.Statement, args []any, each func([]any) error) (int64, error) {
@@ -180,7 +180,7 @@ func (c *connection) run(s *worker.Statement, args []any, each func([]any) error
 		}
 		affected, err := result.RowsAffected()
 		if s.Upserts > 0 && c.library.Direct {
-			// A row that is replaced or changed counts twice.
+			// A row that is replaced or updated counts twice.
 			affected = min(affected, s.Upserts)
 		}
 		return affected, err
@@ -218,10 +218,10 @@ func (c *connection) read(rows *sql.Rows, each func([]any) error) (count int64, 
 	return count, rows.Err()
 }
 
-// Names are of the rows being read.
+// Names returns the columns of the rows being read.
 func (c *connection) Names() ([]string, error) { return c.reading.Columns() }
 
-// columns are pointers to as many values as the rows have columns.
+// columns returns pointers to as many values as the rows have columns.
 func (c *connection) columns(rows *sql.Rows) ([]any, error) {
 	names, err := rows.Columns()
 	if len(c.values) < len(names) {
@@ -233,10 +233,10 @@ func (c *connection) columns(rows *sql.Rows) ([]any, error) {
 	return c.into[:len(names)], err
 }
 
-// anyColumns are more than a plan can keep.
+// anyColumns is more than a plan can keep.
 const anyColumns = 1 << 16
 
-// Columns asks for no row of the statement.
+// Columns returns their number without requesting a row.
 func (c *connection) Columns(s *worker.Statement) (int, error) {
 	rows, err := c.conn.QueryContext(context.Background(), "SELECT * FROM ("+s.SQL+") AS asked LIMIT 0", make([]any, s.Params)...)
 	if err != nil && c.library.Direct {
@@ -250,7 +250,7 @@ func (c *connection) Columns(s *worker.Statement) (int, error) {
 	return len(names), err
 }
 
-// SQLiteCode makes a driver's Code of a function that finds SQLite's own.
+// SQLiteCode makes a driver's Code from a function that finds SQLite's code.
 func SQLiteCode(find func(error) (int, bool)) func(error) (wire.Code, bool) {
 	return func(err error) (wire.Code, bool) {
 		code, ok := find(err)

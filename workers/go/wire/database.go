@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Database is where a database is: a file with a path, or on a server, through a socket or at host and port.
+// Database is the location of a database: a file with a path, or a server, through a socket or at host and port.
 type Database struct {
 	Path         string
 	Socket, Host string
@@ -33,21 +33,21 @@ func DatabaseOf(fields []string) Database {
 	panic(fmt.Errorf("database %s: this worker opens files and connects to servers", kind))
 }
 
-// Password is the password, from where it is found.
+// Password reads the password from its place.
 func (d Database) Password() (string, error) {
 	kind, where, _ := strings.Cut(d.password, ":")
 	switch kind {
 	case "file":
 		text, err := os.ReadFile(where)
 		if err != nil {
-			return "", fmt.Errorf("the password is to be in %s, which cannot be read: %w", where, err)
+			return "", fmt.Errorf("the password is expected in %s, which cannot be read: %w", where, err)
 		}
 		first, _, _ := strings.Cut(string(text), "\n")
 		return strings.TrimSuffix(first, "\r"), nil
 	case "env":
 		password, ok := os.LookupEnv(where)
 		if !ok {
-			return "", fmt.Errorf("the password is to be in the variable %s, which is not set for the worker", where)
+			return "", fmt.Errorf("the password is expected in the variable %s, which is not set for the worker", where)
 		}
 		return password, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// opened is the text before its last line, which has the digest that the tool gave it after it had checked it.
+// opened returns the text before its last line, which has the digest that the tool computed after its checks.
 func opened(kind, text string) (string, error) {
 	at := strings.LastIndex(text, "\nend\t")
 	if at < 0 || strings.IndexByte(text[at+1:], '\n') != len(text)-at-2 {
@@ -21,16 +21,16 @@ func opened(kind, text string) (string, error) {
 	return body, nil
 }
 
-// Digest is that of a text, as its last line has it.
+// Digest returns the digest of a text, as in its last line.
 func Digest(text string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text))) }
 
-// Sealed is a text whose last line is a bare `end`, with its digest in that line, as the tool writes it.
+// Sealed returns a text whose last line is a bare `end` with its digest added, as the tool writes it.
 func Sealed(text string) string {
 	body := strings.TrimSuffix(text, "end\n")
 	return body + "end\t" + Digest(body) + "\n"
 }
 
-// caught makes an error of what was raised while a line was read.
+// caught converts a panic while a line was read into an error.
 func caught(err *error, format string, line *int) {
 	switch raised := recover().(type) {
 	case nil:
@@ -43,8 +43,8 @@ func caught(err *error, format string, line *int) {
 	}
 }
 
-// ParsePlan reads a plan. The tool has checked what is in one, and the digest shows that it still is: what is read here is taken
-// for right, and an error is what this worker cannot do.
+// ParsePlan parses a plan. The tool has checked it, and the digest shows that it is unchanged, so its content is not
+// checked again; an error is something that this worker cannot do.
 func ParsePlan(text string) (plan *Plan, err error) {
 	first, _, _ := strings.Cut(text, "\n")
 	if err := checkVersion("contend-plan", planVersion, first); err != nil {
@@ -167,7 +167,7 @@ func (p *Plan) source(field string) Source {
 	return Source{Kind: kind, A: int(number(a)), B: second}
 }
 
-// value reads a value; texts of the table are put in its place at once.
+// value parses a value; references to the table of texts are replaced at once.
 func (p *Plan) value(field string) any {
 	value, err := ParseValue(field)
 	if err != nil {
@@ -229,7 +229,7 @@ func unescaped(fields []string) []string {
 	return texts
 }
 
-// items are those of a list that is `-` when it is empty.
+// items returns the items of a list; `-` is the empty list.
 func items(field string) []string {
 	if field == "-" {
 		return nil

@@ -4,13 +4,13 @@ import "math"
 
 const (
 	planVersion = 3
-	// AnyRows is an upper bound that is none.
+	// AnyRows is an upper bound that means "no limit".
 	AnyRows = math.MaxUint32
-	// UniqueStride is how far apart the unique numbers of two clients are.
+	// UniqueStride is the distance between the unique numbers of two clients.
 	UniqueStride = int64(1) << 40
 )
 
-// Plan is everything one worker needs. Durations and times are in nanoseconds.
+// Plan is everything that one worker needs. Durations and times are in nanoseconds.
 type Plan struct {
 	Worker               uint32
 	Driver, Model        string
@@ -35,7 +35,7 @@ type Plan struct {
 // Pair is a name with a text.
 type Pair struct{ Name, Text string }
 
-// Code is an engine's own code and whose it is.
+// Code is an engine's code with its code space.
 type Code struct {
 	Space  byte
 	Number uint32
@@ -50,7 +50,7 @@ type Transaction struct {
 	Steps          []Step
 }
 
-// StepKind says what a step does.
+// StepKind is the kind of a step.
 type StepKind byte
 
 // The kinds of steps.
@@ -72,10 +72,10 @@ type Step struct {
 	Args             []Source
 }
 
-// Keep says that the first Rows rows of a column are kept in a slot.
+// Keep: the first Rows rows of a column are stored in a slot.
 type Keep struct{ Slot, Column, Rows int }
 
-// SourceKind says where the value of a placeholder comes from.
+// SourceKind is the kind of source of a placeholder's value.
 type SourceKind byte
 
 // The sources: a literal, argument A+B*repetition, slot A plus B, row B of slot A, unique number
@@ -89,7 +89,7 @@ const (
 	SourceNow
 )
 
-// Source is where the value of a placeholder comes from.
+// Source is the source of a placeholder's value.
 type Source struct {
 	Kind  SourceKind
 	Value any
@@ -114,7 +114,7 @@ type Operation struct {
 	Args        []any
 }
 
-// EndNS is the offset from the start at which no more operations begin.
+// EndNS is the offset from the start after which no operation begins.
 func (p *Plan) EndNS() uint64 {
 	if p.Length == 0 {
 		return math.MaxUint64
@@ -129,7 +129,7 @@ func saturatingAdd(a, b uint64) uint64 {
 	return a + b
 }
 
-// Arguments is how many arguments an operation of the transaction has.
+// Arguments is the number of arguments of the transaction's operations.
 func (t *Transaction) Arguments() int {
 	needed := 0
 	for _, step := range t.Steps {

@@ -10,10 +10,10 @@ import (
 // SampleBytes is the size of a sample.
 const SampleBytes = 64
 
-// NotMeasured is a wait the worker cannot measure.
+// NotMeasured marks a wait that the worker cannot measure.
 const NotMeasured = math.MaxUint64
 
-// Values of Sample.FailedStep that are no step.
+// Values of Sample.FailedStep that are not steps.
 const (
 	FailedNone   = 65535
 	FailedBegin  = 65534
@@ -47,16 +47,16 @@ const (
 
 var spaces = []string{"ok", "sqlite", "sqlstate", "mysql", "http", "os", "worker"}
 
-// SpaceWord is the word for a code space.
+// SpaceWord returns the word for a code space.
 func SpaceWord(space byte) string { return spaces[space] }
 
-// SQLState is the five characters behind a code of that space, which are its digits in base 36.
+// SQLState returns the five characters of a code in that space, its digits in base 36.
 func SQLState(number uint32) string {
 	state := strings.ToUpper(strconv.FormatUint(uint64(number), 36))
 	return strings.Repeat("0", max(5-len(state), 0)) + state
 }
 
-// SQLStateCode is the number of five characters; false if they are none.
+// SQLStateCode returns the number of five characters; false if they are not a SQLSTATE.
 func SQLStateCode(state string) (uint32, bool) {
 	number, err := strconv.ParseUint(state, 36, 32)
 	return uint32(number), err == nil && len(state) == 5

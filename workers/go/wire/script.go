@@ -7,7 +7,7 @@ import (
 
 const scriptVersion = 2
 
-// Script is read line by line: its opening at once, rows as they are needed.
+// Script is parsed line by line: its opening at once, rows as they are needed.
 type Script struct {
 	Driver   string
 	Database Database
@@ -58,7 +58,7 @@ func ParseScript(text string) (s *Script, err error) {
 	}
 }
 
-// Next is the next line; nil after the last.
+// Next returns the next line; nil after the last.
 func (s *Script) Next() (l *ScriptLine, err error) {
 	if s.rest == "" {
 		return nil, nil

@@ -2,16 +2,16 @@ package wire
 
 import "strings"
 
-// Statement is a statement with what the tool says of it.
+// Statement is a statement with its description by the tool.
 type Statement struct {
 	SQL              string
 	Returns, Changes bool
-	// Upserts is how many rows of values it has, if it replaces or changes those that are there already.
+	// Upserts is the number of rows of values, if it replaces or updates existing rows.
 	Upserts int64
 	Params  int
-	// Places are the first bytes of its placeholders.
+	// Places are the byte offsets of its placeholders.
 	Places []int
-	// Group is the first byte of the values of a row, in a load; -1: there is none.
+	// Group is the byte offset of a row's values in a load; -1: none.
 	Group int
 }
 
@@ -47,7 +47,7 @@ func parseLoad(group, placeholders, sql string) Statement {
 	return s
 }
 
-// Parts are the texts between the placeholders `?`, from this byte on: one more than there are placeholders.
+// Parts returns the texts between the placeholders `?`, from this byte on: one more than there are placeholders.
 func (s *Statement) Parts(from int) (parts []string) {
 	for _, at := range s.Places {
 		parts = append(parts, s.SQL[from:at])

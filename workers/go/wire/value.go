@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Values are nil, int64, float64, string or []byte: what a Go driver takes, boxed once while a plan is
-// read. TextRef stands for a text of the plan's table until the plan has been read.
+// Values are nil, int64, float64, string or []byte, as Go drivers accept them, boxed once while a plan is read.
+// TextRef stands for a text of the plan's table until the plan has been read.
 type TextRef int
 
-// Unescape returns the text behind an escaped field.
+// Unescape returns the text of an escaped field.
 func Unescape(field string) (string, error) {
 	at := strings.IndexByte(field, '\\')
 	if at < 0 {
@@ -41,10 +41,10 @@ func Unescape(field string) (string, error) {
 
 var escapes = strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\x00", `\0`)
 
-// Escape makes one field of a text.
+// Escape escapes a text for a field.
 func Escape(text string) string { return escapes.Replace(text) }
 
-// ParseValue reads a value: one letter and what follows it.
+// ParseValue parses a value: a letter for its type and the rest.
 func ParseValue(field string) (any, error) {
 	if field == "" {
 		return nil, fmt.Errorf("an empty field where a value was expected")
@@ -81,7 +81,7 @@ func ParseValue(field string) (any, error) {
 	return nil, fmt.Errorf("`%s` is not a value (it must start with one of n i r t T x)", crop(field))
 }
 
-// AppendValue appends a value in its text form.
+// AppendValue appends the text form of a value.
 func AppendValue(out []byte, value any) ([]byte, error) {
 	switch v := value.(type) {
 	case nil:
@@ -108,7 +108,7 @@ func crop(text string) string {
 	return text
 }
 
-// checkVersion checks a first line such as `contend-plan 3`; a newer version is refused by name.
+// checkVersion checks a first line such as `contend-plan 3`; the error names a newer version.
 func checkVersion(word string, known int, line string) error {
 	rest, ok := strings.CutPrefix(line, word+" ")
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// answer is the JSON of the rows that a transaction returns. Its memory is used again by the next one.
+// answer is the JSON of the rows that a transaction returns. Its memory is reused.
 type answer struct {
 	out       []byte
 	rows      int
@@ -51,7 +51,7 @@ func (a *answer) row(values []any) error {
 	return nil
 }
 
-// beginnings are `"a":` for the first column and `,"b":` for those after it.
+// beginnings returns `"a":` for the first column and `,"b":` for the others.
 func beginnings(names []string) *[]string {
 	keys := make([]string, len(names))
 	for i, name := range names {
@@ -64,7 +64,7 @@ func beginnings(names []string) *[]string {
 	return &keys
 }
 
-// appendJSON appends a value so that its kind can be told: a real has a point or an exponent.
+// appendJSON appends a value so that its type is visible: a real has a point or an exponent.
 func appendJSON(out []byte, value any) ([]byte, error) {
 	switch v := value.(type) {
 	case nil:
@@ -83,10 +83,10 @@ func appendJSON(out []byte, value any) ([]byte, error) {
 		}
 		return append(out, '0'), nil
 	case time.Time:
-		// What drivers make of columns that are declared as a time.
+		// Drivers return this type for columns declared as a time.
 		return append(v.AppendFormat(append(out, '"'), time.RFC3339Nano), '"'), nil
 	}
-	return out, WrongValue("the driver gave %s, which is no value of SQL", kindOf(value))
+	return out, WrongValue("the driver gave %s, which is not a value of SQL", kindOf(value))
 }
 
 func appendReal(out []byte, r float64) []byte {
@@ -110,7 +110,7 @@ func appendReal(out []byte, r float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText appends a JSON string. Bytes that are no UTF-8 become U+FFFD.
+// appendText appends a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendText(out []byte, text string) []byte {
 	out = append(out, '"')
 	from := 0

@@ -11,7 +11,7 @@ import (
 	"contend/workers/wire"
 )
 
-// failure is why a part of an attempt failed: the engine's own code, unclassified.
+// failure is why a part of an attempt failed: the engine's code, unclassified.
 type failure struct {
 	code  wire.Code
 	words string
@@ -34,13 +34,13 @@ func (f failure) Error() string {
 	return fmt.Sprintf("%s %d", wire.SpaceWord(f.code.Space), f.code.Number)
 }
 
-// NoValue is a value the driver cannot take.
+// NoValue is the error for a value that the driver cannot represent.
 func NoValue() error { return workerFailure(wire.CodeValue) }
 
-// Failed is a failure with this code, in these words.
+// Failed returns a failure with this code and text.
 func Failed(code wire.Code, words string) error { return failure{code, words} }
 
-// WrongValue is a value the driver cannot take, and why.
+// WrongValue is the error for a value that the driver cannot represent, with the reason.
 func WrongValue(form string, args ...any) error {
 	return failure{wire.Code{Space: wire.SpaceWorker, Number: wire.CodeValue}, fmt.Sprintf(form, args...)}
 }
@@ -51,7 +51,7 @@ func workerFailure(number uint32) error {
 
 var told atomic.Int32
 
-// codeOf is the code of an error; what has none is told in words, a few times.
+// codeOf returns the code of an error. Errors without one are printed, a few times.
 func (d *Driver) codeOf(err error) wire.Code {
 	var f failure
 	if errors.As(err, &f) {
@@ -66,7 +66,7 @@ func (d *Driver) codeOf(err error) wire.Code {
 	return wire.Code{Space: wire.SpaceWorker, Number: wire.CodeDriver}
 }
 
-// attempt is what one try of an operation works with; a client has one and uses it again and again.
+// attempt is the state of one attempt; a client reuses it.
 type attempt struct {
 	driver       *Driver
 	plan         *wire.Plan
@@ -90,7 +90,7 @@ type attempt struct {
 	keep, hand   func(values []any) error
 }
 
-// statements are all that a plan needs.
+// statements are all statements that a plan needs.
 type statements struct {
 	all              []*Statement
 	steps, begins    []*Statement
@@ -116,7 +116,7 @@ func newStatements(p *wire.Plan) *statements {
 		s.begins = append(s.begins, begin)
 	}
 	s.commit = add(wire.Statement{SQL: "COMMIT"})
-	// Rare, and with no transaction open it cannot be prepared everywhere.
+	// Rare, and not every driver can prepare it outside of a transaction.
 	s.rollback = simple("ROLLBACK")
 	s.rollback.Always = true
 	return s
@@ -133,7 +133,7 @@ func newAttempt(d *Driver, p *wire.Plan, s *statements, c *control) *attempt {
 	return a
 }
 
-// begin forgets the attempt before.
+// begin resets the state of the previous attempt.
 func (a *attempt) begin(operation uint32, args []any) {
 	a.operation, a.args, a.rows = operation, args, 0
 	a.lockNS, a.timeoutSpent = wire.NotMeasured, false
@@ -142,8 +142,8 @@ func (a *attempt) begin(operation uint32, args []any) {
 	}
 }
 
-// part carries out some steps of a transaction, in a row; begin and commit are wanted with all of them. It
-// returns the step that failed.
+// part carries out some steps of a transaction in order, with begin and commit if all steps are included. It returns
+// the step that failed.
 func (a *attempt) part(conn Conn, transaction, from, to int) (step int, err error) {
 	waiter, measured := conn.(Waiter)
 	if measured {
@@ -158,20 +158,20 @@ func (a *attempt) part(conn Conn, transaction, from, to int) (step int, err erro
 	return step, err
 }
 
-// undo rolls back what a failed attempt may have left open. Whether a transaction is open is not known of every driver, and
-// SQLite rolls back by itself after some errors. Should the rollback fail where one is open, the next begin fails and shows it. To a
-// server it is a round trip, which belongs to the attempt: only if something was begun.
+// undo rolls back what a failed attempt may have left open. Not every driver reports whether a transaction is open,
+// and SQLite rolls back by itself after some errors. If a needed rollback fails, the next begin fails and reports it.
+// On a server a rollback is a round trip, which belongs to the attempt, so it is sent only if something was begun.
 func (a *attempt) undo(conn Conn) {
 	if !a.begun && a.driver.Server {
 		return
 	}
-	// An interrupt must not reach it: a lock that stays keeps everybody waiting.
+	// An interrupt must not hit the rollback: a lock that stays blocks all other clients.
 	a.use(nil)
 	_, _ = conn.Run(a.statements.rollback, nil, nil)
 	a.use(conn)
 }
 
-// noteWait adds what the connection has waited for locks to what was waited before in this attempt.
+// noteWait adds the connection's waits for locks to those of this attempt.
 func (a *attempt) noteWait(waiter Waiter) {
 	waited, spent, ok := waiter.LockWait()
 	if !ok {
@@ -216,7 +216,7 @@ func (a *attempt) steps(conn Conn, t *wire.Transaction, begin *Statement, from, 
 func (a *attempt) execute(conn Conn, step *wire.Step) error {
 	s := a.statements.steps[step.Statement]
 	for repetition := range step.Repeat {
-		// An interrupt only reaches statements under way, so each one asks before it begins.
+		// An interrupt only affects a running statement, so each statement checks first.
 		if a.control.drainIsOver.Load() {
 			return failure{code: a.driver.cutShort()}
 		}
@@ -264,7 +264,7 @@ func (a *attempt) run(conn Conn, s *Statement, step *wire.Step, each func([]any)
 	return int64(step.RowsMin), nil
 }
 
-// handRow gives a row to the caller that asked for it.
+// handRow passes a row to the caller that requested it.
 func (a *attempt) handRow(values []any) error {
 	if len(a.keeping) > 0 {
 		if err := a.keepRow(values); err != nil {
@@ -295,7 +295,7 @@ func (a *attempt) keepRow(values []any) error {
 	return nil
 }
 
-// plain is a value of the five kinds; some drivers make others of columns with certain declared types.
+// plain converts a value to the five types; some drivers return others for columns with certain declared types.
 func plain(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, int64, float64, string, []byte:
@@ -306,10 +306,10 @@ func plain(value any) (any, error) {
 		}
 		return int64(0), nil
 	}
-	return nil, WrongValue("the driver gave %s, which is no value of SQL", kindOf(value))
+	return nil, WrongValue("the driver gave %s, which is not a value of SQL", kindOf(value))
 }
 
-// Foreign is a value of a type that has no counterpart in SQLite. It matters only to somebody who wants to have it.
+// Foreign is a value of a type without a counterpart in SQLite. It is an error only if it is used.
 type Foreign struct{ Type string }
 
 func kindOf(value any) string {
@@ -351,7 +351,7 @@ func (a *attempt) now() uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// add: NULL plus anything is NULL, as in SQL; a number too large for its type is no value.
+// add adds to a kept value: NULL plus anything is NULL, as in SQL; a number that exceeds its type is not a value.
 func add(value any, plus int64) (any, error) {
 	if plus == 0 || value == nil {
 		return value, nil

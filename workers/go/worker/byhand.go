@@ -11,7 +11,7 @@ import (
 	"contend/workers/wire"
 )
 
-// byHand carries out the plan in a file at once, without anybody to answer to, and writes its samples to another file.
+// byHand carries out a plan from a file, without a tool, and writes its samples to another file.
 func byHand(drivers []*Driver, planPath, samplesPath string) error {
 	text, err := os.ReadFile(planPath)
 	if err != nil {
@@ -21,7 +21,7 @@ func byHand(drivers []*Driver, planPath, samplesPath string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", planPath, err)
 	}
-	// Before the run: what cannot be written is not worth carrying out.
+	// Created before the run, which would be useless if the file cannot be written.
 	file, err := os.Create(samplesPath)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func byHand(drivers []*Driver, planPath, samplesPath string) error {
 	return errors.Join(out.Flush(), file.Close())
 }
 
-// atOnce prepares a plan and carries it out, from now on.
+// atOnce prepares a plan and carries it out immediately.
 func atOnce(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 	r, err := prepare(drivers, plan)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"contend/workers/wire"
 )
 
-// connections is how a client comes to a connection: its own, or one of a pool.
+// connections gives a client its connection: its own, or one of a pool.
 type connections interface {
-	// carryOut does one attempt and returns the step that failed and what was waited for a connection.
+	// carryOut makes one attempt; returns the step that failed and the time waited for a connection.
 	carryOut(c *client, transaction int) (step int, acquireNS uint64, err error)
-	// own is the client's own connection, if it has one and it is open.
+	// own returns the client's own connection, if it has one that is open.
 	own() Conn
 	close()
 }
 
-// turn is an attempt about to be made, or in flight.
+// turn is an attempt that is about to be made, or in flight.
 type turn struct {
 	index       int
 	attempt     uint16
@@ -29,7 +29,7 @@ type turn struct {
 	firstUnique int64
 }
 
-// client is one client's loop: which operation is next and when, what happens after a failed attempt, and the
+// client is the loop of one client: which operation is next and when, what happens after a failed attempt, and the
 // sample of every attempt.
 type client struct {
 	plan    *wire.Plan
@@ -49,19 +49,19 @@ type client struct {
 	jitterTurn  int
 	exhausted   bool
 
-	// Signs of life, read by the supervisor.
+	// Progress counters, read by the supervisor.
 	operations, failed atomic.Uint64
-	// told is when they were last told: in every operation it would cost more than the operation's own record.
+	// told is the time of the last update: one per operation would cost more than the operation's sample.
 	told     uint64
 	loopOver atomic.Bool
 
-	// The connection in use, for the supervisor to interrupt; the lock keeps it from being closed meanwhile.
+	// The connection in use, for the supervisor to interrupt; the lock prevents it from being closed meanwhile.
 	lock    sync.Mutex
 	current Conn
 }
 
 const (
-	// tellEveryNS is far below how often the tool is told.
+	// tellEveryNS is far below the interval at which the tool is informed.
 	tellEveryNS = 20_000_000
 
 	samplesInAdvance   = 2 << 20
@@ -69,9 +69,9 @@ const (
 	fastestRoundTripNS = 10_000
 )
 
-// roomForSamples is memory for a client's samples. Where the engine is in this process it is touched page by page, so that the
-// window need not. What goes to another process and back takes so long that a page now and then is nothing, while the pages of
-// all samples that could be are a cost that no server's client should bear.
+// roomForSamples allocates memory for a client's samples. For an embedded engine its pages are touched in advance, so
+// that the window need not do it. For a server a page fault now and then is negligible compared with a round trip,
+// while touching the pages of all possible samples is not.
 func roomForSamples(d *Driver, p *wire.Plan, spec *wire.Client) []wire.Sample {
 	fastest := uint64(fastestOperationNS)
 	if d.Server {
@@ -137,13 +137,13 @@ func (c *client) run() {
 	c.loopOver.Store(true)
 }
 
-// single is a transaction which is one statement, executed once, with the operation's arguments and nothing kept.
+// single is a transaction of one statement, executed once, with the operation's arguments and nothing kept.
 type single struct {
 	statement        *Statement
 	rowsMin, rowsMax int64
 }
 
-// singles are by transaction; of any other one nil.
+// singles has one entry per transaction; nil for other transactions.
 func singles(p *wire.Plan, s *statements) []*single {
 	all := make([]*single, len(p.Transactions))
 	for i := range p.Transactions {
@@ -166,9 +166,9 @@ func singles(p *wire.Plan, s *statements) []*single {
 	return all
 }
 
-// inARow carries out operations of a single statement on the client's own connection, one right after the other. Beside the
-// library's part this is what an operation costs, so it asks for nothing that is known before. It returns the next attempt of one
-// that has failed, if there is to be one.
+// inARow carries out operations of a single statement on the client's own connection, one after the other. Besides
+// the library's part this is the whole cost of an operation, so it recomputes nothing that is known. It returns the
+// next attempt of an operation that failed, if there is one.
 func (c *client) inARow() (turn, bool) {
 	o, isOwn := c.conns.(*own)
 	if !isOwn || o.measures || c.operation == 0 || c.spec.Open {
@@ -177,7 +177,7 @@ func (c *client) inARow() (turn, bool) {
 	for o.conn != nil && c.next < len(c.spec.Operations) && (c.spec.Limit == 0 || c.operation < c.spec.Limit) {
 		op := &c.spec.Operations[c.next]
 		single, begun := c.singles[op.Transaction], c.previousEnd
-		// The end of the operation before was read a moment ago; another reading would only cost.
+		// The previous operation ended a moment ago; reading the clock again would only cost time.
 		if single == nil || op.TimeNS != 0 || begun >= c.control.windowEnd.Load() || c.control.drainIsOver.Load() {
 			break
 		}
@@ -198,7 +198,8 @@ func (c *client) inARow() (turn, bool) {
 	return turn{}, false
 }
 
-// failedInARow records the first attempt of the next operation, whose statement answered this.
+// failedInARow records the first attempt of the next operation, whose statement returned this error or number of
+// rows.
 func (c *client) failedInARow(o *own, rows int64, err error) (turn, bool) {
 	a, op := c.a, &c.spec.Operations[c.next]
 	a.begin(c.operation, op.Args)
@@ -213,7 +214,7 @@ func (c *client) failedInARow(o *own, rows int64, err error) (turn, bool) {
 	return c.record(t, 0, 0, err)
 }
 
-// nextTurn is the first attempt of the next operation, once it is due.
+// nextTurn returns the first attempt of the next operation, once it is due.
 func (c *client) nextTurn() (turn, bool) {
 	if c.spec.Limit != 0 && c.operation >= c.spec.Limit {
 		return turn{}, false
@@ -230,7 +231,7 @@ func (c *client) nextTurn() (turn, bool) {
 	if due >= c.control.windowEnd.Load() {
 		return turn{}, false
 	}
-	// The end of the operation before was read a moment ago; another reading would only cost.
+	// The previous operation ended a moment ago; reading the clock again would only cost time.
 	now := c.previousEnd
 	if c.operation == 0 || now < due {
 		now = c.sleep.until(due, c.control.windowOver, &c.control.windowIsOver)
@@ -252,7 +253,7 @@ func (c *client) try(t turn) (turn, bool) {
 	return c.record(t, step, acquireNS, err)
 }
 
-// record adds the sample of an attempt that is over, and returns the next one of the same operation, if there is one.
+// record adds the sample of a finished attempt, and returns the next one of the same operation, if there is one.
 func (c *client) record(t turn, step int, acquireNS uint64, err error) (turn, bool) {
 	finished := monotonicNS()
 	a, transaction := c.a, c.spec.Operations[t.index].Transaction
@@ -302,7 +303,7 @@ func (c *client) end(transaction int, finished uint64, failed bool) {
 	}
 }
 
-// retry waits for the next attempt of the same operation; false if it has failed for good.
+// retry waits for the next attempt of the same operation; false if the operation has failed.
 func (c *client) retry(t turn, code wire.Code, finished uint64) (turn, bool) {
 	if t.attempt+1 >= c.plan.Tries || !c.plan.RetryCodes[code] {
 		return turn{}, false
@@ -313,7 +314,7 @@ func (c *client) retry(t turn, code wire.Code, finished uint64) (turn, bool) {
 	}
 	t.started = c.sleep.until(until, c.control.drainOver, &c.control.drainIsOver)
 	t.attempt++
-	// A busy machine may come to it after the drain, in which attempts in flight are to end.
+	// A busy machine may be too late here: attempts in flight must end with the drain.
 	late := c.control.drainIsOver.Load() || t.started >= c.control.drainEnd()
 	return t, t.started >= until && !late
 }
@@ -335,7 +336,7 @@ func (c *client) backoff(attempt uint16) uint64 {
 type own struct {
 	open func() (Conn, error)
 	conn Conn
-	// measures: connections are Waiters.
+	// measures reports whether connections are Waiters.
 	measures bool
 }
 
@@ -363,7 +364,7 @@ func (o *own) carryOut(c *client, transaction int) (int, uint64, error) {
 	return step, 0, err
 }
 
-// loseIfLost closes a connection that has been lost with an attempt.
+// loseIfLost closes a connection that was lost during an attempt.
 func (o *own) loseIfLost(c *client) {
 	if loser, ok := o.conn.(Loser); ok && loser.Lost() {
 		c.use(nil)
@@ -387,11 +388,11 @@ func (o *own) close() {
 	}
 }
 
-// shared is the model `pool`: a connection for the length of an operation, given back for its pauses if no
+// shared is the model `pool`: a connection for the length of an operation, returned during its pauses if no
 // transaction is open.
 type shared struct {
 	pool Pool
-	// reads, if there is one, reads back every connection that is opened, as part of opening it.
+	// reads, if not nil, reads back every new connection as a part of opening it.
 	reads *readback
 }
 
@@ -454,7 +455,7 @@ func (s *shared) acquire() (Conn, error) {
 	return conn, nil
 }
 
-// own: those of a pool are read back when no client needs one any more.
+// own returns nil: connections of a pool are read back when no client needs one any more.
 func (s *shared) own() Conn { return nil }
 
 func (s *shared) close() {}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The runtime reads CLOCK_MONOTONIC without a system call, but shows only differences of it. What it reads
-// and what the clock says are compared once.
+// The runtime reads CLOCK_MONOTONIC without a system call, but exports only differences. The runtime's reading and
+// the clock's are compared once.
 var clockBase, clockBaseNS = compareClocks()
 
 func compareClocks() (base time.Time, baseNS uint64) {
@@ -29,24 +29,23 @@ func compareClocks() (base time.Time, baseNS uint64) {
 	return base, baseNS
 }
 
-// monotonicNS is the clock that Linux calls CLOCK_MONOTONIC.
+// monotonicNS reads CLOCK_MONOTONIC.
 func monotonicNS() uint64 { return clockBaseNS + uint64(time.Since(clockBase)) }
 
-// sleeper waits for points in time. The runtime's timers are exact to a millisecond or so, so the rest is
-// left to the kernel's.
+// sleeper waits for points in time. The runtime's timers are exact to about a millisecond, so the rest is left to the
+// kernel's.
 type sleeper struct{ timer *time.Timer }
 
 const timerExactNS = 1_200_000
 
-// until waits until the clock reads ns, or wake is closed, or stop holds after it was poked; it returns the
-// reading.
+// until waits until the clock reads ns, or wake is closed, or poked is set after a wake-up; it returns the reading.
 func (s *sleeper) until(ns uint64, wake <-chan struct{}, poked *atomic.Bool) uint64 {
 	now := monotonicNS()
 	for now < ns && !poked.Load() {
 		left := ns - now
 		if left <= timerExactNS {
 			rest := syscall.NsecToTimespec(int64(left))
-			// Interrupted by a signal at worst; the loop goes on.
+			// A signal may interrupt it; the loop continues.
 			_ = syscall.Nanosleep(&rest, nil)
 		} else if !s.sleep(min(left-timerExactNS+100_000, 1<<62), wake) {
 			return monotonicNS()
@@ -56,7 +55,7 @@ func (s *sleeper) until(ns uint64, wake <-chan struct{}, poked *atomic.Bool) uin
 	return now
 }
 
-// sleep waits so long; false: wake was closed before.
+// sleep waits this long; false: wake was closed first.
 func (s *sleeper) sleep(ns uint64, wake <-chan struct{}) bool {
 	if s.timer == nil {
 		s.timer = time.NewTimer(time.Duration(ns))

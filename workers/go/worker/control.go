@@ -32,7 +32,7 @@ func (c *control) open(startNS, length uint64) {
 	close(c.start)
 }
 
-// abandon sends the clients home without a run.
+// abandon ends the clients without a run.
 func (c *control) abandon() {
 	c.abandoned = true
 	close(c.start)

@@ -2,8 +2,8 @@ package worker
 
 import "contend/workers/wire"
 
-// defaults are what a connection of the library does by itself, asked of one with no settings: whether what it
-// writes is committed at once, and how many statements it keeps.
+// defaults are a connection's defaults, observed on one with no settings: whether writes are committed at once, and
+// how many statements it keeps.
 func (d *Driver) defaults() (found []wire.Pair, err error) {
 	if d.Scratch != "" && !d.Nothing {
 		autocommit, err := d.autocommit()
@@ -22,7 +22,7 @@ func (d *Driver) defaults() (found []wire.Pair, err error) {
 	return found, nil
 }
 
-// autocommit: a transaction can begin after a write only if that has committed itself.
+// autocommit: a transaction can begin after a write only if the write has been committed.
 func (d *Driver) autocommit() (string, error) {
 	conn, err := d.Open(wire.File(d.Scratch), &Setup{Options: &Options{BusyTimeoutMS: -1}})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"contend/workers/wire"
 )
 
-// handler answers `GET /TRANSACTION?p0=...&u0=...` by one attempt of that transaction.
+// handler answers `GET /TRANSACTION?p0=...&u0=...` with one attempt of that transaction.
 type handler struct {
 	plan         *wire.Plan
 	driver       *Driver
@@ -28,14 +28,14 @@ type handler struct {
 	secret       string // what every request must bring
 
 	requests, failed, inFlight atomic.Int64
-	// operations are the requests that ask for something of the plan.
+	// operations is the number of requests for transactions of the plan.
 	operations atomic.Int64
 
 	lock  sync.Mutex
 	peers map[net.Conn]*peer
 }
 
-// peer is the other end of an HTTP connection, with what its requests use one after the other.
+// peer is the other end of an HTTP connection, with the state that its requests share.
 type peer struct {
 	client
 	args    []any
@@ -60,7 +60,7 @@ func newHandler(driver *Driver, plan *wire.Plan, s *statements, c *control, conn
 	return h
 }
 
-// meet is told of every new HTTP connection.
+// meet is called for every new HTTP connection.
 func (h *handler) meet(ctx context.Context, conn net.Conn) context.Context {
 	p := &peer{client: client{plan: h.plan, control: h.control, driver: h.driver, conns: h.connections()}}
 	p.a = newAttempt(h.driver, h.plan, h.statements, h.control)
@@ -71,7 +71,7 @@ func (h *handler) meet(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// part closes what belongs to an HTTP connection that has ended.
+// part closes the state of an HTTP connection that has ended.
 func (h *handler) part(conn net.Conn, state http.ConnState) {
 	if state != http.StateClosed {
 		return
@@ -89,7 +89,7 @@ func (h *handler) part(conn net.Conn, state http.ConnState) {
 	h.lock.Unlock()
 }
 
-// interrupt ends what is executed now.
+// interrupt stops what is executed now.
 func (h *handler) interrupt() {
 	h.lock.Lock()
 	defer h.lock.Unlock()
@@ -107,7 +107,7 @@ func (h *handler) connected() int {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.inFlight.Add(1)
 	defer h.inFlight.Add(-1)
-	// Every user of the machine can connect to the port; nothing of what others ask is counted.
+	// Any user of the machine can connect to the port; requests without the secret are not counted.
 	if brought := r.Header.Get(secretHeader); subtle.ConstantTimeCompare([]byte(brought), []byte(h.secret)) == 0 {
 		send(w, http.StatusForbidden, []byte(`{"error":"the header contend-secret of this run is missing"}`))
 		return
@@ -147,7 +147,7 @@ func (h *handler) refuse(w http.ResponseWriter, status int, words string) {
 
 var contentType = []string{"application/json"}
 
-// send writes an answer in one piece. The header's names are in their canonical form already.
+// send writes an answer in one piece. The header's names are already canonical.
 func send(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = contentType
@@ -156,7 +156,7 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // a client that is gone misses nothing
 }
 
-// codeInWords is a code as `sqlite:5` or `sqlstate:40001`.
+// codeInWords formats a code as `sqlite:5` or `sqlstate:40001`.
 func codeInWords(code wire.Code) string {
 	number := strconv.FormatUint(uint64(code.Number), 10)
 	if code.Space == wire.SpaceSQLState {
@@ -165,7 +165,7 @@ func codeInWords(code wire.Code) string {
 	return wire.SpaceWord(code.Space) + ":" + number
 }
 
-// parse reads `p0=VALUE&u0=VALUE`: every argument and every unique number once, each kind in its order.
+// parse parses `p0=VALUE&u0=VALUE`: every argument and every unique number once, each kind in order.
 func (p *peer) parse(query string, args, uniques int) error {
 	p.args, p.uniques = resized(p.args, args)[:0], resized(p.uniques, uniques)[:0]
 	for query != "" {
@@ -192,7 +192,7 @@ func (p *peer) parse(query string, args, uniques int) error {
 	return nil
 }
 
-// argument takes one of `p0=VALUE`.
+// argument parses one `p0=VALUE`.
 func (p *peer) argument(pair string, args, uniques int) (err error) {
 	key, field, _ := strings.Cut(pair, "=")
 	next, all := len(p.args), args
@@ -226,7 +226,7 @@ func (p *peer) argument(pair string, args, uniques int) (err error) {
 	}
 	number, ok := value.(int64)
 	if !ok {
-		return fmt.Errorf("%s: `%s` is no integer, and unique numbers are", key, field)
+		return fmt.Errorf("%s: `%s` is not an integer, and unique numbers are", key, field)
 	}
 	p.uniques = append(p.uniques, number)
 	return nil

@@ -17,7 +17,7 @@ func (d discarded) Header() http.Header       { return http.Header(d) }
 func (discarded) Write(b []byte) (int, error) { return len(b), nil }
 func (discarded) WriteHeader(int)             {}
 
-// BenchmarkRequest is what a request costs beside net/http and the driver.
+// BenchmarkRequest measures a request without net/http and the driver.
 func BenchmarkRequest(b *testing.B) {
 	plan, err := wire.ParsePlan(wire.Sealed("contend-plan 3\nworker\t0\ndriver\tnull\tpool\nconnections\tdatabase\nwindow\t0\t0\t0\nnow\tclock\n" +
 		"database\tfile\tx\nstatement\t0\trows\t29\tSELECT a FROM t WHERE id = ?\ntransaction\t0\tget\tread\t-\t1\t0\t1\nstep\tsql\t0\t0..2\t1\t-\tp0+0\n" +

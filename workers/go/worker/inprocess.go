@@ -2,7 +2,7 @@ package worker
 
 import "contend/workers/wire"
 
-// RunPlan prepares a plan and carries it out at once, for benchmarks; the samples of each client.
+// RunPlan prepares a plan and carries it out immediately, for benchmarks; returns the samples of each client.
 func RunPlan(driver *Driver, text string) ([][]wire.Sample, error) {
 	plan, err := wire.ParsePlan(text)
 	if err != nil {
@@ -26,12 +26,12 @@ func RunPlan(driver *Driver, text string) ([][]wire.Sample, error) {
 // Served is a plan served in this process, for tests and benchmarks.
 type Served struct {
 	URL string
-	// Sessions is how many connections told their settings.
+	// Sessions is the number of connections that reported their settings.
 	Sessions int
 	serving  *serving
 }
 
-// ServePlan begins to serve a plan.
+// ServePlan starts serving a plan.
 func ServePlan(driver *Driver, text string) (*Served, error) {
 	plan, err := wire.ParsePlan(text)
 	if err != nil {
@@ -44,7 +44,8 @@ func ServePlan(driver *Driver, text string) (*Served, error) {
 	return &Served{URL: s.url(), Sessions: len(s.sessions), serving: s}, nil
 }
 
-// Holding is how many HTTP connections have one to the database, for a request or, in the model thread, for good.
+// Holding is the number of HTTP connections that hold one to the database, for a request or, in the model thread,
+// permanently.
 func (s *Served) Holding() (count int) {
 	s.serving.handler.lock.Lock()
 	defer s.serving.handler.lock.Unlock()
@@ -56,7 +57,7 @@ func (s *Served) Holding() (count int) {
 	return count
 }
 
-// Stop ends it; what `done` would say.
+// Stop ends it; returns what `done` would report.
 func (s *Served) Stop() (string, error) {
 	err := s.serving.stop()
 	return s.serving.done(), err

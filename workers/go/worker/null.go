@@ -6,8 +6,8 @@ import (
 	"contend/workers/wire"
 )
 
-// Null is the driver that executes nothing. What is left is the worker's own cost for each operation or request:
-// arguments are still looked up, rows counted, samples recorded.
+// Null is the driver that executes nothing. What remains is the worker's own cost per operation or request: arguments
+// are still looked up, rows counted, samples recorded.
 func Null(name string) *Driver {
 	return &Driver{
 		Name:    name,
@@ -36,10 +36,10 @@ func (nullConn) Names() ([]string, error)                                { retur
 func (nullConn) Interrupt()                                              {}
 func (nullConn) Close() error                                            { return nil }
 
-// Columns are as many as any plan may keep.
+// Columns returns as many as any plan may keep.
 func (nullConn) Columns(*Statement) (int, error) { return 1 << 16, nil }
 
-// nullPool hands out so many connections at a time, as pools of libraries do.
+// nullPool hands out a limited number of connections, as pools of libraries do.
 type nullPool struct {
 	context context.Context
 	free    chan nullConn

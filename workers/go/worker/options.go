@@ -7,7 +7,7 @@ import (
 	"contend/workers/wire"
 )
 
-// Options are settings of driver and model that are not SQL.
+// Options are options of driver and model that are not SQL.
 type Options struct {
 	BusyTimeoutMS int // -1: what driver and session statements set
 	PrepareEach   bool
@@ -25,7 +25,7 @@ const (
 	poolMost = 10_000
 )
 
-// parseOptions reads the options of a plan or script; an unknown one is an error.
+// parseOptions parses the options of a plan or script; an unknown one is an error.
 func parseOptions(driver *Driver, pairs []wire.Pair) (*Options, error) {
 	o := &Options{BusyTimeoutMS: -1, LockWait: driver.LockWait, PoolSize: poolSize, PoolIdle: -1, named: map[string]bool{}}
 	for _, pair := range pairs {
@@ -47,7 +47,7 @@ func (o *Options) set(driver *Driver, name, value string) error {
 				return i == 0, nil
 			}
 		}
-		return false, fmt.Errorf("option %s: `%s` is not a value this worker knows (%q)", name, value, words)
+		return false, fmt.Errorf("option %s: `%s` is not one of its values (%q)", name, value, words)
 	}
 	number := func(low, high int) (int, error) {
 		n, err := strconv.ParseUint(value, 10, 31)
@@ -81,12 +81,12 @@ func (o *Options) set(driver *Driver, name, value string) error {
 	case "pool_open":
 		o.PoolLazy, err = oneOf("lazy", "advance")
 	default:
-		err = fmt.Errorf("option %s: this worker does not know it", name)
+		err = fmt.Errorf("option %s: this worker has no such option", name)
 	}
 	return err
 }
 
-// checkModel refuses options that the model or the driver has no use for.
+// checkModel rejects options that do not apply to the model or the driver.
 func (o *Options) checkModel(driver *Driver, model string) error {
 	for _, name := range []string{"pool_size", "pool_idle", "pool_open"} {
 		if model != "pool" && o.named[name] {
@@ -102,7 +102,7 @@ func (o *Options) checkModel(driver *Driver, model string) error {
 	return nil
 }
 
-// poolFacts are the options of the pool that a plan names, as they took effect.
+// poolFacts are the pool options of the plan, with the values in effect.
 func (o *Options) poolFacts() (facts []wire.Pair) {
 	open := "advance"
 	if o.PoolLazy {

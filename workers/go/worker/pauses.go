@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pauses are the times in which Go's garbage collector stopped every goroutine, from one reading on. The runtime keeps them by
-// itself, so nothing is measured in the window for it.
+// pauses counts the times in which Go's garbage collector stopped every goroutine since its creation. The runtime
+// records them anyway, so this adds no work to the window.
 type pauses struct {
 	before debug.GCStats
 }
@@ -17,7 +17,8 @@ func readPauses() (p pauses) {
 	return p
 }
 
-// facts are for `done`: how many there were since, how long in all, and the longest (of the last 256, more are not kept).
+// facts returns facts for `done`: number of pauses, total, and the longest (of the last 256, which the runtime
+// keeps).
 func (p pauses) facts() string {
 	var now debug.GCStats
 	debug.ReadGCStats(&now)

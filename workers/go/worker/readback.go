@@ -7,13 +7,14 @@ import (
 	"contend/workers/wire"
 )
 
-// Newcomer is a Conn of a pool that is opened as needed: it knows whether it was just opened.
+// Newcomer is a Conn of a pool that opens connections on demand: it reports whether it was just opened.
 type Newcomer interface {
-	// New is true once, for the client that takes the connection first.
+	// New returns true once, for the client that takes the connection first.
 	New() bool
 }
 
-// readback holds the settings that connections have after the start against those of the first one before, which the tool knows.
+// readback compares settings of connections after the start with those of the first connection before, which the tool
+// has.
 type readback struct {
 	driver *Driver
 	plan   *wire.Plan
@@ -21,12 +22,12 @@ type readback struct {
 
 	lock  sync.Mutex
 	first []wire.Pair
-	// later counts connections that were read after the start; differs is what was found wrong first.
+	// later counts connections that were read after the start; differs is the first difference.
 	later   int64
 	differs string
 }
 
-// known notes what the tool was told of the first connection.
+// known stores the settings reported for the first connection.
 func (r *readback) known(session []wire.Pair) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -35,7 +36,7 @@ func (r *readback) known(session []wire.Pair) {
 	}
 }
 
-// opened reads a connection after the start. What is found is for the tool to judge, at the end.
+// opened reads a connection after the start. The tool judges the result at the end.
 func (r *readback) opened(conn Conn) error {
 	session, err := look(r.driver, r.plan, r.setup, conn, false, nil)
 	if err != nil {
@@ -54,7 +55,7 @@ func (r *readback) opened(conn Conn) error {
 	return nil
 }
 
-// wrong notes what was found, unless something was before.
+// wrong stores a difference, unless there is one already.
 func (r *readback) wrong(words string) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -78,8 +79,8 @@ func (r *readback) facts() string {
 	return text
 }
 
-// reading opens connections that are read back at once, which is part of opening them: in a server of requests, which never ends
-// by itself, any of them may be the last.
+// reading opens connections and reads them back at once, as a part of opening them: in a server of requests, which
+// does not end by itself, any of them may be the last.
 func (r *readback) reading(open func() (Conn, error)) func() (Conn, error) {
 	return func() (Conn, error) {
 		conn, err := open()

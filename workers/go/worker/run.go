@@ -33,13 +33,13 @@ type ready struct {
 	ended    chan error
 	opened   int64 // before the run
 	reads    *readback
-	// openedInRun is how many connections were opened by clients.
+	// openedInRun is the number of connections opened by clients.
 	openedInRun int64
 	pauses      pauses
 }
 
-// prepare opens every connection, one after the other: session statements such as a change of the journal
-// mode are refused when two connections try at once.
+// prepare opens every connection, one after the other: session statements such as a change of the journal mode fail
+// when two connections run them at the same time.
 func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 	driver, setup, statements, err := check(drivers, plan)
 	if err != nil {
@@ -75,7 +75,7 @@ func prepare(drivers []*Driver, plan *wire.Plan) (*ready, error) {
 	return r, nil
 }
 
-// check finds out whether the plan is one for this worker, before anything is opened.
+// check checks whether this worker can carry out the plan, before anything is opened.
 func check(drivers []*Driver, plan *wire.Plan) (*Driver, *Setup, *statements, error) {
 	driver, err := find(drivers, plan.Driver)
 	if err != nil {
@@ -125,7 +125,7 @@ func checkModel(driver *Driver, plan *wire.Plan, options *Options) error {
 	return options.checkModel(driver, plan.Model)
 }
 
-// finds says why a driver cannot find a database there.
+// finds checks that a driver can use a database at such a place.
 func (d *Driver) finds(database wire.Database) error {
 	switch isFile := database.Path != ""; {
 	case d.Nothing:
@@ -137,7 +137,8 @@ func (d *Driver) finds(database wire.Database) error {
 	return nil
 }
 
-// checkStatements: no step may keep a column that is not there, or, where the engine tells, bring more or fewer arguments than its statement takes.
+// checkStatements checks that no step keeps a missing column and, if the engine describes statements, that the
+// numbers of arguments match.
 func checkStatements(plan *wire.Plan, statements []*Statement, conn Conn) error {
 	describer, describes := conn.(Describer)
 	for _, t := range plan.Transactions {
@@ -192,20 +193,23 @@ func checkKept(s *Statement, step *wire.Step, columns int) error {
 func (r *ready) openOwn(driver *Driver) error {
 	for i, c := range r.clients {
 		database := r.plan.Databases[c.spec.Database]
-		open := func() (Conn, error) { return driver.Open(database, r.setup) }
-		o := &own{open: open}
-		name := fmt.Sprintf("client %d, database %s", c.spec.ID, database)
-		conn, err := open()
+		o := &own{open: func() (Conn, error) { return driver.Open(database, r.setup) }}
+		var session []wire.Pair
+		err := whenFree(driver, func() (err error) {
+			if o.conn, err = o.open(); err != nil {
+				return err
+			}
+			if session, err = look(driver, r.plan, r.setup, o.conn, i == 0, clientFact(c.spec)); err != nil {
+				o.close()
+			}
+			return err
+		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("client %d, database %s: %w", c.spec.ID, database, err)
 		}
-		_, o.measures = conn.(Waiter)
-		o.conn, c.conns = conn, o
-		c.use(conn)
-		session, err := look(driver, r.plan, r.setup, conn, i == 0, clientFact(c.spec))
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+		_, o.measures = o.conn.(Waiter)
+		c.conns = o
+		c.use(o.conn)
 		r.reads.known(session)
 		r.sessions = append(r.sessions, session)
 	}
@@ -216,36 +220,26 @@ func clientFact(spec *wire.Client) []wire.Pair {
 	return []wire.Pair{{Name: "client", Text: strconv.FormatUint(uint64(spec.ID), 10)}}
 }
 
-// openPools opens a pool for each database that clients use. All connections that are opened in advance are
-// taken at once, so that each tells its settings.
+// openPools opens a pool for each database that clients use. All connections opened in advance are taken at the same
+// time, so that the settings of each are reported.
 func (r *ready) openPools(driver *Driver) error {
 	pools := map[int]Pool{}
 	for _, c := range r.clients {
 		index := c.spec.Database
 		if pools[index] == nil {
 			database := r.plan.Databases[index]
-			pool, err := driver.OpenPool(database, r.setup)
-			if err == nil {
-				r.pools = append(r.pools, pool)
-				err = r.lookAtAll(driver, pool, c.spec)
-			}
+			pool, sessions, err := openPool(driver, r.plan, r.setup, database, clientFact(c.spec))
 			if err != nil {
 				return fmt.Errorf("database %s: %w", database, err)
 			}
+			r.pools = append(r.pools, pool)
+			r.reads.known(sessions[0])
+			r.sessions = append(r.sessions, sessions...)
 			pools[index] = pool
 		}
 		c.conns = &shared{pool: pools[index]}
 	}
 	return nil
-}
-
-func (r *ready) lookAtAll(driver *Driver, pool Pool, firstUser *wire.Client) error {
-	sessions, err := lookAtAll(driver, r.plan, r.setup, pool, clientFact(firstUser))
-	if err == nil {
-		r.reads.known(sessions[0])
-	}
-	r.sessions = append(r.sessions, sessions...)
-	return err
 }
 
 func lookAtAll(driver *Driver, plan *wire.Plan, setup *Setup, pool Pool, facts []wire.Pair) (sessions [][]wire.Pair, err error) {
@@ -274,7 +268,7 @@ func lookAtAll(driver *Driver, plan *wire.Plan, setup *Setup, pool Pool, facts [
 	return sessions, nil
 }
 
-// look reads the settings of a connection back; the first one tells as well whether the plan fits.
+// look reads back the settings of a connection; for the first one it also checks whether the plan fits.
 func look(driver *Driver, plan *wire.Plan, setup *Setup, conn Conn, first bool, facts []wire.Pair) ([]wire.Pair, error) {
 	if first {
 		if err := checkStatements(plan, setup.Statements, conn); err != nil {
@@ -303,7 +297,7 @@ func look(driver *Driver, plan *wire.Plan, setup *Setup, conn Conn, first bool, 
 	return append(session, setup.Options.poolFacts()...), nil
 }
 
-// firstValue is the first column of the first row as text; NULL and no row are empty.
+// firstValue is the first column of the first row as text; empty for NULL or without rows.
 func (d *Driver) firstValue(conn Conn, sql string) (string, error) {
 	text, seen := "", false
 	_, err := conn.Run(query(sql), nil, func(values []any) error {
@@ -331,7 +325,7 @@ func inWords(value any) string {
 	return fmt.Sprint(value)
 }
 
-// client runs a client once the start has come, and tells its end.
+// client runs a client after the start, and reports its end.
 func (r *ready) client(c *client) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -378,8 +372,8 @@ func (r *ready) counts() (operations, failed uint64) {
 	return operations, failed
 }
 
-// run carries out the plan from start on, until every client is done and its connection closed. The tool is
-// answered meanwhile.
+// run carries out the plan from start on, until every client is done and its connection is closed. It answers the
+// tool meanwhile.
 func (r *ready) run(start uint64, s *server) error {
 	r.pauses = readPauses()
 	r.control.open(start, r.plan.EndNS())
@@ -414,14 +408,14 @@ func (r *ready) run(start uint64, s *server) error {
 	return broken
 }
 
-// progress is a sign of life. The last one says that all is done: closing connections may take its time.
+// progress is a progress line. The last one reports that all is done: closing connections may take time.
 func (r *ready) progress(start uint64) string {
 	operations, failed := r.counts()
 	return fmt.Sprintf("progress\telapsed_ns=%d\toperations=%d\tfailed=%d", max(monotonicNS(), start)-start, operations, failed)
 }
 
-// readBack reads the settings of a connection after the measurement, so that a change in the run is seen: in an attempt it would
-// be part of what is measured, which no program does. After the end of the drain connections execute nothing.
+// readBack reads the settings of a connection after the measurement, so that a change during the run is found. Inside
+// an attempt it would be measured. After the drain connections execute nothing.
 func (r *ready) readBack(conn Conn) {
 	if conn == nil || r.control.drainIsOver.Load() {
 		return
@@ -431,7 +425,7 @@ func (r *ready) readBack(conn Conn) {
 	}
 }
 
-// readBackPools does the same for what the pools have kept open. Where they keep none it is a new one.
+// readBackPools does the same for connections that the pools have kept open, or for a new one if they keep none.
 func (r *ready) readBackPools() {
 	if r.control.drainIsOver.Load() {
 		return
@@ -452,8 +446,8 @@ func (r *ready) readBackPools() {
 	}
 }
 
-// untilDrain is the time until the drain ends, or until connections are interrupted again: an interrupt
-// reaches only what runs.
+// untilDrain is the time until the drain ends, or until connections are interrupted again: an interrupt only affects
+// a running statement.
 func (r *ready) untilDrain() time.Duration {
 	if r.control.drainIsOver.Load() {
 		return interruptAgain

@@ -6,17 +6,17 @@ import (
 	"contend/workers/wire"
 )
 
-// pieceSamples is how many samples a further piece of memory holds: 4 MiB of them.
+// pieceSamples is the number of samples in a further piece of memory: 4 MiB.
 const pieceSamples = 1 << 16
 
-// sampleList keeps a client's samples in pieces: a slice that outgrows its memory is copied, which stops a client that is fast
-// for tenths of a second.
+// sampleList stores a client's samples in pieces: a slice that outgrows its memory is copied, which would stop a fast
+// client for tenths of a second.
 type sampleList struct {
 	full [][]wire.Sample
 	last []wire.Sample
 }
 
-// next is the place of another sample.
+// next returns the place of the next sample.
 func (l *sampleList) next() *wire.Sample {
 	n := len(l.last)
 	if n == cap(l.last) {

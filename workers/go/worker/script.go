@@ -9,8 +9,8 @@ import (
 	"contend/workers/wire"
 )
 
-// carryOut carries out a script on a connection of its own. Errors of the database end it and are part of
-// the reply; an error is returned if the script is not of the form, or its driver or options are unknown.
+// carryOut carries out a script on its own connection. Errors of the database end it and are part of the reply; an
+// error is returned if the script is malformed, or its driver or options are unknown.
 func carryOut(drivers []*Driver, text string) ([]byte, error) {
 	script, err := wire.ParseScript(text)
 	if err != nil {
@@ -49,7 +49,7 @@ type scripted struct {
 	next   *wire.ScriptLine // read while looking for the end of a load
 }
 
-// error ends the script with what the database says.
+// error ends the script with the error of the database.
 func (s *scripted) error(line int, err error) {
 	code := s.driver.codeOf(err)
 	s.reply = fmt.Appendf(s.reply, "error\t%d\t%s\t%d\t%s\n", line, wire.SpaceWord(code.Space), code.Number, wire.Escape(err.Error()))
@@ -142,7 +142,7 @@ func (s *scripted) load(line *wire.ScriptLine) error {
 	return err
 }
 
-// loadAll loads the rows that follow in the driver's own way.
+// loadAll loads the rows that follow with the driver's bulk method.
 func (s *scripted) loadAll(line *wire.ScriptLine) error {
 	at := line.Number
 	var wrong error // with the script

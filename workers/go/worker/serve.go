@@ -18,7 +18,7 @@ import (
 
 const frameBytes = 1 << 20
 
-// request is a line of the tool, with the bytes it announced.
+// request is a line of the tool, with the bytes that it announces.
 type request struct {
 	word  string
 	start uint64
@@ -43,7 +43,7 @@ the project). With "serve" it answers HTTP requests for the transactions of a pl
 --plan it carries out the plan in a file, at once, and writes its samples to another.
 `
 
-// Main answers the tool on standard input and output until it says `quit` or closes the pipe.
+// Main answers the tool on standard input and output until it sends `quit` or closes the pipe.
 func Main(drivers ...*Driver) {
 	s := &server{drivers: drivers, out: bufio.NewWriterSize(os.Stdout, 1<<16), requests: make(chan request)}
 	switch args := os.Args[1:]; {
@@ -86,7 +86,7 @@ func (s *server) sayBytes(word string, bytes []byte) {
 	}
 }
 
-// read passes requests on until the input ends, and with it the process.
+// read passes requests on until the input ends, then ends the process.
 func (s *server) read(input *bufio.Reader) {
 	for {
 		line, err := input.ReadString('\n')
@@ -115,7 +115,7 @@ func (s *server) read(input *bufio.Reader) {
 	}
 }
 
-// inputEnded leaves: the tool is gone. A server closes its databases first if it can do so soon.
+// inputEnded exits: the tool is gone. A server closes its databases first if that is quick.
 func (s *server) inputEnded() {
 	if s.serves {
 		select {
@@ -159,7 +159,7 @@ func (s *server) serve() error {
 			if s.ready == nil {
 				s.failed(errors.New("`start` without a plan that is ready"))
 			} else if err := s.run(q.start); err != nil {
-				// A client that did not return may still hold its database: the process leaves.
+				// A client that did not return may still hold its database, so the process exits.
 				s.failed(err)
 				return err
 			}
@@ -177,7 +177,7 @@ func (s *server) serve() error {
 
 func (s *server) clock() { s.say(fmt.Sprintf("clock\t%d", monotonicNS())) }
 
-// during answers what the tool says while a plan runs.
+// during answers the tool while a plan runs.
 func (s *server) during(r *ready, q request) error {
 	switch q.word {
 	case "stop":
@@ -185,14 +185,14 @@ func (s *server) during(r *ready, q request) error {
 	case "clock":
 		s.clock()
 	case "quit":
-		return errors.New("told to quit during the run")
+		return errors.New("asked to quit during the run")
 	default:
 		fmt.Fprintf(os.Stderr, "contend worker: ignored during a run: %s\n", q.word)
 	}
 	return nil
 }
 
-// plan makes ready what was sent; one that was ready before and never started is given up first.
+// plan prepares a plan; one that was prepared and never started is abandoned first.
 func (s *server) plan(text string) {
 	if s.ready != nil {
 		s.ready.abandon()
@@ -209,12 +209,12 @@ func (s *server) plan(text string) {
 	for _, session := range s.ready.sessions {
 		s.say("session" + facts(session))
 	}
-	// What was needed to get here is not to be collected in the window.
+	// Garbage of the preparation must not be collected in the window.
 	runtime.GC()
 	s.say("ready")
 }
 
-// servePlan begins to serve what was sent, in place of what was served before.
+// servePlan starts serving a plan instead of the previous one.
 func (s *server) servePlan(text string) {
 	if s.serving != nil {
 		_ = s.serving.close(leaveWithin)
@@ -289,7 +289,7 @@ func facts(pairs []wire.Pair) string {
 	return line.String()
 }
 
-// hello is what the worker says about itself. A worker with several drivers tells the facts of each.
+// hello returns the facts about the worker. A worker with several drivers reports those of each.
 func (s *server) hello() ([]wire.Pair, error) {
 	var names, modules, engines []string
 	options, lockWait := "", "measured"
@@ -342,7 +342,7 @@ func moduleVersion(module string) string {
 	return "of an unknown version"
 }
 
-// facts asks the engine for its version and compile options. A server is asked when a plan names it.
+// facts queries the engine for its version and compile options. A server is queried when a plan names it.
 func (d *Driver) facts() (version, options string, err error) {
 	switch {
 	case d.Nothing:

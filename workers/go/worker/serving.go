@@ -13,7 +13,7 @@ import (
 	"contend/workers/wire"
 )
 
-// serving is a plan whose transactions are asked for over HTTP.
+// serving is a plan whose transactions are requested over HTTP.
 type serving struct {
 	plan     *wire.Plan
 	setup    *Setup
@@ -29,10 +29,10 @@ type serving struct {
 	reads    *readback
 }
 
-// errOver is what a request gets that comes after the end.
+// errOver answers requests that arrive after the end.
 var errOver = errors.New("the server is being stopped")
 
-// serve opens what the plan's model opens in advance, and begins to listen.
+// serve opens the connections that the plan's model opens in advance, and starts listening.
 func serve(drivers []*Driver, plan *wire.Plan) (*serving, error) {
 	driver, setup, statements, err := check(drivers, plan)
 	if err != nil {
@@ -89,16 +89,13 @@ func checkServed(plan *wire.Plan) error {
 func (s *serving) url() string { return "http://" + s.listener.Addr().String() }
 
 func (s *serving) openPool(driver *Driver, database wire.Database) (err error) {
-	if s.pool, err = driver.OpenPool(database, s.setup); err != nil {
-		return err
-	}
-	if s.sessions, err = lookAtAll(driver, s.plan, s.setup, s.pool, nil); err == nil {
+	if s.pool, s.sessions, err = openPool(driver, s.plan, s.setup, database, nil); err == nil {
 		s.reads.known(s.sessions[0])
 	}
 	return err
 }
 
-// openOne opens the connection that the first HTTP connection gets: mistakes in the plan show at once.
+// openOne opens the connection that the first HTTP connection gets, so that errors of the plan show at once.
 func (s *serving) openOne(driver *Driver, database wire.Database) error {
 	conn, err := driver.Open(database, s.setup)
 	if err != nil {
@@ -111,7 +108,7 @@ func (s *serving) openOne(driver *Driver, database wire.Database) error {
 	return err
 }
 
-// ofPeer is the connection of an HTTP connection of its own.
+// ofPeer opens the connection of one HTTP connection.
 func (s *serving) ofPeer(driver *Driver, database wire.Database) (Conn, error) {
 	select {
 	case conn := <-s.first:
@@ -130,7 +127,7 @@ const (
 	leaveWithin = time.Second
 )
 
-// stop accepts nothing more, and waits for what runs: until the drain is over, then for its interruption.
+// stop accepts no more requests, and waits for running ones: until the end of the drain, then for their interruption.
 func (s *serving) stop() error {
 	_ = s.listener.Close()
 	s.http.SetKeepAlivesEnabled(false)
@@ -139,7 +136,7 @@ func (s *serving) stop() error {
 	return s.close(stuckServed)
 }
 
-// close ends everything, what runs included.
+// close ends everything, including running requests.
 func (s *serving) close(within time.Duration) error {
 	s.control.endDrain()
 	s.cancel()
@@ -159,7 +156,7 @@ func (s *serving) close(within time.Duration) error {
 	return nil
 }
 
-// await asks again and again until it is so; false: not within the time.
+// await polls until the condition holds; false: not within the time.
 func await(within time.Duration, so func() bool) bool {
 	for end := time.Now().Add(within); ; time.Sleep(lookAgain) {
 		if so() {

@@ -1,6 +1,6 @@
 'use strict';
-// One try of an operation: its steps, the values of their placeholders, what they keep, and the rollback. A driver whose
-// calls block the event loop is called without a promise in between; any other one is awaited.
+// One attempt of an operation: its steps, the values of their placeholders, the values they keep, and the rollback. A
+// driver whose calls block the event loop is called without promises; other drivers are awaited.
 
 const { CODE_NOT_KEPT, CODE_ROWS, Failure, WORKER, cutShort, wrongValue } = require('./failure');
 
@@ -9,10 +9,10 @@ const BEGIN = 65534;
 const COMMIT = 65533;
 const MOST_ROWS = 4294967295;
 const UNIQUES = 2n ** 40n;
-/** When `performance.now()` was 0. */
+/** Time since 1970 at which `performance.now()` was 0. */
 const ORIGIN = BigInt(Math.round(performance.timeOrigin * 1e3)) * 1000n;
 
-/** What a kept value is with a number added: NULL stays NULL. */
+/** A kept value plus a number; NULL stays NULL. */
 function plus(value, number) {
   if (number === 0n || value === null) return value;
   if (typeof value === 'number') return value + Number(number);
@@ -21,7 +21,7 @@ function plus(value, number) {
   return sum;
 }
 
-/** What an attempt of either kind works with; a client has one and uses it again and again. */
+/** State that both kinds of attempts share; a client reuses it. */
 class Attempt {
   constructor(run, client) {
     this.run = run;
@@ -30,13 +30,13 @@ class Attempt {
     this.control = run.control;
     this.statements = run.statements;
     this.unique = BigInt(client.id) * UNIQUES;
-    // The values of each step, in memory that is used again: drivers have taken them when they answer.
+    // The values of each step, in reused memory: drivers have copied them when they answer.
     this.bound = this.run.sqlSteps.map((step) => new Array(step.args.length).fill(null));
     const slots = this.plan.transactions.map((t) => t.slots);
     this.kept = Array.from({ length: Math.max(0, ...slots) }, () => []);
   }
 
-  /** Forgets the attempt before. */
+  /** Resets the state of the previous attempt. */
   reset(operation, args, unique) {
     this.operation = operation;
     this.args = args;
@@ -70,21 +70,21 @@ class Attempt {
     }
   }
 
-  /** Nanoseconds since 1970: `Date.now()` would have milliseconds only. */
+  /** Nanoseconds since 1970; `Date.now()` has only milliseconds. */
   time() {
     const { fixed } = this.plan;
     return fixed ? fixed.base + fixed.step * BigInt(this.operation) : ORIGIN + BigInt(Math.round(performance.now() * 1e6));
   }
 
   values(step, repetition) {
-    // An interrupt only reaches a statement under way, so each one asks before it begins.
+    // An interrupt only affects a running statement, so each statement checks first.
     if (this.control.drainIsOver) throw cutShort(this.driver);
     const values = this.bound[step.number];
     for (let i = 0; i < values.length; i++) values[i] = this.resolve(step.args[i], repetition);
     return values;
   }
 
-  /** Counts and keeps what a statement answered: its rows, or how many it changed. */
+  /** Counts and keeps the result of a statement: its rows, or the number of changed rows. */
   take(conn, step, found) {
     const count = typeof found === 'number' ? found : found.length;
     if (step.keep.length > 0) this.keep(conn, step, found);
@@ -104,9 +104,9 @@ class Attempt {
   }
 }
 
-/** With a driver whose calls block. A pause lets others have the event loop, unless a transaction is open. */
+/** For a driver whose calls block. A pause yields to the event loop, unless a transaction is open. */
 class BlockingAttempt extends Attempt {
-  /** Carries out everything; a promise if there is a pause to wait for. */
+  /** Carries out the whole transaction; returns a promise if there is a pause to wait for. */
   carryOut(conn, t) {
     const next = this.from(conn, t, 0);
     return next >= 0 ? this.afterPauses(conn, t, next) : undefined;
@@ -122,7 +122,7 @@ class BlockingAttempt extends Attempt {
     }
   }
 
-  /** Carries out the steps from one on; the number of a pause to be waited for, or -1 at the end. */
+  /** Carries out the steps from `first` on; returns the number of a pause to wait for, or -1 at the end. */
   from(conn, t, first) {
     let at = BEGIN;
     try {
@@ -153,12 +153,12 @@ class BlockingAttempt extends Attempt {
     }
   }
 
-  /** A statement as this connection has prepared it; one that was opened in the run does so now. */
+  /** The statement prepared by this connection; a connection opened during the run prepares it now. */
   ready(conn, statement) {
     return conn.statements[statement.index] ?? (conn.statements[statement.index] = conn.prepare(statement, false));
   }
 
-  /** Keeps the thread for so long; false if the end of the drain cut it short. */
+  /** Blocks the thread this long; false if the end of the drain interrupted it. */
   block(ns) {
     const { clock } = this.run;
     const until = clock.now() + ns;
@@ -172,12 +172,12 @@ class BlockingAttempt extends Attempt {
     try {
       if (conn.inTransaction) conn.run(this.ready(conn, this.statements.rollback), []);
     } catch {
-      // The next begin fails and shows it.
+      // The next begin fails and reports it.
     }
   }
 }
 
-/** With a driver that answers later: others have the event loop while it works. */
+/** For a driver that answers asynchronously: other clients run while it works. */
 class AwaitedAttempt extends Attempt {
   async carryOut(conn, t) {
     let at = BEGIN;
@@ -192,12 +192,12 @@ class AwaitedAttempt extends Attempt {
       if (t.begin) await this.execute(conn, this.statements.commit, []);
     } catch (error) {
       this.fails(at, error);
-      // To a server it is a round trip, which belongs to the attempt.
+      // On a server this is a round trip, which belongs to the attempt.
       if (begun || !this.driver.server) await this.rollBack(conn);
     }
   }
 
-  /** The supervisor may interrupt what is executed here. */
+  /** Executes a statement, which the supervisor may interrupt. */
   async execute(conn, statement, values) {
     conn.busy = true;
     try {
@@ -207,7 +207,7 @@ class AwaitedAttempt extends Attempt {
     }
   }
 
-  /** A connection that was opened in the run prepares a statement when it is first used. */
+  /** A connection opened during the run prepares a statement at its first use. */
   async first(conn, statement) {
     const prepared = await conn.prepare(statement, false, true);
     conn.statements[statement.index] = prepared;
@@ -227,7 +227,7 @@ class AwaitedAttempt extends Attempt {
 
   async rollBack(conn) {
     const { rollback } = this.statements;
-    // An interrupt that was under way may still hit the first; a lock that stays keeps everybody waiting.
+    // An interrupt in progress may still hit the first attempt; a lock that stays blocks all other clients.
     for (let tries = 0; tries < 3 && !conn.lost; tries++) {
       try {
         await conn.run(conn.statements[rollback.index] ?? (await this.first(conn, rollback)), []);

@@ -1,19 +1,21 @@
 'use strict';
-// One client's loop: which operation is next and when, what happens after a failed attempt, and the sample of each.
+// The loop of one client: which operation is next and when, what happens after a failed attempt, and the samples.
 
 const { AwaitedAttempt, BEGIN, BlockingAttempt, NONE } = require('./attempt');
 const { CODE_ROWS, Failure, WORKER, failureOf, isCut } = require('./failure');
 const { Samples } = require('./samples');
 
 const INTERRUPTED = 2;
-/** A client that is alone lets timers run so often. */
+/** Interval at which a client that runs alone lets timers run. */
 const TURN_NS = 5e6;
 const GONE_MS = 10;
 
 const nextTurn = () => new Promise((resume) => setImmediate(resume));
 
-/** What has to be known of a transaction which is one statement, executed once, with the operation's arguments and nothing kept;
- * undefined for any other. */
+/**
+ * The description of a transaction of one statement, executed once, with the operation's arguments and nothing kept;
+ * undefined for other transactions.
+ */
 function singleOf(t, statements) {
   const [step] = t.steps;
   if (t.begin || t.steps.length !== 1 || step.kind !== 'sql' || step.repeat !== 1 || step.keep.length > 0) return undefined;
@@ -37,12 +39,11 @@ class Client {
     this.exhausted = false;
     this.over = false;
     this.turnBegan = 0;
-    // Whether it need not let others have their turn between operations.
+    // Whether it need not yield between operations.
     this.alone = false;
-    // Its connection was opened in the run.
   }
 
-  /** Starts with a connection that has been looked at already. */
+  /** Starts with a connection whose settings have been read. */
   use(conn) {
     this.conn = conn;
   }
@@ -54,7 +55,7 @@ class Client {
     for (;;) {
       let failed;
       if (this.single()) failed = blocks ? this.inARow() : await this.inARowAwaited();
-      // A promise for every operation that is due at once would cost more than the operation's own record.
+      // A promise for every operation that is already due would cost more than the operation's sample.
       const next = failed ?? this.nextOperation();
       const turn = next instanceof Promise ? await next : next;
       if (!turn) break;
@@ -68,7 +69,9 @@ class Client {
     this.over = true;
   }
 
-  /** The statement of the next operation, if that is a single one which begins at once; any other one is `nextOperation`'s. */
+  /**
+   * The statement of the next operation, if it is a single one that begins at once; for others see `nextOperation`.
+   */
   single() {
     const { conn, spec, previousEnd } = this;
     const op = spec.operations[this.next];
@@ -80,8 +83,10 @@ class Client {
     return single !== undefined && conn.statements[single.statement] !== undefined ? single : undefined;
   }
 
-  /** Carries out operations of a single statement, one right after the other: beside the library's part this is what an operation
-   * costs. Returns the turn of one whose first attempt has failed, or nothing. */
+  /**
+   * Carries out operations of a single statement, one after the other: besides the library's part this is the whole
+   * cost of an operation. Returns the turn of an operation whose first attempt failed, or undefined.
+   */
   inARow() {
     const { clock, driver } = this.run;
     for (let single = this.single(); single !== undefined; single = this.single()) {
@@ -101,7 +106,7 @@ class Client {
     return undefined;
   }
 
-  /** The same with a driver that answers later; one promise an operation, the driver's own. */
+  /** As `inARow`, for a driver that answers asynchronously; one promise per operation, the driver's own. */
   async inARowAwaited() {
     const { clock, driver } = this.run;
     for (let single = this.single(); single !== undefined; single = this.single()) {
@@ -124,14 +129,14 @@ class Client {
     return undefined;
   }
 
-  /** The sample of an operation that began when the one before ended, and succeeded at once. */
+  /** The sample of an operation that began at the end of the previous one, and succeeded at once. */
   succeeded(transaction, rows, finished) {
     const begun = this.previousEnd;
     this.samples.add(this.operation, transaction, NONE, 0, rows, begun, begun, finished);
     this.end(transaction, finished, false);
   }
 
-  /** The turn of the next operation, whose first attempt has failed already. */
+  /** The turn of the next operation, whose first attempt has already failed. */
   failed(rows, error) {
     const { attempt, previousEnd } = this;
     attempt.reset(this.operation, this.spec.operations[this.next].args, this.nextUnique);
@@ -140,7 +145,7 @@ class Client {
     return { index: this.next, attempt: 0, due: previousEnd, started: previousEnd, until: 0 };
   }
 
-  /** The first attempt of the next operation, once it is due: at once, or a promise of it. */
+  /** The first attempt of the next operation, once it is due: the turn, or a promise of it. */
   nextOperation() {
     const { spec, run } = this;
     if (spec.limit !== 0 && this.operation >= spec.limit) return undefined;
@@ -150,7 +155,7 @@ class Client {
     }
     const due = (spec.open ? 0 : this.previousEnd) + spec.operations[this.next].time;
     if (due >= run.control.windowEnd) return undefined;
-    // The end of the operation before was read a moment ago; another reading would only cost.
+    // The previous operation ended a moment ago; reading the clock again would only cost time.
     const now = this.previousEnd;
     if (this.operation === 0 || now < due) return this.whenDue(due);
     if (run.driver.blocks && (run.clients.length > 1 || now - this.turnBegan > TURN_NS)) return this.inTurn(due);
@@ -163,7 +168,7 @@ class Client {
     return this.turn(due, await run.sleeper.until(due, over));
   }
 
-  /** Whatever blocks the event loop gives the others their turn between operations, as requests to a server do. */
+  /** A client that blocks the event loop yields to the others between operations, as requests to a server do. */
   async inTurn(due) {
     await nextTurn();
     this.turnBegan = this.run.clock.now();
@@ -176,18 +181,18 @@ class Client {
     return { index: this.next, attempt: 0, due, started: now, until: 0 };
   }
 
-  /** Makes an attempt; a promise unless it is over at once. */
+  /** Makes an attempt; returns a promise unless it is finished at once. */
   make(turn) {
     const op = this.spec.operations[turn.index];
     const t = this.run.plan.transactions[op.transaction];
     this.attempt.reset(this.operation, op.args, this.nextUnique);
     const connects = t.steps.length > 0 && t.steps[0].kind === 'connect';
-    if (connects || !this.conn || this.conn.lost) return this.anew(t, connects || !t.begin ? 0 : BEGIN);
+    if (connects || !this.conn || this.conn.lost) return this.onNewConnection(t, connects || !t.begin ? 0 : BEGIN);
     return this.attempt.carryOut(this.conn, t);
   }
 
-  /** With a new connection. */
-  async anew(t, step) {
+  /** Carries out the transaction on a new connection. */
+  async onNewConnection(t, step) {
     try {
       if (this.conn) await this.close();
       this.conn = await this.run.connect(this.spec);
@@ -206,7 +211,7 @@ class Client {
     await conn?.close();
   }
 
-  /** The sample of an attempt that is over; the next attempt of the same operation if it is worth one. */
+  /** Adds the sample of a finished attempt; returns the next attempt of the same operation, if there is one. */
   record(turn) {
     const { run, attempt } = this;
     const { transaction } = this.spec.operations[turn.index];
@@ -247,7 +252,7 @@ class Client {
     return Math.floor((wait * permille) / 1000);
   }
 
-  /** Waits before another attempt; nothing if the drain ends before. */
+  /** Waits before another attempt; undefined if the drain ends first. */
   async backOff(turn) {
     const { run } = this;
     let started = await run.sleeper.until(turn.until, () => run.control.drainIsOver);
@@ -255,7 +260,7 @@ class Client {
       await nextTurn();
       started = run.clock.now();
     }
-    // A busy loop may come to it after the drain, in which attempts in flight are to end.
+    // A busy loop may be too late here: attempts in flight must end with the drain.
     if (started >= turn.until && run.control.inTime(started)) {
       turn.started = started;
       return turn;

@@ -1,10 +1,13 @@
 'use strict';
 // The monotonic clock (CLOCK_MONOTONIC on Linux), and sleeping on the event loop.
 
-// The global of this name is looked up by a function each time.
+// The global of this name is a getter, which costs a call each time.
 const { performance } = require('perf_hooks');
 
-/** When `performance.now()` was 0, on the monotonic clock; known to within the time that the closest of some readings took. */
+/**
+ * Reading of the monotonic clock at which `performance.now()` was 0, with the accuracy of the closest of some pairs
+ * of readings.
+ */
 function origin() {
   let closest;
   for (let i = 0; i < 50; i++) {
@@ -16,8 +19,10 @@ function origin() {
   return closest.at;
 }
 
-/** Nanoseconds since the start of a run, exact as a Number. `performance.now()` reads the same clock as `process.hrtime()` at a
- * fraction of its cost, as nothing has to be allocated. */
+/**
+ * Nanoseconds since the start of a run, exact as a Number. `performance.now()` reads the same clock as
+ * `process.hrtime()` at a fraction of its cost, because it allocates nothing.
+ */
 class Clock {
   constructor(start) {
     this.offset = Number(start - origin());
@@ -30,14 +35,14 @@ class Clock {
 
 const LONGEST_MS = 2147483647;
 
-/** Sleeps that can be ended early. A timer of Node counts in milliseconds and may fire a little too early. */
+/** Sleeps that can be ended early. Timers of Node have millisecond resolution and may fire slightly too early. */
 class Sleeper {
   constructor(clock) {
     this.clock = clock;
     this.sleeping = new Set();
   }
 
-  /** Waits until `due`, or until `over()` holds after a call of `wake`; what time it is then. */
+  /** Waits until `due`, or until `over()` holds after a call of `wake`; returns the time. */
   async until(due, over) {
     let now = this.clock.now();
     while (now < due && !over()) {
@@ -57,7 +62,7 @@ class Sleeper {
     one.wake();
   }
 
-  /** Has everybody look again. */
+  /** Makes all sleepers check their conditions. */
   wake() {
     for (const one of [...this.sleeping]) this.end(one);
   }

@@ -1,12 +1,12 @@
 'use strict';
-// A new connection, ready for a plan: options and session statements carried out, statements prepared and held against
-// what the plan asks of them, settings read back.
+// Opens connections for a plan: runs options and session statements, prepares statements and checks them against the
+// plan, reads back settings.
 
 const { before } = require('./options');
 const { Statement } = require('./statement');
 const { inWords } = require('./text');
 
-/** All statements of a plan, read once. Each has its place in what a connection has prepared. */
+/** All statements of a plan. Each has an index into the prepared statements of a connection. */
 function statementsOf(plan) {
   const all = [];
   const placed = (statement) => {
@@ -32,12 +32,12 @@ async function onSql(sql, work) {
   }
 }
 
-/** Executes a statement outside of a transaction of the plan. */
+/** Executes a statement outside of the plan's transactions. */
 async function execute(conn, statement) {
   return onSql(statement.sql, async () => conn.run(await conn.prepare(statement, true, true), []));
 }
 
-/** Opens a connection and carries out its options and session statements. */
+/** Opens a connection, and runs its options and session statements. */
 async function open(driver, database, options, session) {
   const conn = await driver.open(database, options);
   conn.statements = [];
@@ -51,14 +51,14 @@ async function open(driver, database, options, session) {
   return conn;
 }
 
-/** Prepares what a plan needs on a connection that is opened before the run, so that a mistake shows. */
+/** Prepares a plan's statements on a connection opened before the run, so that errors show. */
 async function prepare(conn, statements, each) {
   for (const statement of statements.all) {
     conn.statements.push(await onSql(statement.sql, () => conn.prepare(statement, each)));
   }
 }
 
-/** Each step must keep only columns that are there. */
+/** Checks that steps keep only existing columns. */
 async function check(conn, plan, statements) {
   for (const t of plan.transactions) {
     for (const step of t.steps.filter((s) => s.kind === 'sql')) {
@@ -76,7 +76,7 @@ async function readBack(conn, sql) {
   return typeof rows === 'number' || rows.length === 0 ? '' : inWords(await onSql(sql, () => conn.value(rows, 0, 0)));
 }
 
-/** What a connection tells of its settings. */
+/** The settings that a connection reports. */
 async function session(conn, driver, plan, client) {
   const facts = { client };
   if (driver.nothing) return facts;

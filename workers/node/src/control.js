@@ -1,5 +1,5 @@
 'use strict';
-// The window of a run, shared by the thread that talks to the tool and the one with the event loop. Times are
+// The window of a run, shared by the thread that talks to the tool and the thread with the event loop. Times are
 // nanoseconds since the start of the run.
 
 const WINDOW_END = 0;
@@ -9,7 +9,7 @@ const FAILED = 3;
 const NUMBERS = 4;
 
 class Control {
-  /** With `memory` it is the same window as that of the other thread. */
+  /** With `memory`, the same window as in the other thread. */
   constructor(memory = new SharedArrayBuffer(4 + 4 + NUMBERS * 8)) {
     this.memory = memory;
     this.flag = new Int32Array(memory, 0, 1);
@@ -29,7 +29,7 @@ class Control {
     return this.numbers[WINDOW_END] + this.numbers[DRAIN];
   }
 
-  /** Whether an attempt may still begin again at this time. */
+  /** Whether an attempt may still begin at this time. */
   inTime(at) {
     return !this.drainIsOver && at < this.drainEnd;
   }
@@ -43,13 +43,13 @@ class Control {
     return Atomics.load(this.flag, 0) === 1;
   }
 
-  /** Ends the drain, and a hold that blocks the event loop. */
+  /** Ends the drain, and holds that block the event loop. */
   endDrain() {
     Atomics.store(this.flag, 0, 1);
     Atomics.notify(this.flag, 0);
   }
 
-  /** Blocks the thread for so many nanoseconds; true if the end of the drain cut it short. */
+  /** Blocks the thread for this many nanoseconds; true if the end of the drain interrupted it. */
   block(ns) {
     return Atomics.wait(this.flag, 0, 0, ns / 1e6) !== 'timed-out';
   }

@@ -1,5 +1,6 @@
 'use strict';
-// Where a database is: the fields of its line in plans and scripts. A password is not in them, only where one is found.
+// Location of a database: the fields of its line in plans and scripts, with the place of the password instead of the
+// password.
 
 const fs = require('fs');
 const { unescape } = require('./text');
@@ -8,13 +9,15 @@ function passwordIn(path) {
   try {
     return fs.readFileSync(path, 'utf8').split('\n')[0].replace(/\r$/, '');
   } catch (error) {
-    throw new Error(`the password is to be in ${path}, which cannot be read: ${error.code}`);
+    throw new Error(`the password is expected in ${path}, which cannot be read: ${error.code}`);
   }
 }
 
 function passwordOf(name) {
   const password = process.env[name];
-  if (password === undefined) throw new Error(`the password is to be in the variable ${name}, which is not set for the worker`);
+  if (password === undefined) {
+    throw new Error(`the password is expected in the variable ${name}, which is not set for the worker`);
+  }
   return password;
 }
 
@@ -30,7 +33,7 @@ class Database {
     if (this.port) this.port = Number(this.port);
   }
 
-  /** The password, from where it is found. */
+  /** Reads the password from its place. */
   password() {
     const [kind] = this.found.split(':', 1);
     const where = this.found.slice(kind.length + 1);
@@ -42,7 +45,7 @@ class Database {
     return this.path ?? `${this.user}@${this.socket ?? `${this.host}:${this.port}`}/${this.database}`;
   }
 
-  /** An error if a driver cannot find a database there. */
+  /** Fails if a driver cannot use a database at such a place. */
   check(driver) {
     if (driver.server && this.path !== undefined) throw new Error(`database ${this}: this driver connects to a server`);
     if (!driver.server && !driver.nothing && this.path === undefined) throw new Error(`database ${this}: this driver opens files`);

@@ -1,5 +1,5 @@
 'use strict';
-// Why a part of an attempt failed: the code, and whose it is, as samples have them.
+// Why a part of an attempt failed: code and code space, as in samples.
 
 const { SPACES } = require('./plan');
 
@@ -23,19 +23,25 @@ const wrongValue = (words) => new Failure(WORKER, CODE_VALUE, words ?? 'a value 
 /** SQLSTATE's five characters as digits in base 36. */
 const sqlstate = (state, words) => failure('sqlstate', parseInt(state, 36), words);
 
-// ECANCELED: a server never heard of what this worker did not begin, or waited for.
+// ECANCELED: for requests that a server never received.
 const canceled = failure('os', 125);
 
-/** What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more. */
+/** Failure of the worker's own interrupted waits, and of a step that may not begin any more. */
 const cutShort = (driver) => (driver.server ? canceled : driver.interrupted);
 
-/** Whether this is what something fails with that was interrupted at the end of the drain. */
+/** Whether this is a possible failure of a statement interrupted at the end of the drain. */
 const isCut = (driver, space, code) =>
   [driver.interrupted, cutShort(driver), ...(driver.cuts ?? [])].some((one) => space === one.space && code === one.code);
 
+/** Whether a connection that opens met SQLITE_BUSY or SQLITE_LOCKED, with their extended codes. */
+function isLock(error, driver) {
+  const found = error instanceof Failure ? error : driver.failure(error);
+  return found !== undefined && SPACES[found.space] === 'sqlite' && [5, 6].includes(found.code & 0xff);
+}
+
 let told = 0;
 
-/** The failure behind an error of a driver; what has no code of the engine is told in words, a few times. */
+/** The failure for an error of a driver. Errors without a code of the engine are printed, a few times. */
 function failureOf(error, driver) {
   if (error instanceof Failure) return error;
   const found = driver.failure(error);
@@ -44,4 +50,4 @@ function failureOf(error, driver) {
   return new Failure(WORKER, CODE_DRIVER, error.message);
 }
 
-module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, cutShort, failure, failureOf, isCut, sqlstate, wrongValue };
+module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, cutShort, failure, failureOf, isCut, isLock, sqlstate, wrongValue };

@@ -1,5 +1,5 @@
 'use strict';
-// The thread with the event loop on which clients run. It is told by the thread that talks to the tool.
+// The thread whose event loop runs the clients. It is controlled by the thread that talks to the tool.
 
 const { parentPort, workerData } = require('worker_threads');
 const { MODEL, Run } = require('./run');
@@ -8,7 +8,7 @@ const { BYTES } = require('./samples');
 const script = require('./script');
 const { factsLine } = require('./text');
 
-/** Samples that are handed over at once. */
+/** Samples per message. */
 const FRAME = Math.floor((1 << 20) / BYTES);
 // eslint-disable-next-line import/no-dynamic-require
 const driver = require(`./drivers/${workerData.driver}`);
@@ -45,7 +45,7 @@ async function plan(text) {
     const made = new Run(parsePlan(text), driver);
     const sessions = await made.prepare();
     run = made;
-    // Nothing of what it took to prepare is to be collected in the window.
+    // Garbage of the preparation must not be collected in the window.
     global.gc?.();
     for (const facts of sessions) say(factsLine('session', facts));
     const { runIn, length, drain } = made.plan;

@@ -1,6 +1,6 @@
 'use strict';
-// The worker's program: talks to the tool, keeps the time of a run, and ends it if nothing else can. Clients run in a
-// thread of their own, so that the tool is answered while a driver blocks their event loop.
+// The worker's program: talks to the tool, keeps the time of a run, and ends the process if nothing else helps.
+// Clients run in another thread, so that the tool is answered while a driver blocks their event loop.
 
 const { Worker } = require('worker_threads');
 const fs = require('fs');
@@ -24,7 +24,7 @@ class Server {
       console.error(error);
       this.leave(`an uncaught exception: ${error.message}`);
     });
-    // Without the clients' thread nothing would ever be answered.
+    // Without the clients' thread nothing would be answered.
     this.loop.on('exit', (code) => this.leave(`the thread of the clients ended by itself (${code})`));
     process.stdout.on('error', () => this.leave());
     if (!listens) return;
@@ -37,7 +37,7 @@ class Server {
     if (bytes) process.stdout.write(bytes);
   }
 
-  /** Ends the process, whatever the other thread is in the middle of. */
+  /** Ends the process, whatever the other thread is doing. */
   leave(reason) {
     if (reason) this.say(`failed\t${escape(reason)}\n`);
     process.kill(process.pid, 'SIGKILL');
@@ -45,7 +45,7 @@ class Server {
 
   read(bytes) {
     this.parts.push(bytes);
-    // A plan comes in many pieces: they are put together once, when all are there.
+    // A plan arrives in many pieces, which are joined once, when all have arrived.
     if (this.missing > 0) {
       this.missing -= bytes.length;
       if (this.missing > 0) return;
@@ -89,7 +89,7 @@ class Server {
         process.exit(0);
         break;
       default:
-        this.say(`failed\t${escape(`\`${word}\` is nothing this worker knows`)}\n`);
+        this.say(`failed\t${escape(`\`${word}\` is not a request of contend's`)}\n`);
     }
   }
 
@@ -141,7 +141,7 @@ class Server {
     if (this.running) this.say(factsLine('progress', { elapsed_ns: Math.max(0, this.now()), ...this.control.counts }));
   }
 
-  /** Ends the drain when it is time, and the process if that does not help. */
+  /** Ends the drain when it is due, and the process if that does not help. */
   watch() {
     clearTimeout(this.watcher);
     if (!this.running) return;
@@ -159,7 +159,7 @@ class Server {
   }
 }
 
-/** Carries out a plan from a file, without the tool; the samples go to another, without a header. */
+/** Carries out a plan from a file, without the tool; writes the samples to another file, without a header. */
 class ByHand extends Server {
   constructor(driver, plan, samples) {
     super(driver, false);

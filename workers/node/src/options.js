@@ -1,5 +1,5 @@
 'use strict';
-// Settings of driver and model that are not SQL; an unknown one is an error.
+// Options of driver and model that are not SQL; an unknown one is an error.
 
 const { Statement } = require('./statement');
 
@@ -7,7 +7,7 @@ const OF_SQLITE = ['busy_timeout_ms', 'foreign_keys'];
 
 function oneOf(name, value, words) {
   if (!words.includes(value)) {
-    throw new Error(`option ${name}: \`${value}\` is not a value this worker knows (${words.join(', ')})`);
+    throw new Error(`option ${name}: \`${value}\` is not one of its values (${words.join(', ')})`);
   }
   return value;
 }
@@ -43,7 +43,7 @@ function parseOptions(driver, pairs) {
   return options;
 }
 
-/** Statements of the options for a new connection to SQLite, before those of the session. */
+/** Statements for the options, run on a new SQLite connection before those of the session. */
 function before(options) {
   const statements = [];
   if (options.busyTimeoutMs !== undefined) statements.push(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`);

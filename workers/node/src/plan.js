@@ -1,5 +1,6 @@
 'use strict';
-// Reads a plan. The tool has checked what is in one, and the digest shows that it still is: what is read here is taken for right.
+// Parses a plan. The tool has checked it, and the digest shows that it is unchanged, so its content is not checked
+// again.
 
 const { Database } = require('./database');
 const { Statement } = require('./statement');
@@ -43,7 +44,7 @@ function sqlStep(p, t, [statement, rows, times, keep, ...sources]) {
   };
 }
 
-/** What a line does to the plan, by its kind. Of nanoseconds beyond 2^53 only their being very many matters. */
+/** Handlers of lines by kind. Durations beyond 2^53 ns need not be exact. */
 const LINES = {
   worker() {},
   driver: (p, [driver, model]) => Object.assign(p, { driver: unescape(driver), model: unescape(model) }),
@@ -86,7 +87,7 @@ const LINES = {
   },
 };
 
-/** The plan in this text, every duration in nanoseconds. */
+/** Parses a plan, with all durations in nanoseconds. */
 function parsePlan(text) {
   const fail = (number, words) => {
     throw new FormatError(`plan line ${number}: ${words}`);

@@ -1,22 +1,25 @@
 'use strict';
-// A plan on the event loop of its thread: connections, clients, and what the loop itself went through.
+// A plan on its thread's event loop: connections, clients, and measurements of the loop itself.
 
 const { PerformanceObserver, monitorEventLoopDelay, performance } = require('perf_hooks');
 const { Client } = require('./client');
 const { Clock, Sleeper } = require('./clock');
 const connection = require('./connection');
 const { Control } = require('./control');
+const { isLock } = require('./failure');
 const { parseOptions } = require('./options');
 
 const MODEL = 'event-loop';
 const LAG_EVERY_MS = 10;
 const INTERRUPT_AGAIN_MS = 10;
+const FREE_AGAIN_MS = 10;
+const FREE_WITHIN_MS = 2000;
 
-/** Garbage collections and the delay of timers while a run goes on. */
+/** Garbage collections and timer delays during a run. */
 class LoopFacts {
   constructor() {
     this.delay = monitorEventLoopDelay({ resolution: LAG_EVERY_MS });
-    // A long run has hundreds of thousands of collections: what is told of them is kept, not each of them.
+    // A long run has hundreds of thousands of collections, so only totals are kept.
     this.pauses = 0;
     this.pausedMs = 0;
     this.longestMs = 0;
@@ -41,7 +44,7 @@ class LoopFacts {
     this.delay.disable();
     this.note(this.observer.takeRecords());
     this.observer.disconnect();
-    // What is recorded is the time between two timers, the interval included.
+    // The recorded value is the time between two timers, including the interval.
     const lag = (ns) => Math.max(0, Math.round(Number(ns) - LAG_EVERY_MS * 1e6)) || 0;
     const ns = (ms) => Math.round(ms * 1e6);
     const some = this.delay.max > 0;
@@ -80,13 +83,14 @@ class Run {
     this.clients = plan.clients.map((spec) => new Client(this, spec));
   }
 
-  /** Opens the connection of every client, one after the other; what each tells of its settings. */
+  /** Opens the connection of every client, one after the other; returns their settings. */
   async prepare() {
     const sessions = [];
     try {
       for (const client of this.clients) {
         sessions.push(await this.first(client, sessions.length === 0));
       }
+      this.openedBefore = this.opened;
     } catch (error) {
       await this.close();
       throw error;
@@ -94,18 +98,27 @@ class Run {
     return sessions;
   }
 
-  /** Opens a client's connection; the very first one tells as well whether the plan fits. */
+  /**
+   * Opens a client's connection; for the very first one also checks whether the plan fits. What a lock of SQLite prevents
+   * is retried for 2 s at most: another process that opens the same database at the same moment may lock it to recover
+   * its log, whatever the busy timeout.
+   */
   async first(client, veryFirst) {
     const { spec } = client;
-    try {
-      const conn = await this.connect(spec);
-      client.use(conn);
-      if (veryFirst) await connection.check(conn, this.plan, this.statements);
-      const settings = await connection.session(conn, this.driver, this.plan, spec.id);
-      this.settings ??= settings;
-      return settings;
-    } catch (error) {
-      throw new Error(`client ${spec.id}, database ${this.plan.databases[spec.database]}: ${error.message}`);
+    for (const until = performance.now() + FREE_WITHIN_MS; ; await new Promise((resume) => setTimeout(resume, FREE_AGAIN_MS))) {
+      try {
+        const conn = await this.connect(spec);
+        client.use(conn);
+        if (veryFirst) await connection.check(conn, this.plan, this.statements);
+        const settings = await connection.session(conn, this.driver, this.plan, spec.id);
+        this.settings ??= settings;
+        return settings;
+      } catch (error) {
+        if (!isLock(error, this.driver) || performance.now() >= until) {
+          throw new Error(`client ${spec.id}, database ${this.plan.databases[spec.database]}: ${error.message}`);
+        }
+        await client.close();
+      }
     }
   }
 
@@ -113,7 +126,8 @@ class Run {
     const conn = await connection.open(this.driver, this.plan.databases[spec.database], this.options, this.plan.session);
     this.opened++;
     if (this.running) {
-      // In the run a statement is prepared when it is first used. What is prepared for each execution belongs to no connection.
+      // During the run a statement is prepared at its first use. Statements prepared per execution belong to no
+      // connection.
       if (this.options.each) conn.statements = this.known;
       return conn;
     }
@@ -127,7 +141,7 @@ class Run {
     return conn;
   }
 
-  /** Settings of the connections after the measurement, so that a change in the run is seen. */
+  /** Reads the settings of the connections after the measurement, so that a change during the run is found. */
   async readBack() {
     const open = this.clients.filter(({ conn }) => conn && !conn.lost);
     if (open.length === 0 || this.control.drainIsOver) return {};
@@ -148,18 +162,18 @@ class Run {
     for (const client of this.clients) await client.close();
   }
 
-  /** Waits without blocking; false if the end of the drain cut it short. */
+  /** Waits without blocking; false if the end of the drain interrupted it. */
   async pause(ns) {
     const until = this.clock.now() + ns;
     return (await this.sleeper.until(until, () => this.control.drainIsOver)) >= until;
   }
 
-  /** Has those who sleep look at the window again. */
+  /** Makes sleepers check the window. */
   wake() {
     this.sleeper?.wake();
   }
 
-  /** Interrupts what is under way, again and again: an interrupt reaches only what runs at that moment. */
+  /** Interrupts running statements. Called repeatedly, because an interrupt only affects a running statement. */
   interrupt() {
     this.wake();
     const running = this.clients.filter((client) => !client.over);
@@ -182,7 +196,7 @@ class Run {
     const { operations, failed } = this.control.counts;
     const attempts = this.clients.reduce((sum, client) => sum + client.samples.count, 0);
     const exhausted = this.clients.filter((client) => client.exhausted).length;
-    return { operations, attempts, failed, exhausted, connections_opened: this.opened - this.clients.length, ...facts };
+    return { operations, attempts, failed, exhausted, connections_opened: this.opened - this.openedBefore, ...facts };
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
-// The samples of one client, kept as numbers until the run is over. Times are nanoseconds since the start of the run,
-// so that they are exact in a Number however long the machine has been up.
+// The samples of one client, stored as numbers until the run is over. Times are nanoseconds since the start of the
+// run, so that they are exact as Numbers.
 
 const BYTES = 64;
 const FIELDS = 8;
@@ -15,12 +15,12 @@ class Samples {
     this.at = 0;
   }
 
-  /** How many there are. */
+  /** Number of samples. */
   get count() {
     return (this.chunks.length - 1) * CHUNK + this.at / FIELDS;
   }
 
-  /** `which` is transaction and attempt, `outcome` the step that failed, space and flags: 32 bits each, as a sample has them. */
+  /** `which`: transaction and attempt; `outcome`: failed step, code space and flags; 32 bits each, as in a sample. */
   add(operation, which, outcome, code, rows, due, started, finished) {
     let chunk = this.chunks[this.chunks.length - 1];
     let at = this.at;
@@ -40,9 +40,12 @@ class Samples {
     this.at = at + FIELDS;
   }
 
-  /** The bytes of samples `first` to `last`, times as readings of the monotonic clock; `start`: that of the run. */
+  /**
+   * The bytes of samples `first` to `last`, with times as readings of the monotonic clock; `start` is that of the
+   * run.
+   */
   encode(start, first = 0, last = this.count) {
-    // Words of 32 bits: a BigInt for every time would take longer than the run did.
+    // 32-bit words: a BigInt for every time would take longer than the run did.
     const words = new Uint32Array(((last - first) * BYTES) / 4);
     const [high, low] = [Number(start >> 32n), Number(start & 0xffffffffn)];
     let to = 0;

@@ -1,6 +1,6 @@
 'use strict';
-// Carries out a script on a connection of its own. Errors of the database end it and are part of the reply; a script that is
-// not of the form, or whose driver or options are unknown, is refused.
+// Carries out a script on its own connection. Errors of the database end it and are part of the reply. A malformed
+// script, or one with an unknown driver or option, is refused.
 
 const { SPACES } = require('./plan');
 const connection = require('./connection');
@@ -118,7 +118,7 @@ class Script {
       });
       lines.push(`row\t${values.join('\t')}`);
     }
-    // Only now: a value without a form is the error of the statement, which then has no result.
+    // Only now: a value that cannot be formatted is an error of the statement, which then has no result.
     for (const line of lines) this.reply.push(line);
   }
 
@@ -163,7 +163,7 @@ class Script {
   }
 }
 
-/** The reply to the script in this text. */
+/** The reply to a script. */
 async function carryOut(text, driver) {
   const lines = new Lines(text);
   if (lines.driver !== driver.name) throw new Error(`script: driver ${lines.driver}: this worker has only ${driver.name}`);

@@ -1,5 +1,5 @@
 'use strict';
-// Statements with what plans and scripts say of them: nothing is learnt from the text of one.
+// Statements with their description in plans and scripts; nothing is derived from their text.
 
 const { items } = require('./text');
 
@@ -9,13 +9,13 @@ class Statement {
   constructor(sql, effect = '-', placeholders = '-') {
     this.sql = sql;
     const words = effect.split(',');
-    /** It changes rows, so their number is told. */
+    /** Whether it changes rows, so that their number is reported. */
     this.changes = words.includes('changes');
-    /** It returns rows. */
+    /** Whether it returns rows. */
     this.returns = words.includes('rows');
-    /** How many rows of values it has, if it replaces or changes those that are there already. */
+    /** Number of rows of values, if it replaces or updates existing rows. */
     this.upserts = Number(words.find((word) => word.startsWith('upserts='))?.slice(8) ?? 0);
-    /** Of each placeholder its first byte, and its number if it has one. */
+    /** For each placeholder its byte offset, and its number if it has one. */
     this.places = items(placeholders).map((item) => item.split(':').map(Number));
     this.params = this.places.reduce((most, [, number]) => (number ? Math.max(most, number) : most + 1), 0);
   }

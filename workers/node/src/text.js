@@ -1,5 +1,5 @@
 'use strict';
-// Values and texts as plans, scripts and replies have them (docs/formats.md), and the words of an error.
+// Values and texts in plans, scripts and replies (docs/formats.md), and messages of errors.
 //
 // In this program a value is null, a BigInt (integer), a Number (real), a string or a Buffer.
 
@@ -10,7 +10,7 @@ const ESCAPED = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\\
 const INTEGER_MIN = -(2n ** 63n);
 const INTEGER_MAX = 2n ** 63n - 1n;
 
-/** An error of the format; the reader of the lines adds where. */
+/** A format error; the reader of the lines adds the place. */
 class FormatError extends Error {}
 
 function unescape(field) {
@@ -31,14 +31,14 @@ function crop(text) {
   return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }
 
-/** An integer of 64 bits as a BigInt; undefined if it is none. */
+/** A 64-bit integer as a BigInt; undefined if the text is not one. */
 function integer(text) {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
   const value = BigInt(text);
   return value >= INTEGER_MIN && value <= INTEGER_MAX ? value : undefined;
 }
 
-/** Text number N of the plan's table, until the plan has been read. */
+/** Number of a text in the plan's table, until the plan has been read. */
 class TextRef {
   constructor(number) {
     this.number = number;
@@ -87,7 +87,7 @@ function inWords(value) {
   return Buffer.isBuffer(value) ? value.toString('hex') : String(value);
 }
 
-/** Checks a first line such as `contend-plan 3`; a newer version is refused by name. */
+/** Checks a first line such as `contend-plan 3`; the error names a newer version. */
 function checkVersion(word, known, line) {
   const [found, version] = line.split(' ');
   if (found !== word || line.split(' ').length !== 2) {
@@ -102,7 +102,7 @@ function checkVersion(word, known, line) {
   if (number !== known) throw new FormatError(`\`${line}\` is not a version this program reads (it reads ${known})`);
 }
 
-/** The items of a list that is `-` when it is empty. */
+/** The items of a list; `-` is the empty list. */
 function items(field) {
   return field === '-' ? [] : field.split(',');
 }
@@ -111,7 +111,7 @@ function digest(text) {
   return crc32(text).toString(16).padStart(8, '0');
 }
 
-/** The text before its last line, which has the digest that the tool gave it after it had checked it. */
+/** The text before its last line, which has the digest that the tool computed after its checks. */
 function opened(kind, text) {
   const last = text.lastIndexOf('\nend\t');
   if (last < 0 || text.indexOf('\n', last + 1) !== text.length - 1) {

@@ -1,5 +1,5 @@
 'use strict';
-// Formats, the text of statements, and addresses: what conformance cases do not reach one by one.
+// Formats, texts of statements, and addresses: details that conformance cases do not cover.
 
 const assert = require('assert');
 const { test } = require('node:test');
@@ -40,7 +40,7 @@ test('codes have the numbers of SQLite', () => {
   assert.strictEqual(codeOf('ENOENT'), undefined);
 });
 
-// The table is that of all workers that read addresses.
+// All workers that parse addresses have the same table.
 test('databases have their address in fields', () => {
   const at = new Database(['tcp', '::1', '5433', 'me', 'd\\t', '-']);
   assert.deepStrictEqual([at.host, at.port, at.user, at.database, at.password()], ['::1', 5433, 'me', 'd\t', undefined]);

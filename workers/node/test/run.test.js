@@ -1,5 +1,5 @@
 'use strict';
-// A plan on the event loop, with the driver that executes nothing: what conformance cases do not reach on every machine.
+// A plan on the event loop with the null driver: properties that conformance cases do not reach on every machine.
 
 const assert = require('assert');
 const { test } = require('node:test');
@@ -27,7 +27,7 @@ op	0	0
 `;
 const PLAN = `${BODY}end\t${digest(BODY)}\n`;
 
-/** Runs the plan; while it waits for its second attempt the event loop stands still until the drain is over. */
+/** Runs the plan; while it waits for its second attempt, the event loop is blocked until the drain is over. */
 async function ran() {
   const run = new Run(parsePlan(PLAN), nothing);
   await run.prepare();
@@ -48,7 +48,7 @@ test('a long run may have any number of collections', () => {
   facts.begin();
   facts.note(Array.from({ length: 300000 }, (_, i) => ({ duration: i === 7 ? 1000 : 0.5 })));
   const { gc_pauses: count, gc_pause_ns: total, gc_pause_ns_max: longest } = facts.end();
-  // The collector may have begun by itself, too.
+  // The collector may also have run on its own.
   assert.ok(count >= 300000 && count < 300100, `${count}`);
   assert.ok(total >= 1000e6 + 299999 * 0.5e6 && total < 160000e6, `${total}`);
   assert.strictEqual(longest, 1000e6);

@@ -1,7 +1,7 @@
 <?php
-// The worker held against a bare loop that calls the same library, in turns, so that both see the same machine: rows read by
-// rowid from SQLite, and by primary key from the servers that the environment names. `php-null` is what the worker costs by
-// itself. Started by scripts/bench-workers-php.sh; arguments are names of drivers.
+// Compares the worker with a bare loop that calls the same library: rows read by rowid from SQLite, and by primary
+// key from the servers that the environment names. The sides alternate, so that both have the same machine.
+// `php-null` measures the worker's overhead. Started by scripts/bench-workers-php.sh; arguments are names of drivers.
 
 declare(strict_types=1);
 
@@ -9,18 +9,18 @@ $home = __DIR__ . '/..';
 foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'drivers/php-null'] as $part) {
     require "$home/src/$part.php";
 }
-/** WordPress's driver, where `make workers-php` puts it. */
+/** WordPress's driver, in the directory of `make workers-php`. */
 const WORDPRESS = __DIR__ . '/../../../target/workers/php/mysql-on-sqlite/wp-includes/database/load.php';
 if (extension_loaded('pdo_sqlite') && is_file(WORDPRESS)) {
     require WORDPRESS;
 }
-// A read without a row would else be a warning.
+// Otherwise a read without a row would only be a warning.
 set_error_handler(fn ($level, $words, $file, $line) => throw new ErrorException($words, 0, $level, $file, $line));
 
 const ROWS = 100_000;
 const CYCLE = 16_384;
 const QUERY = 'SELECT id, value, note FROM item WHERE rowid = ';
-/** By driver the extension and the package that it needs, the variable with its server, the plan's placeholder. */
+/** For each driver: its extension and package, the variable with its server, the plan's placeholder. */
 const DRIVERS = [
     'php-pdo-sqlite' => ['pdo_sqlite', 'php-sqlite3', null, '?'],
     'php-pdo-pgsql' => ['pdo_pgsql', 'php-pgsql', 'CONTEND_BENCH_POSTGRES', '$1'],
@@ -28,10 +28,10 @@ const DRIVERS = [
     'mysql-on-sqlite' => ['pdo_sqlite', 'php-sqlite3', null, '?'],
 ];
 
-/** What is read through a driver, where, and in how many turns. */
+/** A driver's database, and the number of turns. */
 final class Reads
 {
-    /** `placeholder` is the plan's; PDO's own, and so the bare loop's, is a question mark. */
+    /** `placeholder` is the plan's; PDO's, and so the bare loop's, is a question mark. */
     public function __construct(
         public Driver $driver,
         public string $database,
@@ -59,14 +59,14 @@ function fastest(array $values): float
 function fill(string $path): void
 {
     $db = new PDO("sqlite:$path", null, null, PDO_OPTIONS);
-    // What a rollback journal adds to every read is the kernel's, and hides what is to be seen.
+    // A rollback journal would add the kernel's work to every read and hide the difference.
     $db->exec('PRAGMA journal_mode = WAL');
     $db->exec('CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)');
     $db->exec('WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ' . (ROWS - 1) . ")
         INSERT INTO item SELECT i, i % 100, 'item ' || i FROM n");
 }
 
-/** WordPress's driver must make its tables itself; how rows came into them does not matter to it. */
+/** WordPress's driver must create its tables itself; it does not depend on how rows were inserted. */
 function fill_for_wordpress(Driver $driver, string $path): void
 {
     $db = $driver->open(new Database('file', $path), new Options($driver));
@@ -117,7 +117,7 @@ function through_worker(Reads $what, Plan $plan): array
     return [end($samples) - $samples[4], $cpu];
 }
 
-/** What a program for this one query would do. */
+/** What a program with this one query would do. */
 function bare(Reads $what, array $keys): array
 {
     $db = $what->driver->open(new Database(...explode("\t", $what->database)), new Options($what->driver))->db;
@@ -129,12 +129,12 @@ function bare(Reads $what, array $keys): array
         [$id, $value, $note] = $read->fetchAll(PDO::FETCH_NUM)[0];
     }
     $elapsed = hrtime(true) - $begun;
-    // The worker closes its connection as a part of its run: to a server these are messages, too.
+    // The worker closes its connection during its run, which on a server means messages too.
     unset($read, $db);
     return [$elapsed, cpu_ns() - $cpu];
 }
 
-/** The same where the driver prepares nothing: each key is written into the text. */
+/** As `bare`, for a driver that prepares nothing: each key is written into the text. */
 function bare_of_texts(Reads $what, array $keys): array
 {
     $db = $what->driver->open(new Database(...explode("\t", $what->database)), new Options($what->driver));
@@ -157,7 +157,8 @@ function compare(Reads $what, array $keys): void
         $loop = $first ?? $bare($what, $keys);
         $turns[] = [$loop, $worker];
     }
-    // By processor time as well, which others on the machine disturb less; the slowest of each side's fastest tenth least of all.
+    // By processor time as well, which other processes disturb less; least of all the slowest of each side's fastest
+    // tenth.
     foreach (['elapsed', 'processor'] as $i => $kind) {
         $ratios = array_map(fn ($turn) => $turn[0][$i] / $turn[1][$i], $turns);
         $reads = fn (int $side) => median(array_map(fn ($turn) => $turn[$side][$i] / $what->reads, $turns));
@@ -180,14 +181,14 @@ function cost_of_nothing(array $keys): void
     printf($words, 'php-null', median($costs), $what->turns);
 }
 
-/** The class of a driver, whose file is loaded once. */
+/** The class of a driver; its file is loaded once. */
 function class_of(string $name): string
 {
     static $classes = [];
     return $classes[$name] ??= require __DIR__ . "/../src/drivers/$name.php";
 }
 
-/** What is to be read through the driver of this name; why nothing is, if nothing can be. */
+/** The reads through the driver of this name, or the reason why they are not possible. */
 function reads_of(string $name, string $path): Reads|string
 {
     [$extension, $package, $server, $placeholder] = DRIVERS[$name];
@@ -219,7 +220,7 @@ function main(array $names): void
     $path = tempnam(sys_get_temp_dir(), 'contend');
     try {
         if (extension_loaded('pdo_sqlite')) {
-            // First, as another driver builds on it.
+            // First, because another driver extends it.
             class_of('php-pdo-sqlite');
             fill($path);
         }

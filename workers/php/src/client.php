@@ -1,21 +1,23 @@
 <?php
-// One client, in a process of its own: which operation is next and when, what happens after a failed attempt, the
+// One client, in its own process: which operation is next and when, what happens after a failed attempt, and the
 // sample of every attempt. Times are readings of the monotonic clock in nanoseconds.
 
 declare(strict_types=1);
 
 const REPORT_NS = 100_000_000;
-/** Signals can come just before a sleep: it is cut into pieces. */
+/** Longest sleep: a signal may arrive just before a sleep, so sleeps are divided. */
 const NAP_NS = 50_000_000;
-/** What precedes a sample kept as its own words, and times that are not those of its neighbours. */
+const FREE_WITHIN_NS = 2_000_000_000;
+const FREE_AGAIN_US = 10_000;
+/** Precedes a sample stored as words, and times that differ from those of its neighbours. */
 const WORDS_FOLLOW = -1;
 const TIMES_FOLLOW = -2;
-/** Transaction, rows and end; of the others the mark and its words. */
+/** Numbers stored per sample: transaction, rows and end; for others the mark and its words. */
 const KEPT = 3;
 const KEPT_WORDS = 6;
 const KEPT_TIMES = 3;
 
-/** The window as this client sees it. Signals of the supervisor change it. */
+/** The window as this client sees it, changed by signals of the supervisor. */
 final class Control
 {
     public int $startNs = 0;
@@ -23,7 +25,7 @@ final class Control
     public int $drainNs = 0;
     public bool $isStopped = false;
     public bool $isOver = false;
-    /** Whether waits inside of a transaction end: a moment after the last step may begin. */
+    /** Whether waits inside a transaction end: slightly later than the point after which no step begins. */
     public bool $isCut = false;
 
     public function __construct(private array $interrupted)
@@ -37,8 +39,9 @@ final class Control
     }
 
     /**
-     * The end of the drain, told again and again to one client after the other. At the first time nothing begins any more, at
-     * the second waits end as well: a client that then releases a lock does not wake one that was not told.
+     * The end of the drain, signalled repeatedly to one client after the other. The first signal stops further
+     * steps, the second one also ends waits: a client that then releases a lock cannot wake a client that has not
+     * been signalled.
      */
     public function end(): void
     {
@@ -67,23 +70,29 @@ final class Client
     public int $attempts = 0;
     public int $failed = 0;
     public bool $isExhausted = false;
-    /** What the last connection reads back after the run differently than the first one did before; empty: nothing. */
+    /** Setting of the last connection that differs after the run from the first connection's before; empty: none. */
     public string $differs = '';
     /** Whether the last connection was read back after the run. */
     public bool $isReadBack = false;
     private ?Connection $db = null;
     private ?Functions $written = null;
-    /** By transaction, those of the open connection; one that connects has none, and after a loss all are made again. */
+    /**
+     * By transaction, the functions of the open connection. A connection attempt clears them, and after a loss all
+     * are created again.
+     */
     private array $functions = [];
-    /** The operations in columns, which lie closer together than rows do; arguments of all one behind the other. */
+    /**
+     * The operations as columns, which are more compact in memory than rows; the arguments of all are in one list.
+     */
     private array $times = [];
     private array $transactions = [];
     private array $places = [];
     private array $arguments = [];
     private array $settings = [];
     /**
-     * What samples are made of once the run is over. Of an operation that began with the end of the one before and succeeded at
-     * once it is the transaction, its rows and its end; nothing costs less than to append these.
+     * Input for the samples, which are made once the run is over. For an operation that began at the end of the
+     * previous one and succeeded at once it is the transaction, its rows and its end; appending these is the cheapest
+     * way.
      */
     private array $pieces = [];
     private int $jitterTurn = 0;
@@ -103,15 +112,18 @@ final class Client
     // Connection
 
     /**
-     * Opens the connection; the first client's asks the engine for the plan's statements. Writes the functions. Returns what
-     * the connection reads back.
+     * Opens the connection; for the first client the engine also checks the plan's statements. Generates the
+     * functions. Returns the settings that the connection reads back.
      */
     public function prepare(bool $isFirst): array
     {
-        $this->connect();
-        if ($isFirst && !$this->driver->executesNothing) {
-            $this->check();
-        }
+        $this->settings = $this->whenFree(function () use ($isFirst) {
+            $this->connect();
+            if ($isFirst && !$this->driver->executesNothing) {
+                $this->check();
+            }
+            return $this->look();
+        });
         $this->written = (new Writer($this->plan, $this->spec, $this->statements))->functions($this->db, $this->driver, $this->control);
         foreach ($this->plan->transactions as $t => $transaction) {
             if (!$transaction->connects) {
@@ -122,10 +134,30 @@ final class Client
             $this->places[] = count($this->arguments);
             array_push($this->arguments, ...$args);
         }
-        return $this->settings = $this->look();
+        return $this->settings;
     }
 
-    /** The settings of the connection as it tells them. */
+    /**
+     * Retries what a lock of SQLite prevents before the measurement, for 2 s at most: another process that opens the
+     * same database at the same moment may lock it to recover its log, whatever the busy timeout.
+     */
+    private function whenFree(Closure $open): array
+    {
+        for ($until = hrtime(true) + FREE_WITHIN_NS;; usleep(FREE_AGAIN_US)) {
+            try {
+                return $open();
+            } catch (Throwable $e) {
+                $code = $e instanceof Failure ? [$e->space, $e->number] : $this->driver->codeOf($e);
+                $isLock = $code !== null && $code[0] === SQLITE && in_array($code[1] & 0xFF, [5, 6], true);
+                if (!$isLock || hrtime(true) >= $until) {
+                    throw $e;
+                }
+                $this->close();
+            }
+        }
+    }
+
+    /** The settings that the connection reports. */
     private function look(): array
     {
         if ($this->driver->executesNothing) {
@@ -167,9 +199,7 @@ final class Client
         }
     }
 
-    /**
-     * What the last connection reads back after the run: outside of what is measured.
-     */
+    /** Reads back the last connection's settings after the run, outside of the measurement. */
     private function lookAgain(): void
     {
         if ($this->db === null || $this->control->isOver) {
@@ -216,7 +246,7 @@ final class Client
         $this->db = null;
     }
 
-    /** Carries out a transaction, with a new connection if it begins with one or the old one is lost. */
+    /** Carries out a transaction, on a new connection if it begins with one or the old one is lost. */
     private function carryOut(int $t, int $place, int $unique, int $operation): int
     {
         if (isset($this->functions[$t])) {
@@ -249,7 +279,7 @@ final class Client
 
     // The loop
 
-    /** Beside the library's part its loop is what an operation costs, so that each call and each look-up counts. */
+    /** Besides the library's part this loop is the whole cost of an operation, so every call and look-up counts. */
     public function run(): void
     {
         [$spec, $control] = [$this->spec, $this->control];
@@ -268,7 +298,7 @@ final class Client
                 }
                 $next = 0;
             }
-            // The end of the operation before was read a moment ago; another reading would only cost.
+            // The previous operation ended a moment ago; reading the clock again would only cost time.
             $due = $started = $end;
             if ($isOpen || $times[$next] !== 0 || $operation === 0) {
                 if (($begun = $this->begin($times[$next], $end, $operation === 0)) === null) {
@@ -295,7 +325,7 @@ final class Client
             if ($end >= $nextReport) {
                 $nextReport = $end + REPORT_NS;
                 ($this->report)("progress\t" . ($operation + 1) . "\t$this->failed");
-                // An array that grows is moved now and then, which takes the longer the longer it is.
+                // An array that grows may be moved, which takes longer the longer it is.
                 [$this->pieces[], $kept] = [$kept, []];
             }
         }
@@ -306,7 +336,7 @@ final class Client
         $this->close();
     }
 
-    /** When an operation is due and when it begins, waited for; null if that is not in the window any more. */
+    /** Due time and start of an operation, after waiting for it; null if it is not in the window any more. */
     private function begin(int $time, int $end, bool $isFirst): ?array
     {
         [$control, $isOpen, $started] = [$this->control, $this->spec->isOpen, $end];
@@ -330,14 +360,14 @@ final class Client
         for ($attempt = 0;; $attempt++) {
             $this->rollBack($failure);
             $end = hrtime(true);
-            // A signal that came while a library waited may not have been heard yet; the time says the same.
+            // A signal during a library's wait may not have been handled yet; the time gives the same information.
             $control->isOver = $control->isOver || $end >= $control->windowEnd + $control->drainNs;
             $code = [$failure->space, $failure->number];
             $flags = $control->isOver && in_array($code, $cut, true) ? FLAG_INTERRUPTED : 0;
             $word = $t | $attempt << 16 | $failure->step << 32 | $failure->space << 48 | $flags << 56;
             array_push($kept, WORDS_FOLLOW, $word, $failure->number | $failure->rows << 32, $due, $started, $end);
             $until = $this->retryAt($attempt, $code, $end);
-            // A process may wake late, when it is too late for another attempt.
+            // A process may wake too late for another attempt.
             if (
                 $until === null || ($started = $control->until($until, 'isOver')) < $until
                 || $control->isOver || $started >= $control->windowEnd + $control->drainNs
@@ -357,7 +387,7 @@ final class Client
         }
     }
 
-    /** SQLite may have rolled back by itself. Should it fail where a transaction is open, the next begin shows it. */
+    /** SQLite may have rolled back by itself. If a needed rollback fails, the next begin fails and reports it. */
     private function rollBack(Failure $failure): void
     {
         if ($this->db === null) {
@@ -401,13 +431,13 @@ final class Client
         }
     }
 
-    /** For measurements of the worker itself: of all attempts the words of their samples that differ. */
+    /** For measurements of the worker itself: for all attempts, the words of their samples that vary. */
     public function samples(): array
     {
         return array_merge(...iterator_to_array($this->words(), false));
     }
 
-    /** Of each attempt the words of its sample that differ. */
+    /** The words of each attempt's sample that vary. */
     private function words(): Generator
     {
         [$due, $started, $head] = [0, 0, $this->spec->id - (1 << 32)];
@@ -425,7 +455,7 @@ final class Client
                     [$word, $rows, $end] = [$kept[$i] | STEP_NONE << 32, $kept[$i + 1] << 32, $kept[$i + 2]];
                     $i += KEPT;
                 }
-                // Each operation begins with an attempt of number 0.
+                // An operation begins with attempt number 0.
                 $head += ($word >> 16 & 0xFFFF) === 0 ? 1 << 32 : 0;
                 yield [$head, $word, $rows, $due, $started, $end];
                 $due = $started = $end;

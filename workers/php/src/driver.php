@@ -1,16 +1,16 @@
 <?php
-// What a driver is to the rest of the worker, and options that all drivers have in common.
+// The interface between a driver and the rest of the worker, and options that all drivers share.
 
 declare(strict_types=1);
 
-/** Ends the worker: a driver cannot be used here, and what to do. */
+/** Exits because a driver cannot be used here; the message says what to do. */
 function unusable(string $words): never
 {
     fwrite(STDERR, "contend worker: $words\n");
     exit(1);
 }
 
-/** What a driver's file begins with: the extension of PHP that it needs, and the package that has it. */
+/** Called at the beginning of a driver's file: its PHP extension, and the package that contains it. */
 function needs(string $extension, string $package): void
 {
     if (!extension_loaded($extension)) {
@@ -18,13 +18,13 @@ function needs(string $extension, string $package): void
     }
 }
 
-/** A client library a plan may ask for. */
+/** A client library that plans can name. */
 abstract class Driver
 {
     public bool $executesNothing = false;
     public bool $isServer = false;
     public bool $hasScripts = true;
-    /** The code of an attempt that was cut short: space and number. */
+    /** The code of an interrupted attempt: space and number. */
     public array $interrupted = [SQLITE, 9];
     /** Further codes of such attempts. */
     public array $alsoInterrupted = [];
@@ -38,7 +38,7 @@ abstract class Driver
 
     abstract public function open(Database $database, Options $options): Connection;
 
-    /** A FormatError if a database is not where this driver can find one. */
+    /** Throws a FormatError if a driver cannot use a database at such a place. */
     public function check(Database $database): void
     {
         if ($this->isServer && $database->path !== null) {
@@ -61,13 +61,13 @@ abstract class Driver
 /** An open connection. */
 abstract class Connection
 {
-    /** What statements of the plan are called upon, by number: each from its first use on. */
+    /** The prepared statements of the plan, by number: each from its first use on. */
     protected array $statements = [];
 
-    /** Finds out whether the engine accepts a statement; its columns, or null if that is unknown. */
+    /** Makes the engine check a statement; returns its number of columns, or null if unknown. */
     abstract public function check(Statement $statement): ?int;
 
-    /** What a statement of the plan is called upon: `s` in the lines of `code`. Null if there is no such thing. */
+    /** Prepares a statement of the plan: `s` in the lines of `code`. Null if the driver prepares nothing. */
     abstract protected function prepared(Statement $statement): mixed;
 
     public function statement(int $index, Statement $statement): mixed
@@ -76,9 +76,9 @@ abstract class Connection
     }
 
     /**
-     * Lines of PHP that execute a statement. `args` are expressions, each with the type of its values or null where it
-     * differs. They leave the number of rows in $m; with `keep`, lines to be done for each row in $row. They are the same
-     * for all of the driver's connections with these options, each of which is $db in them.
+     * Lines of PHP that execute a statement. `args` are expressions, each with the type of its values, or null if it
+     * varies. The lines store the number of rows in $m; `keep` are lines to execute for each row in $row. They are
+     * the same for all of the driver's connections with these options; the connection is $db.
      */
     abstract public function code(string $s, Statement $statement, array $args, array $keep, string $v): array;
 
@@ -97,19 +97,19 @@ abstract class Connection
         $this->simple($sql);
     }
 
-    /** The first value that a statement gives, which asks for a setting. */
+    /** The first value that a statement returns, for reading back a setting. */
     public function readBack(string $sql): mixed
     {
         return $this->query($sql)[0][0] ?? null;
     }
 
-    /** All rows of a statement, values as in a reply. */
+    /** All rows of a statement, with values as in a reply. */
     abstract public function query(string $sql): array;
 
     /** Inserts rows, all or none of them, unless a transaction is open already; returns their number. */
     abstract public function load(Statement $statement, iterable $rows): int;
 
-    /** After a failure: rolls back what may be open. */
+    /** After a failure: rolls back a transaction that may be open. */
     public function rollBack(Failure $failure): void
     {
         $this->simple('ROLLBACK');
@@ -120,7 +120,7 @@ abstract class Connection
         return false;
     }
 
-    /** The number by which a server knows the connection; empty: none. */
+    /** The connection's number on the server; empty: none. */
     public function number(): string
     {
         return '';
@@ -129,13 +129,13 @@ abstract class Connection
     abstract public function close(): void;
 }
 
-/** Settings of the driver that are not SQL. */
+/** Options of the driver that are not SQL. */
 final class Options
 {
     public ?int $busyTimeoutMs = null;
     public ?string $foreignKeys = null;
     public bool $prepareEach = false;
-    /** Session statements that follow, for a driver that must know them before. */
+    /** The session statements that follow, for a driver that needs them before it connects. */
     public array $session = [];
 
     public function __construct(Driver $driver, array $pairs = [])
@@ -149,7 +149,7 @@ final class Options
     {
         $oneOf = function (string ...$words) use ($name, $value) {
             if (!in_array($value, $words, true)) {
-                throw new FormatError("option $name: `$value` is not a value this worker knows (" . implode(', ', $words) . ')');
+                throw new FormatError("option $name: `$value` is not one of its values (" . implode(', ', $words) . ')');
             }
             return $value;
         };
@@ -173,11 +173,11 @@ final class Options
                 }
                 break;
             default:
-                throw new FormatError("option $name: this worker does not know it");
+                throw new FormatError("option $name: this worker has no such option");
         }
     }
 
-    /** Statements on a new connection of SQLite, before those of the plan. */
+    /** Statements for a new connection of SQLite, before those of the plan. */
     public function sqliteSession(): array
     {
         $busy = $this->busyTimeoutMs === null ? [] : ["PRAGMA busy_timeout = $this->busyTimeoutMs"];
@@ -185,7 +185,7 @@ final class Options
     }
 }
 
-/** The failure behind any exception. */
+/** The failure for any exception. */
 function failure_of(Driver $driver, Throwable $error): Failure
 {
     if ($error instanceof Failure) {
@@ -199,7 +199,7 @@ function failure_of(Driver $driver, Throwable $error): Failure
     return new Failure($code[0], $code[1], $error->getMessage());
 }
 
-/** Says something on standard error, a few times. */
+/** Prints a message on standard error, a few times at most. */
 function tell(string $words): void
 {
     static $told = 0;
@@ -208,7 +208,7 @@ function tell(string $words): void
     }
 }
 
-/** Gives a value to a placeholder in the type that PDO has for it; it has none for a real. */
+/** Binds a value to a placeholder with PDO's type for it; there is none for a real. */
 function bind(PDOStatement $s, int|string $at, mixed $value): void
 {
     match (true) {

@@ -1,5 +1,5 @@
 <?php
-// Plans. The tool has checked what is in one, and the digest shows that it still is: what is read here is taken for right.
+// Plans. The tool has checked a plan, and the digest shows that it is unchanged, so its content is not checked again.
 
 declare(strict_types=1);
 
@@ -73,14 +73,14 @@ final class Plan
     /** @var ClientPlan[] */
     public array $clients = [];
 
-    /** From the start to the end of the window; a length of 0 is no end. */
+    /** From the start to the end of the window; a length of 0 means no end. */
     public function end(): int
     {
         return $this->length === 0 ? NEVER >> 1 : min($this->runIn + $this->length, NEVER >> 1);
     }
 }
 
-/** Reads the lines of a plan: a method for each kind, which gets the fields. */
+/** Parses the lines of a plan: a method for each kind, which receives the fields. */
 final class PlanReader
 {
     private Plan $plan;
@@ -251,7 +251,7 @@ final class PlanReader
     }
 }
 
-/** The items of a list that is `-` when it is empty. */
+/** The items of a list; `-` is the empty list. */
 function items(string $field): array
 {
     return $field === '-' ? [] : explode(',', $field);

@@ -1,6 +1,6 @@
 <?php
-// A plan carried out: PHP has no threads, so each client is a forked process of its own, as in a web server's pool. The first
-// process supervises the others, with which it shares a pair of sockets each.
+// Carries out a plan. PHP has no threads, so each client is a forked process, as in a web server's pool. The first
+// process supervises the others, and shares a pair of sockets with each.
 
 declare(strict_types=1);
 
@@ -17,7 +17,7 @@ function find_driver(array $drivers, string $name): Driver
     throw new FormatError("driver $name: this worker has only " . implode(', ', array_map(fn ($d) => $d->name, $drivers)));
 }
 
-/** A client's process as the supervisor sees it. */
+/** A client's process, seen by the supervisor. */
 final class Child
 {
     public string $differs = '';
@@ -34,7 +34,7 @@ final class Child
 
     public function signal(int $signal): void
     {
-        // The number of one that has ended may be another's by now.
+        // The number of a process that has ended may have been reused.
         if (!$this->hasEnded) {
             posix_kill($this->pid, $signal);
         }
@@ -46,7 +46,7 @@ final class Child
         $this->how();
     }
 
-    /** Waits for its end and says how it came; its own words are on standard error. */
+    /** Waits for its end and describes it; its own messages are on standard error. */
     public function how(): string
     {
         if ($this->hasEnded || pcntl_waitpid($this->pid, $status) !== $this->pid) {
@@ -62,7 +62,7 @@ final class Child
         return new FormatError("client {$this->spec->id}: its process " . $this->how());
     }
 
-    /** Tells it a line; an error if it has ended: in its own words, if it left some unread. */
+    /** Sends it a line; if it has ended, throws an error with the last message that it left unread, if any. */
     public function tell(string $line): void
     {
         try {
@@ -74,7 +74,7 @@ final class Child
         }
     }
 
-    /** What it says next; an error if it has died. */
+    /** Its next line; an error if it has died. */
     public function line(): string
     {
         try {
@@ -84,7 +84,7 @@ final class Child
         }
     }
 
-    /** The same of one that has begun: it may say instead that it failed. */
+    /** As `line`, for a process that has begun: it may report instead that it failed. */
     public function answer(): string
     {
         $line = $this->line();
@@ -106,7 +106,7 @@ final class Run
     private Options $options;
     private array $statements;
     private int $interruptedAt = 0;
-    /** The process that interrupts what clients execute on a server; 0: none. */
+    /** The process that interrupts clients' statements on a server; 0: none. */
     private int $interrupter = 0;
 
     public function __construct(array $drivers, string $text)
@@ -122,10 +122,10 @@ final class Run
         }
         $this->statements = $plan->statements;
         array_map($this->driver->check(...), $plan->databases);
-        // What is garbage by now, each client would inherit.
+        // Every client would inherit existing garbage.
         gc_collect_cycles();
         try {
-            // One after the other: a change of the journal mode is refused when two connections try at once.
+            // One after the other: a change of the journal mode fails when two connections run it at the same time.
             foreach ($plan->clients as $spec) {
                 $this->fork($spec);
             }
@@ -174,7 +174,8 @@ final class Run
         $client = new Client($this->plan, $spec, $this->driver, $this->options, $this->statements, $control, $tell);
         try {
             $session = $client->prepare($this->children === []);
-            // Of what it took to prepare, and of what the first process had at the fork, nothing is to be collected in the run.
+            // Garbage of the preparation, and of the first process before the fork, must not be collected during the
+            // run.
             gc_collect_cycles();
             $tell("ready\t" . $client->number() . facts($session));
             $control->startNs = (int) $supervisor->line();
@@ -193,7 +194,7 @@ final class Run
                 $tell("failed\t" . escape($e->getMessage() . $where));
             }
         }
-        // Without the destructors of what was inherited.
+        // Without running inherited destructors.
         posix_kill(getmypid(), SIGKILL);
         exit;
     }
@@ -217,7 +218,7 @@ final class Run
         return true;
     }
 
-    /** What a client says during the run. */
+    /** Handles a message of a client during the run. */
     public function hear(Child $child): void
     {
         $child->lines->fill();
@@ -253,7 +254,7 @@ final class Run
         }
     }
 
-    /** To be called every few milliseconds once the drain is over: an interrupt reaches only what runs. */
+    /** To be called every few milliseconds after the drain: an interrupt only affects a running statement. */
     public function afterDrain(int $drainEnd): void
     {
         $now = hrtime(true);
@@ -269,11 +270,14 @@ final class Run
         }
     }
 
-    /** In a process of its own: it takes new connections, and a server that hangs must not hold up the process that answers the tool. */
+    /**
+     * In its own process: it opens new connections, and a server that hangs must not block the process that answers
+     * the tool.
+     */
     private function interruptServer(): void
     {
         if ($this->interrupter !== 0 && pcntl_waitpid($this->interrupter, $status, WNOHANG) === 0) {
-            return; // it is still at it
+            return; // the previous one is still running
         }
         $supervisor = getmypid();
         $this->interrupter = max(pcntl_fork(), 0);
@@ -288,10 +292,10 @@ final class Run
             try {
                 $this->driver->interrupt($this->plan->databases[$child->spec->database], $child->number);
             } catch (Throwable) {
-                // It is tried again until the client has ended.
+                // It is repeated until the client has ended.
             }
         }
-        // Without the destructors of what was inherited.
+        // Without running inherited destructors.
         posix_kill(getmypid(), SIGKILL);
         exit;
     }
@@ -341,7 +345,7 @@ final class Run
     }
 }
 
-/** Ends this process when its supervisor ends, however that happens. */
+/** Makes this process end when its supervisor ends in any way. */
 function leave_with(int $parent): void
 {
     if (extension_loaded('FFI')) {

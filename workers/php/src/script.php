@@ -18,7 +18,7 @@ final class Script
     {
     }
 
-    /** The reply. Errors of the database end a script and are part of it; a FormatError refuses the script. */
+    /** The reply. Errors of the database end a script and are part of the reply; a FormatError refuses the script. */
     public static function carryOut(array $drivers, string $text): string
     {
         check_version('contend-script', SCRIPT_VERSION, strstr($text, "\n", true) ?: $text);
@@ -118,7 +118,7 @@ final class Script
         $this->reply .= "loaded\t$count\n";
     }
 
-    /** Read value by value: loads are large. */
+    /** Parsed value by value, because loads are large. */
     private function rows(Statement $statement): Generator
     {
         for ($line = $this->next(); $line[0] === 'row'; $line = $this->next()) {

@@ -1,5 +1,5 @@
 <?php
-// Statements and databases, with what plans and scripts say of them: nothing is learnt from the text of one.
+// Statements and databases, with their description in plans and scripts; nothing is derived from a statement's text.
 
 declare(strict_types=1);
 
@@ -9,11 +9,11 @@ final class Statement
     public int $params = 0;
     public bool $returns;
     public bool $changes;
-    /** Rows of values of a statement that replaces what is there: MariaDB counts a replaced row twice. */
+    /** Rows of values of a statement that replaces existing rows: MariaDB counts a replaced row twice. */
     public int $upserts = 0;
-    /** Of each placeholder its first byte, and its number or null. */
+    /** For each placeholder its byte offset, and its number or null. */
     public array $places = [];
-    /** Of a load: the first byte of the values of a row, or null. */
+    /** For a load: the byte offset of a row's values, or null. */
     public ?int $group = null;
 
     public function __construct(public string $sql, string $effect = '-', string $placeholders = '-')
@@ -49,7 +49,7 @@ final class Statement
     }
 }
 
-/** Where a database is: a file with a path, or on a server, through a socket or at host and port. */
+/** Location of a database: a file with a path, or a server, through a socket or at host and port. */
 final class Database
 {
     public ?string $path = null;
@@ -77,20 +77,20 @@ final class Database
         return $this->path ?? "$this->user@" . ($this->socket ?? "$this->host:$this->port") . "/$this->database";
     }
 
-    /** The password, from where it is found. */
+    /** Reads the password from its place. */
     public function password(): ?string
     {
         [$kind, $where] = explode(':', $this->found, 2) + [1 => ''];
         if ($kind === 'file') {
             return is_readable($where)
                 ? rtrim(explode("\n", file_get_contents($where), 2)[0], "\r")
-                : throw new FormatError("the password is to be in $where, which cannot be read");
+                : throw new FormatError("the password is expected in $where, which cannot be read");
         }
         if ($kind === 'env') {
             $password = getenv($where);
             return $password !== false
                 ? $password
-                : throw new FormatError("the password is to be in the variable $where, which is not set for the worker");
+                : throw new FormatError("the password is expected in the variable $where, which is not set");
         }
         return null;
     }

@@ -1,5 +1,5 @@
 <?php
-// Values, texts and lines as tool and worker exchange them. docs/formats.md is the contract.
+// Values, texts and lines exchanged between tool and worker. docs/formats.md is the contract.
 
 declare(strict_types=1);
 
@@ -17,19 +17,19 @@ const STEP_NONE = 65535;
 const STEP_BEGIN = 65534;
 const STEP_COMMIT = 65533;
 const FLAG_INTERRUPTED = 2;
-/** ECANCELED: a server never heard of what this worker did not begin, or waited for. */
+/** ECANCELED: for requests that a server never received. */
 const CANCELED = [OS, 125];
 const ANY_ROWS = 0xFFFFFFFF;
 const UNIQUE_STRIDE = 1 << 40;
-/** No time comes after it: a worker's times are far below. */
+/** Later than any time of a worker. */
 const NEVER = PHP_INT_MAX;
 
-/** A plan or script that is not of the form, or asks for what this worker cannot do. */
+/** A plan or script that is malformed, or requests something that this worker cannot do. */
 final class FormatError extends Exception
 {
 }
 
-/** Why an attempt failed: the engine's own code, unclassified. */
+/** Why an attempt failed: the engine's code, unclassified. */
 final class Failure extends Exception
 {
     public int $step = STEP_NONE;
@@ -41,7 +41,7 @@ final class Failure extends Exception
     }
 }
 
-/** Bytes, which PHP has no type for. */
+/** A byte string, for which PHP has no type. */
 final class Blob
 {
     public function __construct(public string $bytes)
@@ -75,7 +75,7 @@ function unescape(string $field): string
     return strtr($field, ['\\\\' => '\\', '\\t' => "\t", '\\n' => "\n", '\\r' => "\r", '\\0' => "\0"]);
 }
 
-/** A number without a sign up to `most`, or null. Times beyond 63 bits are never. */
+/** An unsigned number up to `most`, or null. Times beyond 63 bits are never reached. */
 function number(string $field, int $most = PHP_INT_MAX): ?int
 {
     if ($field === '' || !ctype_digit($field) || strlen($field) > 20) {
@@ -89,19 +89,19 @@ function number(string $field, int $most = PHP_INT_MAX): ?int
     return $n <= $most ? $n : null;
 }
 
-/** An integer of 64 bits with a sign, or null. */
+/** A signed 64-bit integer, or null. */
 function integer(string $text): ?int
 {
     if (!preg_match('/\A-?0*([0-9]{1,19})\z/', $text, $found)) {
         return null;
     }
     $n = (int) $text;
-    // Beyond the range a cast stops at its end.
+    // Outside of the range a cast saturates.
     $same = $found[1] === ltrim((string) abs($n), '-') || ($n === PHP_INT_MIN && $found[1] === '9223372036854775808');
     return $same && ($n !== PHP_INT_MAX || !str_starts_with($text, '-')) ? $n : null;
 }
 
-/** A value; of `T` its text in the table. */
+/** A value; for `T` its text in the table. */
 function parse_value(string $field, array $texts = []): mixed
 {
     if ($field === '') {
@@ -176,7 +176,7 @@ function digest(string $text): string
     return hash('crc32b', $text);
 }
 
-/** The text before its last line, which has the digest that the tool gave it after it had checked it. */
+/** The text before its last line, which has the digest that the tool computed after its checks. */
 function opened(string $kind, string $text): string
 {
     $last = strrpos($text, "\nend\t");

@@ -1,12 +1,12 @@
 <?php
-// The handshake: the first process talks with the tool, while the clients' processes (run.php) carry out the plan.
+// The handshake: the first process talks to the tool, while the clients' processes (run.php) carry out the plan.
 
 declare(strict_types=1);
 
 const PROGRESS_NS = 200_000_000;
 const AGAIN_NS = 10_000_000;
 
-/** Lines and bytes from a stream that does not block. */
+/** Lines and bytes of a non-blocking stream. */
 final class Lines
 {
     public string $bytes = '';
@@ -32,7 +32,7 @@ final class Lines
         return str_contains($this->bytes, "\n");
     }
 
-    /** Waits so long for something to read. */
+    /** Waits this long for something to read. */
     public function wait(int $ns = 3_600_000_000_000): void
     {
         [$read, $none] = [[$this->stream], null];
@@ -141,7 +141,7 @@ final class Worker
         } catch (FormatError $e) {
             say("failed\t" . escape($e->getMessage()));
         } catch (Throwable $e) {
-            // A mistake of the worker's: nothing can be relied on after it. Its clients end with it.
+            // A bug of the worker: nothing can be relied on any more. Its clients end with it.
             tell((string) $e);
             say("failed\t" . escape("an error of the worker itself: {$e->getMessage()} (" . basename($e->getFile()) . ":{$e->getLine()})"));
             exit(1);
@@ -191,7 +191,7 @@ final class Worker
         $this->run = null;
     }
 
-    /** Until every client has ended: signs of life, answers to the tool, the end of the drain. */
+    /** Supervises until every client has ended: progress lines, answers to the tool, end of the drain. */
     private function supervise(Run $run, int $startNs): void
     {
         $run->start($startNs);
@@ -255,7 +255,7 @@ final class Worker
     }
 }
 
-/** Carries out the plan in a file without a tool; samples go to another. The exit status. */
+/** Carries out the plan in a file without a tool; writes the samples to another file. Returns the exit status. */
 function by_hand(array $drivers, string $plan, string $samples): int
 {
     try {

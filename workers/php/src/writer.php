@@ -1,7 +1,7 @@
 <?php
-// Transactions as PHP code: for each plan a function is written that carries out a transaction's steps through the
-// library's own calls, as a program would that was written for this workload. All of it is written and compiled once, before
-// the run: a connection that is opened later only takes the place of the first one.
+// Transactions as PHP code: for each plan, functions are generated that carry out the steps of its transactions with
+// the library's own calls, as a program written for this workload would. All code is generated and compiled once,
+// before the run; a connection opened later only replaces the first one.
 
 declare(strict_types=1);
 
@@ -21,7 +21,7 @@ function plus(array $kept, int $add): mixed
     if ($value === null) {
         return null;
     }
-    // Beyond 64 bits a sum becomes a real.
+    // Beyond 64 bits PHP converts a sum to a float.
     if (is_float($value) || is_int($value) && is_int($value + $add)) {
         return $value + $add;
     }
@@ -42,20 +42,23 @@ function now_ns(): int
     return (int) $seconds * 1_000_000_000 + (int) ((float) $fraction * 1e9);
 }
 
-/** What was written: functions of all arguments, the place of the first one, first unique number and operation, to the rows. */
+/**
+ * Generated functions. Parameters: all arguments, the index of the first one, the first unique number, the operation;
+ * result: the number of rows.
+ */
 final class Functions
 {
-    /** By transaction, what makes its function for a connection whose statements are prepared. */
+    /** By transaction, a factory of its function for a connection whose statements are prepared. */
     public array $makers = [];
-    /** By transaction, a function of a connection as well: it prepares what it needs when it comes to it. */
+    /** By transaction, a function of a connection that prepares its statements at their first use. */
     public array $firsts = [];
 }
 
-/** Writes the functions of a plan for one client. */
+/** Generates the functions of a plan for one client. */
 final class Writer
 {
     private array $values = [];
-    /** By transaction and argument, the type that it has in all operations, or `mixed`. */
+    /** By transaction and argument, the type in all operations, or `mixed`. */
     private array $types = [];
 
     /** @param Statement[] $statements */
@@ -69,7 +72,7 @@ final class Writer
         }
     }
 
-    /** `db` is any connection with the options of the others. */
+    /** `db` may be any connection with the same options. */
     public function functions(Connection $db, Driver $driver, Control $control): Functions
     {
         $given = ['driver' => $driver, 'control' => $control];
@@ -86,7 +89,7 @@ final class Writer
         }
         $text = '';
         foreach ($bodies as $index => [$first, $later]) {
-            // Without types, which would be looked at in every call.
+            // Without types, which would be checked at every call.
             $arguments = '$a, $p, $u, $o';
             $text .= "\$functions->firsts[$index] = static function ($arguments, \$db)" . self::uses($first, $given) . " {\n$first};\n";
             preg_match_all('/\$s(\d+)\b/', $later, $named);
@@ -104,7 +107,7 @@ final class Writer
         })($given, $text);
     }
 
-    /** Of what a function may have, it is given only what it names. */
+    /** A function captures only the variables that it uses. */
     private static function uses(string $body, array $given): string
     {
         preg_match_all('/\$([a-z]+\d*)\b/', $body, $named);
@@ -162,7 +165,7 @@ final class Writer
         $statement = $this->statements[$step->statement];
         $args = array_map(fn ($source) => $this->source($source, $step->repeat, $index), $step->sources);
         $lines = $step->repeat > 1 ? ["for (\$i = 0; \$i < $step->repeat; \$i++) {"] : [];
-        // An interrupt only reaches statements under way, so each one asks before it begins.
+        // An interrupt only affects a running statement, so each statement checks first.
         $lines[] = 'if ($control->isOver) { $control->cut(); }';
         if ($driver->executesNothing) {
             $lines[] = '$r = [' . implode(', ', array_column($args, 0)) . '];';
@@ -187,7 +190,7 @@ final class Writer
         return $step->repeat > 1 ? [...$lines, '}'] : $lines;
     }
 
-    /** An expression, and the type that all of its values have. */
+    /** An expression, and the type of all its values. */
     private function source(array $source, int $repeat, int $index): array
     {
         [$kind, $a, $b] = $source;
@@ -210,7 +213,7 @@ final class Writer
         return ["intdiv($now, $a)", 'int'];
     }
 
-    /** The type that these arguments have in all operations of the transaction. */
+    /** The type of these arguments in all operations of the transaction. */
     private function typeOf(int $index, array $places): ?string
     {
         $found = array_unique(array_map(fn ($place) => $this->types[$index][$place] ?? 'mixed', $places));

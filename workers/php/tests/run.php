@@ -1,5 +1,6 @@
 <?php
-// What can be shown of the worker's parts without a process of its own: php workers/php/tests/run.php. Whole runs are in workers/tests.
+// Tests of the worker's parts that need no process of their own: php workers/php/tests/run.php. Whole runs are in
+// workers/tests.
 
 declare(strict_types=1);
 
@@ -7,7 +8,7 @@ foreach (['wire', 'statement', 'plan', 'driver', 'writer', 'client', 'run', 'wor
     require __DIR__ . "/../src/$part.php";
 }
 
-// As in the worker: what PHP only warns of is an exception.
+// As in the worker: PHP's warnings are exceptions.
 set_error_handler(fn ($level, $words, $file, $line) => throw new ErrorException($words, 0, $level, $file, $line));
 
 function same(mixed $expected, mixed $found, string $what): void
@@ -61,7 +62,7 @@ function test_what_is_cut_or_changed_is_refused(): void
     }
 }
 
-/** A text with the digest that the tool would give it. */
+/** A text with the digest that the tool would add. */
 function sealed(string $body): string
 {
     return "{$body}end\t" . digest($body) . "\n";
@@ -90,7 +91,7 @@ function test_a_new_connection_is_given_the_same_functions(): void
     same(true, $before === [...$written->firsts, ...$written->makers], 'nor compiled');
 }
 
-/** What is collected tells so in a file: clients are processes of their own. */
+/** Records its collection in a file, because clients are separate processes. */
 final class Garbage
 {
     private Garbage $itself;
@@ -137,15 +138,15 @@ function test_garbage_of_preparing_is_collected_before_the_clients_are_ready(): 
         "transaction\t0\tnothing\tread\t-\t0\t0\t0", "retry\t1\t-\t-\t-", 'clients	2',
         "client\t0\t0\tclosed\tfinite\t0\t0\t0", "client\t1\t0\tclosed\tfinite\t0\t0\t0", '',
     ])));
-    // No client has started yet. The garbage from before the fork is the first process's alone.
+    // No client has started yet. Garbage from before the fork belongs to the first process.
     $expected = [getmypid(), ...array_map(fn ($child) => $child->pid, $run->children)];
     $run->kill();
     same($expected, array_map(intval(...), file($path)), 'who collected');
 }
 
 /**
- * A run whose only client says `words`, and `more` once it is asked for its samples; then it ends itself at once, as one that failed
- * does. Without `more` it has ended before anybody asks.
+ * A run whose only client sends `words`, and `more` when its samples are requested; then it exits at once, like a
+ * client that failed. Without `more` it exits before the request.
  */
 function run_of_one_that_says(string $words, string $more = ''): Run
 {
@@ -170,7 +171,7 @@ function run_of_one_that_says(string $words, string $more = ''): Run
     return $run;
 }
 
-/** What comes of the samples of a run that is over: its frames, or why there are none. */
+/** The result of reading the samples of a finished run: its frames, or the error. */
 function outcome(Run $run): array|string
 {
     while (!$run->isOver()) {

@@ -1,6 +1,6 @@
-"""The worker held against a bare loop that calls the same library, in turns, so that both see the same machine: rows read by
-rowid from SQLite, and by primary key from the servers that the environment names. `null` is what the worker costs by itself.
-Started by scripts/bench-workers-python.sh; arguments are names of drivers."""
+"""The worker compared with a bare loop that calls the same library: rows read by rowid from SQLite, and by primary
+key from the servers that the environment names. The sides alternate, so that both have the same machine. `null`
+measures the worker's overhead. Started by scripts/bench-workers-python.sh; arguments are names of drivers."""
 
 import os
 import random
@@ -23,7 +23,7 @@ QUERY = "SELECT id, value, note FROM item WHERE rowid = "
 
 
 class Reads(NamedTuple):
-    """What is read through a driver: where, with which placeholder in the plan and in the bare loop, in so many turns."""
+    """A driver's database, its placeholders in the plan and in the bare loop, and the number of turns."""
 
     server: str | None = None  # the variable with the fields of its `database` line; None: SQLite
     planned: str = "?"
@@ -42,7 +42,7 @@ DRIVERS = {
 
 def fill(driver, path):
     connection = driver.connect(Database("file", path), Options(driver, []))
-    # What a rollback journal adds to every read is the kernel's, and hides what is to be seen.
+    # A rollback journal would add the kernel's work to every read and hide the difference.
     connection.simple("PRAGMA journal_mode = WAL")
     connection.simple("CREATE TABLE item (id INTEGER, value INTEGER, note TEXT)")
     connection.simple(
@@ -67,7 +67,7 @@ def through_worker(driver, text, reads):
     """From the first start to the last end, and processor time, in nanoseconds."""
     run = Run([driver], text)
     client = run.clients[0]
-    # In this thread, whose processor time can be asked for; the client's own goes home.
+    # In this thread, so that its processor time can be read.
     run.control.start_ns, begun = time.monotonic_ns(), time.thread_time_ns()
     client.loop()
     cpu = time.thread_time_ns() - begun
@@ -79,7 +79,7 @@ def through_worker(driver, text, reads):
 
 
 def bare(driver, database, keys, what):
-    """What a program for this one query would do."""
+    """What a program with this one query would do."""
     connection = driver.connect(Database(*database.split("\t")), Options(driver, []))
     cursor, query = connection.inner.cursor(), QUERY + what.written
     execute = cursor.execute
@@ -100,7 +100,7 @@ def compare(name, database, keys):
         first = bare(driver, database, keys, what) if turn % 2 == 0 else None
         worker = through_worker(driver, text, what.reads)
         turns.append((first or bare(driver, database, keys, what), worker))
-    # By processor time as well, which others on the machine disturb less.
+    # By processor time as well, which other processes disturb less.
     for i, kind in enumerate(("elapsed", "processor")):
         ratios = [loop[i] / worker[i] for loop, worker in turns]
         plain, ours = (statistics.median(side[i] / what.reads for side in sides) for sides in zip(*turns))

@@ -1,7 +1,7 @@
-"""Transactions as Python code: for each plan a function is written that carries out a transaction's steps through
-the library's own calls, as a program would that was written for this workload. Interpreting steps one by one would
-cost more than a fast driver's call. All of it is written and compiled once, before the run: a connection that is opened
-later only gives its own names to what is there."""
+"""Transactions as Python code: for each plan, functions are generated that carry out the steps of its transactions
+with the library's own calls, as a program written for this workload would. Interpreting steps would cost more than a
+fast driver's call. All code is generated and compiled once, before the run; a connection opened later only binds its
+own names."""
 
 import time
 
@@ -12,13 +12,13 @@ from .wire import FormatError
 
 
 class Library:
-    """What the written code uses beside the connection's own names."""
+    """Names that the generated code uses besides the connection's own."""
 
     def __init__(self, driver, control):
         self.driver, self.control = driver, control
 
     def connect(self, database, options, session):
-        """A new connection, with all that belongs to its session."""
+        """A new connection, with its session statements run."""
         driver = self.driver
         connection = driver.connect(database, options)
         before = [] if driver.is_server or driver.executes_nothing else options.sqlite_session()
@@ -57,7 +57,7 @@ class Library:
         raise worker_failure(wire.WRONG_ROWS)
 
     def failed(self, error, step, rows):
-        """The failure behind any exception of a step."""
+        """The failure for any exception of a step."""
         failure = self.failure(error)
         failure.step, failure.rows = step, min(rows, wire.ANY_ROWS)
         return failure
@@ -90,7 +90,7 @@ def plus(kept, add):
 
 
 def check_connection(plan, statements, connection):
-    """Asks the engine for all statements of a plan before it runs."""
+    """Makes the engine check all statements of a plan before it runs."""
     wanted = {}
     for t in plan.transactions:
         for step in t.steps:
@@ -101,18 +101,18 @@ def check_connection(plan, statements, connection):
         try:
             columns = connection.prepare(statement)
         except Exception as e:
-            raise FormatError(f"`{statement.sql}`: {e}") from None
+            raise FormatError(f"`{statement.sql}`: {e}") from e
         kept = max((column for step in steps for _, column, _ in step.keep), default=-1)
         if columns is not None and kept >= columns:
             raise FormatError(f"`{statement.sql}` has {columns} columns, the plan keeps column {kept}")
 
 
 class Functions:
-    """The compiled functions of a plan. Each is of arguments, the first unique number and the number of the operation, to
-    the rows."""
+    """The compiled functions of a plan. Each one's parameters are the arguments, the first unique number and the
+    number of the operation; it returns the number of rows."""
 
     def __init__(self, library, plan, statements, connection):
-        """`connection` is any of the driver's: the same code is for all of them."""
+        """`connection` may be any of the driver's: the code is the same for all of them."""
         self.statements = statements
         writer = Writer(plan, statements, connection, library.driver)
         self.binders, self.uses = writer.binders(library), writer.uses
@@ -127,7 +127,7 @@ class Functions:
 
 
 class Writer:
-    """Writes the functions of a plan."""
+    """Generates the functions of a plan."""
 
     def __init__(self, plan, statements, connection, driver):
         self.plan, self.statements, self.connection, self.driver = plan, statements, connection, driver
@@ -136,12 +136,12 @@ class Writer:
         self.uses = []
 
     def binders(self, library):
-        """For each transaction what makes its function from a connection's names."""
+        """For each transaction, a factory of its function from a connection's names."""
         names = library.names(self.connection.argument)
         for index, t in enumerate(self.plan.transactions):
             self.binder(index, t, names)
         all_of_them = ", ".join(f"b{i}" for i in range(len(self.plan.transactions)))
-        # In a function of their own, names are those of a closure and not looked up in a dictionary.
+        # Inside a function these names are closure variables instead of dictionary look-ups.
         names.update({f"v{i}": value for i, value in self.values.values()})
         body = "".join(f"  {line}\n" for line in self.lines)
         source = f"def make({', '.join(names)}):\n{body}  return [{all_of_them}]\n"
@@ -201,7 +201,7 @@ class Writer:
         if step.repeat > 1:
             self.write(2, f"for i in range({step.repeat}):")
             depth = 3
-        # An interrupt only reaches statements under way, so each one asks before it begins.
+        # An interrupt only affects a running statement, so each statement checks first.
         self.write(depth, "if over: cut()")
         args = self.arguments(step, t)
         self.write(depth, *(f"k{slot} = ()" for slot, _, _ in step.keep))
@@ -224,7 +224,7 @@ class Writer:
             self.write(depth, f"if not {step.least} <= m <= {step.most}: wrong_rows()")
 
     def arguments(self, step, t):
-        """The tuple that a statement is given, empty if it takes nothing; that of the operation where it is the same."""
+        """The tuple of a statement's values, empty if it has none; the operation's own tuple if it is the same."""
         if not step.sources:
             return ""
         taken = [(kind, a) for kind, a, b in step.sources if step.repeat == 1 or not b]

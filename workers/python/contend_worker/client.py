@@ -9,28 +9,29 @@ from .driver import Failure
 
 _clock = time.monotonic_ns
 _NO_STEP = wire.STEP_NONE << 32
-# A server that is gone must not fill the memory with failures.
+# Pause that keeps the failures of a client whose server is gone from filling the memory.
 _REOPEN_PAUSE_S = 0.01
 
 
 class Client:
-    """Runs in a thread of its own. `pieces` is what samples are made of once the run is over."""
+    """Runs in its own thread. The samples are made from `pieces` once the run is over."""
 
     def __init__(self, run, spec):
         self.run_, self.plan, self.spec, self.control = run, run.plan, spec, run.control
         self.library = run.library
         self.pieces = [[]]
         self.retries, self.failed, self.is_exhausted, self.is_over = 0, 0, False, False
-        # The next operation, its first unique number, and the end of the one before.
+        # The next operation, its first unique number, and the end of the previous one.
         self.operation, self.unique, self.end = 0, spec.id * wire.UNIQUE_STRIDE, 0
         self.jitter_turn = 0
         self.connection = None
-        # The connection to interrupt; the lock keeps it from being closed or rolled back meanwhile.
+        # The connection to interrupt; the lock prevents it from being closed or rolled back meanwhile.
         self.lock, self.current = threading.Lock(), None
         self.broken = None
-        # What the connection read back at the start, whether it was read back after the run, and what is different then.
+        # Settings read back at the start, whether they were read after the run, and the difference then.
         self.facts, self.is_read_back, self.differs = {}, False, None
-        # By transaction, and changed in place: functions of the connection, or what makes them on a new one, or opens that.
+        # By transaction, and modified in place: functions of the connection, factories on a new one, or functions
+        # that open one.
         self.at_first_use = self._all(self._first)
         self.at_loss = self._all(self._opens)
         self.functions = list(self.at_loss)
@@ -48,7 +49,7 @@ class Client:
         self.use(self.connection)
 
     def bind(self):
-        """All functions, so that none has to be made in the window."""
+        """Creates all functions, so that none has to be created in the window."""
         for index, t in enumerate(self.plan.transactions):
             if not t.connects:
                 self.functions[index] = self._function(index)
@@ -101,7 +102,7 @@ class Client:
             raise failure from None
 
     def _lose(self):
-        """The next operation opens a new connection."""
+        """Makes the next operation open a new connection."""
         self.close()
         self.functions[:] = self.at_loss
 
@@ -139,7 +140,7 @@ class Client:
             self.close()
 
     def _look_again(self):
-        """What the last connection reads back after the run: outside of what is measured."""
+        """Reads back the last connection's settings after the run, outside of the measurement."""
         if self.connection is None or self.control.over:
             return
         try:
@@ -162,14 +163,14 @@ class Client:
         return samples.frames(self.spec.id, self.pieces)
 
     def _operations(self):
-        """(time, transaction, arguments), one after the other; from columns, which lie closer together than rows do."""
+        """(time, transaction, arguments) in order, from columns, which are more compact in memory than rows."""
         suit = self.connection.argument
         suited = self.connection.suits_arguments
         drawn = [(time_ns, t, tuple(map(suit, args)) if suited else args) for time_ns, t, args in self.spec.operations]
         columns = [list(column) for column in zip(*drawn)]
         if self.spec.is_cyclic:
             columns = [chain.from_iterable(repeat(column)) for column in columns]
-        # What is the same in all operations need not be read from memory; their arguments say how many there are.
+        # A column with equal values need not be read from memory; the arguments determine the number of operations.
         for i in range(len(columns[:2])):
             first = drawn[0][i]
             if all(operation[i] == first for operation in drawn):
@@ -177,7 +178,7 @@ class Client:
         return zip(*columns)
 
     def prepare(self):
-        """All that the window need not do."""
+        """Prepares everything that the window need not do."""
         self.operations = self._operations()
 
     def loop(self):
@@ -193,8 +194,8 @@ class Client:
             self.pieces.append([])
 
     def _carry_out(self, operations):
-        """Carries out these operations; false if the window is over before the last of them. Beside the library's part this
-        is what an operation costs, so that each call and each look-up counts."""
+        """Carries out these operations; false if the window is over before the last of them. Besides the library's
+        part this is the whole cost of an operation, so every call and look-up counts."""
         control, functions, clock = self.control, self.functions, _clock
         words = [t | _NO_STEP for t in range(len(self.plan.transactions))]
         uniques = [t.uniques for t in self.plan.transactions]
@@ -208,7 +209,7 @@ class Client:
                 if started is None:
                     break
             else:
-                # The end of the operation before was read a moment ago; another reading would only cost.
+                # The previous operation ended a moment ago; reading the clock again would only cost time.
                 due = started = end
                 if end >= control.window_end:
                     break
@@ -228,7 +229,7 @@ class Client:
         return is_inside
 
     def _begin(self, time_ns, end, is_first):
-        """When an operation is due, and when it begins, waited for: None if that is not in the window any more."""
+        """Due time and start of an operation, after waiting for it; None if it is not in the window any more."""
         control, is_open = self.control, self.spec.is_open
         due, started = time_ns + (control.start_ns if is_open else end), end
         if due >= control.window_end:
@@ -250,7 +251,7 @@ class Client:
             if wait_until is None:
                 break
             started = control.until(wait_until, control.drain_over)
-            # The thread may wake late, when it is too late for another attempt.
+            # The thread may wake too late for another attempt.
             if started < wait_until or control.over or started >= control.drain_end():
                 break
             attempt += 1

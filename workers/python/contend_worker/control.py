@@ -7,7 +7,7 @@ import time
 from .wire import MAX_U64
 
 _clock = time.monotonic_ns
-# Far below what a lock can wait for.
+# Far below the longest wait that a lock supports.
 _LONGEST_S = 100_000.0
 _TOLD_MOST = 20
 
@@ -20,7 +20,7 @@ class Control:
         self.start_ns = 0
         self.window_end = MAX_U64
         self.begun, self.window_over, self.drain_over = threading.Event(), threading.Event(), threading.Event()
-        # Something in it once the drain is over: the cheapest thing to ask for in between statements.
+        # Not empty once the drain is over: the cheapest check between statements.
         self.over = []
         self.abandoned = False
         self.told = 0
@@ -47,7 +47,7 @@ class Control:
         return self.window_end + self.drain_ns
 
     def until(self, due, event):
-        """Waits until it is due or the event is there; returns the time."""
+        """Waits until it is due or the event is set; returns the time."""
         while True:
             now = _clock()
             if now >= due or event.is_set():
@@ -55,12 +55,12 @@ class Control:
             event.wait(min((due - now) / 1e9, _LONGEST_S))
 
     def wait(self, ns):
-        """Waits that long; false if the drain was over before."""
+        """Waits this long; false if the drain was over first."""
         until = _clock() + ns
         return self.until(until, self.drain_over) >= until
 
     def tell(self, words):
-        """Says something on standard error, a few times."""
+        """Prints a message on standard error, a few times at most."""
         self.told += 1
         if self.told <= _TOLD_MOST:
             print(f"contend worker: {words}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a driver is to the rest of the worker, and options that all drivers have in common."""
+"""The interface between a driver and the rest of the worker, and options that all drivers share."""
 
 import inspect
 from decimal import Decimal
@@ -19,6 +19,13 @@ def worker_failure(code, words=""):
     return Failure(wire.WORKER, code, words)
 
 
+def is_lock(driver, error):
+    """Whether an error of an opening connection is SQLITE_BUSY or SQLITE_LOCKED, with their extended codes."""
+    error = error.__cause__ or error
+    found = (error.space, error.code) if isinstance(error, Failure) else driver.code_of(error)
+    return found is not None and found[0] == wire.SQLITE and found[1] & 0xFF in (5, 6)
+
+
 class Driver:
     """A client library a plan may ask for. `connect` opens a connection whose methods are those of Connection below."""
 
@@ -26,9 +33,9 @@ class Driver:
     aliases = ()  # other names in plans
     executes_nothing = False
     is_server = False
-    # The code of a wait of the worker's own that was cut short.
+    # The code of an interrupted wait of the worker itself.
     interrupted = (wire.SQLITE, 9)
-    # Codes of attempts that were cut short.
+    # Codes of interrupted attempts.
     cut_codes = {(wire.SQLITE, 9)}
 
     def hello(self):
@@ -58,7 +65,7 @@ class Driver:
 class Connection:
     """An open connection. One thread at a time uses it, but for `interrupt`."""
 
-    # Whether values come as int, float, str, bytes and None alone, and whether arguments must go through `argument`.
+    # Whether values are always int, float, str, bytes or None, and whether arguments must be converted by `argument`.
     values_are_plain = False
     suits_arguments = False
 
@@ -88,7 +95,7 @@ class Connection:
 
     @staticmethod
     def argument(value):
-        """A value as the library is given it."""
+        """Converts a value for the library."""
         return value
 
     def query(self, sql):
@@ -104,11 +111,11 @@ class Connection:
         raise NotImplementedError
 
     def is_in_transaction(self):
-        """Whether there is something to roll back, as the library knows without asking."""
+        """Whether there is a transaction to roll back, as far as the library knows without a query."""
         raise NotImplementedError
 
     def is_lost(self, failure=None):
-        """Whether it is of no use any more, at the latest since this failure."""
+        """Whether the connection is unusable, at the latest since this failure."""
         return False
 
     def interrupt(self):
@@ -119,7 +126,7 @@ class Connection:
 
 
 def plain(value):
-    """A value as SQLite would have it: of int, float, str, bytes, None."""
+    """A value as one of SQLite's types: int, float, str, bytes or None."""
     kind = type(value)
     if value is None or kind is str or kind is bytes or kind is float:
         return value
@@ -131,11 +138,11 @@ def plain(value):
         return int(value) if value.as_tuple().exponent >= 0 else float(value)
     if kind in (bytearray, memoryview):
         return bytes(value)
-    raise worker_failure(wire.NO_VALUE, f"the driver gave a {kind.__name__}, which is no value of SQL")
+    raise worker_failure(wire.NO_VALUE, f"the driver gave a {kind.__name__}, which is not a value of SQL")
 
 
 def default(function, parameter):
-    """What a library takes where nothing is said, as facts of `hello` have it."""
+    """The library's defaults for parameters, as facts of `hello`."""
     found = inspect.signature(function).parameters[parameter].default
     return {True: "on", False: "off"}.get(found, str(found))
 
@@ -153,7 +160,7 @@ class Options:
     def _set(self, driver, name, value):
         def one_of(*words):
             if value not in words:
-                raise FormatError(f"option {name}: `{value}` is not a value this worker knows ({', '.join(words)})")
+                raise FormatError(f"option {name}: `{value}` is not one of its values ({', '.join(words)})")
             return value
 
         if driver.is_server and name in ("busy_timeout_ms", "foreign_keys"):
@@ -170,7 +177,7 @@ class Options:
             if one_of("measured", "off") == "measured":
                 raise FormatError(f"option lock_wait: driver {driver.name} cannot measure what it waits for locks")
         else:
-            raise FormatError(f"option {name}: this worker does not know it")
+            raise FormatError(f"option {name}: this worker has no such option")
 
     def sqlite_session(self):
         """Statements on a new connection of SQLite, before those of the plan."""

@@ -1,4 +1,4 @@
-"""The handshake: lines of the tool read, and answered in order; during a run as well."""
+"""The handshake: reads lines of the tool and answers them in order, also during a run."""
 
 import os
 import platform
@@ -17,13 +17,13 @@ _LINE_BYTES = 1 << 20
 
 
 class Input:
-    """Standard input without a buffer that select cannot see."""
+    """Standard input without a buffer, which select would not see."""
 
     def __init__(self):
         self.bytes = bytearray()
 
     def fill(self):
-        """Reads more; when the input ends the tool is gone, and so is everything to do."""
+        """Reads more. When the input ends, the tool is gone, and the worker exits."""
         got = os.read(0, 1 << 20)
         if not got:
             os._exit(0)
@@ -49,7 +49,7 @@ class Input:
             raise FormatError("the text is not UTF-8") from None
 
     def has_line(self, timeout_ns):
-        """Whether a line can be read; waits for it so long."""
+        """Whether a line can be read; waits this long for it."""
         if b"\n" in self.bytes:
             return True
         if select.select([0], [], [], max(timeout_ns, 0) / 1e9)[0]:
@@ -68,7 +68,7 @@ def write(data):
 
 
 def fail(error):
-    """Says that an error of the worker itself ends it, and leaves."""
+    """Reports an error of the worker itself, and exits."""
     say(f"failed\t{escape(told(error))}")
     traceback.print_exception(error)
     os._exit(1)
@@ -109,7 +109,7 @@ class Worker:
         except FormatError as e:
             say(f"failed\t{escape(str(e))}")
         except Exception as e:
-            # Out of memory, or a mistake of the worker's: nothing can be relied on after it.
+            # Out of memory, or a bug of the worker: nothing can be relied on any more.
             fail(e)
         return True
 
@@ -137,14 +137,14 @@ class Worker:
         try:
             self.supervise(run, start_ns)
         except FormatError as e:
-            # A client that does not return holds its connection; nothing can be done beside leaving.
+            # A client that does not return holds its connection, so the worker exits.
             say(f"failed\t{escape(str(e))}")
             os._exit(1)
         except Exception as e:
             fail(e)
 
     def supervise(self, run, start_ns):
-        """Until every client has ended: signs of life, answers to the tool, the end of the drain."""
+        """Supervises until every client has ended: progress lines, answers to the tool, end of the drain."""
         run.start(start_ns)
         next_progress = time.monotonic_ns() + _PROGRESS_NS
         while not run.is_over():
@@ -159,7 +159,7 @@ class Worker:
                 wake = now + _INTERRUPT_AGAIN_NS
             else:
                 wake = min(next_progress, drain_end)
-            # A client that ends is noticed within a few milliseconds: select cannot wait for both.
+            # select cannot also wait for clients, so a client's end is noticed within a few milliseconds.
             if self.input.has_line(min(wake - now, _INTERRUPT_AGAIN_NS)):
                 self.during(run)
         self.say_progress(run, time.monotonic_ns() - start_ns)  # all is done: what is left may take its time
@@ -222,6 +222,6 @@ def main(drivers):
     if len(sys.argv) > 2:
         sys.exit("contend worker: usage: WORKER, or WORKER --plan FILE --samples FILE; it has no serve mode")
     Worker(drivers).converse()
-    # Clients that still wait for a start hold nothing that matters.
+    # Clients that still wait for a start hold nothing.
     sys.stdout.flush()
     os._exit(0)

@@ -1,5 +1,5 @@
-"""How long Python's garbage collector kept every thread from going on. It runs in whichever thread came to its threshold and
-holds the interpreter's lock, so a collection is a pause of all clients."""
+"""Pauses by Python's garbage collector. It runs in the thread that reaches its threshold and holds the
+interpreter's lock, so a collection pauses all clients."""
 
 import gc
 import time
@@ -8,11 +8,11 @@ _clock = time.monotonic_ns
 
 
 class Pauses:
-    """Collections from `begin` to `end`. They never overlap, so one reading of the clock is kept."""
+    """Collections from `begin` to `end`. They never overlap, so one clock reading is stored."""
 
     def __init__(self):
         self.started, self.count, self.total, self.longest = 0, 0, 0, 0
-        # Each look-up of a bound method makes another object; this one can be found again in the list.
+        # Each access to a bound method creates another object; this one can be found in the list again.
         self.callback = self._collected
 
     def begin(self):

@@ -1,4 +1,5 @@
-"""Plans. The tool has checked what is in one, and the digest shows that it still is: what is read here is taken for right."""
+"""Plans. The tool has checked a plan, and the digest shows that it is unchanged, so its content is not checked
+again."""
 
 import os
 
@@ -24,7 +25,7 @@ class Wait:
 
 
 class Transaction:
-    """A sequence of steps; `begin` is None where every statement commits by itself."""
+    """A sequence of steps; `begin` is None if every statement commits by itself."""
 
     __slots__ = ("name", "begin", "uniques", "slots", "steps", "connects", "arguments")
 
@@ -36,7 +37,7 @@ class Client:
 
 
 class Database:
-    """Where a database is: a file with a `path`, or on a server, through `socket` or at `host` and `port`."""
+    """Location of a database: a file with a `path`, or a server, through `socket` or at `host` and `port`."""
 
     def __init__(self, kind, *fields):
         fields = [unescape(field) for field in fields]
@@ -58,23 +59,23 @@ class Database:
         return f"{self.user}@{self.socket or f'{self.host}:{self.port}'}/{self.database}"
 
     def password(self):
-        """The password, from where it is found."""
+        """Reads the password from its place."""
         kind, _, where = self.found.partition(":")
         if kind == "file":
             try:
                 with open(where, encoding="utf-8") as file:
                     return file.readline().rstrip("\r\n")
             except OSError as e:
-                raise FormatError(f"the password is to be in {where}, which cannot be read: {e.strerror}") from None
+                raise FormatError(f"the password is expected in {where}, which cannot be read: {e.strerror}") from None
         if kind == "env":
             if where not in os.environ:
-                raise FormatError(f"the password is to be in the variable {where}, which is not set for the worker")
+                raise FormatError(f"the password is expected in the variable {where}, which is not set for the worker")
             return os.environ[where]
         return None
 
 
 class Plan:
-    """What one worker has to do."""
+    """Everything that one worker needs."""
 
     def __init__(self):
         self.now_fixed = None
@@ -84,7 +85,7 @@ class Plan:
 
     @property
     def end_ns(self):
-        """From the start to the end of the window; a length of 0 is no end."""
+        """From the start to the end of the window; a length of 0 means no end."""
         return self.run_in + self.length if self.length else MAX_U64
 
 

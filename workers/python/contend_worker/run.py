@@ -1,4 +1,5 @@
-"""A plan carried out: connections opened and looked at, clients in their threads, signs of life, the end of the drain."""
+"""Carries out a plan: opens connections and reads settings, runs clients in threads, reports progress, ends the
+drain."""
 
 import gc
 import threading
@@ -8,13 +9,15 @@ from . import wire
 from .attempt import Functions, Library, check_connection
 from .client import Client
 from .control import Control
-from .driver import Options
+from .driver import Options, is_lock
 from .pauses import Pauses
 from .plan import parse_plan
 from .wire import FormatError
 
 MODEL = "thread"
 _STUCK_NS = 5_000_000_000
+_FREE_WITHIN_NS = 2_000_000_000
+_FREE_AGAIN_S = 0.01
 
 
 def find(drivers, name):
@@ -44,14 +47,14 @@ class Run:
         self.clients, self.sessions = [], []
         self.pauses = Pauses()
         try:
-            # One after the other: a change of the journal mode is refused when two connections try at once.
+            # One after the other: a change of the journal mode fails when two connections run it at the same time.
             for spec in plan.clients:
                 self._open(spec)
         except BaseException:
             self.close()
             raise
-        # Nothing of what it took to prepare is to be collected in the run. What stays is not frozen: no program would do that for its
-        # own data, so that collections which look at all of it are the language's cost.
+        # Garbage of the preparation must not be collected in the run. Remaining objects are not frozen: programs do
+        # not freeze their data either, so collections that traverse it are a cost of the language.
         gc.collect()
         for client in self.clients:
             client.thread.start()
@@ -59,18 +62,32 @@ class Run:
     def _open(self, spec):
         client = Client(self, spec)
         try:
-            client.open()
-            if self.functions is None:
-                self._write(client.connection)
-            client.bind()
+            client.facts = self._when_free(client)
             client.prepare()
             self.clients.append(client)
-            client.facts = self.look(client.connection)
             self.sessions.append({"client": spec.id, **client.facts})
         except Exception as e:
             client.close()
             where = f"client {spec.id}, database {self.plan.databases[spec.database]}"
             raise FormatError(f"{where}: {told(e) if isinstance(e, MemoryError) else e}") from None
+
+    def _when_free(self, client):
+        """Opens a client's connection, and returns its settings. What a lock of SQLite prevents is retried for 2 s at most:
+        another process that opens the same database at the same moment may lock it to recover its log, whatever the busy
+        timeout."""
+        until = time.monotonic_ns() + _FREE_WITHIN_NS
+        while True:
+            try:
+                client.open()
+                if self.functions is None:
+                    self._write(client.connection)
+                client.bind()
+                return self.look(client.connection)
+            except Exception as e:
+                client.close()
+                if not is_lock(self.driver, e) or time.monotonic_ns() >= until:
+                    raise
+            time.sleep(_FREE_AGAIN_S)
 
     def _write(self, connection):
         if not self.driver.executes_nothing:
@@ -81,7 +98,7 @@ class Run:
         return self.library.connect(self.plan.databases[database], self.options, self.plan.session)
 
     def look(self, connection):
-        """The settings of a connection as it tells them."""
+        """The settings that a connection reports."""
         if self.driver.executes_nothing:
             return {}
         asked = list(self.plan.readbacks)
@@ -92,7 +109,7 @@ class Run:
             try:
                 rows = connection.query(sql)
             except Exception as e:
-                raise FormatError(f"`{sql}`: {e}") from None
+                raise FormatError(f"`{sql}`: {e}") from e
             found[name] = in_words(rows[0][0] if rows and rows[0] else None)
         return found
 
@@ -110,7 +127,7 @@ class Run:
         return operations, sum(c.failed for c in self.clients)
 
     def after_drain(self):
-        """To be called every few milliseconds once the drain is over: an interrupt reaches only what runs."""
+        """To be called every few milliseconds after the drain: an interrupt only affects a running statement."""
         self.control.end_drain()
         is_late = time.monotonic_ns() >= self.control.drain_end() + _STUCK_NS
         for client in self.clients:
@@ -121,13 +138,13 @@ class Run:
             client.interrupt()
 
     def check(self):
-        """No client may have died of an error of the worker itself: the others would go on without it."""
+        """Fails if a client has died of an error of the worker itself."""
         for client in self.clients:
             if client.broken is not None:
                 raise FormatError(f"client {client.spec.id}: {told(client.broken)}")
 
     def finish(self):
-        """After the end: connections are closed, and no client has died."""
+        """After the end: closes connections, and fails if a client has died."""
         for client in self.clients:
             client.thread.join()
         self.pauses.end()
@@ -154,7 +171,7 @@ class Run:
 
 
 def told(error):
-    """An error of the worker itself, in words."""
+    """The message for an error of the worker itself."""
     if isinstance(error, MemoryError):
         return "the worker is out of memory"
     return f"{type(error).__name__}: {error}"

@@ -1,15 +1,15 @@
-"""What a client keeps of its attempts while it runs, and the samples that are made of it afterwards. Nothing costs less than
-to lengthen a list, and what all samples have in common need not be noted at all."""
+"""The data that a client stores per attempt during a run, and the samples made from it afterwards. Extending a
+list is the cheapest operation, and values common to all samples are not stored."""
 
 from array import array
 from itertools import accumulate, islice
 
 from . import wire
 
-# Numbers kept of an attempt: transaction, attempt, step, space and flags in one, as a sample has them; rows, and the code
-# x 2^32; when it was due, started and ended.
+# Numbers stored per attempt: transaction, attempt, step, code space and flags in one, as in a sample; rows, and the
+# code x 2^32; due, start and end time.
 KEPT = 5
-# Operations after which another list begins: one that grows is moved now and then, which takes the longer the longer it is.
+# Operations per list: extending a long list may move it, which takes longer the longer it is.
 PIECE = 1 << 13
 _SAMPLE = 64
 _FRAME = 1 << 20

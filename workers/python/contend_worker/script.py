@@ -34,7 +34,7 @@ class Lines:
         raise FormatError(f"script line {self.number}: {words}")
 
     def rows(self, place):
-        """Rows up to the next line of another kind; `place` gets the line of the current one."""
+        """Rows up to the next line of another kind; `place` gets the number of the current line."""
         while True:
             line = self.next()
             kind, _, rest = line.partition("\t")
@@ -83,7 +83,7 @@ def carry_out(drivers, text):
 
 
 class Script:
-    """A script's reply in the making."""
+    """The reply to a script, being assembled."""
 
     def __init__(self, driver, lines):
         self.driver, self.lines = driver, lines

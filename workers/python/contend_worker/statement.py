@@ -1,4 +1,4 @@
-"""Statements with what plans and scripts say of them: no driver looks into the text of one."""
+"""Statements with their description in plans and scripts; no driver parses their text."""
 
 from .wire import unescape
 
@@ -10,7 +10,7 @@ class Statement:
         self.sql = sql
         words = effect.split(",")
         self.returns, self.changes = "rows" in words, "changes" in words
-        # Rows of values of a statement that replaces what is there: MariaDB counts a replaced row twice.
+        # Rows of values of a statement that replaces existing rows: MariaDB counts a replaced row twice.
         self.upserts = next((int(word[8:]) for word in words if word.startswith("upserts=")), 0)
         # (first byte, number or None)
         self.places, self.params = [], 0
@@ -20,7 +20,7 @@ class Statement:
             self.params = max(self.params, int(number)) if number else self.params + 1
 
     def as_format(self, start=0):
-        """The text from this byte on with `%s` for each placeholder `?`, which is how PyMySQL has them."""
+        """The text from this byte on with `%s` for each placeholder `?`, as PyMySQL requires."""
         text, out, at = self.sql.encode(), [], start
         for place, _ in self.places:
             out.append(text[at:place].decode().replace("%", "%%"))
@@ -29,7 +29,7 @@ class Statement:
 
 
 def load_of(group, placeholders, sql):
-    """The statement of a `load`; its `group` is the first byte of the values of a row, or None."""
+    """The statement of a `load`; `group` is the byte offset of a row's values, or None."""
     statement = Statement(unescape(sql), "changes", placeholders)
     statement.group = None if group == "-" else int(group)
     return statement

@@ -1,4 +1,4 @@
-"""Values, texts and lines as tool and worker exchange them."""
+"""Values, texts and lines exchanged between tool and worker."""
 
 import math
 import re
@@ -9,10 +9,10 @@ ANY_ROWS = 0xFFFFFFFF
 MAX_INTEGER, MIN_INTEGER = (1 << 63) - 1, -(1 << 63)
 MAX_U64 = (1 << 64) - 1
 
-# Code spaces of samples, by name; what they mean to the tool is its own affair.
+# Code spaces of samples, by name; the tool interprets the codes.
 SPACES = ["ok", "sqlite", "sqlstate", "mysql", "http", "os", "worker"]
 SQLITE, SQLSTATE, MYSQL, OS, WORKER = 1, 2, 3, 5, 6
-# ECANCELED of code space `os`: a server never heard of what this worker did not begin, or waited for.
+# ECANCELED of code space `os`: for requests that a server never received.
 CANCELED = (OS, 125)
 WRONG_ROWS, NOT_KEPT, NO_VALUE, DRIVER_ERROR = 1, 2, 3, 4
 
@@ -25,7 +25,7 @@ _DIGITS = re.compile(r"[0-9]+\Z")
 
 
 class FormatError(Exception):
-    """A plan or script that is not of the form, or asks for what this worker cannot do."""
+    """A plan or script that is malformed, or requests something that this worker cannot do."""
 
 
 class TextRef(int):
@@ -49,7 +49,7 @@ def unescape(field):
         if parts[i]:
             letter, rest = parts[i][0], parts[i][1:]
         elif i + 1 < len(parts):
-            # An escaped backslash splits into an empty part and what follows it.
+            # An escaped backslash splits into an empty part and the following one.
             letter, rest = "\\", parts[i + 1]
             i += 1
         else:
@@ -62,7 +62,7 @@ def unescape(field):
 
 
 def number(field, most):
-    """A number without a sign up to `most`, or None."""
+    """An unsigned number up to `most`, or None."""
     if not _DIGITS.match(field) or len(field) > 20:
         return None
     n = int(field)

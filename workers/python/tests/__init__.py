@@ -1,1 +1,1 @@
-"""Tests of the Python worker's own parts; what workers must do alike is in conformance/."""
+"""Tests of the Python worker's own parts; behaviour common to all workers is tested in conformance/."""

@@ -1,4 +1,4 @@
-"""A run inside of this process: what is compiled when, and who learns of a client's death."""
+"""A run in this process: compilation before the run, and errors of clients."""
 
 import gc
 import sqlite3
@@ -100,7 +100,7 @@ class Runs(unittest.TestCase):
         gc.collect()
         done = run.done()
         self.assertEqual(gc.callbacks, before)
-        # The collector may have begun by itself, too.
+        # The collector may also have run on its own.
         self.assertIn(done["gc_pauses"], range(3, 10))
         self.assertLess(0, done["gc_pause_ns_max"])
         self.assertLessEqual(done["gc_pause_ns_max"], done["gc_pause_ns"])

@@ -9,7 +9,7 @@ _FORMAT = struct.Struct("<IIHHHBBII5Q")
 
 
 def kept(transaction, attempt, failed, rows, *times):
-    """An attempt as a client keeps it; `failed`: step, space, flags and code, or nothing."""
+    """An attempt as stored by a client; `failed`: step, space, flags and code, or None."""
     step, space, flags, code = failed or (wire.STEP_NONE, 0, 0, 0)
     return transaction | attempt << 16 | step << 32 | space << 48 | flags << 56, rows | code << 32, *times
 

@@ -1,4 +1,4 @@
-"""Values, texts and what is learnt of statements."""
+"""Values, texts and descriptions of statements."""
 
 import unittest
 from decimal import Decimal

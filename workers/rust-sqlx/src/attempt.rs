@@ -1,4 +1,4 @@
-//! One attempt on a connection of sqlx: every step is a message to the thread that sqlx has for the connection.
+//! One attempt on a connection of sqlx: every step is a message to the connection's thread.
 
 use crate::failure;
 use contend_wire::plan::{Head, SqlStep, Step};
@@ -18,16 +18,16 @@ use sqlx::{Arguments as _, AssertSqlSafe, Decode, Either, Row as _, Sqlite, Type
 use std::hint::black_box;
 use std::sync::Arc;
 
-/// The plan's statements as sqlx takes them, shared by all who execute them.
+/// The plan's statements for sqlx, shared by all clients.
 pub struct Statements {
     texts: Vec<Arc<str>>,
     begins: Vec<Option<Arc<str>>>,
     commit: Arc<str>,
-    /// Columns of each statement's result.
+    /// Number of columns of each statement's result.
     pub columns: Vec<usize>,
-    /// Whether each changes rows by its nature, so that SQLite counts its changes.
+    /// Whether each statement changes rows, so that SQLite counts them.
     changes: Vec<bool>,
-    /// Kept prepared from one execution to the next.
+    /// Whether statements stay prepared between executions.
     persistent: bool,
 }
 
@@ -56,7 +56,7 @@ impl Statements {
     }
 }
 
-/// Carries out a job on a connection. After a failure nothing is left open.
+/// Carries out a job on a connection. After a failure no transaction is left open.
 ///
 /// # Errors
 /// The step that failed, with its code.
@@ -65,7 +65,7 @@ pub async fn carry_out(
     statements: &Statements,
     job: &mut Job,
 ) -> Result<(), Failed> {
-    // sqlx calls SQLite on a thread of its own, where nothing is measured.
+    // sqlx calls SQLite on its own thread, where nothing is measured.
     job.waits.lock_ns = NOT_MEASURED;
     let transaction = usize::from(job.transaction());
     let begin = statements.begins[transaction].as_ref();
@@ -79,7 +79,7 @@ pub async fn carry_out(
         done = committed.map_err(|failure| Failed { step: STEP_COMMIT, failure });
     }
     if done.is_err() {
-        // A step may have begun a transaction, too. Where none is open this fails, and nothing is left to do.
+        // A step may have begun a transaction too. If none is open, this fails without effect.
         let _ = sqlx::query("ROLLBACK").persistent(false).execute(&mut *connection).await;
     }
     done
@@ -92,11 +92,11 @@ async fn steps(connection: &mut SqliteConnection, statements: &Statements, job: 
     for (i, step) in range.clone().zip(&all[range]) {
         let done = match step {
             Step::Sql(sql) => repeat(connection, statements, sql, &mut attempt).await,
-            // The slow disk is under sqlx's own thread: the task waits, the connection is kept.
+            // The delay is in this task; the connection is kept.
             Step::Hold { ns } | Step::Pause { ns } => wait(*ns, attempt.control).await,
-            // Done before the attempt reached its connection.
+            // Done before the connection was acquired.
             Step::Connect => Ok(()),
-            // Refused with the plan.
+            // Refused when the plan was read.
             Step::Http(_) => Err(Failure::worker(worker_code::DRIVER)),
         };
         done.map_err(|failure| Failed { step: i as u16, failure })?;
@@ -148,7 +148,7 @@ fn bind(step: &SqlStep, repetition: u32, arguments: &Arguments<'_>, kept: &Kept)
     Ok(bound)
 }
 
-/// Executes, and reads every column of every row, as an application would.
+/// Executes a statement, and reads every column of every row, as an application would.
 async fn execute(
     connection: &mut SqliteConnection,
     statements: &Statements,
@@ -167,7 +167,7 @@ async fn execute(
         kept.clear_slot(keep.slot);
     }
     let mut found = 0u32;
-    // Of several results in a row only the rows; the end of the statement comes with its count of changes.
+    // Of several results only the rows are counted; a statement's end comes with its count of changes.
     #[expect(deprecated, reason = "nothing else tells rows from the end without reading them twice")]
     let mut results = query.fetch_many(connection);
     while let Some(result) = results.try_next().await.map_err(|e| failure(&e))? {

@@ -1,4 +1,4 @@
-//! The driver `sqlx` with the model `pool`: what of the worker is sqlx's own.
+//! The driver `sqlx` with the model `pool`: the parts of the worker that are specific to sqlx.
 //!
 //! [`pools`] opens the connections of a database, [`attempt`] carries out an attempt on one of them.
 
@@ -21,10 +21,10 @@ use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// What this worker can do. It carries out no scripts: the tool's own worker loads and inspects.
+/// The abilities of this worker. It carries out no scripts: the tool's own worker loads and inspects data.
 pub const KIT: Kit = Kit { hello, prepare, serve: None, script: |_| bail!("this worker carries out no scripts") };
 
-/// SQLite's own code for an error, or the worker's for errors of sqlx itself.
+/// SQLite's code for an error, or the worker's code for errors of sqlx itself.
 pub fn failure(error: &sqlx::Error) -> Failure {
     let code = error.as_database_error().and_then(|e| e.code()?.parse::<i32>().ok());
     match code {
@@ -33,8 +33,8 @@ pub fn failure(error: &sqlx::Error) -> Failure {
     }
 }
 
-/// What a connection does by itself: whether a write is committed at once, so that a transaction can begin after it, and how many
-/// of very many statements it has kept.
+/// Defaults of a connection: whether a write is committed at once, so that a transaction can begin after it, and how
+/// many of very many statements it caches.
 async fn defaults(connection: &mut SqliteConnection) -> sqlx::Result<(&'static str, usize)> {
     for sql in ["CREATE TABLE probe (value)", "INSERT INTO probe VALUES (1)"] {
         sqlx::query(sql).execute(&mut *connection).await?;
@@ -85,10 +85,10 @@ fn check(plan: &Plan, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Opens all connections of a plan. `events` gets each client's end.
+/// Opens all connections of a plan. `events` receives each client's end.
 ///
 /// # Errors
-/// What is wrong with the plan's options or with a client, naming it.
+/// An error in the plan's options or in a client, with its name.
 pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let options = Options::parse(&plan.head.options)?;
     models::only_sql(&plan.head)?;

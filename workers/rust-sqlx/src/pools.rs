@@ -1,4 +1,4 @@
-//! The connections of one database: a pool with one that writes, and a pool of those that read.
+//! The connections of one database: a pool with one writer, and a pool of readers.
 
 use crate::attempt::{Statements, carry_out};
 use crate::failure;
@@ -21,26 +21,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Virtual machine instructions of SQLite between two looks at the end of the drain: some tens of microseconds.
+/// Instructions of SQLite's virtual machine between two checks for the end of the drain: some tens of microseconds.
 const LOOK_EVERY: i32 = 1_000;
 
-/// Longest wait for a connection after the run, when none is in use: its last user may not quite have given it back.
+/// Longest wait for a connection after the run, when none is in use: its last user may still be returning it.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Longer than any run: a client that waits for a connection is never turned away.
+/// Longer than any run: a client's wait for a connection never times out.
 const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A client's way to the connections of its database.
+/// A client's access to the connections of its database.
 #[derive(Clone)]
 pub struct Pools {
     writer: SqlitePool,
     readers: SqlitePool,
     statements: Arc<Statements>,
-    /// What is known of them when the run is over.
+    /// Data for reading connections back after the run.
     known: Arc<Known>,
 }
 
-/// What it takes to read connections back after the run.
+/// Data for reading connections back after the run.
 struct Known {
     plan: Arc<Plan>,
     control: Arc<Control>,
@@ -50,7 +50,7 @@ struct Known {
 }
 
 impl Pools {
-    /// A connection for the job; a new one if it begins with one.
+    /// A connection for the job; a new one if the job begins with one.
     async fn acquire(&self, job: &Job) -> sqlx::Result<PoolConnection<Sqlite>> {
         let pool = if job.reads() { &self.readers } else { &self.writer };
         let connection = pool.acquire().await?;
@@ -82,12 +82,12 @@ impl Access for Pools {
             return;
         }
         for pool in [&self.writer, &self.readers] {
-            // All at once, so that each is asked.
+            // All at the same time, so that each is read.
             let mut held = vec![];
             for _ in 0..pool.size() {
                 match timeout(LAST_WAIT, pool.acquire()).await {
                     Ok(Ok(connection)) => held.push(connection),
-                    // What could not be opened again has failed its operations, and has nothing to tell.
+                    // A connection that could not be reopened has failed its operations, and has no settings.
                     _ => break,
                 }
             }
@@ -105,10 +105,10 @@ impl Access for Pools {
     }
 }
 
-/// Opens the connections of the database that client number `first` of the plan is the first to use.
+/// Opens the connections of the database that client number `first` of the plan uses first.
 ///
 /// # Errors
-/// What went wrong, naming client, database and statement.
+/// The error, with client, database and statement.
 pub async fn open(plan: &Arc<Plan>, first: usize, options: Options, control: &Arc<Control>) -> Result<Database<Pools>> {
     let client = &plan.clients[first];
     let database = plan.head.databases[client.database as usize].file().map_err(Error::msg)?;
@@ -118,7 +118,7 @@ pub async fn open(plan: &Arc<Plan>, first: usize, options: Options, control: &Ar
     let readers = pool(plan, database, count, options, control).await.with_context(whose)?;
     let (mut facts, mut statements) = (vec![], None);
     for (pool, size) in [(&writer, 1), (&readers, count)] {
-        // All at once, so that each is asked.
+        // All at the same time, so that each is read.
         let mut held = vec![];
         for _ in 0..size {
             held.push(pool.acquire().await.with_context(whose)?);
@@ -154,7 +154,7 @@ async fn pool(
     if let Some(on) = options.foreign_keys {
         connect = connect.foreign_keys(on);
     }
-    // A pool tries a session statement that fails again and again; here it fails at once.
+    // A pool would retry a failing session statement; here it fails at once.
     let mut first = connect.connect().await?;
     set_up(&mut first, plan, Arc::clone(control)).await?;
     first.close().await?;
@@ -173,7 +173,7 @@ async fn pool(
         .await
 }
 
-/// Session statements; and as sqlx has no other way to interrupt a statement, SQLite asks us now and then.
+/// Runs session statements, and installs SQLite's progress handler, the only way to interrupt a statement of sqlx.
 async fn set_up(connection: &mut SqliteConnection, plan: &Plan, control: Arc<Control>) -> sqlx::Result<()> {
     for statement in &plan.head.session {
         connection.execute(AssertSqlSafe(statement.sql.as_str())).await?;
@@ -190,7 +190,7 @@ async fn read_back(connection: &mut SqliteConnection, plan: &Plan) -> sqlx::Resu
         let row = sqlx::query(AssertSqlSafe(sql)).fetch_optional(&mut *connection).await?;
         let text = match row {
             None => String::new(),
-            // Numbers first: SQLite turns any number into a text if it is asked for one.
+            // Numbers first: SQLite converts any number to text on request.
             Some(row) => row.try_get_unchecked::<Option<String>, _>(0)?.unwrap_or_default(),
         };
         facts.push((name.to_string(), text));
@@ -198,7 +198,7 @@ async fn read_back(connection: &mut SqliteConnection, plan: &Plan) -> sqlx::Resu
     Ok(facts)
 }
 
-/// Prepares all statements, so that a mistake shows before the window, and checks that the plan fits them.
+/// Prepares all statements, so that errors show before the window, and checks that the plan fits them.
 async fn prepare_all(connection: &mut SqliteConnection, plan: &Plan, options: Options) -> Result<Statements> {
     let mut statements = Statements::new(&plan.head, !options.prepare_each);
     for Statement { sql, .. } in &plan.head.statements {

@@ -40,7 +40,7 @@ func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	return func() { C.interrupt(db) }
 }
 
-// keeps is how many statements a connection keeps by itself; the library does not show it.
+// keeps returns the number of statements that a connection keeps by default; the library does not export it.
 func keeps() (string, error) {
 	conn, err := connector(":memory:").Connect(context.Background())
 	if err != nil {
@@ -64,7 +64,7 @@ func library() *worker.Driver {
 		Connector: func(database wire.Database, options *worker.Options) (driver.Connector, error) {
 			path := database.Path
 			if options.BusyTimeoutMS >= 0 {
-				// It asks for a lock when it opens a connection, and would wait for its own 5 s.
+				// The library locks the database when it opens a connection, and would wait for its default of 5 s.
 				path = fmt.Sprintf("%s?_busy_timeout=%d", path, options.BusyTimeoutMS)
 			}
 			return connector(path), nil

@@ -31,7 +31,7 @@ func code(err error) (int, bool) {
 	return 0, false
 }
 
-// interrupt calls what the library calls when a context ends; contexts cost a goroutine for each call.
+// interrupt calls the function that the library calls when a context ends; a context costs a goroutine per call.
 func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	db := uintptr(reflect.ValueOf(conn).Elem().FieldByName("db").Uint())
 	return func() {

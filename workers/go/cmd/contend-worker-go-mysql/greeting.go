@@ -8,20 +8,20 @@ import (
 	"syscall"
 )
 
-// greeting listens to the first packet of a server, in which it tells the connection's number: to ask for it would be a round trip
-// that belongs to opening the connection, and the library keeps the number to itself.
+// greeting reads a server's first packet, which contains the connection's number. Querying it would be an extra round
+// trip of opening a connection, and the library does not export it.
 type greeting struct {
 	net.Conn
 	heard []byte
 	over  bool
 }
 
-// longestGreeting is far more than what stands before the number.
+// longestGreeting is far more than what precedes the number.
 const longestGreeting = 1 << 10
 
 type greetingKey struct{}
 
-// dial opens a socket and hands it to the caller that asked for it with [listening].
+// dial opens a socket and passes it to the caller that requested it with [listening].
 func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var dialer net.Dialer
 	socket, err := dialer.DialContext(ctx, network, addr)
@@ -29,7 +29,7 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 		return nil, err
 	}
 	if tcp, ok := socket.(*net.TCPConn); ok {
-		// As the library does for a socket of its own.
+		// As the library does for sockets that it opens itself.
 		if err := tcp.SetKeepAlive(true); err != nil {
 			_ = socket.Close()
 			return nil, err
@@ -42,12 +42,12 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return g, nil
 }
 
-// listening is a context in which the socket that is opened is left in opened.
+// listening returns a context under which the opened socket is stored in opened.
 func listening(ctx context.Context, opened **greeting) context.Context {
 	return context.WithValue(ctx, greetingKey{}, opened)
 }
 
-// SyscallConn lets the library see whether the server has closed the connection.
+// SyscallConn lets the library check whether the server has closed the connection.
 func (g *greeting) SyscallConn() (syscall.RawConn, error) {
 	return g.Conn.(syscall.Conn).SyscallConn()
 }
@@ -62,8 +62,8 @@ func (g *greeting) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// connectionID is what the first packet says: its length and number (4 bytes), the protocol, the server's version up to a zero,
-// and the connection's number.
+// connectionID parses the first packet: length and number (4 bytes), protocol, server version up to a zero,
+// connection number.
 func connectionID(packet []byte) (uint32, bool) {
 	const header, protocol = 4, 10
 	if len(packet) <= header || packet[header] != protocol {

@@ -28,7 +28,7 @@ const (
 
 func errno(number uint32) wire.Code { return wire.Code{Space: wire.SpaceMySQL, Number: number} }
 
-// isLost: it is unknown what a connection will say after such an error.
+// isLost: after such an error the state of the connection is unknown.
 func isLost(err error) bool {
 	var told *mysql.MySQLError
 	if errors.As(err, &told) {
@@ -39,7 +39,7 @@ func isLost(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// code is the server's own, or one for a connection that is not there.
+// code returns the server's code, or one for a missing connection.
 func code(err error) (wire.Code, bool) {
 	var told *mysql.MySQLError
 	if errors.As(err, &told) {
@@ -59,7 +59,7 @@ func config(at wire.Database, options *worker.Options) (*mysql.Config, error) {
 	if at.Socket != "" {
 		c.Net, c.Addr = "unix", at.Socket
 	}
-	// Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
+	// Count the rows that an UPDATE finds, as SQLite and PostgreSQL do, not only those that it changes.
 	c.ClientFoundRows = true
 	c.InterpolateParams = options.PrepareEach
 	c.Timeout = server.ConnectTime
@@ -67,7 +67,7 @@ func config(at wire.Database, options *worker.Options) (*mysql.Config, error) {
 	return c, nil
 }
 
-// connector knows the number of each connection it opens, which it takes to interrupt it.
+// connector stores the number of each connection that it opens, which interrupting it requires.
 type connector struct {
 	driver.Connector
 	config *mysql.Config
@@ -123,7 +123,7 @@ func (c *connection) ResetSession(ctx context.Context) error {
 
 func (c *connection) IsValid() bool { return c.Conn.(driver.Validator).IsValid() }
 
-// interrupt stops the statement under way; a context would close the connection and leave the server to it.
+// interrupt stops the running statement; a context would close the connection and leave the statement running.
 func interrupt(conn driver.Conn, _ *worker.Setup) func() {
 	c := conn.(*connection)
 	return server.Interrupter(func() {

@@ -12,8 +12,8 @@ import (
 	"contend/workers/worker"
 )
 
-// rows gives values in SQLite's kinds: texts are told from bytes, and a decimal number is an integer if it has no fraction, else a
-// real.
+// rows converts values to SQLite's types: texts are distinguished from bytes, and a decimal number is an integer if
+// it has no fraction, else a real.
 type rows struct {
 	driver.Rows
 	kinds []kind
@@ -67,7 +67,7 @@ func (r *rows) Next(values []driver.Value) error {
 				values[i] = number
 			}
 		case string:
-			// A decimal number comes as one where statements are not prepared.
+			// Decimal numbers arrive as text if statements are not prepared.
 			if r.kind(i) == isNumber {
 				number, err := number(v)
 				if err != nil {
@@ -86,7 +86,7 @@ func (r *rows) Next(values []driver.Value) error {
 	return nil
 }
 
-// number reads a DECIMAL, which is sent with all its digits behind the point: without a fraction it is an integer.
+// number parses a DECIMAL, which has all digits after the point: without a fraction it is an integer.
 func number(text string) (driver.Value, error) {
 	if strings.Contains(text, ".") {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
@@ -97,10 +97,10 @@ func number(text string) (driver.Value, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// One INSERT has rows of about so many bytes, far below the smallest limit of a packet in use (16 MiB).
+// chunk is the approximate size of one INSERT, far below the smallest packet limit in use (16 MiB).
 const chunk = 1 << 20
 
-// load inserts the rows of a script, many with each statement, in one transaction.
+// load inserts the rows of a script in one transaction, many per statement.
 func load(conn worker.Conn, statement wire.Statement, next func() ([]any, error)) (count int, err error) {
 	if statement.Group < 0 {
 		return 0, worker.WrongValue("a `load` is an INSERT ... VALUES (?, ...)")
@@ -174,8 +174,8 @@ func (l *loading) row(row []any) error {
 	return nil
 }
 
-// appendLiteral writes a value so that it means the same whatever quotes and backslashes mean to the session: texts
-// and bytes in hexadecimal. A real keeps its exponent: without one it would be a decimal number.
+// appendLiteral writes a value that does not depend on the session's settings for quotes and backslashes: texts and
+// bytes in hexadecimal. A real has an exponent; without one it would be a decimal number.
 func appendLiteral(out []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:

@@ -38,13 +38,13 @@ func library() *worker.Driver {
 		Scratch:     ":memory:",
 		Code:        sqldb.SQLiteCode(code),
 		Interrupted: sqldb.SQLiteInterrupt,
-		// Its busy handler gives up once the context is done.
+		// The busy handler gives up once the context is done.
 		CutsLockWaits: true,
 	}, &sqldb.Library{
 		Connector: func(database wire.Database, _ *worker.Options) (driver.Connector, error) {
 			return (&sqlite3driver.SQLite{}).OpenConnector(database.Path)
 		},
-		// It asks the context now and then while it executes.
+		// The library checks the context regularly during execution.
 		Interrupt: func(driver.Conn, *worker.Setup) func() { return nil },
 		Contexts:  true,
 	})

@@ -1,4 +1,4 @@
-// Command contend-worker-go-null is the worker that executes nothing: what the Go workers themselves cost.
+// Command contend-worker-go-null is the worker that executes nothing: it measures the overhead of the Go workers.
 package main
 
 import "contend/workers/worker"

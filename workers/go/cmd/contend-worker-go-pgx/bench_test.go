@@ -18,8 +18,8 @@ func BenchmarkPointRead(b *testing.B) {
 
 var query = strings.Replace(bench.Query, "?", "$1", 1)
 
-// bare is what a program would write that prepares its statement. Left to itself the library would with this configuration, which
-// has it keep nothing, parse the text for every read, in a round trip of its own.
+// bare is what a program that prepares its statement would write. With this configuration, under which it caches
+// nothing, the library would otherwise parse the text for every read, in an extra round trip.
 func bare(b *testing.B, database wire.Database, keys []int64, reads int) time.Duration {
 	c, err := config(database)
 	if err != nil {

@@ -29,7 +29,7 @@ type conn struct {
 	values    []any
 }
 
-// New tells a connection that the pool has just opened.
+// New reports whether the pool has just opened the connection.
 func (c *conn) New() bool { return c.isNew }
 
 var background = context.Background()
@@ -56,7 +56,7 @@ func newConn(inner *pgx.Conn, setup *worker.Setup) (*conn, error) {
 			continue
 		}
 		if setup.Options.PrepareEach {
-			// Prepared as well, so that a mistake shows before the window.
+			// Prepared as well, so that an error shows before the window.
 			if _, err := c.describe(statement); err != nil {
 				return nil, worker.OnSQL(statement.SQL, err)
 			}
@@ -71,7 +71,7 @@ func newConn(inner *pgx.Conn, setup *worker.Setup) (*conn, error) {
 	return c, nil
 }
 
-// isText: a BEGIN or COMMIT, which the library's own Begin and Commit send as text, too.
+// isText reports a BEGIN or COMMIT, which the library's own Begin and Commit also send as text.
 func isText(s *worker.Statement) bool { return s.Params == 0 && !s.Returns && !s.Changes }
 
 func (c *conn) describe(s *worker.Statement) (*pgconn.StatementDescription, error) {
@@ -81,7 +81,7 @@ func (c *conn) describe(s *worker.Statement) (*pgconn.StatementDescription, erro
 	return c.pg.PgConn().Prepare(background, "", s.SQL, nil)
 }
 
-// Describe asks the server.
+// Describe queries the server.
 func (c *conn) Describe(s *worker.Statement) (params, columns int, err error) {
 	described, err := c.describe(s)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *conn) Names() ([]string, error) {
 	return names, nil
 }
 
-// Lost: the library closes a connection whose state it does not know.
+// Lost: the library closes a connection whose state is unknown.
 func (c *conn) Lost() bool { return c.pg.IsClosed() }
 
 func (c *conn) Interrupt()   { c.interrupt() }
@@ -132,7 +132,7 @@ func (c *conn) Run(s *worker.Statement, values []any, each func([]any) error) (i
 	return c.read(s, rows, each)
 }
 
-// first prepares a statement of the plan that was not before.
+// first prepares a statement of the plan at its first use.
 func (c *conn) first(s *worker.Statement) error {
 	if s.Index < 0 || s.Index >= len(c.prepared) || c.prepared[s.Index] != nil || c.setup.Options.PrepareEach || isText(s) {
 		return nil
@@ -144,7 +144,7 @@ func (c *conn) first(s *worker.Statement) error {
 	return err
 }
 
-// bind makes arguments of values: in the types the server wants where they are known.
+// bind converts values to arguments, in the server's types where those are known.
 func (c *conn) bind(s *worker.Statement, values []any) []any {
 	args := c.args[:0]
 	var described *pgconn.StatementDescription
@@ -189,7 +189,7 @@ func (c *conn) read(s *worker.Statement, rows pgx.Rows, each func([]any) error) 
 	return count, rows.Err()
 }
 
-// result is where the rows of a statement are read into; those of the plan are made once.
+// result returns the destination of a statement's rows; for statements of the plan it is created once.
 func (c *conn) result(s *worker.Statement) *result {
 	if s.Index < 0 || s.Index >= len(c.results) {
 		return newResult(c.fields)

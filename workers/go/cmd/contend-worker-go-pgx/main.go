@@ -35,7 +35,7 @@ func sqlstate(state string) wire.Code {
 	return wire.Code{Space: wire.SpaceSQLState, Number: number}
 }
 
-// code is the server's own, or one for a connection that is not there.
+// code returns the server's code, or one for a missing connection.
 func code(err error) (wire.Code, bool) {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {
@@ -52,7 +52,7 @@ func code(err error) (wire.Code, bool) {
 	return wire.Code{}, false
 }
 
-// config is how to connect to an address; nothing of it comes from the environment.
+// config returns the configuration for an address; it does not use the environment.
 func config(at wire.Database) (*pgx.ConnConfig, error) {
 	password, err := at.Password()
 	if err != nil {
@@ -64,7 +64,7 @@ func config(at wire.Database) (*pgx.ConnConfig, error) {
 	}
 	c.Host, c.Port = at.Host, at.Port
 	if at.Socket != "" {
-		// PostgreSQL's clients are told the directory and the number in the socket's name.
+		// PostgreSQL's clients need the directory, and the number in the socket's name.
 		name, ok := strings.CutPrefix(filepath.Base(at.Socket), ".s.PGSQL.")
 		port, err := strconv.ParseUint(name, 10, 16)
 		if !ok || err != nil {
@@ -76,7 +76,7 @@ func config(at wire.Database) (*pgx.ConnConfig, error) {
 	c.TLSConfig, c.Fallbacks = nil, nil
 	c.RuntimeParams = map[string]string{"application_name": "contend"}
 	c.ConnectTimeout = server.ConnectTime
-	// The statements of a plan are prepared by name; nothing else is kept.
+	// The statements of a plan are prepared by name; nothing else is cached.
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
 	c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 	return c, nil
@@ -100,7 +100,7 @@ func open(database wire.Database, setup *worker.Setup) (worker.Conn, error) {
 	return opened, nil
 }
 
-// ours is the key of a connection's own data in that of the library.
+// ours is the key of a connection's data in the library's custom data.
 const ours = "contend"
 
 type pool struct {
@@ -172,7 +172,7 @@ func library() *worker.Driver {
 	}
 }
 
-// keeps is how many statements a connection of the library prepares and keeps by itself, unless it is told otherwise as here.
+// keeps returns the number of statements that a connection prepares and caches by default.
 func keeps() (string, error) {
 	c, err := pgx.ParseConfig("sslmode=disable")
 	if err != nil {

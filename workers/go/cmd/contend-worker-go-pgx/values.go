@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// asText is a value as the server would read it in a literal; NULL, texts and bytes stay what they are.
+// asText returns a value as the server would read it in a literal; NULL, texts and bytes are returned unchanged.
 func asText(value any) (string, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -28,8 +28,8 @@ func asText(value any) (string, bool) {
 	return "", false
 }
 
-// suited is a value for a parameter of a type: as it is where the library can send it in binary form, else as text,
-// which the server converts as it would a literal.
+// suited returns a value for a parameter of a type: unchanged if the library can send it in binary form, else as
+// text, which the server converts like a literal.
 func suited(value any, oid uint32) any {
 	switch v := value.(type) {
 	case int64:
@@ -54,7 +54,7 @@ func suited(value any, oid uint32) any {
 		case pgtype.Float8OID:
 			return v
 		case pgtype.Int8OID, pgtype.Int4OID, pgtype.Int2OID:
-			// A whole number for a whole column: SQLite would store it as one, too.
+			// An integer for an integer column: SQLite would store it as one too.
 			if v == math.Trunc(v) && math.Abs(v) < 9e15 {
 				return strconv.FormatInt(int64(v), 10)
 			}
@@ -71,8 +71,8 @@ func suited(value any, oid uint32) any {
 	return text
 }
 
-// result is where rows with certain columns are read into, as a program would that knows its tables: each column
-// into a variable of its type.
+// result is the destination of rows with certain columns, as in a program that knows its tables: a variable of the
+// right type for each column.
 type result struct {
 	targets []any
 }
@@ -105,11 +105,11 @@ func target(oid uint32) any {
 	return nil // the library skips it
 }
 
-// voidOID is the type of what a function without a result gives.
+// voidOID is the result type of a function without a result.
 const voidOID = 2278
 
-// values are the row in SQLite's kinds: a boolean is 0 or 1, a decimal number an integer if it has no digits behind the point,
-// else a real. One without a counterpart matters only to somebody who wants it.
+// values returns the row in SQLite's types: a boolean is 0 or 1, a decimal number an integer if it has no fraction,
+// else a real. A value without a counterpart is an error only if it is used.
 func (r *result) values(values []any, fields []pgconn.FieldDescription, raw [][]byte) ([]any, error) {
 	for i, target := range r.targets {
 		value, err := plain(target)
@@ -133,7 +133,8 @@ func (r *result) values(values []any, fields []pgconn.FieldDescription, raw [][]
 
 func zero(n *pgtype.Numeric) bool { return n.Valid && n.Int != nil && n.Int.Sign() == 0 && n.Exp == 0 }
 
-// hasFraction finds digits behind the point of a decimal number as the server sent it: of a zero the library forgets them.
+// hasFraction finds digits after the point of a decimal number as sent by the server; the library drops those of a
+// zero.
 func hasFraction(raw []byte, format int16) bool {
 	if format == pgtype.TextFormatCode {
 		return bytes.IndexByte(raw, '.') >= 0
@@ -192,7 +193,7 @@ func number(n *pgtype.Numeric) (any, error) {
 	return real.Float64, err
 }
 
-// copied is rows in the text format of COPY, made as they are read.
+// copied is a reader that produces rows in the text format of COPY.
 type copied struct {
 	next  func() ([]any, error)
 	text  []byte
@@ -201,7 +202,7 @@ type copied struct {
 	wrong error
 }
 
-// chunk is how many bytes are made at once.
+// chunk is the number of bytes produced at a time.
 const chunk = 1 << 16
 
 func (c *copied) Read(into []byte) (int, error) {
@@ -236,7 +237,7 @@ func (c *copied) row(row []any) error {
 			if strings.IndexByte(v, 0) >= 0 {
 				return worker.WrongValue("a text with a NUL character, which PostgreSQL cannot store")
 			}
-			// The escapes of a script are those of COPY, but for the NUL.
+			// The escapes of a script are those of COPY, except for NUL.
 			c.text = append(c.text, wire.Escape(v)...)
 		case []byte:
 			c.text = hex.AppendEncode(append(c.text, `\\x`...), v)

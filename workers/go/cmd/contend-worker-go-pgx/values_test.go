@@ -84,7 +84,7 @@ func TestAZeroKeepsItsDigitsBehindThePoint(t *testing.T) {
 	}
 }
 
-// inBinary is a number as the server sends it: what the library itself would send has no digits behind the point of a zero.
+// inBinary is a number as sent by the server: the library itself would send a zero without digits after the point.
 func inBinary(t *testing.T, text string) []byte {
 	t.Helper()
 	whole, fraction, _ := strings.Cut(text, ".")

@@ -27,8 +27,8 @@ func code(err error) (int, bool) {
 
 const memory = ":memory:"
 
-// connector keeps the library's handle of each connection beside it: it can be interrupted without a context
-// for each call, and knows the extended code of an error, of which the library tells the primary one.
+// connector stores the library's handle of each connection: through it the connection can be interrupted without a
+// context per call, and an error's extended code can be read, of which the library returns only the primary code.
 type connector struct{ driver.Connector }
 
 type connection struct {
@@ -51,7 +51,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return connection{Conn: conn, db: opened}, nil
 }
 
-// extended gives an error the code that the connection has for it.
+// extended adds the connection's extended code to an error.
 func (c connection) extended(err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -88,7 +88,7 @@ func (s statement) QueryContext(ctx context.Context, args []driver.NamedValue) (
 	return &rows{inner, s.conn, reflect.ValueOf(inner).Elem().FieldByName("colType")}, nil
 }
 
-// rows tells texts from blobs, which the library both gives as bytes.
+// rows distinguishes texts from blobs; the library returns both as bytes.
 type rows struct {
 	driver.Rows
 	conn  connection
@@ -128,7 +128,7 @@ func library() *worker.Driver {
 		Interrupted: sqldb.SQLiteInterrupt,
 	}, &sqldb.Library{
 		Connector: func(database wire.Database, _ *worker.Options) (driver.Connector, error) {
-			// The library takes URIs only.
+			// The library accepts only URIs.
 			uri := (&url.URL{Scheme: "file", Path: database.Path}).String()
 			if database.Path == memory {
 				uri = "file:" + memory

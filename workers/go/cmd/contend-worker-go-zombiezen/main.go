@@ -10,7 +10,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// flags are 0, the library's own, where nothing is set; they turn WAL on, which is otherwise a setting of the plan.
+// flags returns 0, the library's default, where nothing is set; the default enables WAL, which is otherwise a setting
+// of the plan.
 func flags(asItComes bool) sqlite.OpenFlags {
 	if asItComes {
 		return 0

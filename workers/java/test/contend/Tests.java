@@ -10,7 +10,10 @@ import java.util.List;
 import java.util.Map;
 import org.postgresql.util.PGobject;
 
-/** What conformance cases do not reach on every machine. Without a library for tests: scripts/build-workers-java.sh --test runs it. */
+/**
+ * Properties that conformance cases do not reach on every machine. Without a test library:
+ * scripts/test-workers.sh java runs it.
+ */
 public final class Tests {
     private Tests() {}
 

@@ -1,16 +1,16 @@
 'use strict';
-// Drivers with the interface of better-sqlite3: every call blocks the event loop until SQLite has answered. Integers come
-// and go as BigInt, so that all 64 bits survive.
+// Drivers with the interface of better-sqlite3: every call blocks the event loop until SQLite answers. Integers are
+// BigInt in both directions, to keep all 64 bits.
 
 const { failure, wrongValue } = require('../failure');
 
-/** What has to be known of a statement to execute it. */
+/** A prepared statement, with the properties needed to execute it. */
 class Prepared {
   constructor(made, statement, each) {
     this.made = made;
     this.statement = statement;
     this.each = each;
-    // Asking the library each time would cost a call into it.
+    // Stored because reading it is a call into the library.
     this.returns = made.reader;
   }
 }
@@ -32,7 +32,9 @@ class Connection {
     return made;
   }
 
-  /** `each`: prepared again for every execution; once here as well, so that a mistake shows before the window. */
+  /**
+   * With `each` it is prepared again for every execution, and once here, so that an error shows before the window.
+   */
   prepare(statement, each) {
     return new Prepared(this.make(statement.sql), statement, each);
   }
@@ -50,7 +52,7 @@ class Connection {
 
   value(rows, row, column) {
     const value = this.library.plain(rows[row][column]);
-    if (value === undefined) throw wrongValue('a value of a type that is none of SQLite');
+    if (value === undefined) throw wrongValue('a value of a type that SQLite does not have');
     return value;
   }
 
@@ -63,20 +65,23 @@ class Connection {
   }
 }
 
-/** The versions of SQLite, asked of a database in memory. */
+/** SQLite's versions, queried from a database in memory. */
 function versions(open, driver) {
   const db = open(':memory:');
   const ask = (sql) => db.prepare(sql).raw(true).all([]);
   const engine = `SQLite ${ask('SELECT sqlite_version()')[0][0]}`;
   const compileOptions = ask('PRAGMA compile_options').map(([option]) => option).join(',');
-  // Whether a statement that writes is committed by itself.
+  // Whether a write is committed at once.
   db.exec('CREATE TABLE probe (value); INSERT INTO probe VALUES (1)');
   const autocommit = db.inTransaction ? 'off' : 'on';
   db.close();
   return { driver, engine, compileOptions, autocommit };
 }
 
-/** A driver of this interface; `library` has what differs: name, version, `open`, `code` of an error, `plain` values. */
+/**
+ * A driver with this interface. `library` has the differences: name, version, `open`, `code` of an error, `plain`
+ * values.
+ */
 function blocking(library, Opened = Connection) {
   return {
     name: library.name,

@@ -14,7 +14,7 @@ module.exports = blocking({
   version,
   open: (database) => new Database(database),
   code(error) {
-    // Before it asks SQLite it looks for the directory itself.
+    // The library checks the directory before it calls SQLite.
     if (error instanceof TypeError && /directory does not exist/.test(error.message)) return CANTOPEN;
     return typeof error.code === 'string' ? codeOf(error.code) : undefined;
   },

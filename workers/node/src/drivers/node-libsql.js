@@ -1,5 +1,5 @@
 'use strict';
-// libsql, Turso's fork of SQLite, through its interface like that of better-sqlite3, on a file.
+// libsql, Turso's fork of SQLite, through its interface compatible with better-sqlite3, on a file.
 
 const fs = require('fs');
 const path = require('path');
@@ -7,10 +7,10 @@ const Database = require('libsql');
 const { Connection, blocking } = require('./blocking');
 const { wrongValue } = require('../failure');
 
-// The package does not export its own description.
+// The package does not export its package.json.
 const { version } = JSON.parse(fs.readFileSync(path.join(path.dirname(require.resolve('libsql')), 'package.json'), 'utf8'));
 
-/** The library ends a text at its first NUL when it reads it: one that it is given would not come back as it was. */
+/** When it reads, the library ends a text at its first NUL, so a text with NUL would be changed. */
 class Whole extends Connection {
   run(prepared, values) {
     for (const value of values) {
@@ -27,7 +27,7 @@ module.exports = blocking({
   open: (database) => new Database(database),
   code(error) {
     if (Number.isInteger(error.rawCode)) return error.rawCode;
-    // A file that cannot be opened has its code in the words only.
+    // If a file cannot be opened, only the message has the code.
     const found = /ConnectionFailed\(.*: ([0-9]+)"\)/.exec(error.message);
     return found ? Number(found[1]) : undefined;
   },

@@ -1,6 +1,6 @@
 'use strict';
-// mysql2, for MariaDB and MySQL, through its interface of promises: `execute` with prepared statements, `query` for text with
-// the values written into it.
+// mysql2, for MariaDB and MySQL, through its promise interface: `execute` with prepared statements, `query` for text
+// that contains the values.
 
 const mysql = require('mysql2/promise');
 const { ConnectionConfig, Types } = require('mysql2');
@@ -14,7 +14,7 @@ const INTERRUPTED = 1317;
 const KILLED = 1927;
 const NOT_CONNECTED = 2003;
 const LOST = 2013;
-// The server says so of a connection that it then closes, which the library does not know before it is used again: gone, lost,
+// Errors after which the server closes the connection, which the library notices only at the next use: gone, lost,
 // killed, shut down.
 const LAST_WORDS = new Set([2006, LOST, KILLED, 1053]);
 const CHUNK = 1 << 20;
@@ -23,7 +23,7 @@ const INTEGERS = new Set([Types.TINY, Types.SHORT, Types.INT24, Types.LONG, Type
 const REALS = new Set([Types.FLOAT, Types.DOUBLE]);
 const DECIMALS = new Set([Types.DECIMAL, Types.NEWDECIMAL]);
 
-/** A DECIMAL comes with all its digits behind the point; without a fraction it is an integer. */
+/** A DECIMAL has all digits after the point; without a fraction it is an integer. */
 function decimal(text) {
   const whole = text.includes('.') ? text.replace(/\.?0*$/, '') : text;
   return integer(whole) ?? Number(text);
@@ -39,7 +39,7 @@ function plain(value, field) {
   throw wrongValue(`a value of type ${field.columnType}, which has no counterpart in SQLite`);
 }
 
-/** A literal that means the same whatever quotes and backslashes mean to the session. */
+/** A literal with the same meaning under all of the session's settings for quotes and backslashes. */
 function literal(value) {
   if (value === null) return 'NULL';
   if (typeof value === 'bigint') return String(value);
@@ -55,21 +55,21 @@ class Connection {
     this.busy = false;
     this.lost = false;
     this.interrupted = 0;
-    /** Of the statement that returned rows last, whose values are asked for before the next one. */
+    /** Fields of the statement that last returned rows; its values are read before the next one. */
     this.fields = undefined;
     inner.connection.on('error', () => {
       this.lost = true;
     });
   }
 
-  /** The library prepares a statement by itself with its first execution. */
+  /** The library prepares a statement at its first execution. */
   async prepare(statement, each, inRun) {
-    // BEGIN and COMMIT go as text, as every program sends them.
+    // BEGIN and COMMIT are sent as text, as programs do.
     const simple = statement.params === 0 && !statement.returns && !statement.changes;
     let columns = 0;
     if (!simple && !inRun) {
-      // The library knows a statement by its text and the form of its rows: without the latter, its first execution would prepare
-      // it once more.
+      // The library's cache key is the text and the row format: without the format, the first execution would prepare
+      // the statement again.
       const made = await this.inner.prepare({ sql: statement.sql, rowsAsArray: true });
       columns = made.statement.columns.length;
       if (each) await made.close();
@@ -89,7 +89,7 @@ class Connection {
         return found;
       }
       if (!statement.changes) return 0;
-      // A row that is replaced or changed counts twice.
+      // A row that is replaced or updated counts twice.
       return statement.upserts > 0 ? Math.min(found.affectedRows, statement.upserts) : found.affectedRows;
     } catch (error) {
       if (error.fatal || LAST_WORDS.has(error.errno) || /closed state/.test(error.message)) this.lost = true;
@@ -97,12 +97,12 @@ class Connection {
     }
   }
 
-  /** Values in the place of placeholders; the library's own way would write a BigInt or bytes as it sees fit. */
+  /** The text with its values; the library would format BigInt and bytes differently. */
   written(parts, values) {
     return parts.map((part, i) => (i < values.length ? part + literal(values[i]) : part)).join('');
   }
 
-  /** What an INSERT ... RETURNING returns is not told before. */
+  /** The result of INSERT ... RETURNING is not described in advance. */
   columns(prepared) {
     return prepared.text || prepared.statement.changes ? Infinity : prepared.columns;
   }
@@ -116,7 +116,7 @@ class Connection {
     return this.fields;
   }
 
-  /** Over a second connection, which is all that a server listens to while it works. */
+  /** Over a second connection, because the server does not read from this one while it works. */
   interrupt() {
     if (Date.now() - this.interrupted < INTERRUPT_EVERY_MS) return;
     this.interrupted = Date.now();
@@ -143,7 +143,7 @@ function config(at) {
     ...(at.socket ? { socketPath: at.socket } : { host: at.host, port: at.port }),
     connectTimeout: CONNECT_MS,
     charset: 'utf8mb4',
-    // Integers of 64 bits come as texts where a Number would change them, times as texts.
+    // 64-bit integers arrive as text if a Number would change them; times always do.
     supportBigNumbers: true,
     dateStrings: true,
     maxPreparedStatements: 10000,
@@ -160,7 +160,7 @@ async function open(database) {
   }
 }
 
-/** Inserts the rows of a script, many with each statement, in one transaction. */
+/** Inserts the rows of a script in one transaction, many per statement. */
 async function load(conn, statement, rows, at) {
   if (statement.group === undefined) throw wrongValue('a `load` is an INSERT ... VALUES (?, ...)');
   const opening = Buffer.from(statement.sql).toString('utf8', 0, statement.group);
@@ -199,7 +199,7 @@ module.exports = {
   name: 'node-mysql2',
   server: true,
   interrupted: errno(INTERRUPTED),
-  // A connection may be killed or lost with what it executes.
+  // A connection may be killed or lost together with its statement.
   cuts: [errno(LOST), errno(KILLED)],
   versions: () => ({
     driver: `mysql2 ${version}`,

@@ -1,5 +1,5 @@
 'use strict';
-// Executes nothing. What is left is the worker's own cost for each operation: arguments are still looked up, rows counted,
+// Executes nothing. What remains is the worker's own cost per operation: arguments are still looked up, rows counted,
 // samples recorded.
 
 const { CODE_DRIVER, failure } = require('../failure');

@@ -1,5 +1,6 @@
 'use strict';
-// pg (node-postgres), with its own client. Values go as text, as the library sends them; rows come as arrays.
+// pg (node-postgres), with its JavaScript client. Values are sent as text, as the library does; rows arrive as
+// arrays.
 
 const path = require('path');
 const pg = require('pg');
@@ -13,14 +14,14 @@ const CANCELED = '57014';
 const NOT_CONNECTED = '08001';
 const LOST = '08006';
 
-/** A value of a type that SQLite has no counterpart for. */
+/** A value of a type without a counterpart in SQLite. */
 class Foreign {
   constructor(oid) {
     this.oid = oid;
   }
 }
 
-/** A number with decimals is a real, one without an integer; one too large for it a real. */
+/** A number with a fraction is a real, one without an integer; one too large for an integer is a real. */
 const decimal = (text) => integer(text) ?? Number(text);
 const text = (value) => value;
 const PARSERS = new Map([
@@ -38,7 +39,7 @@ function bound(value) {
   return Object.is(value, -0) ? '-0' : value;
 }
 
-/** Prepares a statement and asks for its columns, without executing it. */
+/** Prepares a statement and reads its columns, without executing it. */
 class Describe {
   constructor(name, sql, done) {
     Object.assign(this, { name, text: sql, done, columns: 0 });
@@ -54,7 +55,7 @@ class Describe {
     this.columns = message.fields.length;
   }
 
-  /** The library forgets a query with its error. */
+  /** The library drops a query after its error. */
   handleError(error) {
     this.done(error);
   }
@@ -87,7 +88,7 @@ class Copy {
 
   handleDataRow() {}
 
-  /** The library forgets a query with its error. */
+  /** The library drops a query after its error. */
   handleError(error) {
     this.done(error);
   }
@@ -119,9 +120,9 @@ class Connection {
     });
   }
 
-  /** In a run the server hears of a statement with its first execution. */
+  /** During the run a statement is sent to the server at its first execution. */
   async prepare(statement, each, inRun) {
-    // BEGIN and COMMIT go as text, as every program sends them.
+    // BEGIN and COMMIT are sent as text, as programs do.
     const plain = statement.params === 0 && !statement.returns && !statement.changes;
     const name = each || plain ? '' : `s${this.made++}`;
     const columns = plain || inRun ? 0 : await this.submit((done) => new Describe(name, statement.sql, done));
@@ -130,8 +131,8 @@ class Connection {
 
   async run({ name, statement }, values) {
     const args = values.length > 0 || name ? values.map(bound) : undefined;
-    // Written out: a copy with one property more has a shape that nothing holds on to, and whatever was compiled for it is thrown
-    // away with the next full collection of garbage.
+    // Written out: a copy with an added property has a shape that no object keeps alive, so code compiled for it
+    // would be discarded at the next full garbage collection.
     const { rows, rowCount } = await this.client.query({ name, text: statement.sql, values: args, rowMode: 'array', types });
     if (statement.returns) return rows;
     return statement.changes ? rowCount : 0;
@@ -152,7 +153,7 @@ class Connection {
     return Object.keys(rows[row]);
   }
 
-  /** Over a second connection, which is all that a server listens to while it works. */
+  /** Over a second connection, because the server does not read from this one while it works. */
   interrupt() {
     if (Date.now() - this.interrupted < INTERRUPT_EVERY_MS) return;
     this.interrupted = Date.now();

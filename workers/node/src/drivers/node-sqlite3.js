@@ -1,6 +1,7 @@
 'use strict';
-// node-sqlite3 (the package sqlite3): calls go to libuv's threads and answer through a callback. It binds and gives integers as
-// Numbers, so those beyond 2^53 are refused, and an integer cannot be told from a real without a fraction.
+// node-sqlite3 (the package sqlite3): calls run on libuv's threads and answer through a callback. Integers are
+// Numbers in both directions, so those beyond 2^53 are refused, and an integer cannot be distinguished from a real
+// without a fraction.
 
 const sqlite3 = require('sqlite3');
 const { version } = require('sqlite3/package.json');
@@ -38,7 +39,7 @@ class Connection {
     });
   }
 
-  /** Without a promise of its own where the statement is prepared already. */
+  /** Without another promise if the statement is already prepared. */
   run(prepared, values) {
     const args = values.map(bound);
     return prepared.each ? this.prepareAndExecute(prepared, args) : this.execute(prepared.made, prepared.statement, args);
@@ -55,7 +56,7 @@ class Connection {
 
   execute(made, statement, args) {
     return new Promise((resolve, fail) => {
-      // The library leaves a statement that failed as it is, and one that writes then keeps others from their COMMIT.
+      // The library does not reset a failed statement; one that writes would then block commits of other connections.
       const reject = (error) => made.reset(() => fail(error));
       if (statement.returns) {
         made.all(args, (error, rows) => (error ? reject(error) : resolve(rows)));
@@ -68,7 +69,7 @@ class Connection {
     });
   }
 
-  /** It tells columns only with a row. SQLite tells their number when more are asked for than there are. */
+  /** The library reports columns only with a row. SQLite reports their number when a missing column is requested. */
   async columns({ statement }) {
     if (statement.changes || !statement.returns) return Infinity;
     const names = Array.from({ length: 999 }, (_, i) => `c${i}`).join();
@@ -113,7 +114,7 @@ function open({ path }) {
 async function versions() {
   const { db } = await open({ path: ':memory:' });
   const options = await call((done) => db.all('PRAGMA compile_options', done));
-  // A transaction can begin after a write only if that has committed itself.
+  // A transaction can begin after a write only if the write was committed.
   await call((done) => db.exec('CREATE TABLE probe (value); INSERT INTO probe VALUES (1)', done));
   const autocommit = await call((done) => db.exec('BEGIN', done)).then(() => 'on', () => 'off');
   await call((done) => db.close(done));

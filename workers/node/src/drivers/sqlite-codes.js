@@ -1,11 +1,11 @@
 'use strict';
-// SQLite's result codes by the names that drivers give them in place of numbers.
+// SQLite's result codes by name; drivers report names instead of numbers.
 
 const PRIMARY = ['OK', 'ERROR', 'INTERNAL', 'PERM', 'ABORT', 'BUSY', 'LOCKED', 'NOMEM', 'READONLY', 'INTERRUPT', 'IOERR', 'CORRUPT',
   'NOTFOUND', 'FULL', 'CANTOPEN', 'PROTOCOL', 'EMPTY', 'SCHEMA', 'TOOBIG', 'CONSTRAINT', 'MISMATCH', 'MISUSE', 'NOLFS', 'AUTH',
   'FORMAT', 'RANGE', 'NOTADB', 'NOTICE', 'WARNING'];
 
-/** Extended codes of a primary one, from 1 on; their number is primary + 256 x position. */
+/** Extended codes of a primary one, from 1 on; the number is primary + 256 x position. */
 const EXTENDED = {
   ERROR: ['MISSING_COLLSEQ', 'RETRY', 'SNAPSHOT'],
   ABORT: ['', 'ROLLBACK'],
@@ -27,7 +27,7 @@ PRIMARY.forEach((primary, number) => {
   (EXTENDED[primary] ?? []).forEach((name, i) => NUMBERS.set(`SQLITE_${primary}_${name}`, number + 256 * (i + 1)));
 });
 
-/** The number of a code; undefined if there is none in it. */
+/** The number of a code; undefined for other names. */
 function codeOf(name) {
   const unknown = /^UNKNOWN_SQLITE_ERROR_([0-9]+)$/.exec(name);
   return unknown ? Number(unknown[1]) : NUMBERS.get(name);

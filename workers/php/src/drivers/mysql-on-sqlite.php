@@ -1,6 +1,6 @@
 <?php
-// The driver `mysql-on-sqlite`: WordPress's own. It takes MySQL's SQL, translates it in PHP, and carries it out through PDO on
-// SQLite; it keeps MySQL's view of the tables in tables of its own, so it must have made the tables itself.
+// The driver `mysql-on-sqlite` of WordPress. It accepts MySQL's SQL, translates it in PHP, and executes it through
+// PDO on SQLite. It stores MySQL's view of the tables in its own tables, so it must have created the tables itself.
 
 declare(strict_types=1);
 
@@ -13,35 +13,38 @@ if (!class_exists(WP_MySQL_On_SQLite::class)) {
 }
 
 /**
- * What the portable translation for MariaDB says in words that the driver does not take, and what it takes instead, with
- * the same answers on SQLite.
+ * Expressions of the portable translation for MariaDB that the driver does not accept, and replacements with the
+ * same results on SQLite.
  */
 const IN_ITS_WORDS = [
     // A time in seconds as text.
     "/DATE_FORMAT\\(TIMESTAMPADD\\(SECOND, (.+?), TIMESTAMP'1970-01-01 00:00:00'\\), '%Y-%m-%d %H:%i:%s'\\)/" => 'FROM_UNIXTIME($1)',
-    // LIKE that ignores the case of ASCII letters only: LIKE of SQLite is that already.
+    // LIKE that ignores the case of ASCII letters only: SQLite's LIKE does that already.
     '/\\(CONVERT\\(CAST\\(LOWER\\(CONVERT\\(CAST\\((.+?) AS BINARY\\) USING tis620\\)\\) AS BINARY\\) USING utf8mb4\\) COLLATE utf8mb4_nopad_bin\\)/' => '$1',
     "/ ESCAPE '\\x01'/" => '',
-    // An integer as text, compared by bytes: SQLite has no other way.
+    // An integer as text, compared by bytes: SQLite always compares so.
     '/ AS CHAR\(20\)\) COLLATE utf8mb4_nopad_bin/' => ' AS CHAR(20))',
 ];
-/** MySQL has no RETURNING; WordPress asks for the number of the row it has inserted. */
+/** MySQL has no RETURNING; WordPress queries the number of the inserted row instead. */
 const RETURNING = '/\s+RETURNING\s+"\w+"\s*\z/';
 
-/** What makes or changes a table. */
+/** Statements that create or change a table. */
 const DEFINITION = '/\A\s*(CREATE|ALTER|DROP|RENAME|TRUNCATE)\b/i';
 
-/** Without a path of its own a name of a database means nothing to SQLite; the driver wants one. */
+/** The driver requires a database name; it has no meaning in SQLite. */
 const DATABASE_NAME = 'app';
 
-/** Quoted texts and names, comments, words and anything else of MySQL's words, which the driver takes only if they are quoted its way. */
+/**
+ * Tokens of MySQL's SQL: quoted texts and names, comments, words and others. The driver accepts only its own way of
+ * quoting.
+ */
 function tokens(string $sql): array
 {
     preg_match_all("/'(?:[^']|'')*+'|\"[^\"]*\"|`[^`]*`|--[^\\n]*|\\/\\*.*?\\*\\/|[A-Za-z_0-9\\x80-\\xff]+|./s", $sql, $found);
     return $found[0];
 }
 
-/** Texts and bytes come alike; what is no text in UTF-8 can only be bytes. */
+/** Texts and bytes are returned alike; a value that is not UTF-8 can only be bytes. */
 function plain(mixed $value): mixed
 {
     return is_string($value) && !preg_match('//u', $value) ? new Blob($value) : $value;
@@ -55,21 +58,21 @@ final class OnSqliteConnection extends Connection
     public function __construct(string $database, Options $options)
     {
         $this->beneath = new PDO("sqlite:$database", null, null, PDO_OPTIONS + [PDO::SQLITE_ATTR_EXTENDED_RESULT_CODES => 1]);
-        // It waits for 10 s unless told otherwise, and sets the journal mode of every connection: what the session asks for
-        // must be known to it before, or the file would be changed to WAL.
+        // It waits 10 s by default, and sets the journal mode of every connection: the session's journal mode must be
+        // passed to it in advance, or the file would be changed to WAL.
         $asked = ['sqlite_pdo' => $this->beneath];
         foreach ($options->session as $sql) {
             if (preg_match('/\A\s*PRAGMA\s+(journal_mode|synchronous)\s*=\s*(\w+)\s*\z/i', $sql, $found)) {
                 $asked['sqlite_' . strtolower($found[1])] = strtoupper($found[2]);
             }
         }
-        // What the translation relies on, beside the driver's own defaults.
+        // Modes that the translation requires in addition to the driver's defaults.
         $path = str_replace(';', ';;', $database);
         $this->driver = new WP_MySQL_On_SQLite("mysql-on-sqlite:path=$path;dbname=" . DATABASE_NAME, null, null, $asked);
         $this->driver->exec("SET SESSION sql_mode = CONCAT(@@sql_mode, ',PIPES_AS_CONCAT,NO_AUTO_VALUE_ON_ZERO')");
     }
 
-    /** SQL of the portable translation, which quotes as the standard does, in the driver's default way of quoting. */
+    /** Converts SQL of the portable translation, which has standard quotes, to the driver's default quoting. */
     private function own(string $sql): array
     {
         $tokens = tokens(preg_replace(array_keys(IN_ITS_WORDS), IN_ITS_WORDS, preg_replace(RETURNING, '', $sql)));
@@ -84,7 +87,7 @@ final class OnSqliteConnection extends Connection
         return $tokens;
     }
 
-    /** Settings are SQLite's, so they go to the PDO beneath the driver. */
+    /** Session statements are SQLite's, so they go to the PDO below the driver. */
     public function session(string $sql): void
     {
         $this->beneath->exec($sql);
@@ -95,7 +98,7 @@ final class OnSqliteConnection extends Connection
         return plain($this->beneath->query($sql)->fetch(PDO::FETCH_NUM)[0] ?? null);
     }
 
-    /** The driver can parse a statement without executing it, but no more. */
+    /** The driver can only parse a statement without executing it. */
     public function check(Statement $statement): ?int
     {
         $parser = $this->driver->create_parser(implode('', $this->own($statement->sql)));
@@ -114,7 +117,7 @@ final class OnSqliteConnection extends Connection
     public function code(string $s, Statement $statement, array $args, array $keep, string $v): array
     {
         $kept = array_map(fn ($one) => "\$k$one[0] = array_map(plain(...), array_column(array_slice(\$r, 0, $one[2]), $one[1]));", $keep);
-        // In its words a statement is another text, so the placeholders are found in that.
+        // The driver needs another text, in which the placeholders must be found again.
         [$parts, $text, $next] = [[], '', 0];
         foreach ($this->own($statement->sql) as $token) {
             if ($token !== '?') {
@@ -173,8 +176,8 @@ final class OnSqliteConnection extends Connection
     }
 
     /**
-     * The driver compares what it reads of its own tables with texts, and WordPress has it read texts only. A UNIQUE of a new table
-     * would be lost without that; rows of a plan come as they are.
+     * The driver compares values of its own tables with texts, as WordPress reads only texts. Otherwise a new table
+     * would lose its UNIQUE keys. Rows of a plan are read with their types.
      */
     private function definition(string $sql): PDOStatement
     {
@@ -194,7 +197,7 @@ final class OnSqliteConnection extends Connection
         return array_map(fn ($row) => array_map(plain(...), $row), $found);
     }
 
-    /** Many rows with each statement: the driver's work goes by the statement. */
+    /** Many rows per statement: the driver's cost is per statement. */
     public function load(Statement $statement, iterable $rows): int
     {
         if ($statement->group === null) {
@@ -245,7 +248,7 @@ final class OnSqliteConnection extends Connection
     public function close(): void
     {
         unset($this->driver, $this->beneath);
-        // The driver and its parts know each other.
+        // The driver and its parts refer to each other.
         gc_collect_cycles();
     }
 }
@@ -263,7 +266,7 @@ final class MysqlOnSqlite extends Driver
         return new OnSqliteConnection($database->path, $options);
     }
 
-    /** SQLite's code where an error is SQLite's; the driver's own errors have MySQL's. */
+    /** SQLite's code for an error of SQLite; the driver's own errors have MySQL's codes. */
     public function codeOf(Throwable $error): ?array
     {
         for ($e = $error; $e !== null; $e = $e->getPrevious()) {

@@ -1,5 +1,5 @@
 <?php
-// What PDO's drivers have in common.
+// Code that PDO's drivers share.
 
 declare(strict_types=1);
 
@@ -18,7 +18,7 @@ abstract class PdoConnection extends Connection
         parent::rollBack($failure);
     }
 
-    /** A statement that failed stays open, and PDO would misuse it when it is executed again. */
+    /** A failed statement stays open, and PDO would misuse it at its next execution. */
     protected function closeCursors(): void
     {
         foreach ($this->statements as $statement) {
@@ -26,19 +26,19 @@ abstract class PdoConnection extends Connection
         }
     }
 
-    /** A statement with placeholders as PDO has them. */
+    /** A statement with PDO's placeholders. */
     public function sql(Statement $statement): string
     {
         return $statement->sql;
     }
 
-    /** By which PDO knows the placeholder of an argument, from 0. */
+    /** PDO's name or number for the placeholder of an argument, from 0. */
     protected function place(int $index, Statement $statement): string
     {
         return (string) ($index + 1);
     }
 
-    /** What the engine counts for a statement that returns no rows. */
+    /** The engine's count for a statement that returns no rows. */
     protected function changed(string $s, Statement $statement): string
     {
         return $statement->changes ? "{$s}->rowCount()" : '0';
@@ -72,7 +72,7 @@ abstract class PdoConnection extends Connection
         $this->db->exec($sql);
     }
 
-    /** A value of a row in the type that the engine has for it. */
+    /** A value of a row in the engine's type. */
     abstract public function typed(PDOStatement $s, array $row, int $column): mixed;
 
     public function query(string $sql): array

@@ -1,5 +1,5 @@
 <?php
-// The driver that executes nothing: what is left is the worker's own cost for each operation.
+// The driver that executes nothing: what remains is the worker's own cost per operation.
 
 declare(strict_types=1);
 

@@ -6,16 +6,16 @@ declare(strict_types=1);
 needs('pdo_mysql', 'php-mysql');
 require_once __DIR__ . '/pdo.php';
 
-/** A text with a backslash, with what comes before it left alone: other texts, names and comments. */
+/** A text that contains a backslash; other texts, names and comments are skipped. */
 const TRAP = "/(?:'(?:[^'\\\\]|'')*+'(?!')|\"[^\"]*\"|`[^`]*`|--[^\\n]*|\\/\\*.*?\\*\\/)(*SKIP)(*FAIL)|'(?:[^']|'')*+'/s";
 
-/** What the library or the server says last on a connection. */
+/** Errors after which the connection is lost. */
 const MYSQL_LOST = [2006, 2013, 1927, 1053];
 
 final class PdoMysqlConnection extends PdoConnection
 {
     private bool $lost = false;
-    /** The connection's number at the server, once it was asked for. */
+    /** The connection's number on the server, once it is known. */
     private ?string $number = null;
 
     public function __construct(Database $at, private bool $prepareEach)
@@ -23,15 +23,15 @@ final class PdoMysqlConnection extends PdoConnection
         $place = $at->socket === null ? "host=$at->host;port=$at->port" : "unix_socket=$at->socket";
         $this->db = new PDO("mysql:$place;dbname=$at->database;charset=utf8mb4", $at->user, $at->password(), [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
-            // Prepared at the server; else PDO writes the values into the text, which is its default.
+            // Prepared on the server; by default PDO writes the values into the text.
             PDO::ATTR_EMULATE_PREPARES => $prepareEach,
-            // Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
+            // Count the rows that an UPDATE finds, as SQLite and PostgreSQL do, not only those that it changes.
             PDO::MYSQL_ATTR_FOUND_ROWS => true,
             PDO::ATTR_TIMEOUT => 10,
         ]);
     }
 
-    /** Prepared at the server in either case, so that a mistake shows before the window. */
+    /** Prepared on the server in either case, so that an error shows before the window. */
     public function check(Statement $statement): ?int
     {
         $this->db->setAttribute(PDO::ATTR_EMULATE_PREPARES, false);
@@ -56,13 +56,14 @@ final class PdoMysqlConnection extends PdoConnection
             $s->execute();
             return $s->columnCount();
         } catch (PDOException) {
-            return null; // two columns of one name: a query, but none inside of another
+            return null; // Two columns with the same name: valid as a query, but not inside another query.
         }
     }
 
     /**
-     * Where PDO writes values into the text, it takes a backslash for an escape, whatever the session says. A text with one is
-     * therefore given as a value: PDO writes it as the server reads it, and what is sent is the statement as it was.
+     * If PDO writes values into the text, it treats a backslash as an escape, whatever the session's setting. A text
+     * with a backslash is therefore passed as a value: PDO writes it as the server reads it, so the original
+     * statement is sent.
      */
     public function sql(Statement $statement): string
     {
@@ -102,7 +103,10 @@ final class PdoMysqlConnection extends PdoConnection
         return decimal($value);
     }
 
-    /** A rollback is a round trip of its own; whether it is needed, the server said with the last statement that succeeded. */
+    /**
+     * A rollback is an extra round trip; the server reported with the last successful statement whether one is
+     * needed.
+     */
     public function rollBack(Failure $failure): void
     {
         $this->lost = $failure->space === MYSQL && in_array($failure->number, MYSQL_LOST, true);
@@ -125,10 +129,13 @@ final class PdoMysqlConnection extends PdoConnection
         return $this->lost;
     }
 
-    /** PDO does not show the number, so it is asked for together with the first session statement: no round trip for it alone. */
+    /**
+     * PDO does not export the number, so it is queried together with the first session statement, without an extra
+     * round trip.
+     */
     public function session(string $sql): void
     {
-        // Where it sends two statements at once, PDO looks for placeholders in them.
+        // If two statements are sent at once, PDO looks for placeholders in them.
         if ($this->number !== null || strpbrk($sql, '?:\\') !== false) {
             $this->simple($sql);
             return;
@@ -162,7 +169,7 @@ final class PdoMysql extends Driver
     public bool $isServer = true;
     public bool $hasScripts = false;
     public array $interrupted = [MYSQL, 1317];
-    /** PHP's client says 2006 where others say 2013. */
+    /** PHP's client reports 2006 where others report 2013. */
     public array $alsoInterrupted = [[MYSQL, 2013], [MYSQL, 1927], [MYSQL, 2006]];
 
     public function hello(): array

@@ -11,20 +11,20 @@ const PG_LOST = '08006';
 final class PdoPgsqlConnection extends PdoConnection
 {
     private bool $lost = false;
-    /** Types of columns by statement, asked for once. */
+    /** Types of columns by statement, queried once. */
     private WeakMap $types;
 
     public function __construct(Database $at, bool $prepareEach)
     {
         $place = "host=$at->host;port=$at->port";
         if ($at->socket !== null) {
-            // libpq wants the directory and the port that the socket's name ends with.
+            // libpq needs the directory, and the port at the end of the socket's name.
             $place = 'host=' . dirname($at->socket) . ';port=' . substr(strrchr($at->socket, '.'), 1);
         }
         $this->types = new WeakMap();
         $this->db = new PDO("pgsql:$place;dbname=$at->database", $at->user, $at->password(), [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
-            // Else text and values are sent together, parsed again each time.
+            // Otherwise text and values are sent together, and parsed each time.
             PDO::PGSQL_ATTR_DISABLE_PREPARES => $prepareEach,
             PDO::ATTR_TIMEOUT => 10,
         ]);
@@ -42,8 +42,9 @@ final class PdoPgsqlConnection extends PdoConnection
     }
 
     /**
-     * PDO numbers placeholders as they first appear, whatever their names. A name would be looked up with each binding and with
-     * each execution. Each of them is there, as PostgreSQL has a type for all up to the highest, or `check` is an error.
+     * PDO numbers placeholders in the order of their first appearance, whatever their names. A name would be looked
+     * up at each binding and each execution. No number is missing, because PostgreSQL determines a type for every
+     * number up to the highest, or `check` fails.
      */
     protected function place(int $index, Statement $statement): string
     {
@@ -51,7 +52,7 @@ final class PdoPgsqlConnection extends PdoConnection
         return (string) (1 + array_search($index + 1, $numbers, true));
     }
 
-    /** PREPARE shows a mistake before the window; how many columns there are is told by a query that is never executed. */
+    /** PREPARE shows errors before the window; the number of columns comes from a query that is never executed. */
     public function check(Statement $statement): ?int
     {
         $this->db->exec("PREPARE contend AS $statement->sql");
@@ -121,7 +122,7 @@ final class PdoPgsqlConnection extends PdoConnection
 
     public function number(): string
     {
-        // Known to the library; newer versions of PHP advise against the name, but not against the call.
+        // Newer versions of PHP deprecate the method's name, but it works.
         return (string) @$this->db->pgsqlGetPid();
     }
 }

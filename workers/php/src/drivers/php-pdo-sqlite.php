@@ -1,5 +1,5 @@
 <?php
-// The driver `php-pdo-sqlite`: PDO on the SQLite that the system brings.
+// The driver `php-pdo-sqlite`: PDO on the system's SQLite.
 
 declare(strict_types=1);
 
@@ -7,16 +7,16 @@ needs('pdo_sqlite', 'php-sqlite3');
 require_once __DIR__ . '/pdo.php';
 
 const PDO_OPTIONS = [PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION];
-/** Instructions of SQLite's machine after which it asks whether it is to go on: about a millisecond. */
+/** Instructions of SQLite's virtual machine between two checks of the progress handler: about a millisecond. */
 const INSTRUCTIONS = 100_000;
 
-/** SQLite's own library beneath PDO, which shows no way to interrupt a statement. */
+/** SQLite's library below PDO, which cannot interrupt a statement itself. */
 final class Beneath
 {
     private static ?FFI $library = null;
     private static array $callbacks = [];
 
-    /** From now on, connections of this process stop what they execute once `isOver` says so. */
+    /** Makes connections of this process stop their statements once `isOver` returns true. */
     public static function interrupt(callable $isOver): void
     {
         if (!extension_loaded('FFI')) {
@@ -50,7 +50,7 @@ final class PdoSqliteConnection extends PdoConnection
 
     public function check(Statement $statement): ?int
     {
-        // EXPLAIN compiles a statement without executing it; the program says how many columns a row has.
+        // EXPLAIN compiles a statement without executing it; the program has the number of columns of a row.
         $columns = 0;
         foreach ($this->db->query("EXPLAIN $statement->sql")->fetchAll(PDO::FETCH_NUM) as $row) {
             $columns = $row[1] === 'ResultRow' ? max($columns, $row[3]) : $columns;
@@ -58,7 +58,7 @@ final class PdoSqliteConnection extends PdoConnection
         return $columns;
     }
 
-    /** What is prepared for every execution is not prepared before. */
+    /** A statement that is prepared for every execution is not prepared in advance. */
     protected function prepared(Statement $statement): mixed
     {
         return $this->prepareEach ? null : parent::prepared($statement);
@@ -70,7 +70,7 @@ final class PdoSqliteConnection extends PdoConnection
         return $this->prepareEach ? ["{$s} = \$db->db->prepare($v);", ...$lines] : $lines;
     }
 
-    /** PDO gives texts and bytes alike; SQLite knows which a value of the current row is. */
+    /** PDO returns texts and bytes alike; SQLite has the type of a value of the current row. */
     public function typed(PDOStatement $s, array $row, int $column): mixed
     {
         if (!array_key_exists($column, $row)) {
@@ -83,7 +83,10 @@ final class PdoSqliteConnection extends PdoConnection
         return $value;
     }
 
-    /** Also one that a statement has begun, which PDO does not know of; SQLite answers `begin` inside of one with an error. */
+    /**
+     * Includes a transaction that a statement has begun, which PDO does not track; SQLite reports `begin` inside one
+     * as an error.
+     */
     protected function isInTransaction(): bool
     {
         try {
@@ -104,7 +107,7 @@ final class PdoSqlite extends Driver
         $options = implode(',', array_column($db->query('PRAGMA compile_options'), 0));
         $asOpened = new PDO('sqlite::memory:');
         $asOpened->exec('CREATE TABLE probe (value); INSERT INTO probe VALUES (1)');
-        // SQLite answers BEGIN inside of a transaction with an error.
+        // SQLite reports BEGIN inside a transaction as an error.
         $inside = false;
         try {
             $asOpened->exec('BEGIN');

@@ -9,7 +9,7 @@ def load(name):
     """The driver with this name, as a list. The driver that does nothing is also called `null`, as in every worker."""
     module = name.replace("-", "_")
     if not os.path.exists(f"{__path__[0]}/{module}.py"):
-        sys.exit(f"contend worker: `{name}` is no driver of this worker: there is no {module}.py in {__path__[0]}")
+        sys.exit(f"contend worker: `{name}` is not a driver of this worker: there is no {module}.py in {__path__[0]}")
     try:
         driver = importlib.import_module(f"{__name__}.{module}").driver()
     except ImportError as e:

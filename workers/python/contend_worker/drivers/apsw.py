@@ -1,4 +1,4 @@
-"""The driver `apsw`: Another Python SQLite Wrapper, which brings an SQLite of its own."""
+"""The driver `apsw`: Another Python SQLite Wrapper, which contains SQLite."""
 
 import apsw
 

@@ -1,16 +1,16 @@
-"""Interruption of a statement on a server. It takes a second connection, and a server that hangs must not hold up other clients,
-so it happens in a thread of its own, every 100 ms at most."""
+"""Interrupts statements on a server. That takes a second connection, and a server that hangs must not block other
+clients, so it happens in its own thread, every 100 ms at most."""
 
 import threading
 import time
 
 _EVERY_S = 0.1
-# For opening connections as well, in whole seconds.
+# Also the limit for opening connections, in whole seconds.
 CONNECT_S = 10
 
 
 class Interrupter:
-    """Asks the server, by `ask`, to stop what a connection executes."""
+    """Calls `ask` to make the server stop a connection's statement."""
 
     def __init__(self, ask):
         self.ask, self.last = ask, 0.0

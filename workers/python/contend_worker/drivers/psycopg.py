@@ -25,7 +25,7 @@ class Opened(Connection):
         self.inner, self.prepare_it = inner, not options.prepare_each
         inner.prepare_threshold = 0 if self.prepare_it else None
         inner.prepared_max = None
-        # JSON is text: what the library would make of it has no place among the values of SQL.
+        # JSON stays text: the library's objects have no counterpart among SQL values.
         for name in ("json", "jsonb"):
             inner.adapters.register_loader(name, TextLoader)
         self.interrupter = Interrupter(lambda: inner.cancel_safe(timeout=CONNECT_S))
@@ -130,7 +130,7 @@ class Psycopg(Driver):
         at = database
         place = {"host": at.host, "port": at.port}
         if at.socket is not None:
-            # libpq wants the directory and the port that the socket's name ends with.
+            # libpq needs the directory, and the port at the end of the socket's name.
             directory, name = os.path.split(at.socket)
             place = {"host": directory, "port": name.rpartition(".")[2]}
         try:

@@ -1,4 +1,4 @@
-"""The driver `pymysql`: PyMySQL, which is all Python and writes values into a statement's text itself."""
+"""The driver `pymysql`: PyMySQL, which is pure Python and writes values into the text of statements."""
 
 import importlib.metadata
 
@@ -11,14 +11,14 @@ from .interrupter import CONNECT_S, Interrupter
 from decimal import Decimal
 
 _NOT_CONNECTED, _GONE, _LOST, _INTERRUPTED, _KILLED, _SHUTDOWN = 2003, 2006, 2013, 1317, 1927, 1053
-# The server says so of a connection that it then closes, which the library does not know before it is used again.
+# Errors after which the server closes the connection, which the library notices only at the next use.
 _LAST_WORDS = {(wire.MYSQL, number) for number in (_GONE, _LOST, _KILLED, _SHUTDOWN)}
-# Statements of a load are of about so many characters, far below the smallest limit of a packet in use.
+# Approximate size of statements in a load, in characters; far below the smallest packet limit in use.
 _CHUNK = 1 << 20
 
 
 class Opened(Connection):
-    """A connection with cursors as the library makes them."""
+    """A connection with the library's default cursors."""
 
     def __init__(self, inner, at):
         self.inner, self.at, self.id = inner, at, inner.thread_id()
@@ -32,7 +32,7 @@ class Opened(Connection):
             second.close()
 
     def prepare(self, statement):
-        """The library has no prepared statements; the server's PREPARE tells whether it accepts one."""
+        """The library has no prepared statements, so the server's PREPARE checks a statement."""
         cursor = self.inner.cursor()
         cursor.execute(f"PREPARE contend FROM {self.inner.literal(statement.sql)}")
         cursor.execute("DEALLOCATE PREPARE contend")
@@ -53,7 +53,7 @@ class Opened(Connection):
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
         if statement.upserts:
-            # A row that is replaced counts twice with the server.
+            # The server counts a replaced row twice.
             return [f"m = min({run}, {statement.upserts})"], names
         return [f"m = {run}"] if statement.changes else [run, "m = 0"], names
 
@@ -104,7 +104,7 @@ class Opened(Connection):
         return count
 
     def is_in_transaction(self):
-        """As the server said with the last statement that succeeded: a rollback is a round trip of its own."""
+        """As the server reported with the last successful statement: a rollback is an extra round trip."""
         return bool((self.inner.server_status or 0) & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
 
     def is_lost(self, failure=None):
@@ -123,7 +123,7 @@ def open_at(at):
     return pymysql.connect(
         **place, user=at.user, password=at.password() or "", database=at.database or None, charset="utf8mb4",
         autocommit=True, connect_timeout=CONNECT_S,
-        # Rows an UPDATE found, as SQLite and PostgreSQL count them, and not only those it made different.
+        # Count the rows that an UPDATE finds, as SQLite and PostgreSQL do, not only those that it changes.
         client_flag=CLIENT.FOUND_ROWS,
     )
 
@@ -157,7 +157,7 @@ class PyMySql(Driver):
         return (wire.MYSQL, _LOST) if isinstance(error, pymysql.err.InterfaceError) else None
 
     def plain(self, value):
-        """A DECIMAL is sent with all its digits behind the point: without a fraction it is an integer."""
+        """A DECIMAL has all digits after the point: without a fraction it is an integer."""
         if isinstance(value, Decimal) and value == value.to_integral_value():
             return plain(int(value))
         return plain(value)

@@ -7,13 +7,13 @@ import sqlite3
 from ..driver import Driver, Options
 from .sqlite import SqliteConnection, autocommit, facts, number_of
 
-# The module keeps 128 unless it is told otherwise; no plan has so many statements.
+# The module caches 128 by default; no plan has this many statements.
 _STATEMENTS_KEPT = 4096
 _NO_MEMORY = 7
 
 
 class Opened(SqliteConnection):
-    """With `isolation_level=None`, so that the module begins no transaction by itself."""
+    """With `isolation_level=None`, so that the module begins no transactions."""
 
     def __init__(self, database, options):
         kept = 0 if options.prepare_each else _STATEMENTS_KEPT
@@ -26,7 +26,7 @@ class Opened(SqliteConnection):
         if statement.returns:
             return [run, f"r = {f}()", "m = len(r)"], names
         if statement.changes:
-            # The module counts only after a statement whose first word it knows: after a WITH it says -1.
+            # The module counts only for statements whose first word it recognises: after WITH the count is -1.
             counted = f"m = {c}.rowcount if {c}.rowcount >= 0 else changes('SELECT changes()').fetchone()[0]"
             return [run, counted], names
         return [run, "m = 0"], names
@@ -46,7 +46,7 @@ class PythonSqlite3(Driver):
         found = facts(f"sqlite3 of Python {platform.python_version()}", Opened(":memory:", Options(self, [])))
         connection = sqlite3.connect(":memory:")
         found["autocommit"] = autocommit(connection.cursor())
-        # The module does not tell how many a connection keeps, but what it keeps unless told otherwise.
+        # The module documents only its default number of cached statements.
         kept = re.search(r"cached_statements=(\d+)", sqlite3.connect.__text_signature__ or sqlite3.connect.__doc__ or "")
         if kept:
             found["statement_cache"] = kept[1]

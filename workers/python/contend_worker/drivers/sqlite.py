@@ -1,4 +1,4 @@
-"""What Python's libraries for SQLite have in common."""
+"""Code that the SQLite drivers share."""
 
 from .. import wire
 from ..driver import Connection
@@ -10,7 +10,7 @@ class SqliteConnection(Connection):
     values_are_plain = True
 
     def prepare(self, statement):
-        """EXPLAIN compiles a statement without executing it; the program says how many columns a row has."""
+        """EXPLAIN compiles a statement without executing it; the program has the number of columns of a row."""
         cursor = self.inner.cursor()
         rows = cursor.execute("EXPLAIN " + statement.sql, (None,) * statement.params).fetchall()
         columns = [row[3] for row in rows if row[1] == "ResultRow"]
@@ -56,7 +56,7 @@ class SqliteConnection(Connection):
 
 
 def facts(name, connection):
-    """Facts of `hello`, asked of a database in memory."""
+    """Facts for `hello`, from a database in memory."""
     version = connection.query("SELECT sqlite_version()")[0][0]
     options = ",".join(row[0] for row in connection.query("PRAGMA compile_options"))
     connection.close()
@@ -64,7 +64,7 @@ def facts(name, connection):
 
 
 def autocommit(cursor):
-    """Whether a statement that writes is committed by itself on a connection as the library opens it."""
+    """Whether a write is committed at once on a connection with the library's defaults."""
     cursor.execute("CREATE TABLE probe (value)")
     cursor.execute("INSERT INTO probe VALUES (1)")
     return "off" if cursor.connection.in_transaction else "on"

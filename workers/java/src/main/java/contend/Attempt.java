@@ -11,7 +11,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** One try of an operation: its steps, the values of their placeholders, what they keep, and the rollback. */
+/**
+ * One attempt of an operation: its steps, the values of their placeholders, the values they keep, and the rollback.
+ */
 final class Attempt {
     static final int NONE = 65535;
     static final int BEGIN = 65534;
@@ -46,7 +48,7 @@ final class Attempt {
         }
     }
 
-    /** Forgets the attempt before. */
+    /** Resets the state of the previous attempt. */
     void reset(int ofOperation, Object[] arguments, long unique) {
         operation = ofOperation;
         args = arguments;
@@ -62,7 +64,7 @@ final class Attempt {
         failure = why;
     }
 
-    /** The failure behind an error; what has no code of the engine is told in words, a few times. */
+    /** The failure for an error. Errors without a code of the engine are printed, a few times. */
     static Failure failureOf(Exception error, Driver driver) {
         if (error instanceof Failure failure) {
             return failure;
@@ -77,7 +79,7 @@ final class Attempt {
         return new Failure("worker", Failure.DRIVER, String.valueOf(error.getMessage()));
     }
 
-    /** Carries out some steps of a transaction; begin and commit are wanted with all of them. */
+    /** Carries out some steps of a transaction; begin and commit only if all of them are included. */
     void part(Conn conn, Transaction t, int from, int to) {
         int at = BEGIN;
         boolean begun = false;
@@ -96,7 +98,7 @@ final class Attempt {
             }
         } catch (SQLException | Failure e) {
             fails(at, failureOf(e, driver));
-            // To a server it is a round trip, which belongs to the attempt.
+            // On a server this is a round trip, which belongs to the attempt.
             if (begun || !driver.server()) {
                 rollBack(conn);
             }
@@ -109,12 +111,14 @@ final class Attempt {
         }
     }
 
-    /** Whether a transaction is open is not known of every driver: should the rollback fail, the next begin shows it. */
+    /**
+     * Not every driver reports whether a transaction is open. If a needed rollback fails, the next begin reports it.
+     */
     private void rollBack(Conn conn) {
         if (driver.nothing() || conn.lost) {
             return;
         }
-        // An interrupt must not reach it: a lock that stays keeps everybody waiting.
+        // An interrupt must not hit the rollback: a lock that stays blocks all other clients.
         current = null;
         for (int tries = 0; tries < 3; tries++) {
             try {
@@ -142,7 +146,7 @@ final class Attempt {
     }
 
     private void once(Conn conn, Step step, int repetition) throws SQLException {
-        // An interrupt only reaches a statement under way, so each one asks before it begins.
+        // An interrupt only affects a running statement, so each statement checks first.
         if (run.control.drainIsOver) {
             throw driver.cutShort();
         }
@@ -175,7 +179,7 @@ final class Attempt {
         seen++;
     }
 
-    /** Reads each column of row number {@code seen} once, and puts those that are to be kept into their slots. */
+    /** Reads each column of row number {@code seen} once, and stores those that are to be kept. */
     static void keepRow(Driver driver, ResultSet row, int columns, Keep[] keeping, int seen, List<List<Object>> kept) throws SQLException {
         for (Keep keep : keeping) {
             if (keep.column() >= columns && seen < keep.rows()) {
@@ -222,7 +226,7 @@ final class Attempt {
         return now.getEpochSecond() * 1_000_000_000 + now.getNano();
     }
 
-    /** NULL plus anything is NULL, as in SQL; a number too large for its type is no value. */
+    /** NULL plus anything is NULL, as in SQL; a number that exceeds its type is not a value. */
     private static Object plus(Object value, long number) {
         if (number == 0 || value == null) {
             return value;
@@ -235,7 +239,7 @@ final class Attempt {
                 return Math.addExact(integer, number);
             }
         } catch (ArithmeticException e) {
-            // Told below.
+            // Reported below.
         }
         throw Failure.worker(Failure.VALUE);
     }

@@ -15,9 +15,9 @@ import java.util.Locale;
 import java.util.Random;
 
 /**
- * What the worker costs beside a bare loop on the same driver, reading rows by rowid from SQLite, and by primary key from the
- * servers that the environment names: bare/worker, so 1 is no cost. In turns and on one thread, so that both see the same
- * machine; and the floor, the null driver alone.
+ * The worker's cost compared with a bare loop on the same driver, reading rows by rowid from SQLite, and by primary
+ * key from the servers that the environment names: bare/worker, so 1 means no cost. Both alternate on one thread, so
+ * that both have the same machine. Also the overhead, with the null driver alone.
  */
 public final class Bench {
     private static final int ROWS = 100_000;
@@ -25,7 +25,10 @@ public final class Bench {
 
     private Bench() {}
 
-    /** How many keys are read, in how many turns; before anything counts there are others, so that both sides are compiled. */
+    /**
+     * Number of reads in a turn and number of turns; the turns before are not counted, so that both sides are
+     * compiled.
+     */
     private record Often(int reads, int turns, int before) {
         static Often of(int reads, int turns, int before) {
             String wanted = System.getenv("CONTEND_BENCH_TURNS");
@@ -36,7 +39,7 @@ public final class Bench {
     private static final Often EMBEDDED = Often.of(20_000, 101, 5);
     private static final Often SERVER = Often.of(2_000, 31, 30);
 
-    /** What is read through a driver: where, with which placeholder in the plan (JDBC's is a question mark), and how often. */
+    /** A driver's database, its placeholder in the plan (JDBC's is a question mark), and the number of reads. */
     private record Side(Driver driver, String database, String placeholder, Often often) {}
 
     private record Took(double wall, double cpu) {}
@@ -45,7 +48,9 @@ public final class Bench {
         void work() throws SQLException;
     }
 
-    /** The argument is a driver, as the code of both sides is compiled for the one it meets; of `null` it is the floor. */
+    /**
+     * The argument is a driver: code of both sides is compiled for the one it meets. `null` measures the overhead.
+     */
     public static void main(String[] args) throws Exception {
         long[] keys = new Random(1).longs(EMBEDDED.reads, 1, ROWS + 1).toArray();
         switch (args[0]) {
@@ -92,7 +97,7 @@ public final class Bench {
 
     private static Took timed(Work work) throws SQLException {
         var threads = ManagementFactory.getThreadMXBean();
-        // As the worker does before it is ready: what made the plan is no side's cost.
+        // As the worker does before it is ready: preparing the plan is no side's cost.
         System.gc();
         long cpu = threads.getCurrentThreadCpuTime();
         long begun = System.nanoTime();
@@ -141,7 +146,7 @@ public final class Bench {
         Run run = new Run(PlanReader.read(plan), side.driver);
         Took took = timed(() -> {
             run.control.open(System.nanoTime(), Long.MAX_VALUE);
-            // On this thread, in place of its own.
+            // Runs on this thread instead of its own.
             run.clients.get(0).run();
         });
         var done = run.done();

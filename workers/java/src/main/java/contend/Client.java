@@ -5,17 +5,20 @@ import contend.Plan.Operation;
 import contend.Plan.Transaction;
 import java.sql.SQLException;
 
-/** One client's loop, on a thread of its own: which operation is next and when, and what happens after a failed attempt. */
+/**
+ * The loop of one client, on its own thread: which operation is next and when, and what happens after a failed
+ * attempt.
+ */
 final class Client implements Runnable {
     private static final int INTERRUPTED = 2;
-    /** The failures of a client whose server is gone must not fill the memory. */
+    /** Pause that keeps the failures of a client whose server is gone from filling the memory. */
     private static final long GONE_NS = 10_000_000;
 
     private final Run run;
     final Plan.Client spec;
     final Samples samples;
     final Attempt attempt;
-    /** Its own connection; none in a pool. */
+    /** The client's own connection; null with a pool. */
     Conn conn;
     Pool pool;
     private int operation;
@@ -27,7 +30,7 @@ final class Client implements Runnable {
     boolean exhausted;
     volatile long operations;
     volatile long failed;
-    /** No operation begins any more; the connection may still be open. */
+    /** Whether no further operation begins; the connection may still be open. */
     volatile boolean over;
     volatile Throwable broken;
 
@@ -46,7 +49,7 @@ final class Client implements Runnable {
         } catch (RuntimeException | Error e) {
             broken = e;
         }
-        // From here on nothing is interrupted: what is left is closing, which may take its time.
+        // From here on nothing is interrupted: only closing remains, which may take time.
         over = true;
         attempt.current = null;
         try {
@@ -74,7 +77,7 @@ final class Client implements Runnable {
         if (due >= control.windowEnd) {
             return false;
         }
-        // The end of the operation before was read a moment ago; another reading would only cost.
+        // The previous operation ended a moment ago; reading the clock again would only cost time.
         long now = previousEnd;
         if (operation == 0 || now < due) {
             now = control.sleepUntil(due, () -> due >= control.windowEnd || spec.open() && System.nanoTime() >= control.windowEnd);
@@ -89,7 +92,10 @@ final class Client implements Runnable {
         return true;
     }
 
-    /** Makes an attempt; when the next one of the same operation has started, or below 0 if there is none. */
+    /**
+     * Makes an attempt. Returns the start of the next attempt of the same operation, or a negative number if there is
+     * none.
+     */
     private long attemptOnce(Operation op, int number, long due, long started) {
         Plan plan = run.plan;
         Transaction t = plan.transactions.get(op.transaction());
@@ -110,7 +116,7 @@ final class Client implements Runnable {
             long until = Plan.saturatingAdd(finished, backoff(number));
             if (run.control.inTime(until)) {
                 long again = run.control.sleepUntil(until, () -> run.control.drainIsOver);
-                // A busy machine may come to it after the drain, in which attempts in flight are to end.
+                // A busy machine may be too late here: attempts in flight must end with the drain.
                 if (again >= until && run.control.inTime(again)) {
                     return again;
                 }
@@ -166,7 +172,7 @@ final class Client implements Runnable {
         }
     }
 
-    /** A connection for the length of an operation, given back for its pauses if no transaction is open. */
+    /** A connection for the length of an operation, returned during its pauses if no transaction is open. */
     private void onShared(Transaction t) {
         int end = t.steps().size();
         if (t.begin() != null) {

@@ -8,9 +8,9 @@ import java.sql.Statement;
 import java.util.HashMap;
 import java.util.Map;
 
-/** An open connection with its prepared statements. One thread at a time uses it, but for {@link #interrupt}. */
+/** An open connection with its prepared statements. Used by one thread at a time, except for {@link #interrupt}. */
 final class Conn {
-    /** Gets each row while it is there to be read. */
+    /** Receives each row while it can be read. */
     interface Rows {
         void row(ResultSet row, int columns) throws SQLException;
     }
@@ -31,8 +31,7 @@ final class Conn {
     private volatile boolean interrupting;
     private long interruptedAt;
     boolean lost;
-    /** It was opened in the run. */
-    /** The statements of the plan are prepared, but for those that are when they are first used. */
+    /** Whether the statements of the plan are prepared, except those that are prepared at their first use. */
     boolean ready;
 
     Conn(Driver driver, Connection raw, boolean each) {
@@ -41,7 +40,7 @@ final class Conn {
         this.each = each;
     }
 
-    /** Prepares a statement; with `each` once as well, so that a mistake shows before the window. */
+    /** Prepares a statement; with `each` also once now, so that an error shows before the window. */
     void prepare(Sql sql) throws SQLException {
         Prepared made = make(sql);
         if (!isText(sql)) {
@@ -68,20 +67,20 @@ final class Conn {
         return made;
     }
 
-    /** How many columns a statement returns. */
+    /** Number of columns that a statement returns. */
     int columns(Sql sql) throws SQLException {
         if (!sql.returns) {
             return 0;
         }
         try (PreparedStatement statement = raw.prepareStatement(sql.jdbc)) {
             var told = statement.getMetaData();
-            // What an INSERT ... RETURNING returns is not told before by every server.
+            // Not every server describes the result of INSERT ... RETURNING in advance.
             boolean untold = told == null || sql.changes && told.getColumnCount() == 0;
             return untold ? Integer.MAX_VALUE : told.getColumnCount();
         }
     }
 
-    /** Executes a statement and reads every column of every row; how many rows it returned or changed. */
+    /** Executes a statement and reads every column of every row; returns the number of rows returned or changed. */
     long run(Sql sql, Object[] values, Rows rows) throws SQLException {
         try {
             if (isText(sql)) {
@@ -108,7 +107,7 @@ final class Conn {
         }
     }
 
-    /** Has a statement that cannot be used any more prepared again with its next execution. */
+    /** Makes a statement that can no longer be used be prepared again at its next execution. */
     private void replace(Prepared failed) throws SQLException {
         if (failed != null && failed.statement != null && !driver.survivesErrors()) {
             PreparedStatement closed = failed.statement;
@@ -156,7 +155,7 @@ final class Conn {
                 return readAll(row, made.columns, rows);
             }
         }
-        // A PRAGMA may return rows or none; that is found out with the first execution.
+        // A PRAGMA may return rows or not; the first execution shows it.
         if (!made.statement.execute()) {
             return 0;
         }
@@ -181,7 +180,10 @@ final class Conn {
         return count;
     }
 
-    /** Ends what the connection executes now. Over a second connection where it is a server, and then beside the caller. */
+    /**
+     * Interrupts what the connection executes now. For a server this takes a second connection, in parallel to the
+     * caller.
+     */
     void interrupt() {
         PreparedStatement target = running;
         long now = System.nanoTime();
@@ -206,11 +208,11 @@ final class Conn {
         try {
             driver.interrupt(raw, target);
         } catch (SQLException e) {
-            // It may have ended meanwhile; the supervisor asks again.
+            // It may have ended meanwhile; the supervisor tries again.
         }
     }
 
-    /** Whether it can still be asked something, as far as anybody knows. */
+    /** Whether the connection appears to be usable. */
     boolean open() {
         try {
             return !lost && (raw == null || !raw.isClosed());

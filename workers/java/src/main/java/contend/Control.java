@@ -4,7 +4,7 @@ import java.util.Collection;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** The window as the clients see it. Times are readings of the monotonic clock, which is System.nanoTime on Linux. */
+/** The window as the clients see it. Times are readings of System.nanoTime, which is the monotonic clock on Linux. */
 final class Control {
     private final long drain;
     private final Collection<Thread> threads;
@@ -33,7 +33,7 @@ final class Control {
         threads.forEach(LockSupport::unpark);
     }
 
-    /** Whether an attempt may still begin again at this time. */
+    /** Whether an attempt may still begin at this time. */
     boolean inTime(long at) {
         return !drainIsOver && at < drainEnd();
     }
@@ -42,7 +42,7 @@ final class Control {
         return Plan.saturatingAdd(windowEnd, drain);
     }
 
-    /** Waits until {@code due}, or until {@code over} holds; what time it is then. */
+    /** Waits until {@code due}, or until {@code over} holds; returns the time. */
     long sleepUntil(long due, BooleanSupplier over) {
         long now = System.nanoTime();
         while (now < due && !over.getAsBoolean()) {
@@ -52,7 +52,7 @@ final class Control {
         return now;
     }
 
-    /** Waits for so long; false if the end of the drain cut it short. */
+    /** Waits this long; false if the end of the drain interrupted it. */
     boolean pause(long ns) {
         long until = Plan.saturatingAdd(System.nanoTime(), ns);
         return sleepUntil(until, () -> drainIsOver) >= until;

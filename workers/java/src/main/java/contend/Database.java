@@ -5,11 +5,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Where a database is: a file with a path, or on a server, through a socket or at host and port; what does not apply is null. The
- * password is not in it, only where one is found.
+ * Location of a database: a file with a path, or a server, through a socket or at host and port; the other fields
+ * are null. It contains the place of the password, not the password.
  */
 record Database(String path, String socket, String host, int port, String user, String name, String found) {
-    /** From the fields of its line. */
+    /** Parses the fields of its line. */
     static Database of(String[] fields) {
         String[] f = new String[fields.length];
         for (int i = 0; i < f.length; i++) {
@@ -29,21 +29,22 @@ record Database(String path, String socket, String host, int port, String user, 
             try {
                 return Files.readString(Path.of(file)).split("\r?\n", 2)[0];
             } catch (IOException e) {
-                throw new IllegalArgumentException("the password is to be in " + file + ", which cannot be read");
+                throw new IllegalArgumentException("the password is expected in " + file + ", which cannot be read");
             }
         }
         if (found.startsWith("env:")) {
             String name = found.substring(4);
             String password = System.getenv(name);
             if (password == null) {
-                throw new IllegalArgumentException("the password is to be in the variable " + name + ", which is not set for the worker");
+                throw new IllegalArgumentException(
+                        "the password is expected in the variable " + name + ", which is not set for the worker");
             }
             return password;
         }
         return "";
     }
 
-    /** An error if a driver cannot find a database there. */
+    /** Fails if a driver cannot use a database at such a place. */
     void check(Driver driver) {
         if (driver.server() && path != null) {
             throw new IllegalArgumentException("database " + this + ": this driver connects to a server");

@@ -7,48 +7,48 @@ import java.sql.SQLException;
 import java.util.Iterator;
 import java.util.Map;
 
-/** A JDBC driver, and what differs between them. */
+/** A JDBC driver, and the differences between drivers. */
 interface Driver {
-    /** As plans name it. */
+    /** Name in plans. */
     String name();
 
-    /** Name and version of the library, engine and compile options, as {@code hello} tells them. */
+    /** Name and version of the library, engine and compile options, for {@code hello}. */
     Map<String, Object> versions() throws SQLException;
 
     default boolean server() {
         return true;
     }
 
-    /** It executes nothing. */
+    /** Whether it executes nothing. */
     default boolean nothing() {
         return false;
     }
 
     Connection connect(Database database, Options options) throws SQLException;
 
-    /** What its connections are, for callers that have to look behind a pool's. */
+    /** Type of its connections, for callers that have to unwrap a pool's. */
     Class<? extends Connection> connectionType();
 
     /** The engine's own code of an error; null if it has none. */
     Failure failure(SQLException error);
 
-    /** The engine's code of what it was told to stop. */
+    /** The engine's code for an interrupted statement. */
     Failure interrupted();
 
-    /** Whether it is what a statement fails with that was interrupted at the end of the drain. */
+    /** Whether this is a possible failure of a statement that was interrupted at the end of the drain. */
     default boolean cut(Failure failure) {
         return failure.is(interrupted());
     }
 
     /**
-     * What a wait of the worker's own fails with when it is cut short, and a step that may not begin any more: a server never
-     * heard of it.
+     * Failure of the worker's own interrupted waits, and of a step that may not begin any more. On a server such
+     * work was never received.
      */
     default Failure cutShort() {
         return server() ? Failure.CANCELED : interrupted();
     }
 
-    /** Whether it is unknown what the connection will say after this error. */
+    /** Whether the state of the connection is unknown after this error. */
     default boolean lost(SQLException error) {
         return error.getSQLState() != null && error.getSQLState().startsWith("08");
     }
@@ -66,20 +66,23 @@ interface Driver {
         }
     }
 
-    /** Types of the parameters of a prepared statement, from {@link java.sql.Types}, if binding needs them; else all are NULL, 0. */
+    /**
+     * Types of the parameters of a prepared statement, from {@link java.sql.Types}, if binding needs them; otherwise
+     * all are NULL, 0.
+     */
     default int[] parameterTypes(PreparedStatement statement, Sql sql) throws SQLException {
         return new int[sql.order.length];
     }
 
-    /** What {@code getObject} gave for a column, as one of the five kinds. */
+    /** Converts the result of {@code getObject} to one of the five types. */
     Object plain(Object value, ResultSet row, int column) throws SQLException;
 
-    /** A value of a row as one of the five kinds. */
+    /** A value of a row as one of the five types. */
     default Object value(ResultSet row, int column) throws SQLException {
         return plain(row.getObject(column), row, column);
     }
 
-    /** Has the server look at a statement now, where the library would leave that to its first execution. */
+    /** Makes the server check a statement now, where the library would defer that to its first execution. */
     default void validate(PreparedStatement statement) throws SQLException { }
 
     /** Whether a prepared statement can be executed again after an error. */
@@ -87,7 +90,7 @@ interface Driver {
         return true;
     }
 
-    /** Whether BEGIN and COMMIT are prepared like everything else. */
+    /** Whether BEGIN and COMMIT are prepared like other statements. */
     default boolean preparesPlain() {
         return !server();
     }
@@ -97,10 +100,13 @@ interface Driver {
         running.cancel();
     }
 
-    /** A row of a script, and the line it stands on. */
+    /** A row of a script, and its line number. */
     record Row(Object[] values, int line) {}
 
-    /** Loads rows in the driver's own way; below 0 if it has none. The values of a row begin at byte {@code group}; below 0: nowhere. */
+    /**
+     * Loads rows with the driver's bulk method; negative if there is none. The values of a row begin at byte {@code
+     * group}; negative: unknown.
+     */
     default long load(Connection connection, Sql sql, int group, Iterator<Row> rows) throws SQLException {
         return -1;
     }

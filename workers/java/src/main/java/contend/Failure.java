@@ -2,7 +2,7 @@ package contend;
 
 import java.util.List;
 
-/** Why a part of an attempt failed: the code, and whose it is, as samples have them. */
+/** Why a part of an attempt failed: code and code space, as in samples. */
 final class Failure extends RuntimeException {
     static final List<String> SPACES = List.of("ok", "sqlite", "sqlstate", "mysql", "http", "os", "worker");
     static final int ROWS = 1;
@@ -37,6 +37,12 @@ final class Failure extends RuntimeException {
     /** SQLSTATE's five characters as digits in base 36. */
     static Failure sqlstate(String state, String words) {
         return new Failure("sqlstate", Integer.parseInt(state, 36), words);
+    }
+
+    /** Whether it is SQLITE_BUSY or SQLITE_LOCKED, with their extended codes. */
+    boolean isLock() {
+        int primary = code & 0xff;
+        return space == SPACES.indexOf("sqlite") && (primary == 5 || primary == 6);
     }
 
     boolean is(Failure other) {

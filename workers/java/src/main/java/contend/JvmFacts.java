@@ -11,7 +11,7 @@ import javax.management.NotificationEmitter;
 import javax.management.NotificationListener;
 import javax.management.openmbean.CompositeData;
 
-/** What the virtual machine did while a run went on: collections of garbage and compilation. It counts in milliseconds. */
+/** Garbage collections and compilation of the virtual machine during a run, in milliseconds. */
 final class JvmFacts {
     private static final long NS = 1_000_000;
 
@@ -24,12 +24,12 @@ final class JvmFacts {
     private final long compilationMs;
     private long beforeWindowMs = -1;
 
-    /** From now on, in a run whose run-in ends at this reading of the monotonic clock. */
+    /** Starts counting for a run whose run-in ends at this reading of the monotonic clock. */
     JvmFacts(long windowStart) {
         this(windowStart, JvmFacts::compilation);
     }
 
-    /** With another source of the compiler's milliseconds, for tests. */
+    /** As above, with another source of the compiler's milliseconds, for tests. */
     JvmFacts(long windowStart, LongSupplier compilation) {
         this.windowStart = windowStart;
         this.compilation = compilation;
@@ -57,7 +57,7 @@ final class JvmFacts {
         }
     }
 
-    /** To be called every few milliseconds: notes what compilation had taken by the end of the run-in. */
+    /** To be called every few milliseconds: stores the compilation time at the end of the run-in. */
     void look(long now) {
         if (beforeWindowMs < 0 && now >= windowStart) {
             beforeWindowMs = compilation.getAsLong();
@@ -68,14 +68,14 @@ final class JvmFacts {
     void end(Map<String, Object> facts) {
         long count = sum(GarbageCollectorMXBean::getCollectionCount) - collections;
         long total = (sum(GarbageCollectorMXBean::getCollectionTime) - collectionMs) * NS;
-        // Notices come a little later; without them the mean is a bound from below.
+        // Notifications arrive slightly later; without them the mean is a lower bound.
         long longest = Math.max(longestMs.get() * NS, count == 0 ? 0 : total / count);
         facts.put("gc_pauses", count);
         facts.put("gc_pause_ns", total);
         facts.put("gc_pause_ns_max", longest);
         long compiledMs = compilation.getAsLong();
         facts.put("jit_ns", (compiledMs - compilationMs) * NS);
-        // A run that was over before anybody looked had no window to speak of.
+        // A run that ended before the first call had no window.
         if (beforeWindowMs >= 0) {
             facts.put("jit_in_window_ns", (compiledMs - beforeWindowMs) * NS);
         }

@@ -16,7 +16,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** The worker's program: one side of the handshake (docs/formats.md). */
+/** The worker's program: its side of the handshake (docs/formats.md). */
 public final class Main {
     private static final long PROGRESS_NS = 200_000_000;
     private static final long AGAIN_NS = 10_000_000;
@@ -38,7 +38,7 @@ public final class Main {
         this.driver = driver;
     }
 
-    /** The first argument is the driver, which the launcher gives. */
+    /** The first argument is the driver, passed by the launcher. */
     public static void main(String[] args) throws Exception {
         Driver driver = args.length > 0 ? Drivers.of(args[0]) : null;
         if (driver == null) {
@@ -79,12 +79,12 @@ public final class Main {
         say("failed\t" + Text.escape(inWords(e)));
     }
 
-    /** An exception's own words; those of an error, such as the end of the memory, say little without its name. */
+    /** The message of an exception; for an error, such as exhausted memory, with its class. */
     private static String inWords(Throwable e) {
         return e instanceof Error || e.getMessage() == null ? e.toString() : e.getMessage();
     }
 
-    /** Leaves after what cannot be mended: a client may still hold its database, and the memory may be at its end. */
+    /** Exits after an unrecoverable error: a client may still hold its database, and the memory may be exhausted. */
     private void leave(Throwable e) {
         try {
             e.printStackTrace();
@@ -115,7 +115,7 @@ public final class Main {
         }
     }
 
-    /** Passes requests on until the input ends, and with it the process. */
+    /** Passes requests on until the input ends, then exits. */
     private void read() {
         try (InputStream in = new BufferedInputStream(System.in, 1 << 16)) {
             while (true) {
@@ -143,7 +143,7 @@ public final class Main {
             System.err.println("contend worker: cannot read requests: " + e);
             Runtime.getRuntime().halt(1);
         } catch (Throwable e) {
-            // The tool would no longer be heard.
+            // The tool could no longer be heard.
             leave(e);
         }
     }
@@ -181,7 +181,7 @@ public final class Main {
                 }
             }
             case "stop" -> { }
-            default -> say("failed\t" + Text.escape("`" + Text.crop(request.word) + "` is nothing this worker knows"));
+            default -> say("failed\t" + Text.escape("`" + Text.crop(request.word) + "` is not a request of contend's"));
         }
     }
 
@@ -192,7 +192,7 @@ public final class Main {
                 ready = null;
             }
             ready = new Run(PlanReader.read(text), driver);
-            // Nothing of what it took to prepare is to be collected in the window.
+            // Garbage of the preparation must not be collected in the window.
             System.gc();
             ready.sessions.forEach(facts -> say(Text.factsLine("session", facts)));
             say("ready");
@@ -210,7 +210,7 @@ public final class Main {
             JvmFacts machine = new JvmFacts(Plan.saturatingAdd(at, run.plan.runIn));
             run.start(at);
             watch(run, at, machine);
-            // The tool goes on when it hears `done`: by then every connection must be closed, and what that writes written.
+            // The tool continues after `done`: before that every connection must be closed and its data written.
             run.finish();
             Map<String, Object> done = run.done();
             machine.end(done);
@@ -253,7 +253,7 @@ public final class Main {
                 say("failed\ta run is going on");
             }
         }
-        // All is done: closing connections may take its time.
+        // All clients are done: closing connections may take time.
         sayProgress(run, System.nanoTime() - at);
     }
 

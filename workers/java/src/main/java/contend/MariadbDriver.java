@@ -17,7 +17,7 @@ import java.nio.charset.StandardCharsets;
 import org.mariadb.jdbc.Configuration;
 import org.mariadb.jdbc.util.VersionFactory;
 
-/** Connector/J of MariaDB. */
+/** MariaDB Connector/J. */
 final class MariadbDriver implements Driver {
     private static final int CONNECT_MS = 10_000;
     private static final int NOT_CONNECTED = 2003;
@@ -25,9 +25,9 @@ final class MariadbDriver implements Driver {
     private static final int INTERRUPTED = 1317;
     private static final int KILLED = 1927;
     private static final String NO_CONNECTION = "08001";
-    /** The server says so of a connection that it then closes: gone, lost, killed, shut down. */
+    /** Errors with which the server announces the end of a connection: gone, lost, killed, shut down. */
     private static final Set<Integer> LAST_WORDS = Set.of(2006, LOST, KILLED, 1053);
-    /** One INSERT of a load has rows of about so many characters. */
+    /** Approximate number of characters of an INSERT in a load. */
     private static final int CHUNK = 1 << 20;
 
     private final Failure interrupted = new Failure("mysql", INTERRUPTED, "interrupted");
@@ -43,7 +43,7 @@ final class MariadbDriver implements Driver {
                 "statement_cache", keeps(Configuration.parse("jdbc:mariadb://localhost/")));
     }
 
-    /** How many statements a connection of this configuration keeps prepared at the server. */
+    /** Number of statements that a connection with this configuration keeps prepared on the server. */
     private static int keeps(Configuration configuration) {
         return configuration.useServerPrepStmts() && configuration.cachePrepStmts() ? configuration.prepStmtCacheSize() : 0;
     }
@@ -55,7 +55,7 @@ final class MariadbDriver implements Driver {
         p.setProperty("password", at.password());
         p.setProperty("connectTimeout", String.valueOf(CONNECT_MS));
         p.setProperty("useServerPrepStmts", String.valueOf(!options.each));
-        // Numbers as numbers: a TINYINT(1) is none of Java's booleans.
+        // Numbers stay numbers: a TINYINT(1) is not a boolean.
         p.setProperty("tinyInt1isBit", "false");
         p.setProperty("useAffectedRows", "false");
         p.setProperty("prepStmtCacheSize", "10000");
@@ -74,7 +74,7 @@ final class MariadbDriver implements Driver {
             }
             return connection;
         } catch (SQLException e) {
-            // By itself the library has one state for a connection that cannot be had and for one that breaks.
+            // The library uses one SQLSTATE for a connection that cannot be opened and for one that breaks.
             boolean unmade = e.getErrorCode() == 0 && Driver.super.lost(e);
             throw unmade ? new SQLException(e.getMessage(), NO_CONNECTION, e) : e;
         }
@@ -102,7 +102,7 @@ final class MariadbDriver implements Driver {
         return interrupted;
     }
 
-    /** A connection may be killed or lost with what it executes. */
+    /** A connection may be killed or lost together with its statement. */
     @Override
     public boolean cut(Failure failure) {
         boolean mysql = failure.space == interrupted.space;
@@ -142,18 +142,18 @@ final class MariadbDriver implements Driver {
         if (value instanceof Blob blob) {
             return blob.getBytes(1, (int) blob.length());
         }
-        // Dates and times as the server writes them.
+        // Dates and times in the server's notation.
         return row.getString(column);
     }
 
-    /** A DECIMAL comes with all its digits behind the point; without a fraction it is an integer. */
+    /** A DECIMAL has all digits after the point; without a fraction it is an integer. */
     private static Object decimal(BigDecimal number) {
         BigDecimal plain = number.stripTrailingZeros();
         boolean integer = plain.scale() <= 0 && plain.toBigInteger().bitLength() < 64;
         return integer ? (Object) plain.longValue() : (Object) number.doubleValue();
     }
 
-    /** Inserts the rows of a script, many with each statement, in one transaction. */
+    /** Inserts the rows of a script, many per statement, in one transaction. */
     @Override
     public long load(Connection connection, Sql sql, int from, Iterator<Row> rows) throws SQLException {
         if (from < 0) {
@@ -196,7 +196,7 @@ final class MariadbDriver implements Driver {
         }
     }
 
-    /** A literal that means the same whatever quotes and backslashes mean to the session. */
+    /** A literal with the same meaning under all of the session's settings for quotes and backslashes. */
     private static String literal(Object value) {
         if (value == null) {
             return "NULL";
@@ -207,7 +207,7 @@ final class MariadbDriver implements Driver {
         if (value instanceof String text) {
             return "_utf8mb4 X'" + HexFormat.of().formatHex(text.getBytes(StandardCharsets.UTF_8)) + "'";
         }
-        // With an exponent, as without one it would be a decimal number.
+        // With an exponent; without one it would be a decimal number.
         return value instanceof Double real ? (real.toString().contains("E") ? real.toString() : real + "E0") : value.toString();
     }
 }

@@ -6,9 +6,9 @@ import java.net.Socket;
 import org.mariadb.jdbc.Configuration;
 import org.mariadb.jdbc.util.ConfigurableSocketFactory;
 
-/** Java's own Unix sockets for Connector/J, whose own need a native library more. */
+/** Java's Unix sockets for Connector/J, whose own implementation needs a native library. */
 public final class MariadbSockets extends ConfigurableSocketFactory {
-    /** The option of the connection with the socket's path; the library hands on what it does not know. */
+    /** Connection option with the socket's path; the library passes on options that it does not know. */
     static final String PATH = "contendSocket";
 
     private UnixSockets sockets;

@@ -7,8 +7,8 @@ import java.sql.SQLException;
 import java.util.Map;
 
 /**
- * Executes nothing. What is left is the worker's own cost for each operation: arguments are still looked up, rows counted,
- * samples recorded.
+ * Executes nothing. What remains is the worker's own cost per operation: arguments are still looked up, rows
+ * counted, samples recorded.
  */
 final class NullDriver implements Driver {
     private final Failure interrupted = Failure.worker(Failure.DRIVER);

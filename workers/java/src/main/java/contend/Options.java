@@ -7,17 +7,17 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Settings of driver and model that are not SQL; an unknown one is an error. */
+/** Options of driver and model that are not SQL; an unknown one is an error. */
 final class Options {
     private static final int POOL_SIZE = 4;
     private static final List<String> OF_POOL = List.of("pool_size", "pool_init");
 
-    /** Below 0: what the driver sets. */
+    /** Negative: the driver's default. */
     int busyTimeoutMs = -1;
     boolean each;
     String foreignKeys;
     int poolSize = POOL_SIZE;
-    /** Session statements go to the pool as one string, as its configuration takes them. */
+    /** Whether session statements go to the pool as one string, as its configuration requires. */
     boolean initString;
     private final Set<String> named = new HashSet<>();
 
@@ -33,7 +33,7 @@ final class Options {
     private static String oneOf(String name, String value, String... words) {
         if (!Arrays.asList(words).contains(value)) {
             throw new IllegalArgumentException(
-                    "option " + name + ": `" + value + "` is not a value this worker knows (" + String.join(", ", words) + ")");
+                    "option " + name + ": `" + value + "` is not one of its values (" + String.join(", ", words) + ")");
         }
         return value;
     }
@@ -62,7 +62,7 @@ final class Options {
                             "option lock_wait: driver " + driver.name() + " cannot measure what it waits for locks");
                 }
             }
-            default -> throw new IllegalArgumentException("option " + name + ": this worker does not know it");
+            default -> throw new IllegalArgumentException("option " + name + ": this worker has no such option");
         }
     }
 
@@ -74,7 +74,7 @@ final class Options {
         }
     }
 
-    /** Statements of the options for a new connection to SQLite, before those of the session. */
+    /** Statements for the options, run on a new SQLite connection before those of the session. */
     List<Sql> before() {
         List<String> statements = new ArrayList<>();
         if (busyTimeoutMs >= 0) {
@@ -86,7 +86,7 @@ final class Options {
         return statements.stream().map(Sql::query).toList();
     }
 
-    /** The options of the pool that a plan names, as they took effect. */
+    /** The pool options of the plan, with the values in effect. */
     void tell(java.util.Map<String, Object> facts) {
         if (named.contains("pool_size")) {
             facts.put("pool_size", poolSize);

@@ -4,26 +4,26 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
-/** Everything one worker needs. Durations and times are in nanoseconds. */
+/** Everything that one worker needs. Durations and times are in nanoseconds. */
 final class Plan {
-    /** An upper bound that is none. */
+    /** An upper bound that means "no limit". */
     static final long ANY_ROWS = 0xffff_ffffL;
-    /** How far apart the unique numbers of two clients are. */
+    /** Distance between the unique numbers of two clients. */
     static final long UNIQUES = 1L << 40;
 
     record Pair(String name, String text) {}
 
     enum Kind { SQL, HOLD, PAUSE, CONNECT }
 
-    /** One step; the fields from {@code statement} on are those of SQL. */
+    /** A step; the fields from {@code statement} on are for SQL. */
     record Step(Kind kind, long ns, int statement, long min, long max, int repeat, Keep[] keep, Source[] sources) {}
 
-    /** The first {@code rows} rows of a column are kept in a slot. */
+    /** Stores the first {@code rows} rows of a column in a slot. */
     record Keep(int slot, int column, int rows) {}
 
     /**
-     * Where the value of a placeholder comes from: literal (v), argument a + b x repetition (p), slot a plus b (k), row b of slot
-     * a (K), unique number a + b x repetition (u), the time in units of b ns (c).
+     * Source of a placeholder's value: literal (v), argument a + b x repetition (p), slot a plus b (k), row b of
+     * slot a (K), unique number a + b x repetition (u), the time in units of b ns (c).
      */
     record Source(char kind, Object value, int a, long b) {}
 
@@ -59,7 +59,7 @@ final class Plan {
         return (long) space << 32 | code;
     }
 
-    /** The offset from the start at which no more operations begin. */
+    /** Offset from the start after which no operation begins. */
     long end() {
         return length == 0 ? Long.MAX_VALUE : saturatingAdd(runIn, length);
     }

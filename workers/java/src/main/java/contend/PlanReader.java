@@ -14,7 +14,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 
-/** Reads a plan. The tool has checked what is in one, and the digest shows that it still is: what is read here is taken for right. */
+/**
+ * Parses a plan. The tool has checked it, and the digest shows that it is unchanged, so its content is not checked
+ * again.
+ */
 final class PlanReader {
     private static final int VERSION = 3;
 
@@ -145,7 +148,7 @@ final class PlanReader {
         return new Operation(ns(f[1]), Integer.parseInt(f[2]), args);
     }
 
-    /** A number of up to 64 bits without a sign; of durations beyond 2^63 only their being endless matters. */
+    /** An unsigned number of up to 64 bits. Durations beyond 2^63 are never reached. */
     private static long ns(String field) {
         return field.length() < 19 ? Long.parseLong(field) : new BigInteger(field).min(BigInteger.valueOf(Long.MAX_VALUE)).longValueExact();
     }

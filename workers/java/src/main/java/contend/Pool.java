@@ -13,12 +13,15 @@ import java.util.logging.Logger;
 import java.util.stream.Collectors;
 import javax.sql.DataSource;
 
-/** What the clients of one database share: HikariCP, with as many connections as it may have, all opened in advance. */
+/**
+ * Shared connections of the clients of one database: HikariCP at its maximum size, with all connections opened in
+ * advance.
+ */
 final class Pool {
-    /** A connection and what the pool knows it by. */
+    /** A connection, and the pool's proxy for it. */
     record Lease(Connection proxy, Conn conn) {}
 
-    /** A wait ends so often to see whether the drain is over; it is the shortest that the pool takes. */
+    /** Interval at which a wait checks for the end of the drain; the shortest that the pool permits. */
     private static final long WAIT_MS = 250;
 
     private final Run run;
@@ -40,7 +43,7 @@ final class Pool {
         inner = new HikariDataSource(config);
     }
 
-    /** Where the pool gets a connection from when it wants a new one. */
+    /** Opens connections for the pool. */
     private final class Opening implements DataSource {
         private final int database;
 
@@ -51,7 +54,7 @@ final class Pool {
         @Override
         public Connection getConnection() throws SQLException {
             try {
-                // With an init string the pool carries it out once it has the connection, and statements are prepared later.
+                // With an init string, the pool runs it after this call, and statements are prepared later.
                 Conn conn = run.options.initString ? run.bare(database) : run.connect(database);
                 opened.put(conn.raw, conn);
                 return conn.raw;
@@ -107,7 +110,7 @@ final class Pool {
                 run.prepareStatements(conn);
                 return new Lease(proxy, conn);
             } catch (SQLTransientConnectionException e) {
-                // No connection came back in time, unless opening one failed.
+                // No connection was returned in time, unless opening one failed.
                 if (control != null && control.drainIsOver) {
                     throw run.driver.cutShort();
                 }
@@ -133,7 +136,7 @@ final class Pool {
         }
     }
 
-    /** The connections there are, for when no client takes one any more. */
+    /** All connections, once no client takes one any more. */
     Collection<Conn> connections() {
         return opened.values();
     }

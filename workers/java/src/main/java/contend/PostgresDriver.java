@@ -20,7 +20,7 @@ import org.postgresql.util.DriverInfo;
 import org.postgresql.util.PGobject;
 import org.postgresql.util.PSQLState;
 
-/** pgjdbc. A value goes in the type that the server wants for its parameter where it fits, else as text. */
+/** pgjdbc. A value is sent with the parameter's type on the server if it fits, else as text. */
 final class PostgresDriver implements Driver {
     private static final int CONNECT_S = 10;
     private static final int COPY_BYTES = 1 << 16;
@@ -48,7 +48,7 @@ final class PostgresDriver implements Driver {
         PGProperty.CONNECT_TIMEOUT.set(p, CONNECT_S);
         PGProperty.SSL_MODE.set(p, "disable");
         PGProperty.GSS_ENC_MODE.set(p, "disable");
-        // Prepared by name with its first execution, or never.
+        // Prepared by name at its first execution, or never.
         PGProperty.PREPARE_THRESHOLD.set(p, options.each ? 0 : 1);
         if (at.socket() != null) {
             PGProperty.SOCKET_FACTORY.set(p, UnixSockets.class.getName());
@@ -102,7 +102,7 @@ final class PostgresDriver implements Driver {
         } else if (value instanceof byte[] bytes && type == Types.BINARY) {
             statement.setBytes(at, bytes);
         } else {
-            // Without a type the server reads it as it would a literal.
+            // Without a type, the server reads the value as it would read a literal.
             statement.setObject(at, value instanceof byte[] bytes ? "\\x" + HexFormat.of().formatHex(bytes) : value.toString(), Types.OTHER);
         }
     }
@@ -128,7 +128,7 @@ final class PostgresDriver implements Driver {
     private static boolean bindReal(PreparedStatement statement, int at, double value, int type) throws SQLException {
         boolean whole = value == Math.rint(value) && Math.abs(value) < 9e15;
         if (whole && (type == Types.BIGINT || type == Types.INTEGER || type == Types.SMALLINT)) {
-            // A whole number for a whole column: SQLite would store it as one, too.
+            // An integer for an integer column: SQLite would store it as one too.
             return bindInteger(statement, at, (long) value, type);
         }
         if (type != Types.DOUBLE) {
@@ -199,7 +199,7 @@ final class PostgresDriver implements Driver {
                 if (text.indexOf('\0') >= 0) {
                     throw Failure.wrongValue("a text with a NUL character, which PostgreSQL cannot store");
                 }
-                // The escapes of a script are those of COPY, but for the NUL.
+                // The escapes of a script are those of COPY, except for NUL.
                 line.append(Text.escape(text));
             } else {
                 line.append(values[i]);

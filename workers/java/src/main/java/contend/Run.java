@@ -12,11 +12,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /** A plan whose connections are open and whose clients wait for the start. */
 final class Run {
     static final String THREAD = "thread";
     static final String POOL = "pool";
+    private static final long FREE_AGAIN_NS = 10_000_000;
+    private static final long FREE_WITHIN_NS = 2_000_000_000;
 
     final Plan plan;
     final Driver driver;
@@ -108,7 +111,7 @@ final class Run {
         T work() throws SQLException;
     }
 
-    /** Says which statement an error happened on, and keeps its code. */
+    /** Adds the statement to an error, and keeps its code. */
     static <T> T onSql(String sql, Work<T> work) throws SQLException {
         try {
             return work.work();
@@ -126,21 +129,60 @@ final class Run {
             if (plan.model.equals(POOL)) {
                 client.pool = pools.get(spec.database());
                 if (client.pool == null) {
-                    client.pool = new Pool(this, spec.database());
-                    pools.put(spec.database(), client.pool);
-                    lookAtAll(client);
+                    whenFree(() -> openPool(client));
                 }
                 return;
             }
-            client.conn = connect(spec.database());
-            client.attempt.current = client.conn;
-            look(client.conn, spec.id());
+            whenFree(() -> openOwn(client));
         } catch (SQLException | RuntimeException e) {
             throw new IllegalArgumentException(where + e.getMessage(), e);
         }
     }
 
-    /** All connections are taken at once, so that each tells its settings. */
+    private void openOwn(Client client) throws SQLException {
+        client.close();
+        client.conn = connect(client.spec.database());
+        client.attempt.current = client.conn;
+        look(client.conn, client.spec.id());
+    }
+
+    private void openPool(Client client) throws SQLException {
+        int known = sessions.size();
+        Pool pool = new Pool(this, client.spec.database());
+        client.pool = pool;
+        try {
+            lookAtAll(client);
+        } catch (SQLException | RuntimeException e) {
+            pool.close();
+            sessions.subList(known, sessions.size()).clear();
+            throw e;
+        }
+        pools.put(client.spec.database(), pool);
+    }
+
+    private interface Opening {
+        void open() throws SQLException;
+    }
+
+    /**
+     * Retries what a lock of SQLite prevents before the measurement, for 2 s at most: another process that opens the same
+     * database at the same moment may lock it to recover its log, whatever the busy timeout.
+     */
+    private void whenFree(Opening opening) throws SQLException {
+        for (long begun = System.nanoTime(); ; LockSupport.parkNanos(FREE_AGAIN_NS)) {
+            try {
+                opening.open();
+                return;
+            } catch (SQLException e) {
+                Failure failure = driver.failure(e);
+                if (failure == null || !failure.isLock() || System.nanoTime() - begun >= FREE_WITHIN_NS) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    /** Takes all connections at the same time, so that the settings of each are reported. */
     private void lookAtAll(Client client) throws SQLException {
         List<Pool.Lease> taken = new ArrayList<>();
         try {
@@ -153,7 +195,7 @@ final class Run {
         }
     }
 
-    /** Reads the settings of a connection back; the first one tells as well whether the plan fits. */
+    /** Reads back the settings of a connection; for the first one also checks whether the plan fits. */
     private void look(Conn conn, long client) throws SQLException {
         if (sessions.isEmpty()) {
             checkColumns(conn);
@@ -178,7 +220,7 @@ final class Run {
         return facts;
     }
 
-    /** Holds a connection against the first one before the run, once its client measures nothing any more. */
+    /** Compares a connection with the first one before the run, after its client's last measurement. */
     void readBack(Conn conn) {
         if (control.drainIsOver) {
             return;
@@ -192,7 +234,7 @@ final class Run {
             });
             readBack.incrementAndGet();
         } catch (SQLException e) {
-            // One that is lost has no settings any more.
+            // A lost connection has no settings any more.
             if (!control.drainIsOver && !conn.lost) {
                 differs = "a connection cannot be read back after the run: " + e.getMessage();
             }
@@ -209,14 +251,14 @@ final class Run {
         return first[0] == null ? "" : first[0];
     }
 
-    /** What a new connection is told. */
+    /** Statements to run on a new connection. */
     List<Sql> sessionStatements() {
         List<Sql> statements = new ArrayList<>(driver.server() ? List.of() : options.before());
         statements.addAll(plan.session);
         return statements;
     }
 
-    /** A connection that was told nothing yet. */
+    /** A connection without any statements run. */
     Conn bare(int database) throws SQLException {
         Connection raw = driver.connect(plan.databases.get(database), options);
         opened.incrementAndGet();
@@ -241,7 +283,10 @@ final class Run {
         return conn;
     }
 
-    /** Before the run all of them, so that a mistake shows; on a connection opened in it each is prepared when it is first used. */
+    /**
+     * Prepares all statements before the run, so that errors show. A connection opened during the run prepares each
+     * at its first use.
+     */
     void prepareStatements(Conn conn) throws SQLException {
         if (conn.ready || started) {
             return;
@@ -273,17 +318,20 @@ final class Run {
         threads.forEach(Thread::start);
     }
 
-    /** Every client has come to its end and closed its connection. */
+    /** Whether every client has ended and closed its connection. */
     boolean isOver() {
         return threads.stream().noneMatch(Thread::isAlive);
     }
 
-    /** Somebody still carries out an operation. */
+    /** Whether an operation is still being carried out. */
     boolean isStuck() {
         return clients.stream().anyMatch(client -> !client.over);
     }
 
-    /** Waits for the threads to end, so that everything they did is seen here; then pools tell of what they opened meanwhile. */
+    /**
+     * Waits for the threads to end, so that all their writes are visible; then collects the connections that pools
+     * opened meanwhile.
+     */
     void finish() throws InterruptedException {
         for (Thread thread : threads) {
             thread.join();
@@ -293,7 +341,10 @@ final class Run {
         }
     }
 
-    /** Interrupts clients that still execute something, again and again: an interrupt reaches only what runs at that moment. */
+    /**
+     * Interrupts clients that are still executing. Called repeatedly, because an interrupt only affects a running
+     * statement.
+     */
     void interrupt() {
         for (Client client : clients) {
             Conn conn = client.attempt.current;
@@ -308,7 +359,7 @@ final class Run {
                 "failed", clients.stream().mapToLong(c -> c.failed).sum());
     }
 
-    /** What the run came to; a client that broke is an error. */
+    /** Totals of the run; an error if a client failed unexpectedly. */
     Map<String, Object> done() {
         for (Client client : clients) {
             if (client.broken != null) {

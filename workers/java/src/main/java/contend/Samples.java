@@ -5,7 +5,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The samples of one client, encoded at once and kept until the run is over. */
+/** The samples of one client, encoded immediately and stored until the run is over. */
 final class Samples {
     static final int BYTES = 64;
     private static final long NOT_MEASURED = -1;
@@ -37,12 +37,12 @@ final class Samples {
         count++;
     }
 
-    /** Gets samples where they are: a copy of them all could be more than the memory holds. */
+    /** Receives samples in place: a copy of all of them could exceed the memory. */
     interface Frames<E extends Exception> {
         void frame(byte[] bytes, int length) throws E;
     }
 
-    /** Hands out pieces of whole samples. */
+    /** Passes pieces of whole samples. */
     <E extends Exception> void frames(Frames<E> frames) throws E {
         for (ByteBuffer one : chunks) {
             if (one.position() > 0) {

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.NoSuchElementException;
 
 /**
- * Carries out a script on a connection of its own. Errors of the database end it and are part of the reply; a script that is
- * not of the form, or whose driver or options are unknown, is refused.
+ * Carries out a script on its own connection. Errors of the database end it and are part of the reply. A malformed
+ * script, or one with an unknown driver or option, is refused.
  */
 final class Script {
     private static final int VERSION = 2;

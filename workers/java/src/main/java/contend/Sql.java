@@ -5,22 +5,22 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** A statement with what plans and scripts say of it: nothing is learnt from its text. */
+/** A statement with its description in plans and scripts; nothing is derived from its text. */
 final class Sql {
     final String text;
-    /** As JDBC wants it: every placeholder a plain question mark. */
+    /** The text for JDBC: every placeholder is a plain question mark. */
     final String jdbc;
-    /** For each question mark the position of its value. */
+    /** For each question mark, the index of its value. */
     final int[] order;
     final int params;
-    /** It changes rows, so their number is told. */
+    /** Whether it changes rows, so that their number is reported. */
     final boolean changes;
     final boolean returns;
-    /** How many rows of values it has, if it replaces or changes those that are there already. */
+    /** Number of rows of values, if it replaces or updates existing rows. */
     final int upserts;
-    /** It is one of the plan's, executed again and again: worth keeping prepared. */
+    /** Whether it belongs to the plan and is executed repeatedly, so that it is kept prepared. */
     boolean keep;
-    /** Types of its parameters once a connection has told them: they are the same on every other one. */
+    /** Types of its parameters, once a connection has reported them: they are the same on all connections. */
     volatile int[] types;
     /** First byte of each placeholder. */
     private final int[] places;
@@ -48,7 +48,7 @@ final class Sql {
         params = Arrays.stream(order).map(i -> i + 1).max().orElse(0);
     }
 
-    /** One that takes and gives nothing, such as a BEGIN. */
+    /** A statement without arguments and results, such as BEGIN. */
     static Sql plain(String text) {
         return new Sql(text, "-", "-");
     }
@@ -58,7 +58,7 @@ final class Sql {
         return new Sql(text, "rows", "-");
     }
 
-    /** The texts between the placeholders, which are plain question marks, from this byte on: one more than there are of them. */
+    /** The texts between the placeholders from this byte on: one more than there are placeholders. */
     String[] parts(int from) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         List<String> parts = new ArrayList<>();
@@ -84,7 +84,7 @@ final class Sql {
         return this;
     }
 
-    /** A BEGIN or COMMIT, say: nothing that takes or gives values. */
+    /** Whether it has neither arguments nor results, such as BEGIN or COMMIT. */
     boolean isPlain() {
         return params == 0 && !returns && !changes;
     }

@@ -18,7 +18,7 @@ import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
 import org.sqlite.SQLiteJDBCLoader;
 
-/** sqlite-jdbc of xerial, which brings an SQLite. */
+/** sqlite-jdbc of xerial, which contains SQLite. */
 final class SqliteDriver implements Driver {
     static {
         loadLibrary();
@@ -27,8 +27,9 @@ final class SqliteDriver implements Driver {
     private final Failure interrupted = new Failure("sqlite", SQLiteErrorCode.SQLITE_INTERRUPT.code, "interrupted");
 
     /**
-     * Loads SQLite from a directory of its own and removes that at once: what is loaded stays. By itself the library leaves that to
-     * the virtual machine's orderly end, which a worker that is told to quit, or is killed, never comes to.
+     * Loads SQLite from its own temporary directory and removes that at once: the loaded library stays. Otherwise
+     * the library removes it at the virtual machine's regular exit, which a worker that is stopped or killed never
+     * reaches.
      */
     private static void loadLibrary() {
         try {
@@ -89,14 +90,14 @@ final class SqliteDriver implements Driver {
 
     @Override
     public Failure failure(SQLException error) {
-        // One that was told with its statement: only the library's own knows the extended code.
+        // An error reported with its statement: only the library's own exception has the extended code.
         if (error.getCause() instanceof SQLException own) {
             return failure(own);
         }
         if (error instanceof SQLiteException own && own.getResultCode() != SQLiteErrorCode.UNKNOWN_ERROR) {
             return new Failure("sqlite", own.getResultCode().code, error.getMessage());
         }
-        // The directory of a file is looked for by the library itself.
+        // The library itself checks the directory of a file.
         if (error.getMessage() != null && error.getMessage().startsWith("path to ")) {
             return new Failure("sqlite", SQLiteErrorCode.SQLITE_CANTOPEN.code, error.getMessage());
         }
@@ -108,7 +109,7 @@ final class SqliteDriver implements Driver {
         return interrupted;
     }
 
-    /** What failed says from then on that it is not executing. */
+    /** A failed statement reports from then on that it is not executing. */
     @Override
     public boolean survivesErrors() {
         return false;

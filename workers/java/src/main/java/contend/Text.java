@@ -9,20 +9,20 @@ import java.util.Map;
 import java.util.zip.CRC32;
 
 /**
- * Values and texts as plans, scripts and replies have them (docs/formats.md). A value is null, a Long, a Double, a String or
- * a byte[].
+ * Values and texts in plans, scripts and replies (docs/formats.md). A value is null, a Long, a Double, a String or a
+ * byte[].
  */
 final class Text {
     private Text() {}
 
-    /** An error of a format; the reader of the lines adds where. */
+    /** A format error; the reader of the lines adds the place. */
     static final class FormatError extends RuntimeException {
         FormatError(String words) {
             super(words);
         }
     }
 
-    /** Text number N of the plan's table, until the plan has been read. */
+    /** Number of a text in the plan's table, until the plan has been read. */
     record Reference(int number) {}
 
     static String unescape(String field) {
@@ -76,7 +76,7 @@ final class Text {
         };
     }
 
-    /** The items of a list that is {@code -} when it is empty. */
+    /** The items of a list; {@code -} is the empty list. */
     static List<String> items(String field) {
         return field.equals("-") ? List.of() : List.of(field.split(","));
     }
@@ -87,7 +87,7 @@ final class Text {
         return String.format("%08x", crc.getValue());
     }
 
-    /** The text before its last line, which has the digest that the tool gave it after it had checked it. */
+    /** The text before its last line, which has the digest that the tool computed after its checks. */
     static String opened(String kind, String text) {
         int last = text.lastIndexOf("\nend\t");
         if (last < 0 || text.indexOf('\n', last + 1) != text.length() - 1) {
@@ -129,7 +129,7 @@ final class Text {
         return value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : value.toString();
     }
 
-    /** Checks a first line such as {@code contend-plan 3}; a newer version is refused by name. */
+    /** Checks a first line such as {@code contend-plan 3}; the error names a newer version. */
     static void checkVersion(String word, int known, String line) {
         if (!line.startsWith(word + " ")) {
             throw new FormatError("expected `" + word + " " + known + "` as the first line, found `" + crop(line) + "`");
@@ -145,7 +145,7 @@ final class Text {
         }
     }
 
-    /** Facts in the order in which they are told, from names and values in turn. */
+    /** Facts in order, from alternating names and values. */
     static Map<String, Object> facts(Object... pairs) {
         Map<String, Object> facts = new LinkedHashMap<>();
         for (int i = 0; i < pairs.length; i += 2) {
@@ -154,7 +154,7 @@ final class Text {
         return facts;
     }
 
-    /** The name of a level of java.sql.Connection. */
+    /** The name of an isolation level of java.sql.Connection. */
     static String isolation(int level) {
         return switch (level) {
             case Connection.TRANSACTION_READ_UNCOMMITTED -> "read-uncommitted";

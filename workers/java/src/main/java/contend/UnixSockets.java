@@ -14,11 +14,13 @@ import java.nio.channels.SocketChannel;
 import java.nio.channels.WritableByteChannel;
 import javax.net.SocketFactory;
 
-/** Java's own Unix sockets for a library that asks for a {@link Socket}; its name is what the library is told. */
+/**
+ * Java's Unix sockets for a library that requires a {@link Socket}; the library is configured with this class name.
+ */
 public final class UnixSockets extends SocketFactory {
     private final String path;
 
-    /** The library gives the path as the only argument. */
+    /** The library passes the path as the only argument. */
     public UnixSockets(String path) {
         this.path = path;
     }
@@ -48,7 +50,7 @@ public final class UnixSockets extends SocketFactory {
         return createSocket(path, port);
     }
 
-    /** A channel with the face of a socket. What makes no sense without an IP address does nothing. */
+    /** A channel as a socket. Methods that need an IP address do nothing. */
     private static final class Unix extends Socket {
         private final String path;
         private SocketChannel channel;
@@ -75,7 +77,7 @@ public final class UnixSockets extends SocketFactory {
 
         @Override
         public InputStream getInputStream() {
-            // Channels.newInputStream would lock reading against writing.
+            // Channels.newInputStream would block writing while reading.
             return new InputStream() {
                 private final ReadableByteChannel from = channel;
                 private final byte[] one = new byte[1];
