@@ -67,7 +67,7 @@ fn print(who: &str, seconds: &[f64], rows: u64) {
 }
 
 fn load(workload: &workload::Workload, cache: &Path) -> std::path::PathBuf {
-    let janitor = Janitor::start().expect("a janitor");
+    let janitor = Janitor::of(env!("CARGO_BIN_EXE_contend").into()).expect("a janitor");
     let launch = Launch { program: env!("CARGO_BIN_EXE_contend").into(), args: vec!["worker".to_string()] };
     let log = cache.with_extension("log");
     let mut admin = Admin::start(&launch, &log, &janitor, &|| false).expect("a worker");

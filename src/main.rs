@@ -9,7 +9,11 @@ fn main() -> ExitCode {
         http::SLICE,
         limit::SLICE,
         predict::SLICE,
+        measure::SLICE,
+        gate::SLICE,
         watch::SLICE,
         capture::SLICE,
+        shim::SLICE,
+        migrate::SLICE,
     ])
 }

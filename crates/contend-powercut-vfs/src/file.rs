@@ -1,4 +1,4 @@
-//! A file of the VFS: the default VFS's file, and in front of it what is needed to report its changes.
+//! A file of the VFS: the state needed to record changes, followed in memory by the default VFS's file.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -9,14 +9,14 @@ use contend_powercut::log::Ino;
 use contend_powercut::record::Ledger;
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods};
 
-/// SQLite gives this much memory before the default VFS's file. A multiple of what any field needs.
+/// SQLite allocates this much memory before the default VFS's file. A multiple of every field's alignment.
 pub const SIZE: usize = size_of::<File>().next_multiple_of(16);
 
 #[repr(C)]
 struct File {
-    /// What SQLite sees. Null methods: not open.
+    /// The part that SQLite reads. Its methods are null while the file is not open.
     seen: sqlite3_file,
-    /// Nothing for files that are not recorded.
+    /// Null for files that are not recorded.
     recorded: *mut Recorded,
 }
 
@@ -24,7 +24,7 @@ struct Recorded {
     ino: Ino,
     path: PathBuf,
     ledger: Arc<Ledger>,
-    /// The default VFS syncs the directory along with the first sync of a new journal; so must we.
+    /// The default VFS syncs the directory with the first sync of a new journal; this VFS records the same.
     directory_sync: bool,
 }
 
@@ -47,7 +47,7 @@ pub unsafe fn opened(file: *mut sqlite3_file, name: *const c_char, flags: c_int,
     // SAFETY: as above; a name, if there is one, is a C string.
     unsafe {
         (*file).pMethods = &raw const METHODS;
-        // Temporary files have no name, or vanish when they are closed: no power cut is of interest for them.
+        // Temporary files have no name or vanish when they are closed: a power cut cannot concern them.
         if name.is_null() || flags & ffi::SQLITE_OPEN_DELETEONCLOSE != 0 {
             return;
         }
@@ -93,7 +93,7 @@ macro_rules! call {
     }};
 }
 
-/// Methods that only pass on.
+/// Methods that only call the default VFS.
 macro_rules! pass {
     ($($name:ident = $method:ident($($argument:ident: $type:ty),*);)*) => {$(
         unsafe extern "C" fn $name(file: *mut sqlite3_file, $($argument: $type),*) -> c_int {
@@ -115,7 +115,7 @@ pass! {
     shm_unmap = xShmUnmap(delete: c_int);
 }
 
-/// Version 2: no mapped reading of the database, as a mapping could also be written to.
+/// Version 2 has no memory-mapped reads: a mapping could also be written to without a call.
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     iVersion: 2,
     xClose: Some(close),
@@ -170,7 +170,7 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: sqlite3_int64) -> c
         if code == ffi::SQLITE_OK
             && let Some(recorded) = recorded(file)
         {
-            // The default VFS rounds up when a chunk size is set.
+            // The default VFS rounds the size up when a chunk size is set.
             recorded.ledger.cut(recorded.ino, size_of_file(file).unwrap_or(size as u64));
         }
         code
@@ -194,7 +194,7 @@ unsafe extern "C" fn file_control(file: *mut sqlite3_file, verb: c_int, argument
     unsafe {
         let before = size_of_file(file);
         let code = call!(file, xFileControl, verb, argument);
-        // The one verb that changes the file: it grows to a size that is expected.
+        // The only verb that changes the file: it grows the file to an expected size.
         if verb == ffi::SQLITE_FCNTL_SIZE_HINT
             && let (Some(recorded), Some(before), Some(after)) = (recorded(file), before, size_of_file(file))
             && after > before
@@ -209,13 +209,13 @@ unsafe extern "C" fn file_control(file: *mut sqlite3_file, verb: c_int, argument
 /// `file` is open.
 unsafe fn size_of_file(file: *mut sqlite3_file) -> Option<u64> {
     let mut size: sqlite3_int64 = 0;
-    // SAFETY: by the caller; the size is written to our variable.
+    // SAFETY: by the caller; the size is written to a local variable.
     let code = unsafe { call!(file, xFileSize, &raw mut size) };
     (code == ffi::SQLITE_OK).then_some(size as u64)
 }
 
 unsafe extern "C" fn device_characteristics(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: SQLite calls this with an open file of ours. Batches of writes would go past `write`.
+    // SAFETY: SQLite calls this with an open file of ours. Batched writes would bypass `write`.
     unsafe { call!(file, xDeviceCharacteristics) & !ffi::SQLITE_IOCAP_BATCH_ATOMIC }
 }
 

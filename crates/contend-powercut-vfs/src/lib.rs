@@ -1,8 +1,9 @@
-//! A VFS of SQLite that writes the log of `contend-powercut`, for machines where no file system can be mounted. It does
-//! what the default VFS does, and reports every change of a database's files.
+//! A SQLite VFS that writes the log of `contend-powercut`, for machines where no file system can be mounted. It calls
+//! the default VFS and records every change of a database's files.
 //!
-//! The replayer then makes the same images as from a mount. One process per log: several connections of one process are
-//! recorded, other processes are not. Syncs are recorded and not done, as the machine is not going to fail.
+//! The replayer makes the same images from this log as from that of a mount. One process per log: all connections of
+//! that process are recorded, other processes are not. Syncs are recorded and not carried out, because only the
+//! recorded disk fails, not the machine.
 
 use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
@@ -21,19 +22,20 @@ pub struct Vfs {
     ledger: Arc<Ledger>,
 }
 
-/// What the VFS's functions find through `pAppData`.
+/// State of the VFS's functions, behind `pAppData`.
 struct Shim {
     real: *mut ffi::sqlite3_vfs,
     ledger: Arc<Ledger>,
 }
 
-/// Registers a VFS with this name (`Connection::open_with_flags_and_vfs`). Of the files it opens, those in `directory` are
-/// recorded; what is there now is the base, and must have been copied before.
+/// Registers a VFS with this name (`Connection::open_with_flags_and_vfs`). It records the files in `directory` that
+/// it opens. The directory's content at this call is the base: copy it before.
 pub fn register(name: &str, directory: &Path, log: &Path, bound_bytes: u64) -> Result<Vfs> {
     register_one(name, directory, log, bound_bytes, false)
 }
 
-/// As [`register`], for all connections that ask for no VFS: for a program that cannot say how its databases are opened.
+/// As [`register`], for all connections that name no VFS: for programs that do not choose how their databases are
+/// opened.
 pub fn register_as_default(name: &str, directory: &Path, log: &Path, bound_bytes: u64) -> Result<Vfs> {
     register_one(name, directory, log, bound_bytes, true)
 }
@@ -46,12 +48,12 @@ fn register_one(name: &str, directory: &Path, log: &Path, bound_bytes: u64, as_d
         (ffi::sqlite3_vfs_find(std::ptr::null()), ffi::sqlite3_vfs_find(name.as_ptr()))
     };
     if real.is_null() || !same.is_null() {
-        return Err(Error::new(format!("SQLite has no default VFS, or already one with the name {name:?}")));
+        return Err(Error::new(format!("SQLite has no default VFS, or already has a VFS named {name:?}")));
     }
     let ledger = Arc::new(Ledger::create(directory, log, bound_bytes)?);
     let shim = Box::new(Shim { real, ledger: ledger.clone() });
-    // SAFETY: SQLite never frees or changes its default VFS. The copy is ours; its functions do not look at the VFS they
-    // are called with, except for opening and removing, which are replaced.
+    // SAFETY: SQLite never frees or changes its default VFS. The copy is ours. Its functions do not use the VFS that
+    // they are called with, except those for opening and removing files, which are replaced.
     let mut vfs = Box::new(unsafe { *real });
     vfs.pNext = std::ptr::null_mut();
     vfs.szOsFile += file::SIZE as c_int;
@@ -69,8 +71,8 @@ fn register_one(name: &str, directory: &Path, log: &Path, bound_bytes: u64, as_d
 }
 
 impl Vfs {
-    /// No new connections; the log gets its last mark. Connections that are still open are recorded behind it, so close
-    /// them before.
+    /// Ends the registration: no new connections, and the log gets its last mark. Close all connections before:
+    /// changes after the mark do not belong to the log.
     pub fn end(self) -> Recorded {
         // SAFETY: it was registered, and only this value unregisters it.
         unsafe { ffi::sqlite3_vfs_unregister(self.vfs) };

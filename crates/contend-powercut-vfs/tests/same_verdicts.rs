@@ -1,4 +1,4 @@
-//! The VFS's log gives the verdicts that are known of SQLite's settings, as the mount's does.
+//! The log of the VFS gives the known verdicts about SQLite's settings, as the log of a mount does.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 const COMMITS: i64 = 30;
 const POWER_CUTS: [Model; 4] = [Model::Drop, Model::Reorder, Model::Torn, Model::Prefix];
 
-/// Rows that are seen, if they are the first ones and the database is sound.
+/// Number of rows, if they are the first ones inserted and the database is sound.
 fn visible(image: &Path) -> rusqlite::Result<i64> {
     let db = Connection::open(image.join("db"))?;
     let sound: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
@@ -18,7 +18,7 @@ fn visible(image: &Path) -> rusqlite::Result<i64> {
     if sound == "ok" && max == count - 1 { Ok(count) } else { Err(rusqlite::Error::InvalidQuery) }
 }
 
-/// Images, those with a loss, the most that was lost, those that are corrupt.
+/// Number of images, images with a loss, most commits lost, corrupt images.
 fn verdict(journal: &str, synchronous: &str, models: &[Model]) -> (usize, usize, i64, usize) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = |name: &str| dir.path().join(name);
@@ -31,7 +31,7 @@ fn verdict(journal: &str, synchronous: &str, models: &[Model]) -> (usize, usize,
     db.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |_| Ok(())).expect("set");
     run(&db, "CREATE TABLE t (n INTEGER PRIMARY KEY, text TEXT)");
     drop(db);
-    // Some modes leave their journal there.
+    // Some journal modes keep their journal file.
     for entry in std::fs::read_dir(path("data")).expect("a directory").flatten() {
         std::fs::copy(entry.path(), path("base").join(entry.file_name())).expect("a copy");
     }

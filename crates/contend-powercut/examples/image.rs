@@ -1,4 +1,4 @@
-//! Writes one image: `image BASE LOG POSITION|end MODEL NAMESPACE SEED DIRECTORY`, and says what it lacks.
+//! Writes one image and prints what it lacks: `image BASE LOG POSITION|end MODEL NAMESPACE SEED DIRECTORY`.
 
 use std::path::Path;
 

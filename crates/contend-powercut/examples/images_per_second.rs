@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or(default.to_string());
     let (journal, synchronous) = (argument(0, "wal"), argument(1, "full"));
     let commits: i64 = argument(2, "300").parse()?;
-    // In memory where there is such a place: what the disk does to the images is not what is asked here.
+    // In memory if possible: the speed of the disk is not the subject here.
     let parent = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm").into() } else { std::env::temp_dir() };
     let dir = tempfile::tempdir_in(parent)?;
     let path = |name: &str| dir.path().join(name);
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Model::ALL.into_iter().try_for_each(|model| images(&mut replayer, model, log.len(), &path("image")))
 }
 
-/// Commits so often; how long that took.
+/// Commits this many times; returns the seconds.
 fn insert(database: &Path, journal: &str, synchronous: &str, commits: i64) -> rusqlite::Result<f64> {
     let db = rusqlite::Connection::open(database)?;
     db.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |_| Ok(()))?;
@@ -59,7 +59,7 @@ fn insert(database: &Path, journal: &str, synchronous: &str, commits: i64) -> ru
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Makes an image at every position, and says how long that takes.
+/// Makes an image at every position and prints the time.
 fn images(replayer: &mut Replayer, model: Model, entries: usize, to: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let (mut made, mut written, busy) = (0.0, 0.0, cpu_seconds());
     for position in 0..=entries {
@@ -82,13 +82,13 @@ fn images(replayer: &mut Replayer, model: Model, entries: usize, to: &Path) -> R
     Ok(())
 }
 
-/// What this thread has worked: on a busy machine the only figure that says something.
+/// CPU time of this thread: on a busy machine the only time that can be compared.
 fn cpu_seconds() -> f64 {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
 }
 
-/// The recorder's process must not be the database's: see `record::mount`.
+/// The recorder must not run in the database's process: see `record::mount`.
 const RECORD: &str = "--record";
 
 fn recorder(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,9 +1,10 @@
-//! What is left on a disk when the power fails: a file system that records every write and sync, and a replayer
-//! that rebuilds the disk as a power cut at any moment of the record could have left it.
+//! What a disk holds after a power cut: a file system that records every write and sync, and a replayer that rebuilds
+//! the disk as a power cut at any moment of the recording could have left it.
 //!
-//! The crate knows nothing of databases or benchmarks. A program writes to a directory under [`record::mount`]; its
-//! [`log::Log`] is read; a [`replay::Replayer`] makes an [`replay::Image`] for every [`replay::Cut`]; the caller opens
-//! the image and judges it; [`minimise::minimise`] says which lost pieces matter. `docs/powercut.md` has the promises.
+//! The crate contains nothing about databases or benchmarks. A program writes to a directory under [`record::mount`].
+//! The caller reads the [`log::Log`], has a [`replay::Replayer`] make an [`replay::Image`] for each [`replay::Cut`],
+//! opens the image and judges it. [`minimise::minimise`] finds the lost pieces that matter. `docs/powercut.md` has
+//! the promises.
 
 use std::fmt;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub mod minimise;
 pub mod record;
 pub mod replay;
 
-/// What went wrong, in words for a person: which file or process, and what to do.
+/// An error as a sentence for people: which file or process, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(pub String);
 

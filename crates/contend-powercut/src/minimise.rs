@@ -1,26 +1,26 @@
-//! The fewest lost pieces that still make an image fail: delta debugging over what the image lacks.
+//! Finds the fewest lost pieces with which an image still fails: delta debugging over the image's losses.
 
 use std::path::Path;
 
 use crate::replay::{Cut, Loss, Replayer};
 use crate::{Error, Result};
 
-/// A failing image, with as little lost as is needed for it.
+/// A failing image with as few losses as possible.
 #[derive(Debug, Clone)]
 pub struct Minimal {
-    /// Everything else was persisted, except what cannot be there without these (later writes of the same page, names
-    /// that come later in the journal). `Replayer::image_lacking` makes the image again.
+    /// The remaining losses. Everything else is on disk, except what depends on these (later writes of the same page,
+    /// later names of the journal). `Replayer::image_lacking` makes the image again.
     pub lost: Vec<Loss>,
-    /// How many pieces the image had lost at first.
+    /// Number of pieces that the original image had lost.
     pub lost_at_first: usize,
-    /// How many images were tried.
+    /// Number of images tried.
     pub tries: usize,
-    /// The search ended because it had tried `tries_max` images; fewer may be enough.
+    /// The search stopped after `tries_max` images; a smaller set may exist.
     pub cut_off: bool,
 }
 
-/// Tries images with less and less lost. Each is written into `dir`, whose content is replaced every time;
-/// `still_fails` opens and judges it. At the end the smallest failing image is in `dir` again.
+/// Tries images with fewer and fewer losses. Each one replaces the content of `dir`, and `still_fails` opens and
+/// judges it. At the end `dir` holds the smallest failing image.
 pub fn minimise(
     replayer: &mut Replayer,
     cut: &Cut,
@@ -45,7 +45,7 @@ pub fn minimise(
             cut.seed
         )));
     }
-    // Nothing lost at all may be enough: then the fault is not one of the disk.
+    // If the image fails without any loss, the disk is not the cause.
     if !lost.is_empty() && fails(&[], &mut tries)? {
         lost.clear();
     }
@@ -65,7 +65,7 @@ pub fn minimise(
     Ok(Minimal { lost, lost_at_first, tries, cut_off })
 }
 
-/// One of `parts` parts that fails alone (true), or all but one of them (false).
+/// One of `parts` parts that fails alone (true), or all parts but one (false).
 fn smaller(
     lost: &[Loss],
     parts: usize,
@@ -75,7 +75,7 @@ fn smaller(
 ) -> Result<Option<(Vec<Loss>, bool)>> {
     let size = lost.len().div_ceil(parts);
     for alone in [true, false] {
-        // With two parts, all but one is the other one.
+        // With two parts, "all but one" is the other part.
         if !alone && parts == 2 {
             break;
         }

@@ -1,4 +1,4 @@
-//! Random histories of files on a real mount: what the log rebuilds is what was there, byte for byte.
+//! Random histories of files on a real mount: the tree rebuilt from the log equals the original, byte for byte.
 
 mod support;
 
@@ -16,10 +16,10 @@ use support::{Place, Random, Tree, cut, tree, written};
 const NAMES: [&str; 7] = ["a", "b", "c", "d/a", "d/b", "e/a", "e/f/b"];
 const DIRECTORIES: [&str; 4] = ["d", "e", "e/f", "g"];
 
-/// Files that stay open, also when their names are gone.
+/// Files that stay open, even after their names are removed.
 type Open = HashMap<u64, File>;
 
-/// One random operation; that it fails (no such file, ...) is as good a test.
+/// One random operation. One that fails (no such file, ...) is just as good a test.
 fn step(top: &Path, random: &mut Random, open: &mut Open) -> io::Result<()> {
     let name = top.join(random.pick(&NAMES));
     let other = top.join(random.pick(&NAMES));
@@ -89,8 +89,8 @@ fn remove_everything(top: &Path) {
     }
 }
 
-/// Histories one after the other on one mount; at random moments and at the end of each the tree and the time are
-/// remembered, and afterwards the tree is rebuilt from the log at the position of that time.
+/// Runs histories one after the other on one mount. At random moments and at the end of each, notes the tree and the
+/// time. Afterwards rebuilds the tree from the log at the position of each time.
 fn run(histories: u64, seed: u64) {
     let place = Place::new();
     fs::create_dir_all(place.path("backing/d")).expect("a directory");

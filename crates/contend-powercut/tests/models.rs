@@ -1,5 +1,5 @@
-//! What each model promises, stated with logs made by hand: what was synced survives, what was not may go, and no
-//! image is one that an ordered file system could not leave.
+//! The promises of each model, with hand-made logs: synced data survives, other data may be lost, and every image is
+//! one that an ordered file system could leave.
 
 mod support;
 
@@ -14,10 +14,10 @@ use support::cut;
 const FILE: Ino = 2;
 const PAGE: u64 = 4096;
 const RANDOM: [Model; 3] = [Model::Reorder, Model::Torn, Model::Prefix];
-/// Without torn pages, of which the first byte says nothing.
+/// Models without torn pages: the first byte then represents the page.
 const WHOLE: [Model; 2] = [Model::Reorder, Model::Prefix];
 
-/// A log made by hand, on a base with one durable file `old` of two pages of ones.
+/// A hand-made log, on a base with one durable file `old` of two pages of ones.
 struct Made {
     base: tempfile::TempDir,
     log: Log,
@@ -78,7 +78,7 @@ impl Made {
         Replayer::new(self.base.path(), &self.log).expect("a replayer")
     }
 
-    /// What is seen of all images at the end of the log, under some models and many seeds.
+    /// What `see` returns for all images at the end of the log, under some models and many seeds.
     fn all<T: Ord>(&self, models: &[Model], namespace: Namespace, see: impl Fn(&Image) -> T) -> BTreeSet<T> {
         self.all_at(self.log.len(), models, namespace, see)
     }
@@ -102,7 +102,7 @@ fn names(image: &Image) -> Vec<String> {
     names
 }
 
-/// The first byte of each page, of a file or nothing.
+/// The first byte of each page of a file; `None` if there is no file.
 fn pages(image: &Image, name: &str) -> Option<Vec<u8>> {
     Some(image.file(Path::new(name))?.chunks(PAGE as usize).map(|page| page[0]).collect())
 }
@@ -185,11 +185,11 @@ fn the_journal_keeps_the_order_of_names_and_posix_does_not() {
 
 #[test]
 fn a_sync_takes_the_journal_as_far_as_the_files_last_change_of_metadata() {
-    // Nothing changed the size or name of `old`: its sync makes no other file durable, as with XFS and ext4.
+    // The size and name of `old` did not change: its sync makes no other file durable, as with XFS and ext4.
     let mut made = Made::new();
     made.create(ROOT, "a", 3, Kind::File).write(FILE, 0, 2, PAGE).sync(FILE);
     assert_eq!(made.all(&[Model::Drop], Namespace::Journal, |i| names(i).len()), [1].into());
-    // It grew after `a` was made: that growth is later in the journal.
+    // The file grew after `a` was created: the growth is later in the journal.
     made.write(FILE, 2 * PAGE, 2, PAGE).sync(FILE);
     assert_eq!(made.all(&[Model::Drop], Namespace::Journal, |i| names(i).len()), [2].into());
 }
@@ -218,16 +218,17 @@ fn a_rename_is_one_step() {
 
 #[test]
 fn a_name_made_again_does_not_overtake_the_unlink_of_the_old_one() {
-    // The journal of a database: made, synced, removed, made again. It must never be seen without having been removed.
+    // A rollback journal: created, synced, removed, created again. No image may have the new one if the old one's
+    // removal is lost.
     let mut made = Made::new();
     made.create(ROOT, "j", 3, Kind::File).write(3, 0, 5, PAGE).sync(3).sync_top();
     made.remove("j").create(ROOT, "j", 4, Kind::File).write(4, 0, 6, PAGE);
     for namespace in Namespace::ALL {
         let seen = made.all(&WHOLE, namespace, |image| pages(image, "j"));
-        // The old one whole; none; the new one, empty or not.
+        // The whole old file; none; the new one, empty or not.
         assert_eq!(seen, [Some(vec![5]), None, Some(vec![]), Some(vec![6])].into(), "{namespace:?}");
     }
-    // Synced and found again through its directory: the old one cannot come back.
+    // Synced, also through its directory: the old file cannot come back.
     made.sync(4).sync_top();
     for namespace in Namespace::ALL {
         assert_eq!(made.all(&Model::ALL, namespace, |image| pages(image, "j")), [Some(vec![6])].into());
@@ -268,7 +269,7 @@ fn growth_without_data_reads_as_zeros() {
 fn an_open_file_without_a_name_is_written_and_synced_and_never_seen_again() {
     let mut made = Made::new();
     made.create(ROOT, "t", 3, Kind::File).write(3, 0, 5, PAGE).remove("t").write(3, PAGE, 6, PAGE).sync(3);
-    // Its growth comes later in the journal than its removal, so its sync makes the removal certain.
+    // Its growth is later in the journal than its removal, so its sync makes the removal certain.
     assert_eq!(made.all(&Model::ALL, Namespace::Journal, names), [vec!["old".to_string()]].into());
     let seen = made.all(&[Model::Reorder], Namespace::Posix, |image| pages(image, "t"));
     assert_eq!(seen, [None, Some(vec![5, 6])].into(), "if it has its name, it has its data");

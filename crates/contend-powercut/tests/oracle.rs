@@ -1,4 +1,4 @@
-//! Random logs against a second, much simpler statement of what must be on disk: each file's content at its last sync.
+//! Random logs, checked against a second, much simpler model of the disk: each file's content at its last sync.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{Random, cut};
 const FILES: [Ino; 3] = [2, 3, 4];
 const SIZE: u64 = 10_000;
 
-/// Writes, cuts and syncs of three files that are there from the beginning.
+/// Writes, truncations and syncs of three files that exist from the beginning.
 fn random_log(random: &mut Random, length: usize) -> Log {
     let attributes = Attributes { mode: 0o600, uid: 0, gid: 0 };
     let known = |ino: &Ino| {
@@ -38,7 +38,7 @@ fn random_log(random: &mut Random, length: usize) -> Log {
     log
 }
 
-/// A file after some entries, all of them.
+/// Content of a file after all of these entries.
 fn naive<'a>(entries: impl Iterator<Item = &'a Entry>, file: Ino) -> Vec<u8> {
     let mut bytes = vec![0xEE; SIZE as usize];
     for entry in entries {
@@ -60,7 +60,7 @@ fn naive<'a>(entries: impl Iterator<Item = &'a Entry>, file: Ino) -> Vec<u8> {
     bytes
 }
 
-/// Bytes that this place can have: what was certain, or anything that came since.
+/// Possible bytes at each offset: the durable one, or any written since.
 fn possible(log: &Log, file: Ino, from: usize, to: usize) -> BTreeMap<usize, HashSet<u8>> {
     let mut all: BTreeMap<usize, HashSet<u8>> = BTreeMap::new();
     for end in from..=to {
@@ -93,7 +93,8 @@ fn drop_leaves_what_was_synced_and_the_others_nothing_that_was_never_there() {
                     image.file(file.to_string()).expect("there")
                 };
                 assert_eq!(file_of(Model::Kill, Namespace::Posix), naive(log.entries[..position].iter(), file));
-                // Under the journal others' syncs can make cuts of this file certain before its data.
+                // Under the journal model, syncs of other files can make truncations of this one certain before its
+                // data.
                 assert_eq!(file_of(Model::Drop, Namespace::Posix), naive(log.entries[..certain].iter(), file));
                 for model in [Model::Reorder, Model::Torn, Model::Prefix] {
                     for namespace in Namespace::ALL {

@@ -1,5 +1,5 @@
-//! What goes wrong around a recording, and what is said about it: damaged logs, dead recorders, mounts left over,
-//! missing permission, a bound that is reached.
+//! Errors around a recording and their messages: damaged logs, dead recorders, leftover mounts, missing permissions,
+//! a full log.
 
 mod support;
 
@@ -13,7 +13,7 @@ use contend_powercut::replay::{Model, Namespace, Replayer};
 use support::possible::{can_record, not_verified};
 use support::{Place, answer, cut, recorder_arguments, recorder_command, tree, written};
 
-/// A recording of fifty small files, and its log's bytes.
+/// A recording of fifty small files, and the bytes of its log.
 fn recorded() -> Option<(Place, Vec<u8>)> {
     let place = Place::new();
     let mount = place.mount()?;
@@ -55,7 +55,7 @@ fn a_log_cut_short_or_with_garbage_is_refused_and_says_where() {
         assert!(strict.is_err(), "a changed byte at {at} is found");
         assert_eq!(salvaged.expect("salvaged").0.entries[..5.min(at / 800)], whole.entries[..5.min(at / 800)]);
     }
-    for (bytes, expected) in [(&b""[..], "cut short in its first line"), (b"#!/bin/sh\n", "its first line differs")] {
+    for (bytes, expected) in [(&b""[..], "its first line is cut short"), (b"#!/bin/sh\n", "its first line differs")] {
         let error = read(bytes).0.expect_err("an error").0;
         assert!(error.contains(expected) && error.contains("damaged"), "{error}");
     }
@@ -170,7 +170,7 @@ fn an_ordinary_user_without_permission_is_told_so() {
         not_verified("needs root and a /dev/fuse that others may not use");
         return;
     }
-    // The program itself may lie where that user cannot see it.
+    // The test program may be in a directory that the user cannot enter.
     let program = place.path("program");
     fs::copy(std::env::current_exe().expect("a program"), &program).expect("a copy");
     for path in [place.dir.path(), &program, &place.path("mnt")] {
@@ -192,7 +192,7 @@ fn root_without_the_right_to_mount_is_told_so() {
     if !rustix::process::geteuid().is_root() || !can_record() {
         return not_verified("needs root that may mount");
     }
-    // As in most containers: the device can be opened, and nothing mounted.
+    // As in most containers: the device can be opened, but mounting is forbidden.
     let mut command = Command::new("setpriv");
     command
         .args(["--bounding-set=-sys_admin", "--inh-caps=-sys_admin"])
@@ -229,8 +229,11 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_made() {
         (Options { mountpoint: place.path("nowhere"), ..options.clone() }, "nowhere: nothing can be mounted here"),
         (Options { backing: place.path("nowhere"), ..options.clone() }, "nowhere: cannot be recorded"),
         (Options { mountpoint: place.path("image"), ..options.clone() }, "the directory is not empty"),
-        (Options { log: place.path("backing/log"), ..options.clone() }, "the log cannot lie in what is recorded"),
-        (Options { backing: place.dir.path().into(), ..options.clone() }, "the mount point cannot lie in"),
+        (
+            Options { log: place.path("backing/log"), ..options.clone() },
+            "the log cannot be inside the recorded directory",
+        ),
+        (Options { backing: place.dir.path().into(), ..options.clone() }, "the mount point cannot be inside"),
     ] {
         let error = refused(&options);
         assert!(error.contains(expected), "{error}");
@@ -260,7 +263,7 @@ fn an_image_replaces_whatever_was_there() {
     let image = replayer.image(&cut(100, Model::Kill, Namespace::Journal, 0)).expect("an image");
     let expected = written(&image, &place.path("fresh"));
     let dir = place.path("image");
-    // Longer and shorter, another kind, another name of a file elsewhere, and what the image does not have.
+    // Longer and shorter files, another kind, a hard link to a file outside, and files that the image does not have.
     fs::write(dir.join("1"), vec![9; 5000]).expect("written");
     fs::write(dir.join("2"), b"").expect("written");
     fs::create_dir_all(dir.join("3/deep")).expect("a directory");

@@ -1,4 +1,5 @@
-//! A real database on the recorder: SQLite's settings keep and lose what is known of them, and lies of the disk show.
+//! A real database on the recorder: SQLite's settings keep and lose what is documented, and faults of the disk are
+//! found.
 
 mod support;
 
@@ -12,7 +13,7 @@ use contend_powercut::replay::{Cut, Model, Namespace, Replayer};
 use rusqlite::Connection;
 use support::{Place, cut};
 
-/// A recording, and when each commit (an `INSERT` of its number) was acknowledged.
+/// A recording, and the time at which each commit (an `INSERT` of its number) was acknowledged.
 struct Run {
     place: Place,
     log: Log,
@@ -56,11 +57,11 @@ struct Verdict {
     lossy: usize,
     most_lost: i64,
     corrupt: usize,
-    /// Visible though sent after the cut, or not a prefix: then the replayer is wrong.
+    /// Commits that are visible though they were sent after the cut, or that are not a prefix: the replayer is wrong.
     impossible: usize,
 }
 
-/// How many commits an image has lost; nothing if it is corrupt.
+/// Number of commits that an image has lost; `None` if it is corrupt.
 fn lost(run: &Run, position: usize, image: &Path) -> Option<(i64, bool)> {
     let seen = visible(image).ok()?;
     let acknowledged = run.acknowledged_ns.partition_point(|ns| *ns < run.log.ends_ns(position)) as i64;
@@ -68,7 +69,7 @@ fn lost(run: &Run, position: usize, image: &Path) -> Option<(i64, bool)> {
     Some(((acknowledged - seen).max(0), seen > sent))
 }
 
-/// The number of rows, if they are the first ones and the database is sound.
+/// Number of rows, if they are the first ones and the database is sound.
 fn visible(image: &Path) -> rusqlite::Result<i64> {
     let db = Connection::open(image.join("db"))?;
     let sound: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
@@ -159,7 +160,7 @@ fn planted_lies_of_the_disk_are_found_and_minimised() {
         let mut lying = honest.lying(std::slice::from_ref(&lie));
         let (verdict, failing) = judge(&run, &mut lying, &POWER_CUTS);
         println!("{lie:?}: {verdict:?}");
-        // A sync of the wrong file finds no other one to sync while only the log is written.
+        // While only the log is written, a sync of "the other file" finds none.
         assert!(verdict.lossy + verdict.corrupt > 0, "{lie:?} was not found");
         let cut = failing.expect("a failing image");
         let image = run.place.path("image");

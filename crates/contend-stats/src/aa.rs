@@ -155,11 +155,11 @@ fn the_bootstrap_interval_misses_about_one_time_in_twenty() {
 /// `ROUNDS_LOOKED_AT`.
 struct Run {
     rounds: usize,
-    /// The interval was narrow enough in the end.
+    /// Whether the interval was narrow enough in the end.
     known: bool,
-    /// The last word claims a difference.
+    /// Whether the last word claims a difference.
     differs: bool,
-    /// One of all the words that somebody could have read on the way does.
+    /// Whether any word on the way claims a difference.
     ever_differed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Says when there is no steady state: a trend inside a trial, or across the rounds.
+//! Finds drifts, which exclude a steady state: a trend inside a trial, or across the rounds.
 //!
 //! A mean over something that is still changing describes nothing (Barrett et al., OOPSLA 2017). A drift is reported
 //! when two things hold together: the Mann-Kendall test finds a trend (Mann, Econometrica 13, 1945; Kendall, Rank
@@ -29,7 +29,7 @@ pub struct Trend {
     pub drifting: bool,
 }
 
-/// Looks for a drift in values in the order of time: a trial's throughput per bin, or a metric per round. None for
+/// Looks for a drift in values in the order of time: a trial's throughput per bin, or a metric per round. `None` for
 /// fewer than [`MIN_VALUES`].
 pub fn trend(values: &[f64]) -> Option<Trend> {
     if values.len() < MIN_VALUES {
@@ -106,8 +106,8 @@ mod tests {
         }
     }
 
-    /// Of 1,000 series whose neighbouring bins resemble each other (checkpoints, caches): each keeps half of the last
-    /// one's deviation.
+    /// Number of flagged series out of 1,000 in which each bin keeps half of the previous bin's deviation, as with
+    /// checkpoints and caches.
     fn flagged_waves(noise: f64) -> usize {
         let mut rng = ChaCha8Rng::seed_from_u64(21);
         let step = Normal::new(0.0, noise).unwrap();

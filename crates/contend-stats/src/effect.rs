@@ -1,4 +1,4 @@
-//! What one factor does, over everything else that was varied: a ratio and its interval, no word and no rank.
+//! The effect of one factor over everything else that was varied: a ratio and its interval, without verdict or rank.
 //!
 //! A factor (WAL instead of DELETE) occurs in several matched pairs of contenders that differ in nothing else. Per
 //! round the effect is the geometric mean of the pairs' ratios; over the rounds it has a median and a sign-test
@@ -20,7 +20,7 @@ pub struct Effect {
     pub pairs: usize,
 }
 
-/// Why there is no effect to state.
+/// Why there is no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoEffect {
     NoPairs,
@@ -28,7 +28,7 @@ pub enum NoEffect {
     UnequalPairs {
         round: usize,
     },
-    /// A value of zero, or none.
+    /// A value is 0 or missing.
     NoRatio {
         round: usize,
         pair: usize,

@@ -12,13 +12,13 @@ pub struct Fairness {
     /// The best served client's share of all commits, and the worst served one's.
     pub max_share: f64,
     pub min_share: f64,
-    /// Best against worst served; none when a client got nothing.
+    /// Best served over worst served; `None` if a client got nothing.
     pub max_over_min: Option<f64>,
     /// Clients without a single commit.
     pub starved: usize,
 }
 
-/// From the commits of each client; none when no client committed anything, as there is nothing to share.
+/// Fairness from the commits of each client; `None` without any commit.
 pub fn fairness(committed: &[u64]) -> Option<Fairness> {
     let (max, min) = (*committed.iter().max()? as f64, *committed.iter().min()? as f64);
     let counts = || committed.iter().map(|&count| count as f64);

@@ -10,14 +10,14 @@ pub const MAX_NS: u64 = 3_600_000_000_000;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Values and how often each occurred, ascending by value: what a record keeps and the bootstrap works on.
+/// Values with their counts, ascending by value, for the bootstrap.
 pub type SparseHistogram = Vec<(u64, u64)>;
 
 /// A distribution of durations.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     buckets: Hdr<u64>,
-    /// Exact, and before clamping: a bucket's upper edge is not an observation.
+    /// Exact maximum before clamping: a bucket's upper edge is not an observation.
     max_ns: u64,
     sum_ns: u128,
 }

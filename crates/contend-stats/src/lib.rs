@@ -1,4 +1,4 @@
-//! What may be said of numbers: distributions, intervals, the words of a comparison, checks of a trial's sanity.
+//! Statistics: distributions, intervals, the words of a comparison, checks of a trial's sanity.
 //!
 //! Everything here is pure: data in, data out. No process, socket, clock or file; the one use of chance, the
 //! bootstrap, takes its seed as an argument. The unit of every comparison is the round, never the sample.

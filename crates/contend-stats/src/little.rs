@@ -15,6 +15,14 @@ pub const MAX_GAP_SHARE: f64 = 0.05;
 /// The same of one client of a crowd, whose gaps together are within [`MAX_GAP_SHARE`].
 pub const MAX_GAP_SHARE_IN_CROWD: f64 = 0.20;
 
+/// What a client of a crowd may wait for a processor when it wakes from a pause: the others keep it until their turn ends, which
+/// the kernel looks at in each tick. That is half a tick of the usual 4 ms.
+pub const TURN_NS: u64 = 2_000_000;
+
+/// What a client needs to wake from a pause on any machine: the timer's interrupt and the way to a processor, which takes 20 to
+/// 60 us in a virtual machine. The response time counts from due, so it has this time.
+pub const WAKE_NS: u64 = 100_000;
+
 /// Where one client's time went, summed from its samples and its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientTime {

@@ -17,6 +17,16 @@ pub fn two_sided(z: f64) -> f64 {
     2.0 * cumulative(-z.abs())
 }
 
+/// z of a two-sided interval with this coverage.
+pub fn z(coverage: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 10.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if two_sided(middle) > 1.0 - coverage { low = middle } else { high = middle }
+    }
+    low
+}
+
 /// The 97.5 % point of Student's t. Abramowitz & Stegun 26.7.5; for 5 degrees of freedom and more the error is below
 /// 0.2 %.
 pub fn student_975(degrees_of_freedom: usize) -> f64 {
@@ -37,6 +47,7 @@ mod tests {
             assert!((cumulative(z) - expected).abs() < 1e-6, "{z}");
         }
         assert!((two_sided(1.959_964) - 0.05).abs() < 1e-6);
+        assert!((z(0.95) - Z_95).abs() < 1e-5 && (z(0.99) - 2.575_829).abs() < 1e-4, "{} {}", z(0.95), z(0.99));
         for (degrees, expected) in [(5, 2.570_6), (11, 2.201_0), (19, 2.093_0), (100, 1.984_0)] {
             assert!((student_975(degrees) / expected - 1.0).abs() < 0.002, "{degrees}");
         }

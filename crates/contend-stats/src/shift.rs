@@ -27,11 +27,16 @@ pub fn log_shift(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
 
 /// The interval of the log shift with a coverage of at least 95 %; none with fewer than [`MIN_RUNS`] in an arm.
 pub fn log_shift_interval(baseline: &[f64], candidate: &[f64]) -> Option<Interval> {
+    log_shift_interval_of(baseline, candidate, COVERAGE)
+}
+
+/// The same with at least this coverage, which may take more runs.
+pub fn log_shift_interval_of(baseline: &[f64], candidate: &[f64], least: f64) -> Option<Interval> {
     if baseline.len().min(candidate.len()) < MIN_RUNS {
         return None;
     }
     let all = Differences::of(baseline, candidate);
-    let (skipped, coverage) = skipped_differences(baseline.len(), candidate.len())?;
+    let (skipped, coverage) = skipped_differences(baseline.len(), candidate.len(), least)?;
     Some(Interval { low: all.nth(skipped), high: all.nth(all.count() - 1 - skipped), coverage })
 }
 
@@ -92,10 +97,10 @@ fn out_of_order(place: i128) -> f64 {
 }
 
 /// How many differences to leave out at each end, and the coverage that remains: the largest k with
-/// P(U <= k) <= 2.5 %.
-fn skipped_differences(m: usize, n: usize) -> Option<(usize, f64)> {
+/// 2 P(U <= k) <= 1 - `least`.
+fn skipped_differences(m: usize, n: usize, least: f64) -> Option<(usize, f64)> {
     if m * n > MAX_EXACT_PAIRS {
-        return Some(skipped_by_approximation(m, n));
+        return Some(skipped_by_approximation(m, n, least));
     }
     let counts = arrangements(m, n);
     let total: f64 = counts.iter().sum();
@@ -103,7 +108,7 @@ fn skipped_differences(m: usize, n: usize) -> Option<(usize, f64)> {
     let mut skipped = None;
     for (u, count) in counts.iter().enumerate() {
         below += count / total;
-        if 1.0 - 2.0 * below < COVERAGE {
+        if 1.0 - 2.0 * below < least {
             break;
         }
         skipped = Some((u, 1.0 - 2.0 * below));
@@ -129,10 +134,10 @@ fn arrangements(m: usize, n: usize) -> Vec<f64> {
     fewer.swap_remove(n)
 }
 
-fn skipped_by_approximation(m: usize, n: usize) -> (usize, f64) {
+fn skipped_by_approximation(m: usize, n: usize, least: f64) -> (usize, f64) {
     let (m, n) = (m as f64, n as f64);
     let deviation = (m * n * (m + n + 1.0) / 12.0).sqrt();
-    let skipped = (m * n / 2.0 - normal::Z_95 * deviation - 0.5).floor();
+    let skipped = (m * n / 2.0 - normal::z(least) * deviation - 0.5).floor();
     (skipped as usize, 1.0 - normal::two_sided((m * n / 2.0 - skipped - 0.5) / deviation))
 }
 
@@ -153,22 +158,31 @@ mod tests {
     #[test]
     fn published_critical_values() {
         for (m, n, critical) in [(4, 4, 0), (4, 5, 1), (5, 5, 2), (6, 6, 5), (8, 8, 13), (10, 10, 23), (20, 20, 127)] {
-            assert_eq!(skipped_differences(m, n).unwrap().0, critical, "{m} against {n}");
+            assert_eq!(skipped_differences(m, n, COVERAGE).unwrap().0, critical, "{m} against {n}");
         }
+    }
+
+    /// The same for 1 %.
+    #[test]
+    fn more_coverage_takes_more_runs() {
+        for (m, n, critical) in [(5, 5, 0), (6, 6, 2), (8, 8, 7), (10, 10, 16), (20, 20, 105)] {
+            assert_eq!(skipped_differences(m, n, 0.99).unwrap().0, critical, "{m} against {n}");
+        }
+        assert_eq!(skipped_differences(4, 4, 0.99), None);
     }
 
     #[test]
     fn three_runs_an_arm_cannot_reach_95_percent() {
-        assert_eq!(skipped_differences(3, 3), None);
+        assert_eq!(skipped_differences(3, 3, COVERAGE), None);
         assert_eq!(log_shift_interval(&[1.0; 3], &[2.0; 9]), None);
-        assert!((skipped_differences(4, 4).unwrap().1 - (1.0 - 2.0 / 70.0)).abs() < 1e-12);
+        assert!((skipped_differences(4, 4, COVERAGE).unwrap().1 - (1.0 - 2.0 / 70.0)).abs() < 1e-12);
     }
 
     #[test]
     fn the_approximation_joins_the_exact_counts() {
         for (m, n) in [(40, 40), (50, 50), (30, 80)] {
-            let (exact, coverage) = skipped_differences(m, n).unwrap();
-            let (approximate, approximate_coverage) = skipped_by_approximation(m, n);
+            let (exact, coverage) = skipped_differences(m, n, COVERAGE).unwrap();
+            let (approximate, approximate_coverage) = skipped_by_approximation(m, n, COVERAGE);
             assert!(exact.abs_diff(approximate) <= 1, "{m} {n}: {exact} {approximate}");
             assert!((coverage - approximate_coverage).abs() < 2e-3);
         }

@@ -13,7 +13,7 @@ use std::fmt;
 /// The effect below which a difference is called slight, or none: 5 %.
 pub const MARGIN: f64 = 0.05;
 
-/// Rounds beyond which no study is run: the machine is too noisy, or the effect too small.
+/// Most rounds of a study: beyond them the machine is too noisy, or the effect too small.
 pub const ROUNDS_MAX: u32 = 200;
 
 /// Which way a metric improves.
@@ -32,8 +32,8 @@ pub struct RoundPair {
 }
 
 impl RoundPair {
-    /// ln(candidate / baseline), or nothing when there is no ratio (a zero, an infinity). The difference of the
-    /// logarithms, so that swapping the arms flips the sign to the last bit.
+    /// ln(candidate / baseline), or `None` without a ratio (a zero, an infinity). Computed as the difference of the
+    /// logarithms, so that swapping the arms only flips the sign.
     pub fn log_ratio(self) -> Option<f64> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         (positive(self.baseline) && positive(self.candidate)).then(|| self.candidate.ln() - self.baseline.ln())
@@ -97,7 +97,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What is said of a candidate against the baseline, for one metric.
+/// The comparison of a candidate with the baseline, for one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Median over the rounds of candidate / baseline.
@@ -113,8 +113,8 @@ pub struct Comparison {
     pub rounds_needed: Option<u32>,
 }
 
-/// Compares two arms over their rounds. `guard_failure` is why they may not be compared at all (tiers or answers
-/// differ, generator-limited, accounts unbalanced, drift), found by the caller.
+/// Compares two arms over their rounds. `guard_failure` is the caller's reason why they may not be compared (tiers or
+/// answers differ, generator-limited, accounts unbalanced, drift).
 pub fn compare_rounds(
     rounds: &[RoundPair],
     direction: Direction,
@@ -160,7 +160,7 @@ fn no_ratio(rounds: &[RoundPair]) -> String {
     let first = without.first().expect("called because a round has no ratio");
     let (candidate, baseline) = (plain(first.candidate), plain(first.baseline));
     match (without.len(), rounds.len()) {
-        (_, 1) => format!("{candidate} against {baseline} is no ratio"),
+        (_, 1) => format!("{candidate} against {baseline} is not a ratio"),
         (some, all) => format!("{some} of {all} rounds have no ratio (such as {candidate} against {baseline})"),
     }
 }

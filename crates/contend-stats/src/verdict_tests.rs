@@ -65,7 +65,7 @@ fn a_round_without_a_ratio_is_told() {
     data[3].baseline = 0.0;
     assert_eq!(reason(&data), "in 1 of 6 rounds neither had any");
     assert_eq!(reason(&[RoundPair { baseline: 0.0, candidate: 0.0 }]), "neither had any");
-    assert_eq!(reason(&[RoundPair { baseline: 0.0, candidate: 99984.5798 }]), "100,000 against 0 is no ratio");
+    assert_eq!(reason(&[RoundPair { baseline: 0.0, candidate: 99984.5798 }]), "100,000 against 0 is not a ratio");
 }
 
 #[test]

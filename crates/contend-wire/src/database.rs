@@ -134,7 +134,7 @@ impl Database {
             }
             ["tcp", host, port, user, database, password] => match port.parse() {
                 Ok(port) if port > 0 => server(Endpoint::Tcp(host.to_string(), port), user, database, password),
-                _ => Err("the port of the server is no number from 1 to 65535".to_string()),
+                _ => Err("the port of the server is not a number from 1 to 65535".to_string()),
             },
             _ => Err("a `database` line says `file`, `tcp`, `socket` or `service`, and the fields of that".to_string()),
         }

@@ -10,6 +10,7 @@
 pub mod database;
 pub mod digest;
 pub mod handshake;
+pub mod kept;
 pub mod literal;
 pub mod plan;
 pub mod sample;

@@ -9,7 +9,7 @@ use contend_wire::plan::{
 use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
 use contend_worker::own::{prepare, run_plan};
-use contend_worker::run::Outcome;
+use contend_worker::run::RunResult;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -102,17 +102,17 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn whole(outcome: &Outcome) {
-    assert_eq!(outcome.failed, 0, "every operation succeeds");
+fn whole(result: &RunResult) {
+    assert_eq!(result.failed, 0, "every operation succeeds");
 }
 
 /// Time from the first start to the last end of one client's operations.
 fn ns_per_operation(model: &str, path: &Path) -> f64 {
     // A pool has no data in memory; its file is in the page cache.
     let load = Load { clients: 1, limit: OPERATIONS, pause_ns: 0, in_memory: model != "pool" };
-    let outcome = run_plan(plan(model, &load, path)).expect("the plan runs");
-    whole(&outcome);
-    let samples = &outcome.samples[0];
+    let result = run_plan(plan(model, &load, path)).expect("the plan runs");
+    whole(&result);
+    let samples = &result.samples[0];
     let (first, last) = (samples.first().expect("samples"), samples.last().expect("samples"));
     (last.finished_ns - first.started_ns) as f64 / f64::from(OPERATIONS)
 }
@@ -144,9 +144,9 @@ fn lag(path: &Path) {
     println!("{:>16} {:>10} {:>10} {:>10} {:>10}", "model", "p50", "p90", "p99", "max");
     for model in MODELS {
         let load = Load { clients: 1_000, limit: 10, pause_ns: 200_000_000, in_memory: false };
-        let outcome = run_plan(plan(model, &load, path)).expect("the plan runs");
-        whole(&outcome);
-        let mut late: Vec<u64> = outcome.samples.iter().flatten().map(|s| s.started_ns - s.due_ns).collect();
+        let result = run_plan(plan(model, &load, path)).expect("the plan runs");
+        whole(&result);
+        let mut late: Vec<u64> = result.samples.iter().flatten().map(|s| s.started_ns - s.due_ns).collect();
         late.sort_unstable();
         let q = |q| quantile(&late, q);
         println!("{model:>16} {:>10.0} {:>10.0} {:>10.0} {:>10.0}", q(0.5), q(0.9), q(0.99), q(1.0));
@@ -167,8 +167,8 @@ fn memory_of(model: &str, clients: u32, path: &Path) {
     let (sender, events) = channel();
     let ready = prepare(plan, &sender).expect("the plan is ready");
     let waiting = resident_bytes();
-    let outcome = ready.run(monotonic_ns(), &events, |_| Ok(())).expect("the plan runs");
-    whole(&outcome);
+    let result = ready.run(monotonic_ns(), &events, |_| Ok(())).expect("the plan runs");
+    whole(&result);
     println!("{}", waiting.saturating_sub(before));
 }
 

@@ -117,8 +117,8 @@ fn plan(case: &Case, driver: &str, path: &Path) -> Plan {
 
 /// Nanoseconds per operation through the worker, from the first start to the last end.
 fn through_worker(case: &Case, driver: &str, path: &Path) -> f64 {
-    let outcome = run_plan(plan(case, driver, path)).expect("the plan runs");
-    let samples = &outcome.samples[0];
+    let result = run_plan(plan(case, driver, path)).expect("the plan runs");
+    let samples = &result.samples[0];
     assert_eq!(samples.len(), case.operations as usize);
     assert!(samples.iter().all(|s| s.is_ok() && s.rows == 1), "every operation succeeds");
     let elapsed_ns = samples[samples.len() - 1].finished_ns - samples[0].started_ns;

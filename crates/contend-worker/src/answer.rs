@@ -1,4 +1,4 @@
-//! Rows as the JSON text that serve mode answers with: each an object by column name.
+//! Rows as the JSON text of a serving worker's answers: each row is an object by column name.
 
 use crate::argument::Argument;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ pub struct Answer {
     text: Vec<u8>,
     /// Whether the object at the end has a member.
     has_member: bool,
-    /// A value was seen that JSON does not have.
+    /// Whether a value had no form in JSON.
     unrepresentable: bool,
 }
 
@@ -24,7 +24,7 @@ impl Answer {
         self.has_member = false;
     }
 
-    /// Adds a column. Bytes become `{"hex":"00ff"}`; texts that are not UTF-8 lose what is not.
+    /// Adds a column. Bytes become `{"hex":"00ff"}`; invalid UTF-8 in texts is lost.
     pub fn value(&mut self, name: &str, value: Argument<'_>) {
         if std::mem::replace(&mut self.has_member, true) {
             self.text.push(b',');
@@ -58,7 +58,7 @@ impl Answer {
         self.text.push(b'}');
     }
 
-    /// `{"rows":[...]}`; none if a value has no form in JSON.
+    /// `{"rows":[...]}`; `None` if a value has no form in JSON.
     pub fn finish(self) -> Option<Vec<u8>> {
         if self.unrepresentable {
             return None;
@@ -76,7 +76,7 @@ fn hex(byte: u8) -> [u8; 2] {
     [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
 }
 
-/// Appends a text in quotes, as JSON has it.
+/// Appends a text as a JSON string.
 pub fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for byte in text.bytes() {

@@ -1,6 +1,7 @@
-//! A value on its way to the database or from it.
+//! A value sent to the database or read from it.
 
-/// A value to be bound, or of a row, in SQLite's kinds. Texts are bytes: what a database gave back need not be UTF-8.
+/// A value to bind, or of a row, as one of SQLite's types. Texts are bytes, because a database may return invalid
+/// UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Argument<'a> {
     /// SQL NULL.

@@ -18,12 +18,12 @@ pub struct Asked {
     pub drawn: Vec<Value>,
     /// The first of its unique numbers.
     pub first_unique: i64,
-    /// Counts what was asked for, from 0.
+    /// Number of the request, from 0.
     pub number: u32,
 }
 
 impl Asked {
-    /// Its arguments, as an attempt needs them.
+    /// The arguments for an attempt.
     pub fn arguments<'a>(&'a self, head: &'a Head) -> Arguments<'a> {
         Arguments { head, drawn: &self.drawn, first_unique: self.first_unique, operation: self.number }
     }
@@ -34,7 +34,7 @@ impl Asked {
 pub struct Arguments<'a> {
     /// The plan's head, for its texts and its `now`.
     pub head: &'a Head,
-    /// What was drawn for this operation.
+    /// Values drawn for this operation.
     pub drawn: &'a [Value],
     /// The first of the operation's unique numbers.
     pub first_unique: i64,
@@ -46,7 +46,7 @@ impl<'a> Arguments<'a> {
     /// The value of one placeholder.
     ///
     /// # Errors
-    /// A kept value that is not there, or that no number can be added to.
+    /// A kept value that is missing, or to which no number can be added.
     #[inline(always)]
     pub fn resolve<'v>(&self, source: &'v Source, repetition: u32, kept: &'v Kept) -> Result<Argument<'v>, Failure>
     where
@@ -67,7 +67,7 @@ impl<'a> Arguments<'a> {
                 let index = i64::from(*first) + i64::from(*stride) * i64::from(repetition);
                 Ok(Argument::Integer(self.first_unique.wrapping_add(index)))
             }
-            // Of a login, which only plans of requests have; they look these up themselves.
+            // Values of a login occur only in plans of requests, which look them up themselves.
             Source::Session { .. } => Err(Failure::worker(worker_code::NOT_KEPT)),
             Source::Now { unit_ns } => Ok(Argument::Integer((self.now_ns() / unit_ns) as i64)),
         }
@@ -98,7 +98,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// NULL plus anything is NULL, as in SQL; a number too large for its type is no value.
+/// NULL plus anything is NULL, as in SQL; `None` for an overflow.
 fn add(value: Argument<'_>, plus: i64) -> Option<Argument<'_>> {
     match (value, plus) {
         (value, 0) => Some(value),

@@ -19,7 +19,7 @@ pub struct Failed {
     pub failure: Failure,
 }
 
-/// One try of an operation, and what it needs in addition to its session.
+/// One try of an operation, with everything that it needs in addition to its session.
 pub struct Attempt<'a> {
     /// The transaction, by its number in the plan.
     pub transaction: u16,
@@ -44,7 +44,8 @@ impl Attempt<'_> {
         self.part(session, steps)
     }
 
-    /// As [`Attempt::carry_out`], for some steps in a row of a transaction that has no begin, or for all of one that has.
+    /// As [`Attempt::carry_out`], for consecutive steps of a transaction without a begin, or for all steps of one with
+    /// it.
     ///
     /// # Errors
     /// The step that failed, with its code.
@@ -71,7 +72,7 @@ impl Attempt<'_> {
             let done = match step {
                 Step::Sql(sql) => self.execute(session, sql),
                 Step::Hold { ns } | Step::Pause { ns } => wait::<S>(*ns, self.control),
-                // Done before the attempt reached its session.
+                // The connection was opened before the attempt reached its session.
                 Step::Connect => Ok(()),
                 Step::Http(http) => session.request(http, &self.arguments, self.kept),
             };
@@ -100,8 +101,8 @@ impl Attempt<'_> {
     }
 }
 
-/// Waits on this thread. A hold always does; a pause does where the connection is kept during it: the connection is the
-/// client's own, or a transaction is open on it.
+/// Waits on this thread. A hold always does; a pause does if the connection is kept during it, because it is the
+/// client's own or a transaction is open on it.
 fn wait<S: Session>(ns: u64, control: &Control) -> Result<(), Failure> {
     let until_ns = crate::clock::monotonic_ns().saturating_add(ns);
     let now_ns = wait_until(until_ns, Wake::Exact, || control.drain_over());

@@ -1,4 +1,4 @@
-//! A busy handler that waits as SQLite's own does and keeps account of it.
+//! A busy handler that waits like SQLite's own and measures the waits.
 //!
 //! SQLite calls it whenever a lock is held by another connection, and tries again for as long as it returns
 //! true. The schedule is that of `sqliteDefaultBusyCallback` in SQLite's `main.c`, so that measuring changes
@@ -13,14 +13,14 @@ use std::sync::Arc;
 const DELAYS_MS: [u32; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 const TOTALS_MS: [u32; 12] = [0, 1, 3, 8, 18, 33, 53, 78, 103, 128, 178, 228];
 
-/// What an attempt spent waiting for locks.
+/// Waits of an attempt for locks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
     /// Time slept in the handler.
     pub waited_ns: u64,
-    /// The handler gave up because the timeout had passed.
+    /// Whether the handler gave up because the timeout had passed.
     pub timeout_spent: bool,
-    /// The handler gave up because the drain was over.
+    /// Whether the handler gave up because the drain was over.
     pub cut_short: bool,
 }
 
@@ -49,13 +49,13 @@ pub fn reset() {
     ACCOUNT.set(Account::default());
 }
 
-/// What this attempt has waited so far.
+/// Waits of this attempt so far.
 #[inline]
 pub fn account() -> Account {
     ACCOUNT.get()
 }
 
-/// How long SQLite's own handler sleeps on its call number `count`; none: it gives up.
+/// How long SQLite's own handler sleeps on call number `count`; `None` if it gives up.
 fn delay_ms(count: i32, timeout_ms: u32) -> Option<u32> {
     let count = u32::try_from(count).ok()?;
     let last = DELAYS_MS.len() - 1;
@@ -67,7 +67,7 @@ fn delay_ms(count: i32, timeout_ms: u32) -> Option<u32> {
     (left > 0).then(|| delay.min(left))
 }
 
-/// The handler: `count` is how often it was called for the same lock before.
+/// The handler; `count` is the number of earlier calls for the same lock.
 pub fn handler(count: i32) -> bool {
     let mut account = ACCOUNT.get();
     let retry = CONTROL.with_borrow(|control| {

@@ -1,8 +1,8 @@
-//! The command line of `contend worker`: the handshake, or one plan carried out by hand.
+//! The command line of `contend worker`: serves the tool, or carries out one plan by hand.
 
 use crate::clock::monotonic_ns;
 use crate::kit::Kit;
-use crate::run::{Notice, Outcome};
+use crate::run::{Notice, RunResult};
 use crate::serve::{encode_samples, serve};
 use crate::serving;
 use anyhow::{Context, Result, bail};
@@ -17,7 +17,7 @@ use std::sync::mpsc::channel;
 
 const USAGE: &str = "usage: contend worker [serve | --plan FILE [--samples FILE]]";
 
-/// Runs a worker with the arguments after its verb. Without any, the tool is expected on standard input.
+/// Runs a worker with the arguments after its verb. Without arguments it expects the tool on standard input.
 pub fn main_of(kit: Kit, args: &[String]) -> ExitCode {
     match run(kit, args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -35,8 +35,8 @@ fn run(kit: Kit, args: &[String]) -> Result<()> {
     }
     let serves = args == ["serve"];
     if args.is_empty() || serves {
-        // A worker that outlives its tool would go on loading the machine. Should the tool be gone already,
-        // the end of the input tells.
+        // A worker that outlives its tool would keep loading the machine. If the tool is already gone, the end of the
+        // input shows it.
         set_parent_process_death_signal(Some(Signal::KILL)).context("cannot be tied to the tool's life")?;
         return if serves { serving::serve(kit) } else { serve(kit) };
     }
@@ -44,10 +44,10 @@ fn run(kit: Kit, args: &[String]) -> Result<()> {
     let text = fs::read_to_string(&by_hand.plan).with_context(|| by_hand.plan.display().to_string())?;
     let plan = Plan::decode(&text).with_context(|| by_hand.plan.display().to_string())?;
     let names: Vec<String> = plan.head.transactions.iter().map(|t| t.name.clone()).collect();
-    let outcome = carry_out(kit, plan)?;
-    print!("{}", summary(&outcome, &names));
+    let result = carry_out(kit, plan)?;
+    print!("{}", summary(&result, &names));
     if let Some(path) = by_hand.samples {
-        let bytes = encode_samples(outcome.samples.iter().flatten());
+        let bytes = encode_samples(result.samples.iter().flatten());
         fs::write(&path, bytes).with_context(|| path.display().to_string())?;
     }
     Ok(())
@@ -57,8 +57,8 @@ fn help(hello: &Facts) -> String {
     let said = |key| fact(hello, key).unwrap_or_default().replace(',', ", ");
     let versions = [said("driver_versions"), said("driver")].into_iter().find(|text| !text.is_empty());
     format!(
-        "Carries out a plan through a driver. The tool starts workers itself and talks with them over standard input\n\
-         and output, which is what happens without arguments; this is not needed.\n\n\
+        "Carries out a plan through a driver. contend starts workers itself and talks to them over standard input\n\
+         and output, which is the mode without arguments.\n\n\
          {USAGE}\n\n\
          \x20 --plan FILE     carry out this plan by hand, at once; `contend plan show` prints plans\n\
          \x20 --samples FILE  write a sample for every attempt into this file, 64 bytes each\n\n\
@@ -91,7 +91,7 @@ fn parse(args: &[String]) -> Result<ByHand> {
     Ok(ByHand { plan, samples })
 }
 
-fn carry_out(kit: Kit, plan: Plan) -> Result<Outcome> {
+fn carry_out(kit: Kit, plan: Plan) -> Result<RunResult> {
     let (sender, events) = channel();
     let ready = (kit.prepare)(plan, &sender)?;
     for session in &ready.sessions {
@@ -107,17 +107,17 @@ fn carry_out(kit: Kit, plan: Plan) -> Result<Outcome> {
 }
 
 /// Counts of attempts by transaction and code.
-fn summary(outcome: &Outcome, names: &[String]) -> String {
+fn summary(result: &RunResult, names: &[String]) -> String {
     let mut counts = BTreeMap::new();
-    for sample in outcome.samples.iter().flatten() {
+    for sample in result.samples.iter().flatten() {
         *counts.entry((sample.transaction, sample.code_space, sample.code)).or_insert(0u64) += 1;
     }
     let mut text = format!(
         "{} operations, {} attempts, {} failed, {} clients exhausted\n",
-        outcome.operations,
-        outcome.attempts(),
-        outcome.failed,
-        outcome.exhausted
+        result.operations,
+        result.attempts(),
+        result.failed,
+        result.exhausted
     );
     for ((transaction, space, code), count) in counts {
         let name = names.get(usize::from(transaction)).map_or("?", String::as_str);

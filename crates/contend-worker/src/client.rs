@@ -1,6 +1,6 @@
-//! One client's state: which operation is next and when, what happens after a failed attempt, and the
-//! sample of every attempt. It waits for nothing itself and knows nothing of any driver: a thread's loop or
-//! a task asks what is next, waits for it, carries it out, and tells how it went.
+//! One client's state: which operation is next and when, what happens after a failed attempt, and the sample of every
+//! attempt. It does not wait and does not depend on any driver: a thread's loop or a task asks what is next, waits,
+//! carries it out, and reports the result.
 
 use crate::arguments::Arguments;
 use crate::attempt::Failed;
@@ -11,16 +11,16 @@ use crate::session::Waits;
 use contend_wire::plan::{Client, Head, Loop, Plan, UNIQUE_STRIDE};
 use contend_wire::sample::{CodeSpace, STEP_NONE, Sample, flag};
 
-/// An attempt about to be made, or in flight.
+/// The next attempt, or the one in flight.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn {
     /// Index into the client's operations.
     pub index: usize,
-    /// 0 for the first.
+    /// Number of the attempt, from 0.
     pub attempt: u16,
     /// When the operation was due.
     pub due_ns: u64,
-    /// Not to be made before: the operation is due then, or the back-off over.
+    /// Earliest start: the due time, or the end of the back-off.
     pub not_before_ns: u64,
     /// When it began; set by [`ClientLoop::begin`].
     pub started_ns: u64,
@@ -28,7 +28,7 @@ pub struct Turn {
     pub first_unique: i64,
 }
 
-/// A client and how far it has come.
+/// A client and its progress.
 #[derive(Debug)]
 pub struct ClientLoop<'p> {
     head: &'p Head,
@@ -41,33 +41,33 @@ pub struct ClientLoop<'p> {
     previous_end_ns: u64,
     /// Operations begun so far; never reset.
     operation: u32,
-    /// Where the next operation stands in the plan; reset by a cycle.
+    /// Index of the next operation in the plan; reset by a cycle.
     next_index: usize,
     next_unique: i64,
     jitter_turn: usize,
     failed: u64,
     /// The next attempt of the same operation.
     again: Option<Turn>,
-    /// No operation begins any more.
+    /// No further operation begins.
     over: bool,
     exhausted: bool,
 }
 
-/// Samples all clients of a worker have room for from the start (128 MiB); more are allocated as needed.
+/// Samples for which all clients of a worker together have room from the start (128 MiB); more are allocated as needed.
 const SAMPLES_IN_ADVANCE: usize = 2 << 20;
 
-/// Where what a driver calls is at work.
+/// Where the database engine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// In this process.
     Here,
-    /// In that of a server.
+    /// In a server's process.
     Elsewhere,
 }
 
-/// Room for a client's samples, made before `ready`. If the engine is in this process, its pages are touched now instead of in
-/// the window. For a server they are not: a round trip costs far more than a new page, and a client of a server should not
-/// hold the memory of all samples that are possible.
+/// Room for a client's samples, made before `ready`. If the engine is in this process, its pages are touched now
+/// instead of in the window. For a server they are not: a round trip costs far more than a new page, and the client
+/// need not hold memory for all possible samples.
 pub fn room_for_samples(plan: &Plan, client: &Client, engine: Engine) -> Vec<Sample> {
     let fastest_operation_ns = if engine == Engine::Here { 2_000 } else { 10_000 };
     let by_limit = if client.limit == 0 { usize::MAX } else { client.limit as usize };
@@ -97,7 +97,7 @@ pub fn room_for_samples(plan: &Plan, client: &Client, engine: Engine) -> Vec<Sam
         acquire_wait_ns: 0,
     };
     let mut samples = vec![zero; count];
-    // The system provides zeroed pages only when they are written to; another value makes them real.
+    // The system provides zeroed pages only when they are written to, so another value is written.
     samples.iter_mut().step_by(32).for_each(|sample| sample.client = 1);
     std::hint::black_box(&mut samples);
     samples.clear();
@@ -127,7 +127,7 @@ impl<'p> ClientLoop<'p> {
         }
     }
 
-    /// Sets the time everything is counted from.
+    /// Sets the start, from which all times count.
     pub fn start(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
         self.previous_end_ns = start_ns.saturating_add(self.client.start_ns);
@@ -172,8 +172,8 @@ impl<'p> ClientLoop<'p> {
         }
     }
 
-    /// The next attempt: of the same operation, or the first one of the next; none if nothing begins any more.
-    /// Wait until [`Turn::not_before_ns`], or until [`ClientLoop::in_vain`], then [`ClientLoop::begin`] it.
+    /// The next attempt, of the same operation or of the next one; `None` if nothing further begins. Wait until
+    /// [`Turn::not_before_ns`], or until [`ClientLoop::in_vain`], then [`ClientLoop::begin`] it.
     #[inline(always)]
     pub fn next_turn(&mut self) -> Option<Turn> {
         if let Some(turn) = self.again.take() {
@@ -205,7 +205,7 @@ impl<'p> ClientLoop<'p> {
         })
     }
 
-    /// Whether there is nothing to wait for any more: the attempt will not be made.
+    /// Whether waiting is pointless, because the attempt will not be made.
     #[inline]
     pub fn in_vain(&self, turn: &Turn) -> bool {
         if turn.attempt == 0 {
@@ -214,7 +214,7 @@ impl<'p> ClientLoop<'p> {
         self.control.drain_over() || turn.not_before_ns >= self.control.drain_end_ns()
     }
 
-    /// The wait is over, the clock reads `now_ns`: whether the attempt is made. If not, ask for the next.
+    /// Begins the attempt after the wait, at `now_ns`; false if it is not made. Then ask for the next.
     #[inline(always)]
     pub fn begin(&mut self, turn: &mut Turn, now_ns: u64) -> bool {
         turn.started_ns = now_ns;
@@ -227,13 +227,13 @@ impl<'p> ClientLoop<'p> {
         true
     }
 
-    /// A busy machine may come to a retry after the drain, in which operations in flight are to end.
+    /// On a busy machine a retry may come up after the drain, when nothing may begin.
     #[inline(always)]
     fn is_late_retry(&self, turn: &Turn, now_ns: u64) -> bool {
         turn.attempt > 0 && (self.control.drain_over() || now_ns >= self.control.drain_end_ns())
     }
 
-    /// Whatever is not begun by now never is; an operation whose back-off is cut short has failed.
+    /// Gives up an attempt: an operation that has not begun never does, and one in its back-off has failed.
     #[cold]
     fn give_up(&mut self, turn: &Turn) {
         if turn.attempt == 0 {
@@ -244,7 +244,7 @@ impl<'p> ClientLoop<'p> {
         }
     }
 
-    /// The attempt is over: records it, and decides what comes next.
+    /// Records the attempt that has ended, and decides what comes next.
     #[inline(always)]
     pub fn end_attempt(&mut self, turn: Turn, outcome: Result<(), Failed>, rows: u32, waits: Waits, finished_ns: u64) {
         let mut sample = Sample {
@@ -263,13 +263,12 @@ impl<'p> ClientLoop<'p> {
             lock_wait_ns: waits.lock_ns,
             acquire_wait_ns: waits.acquire_ns,
         };
-        // A retry given up while backing off ends the operation later than its last attempt did; the next
-        // one is due from the attempt, as nothing happened since.
+        // If a retry is given up during its back-off, the next operation is still due from the end of the last attempt.
         self.previous_end_ns = finished_ns;
         if let Err(failed) = outcome {
             self.note_failure(&mut sample, failed, waits);
             self.samples.push(sample);
-            // What may have been done is not asked for again: it would be done twice.
+            // An attempt that may have acted is not retried: it could be done twice.
             self.again = if waits.may_have_acted { None } else { self.retry(turn, failed.failure, finished_ns) };
             if self.again.is_some() {
                 return;
@@ -308,7 +307,7 @@ impl<'p> ClientLoop<'p> {
         self.pulse.set(u64::from(self.operation), self.failed);
     }
 
-    /// The next attempt of the same operation, due after its back-off; none if it has failed for good.
+    /// The next attempt of the same operation, due after its back-off; `None` if the operation has failed.
     #[cold]
     fn retry(&mut self, turn: Turn, failure: Failure, finished_ns: u64) -> Option<Turn> {
         let retry = &self.head.retry;
@@ -344,7 +343,7 @@ mod tests {
         database\tfile\tx\ntransaction\t0\tt\tread\t-\t0\t0\t1\nstep\tpause\t0\nretry\t9\t100\t-\tsqlite:5\nclients\t1\n\
         client\t0\t0\tclosed\tcyclic\t0\t0\t1\nop\t0\t0\nend\n";
 
-    /// Memory of this process that is not only promised, in bytes.
+    /// Resident memory of this process, in bytes.
     fn resident() -> u64 {
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
         statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap() * 4096

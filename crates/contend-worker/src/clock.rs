@@ -1,7 +1,7 @@
 //! Reading clocks and waiting for a point in time.
 //!
-//! A wait parks the thread: the thread that ends the window or the drain wakes it with `unpark`. Nothing spins, as
-//! a spinning client takes the processor from the clients it is compared with.
+//! A wait parks the thread; the thread that ends the window or the drain wakes it with `unpark`. Nothing spins: a
+//! spinning client would take the processor from other clients.
 
 use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -28,9 +28,9 @@ pub fn wall_ns() -> u64 {
 /// How exactly the kernel wakes a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
-    /// As it wakes any program: up to 50 us late. For waits that belong to the database's own behaviour.
+    /// Like any program: up to 50 us late. For waits that belong to the database's behaviour.
     Usual,
-    /// As exactly as the timer allows. For due times, which the response time is counted from.
+    /// As exactly as the timer allows. For due times, from which the response time counts.
     Exact,
 }
 
@@ -46,7 +46,7 @@ fn set_wake(wake: Wake) {
         Wake::Usual => None,
         Wake::Exact => NonZeroU64::new(1),
     };
-    // Refused at worst by a sandbox; the wait is then less exact, and the samples show it.
+    // A sandbox may refuse this; the wait is then less exact, and the samples show it.
     let _ = set_current_timer_slack(slack_ns);
 }
 

@@ -1,5 +1,5 @@
-//! A client's session on a database server, whichever driver it has: it begins and ends transactions, opens a lost connection
-//! again, and knows when a wait was cut short. What drivers do each in their own way is a [`Connection`].
+//! A client's session on a database server, for all drivers: it begins and ends transactions, reopens a lost
+//! connection, and records whether a wait was cut short. A [`Connection`] is the part that differs between drivers.
 
 use crate::arguments::Arguments;
 use crate::failure::{CANCELLED, Failure};
@@ -11,22 +11,22 @@ use contend_wire::handshake::Facts;
 use contend_wire::plan::SqlStep;
 use std::time::Duration;
 
-/// A client whose server is gone asks again this often, so that its failures do not fill the memory.
+/// Pause between attempts to reconnect to a lost server, so that failures do not fill the memory.
 pub const RECONNECT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Why a connection could not be opened or set up.
 #[derive(Debug)]
 pub struct OpenError {
-    /// What was being done: `connect`, or a statement.
+    /// The failed action: `connect`, or a statement.
     pub what: String,
     /// The code.
     pub failure: Failure,
-    /// The engine's or driver's own words.
+    /// Message of the engine or driver.
     pub message: String,
 }
 
 impl OpenError {
-    /// For the person who fixes it.
+    /// The message for users.
     pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
         let (client, database) = (setup.client, setup.database());
         anyhow!("client {client}, database {database}: `{}`: {}", self.what, self.message)
@@ -47,7 +47,7 @@ pub trait Connection: Sized {
     /// The driver's errors.
     type Error;
 
-    /// What an operation fails with when there is no connection.
+    /// The failure of operations without a connection.
     fn not_connected() -> Failure;
 
     /// Opens a connection, carries out the session statements and, before the run, prepares all statements.
@@ -81,34 +81,34 @@ pub trait Connection: Sized {
         kept: &mut Kept,
     ) -> Result<u32, Stopped<Self::Error>>;
 
-    /// What an error means.
+    /// Interprets an error.
     fn judge(&self, error: &Self::Error) -> Judged;
 }
 
-/// Why a step did not come to its end.
+/// Why a step failed.
 #[derive(Debug)]
 pub enum Stopped<E> {
     /// The worker could not carry it out.
     Worker(Failure),
-    /// The driver says so.
+    /// The driver reported an error.
     Driver(E),
 }
 
-/// What an error of a driver means.
+/// The meaning of a driver's error.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged {
     /// The server's code, or the worker's for an error of the driver itself.
     pub failure: Failure,
-    /// It is unknown what the connection would say next.
+    /// Whether the connection is lost or in an unknown state.
     pub is_lost: bool,
-    /// The statement was interrupted from outside.
+    /// Whether the statement was interrupted from outside.
     pub is_interrupted: bool,
 }
 
 /// A client's session.
 pub struct ServerSession<'p, C> {
     setup: Setup<'p>,
-    /// None after it was lost.
+    /// `None` after it was lost.
     open: Option<C>,
     begun: bool,
     cut_short: bool,
@@ -134,7 +134,7 @@ impl<'p, C: Connection> ServerSession<'p, C> {
         readbacks.map(|readback| Ok((readback.name.clone(), open.ask(&readback.sql)?))).collect()
     }
 
-    /// Reads the connection back after the measurement; `first` is what the first one told before.
+    /// Reads the connection back after the measurement; `first` is what the first one reported before.
     pub fn look_again(&mut self, first: &Facts) {
         let control = self.setup.control;
         if self.open.is_some() && !control.drain_over() {
@@ -143,7 +143,7 @@ impl<'p, C: Connection> ServerSession<'p, C> {
         }
     }
 
-    /// The connection, opened again if it was lost.
+    /// The connection, reopened if it was lost.
     #[inline]
     fn connection(&mut self) -> Result<&mut C, Failure> {
         if self.open.is_none() {

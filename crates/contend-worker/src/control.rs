@@ -1,5 +1,5 @@
-//! What the supervising thread and the clients share: the start, the end of the window, the end of the
-//! drain, and each client's count of operations.
+//! State shared by the supervising thread and the clients: the start, the end of the window, the end of the drain, and
+//! each client's count of operations.
 
 use crate::later::Later;
 use anyhow::Error;
@@ -11,7 +11,7 @@ use std::thread::{self, Thread};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// Where the clients stand before they run.
+/// State of the clients before they run.
 #[derive(Debug, Clone, Copy)]
 enum Gate {
     Closed,
@@ -19,7 +19,7 @@ enum Gate {
     Abandoned,
 }
 
-/// The window as the clients see it. Times are readings of the monotonic clock.
+/// The window for the clients. Times are readings of the monotonic clock.
 #[derive(Debug)]
 pub struct Control {
     window_end_ns: AtomicU64,
@@ -27,7 +27,7 @@ pub struct Control {
     drain_over: AtomicBool,
     gate: Mutex<Gate>,
     gate_moved: Condvar,
-    /// What a task waits for besides its own time: the gate, the window's end or the drain has moved.
+    /// Wakes tasks when the gate, the window's end or the drain has moved.
     moved: Notify,
     /// Threads that wait parked inside attempts.
     threads: Mutex<Vec<Thread>>,
@@ -80,8 +80,8 @@ impl Control {
         lock(&self.told).iter().cloned().chain(self.later.facts()).collect()
     }
 
-    /// Takes in what a connection that was opened after the start has read back, as [`Later::hold`] does. What the end of the
-    /// drain has cut short says nothing.
+    /// Notes what a connection that was opened after the start has read back, as [`Later::hold`] does. Interrupted
+    /// reads are ignored.
     pub fn hold_later(&self, first: &Facts, found: Result<&Facts, &Error>) {
         if found.is_ok() || !self.drain_over() {
             self.later.hold(first, found);
@@ -94,12 +94,12 @@ impl Control {
         self.moved.notify_waiters();
     }
 
-    /// The calling thread will wait parked; it is to be woken when the window's end or the drain moves.
+    /// Registers the calling thread, which will wait parked and is woken when the window's end or the drain moves.
     pub fn thread_begins(&self) {
         lock(&self.threads).push(thread::current());
     }
 
-    /// The calling thread ends.
+    /// Removes the calling thread.
     pub fn thread_ends(&self) {
         let me = thread::current().id();
         lock(&self.threads).retain(|thread| thread.id() != me);
@@ -112,28 +112,28 @@ impl Control {
         self.moved.notify_waiters();
     }
 
-    /// A thread that waits for something that `unpark` does not end is woken by `wake` too.
+    /// Registers a way to wake a thread that waits for something other than `unpark`.
     pub fn wake_with(&self, wake: impl Fn() + Send + 'static) {
         lock(&self.others.0).push(Box::new(wake));
     }
 
-    /// Ends with the next [`Control::wake`] or movement of the gate, counted from this call.
+    /// A future that ends with the next [`Control::wake`] or movement of the gate after this call.
     pub fn moved(&self) -> Notified<'_> {
         self.moved.notified()
     }
 
-    /// Lets the clients begin; `length_ns` after `start_ns` no operation begins any more.
+    /// Lets the clients begin; `length_ns` after `start_ns` no further operation begins.
     pub fn start(&self, start_ns: u64, length_ns: u64) {
         self.window_end_ns.store(start_ns.saturating_add(length_ns), Relaxed);
         self.move_gate(Gate::Open { start_ns });
     }
 
-    /// Sends the clients home without a run.
+    /// Ends the clients without a run.
     pub fn abandon(&self) {
         self.move_gate(Gate::Abandoned);
     }
 
-    /// Waits for the start and returns its time; none: there will be no run.
+    /// Waits for the start and returns its time; `None` if there is no run.
     pub fn wait_for_start(&self) -> Option<u64> {
         let mut gate = lock(&self.gate);
         loop {
@@ -174,7 +174,7 @@ impl Control {
         self.window_end_ns().saturating_add(self.drain_ns)
     }
 
-    /// Declares the drain over.
+    /// Ends the drain.
     pub fn end_drain(&self) {
         self.drain_over.store(true, Relaxed);
     }
@@ -186,7 +186,7 @@ impl Control {
     }
 }
 
-/// What the supervising thread calls to interrupt a connection.
+/// Interrupts a connection on behalf of the supervising thread.
 #[derive(Default)]
 pub struct Cancel(Mutex<Option<Box<dyn Fn() + Send>>>);
 
@@ -204,7 +204,7 @@ impl Cancel {
     }
 }
 
-/// Signs of life of one client. On its own cache line: clients write it after every operation.
+/// Progress of one client, on its own cache line because clients write it after every operation.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Pulse {
@@ -226,8 +226,8 @@ impl Pulse {
         (self.operations.load(Relaxed), self.failed.load(Relaxed))
     }
 
-    /// The client begins nothing any more. What remains is closing the connection, which may take long and
-    /// must not be interrupted: it may write the WAL back.
+    /// Notes that the client begins nothing more. What remains is closing the connection, which may take long and must
+    /// not be interrupted: it may write the WAL back.
     pub fn set_loop_over(&self) {
         self.loop_over.store(true, Relaxed);
     }

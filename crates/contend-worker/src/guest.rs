@@ -1,20 +1,20 @@
-//! Inside of a kernel whose power is about to be cut: one client that commits for ever and says so, and one that looks what
-//! is left. Both are driven by hand, without a plan: nothing may stand between an acknowledgement and the line that tells it.
+//! For a kernel whose power is about to be cut: one client that commits forever and prints each acknowledgement, and
+//! one that checks what is left. Neither has a plan: nothing may delay the line after an acknowledgement.
 
 use anyhow::{Context, Result, bail};
 use rusqlite::Connection;
 use std::io::Write;
 
-/// The first argument of the worker that makes it one or the other.
+/// First argument of the worker for the committing client.
 pub const COMMITS: &str = "commits";
-/// See [`COMMITS`].
+/// First argument of the worker for the checking client.
 pub const LOOKS: &str = "looks";
 
-/// What a line about an acknowledged commit, or about what is left, begins with.
+/// First word of a line about an acknowledged commit.
 pub const ACKNOWLEDGED: &str = "acknowledged";
-/// See [`ACKNOWLEDGED`].
+/// First word of a line about the rows that are left.
 pub const FOUND: &str = "found";
-/// See [`ACKNOWLEDGED`].
+/// First word of a line with the error that ended the client.
 pub const FAILED: &str = "failed";
 
 /// Letters of each row in addition to its number.
@@ -23,7 +23,7 @@ const TEXT_CHARS: usize = 300;
 /// `commits DATABASE STATEMENT...`, or the same with `looks`; the statements are the session's settings.
 ///
 /// # Errors
-/// What the engine says, or who was to listen is gone.
+/// The engine's error, or the reader of the output is gone.
 pub fn run(args: &[String]) -> Result<()> {
     let [verb, database, statements @ ..] = args else { bail!("`{COMMITS}` and `{LOOKS}` need a database") };
     let connection = Connection::open(database).with_context(|| format!("cannot open {database}"))?;
@@ -38,7 +38,7 @@ pub fn run(args: &[String]) -> Result<()> {
 
 fn commit(connection: &Connection) -> Result<()> {
     connection.execute_batch("CREATE TABLE t (n INTEGER PRIMARY KEY, text TEXT)")?;
-    // The table is there whatever happens: its name in the directory, too.
+    // Makes the table and the file's name durable.
     rustix::fs::sync();
     let text = "x".repeat(TEXT_CHARS);
     let mut insert = connection.prepare("INSERT INTO t VALUES (?, ?)")?;
@@ -49,7 +49,7 @@ fn commit(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// How many rows there are, the highest number, and what the engine says of the whole.
+/// Prints the number of rows, the highest number, and the engine's integrity check.
 fn look(connection: &Connection) -> Result<()> {
     let count = "SELECT count(*), coalesce(max(n), 0) FROM t";
     let (rows, highest): (i64, i64) = connection.query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -57,7 +57,7 @@ fn look(connection: &Connection) -> Result<()> {
     say(&format!("{FOUND} {rows} {highest} {sound}"))
 }
 
-/// A separate line, whatever the kernel says on the same console.
+/// Prints a separate line, even if the kernel prints on the same console.
 fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     write!(out, "\n{line}\n")?;

@@ -1,4 +1,4 @@
-//! What the worker says about itself.
+//! The worker's `hello`: versions and capabilities.
 
 use crate::kit::LANGUAGE;
 use crate::{http, models, mysql, postgres};
@@ -14,16 +14,16 @@ fn compile_options() -> rusqlite::Result<String> {
 
 const RUSQLITE: &str = "rusqlite 0.40.2";
 
-/// All drivers with their versions: which of them a plan wants is not known yet.
+/// All drivers with their versions: the plan's driver is not yet known.
 fn driver_versions() -> String {
     [&[RUSQLITE, mysql::VERSION, http::VERSION], &postgres::VERSIONS[..]].concat().join(",")
 }
 
-/// More statements than a connection is likely to keep by itself.
+/// More statements than a connection is likely to cache.
 const MANY: usize = 64;
 
-/// How many statements rusqlite's cache keeps by default, which it does not show: those that have been executed
-/// before are the same ones.
+/// Size of rusqlite's cache of statements, which it does not report: a statement from the cache has been executed
+/// before.
 fn statements_kept(connection: &Connection) -> rusqlite::Result<usize> {
     let prepare = |i: usize| connection.prepare_cached(&format!("SELECT {i}"));
     for i in 0..MANY {
@@ -36,7 +36,7 @@ fn statements_kept(connection: &Connection) -> rusqlite::Result<usize> {
     Ok(kept)
 }
 
-/// What connections of these libraries do by themselves, each under its driver's name.
+/// Default settings of connections of these libraries, by driver.
 fn defaults() -> rusqlite::Result<[(&'static str, String); 3]> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch("CREATE TABLE probe (value); INSERT INTO probe VALUES (1)")?;
@@ -75,7 +75,7 @@ mod tests {
     fn the_versions_said_are_those_that_were_built() {
         let lock = include_str!("../../../Cargo.lock");
         for said in driver_versions().split(',') {
-            // The driver may stand before its library.
+            // The driver's name may come before its library's.
             let mut words = said.rsplit(' ');
             let (version, name) = (words.next().expect("a version"), words.next().expect("a name"));
             let built = format!("name = \"{name}\"\nversion = \"{version}\"\n");

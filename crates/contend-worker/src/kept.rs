@@ -5,7 +5,7 @@ use crate::argument::Argument;
 use contend_wire::plan::Head;
 use std::ops::Range;
 
-/// A kept value; texts and blobs lie in the buffer of [`Kept`].
+/// A kept value; texts and blobs are in the buffer of [`Kept`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeptValue {
     /// SQL NULL.
@@ -26,17 +26,17 @@ pub enum KeptValue {
 pub struct Kept {
     slots: Vec<Vec<KeptValue>>,
     buffer: Vec<u8>,
-    /// Where every row goes, if all are to be answered.
+    /// Receives every row, if rows are to be returned.
     pub answer: Option<Answer>,
 }
 
 impl Kept {
-    /// As many slots as the plan's transactions need.
+    /// Room for as many slots as the plan's transactions need.
     pub fn new(head: &Head) -> Self {
         Self::with_slots(head.transactions.iter().map(|t| usize::from(t.slots)).max().unwrap_or(0))
     }
 
-    /// This many slots.
+    /// Room for this many slots.
     pub fn with_slots(slots: usize) -> Self {
         Self { slots: vec![vec![]; slots], buffer: vec![], answer: None }
     }
@@ -78,7 +78,7 @@ impl Kept {
         self.push(slot, kept);
     }
 
-    /// Puts bytes into the buffer and says where they are.
+    /// Appends bytes to the buffer and returns their range.
     pub fn store(&mut self, bytes: &[u8]) -> Range<usize> {
         let from = self.buffer.len();
         self.buffer.extend_from_slice(bytes);

@@ -1,5 +1,5 @@
-//! What a worker is put together from. Two crates that bring their own SQLite cannot be in one program, so there
-//! are several workers, each with its drivers; handshake, pacing and supervision are the same.
+//! The parts of a worker that depend on its drivers. Two crates with their own SQLite cannot be in one program, so
+//! there are several workers; handshake, pacing and supervision are shared.
 
 use crate::run::{Event, Ready};
 use crate::serving::served::Served;
@@ -19,7 +19,7 @@ pub struct Kit {
     pub hello: fn() -> Result<Facts>,
     /// Opens the connections of a plan; its clients wait for the start.
     pub prepare: fn(Plan, &Sender<Event>) -> Result<Ready>,
-    /// Opens the connections of a plan to answer requests with them; none: this worker does not serve.
+    /// Opens the connections of a plan to answer requests with them; `None` if this worker does not serve.
     pub serve: Option<fn(Plan) -> Result<Served>>,
     /// Carries out a script.
     pub script: fn(&str) -> Result<Reply>,

@@ -1,23 +1,23 @@
-//! Connections as they are after the measurement, held against what they were before: a setting may change in between, and a
-//! connection may be another one. In an attempt reading back would be part of what is measured, and no program does it.
+//! Compares connections after the measurement with those before: a setting may have changed, and a connection may have
+//! been replaced. Reading back inside an attempt would be measured with it.
 
 use anyhow::Error;
 use contend_wire::handshake::{Facts, fact};
 use std::sync::{Mutex, PoisonError};
 
-/// What they read back, so far.
+/// Results of reading back so far.
 #[derive(Debug, Default)]
 pub struct Later(Mutex<Found>);
 
 #[derive(Debug, Default)]
 struct Found {
     connections: u64,
-    /// What was wrong first.
+    /// The first difference.
     differs: Option<String>,
 }
 
 impl Later {
-    /// Takes in what a connection read back, or why it could not be; `first` is what its predecessor did before the run.
+    /// Notes what a connection read back, or why it could not; `first` is what was read back before the run.
     pub fn hold(&self, first: &Facts, found: Result<&Facts, &Error>) {
         let wrong = match found {
             Ok(found) => difference(first, found),
@@ -28,7 +28,7 @@ impl Later {
         so_far.differs = so_far.differs.take().or(wrong);
     }
 
-    /// For `done`; nothing if there was no such connection.
+    /// Facts for `done`; empty if no connection was read back.
     pub fn facts(&self) -> Facts {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count =
@@ -38,7 +38,7 @@ impl Later {
     }
 }
 
-/// The first setting that is another one, in words. What only one of the two tells is no setting of a connection.
+/// The first setting that differs, in words. Facts that only one of the two has are not settings of a connection.
 fn difference(first: &Facts, found: &Facts) -> Option<String> {
     found.iter().find_map(|(name, value)| {
         let of_first = fact(first, name).filter(|of_first| of_first != value)?;

@@ -1,6 +1,10 @@
-//! The worker as a separate program, for tests and for other hosts; the tool runs the same code as
-//! `contend worker`.
+//! The worker as a separate program, for tests, for other hosts, and for another SQLite library; the tool runs the same code
+//! as `contend worker`, so the verb may be there.
 
 fn main() -> std::process::ExitCode {
-    contend_worker::main(&std::env::args().skip(1).collect::<Vec<_>>())
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|arg| arg == "worker") {
+        args.remove(0);
+    }
+    contend_worker::main(&args)
 }

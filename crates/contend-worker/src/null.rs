@@ -1,5 +1,5 @@
-//! The driver that executes nothing. What is left is the worker's own cost for each operation: arguments
-//! are still looked up, rows counted, samples recorded.
+//! The null driver, which executes nothing. It measures the worker's overhead per operation: arguments are still looked
+//! up, rows counted, samples recorded.
 
 use crate::arguments::Arguments;
 use crate::client::ClientLoop;
@@ -14,7 +14,7 @@ use contend_wire::plan::http::HttpStep;
 use contend_wire::plan::{Head, Source, SqlStep};
 use std::hint::black_box;
 
-/// Runs a client on nothing. There are no settings to report but which client it is.
+/// Runs a client on nothing. It reports no settings except its client's number.
 ///
 /// # Errors
 /// None.
@@ -37,7 +37,7 @@ pub fn drive<'p>(
     Ok(())
 }
 
-/// A connection to nothing.
+/// A session that does nothing.
 #[derive(Debug, Default)]
 pub struct NullSession;
 

@@ -2,27 +2,27 @@
 
 use anyhow::{Result, bail};
 
-/// Options as understood; what is not given has the default the field names.
+/// Parsed options; missing ones have the default that the field names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// `busy_timeout_ms`; none: what driver and session statements set.
+    /// `busy_timeout_ms`; `None` for what driver and session statements set.
     pub busy_timeout_ms: Option<u32>,
     /// `statements` = `prepared` (default) or `each`: prepared again for every execution.
     pub prepare_each: bool,
     /// `lock_wait` = `measured` (default) or `off`: SQLite's own busy handler, nothing measured.
     pub lock_wait_measured: bool,
-    /// `foreign_keys` = `on` or `off`; none: left to driver and session statements.
+    /// `foreign_keys` = `on` or `off`; `None` for what driver and session statements set.
     pub foreign_keys: Option<bool>,
     /// `storage` = `file` (default) or `memory`: the data is copied into memory, and back after the run.
     pub in_memory: bool,
-    /// `tokio_threads`: threads of the runtime that run tasks. Given or not, as the next two: a model that has
-    /// no use for it refuses it.
+    /// `tokio_threads`: threads of the runtime that run tasks. Optional, like the next two, because models that do not
+    /// use it reject it.
     pub tokio_threads: Option<u32>,
     /// `blocking_threads`: threads of the runtime that may block, at most.
     pub blocking_threads: Option<u32>,
     /// `pool_readers`: connections that read, in addition to the one that writes.
     pub pool_readers: Option<u32>,
-    /// What the driver that translates is to do.
+    /// Options of the translating driver.
     #[cfg(feature = "rusqlite")]
     pub translation: crate::translate::wanted::Wanted,
 }
@@ -58,7 +58,7 @@ impl Options {
     /// Reads the options of a plan.
     ///
     /// # Errors
-    /// An option or a value this worker does not know.
+    /// An unknown option or value.
     pub fn parse(pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Self::default();
         for (name, value) in pairs {
@@ -77,7 +77,7 @@ impl Options {
                 "pool_readers" => options.pool_readers = Some(count(name, value)?),
                 #[cfg(feature = "rusqlite")]
                 _ if options.translation.take(name, value)? => {}
-                _ => bail!("option {name}: this worker does not know it"),
+                _ => bail!("option {name}: this worker has no such option"),
             }
         }
         Ok(options)

@@ -1,4 +1,4 @@
-//! The drivers of this worker: how a plan of theirs is made ready.
+//! The drivers of this worker, and how their plans are prepared.
 
 use crate::clock::monotonic_ns;
 use crate::control::Control;
@@ -8,7 +8,7 @@ use crate::models::place::Place;
 use crate::models::tasks::{Database, Tasks, runtime};
 use crate::models::{self, Model, Shared, thread};
 use crate::options::{BLOCKING_THREADS, Options, POOL_READERS, TOKIO_THREADS};
-use crate::run::{Carrier, Event, Member, Opening, Outcome, Ready};
+use crate::run::{Carrier, Event, Member, Opening, Ready, RunResult};
 use crate::serving;
 use crate::serving::desk::{Desk, SECRET};
 use crate::serving::served::Served;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use tokio::runtime::Runtime;
 
-/// The drivers there are.
+/// The drivers of this worker.
 pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "contend-sql", "null"];
 
-/// What this worker can do.
+/// The kit of this worker.
 pub const KIT: Kit =
     Kit { hello: || Ok(hello::facts(DRIVERS)?), prepare, serve: Some(prepare_to_serve), script: script::carry_out };
 
@@ -64,7 +64,7 @@ pub fn prepare_to_serve(mut plan: Plan) -> Result<Served> {
         bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));
     }
     if plan.head.driver == http::DRIVER {
-        bail!("driver {}: it asks servers and is none", plan.head.driver);
+        bail!("driver {}: it is a client of services and cannot serve", plan.head.driver);
     }
     let model = models::of(&plan, &options)?;
     let desk = Desk::new(plan, secret)?;
@@ -90,13 +90,13 @@ impl Sharing {
         self.options.tokio_threads.unwrap_or(TOKIO_THREADS)
     }
 
-    /// None if the model uses no such threads.
+    /// `None` if the model uses no such threads.
     fn blocking_threads(&self) -> Option<u32> {
         let threads = self.options.blocking_threads.unwrap_or(BLOCKING_THREADS);
         self.model.uses_blocking_threads().then_some(threads)
     }
 
-    /// None if the model has no pool.
+    /// `None` if the model has no pool.
     fn readers(&self) -> Option<u32> {
         (self.model == Shared::Pool).then(|| self.options.pool_readers.unwrap_or(POOL_READERS))
     }
@@ -169,7 +169,7 @@ fn open_database(
 ///
 /// # Errors
 /// As [`prepare`] and [`Ready::run`].
-pub fn run_plan(plan: Plan) -> Result<Outcome> {
+pub fn run_plan(plan: Plan) -> Result<RunResult> {
     let (sender, events) = channel();
     prepare(plan, &sender)?.run(monotonic_ns(), &events, |_| Ok(()))
 }

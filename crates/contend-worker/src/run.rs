@@ -1,6 +1,6 @@
-//! Running a plan: clients are opened by the plan's model, and the supervising thread watches over them. It
-//! starts them together, reports progress, ends window and drain, and collects the samples. It depends on no
-//! thread of theirs: a runtime that is blocked cannot hold it up.
+//! Runs a plan: the plan's model opens the clients, and the supervising thread starts them together, reports progress,
+//! ends window and drain, and collects the samples. It does not depend on the clients' threads, so a blocked runtime
+//! cannot delay it.
 
 use crate::clock::monotonic_ns;
 use crate::control::{Cancel, Control, Pulse};
@@ -18,10 +18,10 @@ use std::time::Duration;
 const PROGRESS_NS: u64 = 200_000_000;
 /// How often connections are interrupted again after the drain: an interrupt reaches only what runs.
 const INTERRUPT_AGAIN_NS: u64 = 10_000_000;
-/// How long after the drain a client may take to return.
+/// How long a client may take to return after the drain.
 const STUCK_NS: u64 = 5_000_000_000;
 
-/// What the tool asks for, with the bytes it announced.
+/// A request of the tool, with its frame.
 #[derive(Debug)]
 pub enum Request {
     /// A plan to prepare.
@@ -36,43 +36,43 @@ pub enum Request {
     Stop,
     /// Leave.
     Quit,
-    /// A line that is none of these, in words.
+    /// A line that cannot be read, with the error.
     Unreadable(String),
 }
 
-/// What reaches the supervising thread.
+/// Events for the supervising thread.
 #[derive(Debug)]
 pub enum Event {
     /// From the tool.
     Tool(Request),
-    /// A client of the plan, by index, is done: its samples, and whether it ran out of operations.
+    /// A client of the plan, by index, has ended: its samples, and whether it ran out of operations.
     Ended(usize, Result<Vec<Sample>, String>, bool),
 }
 
 /// What the supervising thread reports during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// The clock, as asked for.
+    /// The requested reading of the clock.
     Clock(u64),
-    /// Signs of life.
+    /// Progress.
     Progress {
         /// Since the start.
         elapsed_ns: u64,
         /// Operations ended.
         operations: u64,
-        /// Of them, those whose last attempt failed.
+        /// Operations whose last attempt failed.
         failed: u64,
     },
 }
 
-/// What a run left behind.
+/// Results of a run.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct RunResult {
     /// Samples by client, in the plan's order.
     pub samples: Vec<Vec<Sample>>,
     /// Operations ended.
     pub operations: u64,
-    /// Of them, those whose last attempt failed.
+    /// Operations whose last attempt failed.
     pub failed: u64,
     /// Clients that ran out of operations before the window's end.
     pub exhausted: u64,
@@ -80,7 +80,7 @@ pub struct Outcome {
     pub told: Facts,
 }
 
-impl Outcome {
+impl RunResult {
     /// All attempts.
     pub fn attempts(&self) -> usize {
         self.samples.iter().map(Vec::len).sum()
@@ -91,7 +91,7 @@ impl Outcome {
 pub struct Member {
     /// Its number.
     pub id: u32,
-    /// What both share.
+    /// Shared state.
     pub link: Arc<Link>,
 }
 
@@ -102,10 +102,10 @@ impl Member {
     }
 }
 
-/// What a client and the supervising thread share.
+/// State shared by a client and the supervising thread.
 #[derive(Default)]
 pub struct Link {
-    /// Its signs of life.
+    /// Its progress.
     pub pulse: Pulse,
     /// Interrupts its own connection.
     pub cancel: Cancel,
@@ -124,7 +124,7 @@ pub struct Opening<'a> {
     pub events: &'a Sender<Event>,
 }
 
-/// Clients that are tasks of a runtime, with what they share.
+/// Clients that are tasks of a runtime, with their shared state.
 pub trait Carried {
     /// Interrupts whatever the connections are doing.
     fn interrupt(&self);
@@ -135,11 +135,11 @@ pub trait Carried {
     /// Closes connections and runtime. All tasks have ended, or wait for a start that will not come.
     ///
     /// # Errors
-    /// What was done could not be kept.
+    /// Data could not be written back.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// How the clients of a plan are carried.
+/// How the clients of a plan are run.
 pub enum Carrier {
     /// A thread each.
     Threads(Vec<JoinHandle<()>>),
@@ -148,7 +148,7 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// Reads back the connections of clients that share them; all have ended. Threads have done it by themselves.
+    /// Reads back the connections of clients that share them; all have ended. Threads have read back their own.
     fn look_again(&self) {
         if let Carrier::Tasks(tasks) = self {
             tasks.look_again();
@@ -158,7 +158,7 @@ impl Carrier {
     /// Waits until everything is closed; all clients have ended, or never started.
     ///
     /// # Errors
-    /// What was done could not be kept.
+    /// Data could not be written back.
     pub fn close(self) -> Result<()> {
         match self {
             Carrier::Threads(threads) => {
@@ -175,17 +175,17 @@ impl Carrier {
 pub struct Ready {
     /// The window.
     pub control: Arc<Control>,
-    /// As the plan has it.
+    /// Window of the plan.
     pub window: Window,
     /// The clients, in the plan's order.
     pub members: Vec<Member>,
-    /// Threads or tasks that carry them.
+    /// Threads or tasks that run them.
     pub carrier: Carrier,
     /// The settings of each connection, in the order of the clients that use them first.
     pub sessions: Vec<Facts>,
 }
 
-/// What a panic said.
+/// Message of a panic.
 pub fn in_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_string())
@@ -195,7 +195,7 @@ impl Ready {
     /// Gives up the run: closes all connections.
     pub fn abandon(self) {
         self.control.abandon();
-        // Nothing was done that could be lost.
+        // Nothing was written, so nothing can be lost.
         let _ = self.carrier.close();
     }
 
@@ -210,9 +210,9 @@ impl Ready {
         start_ns: u64,
         events: &Receiver<Event>,
         mut tell: impl FnMut(Notice) -> Result<()>,
-    ) -> Result<Outcome> {
+    ) -> Result<RunResult> {
         self.control.start(start_ns, self.window.end_ns());
-        let mut outcome = Outcome { samples: vec![vec![]; self.members.len()], ..Outcome::default() };
+        let mut result = RunResult { samples: vec![vec![]; self.members.len()], ..RunResult::default() };
         let mut running = self.members.len();
         let mut broken = vec![];
         let mut next_progress_ns = monotonic_ns() + PROGRESS_NS;
@@ -222,9 +222,9 @@ impl Ready {
             match events.recv_timeout(Duration::from_nanos(wait_ns)) {
                 Ok(Event::Ended(index, samples, exhausted)) => {
                     running -= 1;
-                    outcome.exhausted += u64::from(exhausted);
+                    result.exhausted += u64::from(exhausted);
                     match samples {
-                        Ok(samples) => outcome.samples[index] = samples,
+                        Ok(samples) => result.samples[index] = samples,
                         Err(e) => broken.push(format!("client {}: {e}", self.members[index].id)),
                     }
                 }
@@ -240,18 +240,18 @@ impl Ready {
             }
             self.end_drain_if_due(now_ns)?;
         }
-        (outcome.operations, outcome.failed) = self.counts();
-        // All is done: closing connections may take its time.
+        (result.operations, result.failed) = self.counts();
+        // All clients have ended; closing connections may take time.
         let elapsed_ns = monotonic_ns().saturating_sub(start_ns);
-        tell(Notice::Progress { elapsed_ns, operations: outcome.operations, failed: outcome.failed })?;
+        tell(Notice::Progress { elapsed_ns, operations: result.operations, failed: result.failed })?;
         self.carrier.look_again();
         let closed = self.carrier.close();
-        outcome.told = self.control.told();
+        result.told = self.control.told();
         if !broken.is_empty() {
             bail!(broken.join("; "));
         }
         closed?;
-        Ok(outcome)
+        Ok(result)
     }
 
     fn answer(&self, request: Request, tell: &mut impl FnMut(Notice) -> Result<()>) -> Result<()> {
@@ -261,7 +261,7 @@ impl Ready {
                 self.control.wake();
             }
             Request::Clock => tell(Notice::Clock(monotonic_ns()))?,
-            Request::Quit => bail!("told to quit during the run"),
+            Request::Quit => bail!("asked to quit during the run"),
             other => eprintln!("contend worker: ignored during a run: {other:?}"),
         }
         Ok(())

@@ -1,11 +1,11 @@
-//! The handshake: requests on standard input, answers on standard output, the log on standard error.
+//! The protocol: requests on standard input, answers on standard output, the log on standard error.
 //!
-//! Its own thread reads the requests, because `stop` must be heard during a run and because the end of
-//! the input means that the tool is gone: the worker then leaves at once, whatever it is doing.
+//! A separate thread reads the requests, because `stop` must be received during a run, and because the worker must exit
+//! at once when the input ends: the tool is then gone.
 
 use crate::clock::monotonic_ns;
 use crate::kit::Kit;
-use crate::run::{Event, Notice, Outcome, Ready, Request};
+use crate::run::{Event, Notice, Ready, Request, RunResult};
 use anyhow::{Result, bail};
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::plan::Plan;
@@ -17,10 +17,10 @@ use std::thread;
 /// Samples in one frame: a mebibyte.
 const FRAME_SAMPLES: usize = (1 << 20) / SAMPLE_BYTES;
 
-/// Answers the tool until it says `quit` or closes the pipe.
+/// Answers the tool until it sends `quit` or closes the pipe.
 ///
 /// # Errors
-/// The tool cannot be written to, or a client could not be ended.
+/// Writing to the tool fails, or a client could not be ended.
 pub fn serve(kit: Kit) -> Result<()> {
     let (sender, events) = channel();
     let from_reader = sender.clone();
@@ -30,7 +30,7 @@ pub fn serve(kit: Kit) -> Result<()> {
     worker.serve()
 }
 
-/// Passes requests on until the input ends, and with it the process.
+/// Passes on requests; ends the process when the input ends.
 pub(crate) fn read_requests(events: &Sender<Event>) {
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     loop {
@@ -46,7 +46,7 @@ pub(crate) fn read_requests(events: &Sender<Event>) {
     }
 }
 
-/// The next request; none at the end of the input.
+/// The next request; `None` at the end of the input.
 fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut line = vec![];
     input.read_until(b'\n', &mut line)?;
@@ -107,7 +107,7 @@ impl<W: Write> Worker<W> {
                     Some(ready) => self.run(ready, start_ns)?,
                     None => self.say(&WorkerLine::Failed("`start` without a plan that is ready".into()))?,
                 },
-                // The window is over already; the tool could not know.
+                // The run has already ended; the tool could not know.
                 Request::Stop => {}
                 Request::Unreadable(what) => self.say(&WorkerLine::Failed(what))?,
             }
@@ -127,7 +127,7 @@ impl<W: Write> Worker<W> {
         }
     }
 
-    /// A plan that was ready before and never started is given up first.
+    /// Prepares a plan. An earlier plan that was never started is given up first.
     fn prepare(&mut self, bytes: Vec<u8>) -> Result<Vec<WorkerLine>> {
         if let Some(ready) = self.ready.take() {
             ready.abandon();
@@ -140,7 +140,7 @@ impl<W: Write> Worker<W> {
         Ok(lines)
     }
 
-    /// After a failed run the process leaves: a client that did not return may still hold its database.
+    /// Runs the plan. After a failed run the process exits: a client that did not return may still hold its database.
     fn run(&mut self, ready: Ready, start_ns: u64) -> Result<()> {
         let out = &mut self.out;
         let tell = |notice| {
@@ -148,7 +148,7 @@ impl<W: Write> Worker<W> {
             Ok(out.flush()?)
         };
         match ready.run(start_ns, &self.events, tell) {
-            Ok(outcome) => self.say_outcome(&outcome),
+            Ok(result) => self.say_result(&result),
             Err(e) => {
                 self.say(&WorkerLine::Failed(format!("{e:#}")))?;
                 bail!(e)
@@ -156,10 +156,10 @@ impl<W: Write> Worker<W> {
         }
     }
 
-    fn say_outcome(&mut self, outcome: &Outcome) -> Result<()> {
-        self.out.write_all(WorkerLine::Done(done_facts(outcome)).encode().as_bytes())?;
+    fn say_result(&mut self, result: &RunResult) -> Result<()> {
+        self.out.write_all(WorkerLine::Done(done_facts(result)).encode().as_bytes())?;
         let mut frame = Vec::with_capacity(FRAME_SAMPLES * SAMPLE_BYTES);
-        for sample in outcome.samples.iter().flatten() {
+        for sample in result.samples.iter().flatten() {
             frame.extend_from_slice(&sample.encode());
             if frame.len() == FRAME_SAMPLES * SAMPLE_BYTES {
                 self.say_samples(&mut frame)?;
@@ -196,14 +196,14 @@ fn notice_line(notice: Notice) -> WorkerLine {
     }
 }
 
-fn done_facts(outcome: &Outcome) -> Facts {
+fn done_facts(result: &RunResult) -> Facts {
     let accounts = facts([
-        ("operations", outcome.operations),
-        ("attempts", outcome.attempts() as u64),
-        ("failed", outcome.failed),
-        ("exhausted", outcome.exhausted),
+        ("operations", result.operations),
+        ("attempts", result.attempts() as u64),
+        ("failed", result.failed),
+        ("exhausted", result.exhausted),
     ]);
-    accounts.into_iter().chain(outcome.told.iter().cloned()).collect()
+    accounts.into_iter().chain(result.told.iter().cloned()).collect()
 }
 
 /// All samples as one run of bytes, for a file.

@@ -1,5 +1,5 @@
-//! What the drivers of database servers have in common: passwords, how a client runs on connections of its
-//! own, and interrupting a statement from outside without holding up the thread that asks for it.
+//! Shared code of the drivers of database servers: passwords, running a client on its own connections, and interrupting
+//! a statement without blocking the supervising thread.
 
 use crate::client::ClientLoop;
 use crate::connection::{Connection, OpenError, RECONNECT_PAUSE, ServerSession, When};
@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 /// The drivers whose engine is a server.
 pub const DRIVERS: &[&str] = &["postgres", "tokio-postgres", "mysql"];
 
-/// How often a connection is interrupted at most: each time costs the server another connection.
+/// Shortest time between two interrupts of a connection: each one opens another connection.
 const INTERRUPT_EVERY_MS: u64 = 100;
 
-/// Longest a server may take to accept a connection.
+/// Longest time for a server to accept a connection.
 pub const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// Runs a client on its own connections. `ready` gets the settings of the first one and answers with
-/// the start, or with none if there is no run.
+/// Runs a client on its own connections. `ready` gets the settings of the first one and returns the start, or `None` if
+/// there is no run.
 ///
 /// # Errors
 /// What went wrong before `ready`, naming client, database and statement.
@@ -67,11 +67,11 @@ pub fn drive<'p, C: Connection>(
     Ok(())
 }
 
-/// A step must bring one argument for every placeholder, and keep only columns that are there. `None` for
-/// what cannot be known before the statement runs.
+/// Checks that each step has one argument for every placeholder, and keeps only existing columns. `columns` is `None`
+/// if they are unknown before the statement runs.
 ///
 /// # Errors
-/// What does not fit, in words.
+/// The mismatch, in words.
 pub fn check_statement(setup: &Setup<'_>, index: usize, placeholders: usize, columns: usize) -> Result<(), OpenError> {
     let sql = &setup.head.statements[index].sql;
     let wrong =
@@ -92,8 +92,8 @@ pub fn check_statement(setup: &Setup<'_>, index: usize, placeholders: usize, col
     Ok(())
 }
 
-/// Leaves with the supervising thread the means to interrupt a connection. `interrupt` runs on a thread of
-/// its own: it opens a second connection, and a server that hangs must hold up only that thread.
+/// Gives the supervising thread a way to interrupt a connection. `interrupt` runs on its own thread: it opens a second
+/// connection, and a hanging server must block only that thread.
 pub fn interrupt_with(setup: &Setup<'_>, interrupt: impl Fn() + Send + Sync + 'static) {
     let interrupt = Arc::new(interrupt);
     let (opened, last_ms) = (Instant::now(), AtomicU64::new(0));
@@ -102,27 +102,27 @@ pub fn interrupt_with(setup: &Setup<'_>, interrupt: impl Fn() + Send + Sync + 's
         if now_ms - last_ms.load(Relaxed) >= INTERRUPT_EVERY_MS {
             last_ms.store(now_ms, Relaxed);
             let interrupt = Arc::clone(&interrupt);
-            // Without a thread the connection is interrupted the next time.
+            // If no thread can be started, the next interrupt tries again.
             let _ = std::thread::Builder::new().name("interrupt".into()).spawn(move || interrupt());
         }
     };
     setup.cancel.set(cancel);
 }
 
-/// The password of an address; none if it needs none.
+/// The password of an address; `None` if it needs none.
 ///
 /// # Errors
-/// It is not where the address says.
+/// It cannot be read from where the address says.
 pub fn password(address: &Address) -> Result<Option<String>> {
     match &address.password {
         Password::None => Ok(None),
         Password::Env(name) => match std::env::var(name) {
             Ok(password) => Ok(Some(password)),
-            Err(_) => bail!("the password is to be in the variable {name}, which is not set for the worker"),
+            Err(_) => bail!("the password is expected in the variable {name}, which is not set"),
         },
         Password::File(path) => match std::fs::read_to_string(path) {
             Ok(text) => Ok(Some(text.lines().next().unwrap_or_default().to_string())),
-            Err(e) => bail!("the password is to be in {path}, which cannot be read: {e}"),
+            Err(e) => bail!("the password is expected in {path}, which cannot be read: {e}"),
         },
     }
 }

@@ -1,5 +1,5 @@
-//! What a client's loop needs of a driver: one open connection that can carry out the parts of a
-//! transaction. Pacing, retries and recording are not its business.
+//! What a client's loop needs from a driver: an open connection that carries out the parts of a transaction. Pacing,
+//! retries and recording happen elsewhere.
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, INTERRUPT};
@@ -8,18 +8,18 @@ use contend_wire::plan::SqlStep;
 use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::{NOT_MEASURED, worker_code};
 
-/// What an attempt spent waiting, and what else its code does not tell.
+/// Waits of an attempt, and facts that its code does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
-    /// For locks; [`NOT_MEASURED`] if the driver cannot tell.
+    /// Waits for locks; [`NOT_MEASURED`] if the driver does not measure them.
     pub lock_ns: u64,
-    /// A lock's timeout passed in full.
+    /// Whether a lock's timeout passed in full.
     pub timeout_spent: bool,
-    /// A wait for a lock was given up at the end of the drain.
+    /// Whether a wait for a lock was given up at the end of the drain.
     pub cut_short: bool,
-    /// For the connection itself, where clients share it.
+    /// Wait for the connection, if clients share it.
     pub acquire_ns: u64,
-    /// If the attempt failed: something of it may have been done all the same.
+    /// Whether a failed attempt may have changed something.
     pub may_have_acted: bool,
 }
 
@@ -31,7 +31,7 @@ impl Waits {
 
 /// An open connection with its statements ready.
 pub trait Session {
-    /// What a wait of the worker's own fails with when it is cut short, or a step that may not begin any more.
+    /// Failure of the worker's own waits that are cut short, and of steps that may no longer begin.
     const CUT_SHORT: Failure = INTERRUPT;
 
     /// Forgets the waits of the previous attempt.
@@ -54,10 +54,10 @@ pub trait Session {
         arguments: &Arguments<'_>,
         kept: &mut Kept,
     ) -> Result<u32, Failure>;
-    /// Sends a request. Only a session that does nothing can: others refuse such plans beforehand.
+    /// Sends a request. Only a null session can: others reject such plans in advance.
     ///
     /// # Errors
-    /// Always, but where it does nothing.
+    /// Always, except in a null session.
     fn request(&mut self, _step: &HttpStep, _arguments: &Arguments<'_>, _kept: &mut Kept) -> Result<(), Failure> {
         Err(Failure::worker(worker_code::DRIVER))
     }

@@ -1,4 +1,4 @@
-//! What it takes to open a connection.
+//! The inputs for opening a connection.
 
 use crate::control::{Cancel, Control};
 use crate::options::Options;
@@ -6,12 +6,12 @@ use contend_wire::database::Database;
 use contend_wire::plan::Head;
 use std::sync::Arc;
 
-/// Everything a connection depends on.
+/// Everything on which a connection depends.
 #[derive(Clone, Copy)]
 pub struct Setup<'p> {
     /// The plan's head.
     pub head: &'p Head,
-    /// Number of the client that uses it, or of the first of them.
+    /// Number of the client that uses the connection, or of the first one.
     pub client: u32,
     /// Its database, by position in the plan.
     pub database: u32,
@@ -19,12 +19,12 @@ pub struct Setup<'p> {
     pub options: &'p Options,
     /// The window.
     pub control: &'p Arc<Control>,
-    /// Where to leave the means to interrupt the connection.
+    /// Receives the way to interrupt the connection.
     pub cancel: &'p Cancel,
 }
 
 impl<'p> Setup<'p> {
-    /// Where the database is.
+    /// Address of the database.
     pub fn database(&self) -> &'p Database {
         &self.head.databases[self.database as usize]
     }

@@ -100,9 +100,9 @@ fn a_run_can_be_stopped() {
         service
     });
     let begun = Instant::now();
-    let outcome = ready.run(monotonic_ns(), &events, |_| Ok(())).unwrap();
+    let result = ready.run(monotonic_ns(), &events, |_| Ok(())).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(40), "far from the end of the window");
     stops.join().unwrap();
-    assert!(!outcome.samples[0].is_empty() && outcome.samples[1].len() == 1);
-    assert!(outcome.samples[0].iter().all(|s| s.failed_step == STEP_NONE));
+    assert!(!result.samples[0].is_empty() && result.samples[1].len() == 1);
+    assert!(result.samples[0].iter().all(|s| s.failed_step == STEP_NONE));
 }

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine, fact};
 use contend_wire::plan::{Plan, Readback, Step, Window};
-use contend_worker::run::Outcome;
+use contend_worker::run::RunResult;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -21,17 +21,17 @@ fn plan_of(model: &str, db: &Db) -> (Plan, u16, u16) {
     let insert = Step::Sql(sql(&mut p, "INSERT INTO t VALUES (1)", vec![]));
     let change = transaction(&mut p, None, vec![insert]);
     let look = Step::Sql(sql(&mut p, "SELECT 1", vec![]));
-    let anew = transaction(&mut p, None, vec![Step::Connect, look]);
-    p.head.transactions[usize::from(anew)].writes = false;
-    (p, change, anew)
+    let reconnect = transaction(&mut p, None, vec![Step::Connect, look]);
+    p.head.transactions[usize::from(reconnect)].writes = false;
+    (p, change, reconnect)
 }
 
 /// What is told at the end of one client's operations.
 fn told(p: &mut Plan, operations: &[u16]) -> Facts {
     client(p, operations.iter().map(|t| (0, *t, vec![])).collect());
-    let outcome: Outcome = run(p);
-    assert_eq!((outcome.failed, outcome.operations), (0, operations.len() as u64), "{}", p.head.model);
-    outcome.told
+    let result: RunResult = run(p);
+    assert_eq!((result.failed, result.operations), (0, operations.len() as u64), "{}", p.head.model);
+    result.told
 }
 
 const DIFFERS: &str = "a connection reads back changed = 1 after the start, the first one 0 before";
@@ -44,8 +44,8 @@ fn every_model() -> impl Iterator<Item = &'static str> {
 fn a_connection_that_differs_is_told_in_every_model() {
     for model in every_model() {
         let db = db("CREATE TABLE t (a)");
-        let (mut p, change, anew) = plan_of(model, &db);
-        let told = told(&mut p, &[change, anew]);
+        let (mut p, change, reconnect) = plan_of(model, &db);
+        let told = told(&mut p, &[change, reconnect]);
         assert_eq!(fact(&told, "settings_differ"), Some(DIFFERS), "{model}");
     }
 }
@@ -55,10 +55,10 @@ fn what_does_not_differ_is_counted() {
     for model in every_model() {
         for (name, value) in [("lock_wait", "off"), ("lock_wait", "measured"), ("statements", "each")] {
             let db = db("CREATE TABLE t (a)");
-            let (mut p, _, anew) = plan_of(model, &db);
+            let (mut p, _, reconnect) = plan_of(model, &db);
             option(&mut p, name, value);
             p.head.readbacks.push(Readback { name: "busy_timeout".into(), sql: "PRAGMA busy_timeout".into() });
-            let told = told(&mut p, &[anew]);
+            let told = told(&mut p, &[reconnect]);
             let count = fact(&told, "connections_read_back").and_then(|count| count.parse::<u32>().ok());
             assert_eq!(fact(&told, "settings_differ"), None, "{model}, {name} = {value}");
             assert!(count.is_some_and(|count| count > 0), "{model}, {name} = {value}: {told:?}");
@@ -70,10 +70,10 @@ fn what_does_not_differ_is_counted() {
 fn a_timeout_that_an_operation_sets_is_told() {
     for model in every_model() {
         let db = db("CREATE TABLE t (a)");
-        let (mut p, _, anew) = plan_of(model, &db);
+        let (mut p, _, reconnect) = plan_of(model, &db);
         let set = Step::Sql(sql(&mut p, "PRAGMA busy_timeout = 7", vec![]));
-        p.head.transactions[usize::from(anew)].steps.push(set);
-        let told = told(&mut p, &[anew]);
+        p.head.transactions[usize::from(reconnect)].steps.push(set);
+        let told = told(&mut p, &[reconnect]);
         let words = "a connection reads back busy_timeout = 7 after the start, the first one 4321 before";
         assert_eq!(fact(&told, "settings_differ"), Some(words), "{model}");
     }
@@ -93,23 +93,35 @@ fn a_setting_that_changes_in_the_run_is_told_of_the_first_connections_too() {
 #[test]
 fn a_client_reads_its_last_connection() {
     let db = db("CREATE TABLE t (a)");
-    let (mut p, change, anew) = plan_of("thread", &db);
+    let (mut p, change, reconnect) = plan_of("thread", &db);
     client(&mut p, vec![(0, change, vec![])]);
-    client(&mut p, vec![(0, anew, vec![]); 3]);
-    client(&mut p, vec![(0, anew, vec![]), (0, change, vec![])]);
+    client(&mut p, vec![(0, reconnect, vec![]); 3]);
+    client(&mut p, vec![(0, reconnect, vec![]), (0, change, vec![])]);
     assert_eq!(fact(&run(&p).told, "connections_read_back"), Some("3"));
+}
+
+#[test]
+fn a_client_that_could_not_connect_in_the_end_reads_another_connection() {
+    let db = db("PRAGMA journal_mode = DELETE; CREATE TABLE t (a)");
+    let (mut p, _, reconnect) = plan_of("thread", &db);
+    option(&mut p, "busy_timeout_ms", "20");
+    let hold = transaction(&mut p, Some("BEGIN EXCLUSIVE"), vec![Step::Hold { ns: 1000 * MS }]);
+    client(&mut p, vec![(0, hold, vec![])]);
+    client(&mut p, vec![(400 * MS, reconnect, vec![])]);
+    let result = run(&p);
+    assert_eq!((result.failed, fact(&result.told, "connections_read_back")), (1, Some("2")), "{:?}", result.told);
 }
 
 #[test]
 fn after_the_drain_nothing_is_read() {
     for model in ["thread", "dedicated", "pool"] {
         let db = db("CREATE TABLE t (a)");
-        let (mut p, change, anew) = plan_of(model, &db);
+        let (mut p, change, reconnect) = plan_of(model, &db);
         p.head.window = Window { run_in_ns: 0, length_ns: 1000 * MS, drain_ns: 10 * MS };
-        p.head.transactions[usize::from(anew)].steps.push(Step::Hold { ns: 60_000 * MS });
-        client(&mut p, vec![(0, change, vec![]), (0, anew, vec![])]);
-        let outcome = run(&p);
-        assert_eq!((outcome.failed, &outcome.told), (1, &vec![]), "{model}");
+        p.head.transactions[usize::from(reconnect)].steps.push(Step::Hold { ns: 60_000 * MS });
+        client(&mut p, vec![(0, change, vec![]), (0, reconnect, vec![])]);
+        let result = run(&p);
+        assert_eq!((result.failed, &result.told), (1, &vec![]), "{model}");
     }
 }
 

@@ -10,7 +10,7 @@ use contend_wire::plan::{Connections, Loop, Plan, Step, Window};
 use contend_wire::sample::{CodeSpace, Sample, flag};
 use contend_wire::statement::Statement;
 use contend_worker::clock::monotonic_ns;
-use contend_worker::run::Outcome;
+use contend_worker::run::RunResult;
 use std::collections::BTreeSet;
 
 fn plan_in(model: &str, db: &Db) -> Plan {
@@ -49,9 +49,9 @@ fn late_ns(sample: &Sample) -> u64 {
     sample.started_ns - sample.due_ns
 }
 
-/// A writer that holds its connection for 100 ms at a time, and somebody on another database who reads every
-/// 10 ms, on a runtime with one thread.
-fn beside_a_slow_disk(model: &str) -> Outcome {
+/// A writer that holds its connection for 100 ms at a time, and a reader of another database every 10 ms, on a runtime
+/// with one thread.
+fn beside_a_slow_disk(model: &str) -> RunResult {
     let (slow, quick) = (db("CREATE TABLE t (a)"), db("CREATE TABLE t (a)"));
     let mut p = plan_in(model, &slow);
     p.head.databases.push(file(&quick.path));
@@ -69,8 +69,8 @@ fn beside_a_slow_disk(model: &str) -> Outcome {
 #[test]
 fn direct_lets_everybody_wait_and_no_clock_inside_a_task_sees_it() {
     in_one_of_three(|| {
-        let outcome = beside_a_slow_disk("direct");
-        let reads = &outcome.samples[1];
+        let result = beside_a_slow_disk("direct");
+        let reads = &result.samples[1];
         let late: u64 = reads.iter().map(late_ns).sum();
         assert!(late >= 80 * MS, "the reader could not begin while the only thread was blocked: {late} ns");
         let worst = reads.iter().max_by_key(|s| late_ns(s)).unwrap();
@@ -112,8 +112,8 @@ fn last_of_four_waits(model: &str) -> Result<(), String> {
     for _ in 0..4 {
         client(&mut p, vec![(0, w, vec![])]);
     }
-    let outcome = run(&p);
-    let samples: Vec<Sample> = outcome.samples.concat();
+    let result = run(&p);
+    let samples: Vec<Sample> = result.samples.concat();
     assert!(samples.iter().all(Sample::is_ok), "{model}: {samples:?}");
     let mut held: Vec<(u64, u64)> = samples.iter().map(|s| (s.started_ns + s.acquire_wait_ns, s.finished_ns)).collect();
     held.sort_unstable();
@@ -143,8 +143,8 @@ fn pauses(model: &str, begin: Option<&str>, given_back: bool) -> Result<(), Stri
     let short = transaction(&mut p, None, vec![write]);
     client(&mut p, vec![(0, long, vec![])]);
     client(&mut p, vec![(0, short, vec![])]).start_ns = 100 * MS;
-    let outcome = run(&p);
-    let (long, short) = (outcome.samples[0][0], outcome.samples[1][0]);
+    let result = run(&p);
+    let (long, short) = (result.samples[0][0], result.samples[1][0]);
     assert!(long.is_ok() && short.is_ok(), "{model}: {long:?} {short:?}");
     assert!(service_ns(&long) >= 300 * MS, "a pause is part of the attempt");
     assert_eq!((long.rows, db.count("SELECT count(*) FROM t")), (2, 3));
@@ -164,8 +164,8 @@ fn a_pool_reads_while_it_writes() {
             reading(&mut p, r);
             client(&mut p, vec![(0, w, vec![])]);
             client(&mut p, vec![(0, r, vec![])]).start_ns = 100 * MS;
-            let outcome = run(&p);
-            let sample = outcome.samples[1][0];
+            let result = run(&p);
+            let sample = result.samples[1][0];
             holds((sample.acquire_wait_ns >= 200 * MS) == waits, || format!("{model}: {sample:?}"))
         });
     }
@@ -183,13 +183,13 @@ fn a_wait_for_a_lock_belongs_to_the_attempt_that_waited() {
         client(&mut p, vec![(0, w, vec![]); 3]);
         client(&mut p, vec![(5 * MS, w, vec![]); 20]).database = 1;
         locked.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let outcome = run(&p);
-        for sample in &outcome.samples[0] {
+        let result = run(&p);
+        for sample in &result.samples[0] {
             assert_eq!((sample.code_space, sample.code), (CodeSpace::Sqlite, 5));
             assert_eq!(sample.flags, flag::LOCK_TIMEOUT_SPENT);
             assert!(sample.lock_wait_ns >= 60 * MS, "{model}: {sample:?}");
         }
-        assert!(outcome.samples[1].iter().all(|s| s.is_ok() && s.lock_wait_ns == 0), "{model}");
+        assert!(result.samples[1].iter().all(|s| s.is_ok() && s.lock_wait_ns == 0), "{model}");
     }
 }
 
@@ -216,11 +216,11 @@ fn a_blocked_runtime_ends_with_the_drain_and_forgets_nobody() {
         }
         let start_ns = monotonic_ns();
         let (ready, _sender, events) = ready(&p);
-        let outcome = ready.run(start_ns, &events, |_| Ok(())).unwrap();
+        let result = ready.run(start_ns, &events, |_| Ok(())).unwrap();
         let took_ms = (monotonic_ns() - start_ns) / MS;
         // With all holds in full it would be 25 s, and a client that needs 5 s longer than the drain fails the run.
         assert!(took_ms < 15_000, "{model}: {took_ms} ms");
-        for samples in &outcome.samples {
+        for samples in &result.samples {
             assert_eq!(samples.len(), 1, "{model}: each was due once");
             let s = &samples[0];
             assert_eq!((s.code_space, s.code, s.flags), (CodeSpace::Sqlite, 9, flag::INTERRUPTED), "{model}: {s:?}");
@@ -239,8 +239,8 @@ fn ten_thousand_clients_work() {
         for _ in 0..10_000 {
             client(&mut p, vec![(0, w, vec![])]);
         }
-        let outcome = run(&p);
-        assert_eq!((outcome.operations, outcome.failed, outcome.attempts()), (10_000, 0, 10_000), "{model}");
+        let result = run(&p);
+        assert_eq!((result.operations, result.failed, result.attempts()), (10_000, 0, 10_000), "{model}");
         assert_eq!(db.count("SELECT count(*) FROM t"), 10_000);
     }
 }
@@ -255,9 +255,9 @@ fn an_open_loop_shares_too() {
         for _ in 0..4 {
             client(&mut p, (0..20).map(|i| (i * 2 * MS, w, vec![])).collect()).load = Loop::Open;
         }
-        let outcome = run(&p);
+        let result = run(&p);
         assert_eq!(db.count("SELECT count(*) FROM t"), 80, "{model}");
-        assert!(outcome.samples.concat().iter().all(|s| s.is_ok() && s.started_ns >= s.due_ns), "{model}");
+        assert!(result.samples.concat().iter().all(|s| s.is_ok() && s.started_ns >= s.due_ns), "{model}");
     }
 }
 
@@ -312,8 +312,8 @@ fn data_in_memory_comes_back_to_its_file() {
             assert!(ready.sessions[0].contains(&("journal_mode".into(), "memory".into())), "{:?}", ready.sessions);
             assert!(ready.sessions[0].contains(&("page_size".into(), "4096".into())), "{:?}", ready.sessions);
             assert_eq!(db.count("SELECT sum(a) FROM t"), 10);
-            let outcome = ready.run(monotonic_ns(), &events, |_| Ok(())).unwrap();
-            assert_eq!(outcome.failed, 0, "{model}");
+            let result = ready.run(monotonic_ns(), &events, |_| Ok(())).unwrap();
+            assert_eq!(result.failed, 0, "{model}");
             assert_eq!(db.count("SELECT sum(a) FROM t"), 10 + 5 * clients, "{model}, {journal}");
             assert_eq!(db.count("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
         }

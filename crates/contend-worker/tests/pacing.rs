@@ -66,10 +66,10 @@ fn an_open_loop_leaves_unsent_what_the_window_did_not_reach() {
     let stall = transaction(&mut p, None, vec![Step::Hold { ns: 400 * MS }]);
     let c = client(&mut p, vec![(0, stall, vec![]), (100 * MS, 0, one()), (300 * MS, 0, one())]);
     (c.load, c.limit) = (Loop::Open, 0);
-    let outcome = run(&p);
-    assert_eq!(outcome.samples[0].len(), 1, "the second could not be sent in time, the third was not due");
-    assert!(outcome.samples[0][0].is_ok(), "in flight at the end, finished in the drain");
-    assert_eq!(outcome.exhausted, 0);
+    let result = run(&p);
+    assert_eq!(result.samples[0].len(), 1, "the second could not be sent in time, the third was not due");
+    assert!(result.samples[0][0].is_ok(), "in flight at the end, finished in the drain");
+    assert_eq!(result.exhausted, 0);
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn a_cycle_goes_on_counting() {
     let t = transaction(&mut p, None, vec![step]);
     let c = client(&mut p, vec![(0, t, vec![]); 3]);
     (c.id, c.cyclic, c.limit) = (2, true, 10);
-    let outcome = run(&p);
-    let numbers: Vec<u32> = outcome.samples[0].iter().map(|s| s.operation).collect();
+    let result = run(&p);
+    let numbers: Vec<u32> = result.samples[0].iter().map(|s| s.operation).collect();
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
-    assert_eq!((outcome.operations, outcome.failed, outcome.exhausted), (10, 0, 0));
+    assert_eq!((result.operations, result.failed, result.exhausted), (10, 0, 0));
     assert_eq!(db.count("SELECT count(DISTINCT u) FROM t"), 10);
     assert_eq!(db.count("SELECT max(u) FROM t"), 2 * UNIQUE_STRIDE + 9 * 4 + 3);
 }
@@ -112,9 +112,9 @@ fn a_finite_plan_that_ends_before_the_window_is_exhausted() {
     client(&mut p, vec![(0, 0, one()); 5]).limit = 0;
     client(&mut p, vec![(0, 0, one()); 5]);
     client(&mut p, vec![]).cyclic = true;
-    let outcome = run(&p);
-    assert_eq!(outcome.exhausted, 2, "one did its limit");
-    assert_eq!(outcome.attempts(), 10);
+    let result = run(&p);
+    assert_eq!(result.exhausted, 2, "one did its limit");
+    assert_eq!(result.attempts(), 10);
 }
 
 #[test]
@@ -125,11 +125,11 @@ fn the_window_ends_a_cycle() {
     (c.cyclic, c.limit) = (true, 0);
     let start_ns = monotonic_ns();
     let (ready, _sender, events) = ready(&p);
-    let outcome = ready.run(start_ns, &events, |_| Ok(())).unwrap();
-    assert!(outcome.samples[0].iter().all(|s| s.due_ns < start_ns + 100 * MS));
+    let result = ready.run(start_ns, &events, |_| Ok(())).unwrap();
+    assert!(result.samples[0].iter().all(|s| s.due_ns < start_ns + 100 * MS));
     // Each is due 1 ms after the one before; a busy machine may come to the first one only.
-    assert!((1..=100).contains(&outcome.attempts()), "{}", outcome.attempts());
-    assert_eq!(outcome.exhausted, 0);
+    assert!((1..=100).contains(&result.attempts()), "{}", result.attempts());
+    assert_eq!(result.exhausted, 0);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn stop_ends_a_run_without_a_window() {
     let (ready, sender, events) = ready(&p);
     let stopper = sender.clone();
     // Stops once the run has shown a sign of life.
-    let outcome = ready
+    let result = ready
         .run(monotonic_ns(), &events, |notice| {
             if let Notice::Progress { operations, failed, .. } = notice {
                 assert!(operations > 0 && failed == 0);
@@ -151,8 +151,8 @@ fn stop_ends_a_run_without_a_window() {
             Ok(())
         })
         .unwrap();
-    assert!(outcome.samples[0].is_empty(), "its first operation was due in a minute");
-    assert!(!outcome.samples[1].is_empty());
+    assert!(result.samples[0].is_empty(), "its first operation was due in a minute");
+    assert!(!result.samples[1].is_empty());
 }
 
 fn interrupted(sample: &Sample) {
@@ -179,15 +179,15 @@ fn what_outlives_the_drain_is_interrupted() {
     db.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     let start_ns = monotonic_ns();
     let (ready, _sender, events) = ready(&p);
-    let outcome = ready.run(start_ns, &events, |_| Ok(())).unwrap();
-    for (samples, code) in outcome.samples.iter().zip([9, 9, 5]) {
+    let result = ready.run(start_ns, &events, |_| Ok(())).unwrap();
+    for (samples, code) in result.samples.iter().zip([9, 9, 5]) {
         interrupted(&samples[0]);
         assert_eq!(samples[0].code, code, "{:?}", samples[0]);
         assert!(samples[0].finished_ns >= start_ns + 220 * MS, "not before the drain is over");
         assert_eq!(samples[0].flags & flag::LOCK_TIMEOUT_SPENT, 0);
     }
-    assert!(outcome.samples[2][0].lock_wait_ns >= 40 * MS);
-    assert_eq!(outcome.failed, 3);
+    assert!(result.samples[2][0].lock_wait_ns >= 40 * MS);
+    assert_eq!(result.failed, 3);
 }
 
 #[test]

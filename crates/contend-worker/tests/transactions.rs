@@ -53,6 +53,19 @@ fn every_begin_meets_a_writer_where_sqlite_says() {
 }
 
 #[test]
+fn a_worker_begins_although_its_database_is_locked_at_first() {
+    let db = db("PRAGMA journal_mode = DELETE; CREATE TABLE t (a)");
+    db.connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let mut p = insert_plan(&db, None);
+    p.head.session.push(Statement::plain("PRAGMA synchronous = normal"));
+    let running = std::thread::spawn(move || run_one(&p));
+    // Too short to be waited for is a pass too: what must not happen is a refusal.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    db.connection.execute_batch("ROLLBACK").unwrap();
+    assert!(running.join().unwrap()[0].is_ok());
+}
+
+#[test]
 fn a_reader_keeps_a_rollback_journal_from_committing() {
     let db = db("PRAGMA journal_mode = DELETE; CREATE TABLE t (a); INSERT INTO t VALUES (1)");
     let reader = Connection::open(&db.path).unwrap();

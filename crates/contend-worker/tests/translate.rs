@@ -41,8 +41,8 @@ fn every_cache_gives_the_same_and_nothing_is_executed() {
                     ("texts", texts),
                     ("cache_slots", "512"),
                 ];
-                let outcome = run(&translating(&db, &options, &STATEMENTS));
-                let samples = outcome.samples;
+                let result = run(&translating(&db, &options, &STATEMENTS));
+                let samples = result.samples;
                 assert!(samples.iter().all(|client| client.len() == 20 && client.iter().all(|s| s.is_ok())));
             }
         }
@@ -68,7 +68,7 @@ fn without_a_cache_everything_is_cold() {
 fn a_cache_without_room_is_found_out() {
     let db = db(SCHEMA);
     let options = [("cache", "thread"), ("translate", "hot"), ("texts", "50"), ("cache_slots", "4")];
-    let outcome = run_plan(translating(&db, &options, &STATEMENTS));
-    let error = format!("{:#}", outcome.expect_err("100 texts do not fit into 4 slots"));
-    assert!(error.contains("has not room"), "{error}");
+    let result = run_plan(translating(&db, &options, &STATEMENTS));
+    let error = format!("{:#}", result.expect_err("100 texts do not fit into 4 slots"));
+    assert!(error.contains("has no room"), "{error}");
 }

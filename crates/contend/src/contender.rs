@@ -1,15 +1,15 @@
-//! What is compared, in plain words: a contender, and what it promises after a crash. Engines say what a contender's
-//! settings mean and studies put contenders together, so neither owns the type.
+//! Contenders and the tiers they promise after a crash, as plain types. Engines interpret a contender's settings and
+//! studies combine contenders, so neither room owns the type.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a crash may take (see `docs/methodology.md`). Ordered: more is kept further right.
+/// What a crash may lose (see `docs/methodology.md`). Ordered: a greater tier loses less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
-    /// What keeps the data, if anything does, is out of contend's sight, or nothing was set or proved of it.
+    /// contend cannot see what keeps the data, or no setting and no proof says anything about it.
     Unknown,
     /// A power cut may corrupt the database.
     Unsafe,
@@ -20,7 +20,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// What settings can promise.
+    /// Tiers that settings can reach.
     pub const ALL: [Tier; 3] = [Tier::Durable, Tier::Bounded, Tier::Unsafe];
     /// The groups of a report, in their order.
     pub const GROUPS: [Tier; 4] = [Tier::Durable, Tier::Bounded, Tier::Unsafe, Tier::Unknown];
@@ -53,7 +53,7 @@ impl fmt::Display for Tier {
 /// Engine, driver, model and settings under one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contender {
-    /// Canonical spec: `engine/driver/model:key=value,...`, keys sorted.
+    /// Canonical spec: `engine/driver/model[@worker]:key=value,...`, keys sorted.
     pub name: String,
     /// Short name in tables and charts, unique in the study.
     pub label: String,
@@ -63,6 +63,9 @@ pub struct Contender {
     pub driver: String,
     /// Name of the driver's model.
     pub model: String,
+    /// Absolute path of a build of the worker, or of its directory, that the study or the command line named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
     /// Settings that the study or the command line named.
     pub settings: BTreeMap<String, String>,
     /// Tier that the settings reach.
@@ -71,8 +74,8 @@ pub struct Contender {
     pub resolved: Resolved,
 }
 
-/// Facts about a contender that its name alone does not say: taken once from the tables of engines and drivers, then part of
-/// the record, so that a report does not change when the tables do.
+/// Facts about a contender that its name does not contain. They are taken once from the tables of engines and drivers
+/// and stored in the record, so a report does not change when the tables do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolved {
     /// Language of the driver, such as `Rust`; empty if the driver is not known.
@@ -85,17 +88,17 @@ pub struct Resolved {
     pub service: bool,
     /// Contender on which the overhead of its worker is measured; absent for apps and for clients over HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overhead: Option<Overhead>,
-    /// What to know of the driver when choosing one, as pairs of name and value: `["cgo", "needed"]`.
+    pub overhead: Option<NullDriver>,
+    /// Properties that matter when choosing a driver, as pairs of name and value: `["cgo", "needed"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub driver_facts: Vec<(String, String)>,
     /// Value of every setting of the engine, defaults filled in.
     pub settings: BTreeMap<String, String>,
 }
 
-/// The driver that executes nothing, in the worker of a contender, and the model it runs in.
+/// The null driver of a contender's worker, and the model it runs in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overhead {
+pub struct NullDriver {
     /// Driver that executes nothing.
     pub driver: String,
     /// Model in which it is measured.

@@ -10,6 +10,7 @@ pub mod check;
 pub mod cli;
 pub mod contender;
 pub mod engine;
+pub mod growing;
 pub mod load;
 pub mod operation;
 pub mod outcome;

@@ -1,16 +1,16 @@
-//! How hard and how long clients work, and the axes that vary it in every study. What is asked and what is done both
-//! know this, and nothing else of each other.
+//! How hard and how long clients work, and the axes for it that every study has. `study` and `workload` both depend on
+//! this, and not on each other.
 
 use crate::units;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An axis that every study has, whatever its workload is.
+/// An axis that is available in every study, for any workload.
 pub struct Axis {
     pub name: &'static str,
-    /// What a condition calls it.
+    /// Its name in conditions.
     pub key: &'static str,
-    /// Whether study files and options may set it; else only a verb does.
+    /// Whether study files and options may set it; otherwise only the command itself does.
     pub is_offered: bool,
 }
 
@@ -18,7 +18,7 @@ const fn axis(name: &'static str) -> Axis {
     Axis { name, key: name, is_offered: true }
 }
 
-/// All of them. A workload's own numbers have other names.
+/// All axes of load. A workload's own numbers must have other names.
 pub const AXES: [Axis; 7] = [
     axis("profile"),
     axis("clients"),
@@ -39,7 +39,7 @@ pub fn is_offered(name: &str) -> bool {
     offered().any(|known| known == name)
 }
 
-/// Names that a workload may not give to numbers of its own, in alphabetical order.
+/// Names that a workload may not use for its own numbers, in alphabetical order.
 pub fn reserved() -> Vec<&'static str> {
     let mut names: Vec<&str> = AXES.iter().flat_map(|axis| [axis.name, axis.key]).collect();
     names.sort_unstable();
@@ -47,7 +47,7 @@ pub fn reserved() -> Vec<&'static str> {
     names
 }
 
-/// What a condition calls an axis.
+/// The key of an axis in conditions, given its name in study files.
 pub fn key(name: &str) -> &str {
     AXES.iter().find(|axis| axis.name == name).map_or(name, |axis| axis.key)
 }
@@ -55,25 +55,25 @@ pub fn key(name: &str) -> &str {
 /// How hard and how long the clients work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// Processes per role; none: as the workload's roles say.
+    /// Processes per role; `None`: as the workload's roles say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
-    /// Clients in each process; none: as the workload's roles say.
+    /// Clients in each process; `None`: as the workload's roles say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// Operations of each client; none: the window decides.
+    /// Operations of each client; `None` if the window decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u32>,
-    /// Measured window; 0 when `operations` decides.
+    /// Length of the measured window; 0 if `operations` decides.
     pub window_ns: u64,
     pub run_in_ns: u64,
     pub drain_ns: u64,
-    /// Arrivals per second over all clients; none: closed loop.
+    /// Arrivals per second over all clients; `None` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Operations drawn for each closed-loop client before it begins again.
+    /// Operations drawn for each closed-loop client, which repeats them.
     pub cycle: u32,
     /// Multiplies the workload's row counts.
     pub scale: f64,
@@ -95,7 +95,7 @@ impl Load {
         if self.rate_per_s.is_some() { "open" } else { "closed" }
     }
 
-    /// The load with what the axes of a condition set in it.
+    /// The load with a condition's axes applied.
     pub fn under(&self, axes: &BTreeMap<String, String>) -> Self {
         let axis = |name| axes.get(name);
         let count = |name, else_| axis(name).map_or(else_, |n: &String| n.parse().ok());

@@ -1,7 +1,7 @@
-//! From samples to operations: puts the attempts of one operation together and says what became of it.
+//! From samples to operations: joins the attempts of one operation and derives its outcome.
 //!
-//! Samples of one client are in order; samples of different clients may be interleaved in any way. So
-//! one pending operation per client is all the memory this takes, however many samples there are.
+//! Samples of one client are in order; those of different clients may be interleaved. Memory holds one pending
+//! operation per client, independent of the number of samples.
 
 use crate::outcome::{Outcome, classify};
 use contend_wire::sample::{NOT_MEASURED, Sample};
@@ -55,7 +55,7 @@ impl<'a> Operation<'a> {
         self.last().finished_ns
     }
 
-    /// Time from due to end: what a user who waits for it sees.
+    /// Time from due to end, as a waiting user sees it.
     pub fn response_ns(&self) -> u64 {
         self.finished_ns().saturating_sub(self.due_ns())
     }
@@ -65,7 +65,7 @@ impl<'a> Operation<'a> {
         self.last().finished_ns - self.last().started_ns
     }
 
-    /// From due until it began.
+    /// Time from due until it began.
     pub fn late_ns(&self) -> u64 {
         self.attempts[0].started_ns.saturating_sub(self.due_ns())
     }
@@ -80,12 +80,12 @@ impl<'a> Operation<'a> {
         self.attempts.windows(2).map(|pair| pair[1].started_ns.saturating_sub(pair[0].finished_ns)).sum()
     }
 
-    /// Time spent waiting for locks, over all attempts; none if the driver cannot tell.
+    /// Time waiting for locks over all attempts; `None` if the driver does not measure it.
     pub fn lock_wait_ns(&self) -> Option<u64> {
         self.waits(|s| s.lock_wait_ns)
     }
 
-    /// Time spent waiting for a connection of a pool, over all attempts; none if the driver cannot tell.
+    /// Time waiting for a pooled connection over all attempts; `None` if the driver does not measure it.
     pub fn acquire_wait_ns(&self) -> Option<u64> {
         self.waits(|s| s.acquire_wait_ns)
     }
@@ -106,7 +106,7 @@ impl Operations {
         Self::default()
     }
 
-    /// Takes the next sample; hands the client's previous operation on when this one begins another.
+    /// Takes the next sample. If it begins another operation, the client's previous one is passed to `complete`.
     pub fn push(&mut self, sample: Sample, complete: &mut impl FnMut(Operation<'_>)) {
         let pending = self.pending.entry(sample.client).or_default();
         if pending.first().is_some_and(|first| first.operation != sample.operation) {
@@ -116,7 +116,7 @@ impl Operations {
         pending.push(sample);
     }
 
-    /// Hands on the last operation of every client, in the order of clients.
+    /// Passes the last operation of every client to `complete`, in the order of clients.
     pub fn finish(self, complete: &mut impl FnMut(Operation<'_>)) {
         let mut rest: Vec<_> = self.pending.into_iter().filter(|(_, attempts)| !attempts.is_empty()).collect();
         rest.sort_by_key(|(client, _)| *client);

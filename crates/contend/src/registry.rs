@@ -1,4 +1,4 @@
-//! A list that is filled once, when the program starts, with what its slices bring.
+//! A list that slices fill once, when the program starts.
 
 use std::sync::OnceLock;
 
@@ -13,12 +13,12 @@ impl<T> Registry<T> {
         Self::with(&[])
     }
 
-    /// A list that has these entries until others are registered.
+    /// An empty list that reads as `otherwise` until entries are registered.
     pub const fn with(otherwise: &'static [&'static T]) -> Self {
         Self { registered: OnceLock::new(), otherwise }
     }
 
-    /// Fills the list; only the first call counts.
+    /// Fills the list. Later calls have no effect.
     pub fn register(&self, entries: impl Iterator<Item = &'static T>) {
         self.registered.get_or_init(|| entries.collect());
     }

@@ -1,4 +1,4 @@
-//! Products that the tool gains from other crates: what a slice may add to the core, and the list of those that it has.
+//! What a slice may add to the core, and the list of slices in this program.
 //!
 //! A slice is a crate in `slices/` that depends on the core and is named once, in `src/main.rs` of the binary. The core
 //! names no slice, and no slice depends on another. `slices/README.md` is a guide to writing one.
@@ -38,10 +38,11 @@ use crate::analysis::metric::table::{OF_KINDS, Row};
 use crate::engine::{self, Engine};
 use crate::record::kind::{READERS, Reader};
 use crate::report::content::{self, Sections};
-use crate::report::kind::{TELLINGS, Telling};
+use crate::report::kind::{REPORT_PARTS, ReportParts};
 use crate::study::kind::{self, KINDS};
 use crate::study::{self, Embedded};
 use crate::trial::kind::{STEPS, Step};
+use crate::trial::order::Order;
 use crate::trial::proofs::{PROOFS, Proofs};
 use crate::trial::watch::janitor;
 use anyhow::Result;
@@ -51,32 +52,36 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-/// All that one product adds. Begin with [`Slice::NONE`] and fill in what the product has.
+/// Everything that one product adds. Start from [`Slice::NONE`] and fill in the fields that the product needs.
 #[derive(Clone, Copy)]
 pub struct Slice {
-    /// Name of the product, as of its crate: `timings`.
+    /// Name of the product and of its crate: `timings`.
     pub name: &'static str,
     /// Verbs of the command line.
     pub verbs: &'static [Verb],
     /// Other forms of the core's verbs, such as `compare --csv`.
     pub forms: &'static [Form],
-    /// Roles in which contend starts itself as another process.
+    /// Roles in which contend starts itself as a child process.
     pub processes: &'static [Process],
-    /// What `contend doctor` looks at.
+    /// Checks of `contend doctor`.
     pub findings: &'static [fn() -> Finding],
-    /// Kinds of study, whose trials do more than measure.
+    /// Kinds of study whose trials do more than measure a window.
     pub kinds: &'static [Kind],
-    /// Studies that are part of the program.
+    /// Addresses of services that other verbs may load.
+    pub addresses: &'static [Addresses],
+    /// Kinds of study that a verb of the slice carries out, instead of `run`.
+    pub searches: &'static [kind::Kind],
+    /// Studies embedded in the program.
     pub studies: &'static [Embedded],
-    /// Proofs of what contenders promise.
+    /// Proofs of the tiers that contenders promise.
     pub proofs: &'static [Proofs],
-    /// Services: measured like engines, but with data that contend does not see.
+    /// Services: measured like engines, but their data is invisible to contend.
     pub services: &'static [Engine],
-    /// The report of a service.
+    /// Sections that reports of a service have.
     pub service_sections: &'static [Sections],
-    /// Records of the slice's own.
+    /// The slice's own kinds of records.
     pub records: &'static [OwnRecord],
-    /// Unmounts what a process of the slice mounted, when it died before it could.
+    /// Unmount what a process of the slice mounted and could not unmount before it died.
     pub unmount: &'static [fn(&Path)],
 }
 
@@ -89,6 +94,8 @@ impl Slice {
         processes: &[],
         findings: &[],
         kinds: &[],
+        addresses: &[],
+        searches: &[],
         studies: &[],
         proofs: &[],
         services: &[],
@@ -100,36 +107,36 @@ impl Slice {
 
 /// A kind of study: one value for each room that takes part.
 pub struct Kind {
-    /// Its name and its keys in study files.
+    /// Name, and keys in study files.
     pub study: kind::Kind,
-    /// What its trials do beyond their windows.
+    /// What its trials do after their windows.
     pub step: Step,
-    /// Checks its tables in records.
+    /// Checks the kind's tables in records.
     pub reader: Reader,
-    /// Metrics of its trials, behind those of the core in the table.
+    /// Metrics of its trials, listed after those of the core.
     pub metrics: fn() -> Vec<Row>,
     /// Its findings.
     pub analysis: Analysis,
-    /// What its report says.
-    pub telling: Telling,
+    /// Sections and sentences of its report.
+    pub report: ReportParts,
 }
 
 /// A verb of the command line: `contend NAME ...`.
 #[derive(Clone, Copy)]
 pub struct Verb {
-    /// The word that is typed.
+    /// The word on the command line.
     pub name: &'static str,
-    /// The verb that stands before this one in `contend --help`.
+    /// The verb that precedes this one in `contend --help`.
     pub after: &'static str,
-    /// Arguments and help. Its name and its place in the help are those above.
+    /// Arguments and help. Name and position in the help are the fields above.
     pub command: fn() -> Command,
     /// Carries it out and returns the exit status: `cli::OK`, `INVALID`, `USAGE` or `STOPPED`.
     pub run: fn(&ArgMatches) -> Result<u8>,
-    /// Line for the examples of `contend --help`; empty if there is none.
+    /// A line for the examples of `contend --help`, or empty.
     pub example: &'static str,
-    /// What is printed before the error for an option that the verb does not have; empty if there is nothing.
+    /// A hint printed before the error for an unknown option, or empty.
     pub unknown_option: &'static str,
-    /// Lines of `contend` alone: a question, and the one command that answers it.
+    /// Lines that `contend` without arguments prints: a question, and the command that answers it.
     pub questions: &'static [(&'static str, &'static str)],
 }
 
@@ -153,15 +160,15 @@ impl Verb {
 pub struct Form {
     /// The verb: `compare`.
     pub verb: &'static str,
-    /// The option (its id in clap) that chooses this form when it is given: `csv`.
+    /// Id in clap of the option that selects this form: `csv`.
     pub chosen_by: &'static str,
     /// Adds the options of this form to the verb.
     pub options: fn(Command) -> Command,
-    /// Carries out this form in place of the verb's own; the exit status.
+    /// Carries out this form instead of the verb's own; returns the exit status.
     pub run: fn(&ArgMatches) -> Result<u8>,
 }
 
-/// A role in which contend starts itself as another process. Its arguments are not clap's.
+/// A role in which contend starts itself as a child process. Its arguments are not parsed by clap.
 #[derive(Clone, Copy)]
 pub struct Process {
     /// First argument of such a process.
@@ -170,16 +177,45 @@ pub struct Process {
     pub serve: fn(&[String]) -> ExitCode,
 }
 
-/// A kind of record that is none of a run.
+/// A kind of record that no run made.
 #[derive(Clone, Copy)]
 pub struct OwnRecord {
-    /// The file by which it is known.
+    /// The file that identifies such a record.
     pub file: &'static str,
-    /// Writes its report: `contend report DIR`. The exit status. `json`: the numbers are printed instead of the text.
+    /// Writes the report of `contend report DIR` and returns the exit status. With `json`, prints the numbers instead
+    /// of the text.
     pub report: fn(dir: &Path, json: bool) -> Result<u8>,
 }
 
-/// One thing that `contend doctor` has looked at.
+/// Services that a slice can load, for the verbs of others.
+pub struct Addresses {
+    /// Whether it is such an address.
+    pub takes: fn(&str) -> bool,
+    /// A study of one condition, without a rate, with these services as contenders. The directory is the verb's.
+    pub order: fn(&OfServices<'_>) -> Result<Order>,
+}
+
+/// What a verb asks of services.
+pub struct OfServices<'a> {
+    pub addresses: &'a [String],
+    pub rounds: u32,
+    /// Connections that share the arrivals.
+    pub clients: u32,
+    pub window_ns: u64,
+    pub seed: Option<u64>,
+}
+
+/// The order for services; `None` if the first address is not one.
+///
+/// # Errors
+/// An address that cannot be used.
+pub fn of_services(asked: &OfServices<'_>) -> Result<Option<Order>> {
+    let all = || all().iter().flat_map(|slice| slice.addresses);
+    let taken = asked.addresses.first().and_then(|first| all().find(|of| (of.takes)(first)));
+    taken.map(|of| (of.order)(asked)).transpose()
+}
+
+/// One result of `contend doctor`.
 #[derive(Serialize)]
 pub struct Finding {
     pub what: &'static str,
@@ -191,7 +227,7 @@ pub struct Finding {
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     Ok,
-    /// Something works less well, or an extra is missing.
+    /// Something works with limits, or an extra is missing.
     Note,
     /// contend cannot do its main job.
     Bad,
@@ -199,16 +235,16 @@ pub enum State {
 
 static SLICES: OnceLock<&'static [Slice]> = OnceLock::new();
 
-/// Makes the slices known that this program has, once, before anything else is done: each part in the room that uses it.
+/// Registers the slices of this program in the rooms that use them. Called once, before anything else.
 pub fn register(slices: &'static [Slice]) {
     SLICES.set(slices).ok();
     let kinds = || slices.iter().flat_map(|slice| slice.kinds);
-    KINDS.register(kinds().map(|kind| &kind.study));
+    KINDS.register(kinds().map(|kind| &kind.study).chain(slices.iter().flat_map(|slice| slice.searches)));
     STEPS.register(kinds().map(|kind| &kind.step));
     READERS.register(kinds().map(|kind| &kind.reader));
     OF_KINDS.register(kinds().map(|kind| &kind.metrics));
     ANALYSES.register(kinds().map(|kind| &kind.analysis));
-    TELLINGS.register(kinds().map(|kind| &kind.telling));
+    REPORT_PARTS.register(kinds().map(|kind| &kind.report));
     study::OF_SLICES.register(slices.iter().flat_map(|slice| slice.studies));
     PROOFS.register(slices.iter().flat_map(|slice| slice.proofs));
     engine::SERVICES.register(slices.iter().flat_map(|slice| slice.services));

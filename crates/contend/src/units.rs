@@ -1,18 +1,17 @@
-//! How values are written: lengths and points of time as people write them in definition files and on the command
-//! line, and bytes.
+//! How values are written: durations and dates as in definition files and on the command line, and bytes.
 
-/// Longest first where one unit is the end of another, so that `ms` is not read as `s`.
-const UNITS: [(&str, u128); 6] = [
+/// Units that end with another one's name come first, so that `ms` is not read as `s`.
+const UNITS: [(&str, u128); 7] = [
     ("ms", 1_000_000),
     ("us", 1_000),
     ("ns", 1),
     ("min", 60_000_000_000),
     ("h", 3_600_000_000_000),
     ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
 ];
 
-/// Longest duration: ten years. A longer one is of no use, and what is computed from several of them stays far from the end of 64
-/// bits.
+/// Longest duration: ten years. Sums and products of several durations then stay far below 64 bits.
 const LONGEST_NS: u128 = 10 * 365 * 24 * 3_600_000_000_000;
 
 /// Bytes as lower-case hexadecimal.
@@ -20,10 +19,10 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Nanoseconds of a duration. Exact: no floating point on the way.
+/// Nanoseconds of a duration such as `1.5s`. Exact: no floating point is involved.
 ///
 /// # Errors
-/// A number or unit that is missing, more digits than nanoseconds have, or more than ten years.
+/// A missing number or unit, more digits than nanoseconds have, or more than ten years.
 pub fn duration_ns(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let wrong = || format!("`{text}` is not a duration; write a number with its unit, such as 1.5s, 200ms or 2min");
@@ -55,10 +54,11 @@ pub fn rate_per_s(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a rate; a rate is written 200 or 200/s"))
 }
 
-/// A duration in the largest unit of which it is a whole number, as [`duration_ns`] reads it.
+/// A duration in the largest unit that expresses it as a whole number; [`duration_ns`] reads it back.
 pub fn duration_text(ns: u64) -> String {
     let whole = UNITS.iter().filter(|(_, unit_ns)| u128::from(ns) % unit_ns == 0);
-    let (unit, unit_ns) = whole.max_by_key(|(_, unit_ns)| *unit_ns).expect("every duration is a number of nanoseconds");
+    let (unit, unit_ns) =
+        whole.rev().max_by_key(|(_, unit_ns)| *unit_ns).expect("every duration is a number of nanoseconds");
     format!("{}{unit}", u128::from(ns) / unit_ns)
 }
 
@@ -74,7 +74,7 @@ pub fn unix_seconds(text: &str) -> Option<i64> {
         && (0..60).contains(&minute)
         && (0..60).contains(&second);
     let days = valid.then(|| days_from_civil(year, month, day))?;
-    // A day beyond its month would be another date.
+    // 31 April would come back as 1 May.
     (civil_from_days(days) == (year, month, day)).then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
@@ -103,7 +103,7 @@ fn three(text: &str, separator: char) -> Option<(i64, i64, i64)> {
     parts.next().is_none().then_some(three)
 }
 
-/// Days since 1970 in the Gregorian calendar; years begin in March so that the leap day is the last.
+/// Days since 1970 in the Gregorian calendar. Years begin in March, so that the leap day is the last.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 #[derive(Parser, Clone)]
 #[command(after_help = "Examples:
   contend http http://127.0.0.1:8080/items?page=1 --clients 50 --duration 10s
+  contend http http://127.0.0.1:8001/ http://127.0.0.1:8002/ --requests 2000    which of two services is faster
   contend http examples/notes.toml --url http://127.0.0.1:8080 --rate 100,200,400
   contend http gameplan --port 8000 --site gp-sqlite.test --clients 8 --requests 600
   CONTEND_SECRET_PASSWORD=... contend http gameplan --port 8000 --mode write --clients 1,8,64 --requests 300
@@ -15,15 +16,16 @@ use std::path::PathBuf;
 A scenario file is described in docs/http.md.")]
 pub struct HttpArgs {
     /// A scenario file, the name of a built-in scenario (gameplan, wordpress), or an address http://HOST:PORT/PATH for
-    /// every request
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub scenario: String,
-    /// Address of the service: http://HOST:PORT
+    /// every request; several addresses are compared, with the first as baseline
+    #[arg(required = true, value_name = "SCENARIO|URL...", value_hint = ValueHint::AnyPath)]
+    pub scenario: Vec<String>,
+    /// Address of the service: http://HOST:PORT or https://HOST:PORT; if repeated, the services are compared, with the first as baseline
     #[arg(long, value_hint = ValueHint::Url, default_value = "http://127.0.0.1:8000")]
-    pub url: String,
+    pub url: Vec<String>,
     /// Instead of --url: the service is on this port of this machine
-    #[arg(long, conflicts_with = "url", value_parser = clap::value_parser!(u16).range(1..))]
-    pub port: Option<u16>,
+    #[arg(long, conflicts_with = "url", value_name = "PORT,...", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Vec<u16>,
     /// The scenario's variable `mode`, or its profile if it has no such variable
     #[arg(long)]
     pub mode: Option<String>,
@@ -34,9 +36,9 @@ pub struct HttpArgs {
     /// variable CONTEND_SECRET_PASSWORD
     #[arg(long)]
     pub password: Option<String>,
-    /// The Host header, instead of the address
+    /// The Host header, instead of the address; of several services one for all, or one for each
     #[arg(long, visible_alias = "site")]
-    pub host: Option<String>,
+    pub host: Vec<String>,
     /// Closed loop: number of clients, each with a connection, that wait for their answers [default: the scenario's, or
     /// 8]; with --rate the number of connections that share the arrivals. Several numbers are measured one by one
     #[arg(long, visible_alias = "conc", value_name = "N,...", value_delimiter = ',')]
@@ -63,9 +65,9 @@ pub struct HttpArgs {
     /// Time after the window for requests in flight
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub drain: String,
-    /// Number of rounds; in each round everything is measured once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_MAX)))]
-    pub rounds: u32,
+    /// Number of rounds; in each round everything is measured once [default: 1, for several services 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(ROUNDS_MAX)))]
+    pub rounds: Option<u32>,
     /// Variables of the scenario, and secrets (better given in the environment, see docs/http.md)
     #[arg(long, value_name = "NAME=V,...")]
     pub set: Vec<String>,
@@ -75,15 +77,23 @@ pub struct HttpArgs {
     /// Event loops of the client
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub threads: u64,
+    /// First process of the service on this machine: its processor time, memory and writes are measured, with all its child
+    /// processes. Of several services one for each
+    #[arg(long, value_name = "PID,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Vec<u32>,
+    /// File of certificates (PEM) that https:// trusts, in place of the system's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ca: Option<PathBuf>,
     /// A new TCP connection for each request
     #[arg(long)]
     pub close: bool,
     /// Seed of every random choice
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: u64,
-    /// Name in the report and in the JSON line [default: the scenario's]
+    /// Name in the report and in the JSON line [default: the scenario's; of several services their addresses]. One for
+    /// each service if repeated
     #[arg(long)]
-    pub label: Option<String>,
+    pub label: Vec<String>,
     /// Directory of the record [default: results/DATE-http-SCENARIO]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! A service over HTTP that is not contend's. In the place of its data stands an empty SQLite file, which is copied, checked and
-//! measured like any other data, without a meaning.
+//! A service over HTTP that contend does not run. An empty SQLite file stands for its data; it is copied, checked and
+//! measured like any other data, without meaning.
 
 use crate::url::check_url;
 use contend::contender::Tier;
@@ -11,7 +11,7 @@ pub const ENGINE: Engine = Engine {
     about: "an HTTP service that contend does not run",
     settings: SETTINGS,
     durability: Durability {
-        // What a service promises after a power cut is not known here.
+        // contend does not know what a service promises after a power cut.
         tier: |_| Tier::Unknown,
         keeps: &[],
         log_ending: |_| "",
@@ -43,7 +43,7 @@ const SETTINGS: &[Setting] = &[
         name: "url",
         values: Values::Address(CheckAddress(check_url)),
         default: "",
-        about: "where the service is: http://HOST:PORT",
+        about: "where the service is: http://HOST:PORT or https://HOST:PORT",
     },
     Setting { name: "host", values: Values::Text, default: "", about: "the Host header, instead of the address" },
     Setting {
@@ -64,6 +64,18 @@ const SETTINGS: &[Setting] = &[
         default: "keep-alive",
         about: "close: a new TCP connection for each request",
     },
+    Setting {
+        name: "ca",
+        values: Values::Text,
+        default: "",
+        about: "file of the certificates that https:// trusts, in place of the system's",
+    },
+    Setting {
+        name: "pid",
+        values: Values::Integer(0, 4_194_304),
+        default: "0",
+        about: "first process of the service on this machine, whose use is measured; 0: none",
+    },
     Setting { name: "cookies", values: Values::Words(&["on", "off"]), default: "on", about: "a jar for each client" },
 ];
 
@@ -71,6 +83,9 @@ fn setup(settings: &Settings) -> Setup {
     let value = |name: &str| ENGINE.own_value(settings, name).to_string();
     let mut options: Vec<(String, String)> =
         ["threads", "timeout_ms", "connection", "cookies"].map(|name| (name.to_string(), value(name))).to_vec();
-    options.extend(settings.get("host").map(|host| ("host".to_string(), host.clone())));
-    Setup { options, service: Some(value("url")), ..Setup::default() }
+    for name in ["host", "ca"] {
+        options.extend(settings.get(name).map(|value| (name.to_string(), value.clone())));
+    }
+    let service_pid = value("pid").parse().ok().filter(|pid| *pid != 0);
+    Setup { options, service: Some(value("url")), service_pid, ..Setup::default() }
 }

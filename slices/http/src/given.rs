@@ -1,4 +1,4 @@
-//! What the command says of a scenario's variables and secrets.
+//! The command's values for a scenario's variables and secrets.
 
 use crate::args::HttpArgs;
 use anyhow::{Context, Result, bail, ensure};
@@ -13,19 +13,19 @@ const PASSWORD: &str = "password";
 /// Names and values as typed.
 type Pairs = Vec<(String, String)>;
 
-/// What the command gives of a scenario.
+/// The command's values for a scenario.
 pub struct Given {
     pub secrets: BTreeMap<String, String>,
     pub variables: Pairs,
-    /// A profile that takes the place of the scenario's, where no variable chooses it.
+    /// A profile instead of the scenario's, if no variable selects it.
     pub profile: Option<String>,
 }
 
-/// What was given of a scenario's secrets, with `--set` or in the environment, and of its variables, with `--set` or the
-/// options that are named like them.
+/// The values of a scenario's secrets (from `--set` or the environment) and variables (from `--set` or the options
+/// with their names).
 ///
 /// # Errors
-/// What was typed and means nothing for this scenario, and how it is said.
+/// A value that this scenario does not use, and how to give it correctly.
 pub fn given(args: &HttpArgs, scenario: &Source) -> Result<Given> {
     let (mut secrets, mut variables) = set_of(scenario, &args.set)?;
     let known = scenario::variables(scenario)?;
@@ -41,7 +41,10 @@ pub fn given(args: &HttpArgs, scenario: &Source) -> Result<Given> {
     let mut profile = None;
     for (option, value) in [("mode", &args.mode), ("user", &args.user)] {
         let Some(value) = value else { continue };
-        ensure!(variables.iter().all(|(name, _)| name != option), "--{option} and --set {option}=... say the same");
+        ensure!(
+            variables.iter().all(|(name, _)| name != option),
+            "--{option} and --set {option}=... set the same variable"
+        );
         match option {
             _ if known.contains_key(option) => variables.push((option.to_string(), value.clone())),
             "mode" => profile = Some(value.clone()),
@@ -59,7 +62,7 @@ fn not_a_variable(scenario: &Source, name: &str, known: &BTreeMap<String, String
     format!("{} has no [variable] `{name}`; it has {listed}; those are set with --set NAME=VALUE", scenario.name)
 }
 
-/// Secrets of the environment and of `--set`, and variables of `--set`.
+/// Secrets from the environment and `--set`, and variables from `--set`.
 fn set_of(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, String>, Pairs)> {
     let names = scenario::secret_names(scenario)?;
     let from_environment = |name: &String| Some((name.clone(), secret::from_environment(name)?));
@@ -75,10 +78,10 @@ fn set_of(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, Strin
                 continue;
             }
             if let Some(variable) = after.as_ref().filter(|_| !known.contains_key(&name)) {
-                // It may be the rest of the secret, so it is not shown.
+                // The name may be the rest of the secret, so it is not printed.
                 bail!(
-                    "--set: what follows the secret, after a comma, is no variable of {}; a secret that has a comma \
-                     is given in the environment variable {variable}",
+                    "--set: the text after the comma is not a variable of {}; give a secret that has a comma in the \
+                     environment variable {variable}",
                     scenario.name
                 );
             }
@@ -91,7 +94,7 @@ fn set_of(scenario: &Source, typed: &[String]) -> Result<(BTreeMap<String, Strin
 fn set(list: &str) -> Result<Pairs> {
     list.split(',')
         .map(|pair| {
-            // It may be part of a password, so it is not shown.
+            // The pair may be part of a password, so it is not printed.
             let (name, value) =
                 pair.split_once('=').context("--set: write NAME=VALUE,NAME=VALUE; a value cannot have a comma")?;
             Ok((name.trim().to_string(), value.to_string()))

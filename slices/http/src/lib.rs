@@ -1,9 +1,9 @@
 //! HTTP load: a scenario carried out against any service, with the record and the report of every other run.
 //!
-//! `verb` is the command line with `given` (variables and secrets) and `study` (the study that the options make);
-//! `engine` is a service as the core measures it, `lists` what is asked of it beforehand; `section` is its report and
-//! `line` a line of JSON. The core keeps what studies of apps need too: request steps of workload files and plans,
-//! scenarios, secrets, and workers that serve.
+//! `verb` is the command line with `given` (variables and secrets) and `study` (the study made from the options).
+//! `engine` is a service as the core measures it, and `lists` the queries before a run. `section` is the report,
+//! `line` the JSON output. The core has the parts that studies of apps need too: request steps of workload files and
+//! plans, scenarios, secrets, and serving workers.
 
 mod args;
 mod engine;
@@ -17,9 +17,9 @@ mod verb;
 
 use args::HttpArgs;
 use clap::FromArgMatches;
-use contend::slice::{Slice, Verb};
+use contend::slice::{Addresses, Slice, Verb};
 
-/// What contend gains: `contend http`.
+/// Adds `contend http`.
 pub const SLICE: Slice = Slice {
     name: "http",
     verbs: &[Verb {
@@ -31,6 +31,7 @@ pub const SLICE: Slice = Slice {
         unknown_option: "A scenario's variables are set with --set NAME=VALUE,...\n\n",
         ..Verb::of::<HttpArgs>()
     }],
+    addresses: &[Addresses { takes: verb::is_address, order: verb::of_services }],
     services: &[engine::ENGINE],
     service_sections: &[section::sections],
     ..Slice::NONE

@@ -1,18 +1,19 @@
-//! A run as lines of JSON, for scripts: requests that were due in the window, and how many of them succeeded.
+//! The result as lines of JSON for scripts: requests due in the window, and how many succeeded.
 
 use contend::analysis::messages::Message;
 use contend::analysis::plain::Condition;
 use contend::analysis::requests::Sum;
 use serde_json::{Value, json};
 
-/// Messages of a line, at most.
+/// Most messages in a line.
 const MESSAGES: usize = 3;
 
-/// A line for each condition. Rates and times are of valid trials; successes and failures also of trials that are
-/// invalid only for their speed.
-pub fn lines(conditions: &[Condition], sums: &[Sum], label: &str) -> String {
+/// One line per condition and service. Rates and times are of valid trials; successes and failures also include
+/// trials that are invalid only because of their speed.
+pub fn lines(conditions: &[Condition], sums: &[Sum], labels: &[&str]) -> String {
     let mut text = String::new();
-    for (condition, sum) in conditions.iter().zip(sums) {
+    let services = conditions.iter().flat_map(|condition| labels.iter().map(move |label| (condition, label)));
+    for ((condition, label), sum) in services.zip(sums) {
         let mut line = line(sum, label);
         if conditions.len() > 1 {
             line["condition"] = Value::from(condition.label.clone());
@@ -23,7 +24,7 @@ pub fn lines(conditions: &[Condition], sums: &[Sum], label: &str) -> String {
 }
 
 fn line(sum: &Sum, label: &str) -> Value {
-    // Where nothing succeeded nothing took any time, which is not 0; where no trial is valid there is no rate.
+    // Without successes there is no time (not 0), and without valid trials no rate.
     let ms = |q: f64| sum.time_ns(q).map(|ns| (ns as f64 / 1e3).round() / 1e3);
     let wall_s = sum.wall_ns as f64 / 1e9;
     let per_s = sum.per_s().map(|rate| (rate * 10.0).round() / 10.0);

@@ -1,6 +1,6 @@
-//! Asking a service for what later arguments are drawn from, before anything is measured.
+//! Reads the lists from which later arguments are drawn, before anything is measured.
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 use contend::engine;
 use contend::study::model::Contender;
 use contend::trial::site::Site;
@@ -13,14 +13,14 @@ use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Retry
 use contend_wire::script::Target;
 use std::path::Path;
 
-/// The lists of a scenario, as the service has them now.
+/// The lists of a scenario, which must be equal on all services.
 ///
 /// # Errors
-/// The service cannot be reached, the login fails, or an answer lacks what is asked for.
+/// A service cannot be reached, the login fails, an answer lacks an item, or the lists differ between services.
 pub fn lists(
     out: &Path,
     workload: &Workload,
-    contender: &Contender,
+    services: &[Contender],
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<(String, Vec<Value>)>> {
     if workload.asks.is_empty() {
@@ -28,7 +28,22 @@ pub fn lists(
     }
     let site = Site::open(out, &InsteadOf::default(), true)?;
     let mut admin = site.admin(cancelled)?;
-    (0..workload.asks.len()).map(|i| list(workload, i, contender, &mut admin)).collect()
+    let mut lists = vec![];
+    for i in 0..workload.asks.len() {
+        let (first, others) = services.split_first().context("there is a service")?;
+        let (name, values) = list(workload, i, first, &mut admin)?;
+        for other in others {
+            let (_, theirs) = list(workload, i, other, &mut admin)?;
+            ensure!(
+                values == theirs,
+                "setup.{name}: {} and {} have different lists; give both services the same data",
+                first.label,
+                other.label
+            );
+        }
+        lists.push((name, values));
+    }
+    Ok(lists)
 }
 
 fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<'_>) -> Result<(String, Vec<Value>)> {
@@ -78,7 +93,7 @@ fn list(workload: &Workload, i: usize, contender: &Contender, admin: &mut Admin<
     Ok((ask.name.clone(), answer.into_iter().filter_map(|row| row.into_iter().next()).collect()))
 }
 
-/// The message of the service's client, without the place in a script that the user has not written.
+/// The message of the service's client, without the place in a script that the user did not write.
 fn in_its_words(error: Error) -> Error {
     match error.downcast_ref::<EngineSaid>() {
         Some(said) => anyhow!(said.message.clone()),

@@ -1,26 +1,26 @@
-//! The report of a service: what was answered, how fast, and what went wrong. A service makes no promise that contend could
-//! test, has no settings that it could read back and no data that it could load, so none of that is spoken of.
+//! The report of a service: requests, times and errors. contend cannot test the promises of a service, read its
+//! settings or load its data, so the report has no sections about those.
 
 use contend::analysis::Findings;
 use contend::analysis::messages::Message;
 use contend::analysis::plain::Load;
+use contend::analysis::reported;
 use contend::analysis::requests::Sum;
-use contend::analysis::told;
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
 use contend::report::content::circumstances::{self, order};
 use contend::report::content::words::{self, FEW, NOTHING};
-use contend::report::content::{charts, course, detail, method, sweep};
+use contend::report::content::{charts, course, detail, first, method, sweep};
 use contend::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use contend_stats::precision::{Bytes, Ns, Percent, Rate};
 
-/// Messages of a condition, the most frequent ones.
+/// Most messages shown for a condition: the most frequent ones.
 const MESSAGES: usize = 10;
 
-/// A quantile says something with so many beyond it.
+/// A quantile is shown if this many values lie beyond it.
 const BEYOND_MIN: f64 = 30.0;
 
-/// What became of an operation, in the words of somebody who sent a request.
+/// An outcome in the words of a client.
 pub fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Committed => "answered",
@@ -44,7 +44,9 @@ pub fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
         charts::over_time(findings),
         course::section(findings),
         client(findings),
+        service(findings),
         detail::fairness(findings),
+        (findings.study.contenders.len() > 1).then(|| method::comparisons(findings)),
         circumstances::invalid(findings),
         Some(machine(findings)),
         Some(settings(findings)),
@@ -52,14 +54,36 @@ pub fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
     ]
 }
 
+/// Condition and contender of the sum at this index.
+fn place(findings: &Findings<'_>, at: usize) -> (usize, usize) {
+    let services = findings.study.contenders.len().max(1);
+    (at / services, at % services)
+}
+
+/// The condition, preceded by the service if there are several.
+fn name(findings: &Findings<'_>, condition: usize, contender: usize) -> String {
+    let condition = (findings.study.conditions.len(), words::condition(findings, condition));
+    let label = &findings.study.contenders[contender].label;
+    match (findings.study.contenders.len(), condition) {
+        (..=1, (_, condition)) => condition,
+        (_, (..=1, _)) => label.clone(),
+        (_, (_, condition)) => format!("{label}, {condition}"),
+    }
+}
+
 fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     let several = sums.len() > 1;
     let said = |(at, sum): (usize, &Sum)| Said {
-        condition: several.then(|| words::condition(findings, at)),
+        condition: several.then(|| {
+            let (condition, contender) = place(findings, at);
+            name(findings, condition, contender)
+        }),
         text: sentence(sum),
         tone: if sum.all_failed() > 0 { Tone::Worse } else { Tone::Plain },
     };
-    let mut blocks = vec![Block::Answer { ask: String::new(), said: sums.iter().enumerate().map(said).collect() }];
+    let several_services = findings.study.contenders.len() > 1;
+    let mut blocks = if several_services { first::plain_answers(findings) } else { vec![] };
+    blocks.push(Block::Answer { ask: String::new(), said: sums.iter().enumerate().map(said).collect() });
     blocks.push(Block::Table(table(findings, sums)));
     if let Some(table) = messages(findings, sums) {
         blocks.push(Block::Heading("What went wrong".to_string()));
@@ -77,7 +101,7 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     Section { id: Id::Answer, title: "The answer".to_string(), blocks }
 }
 
-/// Of one condition: how many were answered, how fast, and what most often went wrong.
+/// A sentence about one condition: requests answered, times, and the most frequent error.
 fn sentence(sum: &Sum) -> String {
     let total = sum.total();
     if total == 0 {
@@ -108,7 +132,7 @@ fn sentence(sum: &Sum) -> String {
     text
 }
 
-/// Whether fewer took longer than a quantile needs.
+/// Whether too few values lie beyond a quantile.
 fn is_few(sum: &Sum, q: f64) -> bool {
     sum.times() as f64 * (1.0 - q) < BEYOND_MIN
 }
@@ -117,9 +141,10 @@ fn table(findings: &Findings<'_>, sums: &[Sum]) -> Table {
     let head = ["requests", "sent|", "answered|", "rate|", "p50|", "p95|", "p99|", "max|", "failed|", "rounds|"];
     let mut table = Table::new(&head);
     for (at, sum) in sums.iter().enumerate() {
-        let Some(cell) = findings.cell(at, 0) else { continue };
+        let (condition, contender) = place(findings, at);
+        let Some(cell) = findings.cell(condition, contender) else { continue };
         let mut cells = vec![
-            TableCell::new(words::condition(findings, at)).series(0),
+            TableCell::new(name(findings, condition, contender)).series(contender),
             TableCell::new(words::count(sum.total() - sum.unsent)),
             TableCell::new(words::count(sum.ok)),
         ];
@@ -140,13 +165,14 @@ fn table(findings: &Findings<'_>, sums: &[Sum]) -> Table {
     table
 }
 
-/// The most frequent messages of each condition, in the service's own words where its clients have kept them.
+/// The most frequent messages of each condition, in the service's own words if its clients kept them.
 fn messages(findings: &Findings<'_>, sums: &[Sum]) -> Option<Table> {
     let mut table = Table::new(&["code", "what was answered, or happened", "requests|"]);
     for (at, sum) in sums.iter().enumerate() {
         let found = sum.most_frequent(MESSAGES);
         if sums.len() > 1 && !found.is_empty() {
-            table.group(words::condition(findings, at), "");
+            let (condition, contender) = place(findings, at);
+            table.group(name(findings, condition, contender), "");
         }
         for Message { text, code, count } in found {
             let count = TableCell::new(words::share(count, sum.total()));
@@ -166,7 +192,7 @@ fn limits(findings: &Findings<'_>) -> Vec<String> {
             run.cpu,
             words::counted(run.cores, "core"),
         ),
-        "What the service did with a request is known by its answer alone; its data was not looked into.".to_string(),
+        "What the service did with a request is known only by its answer; its data was not checked.".to_string(),
     ];
     limits.extend(method::drifts(findings));
     limits
@@ -182,7 +208,7 @@ fn outcomes(findings: &Findings<'_>, sums: &[Sum]) -> Option<Section> {
     let mut table = Table::new(&head);
     for cell in findings.cells.iter().filter(|cell| cell.has_data()) {
         let counts = &cell.pool(Scope::All).counts;
-        let mut cells = vec![TableCell::new(words::condition(findings, cell.condition)).series(0)];
+        let mut cells = vec![TableCell::new(name(findings, cell.condition, cell.contender)).series(cell.contender)];
         cells.push(TableCell::new(words::count(counts.planned())));
         cells.extend(Outcome::ALL.map(|outcome| match counts.outcome(outcome) {
             0 => TableCell::muted("0"),
@@ -197,7 +223,7 @@ fn outcomes(findings: &Findings<'_>, sums: &[Sum]) -> Option<Section> {
     Some(Section { id: Id::Other("outcomes"), title: "What became of the requests".to_string(), blocks })
 }
 
-/// What the clients took: they must not be what limits the rate.
+/// Resources of the clients, which must not limit the rate.
 fn client(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["requests", "CPU, of one core|", "CPU per answer|", "memory|"]);
     for cell in findings.cells.iter().filter(|cell| cell.has_data()) {
@@ -208,7 +234,7 @@ fn client(findings: &Findings<'_>) -> Option<Section> {
         let of = |text: Option<String>| text.map_or(TableCell::muted(NOTHING), TableCell::new);
         let share = cpu_ns.filter(|_| elapsed_ns > 0).map(|ns| Percent(ns as f64 / elapsed_ns as f64).to_string());
         table.row([
-            TableCell::new(words::condition(findings, cell.condition)).series(0),
+            TableCell::new(name(findings, cell.condition, cell.contender)).series(cell.contender),
             of(share),
             of(cpu_ns.and_then(|ns| ns.checked_div(answers)).map(|ns| Ns(ns).to_string())),
             of(rows().filter_map(|row| row.rss_bytes()).max().map(|bytes| Bytes(bytes).to_string())),
@@ -222,13 +248,35 @@ fn client(findings: &Findings<'_>) -> Option<Section> {
     })
 }
 
+/// Resources of services of which the process is known; `None` without one.
+fn service(findings: &Findings<'_>) -> Option<Section> {
+    let mut table = Table::new(&["service", "found", "CPU, of one core|", "memory|", "written per second|"]);
+    for server in reported::servers(findings) {
+        let of = |text: Option<String>| text.map_or(TableCell::muted(NOTHING), TableCell::new);
+        table.row([
+            TableCell::new(words::label(findings, server.contender)).series(server.contender),
+            TableCell::new(&server.version),
+            of(server.cpu_ns_per_s.map(|ns| Percent(ns as f64 / 1e9).to_string())),
+            of(server.rss_bytes.map(|bytes| Bytes(bytes).to_string())),
+            of(server.written_bytes_per_s.map(|bytes| Bytes(bytes).to_string())),
+        ]);
+    }
+    let note = "Medians over trials, of the process and all its children. Memory is what they have for themselves, and \
+                once what they share.";
+    (!table.rows.is_empty()).then(|| Section {
+        id: Id::Other("service-resources"),
+        title: "What the service took".to_string(),
+        blocks: vec![Block::Table(table), Block::Note(note.to_string())],
+    })
+}
+
 fn machine(findings: &Findings<'_>) -> Section {
     let (run, mut table) = (&findings.circumstances, Table::new(&["what", "found"]));
     let mut fact = |what: &str, found: String| table.row([TableCell::new(what), TableCell::new(found)]);
     circumstances::system(run).into_iter().for_each(|(what, found)| fact(what, found));
     fact("the client's own cost", format!("{} per request, without sending it", Ns(run.overhead_ns)));
-    // What else its program can do is of no interest here.
-    for said in told::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
+    // Other facts about the client program do not matter here.
+    for said in reported::hello(findings).into_iter().filter(|said| ["language", "driver"].contains(&said.name)) {
         fact(&format!("the client's {}", said.name), said.value.to_string());
     }
     let blocks = vec![Block::Table(table)];
@@ -237,14 +285,17 @@ fn machine(findings: &Findings<'_>) -> Section {
 
 fn settings(findings: &Findings<'_>) -> Section {
     let mut table = Table::new(&["what", "as asked, or found"]);
-    for contender in &findings.study.contenders {
+    for (at, contender) in findings.study.contenders.iter().enumerate() {
+        if findings.study.contenders.len() > 1 {
+            table.group(&contender.label, "");
+        }
         for (name, value) in &contender.settings {
             table.row([TableCell::new(name), TableCell::new(value)]);
         }
-    }
-    for (name, values) in told::settings(findings, 0) {
-        let values: Vec<String> = values.into_iter().collect();
-        table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
+        for (name, values) in reported::settings(findings, at) {
+            let values: Vec<String> = values.into_iter().collect();
+            table.row([TableCell::new(name), TableCell::new(values.join("; "))]);
+        }
     }
     Section {
         id: Id::Other("settings"),
@@ -277,10 +328,7 @@ fn schedule(findings: &Findings<'_>) -> Section {
         ));
     }
     let mut blocks = vec![Block::List(facts)];
-    if let Some(table) = circumstances::marked(findings) {
-        blocks.push(Block::Heading("Trials with a mark".to_string()));
-        blocks.push(Block::Table(table));
-    }
+    blocks.extend(circumstances::listed(findings));
     if run.schedule.len() > 1 {
         blocks.push(Block::Heading("Order of the trials".to_string()));
         blocks.push(Block::Table(order(findings)));
@@ -289,7 +337,7 @@ fn schedule(findings: &Findings<'_>) -> Section {
 }
 
 fn load(findings: &Findings<'_>, at: usize, load: &Load) -> String {
-    let clients = told::clients(findings, Some(at)).last().copied().unwrap_or(0);
+    let clients = reported::clients(findings, Some(at)).last().copied().unwrap_or(0);
     let how = match load.rate_per_s {
         Some(rate) => format!("{} are due, whatever was answered before", Rate(rate)),
         None => "each client sends its next request when it has the answer to the last one".to_string(),

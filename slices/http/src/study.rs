@@ -1,4 +1,4 @@
-//! The study that `contend http` makes of its options: one contender, the service, and a condition for each load.
+//! Makes a study from the options of `contend http`: a contender for each service, and a condition for each load.
 
 use crate::args::{HttpArgs, Spacing};
 use crate::engine::ENGINE;
@@ -12,16 +12,69 @@ use contend::units::duration_ns;
 use contend::workload::model::ClientCount;
 use contend::workload::{DrawRequest, Workload};
 use std::collections::BTreeMap;
+use std::path::Path;
 
-/// Clients of roles that do not say how many they are, where the command does not say it either.
+/// Clients of a role if neither the command nor the scenario gives a number.
 const CLIENTS: u32 = 8;
 
-/// The service, as what is measured.
-pub fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
+/// Default rounds for several services: the fewest with an interval.
+const ROUNDS_TO_COMPARE: u32 = 6;
+
+/// The contenders, one for each service; the first is the baseline.
+///
+/// # Errors
+/// An address that is given twice, or numbers of names and services that do not match.
+pub fn contenders(args: &HttpArgs, workload: &Workload) -> Result<Vec<Contender>> {
+    ensure!(all_differ(&args.url), "an address is given twice; services are compared by their addresses");
+    let several = args.url.len() > 1;
+    let of_all = |option: &str, given: usize, one_for_all: bool| {
+        let fits = given == 0 || given == args.url.len() || given == 1 && one_for_all;
+        ensure!(fits, "{option} is given {given} times, and there are {} services", args.url.len());
+        Ok(())
+    };
+    of_all("--host", args.host.len(), true)?;
+    of_all("--label", args.label.len(), false)?;
+    of_all("--pid", args.pid.len(), false)?;
+    ensure!(all_differ(&args.label), "--label: a name is given twice");
+    let places: Vec<&str> = args.url.iter().map(|url| place(url)).collect();
+    let places_differ = all_differ(&places);
+    let contender = |(at, url): (usize, &String)| {
+        let usual = match (several, places_differ) {
+            (false, _) => workload.name.as_str(),
+            (true, true) => places[at],
+            // http:// and https:// of the same host are compared: what TLS costs.
+            (true, false) => url.trim_end_matches('/'),
+        };
+        let label = args.label.get(at).map_or(usual, String::as_str);
+        contender(args, (url, args.host.get(at).or(args.host.first()), args.pid.get(at)), label)
+    };
+    args.url.iter().enumerate().map(contender).collect()
+}
+
+/// Host and port of an address.
+fn place(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, place)| place).trim_end_matches('/')
+}
+
+fn contender(
+    args: &HttpArgs,
+    (url, host, pid): (&String, Option<&String>, Option<&u32>),
+    label: &str,
+) -> Result<Contender> {
     let engine = &ENGINE;
     let (driver, model) = (engine.usual_driver(), &engine.usual_driver().models[0]);
-    let mut settings = BTreeMap::from([("url".to_string(), args.url.clone())]);
-    settings.extend(args.host.iter().map(|host| ("host".to_string(), host.clone())));
+    let mut settings = BTreeMap::from([("url".to_string(), url.clone())]);
+    if let Some(pid) = pid {
+        ensure!(Path::new("/proc").join(pid.to_string()).exists(), "--pid {pid}: there is no such process");
+        settings.insert("pid".to_string(), pid.to_string());
+    }
+    settings.extend(host.map(|host| ("host".to_string(), host.clone())));
+    if let Some(ca) = &args.ca {
+        ensure!(args.url.iter().any(|url| url.starts_with("https://")), "--ca changes nothing: no address is https://");
+        std::fs::File::open(ca).with_context(|| format!("--ca {}: cannot read it", ca.display()))?;
+        let path = std::path::absolute(ca).ok().and_then(|path| path.to_str().map(str::to_string));
+        settings.insert("ca".to_string(), path.with_context(|| format!("--ca {}: not UTF-8", ca.display()))?);
+    }
     settings.insert("timeout_ms".to_string(), (args.timeout * 1000).to_string());
     settings.insert("threads".to_string(), args.threads.to_string());
     if args.close {
@@ -34,17 +87,18 @@ pub fn contender(args: &HttpArgs, workload: &Workload) -> Result<Contender> {
     let listed: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
     Ok(engine::resolved(Contender {
         name: format!("{}/{}/{}:{}", engine.name, driver.name, model.name, listed.join(",")),
-        label: args.label.clone().unwrap_or_else(|| workload.name.clone()),
+        label: label.to_string(),
         engine: engine.name.to_string(),
         driver: driver.name.to_string(),
         model: model.name.to_string(),
+        worker: None,
         settings,
         tier: Tier::Unknown,
         resolved: Resolved::default(),
     }))
 }
 
-/// How many operations are measured, where that decides and not a window.
+/// Number of measured operations; `None` if a window decides.
 fn requests(args: &HttpArgs, workload: &Workload) -> Option<u32> {
     match (args.requests, &args.duration, args.rate.is_empty()) {
         (None, None, true) => workload.operations,
@@ -52,33 +106,48 @@ fn requests(args: &HttpArgs, workload: &Workload) -> Option<u32> {
     }
 }
 
-/// How many operations come before those, in their own run.
+/// Number of operations of the warm-up, which is a run of its own.
 ///
 /// # Errors
-/// They are asked for, but a window decides what is measured.
+/// A warm-up by number although a window decides what is measured.
 pub fn warm(args: &HttpArgs, workload: &Workload) -> Result<u32> {
     let measured = requests(args, workload);
     ensure!(
         measured.is_some() || args.warm.is_none(),
-        "--warm: a number of requests comes before a number of requests: say --requests as well; before a window it is \
-         --run-in TIME"
+        "--warm NUMBER needs --requests NUMBER; for a window, use --run-in TIME"
     );
     Ok(measured.and(args.warm.or(workload.warm)).unwrap_or(0))
 }
 
-/// All of it; what cannot be done is said before the service is asked for anything. `profile` takes the place of the one
-/// that the scenario names.
+/// The whole study. Everything is checked before the service gets a request. `profile` replaces the scenario's.
 ///
 /// # Errors
-/// Which option asks for what cannot be.
-pub fn study(args: &HttpArgs, workload: &Workload, profile: Option<String>, contender: Contender) -> Result<Study> {
+/// An option that cannot be satisfied.
+pub fn study(
+    args: &HttpArgs,
+    workload: &Workload,
+    profile: Option<String>,
+    contenders: Vec<Contender>,
+) -> Result<Study> {
     let requests = requests(args, workload);
     let load = load(args, workload, requests)?;
     let mode = profile.or_else(|| workload.mode.clone());
-    let (name, question) = (format!("http-{}", workload.name), format!("How does {} answer?", args.url));
+    let (name, several) = (format!("http-{}", workload.name), contenders.len() > 1);
+    let question = match args.url.as_slice() {
+        [url] => format!("How does {url} answer?"),
+        urls => format!("Which answers faster: {}?", urls.join(" or ")),
+    };
     let conditions = conditions(args, workload, mode.as_ref());
-    let alone = Study::alone(&name, &question, load, vec![contender], conditions);
-    let mut study = Study { workload: args.scenario.clone(), rounds: args.rounds, ..alone };
+    let is_open = load.rate_per_s.is_some();
+    let baseline = contenders.first().map(|first| first.name.clone());
+    let alone = Study::alone(&name, &question, load, contenders, conditions);
+    let rounds = args.rounds.unwrap_or(if several { ROUNDS_TO_COMPARE } else { 1 });
+    let mut study = Study { workload: args.scenario.join(" "), rounds, ..alone };
+    if several {
+        study.baselines.extend(baseline);
+        // With the same rate for all services the throughput is no result.
+        study.headline = if is_open { "response_ns_p95" } else { "throughput_ops_per_s" }.to_string();
+    }
     share_out(&mut study, workload, requests)?;
     for (at, condition) in study.conditions.iter().enumerate() {
         plans::check(&study, at, workload).with_context(|| condition.label.clone())?;
@@ -94,7 +163,7 @@ fn load(args: &HttpArgs, workload: &Workload, requests: Option<u32>) -> Result<L
     ensure!(args.rate.iter().all(|rate| rate.is_finite() && *rate > 0.0), "--rate: a number above 0");
     ensure!(all_differ(&args.rate), "--rate: a number is given twice");
     ensure!(all_differ(&args.clients), "--clients: a number is given twice");
-    // Of several roles each has its own number, or none; the only one's is a default.
+    // With several roles each may have its own number; the number of a single role is a default.
     let says = |clients: &ClientCount| *clients != ClientCount::Asked;
     let follows = |clients: &ClientCount| match clients {
         ClientCount::Asked => true,
@@ -128,7 +197,7 @@ fn all_differ<T: PartialEq>(values: &[T]) -> bool {
     (1..values.len()).all(|at| !values[..at].contains(&values[at]))
 }
 
-/// One for each rate and number of clients, in the order typed.
+/// A condition for each rate and number of clients, in the order typed.
 fn conditions(args: &HttpArgs, workload: &Workload, mode: Option<&String>) -> Vec<Condition> {
     let alone = |count: usize| count < 2;
     let rates: Vec<Option<f64>> =
@@ -148,7 +217,7 @@ fn conditions(args: &HttpArgs, workload: &Workload, mode: Option<&String>) -> Ve
     rates.iter().flat_map(|rate| clients.iter().map(|clients| condition(*rate, *clients))).collect()
 }
 
-/// A number of operations is of all clients together: each gets its part, which differs where their number does.
+/// Divides the operations among the clients; a role with another number of clients gets another share.
 fn share_out(study: &mut Study, workload: &Workload, requests: Option<u32>) -> Result<()> {
     let Some(requests) = requests else { return Ok(()) };
     let several = study.conditions.len() > 1;
@@ -176,7 +245,7 @@ fn clients(study: &Study, at: usize, workload: &Workload) -> Result<u32> {
     Ok(workload.clients(&request)?.max(1))
 }
 
-/// The same for a warm-up with so many operations: under its first condition, once.
+/// The study of a warm-up with this many operations: its first condition, once.
 pub fn of_warm_up(study: &Study, workload: &Workload, operations: u32) -> Result<Study> {
     let each = operations.div_ceil(clients(study, 0, workload)?);
     let mut warm = study.clone();

@@ -1,23 +1,20 @@
 //! Addresses of services over HTTP.
 
-/// What is wrong with the address of a service, said without the address where it may have a password in it.
+/// Checks the address of a service. The error does not show an address that may contain a password.
 ///
 /// # Errors
-/// The reason, and what to do.
+/// The reason, and how to correct it.
 pub fn check_url(url: &str) -> Result<(), String> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (place, path) = rest.split_once(['/', '?', '#']).unwrap_or((rest, ""));
-    // A password may have a slash in it.
+    // A password may contain a slash.
     if rest.contains('@') {
         return Err("an address has no user or password, as it is part of every record; log in with a request of the \
                     scenario, and see \"Passwords\" in docs/http.md"
             .to_string());
     }
-    if scheme == "https" {
-        return Err(format!("{url}: only plain http:// is spoken, no https; name the port that answers http://"));
-    }
-    if scheme != "http" {
-        return Err(format!("{url}: only plain http:// is spoken; an address is http://HOST:PORT"));
+    if scheme != "http" && scheme != "https" {
+        return Err(format!("{url}: an address is http://HOST:PORT or https://HOST:PORT"));
     }
     if let Some((_, port)) = place.rsplit_once(':').filter(|(_, port)| !port.contains(']'))
         && !port.parse::<u16>().is_ok_and(|port| port > 0)
@@ -38,14 +35,13 @@ mod tests {
 
     #[test]
     fn addresses_are_host_and_port_and_nothing_secret() {
-        for url in ["http://127.0.0.1:80", "http://[::1]:80/", "http://[::1]", "http://localhost"] {
+        for url in ["http://127.0.0.1:80", "http://[::1]:80/", "http://[::1]", "http://localhost", "https://a"] {
             assert_eq!(check_url(url), Ok(()));
         }
         for (url, said) in [
             ("http://eve:geheim@a:80", "no user or password"),
             ("https://eve:ge/heim@a:80", "no user or password"),
             ("eve:geheim@a", "no user or password"),
-            ("https://a", "no https"),
             ("a:80", "http://HOST:PORT"),
             ("http://", "http://HOST:PORT"),
             ("http://a/b", "paths belong"),

@@ -1,15 +1,18 @@
-//! `contend http`: a scenario carried out against any service, with the record and the report of every other run.
+//! `contend http`: carries out a scenario against any service, with a record and a report as for every other run.
 
 use crate::args::HttpArgs;
 use crate::given::{self, Given};
 use crate::url::check_url;
 use crate::{line, lists, study};
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::Parser;
 use contend::analysis::requests;
 use contend::cli::order::{numbered_out, warm_up_of};
 use contend::cli::run::{conclude, ended};
 use contend::cli::{INVALID, OK, STOPPED, print, read_text, stop_on_signals};
 use contend::record::store::{Record, RecordWriter};
+use contend::slice::OfServices;
+use contend::source::Source;
 use contend::study::model::{Study, Whole};
 use contend::trial::note::Note;
 use contend::trial::order::Order;
@@ -18,6 +21,7 @@ use contend::trial::secret;
 use contend::trial::workers::process::InsteadOf;
 use contend::trial::workers::processes::Deadlines;
 use contend::ui::Progress;
+use contend::units::duration_text;
 use contend::workload::{self, scenario};
 use contend_stats::precision::Ns;
 use std::collections::BTreeMap;
@@ -26,24 +30,80 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 pub fn http(args: &HttpArgs) -> Result<u8> {
-    if let Some((url, path)) = args.scenario.contains("://").then(|| scenario::address(&args.scenario)) {
-        ensure!(args.port.is_none(), "--port: the address already has a port");
-        return carry_out(&HttpArgs { url, ..args.clone() }, Some(&path));
+    if args.scenario.iter().any(|text| is_address(text)) {
+        let (args, path) = of_addresses(args)?;
+        return carry_out(&args, Some(&path));
     }
-    match args.port {
-        Some(port) => carry_out(&HttpArgs { url: format!("http://127.0.0.1:{port}"), ..args.clone() }, None),
-        None => carry_out(args, None),
+    ensure!(args.scenario.len() == 1, "there can be only one scenario; name several services with --url");
+    match args.port.as_slice() {
+        [] => carry_out(args, None),
+        ports => {
+            let url = ports.iter().map(|port| format!("http://127.0.0.1:{port}")).collect();
+            carry_out(&HttpArgs { url, ..args.clone() }, None)
+        }
     }
 }
 
-/// `path` is what every request asks for, where there is no scenario.
+pub fn is_address(text: &str) -> bool {
+    text.contains("://")
+}
+
+/// Arguments in which the addresses of the services are apart from the path of their requests.
+fn of_addresses(args: &HttpArgs) -> Result<(HttpArgs, String)> {
+    ensure!(args.port.is_empty(), "--port: the address already has a port");
+    let (url, paths): (Vec<String>, Vec<String>) = args.scenario.iter().map(|text| scenario::address(text)).unzip();
+    ensure!(
+        paths.iter().all(|path| *path == paths[0]),
+        "the addresses ask for different paths ({}); services are compared by the same requests",
+        paths.join(", ")
+    );
+    Ok((HttpArgs { url, ..args.clone() }, paths[0].clone()))
+}
+
+/// The order of another verb for services at addresses.
+///
+/// # Errors
+/// An address that cannot be used.
+pub fn of_services(asked: &OfServices<'_>) -> Result<Order> {
+    let line = ["http".to_string()].into_iter().chain(asked.addresses.iter().cloned());
+    let (args, path) = of_addresses(&HttpArgs::try_parse_from(line)?)?;
+    args.url.iter().try_for_each(|url| check_url(url)).map_err(|e| anyhow!(e))?;
+    let args = HttpArgs {
+        clients: vec![asked.clients],
+        duration: Some(duration_text(asked.window_ns)),
+        rounds: Some(asked.rounds),
+        seed: asked.seed.unwrap_or(args.seed),
+        ..args
+    };
+    let source = scenario::filled_in(&scenario::of_path(&path), &[])?;
+    let parsed = workload::parse(&source)?;
+    let study = study::study(&args, &parsed, None, study::contenders(&args, &parsed)?)?;
+    Ok(order(study, source, PathBuf::new(), contend::cli::arguments().collect()))
+}
+
+fn order(study: Study, workload: Source, out: PathBuf, command: Vec<String>) -> Order {
+    Order {
+        whole: whole(study),
+        workloads: vec![workload],
+        scenarios: vec![None],
+        out,
+        command,
+        instead: InsteadOf::default(),
+        secrets: BTreeMap::new(),
+        deadlines: Deadlines::default(),
+        allow_tmpfs: true,
+        attached: None,
+    }
+}
+
+/// Carries out a scenario. Without one, every request asks for `path`.
 fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
-    check_url(&args.url).map_err(|e| anyhow!("--url: {e}"))?;
+    args.url.iter().try_for_each(|url| check_url(url)).map_err(|e| anyhow!("--url: {e}"))?;
     let written = match path {
         Some(path) => scenario::of_path(path),
-        None => scenario::LIBRARY.open(&args.scenario, |path| read_text(path))?,
+        None => scenario::LIBRARY.open(&args.scenario[0], |path| read_text(path))?,
     };
     let Given { secrets, variables, profile } = given::given(args, &written)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
@@ -53,7 +113,7 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
         "{}: this file sends no requests, so it is not a scenario; use it with contend run",
         source.name
     );
-    let study = study::study(args, &before, profile, study::contender(args, &before)?)?;
+    let study = study::study(args, &before, profile, study::contenders(args, &before)?)?;
     let out = match &args.out {
         Some(out) => out.clone(),
         None => numbered_out(&format!("http-{}", before.name)),
@@ -65,20 +125,11 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     if let Some((aside, _)) = aside.as_ref().filter(|(aside, _)| aside.exists()) {
         bail!(in_the_way(aside));
     }
-    let lists = lists::lists(&out, &before, &study.contenders[0], &cancelled);
+    let lists = lists::lists(&out, &before, &study.contenders, &cancelled);
     let lists = lists.map_err(|e| anyhow!("{}: {}", source.name, before.secrets.hidden(&format!("{e:#}"))))?;
-    let mut order = Order {
-        whole: whole(study),
-        workloads: vec![scenario::with_lists(&source, &lists)?],
-        scenarios: vec![None],
-        out: out.clone(),
-        command: before.secrets.hidden_in_command(contend::cli::arguments()),
-        instead: InsteadOf::default(),
-        secrets,
-        deadlines: Deadlines::default(),
-        allow_tmpfs: true,
-        attached: None,
-    };
+    let command = before.secrets.hidden_in_command(contend::cli::arguments());
+    let with_lists = scenario::with_lists(&source, &lists)?;
+    let mut order = Order { secrets, ..order(study, with_lists, out.clone(), command) };
     let progress = Progress::new(args.quiet || args.json_line);
     progress.show(&Note::Phase("measuring the client's own cost"));
     if let Some((aside, study)) = aside {
@@ -92,12 +143,12 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     let ending = run_session(&order, &cancelled, &|note| show(&progress, &note));
     progress.finish();
     ended(&out, ending, true, &how_to_resume(&out, &order.secrets), || match args.json_line {
-        true => json_lines(&out, args.label.as_deref().unwrap_or(&before.name)),
+        true => json_lines(&out),
         false => conclude(&out, false, args.quiet),
     })
 }
 
-/// A study without parts as all that is run.
+/// A study without parts, as a run.
 fn whole(study: Study) -> Whole {
     Whole {
         name: study.name.clone(),
@@ -108,21 +159,21 @@ fn whole(study: Study) -> Whole {
     }
 }
 
-/// What is said of a disk and of data, where there is none, would only raise questions.
+/// Shows progress without remarks about disk and data, which a service does not have.
 fn show(progress: &Progress, note: &Note<'_>) {
     match note {
         Note::Phase(_) => {}
-        Note::Prepared { generator_ns, .. } => {
+        Note::Prepared { overhead_ns, .. } => {
             progress.show(&Note::Phase(&format!(
                 "the client's own cost is {} for a request, without sending it",
-                Ns(*generator_ns)
+                Ns(*overhead_ns)
             )));
         }
         other => progress.show(other),
     }
 }
 
-/// A secret is in no record: to continue, the user has to give it again, in the environment.
+/// A secret is in no record: to resume, the user sets it again in the environment.
 fn how_to_resume(dir: &Path, secrets: &BTreeMap<String, String>) -> String {
     let variables: Vec<String> = secrets.keys().map(|name| secret::variable(name)).collect();
     let again = match variables.as_slice() {
@@ -139,7 +190,7 @@ fn in_the_way(aside: &Path) -> String {
     )
 }
 
-/// Carries out a study whose record is thrown away; false if it was stopped.
+/// Carries out a study whose record is removed; false if it was stopped.
 fn warmed(
     order: &mut Order,
     aside: PathBuf,
@@ -150,14 +201,14 @@ fn warmed(
     if let Some(parent) = aside.parent() {
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     }
-    // What this makes it may remove; what was there, or another run makes meanwhile, it may not.
+    // This directory may be removed at the end; one that existed before, or belongs to another run, may not.
     std::fs::create_dir(&aside).map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => anyhow!(in_the_way(&aside)),
         _ => anyhow!(e).context(format!("cannot create {}", aside.display())),
     })?;
     let out = std::mem::replace(&mut order.out, aside);
     let measured = std::mem::replace(&mut order.whole.studies[0], study);
-    // Only how far it is: its measurements are not a result.
+    // Only progress is shown: the measurements of a warm-up are not a result.
     let ending = run_session(order, cancelled, &|note| {
         if matches!(note, Note::Operations(_)) {
             tell(note);
@@ -168,9 +219,11 @@ fn warmed(
     Ok(!matches!(ending?, Ending::Stopped))
 }
 
-/// The run as one line for each condition. Why a trial does not count was said when it was over.
-fn json_lines(dir: &Path, label: &str) -> Result<u8> {
+/// Prints one line per condition and service. Reasons of invalid trials were printed when the trial ended.
+fn json_lines(dir: &Path) -> Result<u8> {
     let record = Record::open(dir)?;
-    print(&line::lines(&record.run.study.conditions, &requests::sums(&record)?, label))?;
+    let study = &record.run.study;
+    let labels: Vec<&str> = study.contenders.iter().map(|contender| contender.label.as_str()).collect();
+    print(&line::lines(&study.conditions, &requests::sums(&record)?, &labels))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
 }

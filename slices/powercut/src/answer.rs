@@ -1,4 +1,5 @@
-//! The answer of crashes: what each setting keeps, in words; a table of promised and reached tiers with the commit rate.
+//! Answers of crash studies: a sentence about each setting, and a table of promised and reached tiers with the commit
+//! rate.
 
 use crate::findings::{Shown, Survived};
 use crate::keys::NAME;
@@ -9,11 +10,11 @@ use contend::contender::Tier;
 use contend::report::content::speed::rate;
 use contend::report::content::words::{self, NOTHING, count};
 use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Id, Said, Section, Table, Tone};
-use contend::report::kind::Telling;
+use contend::report::kind::ReportParts;
 use contend_stats::precision::{Ns, Percent};
 use std::ops::Range;
 
-/// Crashes below which a share without any failure says little.
+/// Rule of three: with no failure in `n` crashes, the share of failures is below 3 / n (95 %).
 const BOUND_OF: f64 = 3.0;
 
 /// Below the table.
@@ -36,8 +37,8 @@ const COLUMNS: [&str; 9] = [
     "posix|",
 ];
 
-/// What a report says of this kind.
-pub const TELLING: Telling = Telling {
+/// Report parts of this kind.
+pub const REPORT: ReportParts = ReportParts {
     kind: NAME,
     answers,
     table,
@@ -86,7 +87,7 @@ fn answers(findings: &Findings<'_>) -> Vec<Block> {
     blocks
 }
 
-/// What one contender keeps.
+/// What one contender keeps, as a sentence.
 fn sentence(one: &Shown) -> String {
     if one.found.is_empty() {
         return "This run cannot tell: no trial of it counts (the reasons are under \"Trials that do not count\")."
@@ -99,24 +100,24 @@ fn sentence(one: &Shown) -> String {
     let process = one.sum(Powercut::process);
     let mut parts = vec![];
     if process.count > 0 {
-        parts.push(format!("When its processes die: {}.", outcome(&process)));
+        parts.push(format!("When its processes die: {}.", survived(&process)));
     }
     match one.not_verified() {
         Some(why) => parts.push(format!("When the power goes: not verified ({why}).")),
-        None => parts.push(format!("When the power goes: {}.", outcome(&one.sum(Powercut::power)))),
+        None => parts.push(format!("When the power goes: {}.", survived(&one.sum(Powercut::power)))),
     }
     parts.extend(not_done(one));
     let posix = one.sum(Powercut::posix);
     if posix.bad() > 0 && one.sum(Powercut::power).bad() == 0 {
         parts.push(format!(
             "On a file system that persists names only when their directory is synced: {}.",
-            outcome(&posix)
+            survived(&posix)
         ));
     }
     parts.join(" ")
 }
 
-/// What the study asks for and was not done, or not to the end.
+/// Required crashes that were not made or not finished.
 fn not_done(one: &Shown) -> Option<String> {
     let mut said = vec![];
     if let Some(why) = one.found.iter().find_map(|(_, found)| found.not_killed.as_deref()) {
@@ -128,8 +129,8 @@ fn not_done(one: &Shown) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// All crashes of a kind in words.
-fn outcome(crashes: &Crashes) -> String {
+/// The result of all crashes of one kind, as a sentence.
+fn survived(crashes: &Crashes) -> String {
     if crashes.count == 0 {
         return "not tried".to_string();
     }
@@ -164,12 +165,12 @@ fn outcome(crashes: &Crashes) -> String {
     said.join("; ")
 }
 
-/// With 95 % confidence what was never seen is rarer than this.
+/// Upper bound (95 %) of the share of a loss that was not observed.
 fn bound(crashes: &Crashes) -> Percent {
     Percent((BOUND_OF / crashes.count as f64).min(1.0))
 }
 
-/// Settings with what was promised, what was reached, and how fast they commit.
+/// Table of settings with the promised tier, the reached tier, and the commit rate.
 fn table(findings: &Findings<'_>, condition: usize) -> Option<Block> {
     let all = shown(findings, condition);
     if all.is_empty() {
@@ -196,13 +197,13 @@ fn row(findings: &Findings<'_>, condition: usize, one: &Shown) -> Vec<TableCell>
     let reached = match (one.contradicted, one.reached()) {
         (true, _) => TableCell::new("control failed").tone(Tone::Worse),
         (_, None) => TableCell::muted("not verified"),
-        // In the order of what they promise, the best first.
+        // Ordered by the promised tier, best first.
         (_, Some(tier)) => {
             let place = |tier| Tier::ALL.iter().position(|t| *t == tier);
             let promised = place(contender.tier);
             let tone = if promised.is_some() && place(tier) > promised { Tone::Worse } else { Tone::Plain };
             let better = place(tier) < promised;
-            // What is documented to be rare is not refuted by not being seen.
+            // A documented rare loss is not refuted by its absence.
             TableCell::new(tier.word()).tone(tone).small(if better { "in these images" } else { "" })
         }
     };
@@ -241,7 +242,7 @@ fn cell(crashes: &Crashes) -> TableCell {
     TableCell::new(format!("{} of {}", count(bad), count(crashes.count))).small(small).tone(tone)
 }
 
-/// Speed against promise: the commit rate of each setting, grouped by what it really keeps.
+/// Commit rate of each setting, grouped by the tier that it reached.
 fn promise(findings: &Findings<'_>) -> Option<Section> {
     let mut blocks = vec![];
     for condition in conditions(findings) {

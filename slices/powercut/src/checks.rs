@@ -1,14 +1,14 @@
-//! Evidence that crashes would be found: controls, faults planted in the disk, a real kernel.
+//! Evidence that losses would be found: controls, planted faults of the disk, and a real kernel.
 
 use crate::results::{KernelCuts, Powercut};
 use contend::report::content::words::{NOTHING, count, counted};
 use contend::report::document::{Block, Cell as TableCell, Table, Tone};
 use std::collections::BTreeSet;
 
-/// What crashes of a contender found, with its name.
+/// Results of a contender's crashes, with its name.
 pub type Checked<'r> = (TableCell, &'r Powercut);
 
-/// All of it, part by part.
+/// The blocks of all three kinds of evidence.
 pub fn blocks(all: &[Checked<'_>]) -> Vec<Block> {
     let heading = |title: &str| Block::Heading(title.to_string());
     let mut blocks = vec![];
@@ -60,7 +60,7 @@ fn faults(all: &[Checked<'_>]) -> Table {
     table
 }
 
-/// How many there were, and what the words of the table mean.
+/// Number of faults, and an explanation of the table's words.
 fn sum_of_faults(all: &[Checked<'_>]) -> String {
     let faults = || all.iter().flat_map(|(_, found)| &found.lies);
     let demanded = || faults().filter(|lie| lie.must);
@@ -99,7 +99,7 @@ fn listed(numbers: &[u64]) -> String {
     numbers.iter().map(|n| count(*n)).collect::<Vec<_>>().join(", ")
 }
 
-/// What was cut, or why nothing was.
+/// Power cuts that were made, or why there were none.
 fn about_kernels(all: &[Checked<'_>]) -> String {
     let cuts: Vec<&KernelCuts> = all.iter().filter_map(|(_, found)| found.kernel.as_ref()).collect();
     let missing: BTreeSet<&str> = all.iter().filter_map(|(_, found)| found.no_kernel.as_deref()).collect();

@@ -1,4 +1,4 @@
-//! What a report may not claim of crashes.
+//! Claims about crashes that a report must not make without evidence.
 
 use crate::SLICE;
 use crate::keys::{NAME, Wanted};
@@ -41,7 +41,7 @@ fn page(record: &Record) -> String {
     markdown::markdown(&content::document(&Findings::new(record)))
 }
 
-/// The report, however its lines are broken.
+/// The report as one line of text.
 fn text(record: &Record) -> String {
     page(record).split_whitespace().collect::<Vec<_>>().join(" ")
 }

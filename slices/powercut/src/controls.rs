@@ -8,13 +8,13 @@ use contend::record::evidence::CUTS_MIN;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promise {
     pub tier: Tier,
-    /// Whether nothing is lost when only the database's processes die; none: unknown.
+    /// Whether nothing is lost if only the database's processes die; `None` if unknown.
     pub survives_kill: Option<bool>,
-    /// It waits for the disk at some time; none: unknown.
+    /// Whether any sync is made; `None` if unknown.
     pub syncs: Option<bool>,
 }
 
-/// Everything that can be held against what was known.
+/// All controls that can be evaluated with these results.
 pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
     let (process, power, posix) = (found.process(), found.power(), found.posix());
     let mut controls = vec![];
@@ -53,7 +53,8 @@ pub fn controls(promise: Promise, found: &Powercut) -> Vec<Control> {
     controls
 }
 
-/// A kernel may keep more than the models do, and never less. How much is gone where much may be depends on the load.
+/// The control of a real kernel. It may keep more than the models, but not less. For an unsafe setting the number of
+/// lost commits depends on the load.
 fn of_kernel(promise: Promise, power: &Crashes, kernel: &KernelCuts) -> Control {
     let most = kernel.lost.iter().copied().max().unwrap_or(0);
     let may_lose = match (promise.tier, power.count, power.lossy) {
@@ -107,7 +108,7 @@ mod tests {
             (Tier::Unsafe, false, found(0, 0, 9), Some("documented not to survive the process")),
         ];
         for (tier, survives_kill, found, expected) in table {
-            // What is unsafe and survives the process is so because it never syncs.
+            // An unsafe setting that survives the process never syncs.
             let syncs = Some(tier != Tier::Unsafe || !survives_kill);
             let controls = controls(Promise { tier, survives_kill: Some(survives_kill), syncs }, &found);
             let failed: Vec<&Control> = controls.iter().filter(|c| !c.holds).collect();

@@ -1,4 +1,4 @@
-//! A trial whose contender is made to crash: what recordings, images and kills share.
+//! Shared by recordings, images and kills of a trial.
 
 use crate::judge;
 use crate::keys::Wanted;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 
-/// A trial whose contender is made to crash.
+/// A trial in which crashes are made.
 #[derive(Clone, Copy)]
 pub struct Crash<'c> {
     pub bench: &'c Bench<'c>,
@@ -37,12 +37,12 @@ impl<'c> Deref for Crash<'c> {
 }
 
 impl Crash<'_> {
-    /// Why nothing may crash.
+    /// Why this contender is not crashed; `None` if it is.
     pub fn no_crashes(&self, stage: &Stage<'_>) -> Option<&'static str> {
         why_no_crashes(stage.contender, stage.engine, stage.base.attached.is_some(), self.workload.databases)
     }
 
-    /// What was sent, from the samples of all clients.
+    /// The ledger of all operations sent, from the samples of all clients.
     pub fn ledger(&self, round: &DrawnRound, samples: Vec<Sample>) -> Ledger {
         let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
         for sample in &samples {
@@ -59,7 +59,8 @@ impl Crash<'_> {
         Ledger::from_samples(samples, mark)
     }
 
-    /// Opens what a crash left in a directory, and asks; what the engine does not open has its verdict.
+    /// Opens what a crash left in a directory and judges it. Data that the engine cannot open gets the verdict
+    /// `Unopenable`.
     pub fn reopened(
         &self,
         stage: &Stage<'_>,
@@ -75,13 +76,13 @@ impl Crash<'_> {
     }
 }
 
-/// Why a contender's processes are not killed, and its power is not cut.
+/// Why a contender is not crashed; `None` if it is.
 fn why_no_crashes(contender: &Contender, engine: &Engine, attached: bool, databases: u32) -> Option<&'static str> {
     let idle = engine::driver(contender).is_none_or(|driver| driver.executes_nothing);
     match () {
-        () if attached => Some("a server that somebody else runs is not made to crash"),
+        () if attached => Some("contend does not crash a server that it did not start"),
         () if engine::is_app(contender) => {
-            Some("what clients ask of an app leaves no marks, so nothing tells which of it is kept")
+            Some("requests to an app leave no marks, so it is unknown which of them survive")
         }
         () if idle || !engine.executes => Some("the contender keeps no data"),
         () if databases != 1 => Some("the workload has several databases; crashes are made of one"),
@@ -89,7 +90,7 @@ fn why_no_crashes(contender: &Contender, engine: &Engine, attached: bool, databa
     }
 }
 
-/// Samples as they arrive.
+/// Decodes samples as they arrive.
 pub fn decode(bytes: &[u8], samples: &mut Vec<Sample>) -> Result<()> {
     for piece in bytes.as_chunks::<SAMPLE_BYTES>().0 {
         samples.push(Sample::decode(piece).map_err(|e| anyhow!(e))?);
@@ -97,7 +98,7 @@ pub fn decode(bytes: &[u8], samples: &mut Vec<Sample>) -> Result<()> {
     Ok(())
 }
 
-/// What keeps the power from being cut, unless it is the user.
+/// Reports a power cut that cannot be made as a failure, but not a cancellation.
 pub fn prepare(error: anyhow::Error) -> Failure {
     if error.is::<Cancelled>() {
         return Failure::Cancelled;
@@ -105,12 +106,12 @@ pub fn prepare(error: anyhow::Error) -> Failure {
     Failure::Invalid(Invalid::Prepare.because(format!("{error:#}")))
 }
 
-/// The instant of a cut: between two entries of the log.
+/// The time of a cut: between two entries of the log.
 pub fn instant(log: &Log, position: usize) -> survival::Instant {
     survival::Instant { after_ns: log.begins_ns(position), before_ns: log.ends_ns(position) }
 }
 
-/// The setup of a contender whose database is in a worker that is asked over HTTP.
+/// The setup of a contender whose database is in a worker that serves over HTTP.
 pub fn over_http(contender: &Contender) -> Contender {
     let mut other = contender.clone();
     other.settings.insert(engine::TRANSPORT.to_string(), engine::HTTP.to_string());
@@ -133,6 +134,7 @@ mod tests {
                 engine: engine.name.to_string(),
                 driver: driver.to_string(),
                 model: String::new(),
+                worker: None,
                 settings: BTreeMap::new(),
                 tier: Tier::Durable,
                 resolved: Resolved::default(),
@@ -141,7 +143,7 @@ mod tests {
         };
         let own = engine::find("sqlite").expect("an engine").drivers().find(|d| !d.executes_nothing).expect("a driver");
         assert_eq!(of(own.name, false, 1), None);
-        assert!(of(own.name, true, 1).expect("a reason").contains("somebody else"));
+        assert!(of(own.name, true, 1).expect("a reason").contains("did not start"));
         assert!(of(own.name, false, 2).expect("a reason").contains("several databases"));
         let apps: Vec<_> = engine::find("sqlite").expect("an engine").drivers().filter(|d| is_app(d.name)).collect();
         assert!(!apps.is_empty());

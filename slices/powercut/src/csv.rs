@@ -1,4 +1,4 @@
-//! `crashes.csv`: one row per model and trial whose crashes count, for users who want to count again.
+//! `crashes.csv`: one row per model and trial whose crashes count, so that users can compute the totals themselves.
 
 use crate::findings::Survived;
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use contend::analysis::Findings;
 
 const FILE: &str = "crashes.csv";
 
-/// The files of this kind in a report.
+/// Report files of this kind.
 pub fn files(findings: &Findings<'_>) -> Result<Vec<(&'static str, String)>> {
     let Some(survived) = Survived::of(findings) else { return Ok(vec![]) };
     Ok(vec![(FILE, csv(findings, survived)?)])

@@ -1,4 +1,4 @@
-//! The moments of power cuts: drawn from the seed, so that a run can be repeated.
+//! The moments of power cuts, drawn from the seed, so that a run can be repeated.
 
 use crate::keys::Wanted;
 use contend::study::SplitMix64;
@@ -7,15 +7,15 @@ use contend_powercut::replay::{Cut, Model, Namespace};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// Where in a log the load was.
+/// Range of log positions during the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     pub first: usize,
-    /// The last position, inclusive.
+    /// Last position, inclusive.
     pub last: usize,
 }
 
-/// Draws `points` cuts at these positions, equally of all models, in the order of the log.
+/// Draws `points` cuts at these positions, equally many for each model, in the order of the log.
 pub fn draw(wanted: &Wanted, points: u32, moments: &Moments, seed: u64) -> Vec<Cut> {
     let kinds = kinds(wanted);
     let mut random = SplitMix64(seed);
@@ -23,7 +23,7 @@ pub fn draw(wanted: &Wanted, points: u32, moments: &Moments, seed: u64) -> Vec<C
         .map(|point| {
             let (model, namespace) = kinds[point % kinds.len()];
             let position = moments.at(random.below(moments.count()));
-            // A record keeps it as a TOML integer.
+            // A record stores the seed as a TOML integer, which is signed.
             Cut { position, model, namespace, seed: random.draw() >> 1 }
         })
         .collect();
@@ -39,8 +39,8 @@ pub enum Moments {
 }
 
 impl Moments {
-    /// Of a stretch; with `aim` only those at which the first page of a file whose name ends so is on its way to the
-    /// disk. Files are torn there rarely, and some engines keep in that page what they know the file by.
+    /// Positions in a stretch. With `aim`, only those at which the first page of a file with this ending is being
+    /// written. Such pages are rarely torn, and some engines keep the file's identity there.
     pub fn of(log: &Log, stretch: Stretch, aim: Option<&str>) -> Self {
         let Some(ending) = aim else { return Moments::All(stretch) };
         let first_page = |offset| offset == 0;
@@ -62,7 +62,7 @@ impl Moments {
     }
 }
 
-/// Positions at which something of a file with such a name is on its way to the disk.
+/// Positions at which data of a matching file is being written.
 pub fn while_written(log: &Log, stretch: Stretch, is_one: impl Fn(&str) -> bool) -> Vec<usize> {
     pending(log, stretch, is_one, |_| true)
 }
@@ -89,7 +89,7 @@ fn pending(log: &Log, stretch: Stretch, is_one: impl Fn(&str) -> bool, counts: i
     positions
 }
 
-/// Each model with each way of keeping names; without a loss of anything there is only one.
+/// Each model with each namespace model; for models without loss the namespace makes no difference.
 fn kinds(wanted: &Wanted) -> Vec<(Model, Namespace)> {
     let mut kinds = vec![];
     for model in wanted.crashes.iter().filter_map(|word| word.parse::<Model>().ok()) {
@@ -102,7 +102,7 @@ fn kinds(wanted: &Wanted) -> Vec<(Model, Namespace)> {
     kinds
 }
 
-/// Syncs of files in a stretch, and writes that are synced themselves.
+/// Syncs of files in a stretch, including writes that are durable by themselves.
 pub fn syncs(log: &Log, stretch: Stretch) -> u64 {
     let is_sync = |entry: &&Entry| matches!(entry.op, Op::Sync { .. } | Op::Write { sync: true, .. });
     log.entries.iter().take(stretch.last).skip(stretch.first).filter(is_sync).count() as u64
@@ -165,7 +165,7 @@ mod tests {
         assert!(cuts.windows(2).all(|pair| pair[0].position <= pair[1].position));
         assert_eq!(cuts, draw(&powercut, 900, &moments, 1));
         assert_ne!(cuts, draw(&powercut, 900, &moments, 2));
-        // Nine kinds: kill, and four models with two namespaces each.
+        // Nine combinations: kill, and four models with two namespaces each.
         assert_eq!(cuts.iter().filter(|cut| cut.model == Model::Kill).count(), 100);
         let posix = cuts.iter().filter(|cut| cut.model == Model::Torn && cut.namespace == Namespace::Posix);
         assert_eq!(posix.count(), 100);

@@ -1,10 +1,10 @@
-//! What `contend doctor` looks at: whether power can be cut here.
+//! Checks of `contend doctor`: whether power cuts can be made here.
 
 use crate::kernel;
 use contend::slice::{Finding, State};
 use contend_powercut::record;
 
-/// Whether power can be cut.
+/// Whether the recorder can be mounted.
 pub fn recorder_finding() -> Finding {
     match record::unavailable() {
         None => Finding { what: "power cuts", state: State::Ok, detail: "the recorder can be mounted".to_string() },
@@ -17,7 +17,7 @@ pub fn recorder_finding() -> Finding {
     }
 }
 
-/// Whether what the models of a power cut say can be held against a real kernel.
+/// Whether the models can be compared with a real kernel.
 pub fn kernel_finding() -> Finding {
     let (state, detail) = match kernel::available() {
         Ok(system) => (State::Ok, format!("{system}: its power can be cut too")),

@@ -1,29 +1,29 @@
-//! What a run proves of its contenders, and how the tiers of any run are known. The file of proofs lies beside the results.
+//! Proofs from runs, and how the tiers of any run are known. The file of proofs is in the directory of the results.
 
 use crate::keys::CRASHES;
 use crate::keys::Wanted;
 use crate::results::{Crashes, Powercut};
 use anyhow::Result;
 use contend::engine::{self, Engine};
-use contend::record::evidence::{CUTS_MIN, Found, Known, Proof, Proofs, Subject};
+use contend::record::evidence::{CUTS_MIN, KnownTier, Proof, ProofResult, Proofs, Subject};
 use contend::record::model::{Machine, Run, Trial};
 use contend::study::model::Contender;
 use contend_powercut::replay::MODELS_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Proofs that contend brings along, made on another machine.
+/// Built-in proofs, made on another machine.
 const SHIPPED: &str = include_str!("../../../evidence/durability.toml");
 
-/// Letters of a time that are its day.
+/// Length of the day at the start of a timestamp.
 const DAY_CHARS: usize = 10;
 
-/// Where proofs of this machine are kept: beside the records, as loaded data is.
+/// Path of this machine's proofs: next to the records, like loaded data.
 fn path(out: &Path) -> PathBuf {
     out.parent().unwrap_or(out).join(".evidence").join("proofs.toml")
 }
 
-/// Whether the file of proofs can be read: what is wrong with it should show before a study takes its time.
+/// Checks that the file of proofs can be read, before a study spends time.
 ///
 /// # Errors
 /// The file is damaged.
@@ -31,11 +31,11 @@ pub fn readable(out: &Path) -> Result<()> {
     Proofs::read(&path(out)).map(drop)
 }
 
-/// How the tier of each contender is known, with everything that is known by now.
+/// How the tier of each contender is known so far.
 ///
 /// # Errors
 /// The file of proofs is damaged.
-pub fn known(run: &Run, trials: &[Trial], out: &Path) -> Result<Vec<Known>> {
+pub fn known(run: &Run, trials: &[Trial], out: &Path) -> Result<Vec<KnownTier>> {
     let (mut proofs, machine) = (Proofs::parse(SHIPPED)?, name(&run.machine));
     proofs.proof.extend(Proofs::read(&path(out))?.proof);
     let of = |(at, contender): (usize, &Contender)| {
@@ -45,7 +45,7 @@ pub fn known(run: &Run, trials: &[Trial], out: &Path) -> Result<Vec<Known>> {
     Ok(run.study.contenders.iter().enumerate().map(of).collect())
 }
 
-/// Adds what a run has proved to the file; nothing if it has proved nothing.
+/// Adds the proofs of a run to the file, if there are any.
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
@@ -60,7 +60,7 @@ pub fn keep(run: &Run, trials: &[Trial], out: &Path) -> Result<()> {
     proofs.write(&path)
 }
 
-/// What a run has proved: of contenders whose power was cut in every way, in trials that count.
+/// Proofs of a run: for contenders with all kinds of power cuts in valid trials.
 pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
     let of = |(at, contender): (usize, &Contender)| {
         let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.has_step(&run.study));
@@ -68,7 +68,7 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
         let subject = subject(contender, mine.iter().copied())?;
         let found = all_cut(&mine)?;
         let sum = |of: fn(&Powercut) -> Crashes| found.iter().map(|found| of(found).count).sum::<u64>();
-        let found = Found {
+        let found = ProofResult {
             reached: found.iter().filter_map(|found| found.reached()).min()?,
             power: sum(Powercut::power),
             posix: sum(Powercut::posix),
@@ -81,12 +81,12 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
         };
         (found.power >= CUTS_MIN).then_some(Proof { found, subject })
     };
-    // Chosen moments say nothing of the others.
+    // Cuts at chosen moments prove nothing about other moments.
     let at_all_moments = Wanted::of(&run.study).is_some_and(|wanted| wanted.aim.is_none());
     run.study.contenders.iter().enumerate().filter(|_| at_all_moments).filter_map(of).collect()
 }
 
-/// The crashes of these trials, if each of them counts, has a tier, and was made with every model of today.
+/// The crashes of these trials, if every trial counts, has a tier, and was cut under every current model.
 fn all_cut(trials: &[&Trial]) -> Option<Vec<Powercut>> {
     let with_all_models = |found: &Powercut| {
         let has = |model: &&str| found.crashes.iter().any(|crashes| crashes.model == *model);
@@ -96,10 +96,10 @@ fn all_cut(trials: &[&Trial]) -> Option<Vec<Powercut>> {
     trials.iter().map(cut).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
 }
 
-/// What a proof of this contender would be of: none if its trials do not say which version it was, or not the same.
+/// The subject of a proof of this contender; `None` if its trials report no version, or several.
 fn subject<'t>(contender: &Contender, trials: impl Iterator<Item = &'t Trial>) -> Option<Subject> {
     let engine = engine::find(&contender.engine)?;
-    // Settings that were not applied have no owner.
+    // Settings that were not applied belong to another engine.
     if engine::driver(contender).is_none_or(|driver| driver.executes_nothing) || engine::as_it_comes(contender) {
         return None;
     }
@@ -121,7 +121,8 @@ fn deciding(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> 
     engine.durability.keeps.iter().map(value).collect()
 }
 
-/// Version that the engine reported in a trial. Of a server that contend did not start, not all settings are known.
+/// Version that the engine reported in a trial; `None` for a server that contend did not start, because not all its
+/// settings are known.
 fn version(trial: &Trial, embedded: bool) -> Option<String> {
     match (&trial.server, embedded) {
         (None, true) => trial.workers.first()?.hello.get("engine").cloned(),
@@ -131,19 +132,19 @@ fn version(trial: &Trial, embedded: bool) -> Option<String> {
     }
 }
 
-/// A machine as unfinished runs know it again.
+/// Identifies a machine, for comparison with later runs.
 fn name(machine: &Machine) -> String {
     format!("{}, {} cores, {}", machine.cpu, machine.cores, machine.kernel)
 }
 
-/// The file that contend brings along, made from what records have proved.
+/// The file of built-in proofs, made from records.
 ///
 /// # Errors
 /// It cannot be written as TOML.
 pub fn shipped<'r>(records: impl IntoIterator<Item = (&'r Run, &'r [Trial])>) -> Result<String> {
     let mut proofs = Proofs::default();
     for proof in records.into_iter().flat_map(|(run, trials)| proved(run, trials)) {
-        let found = Found { machine: String::new(), ..proof.found };
+        let found = ProofResult { machine: String::new(), ..proof.found };
         proofs.add(Proof { found, ..proof });
     }
     proofs.text()

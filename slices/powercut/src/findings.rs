@@ -1,4 +1,4 @@
-//! Findings about crashes: for each condition and contender the results of all rounds together.
+//! Findings about crashes: for each condition and contender, the results of all rounds.
 
 use crate::keys::{NAME, Wanted};
 use crate::results::{Crashes, Powercut};
@@ -24,15 +24,15 @@ pub fn metrics() -> Vec<Row> {
     })]
 }
 
-/// What crashes have shown in a run.
+/// Findings of all crashes of a run.
 pub struct Survived {
     /// Real kills that the study requires.
     pub kills: u32,
-    /// In the order of conditions and contenders; without contenders that no trial made to crash.
+    /// In the order of conditions and contenders, without contenders that no trial crashed.
     pub shown: Vec<Shown>,
 }
 
-/// What the crashes of a contender under a condition have shown, all rounds together.
+/// Findings of a contender's crashes under a condition, over all rounds.
 pub struct Shown {
     pub condition: usize,
     pub contender: usize,

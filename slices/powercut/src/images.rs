@@ -1,4 +1,4 @@
-//! Images: rebuilt one after the other, and judged while the next one is rebuilt.
+//! Images of power cuts: one is rebuilt while others are judged.
 
 use crate::crash::{Crash, instant, prepare};
 use crate::cuts::{self, Moments, Stretch};
@@ -23,13 +23,13 @@ use contend_wire::database::Database;
 use contend_wire::script::Answer;
 use std::path::{Path, PathBuf};
 
-/// Images that are being judged at once: one rebuilt, the others opened.
+/// Judges that work at the same time.
 const JUDGES: usize = 2;
 
-/// Lost pieces that are listed.
+/// Most lost pieces that are listed.
 const PIECES_MAX: usize = 20;
 
-/// What all images of a trial share.
+/// Shared by all images of a trial.
 pub struct Images<'i> {
     pub crash: Crash<'i>,
     pub stage: &'i Stage<'i>,
@@ -38,11 +38,11 @@ pub struct Images<'i> {
     pub judge: &'i Judge<'i>,
 }
 
-/// Called with each verdict; false ends it.
+/// Called with each verdict; returning false stops the search.
 type Each<'e> = dyn FnMut(&Cut, &Survival) -> Result<bool> + 'e;
 
 impl Images<'_> {
-    /// All cuts that are asked for.
+    /// Judges the images of all cuts that the study requires.
     pub fn judge_all(
         &self,
         base: &Path,
@@ -77,7 +77,7 @@ impl Images<'_> {
         Ok(())
     }
 
-    /// Planted faults of the disk, where everything acknowledged should be safe from an honest one.
+    /// Searches for planted faults of the disk. Only for settings that lose nothing on a disk without faults.
     pub fn judge_lies(
         &self,
         base: &Path,
@@ -90,7 +90,8 @@ impl Images<'_> {
         }
         let all = lies::planted_for(self.stage.engine, &self.stage.contender.settings);
         let stretch = self.stretch()?;
-        // Where names need their own sync, an honest disk may lose something too, and that is no lie found out.
+        // Only the journal model: under `posix`, a disk without faults may lose something too, which would hide the
+        // planted fault.
         let kinds = Wanted {
             crashes: vec!["drop".to_string(), "reorder".to_string()],
             namespaces: vec![Namespace::Journal.name().to_string()],
@@ -117,19 +118,19 @@ impl Images<'_> {
         Ok(())
     }
 
-    /// From the first operation to the end of the log.
+    /// Range from the first operation to the end of the log.
     fn stretch(&self) -> Result<Stretch, Failure> {
         let first = self.judge.ledger.span_ns().map_or(0, |(first_ns, _)| self.log.position_at(first_ns));
         if self.log.is_empty() {
             return Err(prepare(anyhow!("nothing was recorded")));
         }
-        // Where recording stopped early, the end of the log is not the end of what happened.
+        // If recording stopped early, the end of the log is not the end of the load.
         let whole = self.log.complete && !self.log.full;
         let last = if whole { self.log.len() } else { self.log.len() - 1 };
         Ok(Stretch { first: first.min(last), last })
     }
 
-    /// A few of each verdict and model keep what rebuilds them.
+    /// Keeps what is needed to rebuild the image, for the first few of each verdict and model.
     fn keep(&self, failing: &mut Vec<Failing>, cut: &Cut, verdict: &Survival) {
         let Some((word, detail)) = judge::in_words(verdict) else { return };
         let (model, namespace) = (cut.model.name(), cut.namespace.name());
@@ -160,11 +161,11 @@ impl Images<'_> {
             None => self.embedded(replayer, cuts, logs, each),
             Some(_) => self.on_servers(replayer, cuts, admin, each),
         };
-        // What is not the database's fault, twice: nothing is known of it then.
+        // An error that is not the database's, twice: no verdict.
         done.map_err(prepare)
     }
 
-    /// Each judge has its own worker and directory, and is asked in turn.
+    /// Judges images of an embedded engine. Each judge has its own worker and directory; they take turns.
     fn embedded(&self, replayer: &mut Replayer, cuts: &[Cut], logs: &Path, each: &mut Each<'_>) -> Result<()> {
         let mut judges = vec![];
         for number in 0..JUDGES {
@@ -192,7 +193,7 @@ impl Images<'_> {
         Ok(())
     }
 
-    /// Takes the verdict that a seat owes.
+    /// Waits for the verdict of a seat's current image.
     fn free(&self, seat: &mut Seat<'_>, replayer: &mut Replayer, each: &mut Each<'_>) -> Result<bool> {
         let Some(cut) = seat.busy.take() else { return Ok(true) };
         let answers = std::mem::replace(&mut seat.sent, Ok(())).and_then(|()| seat.admin.reply());
@@ -211,7 +212,7 @@ impl Images<'_> {
         judge::with_room(verdict, &seat.dir)
     }
 
-    /// A server is started on every image, with its own configuration, and stopped at once.
+    /// Judges images of a server: starts it on each image with its own configuration, and stops it.
     fn on_servers(
         &self,
         replayer: &mut Replayer,
@@ -240,7 +241,7 @@ impl Images<'_> {
         judge::with_room(verdict, &dir)
     }
 
-    /// The fewest lost pieces of the first image that is worse than lossy.
+    /// Minimises the first image that is worse than lossy.
     fn minimise(&self, base: &Path, failing: &mut [Failing], admin: &mut Admin<'_>) -> Result<(), Failure> {
         let Some(failing) = failing.iter_mut().find(|f| f.verdict != "lossy" && f.model != "kill") else {
             return Ok(());
@@ -277,13 +278,13 @@ impl Images<'_> {
     }
 }
 
-/// A judge: a worker, the directory it looks at, and what it is asked.
+/// A judge: a worker, its directory, and its questions.
 struct Seat<'a> {
     admin: Admin<'a>,
     dir: PathBuf,
     database: Database,
     script: String,
-    /// The cut it has not answered for, and whether it was asked.
+    /// The cut that it judges at the moment.
     busy: Option<Cut>,
     sent: Result<()>,
 }
@@ -297,7 +298,7 @@ fn database_in(dir: &Path) -> Database {
     Database::File(dir.join("app-0.db").display().to_string())
 }
 
-/// The cut that a record tells of.
+/// The cut that rebuilds a recorded failing image.
 pub fn cut_of(failing: &Failing) -> Option<Cut> {
     Some(Cut {
         position: failing.position as usize,

@@ -1,4 +1,4 @@
-//! Opening what a crash left, with the contender's own configuration, and judging it.
+//! Opens what a crash left, with the contender's own configuration, and judges it.
 
 use crate::results::Crashes;
 use crate::survival::{Instant, Ledger, Recovered, Survival};
@@ -18,10 +18,10 @@ use contend_wire::script::{Answer, ScriptWriter, Target};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Letters of a complaint that are kept.
+/// Longest complaint kept, in characters.
 const COMPLAINT_CHARS: usize = 300;
 
-/// Everything that is needed to judge what is left of one database.
+/// What is needed to judge the remains of one database.
 pub struct Judge<'j> {
     engine: &'static Engine,
     setup: &'j Setup,
@@ -37,17 +37,17 @@ impl<'j> Judge<'j> {
         Self { engine, setup, workload, rows: workload.rows(scale), check, ledger }
     }
 
-    /// A database as the contender's own connections open it.
+    /// A database, to be opened as the contender's own connections do.
     fn target(&self, database: &Database) -> Target {
         let target = script_target(self.engine, database);
         match self.engine.server {
-            // Its configuration is the server's.
+            // A server has its own configuration.
             Some(_) => target,
             None => Target { session: self.setup.session.iter().map(|sql| asked(sql)).collect(), ..target },
         }
     }
 
-    /// The questions, as a script.
+    /// The queries, as a script.
     pub fn script(&self, database: &Database) -> String {
         let mut script = ScriptWriter::new(&self.target(database));
         script.sql(&asked(marks::QUERY));
@@ -61,7 +61,7 @@ impl<'j> Judge<'j> {
     /// The verdict on the answers to [`Judge::script`].
     ///
     /// # Errors
-    /// [`Cancelled`]; the asking process did not get an answer of the engine, of which nothing follows; the disk is full.
+    /// [`Cancelled`]; the worker failed without an answer of the engine; the disk is full.
     pub fn verdict(
         &self,
         crash: Instant,
@@ -88,11 +88,11 @@ impl<'j> Judge<'j> {
         for row in rows(0) {
             match row.first() {
                 Some(Value::Integer(mark)) => marks.push(*mark),
-                _ => complaints.push("a mark is there that is no number".to_string()),
+                _ => complaints.push("a mark is not a number".to_string()),
             }
         }
         let visible = self.ledger.visible(&marks);
-        // What is visible was committed, and nothing else may show: part of a transaction would.
+        // Only visible operations count as committed, so a partial transaction breaks an invariant.
         let counts = |transaction: usize| (visible.get(&(transaction as u16)).copied().unwrap_or(0), 0);
         for (index, invariant) in self.workload.invariants.iter().enumerate() {
             let judged = invariant.judge(rows(1 + index), &self.rows, counts);
@@ -109,7 +109,7 @@ impl<'j> Judge<'j> {
     }
 }
 
-/// Unopenable, if the error is the engine's.
+/// `Unopenable`, if the error is the engine's.
 ///
 /// # Errors
 /// Any other error.
@@ -120,10 +120,10 @@ pub fn refused(error: anyhow::Error) -> Result<Survival> {
     }
 }
 
-/// What an engine says on a full disk is no finding.
+/// Rejects a verdict on a full disk, which is not a finding.
 ///
 /// # Errors
-/// There is no room where the image lies.
+/// The file system of the image is full.
 pub fn with_room(verdict: Survival, dir: &Path) -> Result<Survival> {
     if verdict != Survival::Clean && disk::nearly_full(dir) {
         bail!("the file system of {} is full", dir.display());
@@ -131,10 +131,10 @@ pub fn with_room(verdict: Survival, dir: &Path) -> Result<Survival> {
     Ok(verdict)
 }
 
-/// A failure that is not the engine's says nothing of an image, so it is judged once more; then it is over.
+/// Judges an image a second time after a failure that is not the engine's.
 ///
 /// # Errors
-/// [`Cancelled`]; it failed again.
+/// [`Cancelled`]; the second attempt failed too.
 pub fn or_again(first: Result<Survival>, again: impl FnOnce() -> Result<Survival>) -> Result<Survival> {
     match first {
         Err(e) if !e.is::<Cancelled>() => {
@@ -171,7 +171,7 @@ pub fn count(crashes: &mut Vec<Crashes>, model: &str, namespace: &str, verdict: 
     }
 }
 
-/// The word of a verdict and what there is to say of it; none if all is well.
+/// The word of a verdict and its details; `None` if everything survived.
 pub fn in_words(verdict: &Survival) -> Option<(&'static str, String)> {
     match verdict {
         Survival::Clean => None,

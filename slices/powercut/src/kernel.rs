@@ -1,5 +1,5 @@
-//! Power cuts of a real kernel, which knows nothing of the models: User-Mode Linux boots with its own disk, a client
-//! commits in it, and the whole kernel is killed. Then it boots again and looks.
+//! Power cuts of a real kernel, independent of the models: boots User-Mode Linux with its own disk, lets a client
+//! commit in it, kills the whole kernel, boots again and checks the data.
 
 use crate::crash::prepare;
 use crate::keys::Wanted;
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 const KERNEL: &str = "linux.uml";
 
-/// A file system that the kernel has built in, and what makes one on a disk that is large enough for it.
+/// A file system that the kernel supports, the program that creates it, and a disk size that is large enough.
 struct FileSystem {
     name: &'static str,
     program: &'static str,
@@ -38,7 +38,7 @@ struct FileSystem {
     bytes: u64,
 }
 
-/// The first must be there; cuts go through all that are, in turn.
+/// File systems for cuts. The first is required; cuts alternate between all that are available.
 const FILE_SYSTEMS: [FileSystem; 3] = [
     FileSystem { name: "ext4", program: "mkfs.ext4", force: "-F", bytes: 32 << 20 },
     FileSystem { name: "xfs", program: "mkfs.xfs", force: "-f", bytes: 320 << 20 },
@@ -47,36 +47,36 @@ const FILE_SYSTEMS: [FileSystem; 3] = [
 
 const INSTALL: &str = "apt-get install user-mode-linux e2fsprogs";
 
-/// Where programs of the administrator are, which a user's path often lacks.
+/// Directories of administration programs, which a user's PATH often lacks.
 const ALSO: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 const MEMORY: &str = "mem=128M";
-/// What is really written to a disk.
+/// Free space that a cut needs.
 const ROOM_BYTES: u64 = 64 << 20;
 const DISK: &str = "disk";
 
 /// Longest life of a kernel.
 const LIFE: Duration = Duration::from_secs(60);
 
-/// How often a cancelled run is noticed.
+/// Interval at which cancellation is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Commits after which it is killed: from so many on, and how many more at most.
+/// Fewest commits before the kill; up to `COMMITS_MORE` are added.
 const COMMITS_MIN: u64 = 60;
 const COMMITS_MORE: u64 = 140;
 
-/// What can be booted, or why nothing can and what helps.
+/// The kernel and its file systems, or why there is none and how to install one.
 pub fn available() -> Result<String, String> {
     let needed = [KERNEL, FILE_SYSTEMS[0].program];
     let missing: Vec<&str> = needed.into_iter().filter(|name| find(name).is_none()).collect();
     if !missing.is_empty() {
         let are = if missing.len() == 1 { "is" } else { "are" };
-        return Err(format!("{} {are} not here: {INSTALL}", missing.join(" and ")));
+        return Err(format!("{} {are} not installed: {INSTALL}", missing.join(" and ")));
     }
     Ok(system(&file_systems()))
 }
 
-/// The kernel with these file systems, in words.
+/// A description of the kernel and these file systems.
 fn system(kinds: &[&FileSystem]) -> String {
     let version = find(KERNEL).and_then(|path| Command::new(path).arg("--version").output().ok());
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default();
@@ -94,7 +94,7 @@ fn find(name: &str) -> Option<PathBuf> {
     dirs.map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
-/// Cuts as often as the study asks for, of a contender that can commit in there.
+/// Makes the power cuts of the study, if the contender can commit inside the kernel.
 pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Powercut) -> Result<(), Failure> {
     let own = bench.instead.worker.is_none() && stage.base.attached.is_none();
     if wanted.kernel_cuts == 0 || !own || !engine::can_boot(stage.contender) {
@@ -108,7 +108,7 @@ pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Po
     let fallback = bench.data_dir.parent().unwrap_or(&bench.data_dir);
     let place = Place::make(ROOM_BYTES, 0, fallback, bench.janitor).map_err(prepare)?;
     let statements = stage.setup.prepare.iter().chain(&stage.setup.session).cloned().collect();
-    // The kernel lays devices of its own over /dev, with all that is in memory there: what it begins with lies elsewhere.
+    // The kernel mounts its own /dev over the directory in memory, so the first program is stored elsewhere.
     let init = tempfile::Builder::new().prefix(".begin-").tempfile_in(fallback);
     let init = init.map_err(|e| prepare(e.into()))?.into_temp_path();
     let machine =
@@ -122,7 +122,7 @@ pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Po
         match machine.cut(kinds[number % kinds.len()], after, &mut cuts) {
             Ok(()) => {}
             Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
-            // It is not the database that failed.
+            // The failure is not caused by the database.
             Err(e) => {
                 found.no_kernel = Some(format!("{e:#}"));
                 break;
@@ -133,10 +133,10 @@ pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Po
     Ok(())
 }
 
-/// A disk, and what commits on it.
+/// A disk, and the client that commits on it.
 struct Machine<'m> {
     place: &'m Place<'m>,
-    /// The first program that the kernel runs.
+    /// The first program of the kernel.
     init: &'m Path,
     statements: Vec<String>,
     janitor: &'m Janitor,
@@ -144,7 +144,7 @@ struct Machine<'m> {
 }
 
 impl Machine<'_> {
-    /// One cut after so many commits.
+    /// Makes one cut after this many commits.
     fn cut(&self, kind: &FileSystem, after: u64, cuts: &mut KernelCuts) -> Result<()> {
         let disk = self.place.path(DISK);
         let _ = std::fs::remove_file(&disk);
@@ -166,7 +166,7 @@ impl Machine<'_> {
                 [word, ..] if *word == FAILED => first_words.clone_from(&line),
                 _ => {}
             }
-            // Whatever it says until it is dead was acknowledged, so its output is read to the end.
+            // Every commit printed before the kill was acknowledged, so the output is read to its end.
             if acknowledged >= after {
                 kernel.kill();
             }
@@ -209,7 +209,7 @@ impl Machine<'_> {
     }
 }
 
-/// A kernel that runs. Nothing of it is left when this goes.
+/// A running kernel. Dropping it kills all its processes.
 struct Kernel<'j> {
     child: Child,
     lines: Receiver<String>,
@@ -219,8 +219,8 @@ struct Kernel<'j> {
 
 impl<'j> Kernel<'j> {
     fn boot(disk: &Path, init: &Path, janitor: &'j Janitor) -> Result<Self> {
-        let program = find(KERNEL).with_context(|| format!("{KERNEL} is not here"))?;
-        // Its root is the machine's own, read only.
+        let program = find(KERNEL).with_context(|| format!("{KERNEL} is not installed"))?;
+        // Its root is the host's root, read-only.
         let root = ["rootfstype=hostfs", "rootflags=/", "ro", "root=/dev/root", "con=null", "con0=null,fd:1", "quiet"];
         let mut child = keep_from(&mut Command::new(program))
             .args([format!("ubd0={}", disk.display()), format!("init={}", init.display())])
@@ -237,7 +237,7 @@ impl<'j> Kernel<'j> {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             let (mut output, mut line) = (BufReader::new(output), vec![]);
-            // What was cut off in the middle has no end.
+            // An incomplete last line was cut off by the kill.
             while output.read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n") {
                 if sender.send(String::from_utf8_lossy(&line).trim().to_string()).is_err() {
                     break;
@@ -248,7 +248,7 @@ impl<'j> Kernel<'j> {
         Ok(Self { child, lines, until: Instant::now() + LIFE, janitor })
     }
 
-    /// Its next line; none when it has ended. After its time it is killed.
+    /// The next line; `None` at the end. Past its deadline the kernel is killed.
     fn line(&mut self, cancelled: &dyn Fn() -> bool) -> Result<Option<String>> {
         loop {
             match self.lines.recv_timeout(LOOK) {
@@ -261,9 +261,9 @@ impl<'j> Kernel<'j> {
         }
     }
 
-    /// All of it at once, as a power cut does.
+    /// Kills all processes at once, as a power cut does.
     fn kill(&self) {
-        // Its number is its own until it is waited for.
+        // The id is not reused before the child is waited for.
         if let Some(group) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -278,7 +278,7 @@ impl Drop for Kernel<'_> {
     }
 }
 
-/// How many commits are gone, and what else is wrong.
+/// Number of lost commits, and another fault if there is one.
 fn judged(acknowledged: u64, said: &str) -> (u64, Option<String>) {
     let numbers = |words: &[&str]| Some((words.first()?.parse::<u64>().ok()?, words.get(1)?.parse::<u64>().ok()?));
     let found = match split(said).as_slice() {
@@ -296,12 +296,12 @@ fn judged(acknowledged: u64, said: &str) -> (u64, Option<String>) {
     (acknowledged.saturating_sub(highest), wrong)
 }
 
-/// The words of a line; lines of the kernel itself have others.
+/// The words of a line of the client. Lines of the kernel itself have other prefixes.
 fn split(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// For the shell that the kernel begins with.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

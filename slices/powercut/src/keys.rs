@@ -1,4 +1,4 @@
-//! Keys of a study of kind `powercut`, and the time that its crashes take.
+//! Keys of a study of kind `powercut`, and estimates of the time for its crashes.
 
 use contend::contender::{Contender, Tier};
 use contend::engine;
@@ -10,43 +10,43 @@ use toml::Table;
 /// Name of the kind, of its table in study files, and of its tables in records.
 pub const NAME: &str = "powercut";
 
-/// Models of what a crash does to data that was not synced; `contend-powercut` defines them.
+/// Models of what a crash does to unsynced data; `contend-powercut` defines them.
 pub const CRASHES: [&str; 5] = ["kill", "drop", "reorder", "torn", "prefix"];
 
-/// When names and sizes of files persist.
+/// Models of when names and sizes of files persist.
 pub const NAMESPACES: [&str; 2] = ["journal", "posix"];
 
-/// Planted faults of the disk that a record is replayed with.
+/// Number of planted faults for an embedded engine.
 pub const LIES: usize = 8;
 pub const SERVER_LIES: usize = 2;
 
-/// Planted faults that most settings do not depend on, so that all images are judged in vain.
+/// Faults that most settings do not depend on, so that all their images are judged without a find.
 pub const LIES_IN_VAIN: u32 = 1;
 
-/// Images after which a planted fault is caught that the setting depends on.
+/// Images until a planted fault that matters is found, as an estimate.
 pub const LIE_CAUGHT: u32 = 20;
 
-/// Most images of a server until a planted fault is caught: most moments show it.
+/// Most images of a server until a planted fault is found.
 pub const SERVER_LIE_POINTS: u32 = 20;
 
-/// Images tried to find the fewest lost pieces of one.
+/// Images tried to minimise one image.
 pub const MINIMISE_TRIES: u32 = 60;
 
-/// An image takes milliseconds, a real kill a second, and the moments of all images are in memory.
+/// An image takes milliseconds, a real kill a second. The moments of all images are in memory.
 const POINTS: Takes = Takes::Number { least: 1, most: 1_000_000 };
 const KILLS: Takes = Takes::Number { least: 0, most: 10_000 };
 
-/// An image rebuilt and judged, next to another one: of an engine in the process of its client, and of a server, which is
-/// started on it and recovers. With room: the quick study of crashes, 90,000 and 1,000 of them, took 412 s with everything else on two
-/// quiet processors.
+/// Time to rebuild and judge an image, next to another judge: of an embedded engine, and of a server, which starts on
+/// it and recovers. Includes a margin: the quick study of crashes, with 90,000 and 1,000 images, took 412 s in all on
+/// two quiet processors.
 const IMAGE_NS: u64 = 2_000_000;
 const SERVER_IMAGE_NS: u64 = 300_000_000;
 
-/// A real kill with everything around it, and a recording without its window.
+/// A real kill with its setup, and a recording without its window.
 const KILL_NS: u64 = 1_000_000_000;
 const RECORDING_NS: u64 = 1_000_000_000;
 
-/// A kernel that is booted, killed, and booted again.
+/// A kernel that is booted, killed and booted again.
 const KERNEL_CUT_NS: u64 = 4_000_000_000;
 
 const fn key(name: &'static str, takes: Takes, otherwise: &'static str) -> Key {
@@ -58,6 +58,7 @@ const fn settable(key: Key) -> Key {
 }
 
 pub const KIND: Kind = Kind {
+    verb: "run",
     name: NAME,
     keys: &[
         Key { recorded: "crashes", ..settable(key("crash", Takes::Words(&CRASHES), "kill,drop,reorder,torn,prefix")) },
@@ -83,36 +84,36 @@ pub struct Wanted {
     pub crashes: Vec<String>,
     /// When names and sizes of files persist: models.
     pub namespaces: Vec<String>,
-    /// Only moments at which the first page of a file is written whose name ends like this.
+    /// Only moments at which the first page of a file with this ending is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aim: Option<String>,
-    /// Images of a contender in the process of its client, over all models.
+    /// Images of an embedded database, over all models.
     pub points: u32,
-    /// Images of a server, each of which takes a start of it.
+    /// Images of a server, each of which requires a start.
     pub server_points: u32,
     /// Real kills of the database's processes during the load.
     pub kills: u32,
-    /// Power cuts of a real kernel, of contenders for which that can be done.
+    /// Power cuts of a real kernel, for contenders that allow it.
     #[serde(default)]
     pub kernel_cuts: u32,
-    /// Most images until a planted fault of the disk is caught.
+    /// Most images until a planted fault is found.
     pub lie_points: u32,
     /// Length of the load that is recorded.
     pub window_ns: u64,
-    /// Most that is recorded.
+    /// Largest log of a recording.
     pub bound_mib: u32,
-    /// Failing images of a kind that keep what rebuilds them.
+    /// Failing images of each kind that can be rebuilt.
     pub keep: u32,
 }
 
 impl Wanted {
-    /// Of a study of this kind.
+    /// The values of a study of this kind; `None` for other kinds.
     pub fn of(study: &Study) -> Option<Self> {
         study.kinds.read(NAME)
     }
 }
 
-/// Time that the crashes of one contender take.
+/// Time for the crashes of one contender.
 fn estimate_ns(values: &Table, contender: &Contender) -> u64 {
     let Ok(wanted) = values.clone().try_into::<Wanted>() else { return 0 };
     let server = engine::find(&contender.engine).and_then(|engine| engine.server);
@@ -121,9 +122,9 @@ fn estimate_ns(values: &Table, contender: &Contender) -> u64 {
         true => (wanted.server_points, SERVER_IMAGE_NS),
         false => (wanted.points, IMAGE_NS),
     };
-    // Most planted faults are caught after few images; an image worse than lossy is made smaller.
+    // Most planted faults are found after few images. An image worse than lossy is minimised.
     let more = match (is_server, contender.tier) {
-        // A lie is caught after few images; where it is not, the run does not count.
+        // A planted fault is found after few images; otherwise the run does not count.
         (true, Tier::Durable) => SERVER_LIES as u32 * SERVER_LIE_POINTS / 4,
         (true, _) => 0,
         (_, Tier::Durable) => LIES_IN_VAIN * wanted.lie_points + (LIES as u32 - LIES_IN_VAIN) * LIE_CAUGHT,
@@ -229,7 +230,7 @@ mod tests {
             }
         }
         assert_eq!(cells.len(), 18);
-        // With a binary log the default keeps less than without: that is asked, too.
+        // With a binary log, the default loses more than without one; the study covers both.
         let binlog =
             study.contenders.iter().find(|c| value(c, "log_bin") == "on" && value(c, "sync_binlog").is_empty());
         let binlog = &binlog.expect("a binary log as it is by default").label;

@@ -1,4 +1,4 @@
-//! Crashes of the database's processes alone, really made: SIGKILL in mid-load, on the ordinary file system.
+//! Real crashes of the database's processes: SIGKILL during the load, on the ordinary file system.
 
 use crate::crash::{Crash, decode, over_http, prepare};
 use crate::judge::{self, Judge};
@@ -16,7 +16,7 @@ use contend::trial::workers::serving::Serving;
 use contend_wire::sample::Sample;
 use std::path::Path;
 
-/// How many times as long as the recorded window, attempt by attempt: the ordinary disk is slower, and may be busy.
+/// Window of each attempt as a multiple of the recorded window: the ordinary disk is slower and may be busy.
 const LONGER: [u64; 3] = [2, 6, 20];
 
 /// Kills a database's processes at the end of the window.
@@ -44,15 +44,15 @@ impl Observer for Strike<'_, '_> {
     }
 }
 
-/// Kills as a study asks for them; `logs` is the directory of the trial.
+/// The kills of a trial; `logs` is the trial's directory.
 pub struct Kills<'k> {
     pub crash: Crash<'k>,
     pub logs: &'k Path,
 }
 
 impl Kills<'_> {
-    /// Kills as often as the study asks for. Where the database is in the process of its client, the client would die
-    /// with it and what it was told with the client: there a worker that serves over HTTP has the database.
+    /// Makes the kills that the study requires. An embedded database runs in a worker that serves over HTTP, so that
+    /// the client survives with its acknowledgements.
     pub fn kill(&self, stage: &Stage<'_>, found: &mut Powercut, admin: &mut Admin<'_>) -> Result<(), Failure> {
         if let Some(why) = self.crash.no_crashes(stage) {
             found.not_killed = Some(why.to_string());
@@ -78,7 +78,7 @@ impl Kills<'_> {
         Ok(())
     }
 
-    /// Kills once; where nothing was committed yet, once more in a longer window.
+    /// Kills once. If nothing was committed yet, tries again in a longer window.
     fn kill_in_time(&self, stage: &Stage<'_>, turn: u32, admin: &mut Admin<'_>) -> Result<Survival, Failure> {
         let windows = LONGER.map(|times| self.crash.wanted.window_ns * times);
         for window_ns in windows {
@@ -89,7 +89,7 @@ impl Kills<'_> {
         Err(prepare(anyhow!("nothing was committed before the kill, in {} attempts", windows.len())))
     }
 
-    /// None if nothing was committed before the kill: then there was nothing to lose.
+    /// Kills once; `None` if nothing was committed before the kill.
     fn kill_once(
         &self,
         stage: &Stage<'_>,
@@ -106,7 +106,7 @@ impl Kills<'_> {
         let mut crew = Crew::of_processes(orders.whose, &orders.launch, self.logs, &self.crash.supervision());
         crew.prepare(&orders.plans)?;
         crew.compare_clocks()?;
-        // Somewhere in the second half of the window: there is something to lose, and work still goes on.
+        // In the second half of the window: work is there to lose, and more is under way.
         let part = u64::from(turn * 61 % 97);
         let begins_ns = crew.start();
         let kill_ns = begins_ns + window_ns / 2 + window_ns * part / (97 * 3);
@@ -124,7 +124,7 @@ impl Kills<'_> {
         if judge.ledger.acknowledged().next().is_none() {
             return Ok(None);
         }
-        // Everything that was acknowledged, whenever, was acknowledged by a process that lived.
+        // A killed process can have acknowledged only before the kill, so all acknowledgements count.
         let crash = Instant { after_ns: killed_ns, before_ns: u64::MAX };
         let mut verdict = || {
             let verdict = self.crash.reopened(stage, &self.crash.data_dir, &server_log, admin, |database, admin| {

@@ -1,7 +1,7 @@
-//! Crashes: what each setting keeps of what it has acknowledged. The load of a trial is carried out once more on a
-//! recording file system; the disk is rebuilt as a power cut at many of its moments could have left it; every such
-//! image is opened with the contender's configuration and judged. Beside it the database's processes are really
-//! killed. `docs/study-durability.md` says how it is judged and why it can be believed.
+//! Crashes: what each setting keeps of the commits that it acknowledged. The load of a trial is repeated on a
+//! recording file system, and the disk is rebuilt as power cuts at many moments could have left it. Each such image
+//! is opened with the contender's configuration and judged. The database's processes are also really killed.
+//! `docs/study-durability.md` explains the judgement and its evidence.
 
 mod answer;
 mod checks;
@@ -42,7 +42,7 @@ use keys::{NAME, Wanted};
 use results::Powercut;
 use verb::DurabilityVerb;
 
-/// What contend gains: studies of kind `powercut`, proofs of tiers, `contend durability`.
+/// Adds studies of kind `powercut`, proofs of tiers, and `contend durability`.
 pub const SLICE: Slice = Slice {
     name: "powercut",
     verbs: &[Verb {
@@ -63,7 +63,7 @@ pub const SLICE: Slice = Slice {
         reader: Reader::of::<Wanted, Powercut>(NAME),
         metrics: findings::metrics,
         analysis: findings::ANALYSIS,
-        telling: answer::TELLING,
+        report: answer::REPORT,
     }],
     studies: &[("durability", include_str!("../../../studies/durability.toml"))],
     proofs: &[Proofs { readable: evidence::readable, keep: evidence::keep, known: evidence::known }],

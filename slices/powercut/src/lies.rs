@@ -1,4 +1,4 @@
-//! Planted faults of the disk: which there are, which of them a setting depends on, and where to look for them.
+//! Planted faults of the disk: the list, which settings depend on each, and where in a log to look for them.
 
 use crate::cuts::{self, Moments, Stretch};
 use crate::keys::{LIES, SERVER_LIES};
@@ -6,17 +6,18 @@ use contend::engine::{Engine, Settings};
 use contend_powercut::lies::Lie;
 use contend_powercut::log::{Log, Op};
 
-/// Entries after a sync that was not done in which it is looked for: what it should have kept is kept by later ones.
+/// Number of entries after a skipped sync in which its effect is visible: later syncs persist the same data.
 const AFTER: usize = 20;
 
-/// A fault, and what is known of it beforehand.
+/// A planted fault and the expected result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planted {
     pub name: &'static str,
     pub lie: Lie,
-    /// From so many recorded syncs of files on it must be caught; none: the setting does not depend on what is not done.
+    /// Number of recorded syncs from which the fault must be found; `None`: the setting does not depend on the
+    /// skipped syncs.
     pub demanded_from: Option<u64>,
-    /// So rare that it is looked for right after it happened.
+    /// Whether the fault is rare, so that images right after it are judged.
     pub rare: bool,
 }
 
@@ -24,20 +25,21 @@ fn planted(name: &'static str, lie: Lie, demanded_from: Option<u64>) -> Planted 
     Planted { name, lie, demanded_from, rare: false }
 }
 
-/// Syncs of which every one, or some entries, matter: a few of them show it.
+/// For faults that concern every sync, or some entries: a few syncs are enough.
 const FEW: Option<u64> = Some(10);
 
-/// A disk that is behind by so many entries of the log.
+/// A disk that is this many log entries behind.
 fn late(entries: usize) -> Planted {
     planted("a sync is acknowledged before it is done", Lie::LateSync { entries }, FEW)
 }
 
-/// A disk that does not do every so-manieth sync. Five of those must be there, of different kinds where a commit takes several.
+/// A disk that skips every `every`th sync. Five skipped syncs are required, because a commit may consist of several
+/// different ones.
 fn ignoring(name: &'static str, every: u32) -> Planted {
     Planted { rare: every >= 50, ..planted(name, Lie::IgnoreSync { every }, Some(5 * u64::from(every))) }
 }
 
-/// What is planted in the disk below an engine with these settings.
+/// Planted faults for an engine with these settings.
 pub fn planted_for(engine: &Engine, settings: &Settings) -> Vec<Planted> {
     match engine.server {
         Some(_) => to_servers().to_vec(),
@@ -47,13 +49,14 @@ pub fn planted_for(engine: &Engine, settings: &Settings) -> Vec<Planted> {
     }
 }
 
-/// For a server, whose images take long, only what few images show; whichever sync a server repeats by itself is not among it.
+/// Faults for a server: few, because each image takes long, and none that a server hides by repeating a sync.
 fn to_servers() -> [Planted; SERVER_LIES] {
-    // A commit of a server with a binary log alone is several entries, and it may repeat itself from either log.
+    // A server's commit with a binary log is several entries, and the server may recover it from either log.
     [planted("no sync is done", Lie::IgnoreSync { every: 1 }, FEW), late(200)]
 }
 
-/// For an engine in the process of its client: `log` is how the name of its log ends, and a commit may be the removal of it.
+/// Faults for an embedded engine. `log`: the ending of its log's name. `commits_by_name`: a commit is the removal of
+/// its journal.
 fn embedded(log: &str, commits_by_name: bool) -> [Planted; LIES] {
     [
         planted("no sync is done", Lie::IgnoreSync { every: 1 }, FEW),
@@ -62,19 +65,19 @@ fn embedded(log: &str, commits_by_name: bool) -> [Planted; LIES] {
         ignoring("every 200th sync is not done", 200),
         late(20),
         planted("a sync takes another file", Lie::SyncOtherFile, FEW),
-        // Where names persist in order, a file that is synced has its name: only a name alone is in danger.
+        // If names persist in order, a synced file has its name; only a commit by name is at risk.
         planted("no sync of directories is done", Lie::NoDirectorySync, FEW.filter(|_| commits_by_name)),
         planted("no sync of the log is done: data comes before it", Lie::IgnoreSyncOf { suffix: log.to_string() }, FEW),
     ]
 }
 
 impl Planted {
-    /// Whether it must be caught in a recording with so many syncs of files.
+    /// Whether the fault must be found in a recording with this many syncs of files.
     pub fn must(&self, syncs: u64) -> bool {
         self.demanded_from.is_some_and(|least| syncs >= least)
     }
 
-    /// Where to look for it.
+    /// Positions to judge.
     pub fn moments(&self, log: &Log, stretch: Stretch) -> Moments {
         let some = match &self.lie {
             Lie::IgnoreSync { every } if self.rare => after_each(log, stretch, *every),
@@ -85,7 +88,7 @@ impl Planted {
     }
 }
 
-/// Positions right after every so-manieth sync, of a file or a directory, counted as the replayer does.
+/// Positions right after every `every`th sync of a file or directory, counted as the replayer does.
 fn after_each(log: &Log, stretch: Stretch, every: u32) -> Vec<usize> {
     let (mut syncs, mut until, mut positions) = (0u32, 0, vec![]);
     for (at, entry) in log.entries.iter().enumerate().take(stretch.last) {

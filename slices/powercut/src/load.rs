@@ -1,4 +1,4 @@
-//! The load of a trial once more, on a recorder.
+//! Repeats the load of a trial on a recorder.
 
 use crate::crash::{Crash, decode, prepare};
 use crate::place::{Place, copy_same};
@@ -21,19 +21,19 @@ use contend_wire::sample::Sample;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Commits below which a recording shows little: it is made again in a longer window.
+/// Fewest commits of a useful recording; with fewer it is repeated in a longer window.
 const COMMITS_MIN: u64 = 60;
 
-/// How many times as long, attempt by attempt.
+/// Length of each attempt as a multiple of the window.
 const LONGER: [u64; 3] = [1, 4, 16];
 
-/// What the recorder left: the log, and who was told what.
+/// Result of a recording: the log and the ledger.
 pub struct Recording {
     pub log: Log,
     pub ledger: Ledger,
 }
 
-/// Where and how the load is recorded.
+/// The load, and where and how it is recorded.
 pub struct Load<'l> {
     pub crash: Crash<'l>,
     pub stage: &'l Stage<'l>,
@@ -41,7 +41,7 @@ pub struct Load<'l> {
 }
 
 impl Load<'_> {
-    /// The load on the recorder; once more in a longer window if hardly anything was committed.
+    /// Records the load; repeats it in a longer window if almost nothing was committed.
     pub fn record(
         &self,
         found: &mut Powercut,
@@ -58,7 +58,7 @@ impl Load<'_> {
             let least_ns = self.stage.engine.server.map_or(0, |server| server.write_back_ns);
             let window_ns = (self.crash.wanted.window_ns * times).max(least_ns);
             let recording = self.record_once(window_ns, found, log_file, admin)?;
-            // A longer window adds nothing to a log that is full.
+            // A longer window adds nothing to a full log.
             if found.acknowledged >= COMMITS_MIN || found.log_full || attempt + 1 == LONGER.len() {
                 if found.acknowledged == 0 {
                     return Err(prepare(anyhow!("nothing was committed on the recorder in {}", Ns(window_ns))));
@@ -99,7 +99,7 @@ impl Load<'_> {
         Ok(self.recording(log, &round, samples, found))
     }
 
-    /// The same where nothing can be mounted: the clients of one process, which records itself.
+    /// Records without a mount: the clients of one process, which records itself.
     fn record_by_shim(
         &self,
         window_ns: u64,
@@ -117,7 +117,7 @@ impl Load<'_> {
         Ok(self.recording(log, &round, samples, found))
     }
 
-    /// What was recorded beside what was sent; how much that is goes into what was found.
+    /// Joins the log with what was sent, and counts both in `found`.
     fn recording(&self, log: Log, round: &DrawnRound, samples: Vec<Sample>, found: &mut Powercut) -> Recording {
         let ledger = self.crash.ledger(round, samples);
         found.acknowledged = ledger.acknowledged().count() as u64;
@@ -125,7 +125,7 @@ impl Load<'_> {
         Recording { log, ledger }
     }
 
-    /// The clients at work, while a server is told to write its pages to the data files.
+    /// Runs the clients while the server writes its pages to the data files.
     fn load_and_write_back(&self, round: &DrawnRound, fresh: &Fresh<'_>) -> Result<Vec<Sample>, Failure> {
         let Some(server) = self.stage.engine.server else { return self.load(round, fresh) };
         let (done, janitor) = (AtomicBool::new(false), self.crash.janitor);
@@ -136,12 +136,12 @@ impl Load<'_> {
             let samples = self.load(round, fresh);
             done.store(true, Ordering::Relaxed);
             let written = writing.join().unwrap_or_else(|_| Err(anyhow!("the process that writes pages back failed")));
-            // What became of the clients matters more.
+            // An error of the clients takes precedence.
             samples.and_then(|samples| written.map(|()| samples).map_err(prepare))
         })
     }
 
-    /// The clients at work on a database, in a window without a run-in.
+    /// Runs the clients on a database, in a window without a run-in.
     fn load(&self, round: &DrawnRound, fresh: &Fresh<'_>) -> Result<Vec<Sample>, Failure> {
         self.load_with(&self.crash.launch(self.stage.contender)?, round, fresh)
     }

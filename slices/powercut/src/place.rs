@@ -1,4 +1,4 @@
-//! Directories for recordings and images: in memory if there is room, as nothing there has to last.
+//! Directories for recordings and images: in memory if there is room, because nothing in them must last.
 
 use anyhow::{Context, Result};
 use contend::trial::data::disk;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 /// A file system in memory that most machines have.
 const MEMORY: &str = "/dev/shm";
 
-/// Room that must be left in it beyond what is needed.
+/// Space in memory that must stay free.
 const SPARE_BYTES: u64 = 512 << 20;
 
-/// Copies of the data that there are at once: the base, what lies below the recorder, images, the replayer's own.
+/// Copies of the data that exist at once: the base, the recorder's backing directory, images, the replayer's own.
 const COPIES: u64 = 6;
 
 pub struct Place<'j> {
@@ -22,7 +22,7 @@ pub struct Place<'j> {
 }
 
 impl<'j> Place<'j> {
-    /// For data of this size and a log of that one; beside `fallback` if there is no room in memory.
+    /// A directory for data and a log of these sizes; in `fallback` if memory has too little room.
     pub fn make(data_bytes: u64, log_bytes: u64, fallback: &Path, janitor: &'j Janitor) -> Result<Self> {
         let needed = data_bytes * COPIES + log_bytes + SPARE_BYTES;
         let memory = Path::new(MEMORY);
@@ -39,7 +39,7 @@ impl<'j> Place<'j> {
         self.dir.path().join(name)
     }
 
-    /// A directory in it that is there and empty.
+    /// Creates an empty directory in it, replacing an older one.
     pub fn empty(&self, name: &str) -> Result<PathBuf> {
         let path = self.path(name);
         let _ = std::fs::remove_dir_all(&path);
@@ -64,10 +64,10 @@ pub fn size(path: &Path) -> u64 {
     std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
 }
 
-/// Copies a directory with everything in it, owners and permissions included.
+/// Copies a directory recursively, with owners and permissions.
 ///
 /// # Errors
-/// What cannot be copied.
+/// Names the file that cannot be copied.
 pub fn copy_same(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
     for entry in std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {

@@ -1,5 +1,5 @@
-//! The recorder: a separate process that lays a recording file system over a directory. It ends, and takes its mount
-//! away, when it is told to or when the tool is gone.
+//! The recorder: a separate process that mounts a recording file system over a directory. It unmounts and ends on
+//! request, or when the tool has ended.
 
 use anyhow::{Context, Result, bail};
 use contend::trial::secret::keep_from;
@@ -13,14 +13,14 @@ use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 /// The hidden verb that starts it.
 pub const VERB: &str = "recorder";
 
-/// Requests carried out at once.
+/// Requests handled at the same time.
 const THREADS: usize = 4;
 
 const MOUNTED: &str = "mounted";
 const RECORDED: &str = "recorded";
 const FAILED: &str = "failed";
 
-/// A recorder that runs.
+/// A running recorder.
 pub struct Recorder<'j> {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -28,20 +28,20 @@ pub struct Recorder<'j> {
     janitor: &'j Janitor,
 }
 
-/// What it has recorded.
+/// Summary of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
     pub entries: u64,
     pub bytes: u64,
-    /// More happened than was kept.
+    /// Whether changes after the log was full are missing.
     pub full: bool,
 }
 
 impl<'j> Recorder<'j> {
-    /// Lays the recorder over `backing`; what is at `mountpoint` from now on is recorded in `log`.
+    /// Mounts the recorder over `backing`. Changes below `mountpoint` are recorded in `log` from then on.
     ///
     /// # Errors
-    /// Why it cannot be, in words for a person.
+    /// The reason why recording is not possible, as a sentence.
     pub fn start(backing: &Path, mountpoint: &Path, log: &Path, bound: u64, janitor: &'j Janitor) -> Result<Self> {
         if record::is_mounted(mountpoint) {
             // Left by a tool that was killed together with its janitor.
@@ -64,15 +64,15 @@ impl<'j> Recorder<'j> {
         let mut recorder = Self { child, output, mountpoint: mountpoint.to_path_buf(), janitor };
         match recorder.line()?.split_once(' ') {
             Some((FAILED, why)) => bail!("{why}"),
-            Some(other) => bail!("the recorder said {other:?}"),
+            Some(other) => bail!("the recorder sent {other:?}"),
             None => Ok(recorder),
         }
     }
 
-    /// Takes the mount away.
+    /// Unmounts and ends the recorder.
     ///
     /// # Errors
-    /// Something still uses it, or the recorder died: the log is not whole then.
+    /// The mount is still in use, or the recorder died and its log is not whole.
     pub fn end(mut self) -> Result<Recorded> {
         drop(self.child.stdin.take());
         let line = self.line()?;
@@ -81,13 +81,13 @@ impl<'j> Recorder<'j> {
             [RECORDED, entries, bytes, full] => {
                 Ok(Recorded { entries: entries.parse()?, bytes: bytes.parse()?, full: *full == "true" })
             }
-            _ => bail!("the recorder could not end in order: {line}"),
+            _ => bail!("the recorder did not end cleanly: {line}"),
         }
     }
 
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
-        self.output.read_line(&mut line).context("the recorder cannot be heard")?;
+        self.output.read_line(&mut line).context("cannot read from the recorder")?;
         if line.is_empty() {
             bail!("the recorder died ({:?})", self.child.wait());
         }
@@ -105,7 +105,7 @@ impl Drop for Recorder<'_> {
     }
 }
 
-/// The recorder's own end: mounts, says so, and waits until no process listens.
+/// Main function of the recorder's process: mounts, reports that, and waits until its standard input is closed.
 pub fn serve(args: &[String]) -> ExitCode {
     match options(args).and_then(|options| record::mount(&options).map_err(|e| anyhow::anyhow!("{e}"))) {
         Ok(mount) => {

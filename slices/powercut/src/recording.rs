@@ -1,11 +1,11 @@
-//! The recording with its cost, and the kills.
+//! Table cells about the recording, its cost, and the kills.
 
 use crate::results::{PROCESS, Powercut};
 use contend::report::content::words::{NOTHING, count};
 use contend::report::document::{Cell as TableCell, Tone};
 use contend_stats::precision::Ratio;
 
-/// What was recorded and really killed.
+/// Cells about what was recorded and how many processes were killed.
 pub fn recorded(found: &Powercut, kills: u32, rate: Option<f64>) -> Vec<TableCell> {
     let number = |n: u64| if n == 0 { TableCell::muted("0") } else { TableCell::new(count(n)) };
     let killed: u64 = found.crashes.iter().filter(|c| c.model == PROCESS).map(|c| c.count).sum();
@@ -29,7 +29,7 @@ pub fn recorded(found: &Powercut, kills: u32, rate: Option<f64>) -> Vec<TableCel
     ]
 }
 
-/// Time of a commit while everything was recorded, over that on the ordinary disk in the same trial.
+/// Time of a commit during the recording, relative to the ordinary disk in the same trial.
 fn overhead(found: &Powercut, rate: Option<f64>) -> TableCell {
     match rate.filter(|rate| *rate > 0.0 && found.acknowledged > 0) {
         Some(rate) => {

@@ -1,4 +1,4 @@
-//! An image of a record rebuilt, for users who want to inspect it.
+//! Rebuilds an image of a record, for users who want to inspect it.
 
 use crate::images::cut_of;
 use crate::results::{BASE_DIR, Failing, LOG_FILE, Powercut};
@@ -11,10 +11,10 @@ use contend_powercut::replay::Replayer;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Rebuilds image `number` of a trial into `to`; what to do with it, in words.
+/// Rebuilds image `number` of a trial in `to`; returns instructions for opening it.
 ///
 /// # Errors
-/// There is no such image, what rebuilds it is gone, or `to` holds something.
+/// There is no such image, its recording is gone, or `to` is not empty.
 pub fn rebuild(record: &Record, trial: u32, number: u32, to: &Path) -> Result<String> {
     let dir = record.trial_dir(trial);
     let found = record.trials.iter().find(|t| t.slot.trial == trial);

@@ -162,12 +162,12 @@ impl Crashes {
         self.count - self.bad()
     }
 
-    /// Crashes that lost or damaged data.
+    /// Number of crashes that lost or damaged data.
     pub fn bad(&self) -> u64 {
         self.lossy + self.corrupt + self.unopenable
     }
 
-    /// Whether it is a power cut, and not only the end of processes.
+    /// Whether it is a power cut, not only the death of processes.
     pub fn is_power(&self) -> bool {
         self.model != "kill" && self.model != PROCESS
     }
@@ -189,7 +189,7 @@ impl Crashes {
 }
 
 impl Powercut {
-    /// Of a trial whose contender was made to crash.
+    /// The results of a trial whose contender was crashed; `None` for other trials.
     pub fn of(trial: &Trial) -> Option<Self> {
         trial.kinds.read(NAME)
     }
@@ -199,7 +199,7 @@ impl Powercut {
         Crashes::sum(self.crashes.iter().filter(|c| !c.is_power()))
     }
 
-    /// Power cuts on a file system whose names persist in order: those of the headline.
+    /// Power cuts on a file system that persists names in order: those of the answer.
     pub fn power(&self) -> Crashes {
         Crashes::sum(self.crashes.iter().filter(|c| c.is_power() && c.namespace == "journal"))
     }

@@ -1,4 +1,5 @@
-//! Details for checking the results of crashes: counts by model, the recording, images that failed, controls, planted lies.
+//! Report section with the details of crashes: counts by model, the recording, failed images, controls, planted
+//! faults.
 
 use crate::checks;
 use crate::findings::Survived;
@@ -18,12 +19,12 @@ const MADE: [&str; 7] =
 
 const FAILING: [&str; 5] = ["image", "setting", "model", "found", "fewest lost pieces"];
 
-/// Above what was recorded.
+/// Introduction to the table of recordings.
 const ABOUT_MADE: &str = "Commits that were acknowledged while everything was recorded, how many times as long one took as on \
     the ordinary disk of the same trial (below 1: recording does not wait for a disk), what the recorder saw meanwhile, and \
     kills that were made of those that were asked for.";
 
-/// All trials with crashes, as tables.
+/// All trials with crashes, as rows of tables.
 struct Crashed<'r> {
     models: Table,
     made: Table,
@@ -33,7 +34,7 @@ struct Crashed<'r> {
     checked: Vec<(TableCell, &'r Powercut)>,
 }
 
-/// By model, with controls, planted lies and the images that failed.
+/// The whole section.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
     let all = crashed(findings, Survived::of(findings)?);
     if all.made.rows.is_empty() {
@@ -84,7 +85,8 @@ fn crashed<'f>(findings: &Findings<'_>, survived: &'f Survived) -> Crashed<'f> {
     all
 }
 
-/// What an image is called; behind the directory of the whole record, `contend durability replay` takes it as it stands.
+/// Name of an image. Appended to the directory of the whole record, it is the argument of `contend durability
+/// replay`.
 fn image_name(part: Option<&str>, trial: u32, number: u32) -> String {
     let name = format!("{trial:04}-{number}");
     part.map_or_else(|| name.clone(), |part| format!("{part}/{name}"))

@@ -1,5 +1,5 @@
-//! Recording without a file system: a worker whose SQLite writes the log itself, through a VFS. Only where the database
-//! is in the tool's own worker, and all clients are in one process.
+//! Recording without a file system: a worker whose SQLite writes the log itself, through a VFS. Possible only if the
+//! database is in the tool's own worker and all clients are in one process.
 
 use anyhow::{Context, Result, bail};
 use contend::trial::workers::process::Launch;
@@ -10,23 +10,23 @@ use std::process::ExitCode;
 /// The hidden verb that starts such a worker.
 pub const VERB: &str = "recorded-worker";
 
-/// Overrides how to record, to try what another machine would do: `mount`, `vfs`, or `none`.
+/// Overrides the way of recording, for tests of other machines' ways: `mount`, `vfs`, or `none`.
 const CHOICE: &str = "CONTEND_RECORDER";
 
 const VFS_NAME: &str = "contend-recorder";
 
-/// What writes the log.
+/// The part that writes the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
     Mount,
-    /// Why it is not the mount.
+    /// The VFS, with the reason why a mount is not possible.
     Shim(String),
 }
 
-/// How a contender is recorded here; `own` if its database is in the tool's own worker.
+/// How a contender is recorded here. `own`: its database is in the tool's own worker.
 ///
 /// # Errors
-/// Why it cannot be, in words for a person.
+/// The reason why recording is not possible, as a sentence.
 pub fn way(own: bool) -> Result<Way> {
     let choice = std::env::var(CHOICE).ok();
     let why_no_mount = || match choice.as_deref() {
@@ -48,7 +48,7 @@ fn choose(why_no_mount: Option<String>, choice: Option<&str>, own: bool) -> Resu
     }
 }
 
-/// The worker that records what it does in `dir`.
+/// Command of a worker that records its changes in `dir`.
 ///
 /// # Errors
 /// This program cannot be found.
@@ -58,12 +58,12 @@ pub fn launch(dir: &Path, log: &Path, bound: u64) -> Result<Launch> {
     Ok(Launch { args: args.to_vec(), ..own })
 }
 
-/// The worker's own end: as the ordinary one, on a VFS that writes the log.
+/// Main function of that worker: the ordinary worker, with a VFS that writes the log.
 pub fn serve(args: &[String]) -> ExitCode {
     match register(args) {
         Ok(vfs) => {
             let code = contend_worker::main(&args[3..]);
-            // Connections are closed; the log gets its last mark.
+            // All connections are closed; the log gets its last mark.
             vfs.end();
             code
         }

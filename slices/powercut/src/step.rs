@@ -1,4 +1,4 @@
-//! The step of a trial: its load once more on a recorder, then power cuts, then kills.
+//! The step of a trial: repeats its load on a recorder, then makes power cuts, then kills.
 
 use crate::controls::{Promise, controls};
 use crate::crash::{Crash, prepare};
@@ -35,7 +35,7 @@ pub fn crash(
 ) -> Result<(), Failure> {
     let Some(wanted) = &Wanted::of(bench.study) else { return Ok(()) };
     if !crashes_count(&trial.invalid) {
-        // Crashes of a trial that does not count would not be shown.
+        // A report would not show crashes of a trial that does not count.
         return Ok(());
     }
     let crash = Crash { bench, wanted };
@@ -46,7 +46,7 @@ pub fn crash(
     trial.kinds.put(NAME, &found).map_err(|e| Failure::Fatal(e.into()))
 }
 
-/// What all crashes have shown, with the controls; `logs` is the directory of the trial.
+/// Results of all crashes, with the controls; `logs` is the trial's directory.
 fn made(crash: Crash<'_>, stage: &Stage<'_>, logs: &Path, admin: &mut Admin<'_>) -> Result<Powercut, Failure> {
     let mut found = Powercut { models_version: MODELS_VERSION, ..Powercut::default() };
     crash.remove_data()?;
@@ -56,7 +56,7 @@ fn made(crash: Crash<'_>, stage: &Stage<'_>, logs: &Path, admin: &mut Admin<'_>)
         Err(other) => return Err(other),
     }
     if found.failing.is_empty() {
-        // Nothing to rebuild, or nothing was recorded.
+        // No image needs the base, or nothing was recorded.
         let _ = std::fs::remove_dir_all(logs.join(BASE_DIR));
         let _ = std::fs::remove_file(logs.join(LOG_FILE));
     }
@@ -72,7 +72,7 @@ fn made(crash: Crash<'_>, stage: &Stage<'_>, logs: &Path, admin: &mut Admin<'_>)
     Ok(found)
 }
 
-/// Power cuts.
+/// Records the load and makes the power cuts.
 fn cut(
     crash: Crash<'_>,
     stage: &Stage<'_>,

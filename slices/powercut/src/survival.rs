@@ -1,15 +1,15 @@
-//! What survived a crash: which operations had been acknowledged, which are there, and whether the data is sound.
-//! Pure: times, marks and complaints in, a survival out.
+//! Judges what survived a crash: which acknowledged operations are visible, and whether the data is sound. Pure:
+//! times, marks and complaints in, a `Survival` out.
 
 use contend::operation::{Operation, Operations};
 use contend::outcome::Outcome;
 use contend_wire::sample::Sample;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Complaints that are kept of one image.
+/// Most complaints kept for one image.
 const COMPLAINTS_MAX: usize = 5;
 
-/// One operation that leaves a mark.
+/// An operation that leaves a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
     pub client: u32,
@@ -22,53 +22,53 @@ pub struct Sent {
     pub fate: Fate,
 }
 
-/// What its client was told.
+/// The answer that its client received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Acknowledged,
     /// It failed and left nothing behind.
     Refused,
-    /// Nothing was acknowledged.
+    /// No answer, or an answer that leaves the result open.
     Unknown,
 }
 
-/// When the crash was: after one thing arrived at the disk and before the next did.
+/// Time of a crash: after one entry reached the disk and before the next one did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instant {
     pub after_ns: u64,
     pub before_ns: u64,
 }
 
-/// What is there afterwards.
+/// Content of the database after the crash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
     pub marks: Vec<i64>,
-    /// Broken invariants and what the engine's own check found.
+    /// Broken invariants, and results of the engine's own check.
     pub complaints: Vec<String>,
 }
 
-/// The worst that can be said of it.
+/// The verdict, from best to worst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Survival {
-    /// Everything acknowledged is there, and all is sound.
+    /// Every acknowledged operation is visible, and the data is sound.
     Clean,
-    /// Sound, but the last acknowledged operations are gone.
+    /// Sound, but the last acknowledged operations are lost.
     Lossy(Loss),
-    /// Not what any order of whole transactions could have left.
+    /// A state that no order of whole transactions could have left.
     Corrupt(Vec<String>),
     /// The engine does not open it.
     Unopenable(String),
 }
 
-/// What is gone.
+/// What a crash lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
     pub commits: u64,
-    /// From the earliest lost acknowledgement to the crash.
+    /// Time from the earliest lost acknowledgement to the crash.
     pub work_ns: u64,
 }
 
-/// Everything that was sent to one database, in the order of clients and operations.
+/// All operations sent to one database, in the order of clients and operations.
 #[derive(Debug, Default)]
 pub struct Ledger {
     sent: Vec<Sent>,
@@ -82,7 +82,7 @@ impl Ledger {
         Self { sent, by_mark }
     }
 
-    /// From samples; `mark` knows the mark of a client's operation, if it leaves one.
+    /// From samples; `mark` returns the mark of a client's operation, if it leaves one.
     pub fn from_samples(samples: impl IntoIterator<Item = Sample>, mark: impl Fn(u32, u32) -> Option<i64>) -> Self {
         let mut sent = vec![];
         let mut note = |op: Operation<'_>| {
@@ -109,13 +109,13 @@ impl Ledger {
         self.sent.iter().filter(|s| s.fate == Fate::Acknowledged)
     }
 
-    /// From the first operation's start to the last one's end.
+    /// Start of the first operation and end of the last.
     pub fn span_ns(&self) -> Option<(u64, u64)> {
         let first = self.sent.iter().map(|s| s.started_ns).min()?;
         Some((first, self.sent.iter().map(|s| s.finished_ns).max()?))
     }
 
-    /// How many operations of each transaction these marks are of.
+    /// Number of visible operations of each transaction.
     pub fn visible(&self, marks: &[i64]) -> BTreeMap<u16, u64> {
         let mut counts = BTreeMap::new();
         let known: HashSet<i64> = marks.iter().copied().collect();
@@ -125,7 +125,7 @@ impl Ledger {
         counts
     }
 
-    /// Judges what a crash at this instant left.
+    /// Judges what a crash at this time left.
     pub fn judge(&self, crash: Instant, found: &Recovered) -> Survival {
         let mut complaints = self.impossible(crash, found);
         complaints.extend(found.complaints.iter().cloned());
@@ -143,13 +143,13 @@ impl Ledger {
         }
     }
 
-    /// The latest moment that is known to have been before the crash.
+    /// Latest time that is certainly before the crash.
     fn crash_ns(&self, crash: Instant) -> u64 {
         let told = self.acknowledged().map(|s| s.finished_ns).filter(|ns| *ns < crash.before_ns);
         told.max().unwrap_or(0).max(crash.after_ns)
     }
 
-    /// What no crash explains: marks of no operation, of failed or later operations, repeated marks, and marks after a gap.
+    /// Marks that no crash explains: of no operation, of failed or later operations, repeated, or after a gap.
     fn impossible(&self, crash: Instant, found: &Recovered) -> Vec<String> {
         let (mut complaints, mut seen) = (vec![], HashSet::new());
         for mark in &found.marks {
@@ -185,7 +185,7 @@ impl Ledger {
 }
 
 fn fate(op: &Operation<'_>) -> Fate {
-    // An earlier unacknowledged attempt may have done it.
+    // An earlier attempt without an answer may have committed.
     let unclear = op.attempts().iter().any(contend::outcome::may_have_acted);
     match op.outcome() {
         Outcome::Committed => Fate::Acknowledged,
@@ -203,7 +203,7 @@ mod tests {
         Sent { client, number, mark, transaction: 0, started_ns: times[0], finished_ns: times[1], fate }
     }
 
-    /// Client 1: three acknowledged. Client 2: one acknowledged, one that failed, one unknown.
+    /// Client 1: three acknowledged. Client 2: one acknowledged, one failed, one unknown.
     fn ledger() -> Ledger {
         use Fate::{Acknowledged, Refused, Unknown};
         Ledger::new(vec![
@@ -229,17 +229,17 @@ mod tests {
     fn what_was_acknowledged_before_the_crash_must_be_there() {
         let table: [(u64, u64, &[i64], Survival); 11] = [
             (5, 10, &[], Survival::Clean),
-            // The acknowledgement may fall together with the crash.
+            // The acknowledgement may coincide with the crash.
             (15, 20, &[], Survival::Clean),
             (15, 21, &[], lossy(1, 0)),
             (22, 24, &[100], Survival::Clean),
             (22, 24, &[], lossy(1, 2)),
-            // Committed on disk and not yet told.
+            // Committed on disk and not yet acknowledged.
             (22, 24, &[100, 200], Survival::Clean),
             (32, 33, &[100, 101, 200], Survival::Clean),
             (32, 33, &[100, 200], lossy(1, 2)),
             (32, 33, &[], lossy(3, 12)),
-            // Unknown ones may be there or not.
+            // Unknown operations may be visible or not.
             (60, u64::MAX, &[100, 101, 102, 200], Survival::Clean),
             (60, u64::MAX, &[100, 101, 102, 200, 202], Survival::Clean),
         ];

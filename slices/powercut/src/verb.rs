@@ -1,4 +1,4 @@
-//! `contend durability`: images that failed, rebuilt; what was proved.
+//! `contend durability`: rebuilds failed images, and prints proofs.
 
 use crate::evidence;
 use crate::keys::Wanted;
@@ -68,7 +68,7 @@ fn replay(args: &ReplayArgs) -> Result<u8> {
     Ok(OK)
 }
 
-/// The records in a directory that cut the power: of a study with parts those of such parts.
+/// The records in a directory that have power cuts; for a study with parts, those of its parts.
 fn that_cut(dir: &Path) -> Result<Vec<Record>> {
     let found = StudyRecord::open(dir)?;
     if found.file.is_alone() {

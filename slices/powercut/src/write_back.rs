@@ -1,5 +1,5 @@
-//! Pages that go to a server's data files while it is recorded. A busy server writes them every few minutes and a recording
-//! lasts less than a second, so it is told to; otherwise no image could show what a torn page does.
+//! Makes a server write pages to its data files while it is recorded. A busy server does so every few minutes, but a
+//! recording lasts less than a second; without this no image could show the effect of a torn page.
 
 use anyhow::{Context, Result};
 use contend::engine::server::Server;
@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// From one time to the next: several in a recording, with commits in between.
+/// Pause between two requests: several of them, with commits in between, fit into a recording.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// Tells the server again and again, until `done`.
+/// Sends the request repeatedly, until `done`.
 ///
 /// # Errors
-/// What it says to that.
+/// The server rejects the request.
 pub fn keep_on(server: &Server, target: &Target, log: &Path, janitor: &Janitor, done: &AtomicBool) -> Result<()> {
     let go_on = || false;
     let mut admin = Admin::start(&Launch::own()?, log, janitor, &go_on)?;

@@ -1,7 +1,7 @@
-//! Reads the lines of a table of timings: which group, which variant, which pair, what value.
+//! Reads the lines of a table of timings: group, variant, pair and value.
 //!
-//! Two columns have their own meaning when they exist. `excluded`: whatever it says is the reason why the line is
-//! not used. `runs`: how many runs the value is the median of. Lines that begin with `#` are comments.
+//! Two columns have a fixed meaning if they exist. `excluded`: any text in it is the reason why the line is not used.
+//! `runs`: number of runs of which the value is the median. Lines that begin with `#` are comments.
 
 use super::value::{self, Measured, Unit};
 use super::{CsvOptions, Pairing, UnusedLine};
@@ -11,7 +11,7 @@ const EXCLUDED: &str = "excluded";
 const RUNS: &str = "runs";
 const PAIR_COLUMNS: [&str; 3] = ["pair", "round", "run"];
 
-/// What is wrong with a table, and where.
+/// An error in a table, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvError {
     pub line: Option<u64>,
@@ -44,7 +44,7 @@ impl fmt::Display for CsvError {
 
 impl std::error::Error for CsvError {}
 
-/// One line that is used.
+/// A line that is used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub line: u64,
@@ -52,7 +52,7 @@ pub struct Row {
     pub variant: String,
     pub pair: Option<String>,
     pub value: Measured,
-    /// How many runs the value is the median of, where the table says so.
+    /// Number of runs of which the value is the median, if the table has it.
     pub runs: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ pub struct Table {
     pub excluded: Vec<UnusedLine>,
 }
 
-/// Where in a line each thing stands.
+/// Indexes of the columns.
 struct Columns {
     variant: usize,
     value: usize,
@@ -85,7 +85,7 @@ struct Columns {
 /// Index of the column with this name.
 ///
 /// # Errors
-/// Two columns have it: one of them would be ignored.
+/// Two columns have the name.
 fn only_column(name: &str, header: &csv::StringRecord) -> Result<Option<usize>, CsvError> {
     let mut found = header.iter().enumerate().filter(|(_, column)| *column == name).map(|(index, _)| index);
     let (first, second) = (found.next(), found.next());
@@ -130,9 +130,9 @@ fn unknown_column(name: &str, header: &csv::StringRecord) -> CsvError {
     CsvError::of_table(format!("there is no column `{name}`; the columns are {}", there.join(", ")))
 }
 
-/// Reads every line, or says which one cannot be read.
+/// Reads every line. The error names the first line that cannot be read.
 pub fn read(text: &str, options: &CsvOptions) -> Result<Table, CsvError> {
-    // Spreadsheets put a byte order mark first.
+    // Spreadsheets write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| unreadable(text, error))?.clone();
@@ -157,7 +157,7 @@ fn read_line(
     let cell = |index: usize| record[index].to_owned();
     let (group, variant) = (columns.by.map(cell), cell(columns.variant));
     let at = |column: &str, message| CsvError { line: Some(line), column: Some(column.to_owned()), message };
-    // An excluded line need not have a value: a cancelled run has none.
+    // An excluded line may lack a value, such as that of a cancelled run.
     if let Some(reason) = columns.excluded.map(cell).filter(|reason| !reason.is_empty()) {
         table.excluded.push(UnusedLine { line, group, variant, reason });
         return Ok(());
@@ -178,7 +178,7 @@ fn read_line(
     Ok(())
 }
 
-/// The reader's position is where it began to look for the record, before the comments and empty lines it skipped.
+/// Line number of a record. The reader's position is before the comments and empty lines that it skipped.
 fn line_number(text: &str, position: &csv::Position) -> u64 {
     let from = usize::try_from(position.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or("");
     let skipped = from.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count();

@@ -1,4 +1,4 @@
-//! Compares the variants of a table, group by group, with what the lines allow.
+//! Compares the variants of a table, group by group, as far as its lines allow.
 
 use super::csv::{CsvError, Row, Table};
 use super::{Arm, CsvComparison, CsvOptions, GroupComparison, Method, UnusedLine};
@@ -88,11 +88,11 @@ fn choose_baseline<'a>(variants: &[&'a str], options: &CsvOptions) -> Result<&'a
 struct Arms {
     baseline: Vec<Row>,
     candidate: Vec<Row>,
-    /// The n-th line of one arm belongs to the n-th of the other.
+    /// Whether the n-th lines of both arms are a pair.
     paired: bool,
 }
 
-/// A method's result, before it is given its place in the table.
+/// The result of a method.
 struct Judged {
     method: Method,
     comparison: Comparison,
@@ -100,7 +100,7 @@ struct Judged {
 }
 
 impl Arms {
-    /// Puts the lines of a pair beside each other and returns those without a partner.
+    /// Aligns the lines of both arms by pair; returns lines without a partner.
     fn match_pairs(&mut self, baseline: &str, candidate: &str) -> Result<Vec<UnusedLine>, CsvError> {
         let mut partners = by_pair(std::mem::take(&mut self.candidate))?;
         let mut unused = Vec::new();
@@ -138,7 +138,7 @@ impl Arms {
         })
     }
 
-    /// Why the values say nothing of how much the runs varied, if they do not.
+    /// Why the values do not show how much single runs vary; `None` if they do.
     fn medians_alone(&self) -> Option<String> {
         let one_each = self.baseline.len() == 1 && self.candidate.len() == 1;
         let runs = self.baseline.iter().chain(&self.candidate).filter_map(|row| row.runs).max();
@@ -212,8 +212,8 @@ fn without_partner(row: Row, other: &str) -> UnusedLine {
     row.unused(format!("pair `{pair}` has no line of `{other}`"))
 }
 
-/// One sentence over all groups. It counts words and never adds them up to a new one: nine groups that cannot tell do
-/// not tell together.
+/// One sentence over all groups. It counts verdicts and does not combine them: nine groups that cannot tell remain
+/// nine times "cannot tell".
 fn summary(comparisons: &[GroupComparison]) -> String {
     let one_variant = comparisons.iter().all(|one| one.variant == comparisons[0].variant);
     let noun = if one_variant && comparisons[0].group.is_some() { "group" } else { "comparison" };
@@ -246,7 +246,7 @@ fn range(comparisons: &[GroupComparison]) -> String {
     }
 }
 
-/// Many comparisons make some differences by chance: say how many to expect.
+/// With many comparisons, some differences occur by chance: how many to expect.
 fn by_chance(comparisons: &[GroupComparison]) -> String {
     let judged: Vec<f64> = comparisons.iter().filter_map(|one| one.comparison.coverage).collect();
     let differences = comparisons.iter().filter(|one| one.comparison.verdict.is_difference()).count();

@@ -1,9 +1,9 @@
 //! Compares timings that someone else measured and wrote into a CSV file.
 //!
-//! The same statistics and the same words as for contend's own rounds, applied to what the table holds: pairs when a
-//! column pairs the lines, else unpaired runs, else medians alone, which cannot show a difference.
+//! Uses the same statistics and words as contend's own rounds, as far as the table allows: pairs if a column pairs
+//! the lines, else unpaired runs, else medians alone, which cannot show a difference.
 //!
-//! `verb` is the command line, `csv` reads lines, `value` reads what stands in a cell, `judge` compares, `render` prints.
+//! `verb` is the command line, `csv` reads lines, `value` reads cells, `judge` compares, `render` prints.
 
 pub mod csv;
 mod judge;
@@ -19,33 +19,33 @@ use contend::slice::Slice;
 use contend_stats::verdict::{Comparison, Direction, MARGIN};
 use serde::Serialize;
 
-/// What contend gains: `contend compare --csv`.
+/// Adds `contend compare --csv`.
 pub const SLICE: Slice = Slice { name: "timings", forms: &[verb::FORM], ..Slice::NONE };
 
-/// How the lines of two variants belong together.
+/// How lines of two variants are paired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pairing {
-    /// By a column `pair`, `round` or `run` if there is one.
+    /// By a column named `pair`, `round` or `run`, if there is one.
     Auto,
     Column(String),
-    /// Not at all, whatever columns there are.
+    /// Not paired, even if there is such a column.
     Unpaired,
 }
 
-/// Which columns to read and how.
+/// Names and meanings of the columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CsvOptions {
     pub variant: String,
     pub value: String,
-    /// Variants are compared within each value of this column.
+    /// Column whose values form groups; variants are compared within each group.
     pub by: Option<String>,
-    /// The variant that the others are compared with; the first in the file unless named.
+    /// Variant that the others are compared with; the first in the file by default.
     pub baseline: Option<String>,
     pub pairing: Pairing,
-    /// Values are rates instead of durations.
+    /// Whether values are rates instead of durations.
     pub higher_is_better: bool,
     pub margin: f64,
-    /// Unit of values that are plain numbers; the name of the column may say it.
+    /// Unit of plain numbers, if the column's name does not end with one.
     pub unit: Option<value::Unit>,
 }
 
@@ -76,7 +76,7 @@ pub enum Method {
     Pairs,
     /// The Hodges-Lehmann shift of the logarithms and its Mann-Whitney interval.
     UnpairedRuns,
-    /// One value per arm, or values that are medians themselves.
+    /// One value per arm, or values that are medians.
     MediansAlone,
 }
 
@@ -97,11 +97,11 @@ pub struct GroupComparison {
     pub method: Method,
     #[serde(flatten)]
     pub comparison: Comparison,
-    /// Why there is no word of difference, where the interval alone does not say it.
+    /// Why there is no verdict, if the interval alone does not show it.
     pub why: Option<String>,
 }
 
-/// A line that was read and not used.
+/// A line that is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnusedLine {
     pub line: u64,
@@ -110,7 +110,7 @@ pub struct UnusedLine {
     pub reason: String,
 }
 
-/// All that can be said of a table.
+/// The result for a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CsvComparison {
     pub value_column: String,
@@ -124,7 +124,7 @@ pub struct CsvComparison {
     pub summary: String,
 }
 
-/// Compares the variants of a CSV table. Errors name the line and the column; the caller knows the file.
+/// Compares the variants of a CSV table. Errors name line and column; the caller adds the file.
 pub fn compare_csv(text: &str, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
     let table = csv::read(text, options)?;
     judge::judge_table(table, options)

@@ -6,7 +6,7 @@ use contend_stats::verdict::{Direction, ROUNDS_MAX, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The table, the summary and what was left out, ending with a line break.
+/// The table, the summary and the unused lines, ending with a line break.
 pub fn render_text(result: &CsvComparison) -> String {
     let mut text = heading(result);
     text.push_str(&table(result));
@@ -52,7 +52,7 @@ fn table(result: &CsvComparison) -> String {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate().filter(|&(column, _)| widths[column] > 0) {
             let width = widths[column];
-            // Numbers to the right, words to the left.
+            // Numbers are right-aligned, words left-aligned.
             let _ = if (2..6).contains(&column) {
                 write!(line, "{cell:>width$}  ")
             } else {
@@ -71,17 +71,20 @@ fn cells(one: &GroupComparison) -> [String; 7] {
         (Some(low), Some(high)) => format!("{} .. {}", Change(low), Change(high)),
         _ => "-".into(),
     };
-    let needed = comparison.rounds_needed.map_or(String::new(), |rounds| match one.method {
-        _ if rounds > ROUNDS_MAX => " (too much noise, or too small a difference)".to_string(),
-        Method::Pairs => format!(" (needs about {rounds} pairs)"),
-        _ => format!(" (needs about {rounds} runs of each)"),
+    let needed = comparison.rounds_needed.map(|rounds| match one.method {
+        _ if rounds > ROUNDS_MAX => "too much noise, or too small a difference".to_string(),
+        Method::Pairs => format!("needs about {rounds} pairs"),
+        _ => format!("needs about {rounds} runs of each"),
     });
+    let detectable = comparison.minimum_detectable_effect.map(|effect| format!("detectable: {}", Percent(effect)));
+    let remarks: Vec<String> = needed.into_iter().chain(detectable).collect();
+    let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
     let (base, is) = (one.baseline_arm.median.to_string(), one.variant_arm.median.to_string());
     let group = one.group.clone().unwrap_or_default();
-    [group, one.variant.clone(), base, is, change, interval, format!("{}{needed}", comparison.verdict)]
+    [group, one.variant.clone(), base, is, change, interval, format!("{}{remarks}", comparison.verdict)]
 }
 
-/// Why there are no words where there are none, and what each method rests on.
+/// Why verdicts are missing, and what each method assumes.
 fn notes(result: &CsvComparison) -> Vec<String> {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for one in &result.comparisons {

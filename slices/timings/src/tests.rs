@@ -1,4 +1,4 @@
-//! Tests of whole tables: what may be said of each kind, and what is wrong with broken ones.
+//! Tests of whole tables: results of each kind, and errors of broken ones.
 
 use super::value::Unit;
 use super::*;
@@ -100,7 +100,7 @@ fn several_lines_that_are_medians_themselves_remain_medians() {
 
 #[test]
 fn pairs_are_compared_pair_by_pair() {
-    // The machine slows down fivefold meanwhile; every pair says a quarter less.
+    // The machine becomes five times slower during the runs; in every pair the second is a quarter faster.
     let times: Vec<(f64, f64)> = (1..=6).map(|i| (10.0 * i as f64, 7.5 * i as f64)).collect();
     let result = compare(&paired(&times));
     let one = &result.comparisons[0];
@@ -108,7 +108,7 @@ fn pairs_are_compared_pair_by_pair() {
     assert!((one.comparison.ratio.unwrap() - 0.75).abs() < 1e-12);
     assert_eq!(result.pair_column.as_deref(), Some("pair"));
     assert_eq!(result.summary, "1 comparison: faster. The change is -25.0 %.");
-    // The same lines unpaired: the machine's drift hides it.
+    // The same lines without pairs: the drift of the machine hides the difference.
     let unpaired = CsvOptions { pairing: Pairing::Unpaired, ..options() };
     let result = compare_csv(&paired(&times), &unpaired).unwrap();
     assert_eq!(result.comparisons[0].comparison.verdict, Verdict::CannotTell);
@@ -188,6 +188,17 @@ fn a_group_without_the_baseline_is_left_out_and_listed() {
     let result = compare_csv(text, &by("group")).unwrap();
     assert_eq!((result.comparisons.len(), result.unused_lines[0].line), (1, 4));
     assert_eq!(result.unused_lines[0].reason, "no `a` to compare with");
+}
+
+/// Comparing all pairs one by one would be 40,000,000,000.
+#[test]
+fn four_hundred_thousand_lines_are_compared() {
+    let time = |at: u32, factor: f64| factor * (100.0 + f64::from(at.wrapping_mul(2_654_435_761) >> 12) / 1e5);
+    let times = |factor: f64| (0..200_000).map(|at| time(at, factor)).collect::<Vec<_>>();
+    let result = compare(&unpaired(&times(1.0), &times(2.0)));
+    let [one] = &result.comparisons[..] else { panic!("{result:?}") };
+    assert_eq!(one.comparison.verdict, Verdict::Slower);
+    assert!(one.comparison.ratio.is_some_and(|ratio| (ratio - 2.0).abs() < 0.01), "{one:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What stands in a cell: a duration in one of the ways people write them, or a rate.
+//! Reads cells: durations in the ways people write them, and rates.
 
 use contend_stats::precision::{Ns, Rate};
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// For ratios, in which the unit cancels.
+    /// The number, for ratios, in which the unit cancels.
     pub fn as_f64(self) -> f64 {
         match self {
             Measured::DurationNs(duration_ns) => duration_ns as f64,
@@ -103,7 +103,7 @@ pub fn parse_rate(text: &str) -> Result<Measured, String> {
     }
 }
 
-/// A number as a program writes it, not below zero; `f64::parse` alone would take "inf" and "nan" too.
+/// A number that is not negative. `f64::parse` alone would also accept "inf" and "nan".
 fn number(text: &str) -> Option<f64> {
     let starts_like_one = text.starts_with(|first: char| first.is_ascii_digit() || first == '.');
     text.parse().ok().filter(|value: &f64| starts_like_one && value.is_finite())
@@ -127,7 +127,7 @@ fn clock_ns(text: &str) -> Option<f64> {
     Some(total_ns)
 }
 
-/// Numbers with units, from large to small. The last unit may be left out after minutes: 10m40.
+/// Numbers with units, from large to small. The last unit may be omitted after minutes: 10m40.
 fn with_units_ns(text: &str) -> Option<f64> {
     let mut rest = text;
     let mut previous_ns = f64::INFINITY;

@@ -4,9 +4,10 @@ use crate::value::Unit;
 use crate::{CsvOptions, Pairing, compare_csv, render_text};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
-use contend::cli::{OK, print, read_text};
+use contend::cli::{INVALID, OK, print, read_text};
 use contend::slice::Form;
 use contend_stats::plain::harmless;
+use contend_stats::verdict::Verdict;
 use std::path::PathBuf;
 
 pub const FORM: Form = Form { verb: "compare", chosen_by: "csv", options, run };
@@ -45,7 +46,7 @@ struct CsvArgs {
     margin: f64,
 }
 
-/// Records are what `compare` takes without these options.
+/// Adds the options. Records become optional arguments of `compare`.
 fn options(compare: Command) -> Command {
     CsvArgs::augment_args(compare)
         .about("Compare two records, or the variants in a CSV of timings")
@@ -77,5 +78,6 @@ fn run(matches: &ArgMatches) -> Result<u8> {
         true => serde_json::to_string_pretty(&comparison)? + "\n",
         false => harmless(&render_text(&comparison)).into_owned(),
     })?;
-    Ok(OK)
+    let is_slower = comparison.comparisons.iter().any(|one| one.comparison.verdict == Verdict::Slower);
+    Ok(if is_slower && matches.get_flag("fail_if_slower") { INVALID } else { OK })
 }

@@ -1,5 +1,6 @@
-//! The log's bytes: a first line, then entries of `length u32, check u32, payload`, all little endian. The payload is
-//! `at_ns u64, kind u8, fields`; what can be long (data, a link's target) comes last and reaches to the end.
+//! The log as bytes: a first line, then entries of `length u32, check u32, payload`, all little-endian. A payload is
+//! `at_ns u64, kind u8, fields`. A field of variable length (data, a link's target) comes last and extends to the
+//! end.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,10 +11,10 @@ use super::{Attributes, Damage, Entry, Ino, Kind, Known, Log, Op};
 pub const MAGIC: &[u8] = b"contend-powercut log 1\n";
 /// Length and check.
 const HEAD: usize = 8;
-/// The kernel sends at most 1 MiB at once; whatever is longer than this is garbage.
+/// The kernel sends at most 1 MiB at once, so a longer payload is garbage.
 const PAYLOAD_MAX: usize = 64 << 20;
 
-/// What stands in the file: something that was there, a change, or a mark.
+/// An item of the file: something that existed before the recording, a change, or a mark.
 pub enum Record<'a> {
     Known(&'a Known),
     Op(&'a Op),
@@ -126,7 +127,7 @@ fn put_name(out: &mut Vec<u8>, name: &OsStr) {
     out.extend_from_slice(name.as_bytes());
 }
 
-/// Eight bytes at a time; finds garbage and cut ends, is no protection against malice.
+/// A checksum over words of eight bytes. It detects garbage and truncation, not manipulation.
 fn check(bytes: &[u8]) -> u32 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut sum = bytes.len() as u64 ^ FACTOR;
@@ -140,11 +141,10 @@ fn check(bytes: &[u8]) -> u32 {
     (sum ^ (sum >> 32)) as u32
 }
 
-/// The log as far as it is whole, and what is wrong behind that. Fails where not even the first line is right.
+/// The log up to its last whole entry, and the damage after that. An error if the first line is wrong.
 pub fn decode(bytes: &[u8]) -> Result<(Log, Option<Damage>), String> {
     let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
-        let what =
-            if MAGIC.starts_with(bytes) { "it is cut short in its first line" } else { "its first line differs" };
+        let what = if MAGIC.starts_with(bytes) { "its first line is cut short" } else { "its first line differs" };
         return Err(format!("{what}; expected {:?}", String::from_utf8_lossy(MAGIC).trim_end()));
     };
     let mut log = Log::default();
@@ -170,7 +170,7 @@ fn whole(rest: &[u8]) -> Result<&[u8], &'static str> {
         return Err("the log has garbage where an entry should begin");
     }
     let payload = rest.get(HEAD..HEAD + length).ok_or(CUT)?;
-    if check(payload) != sum { Err("the log has garbage in an entry (its check differs)") } else { Ok(payload) }
+    if check(payload) != sum { Err("the log has a damaged entry (its checksum differs)") } else { Ok(payload) }
 }
 
 /// Reads the fields of one payload.

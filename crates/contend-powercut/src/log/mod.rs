@@ -1,4 +1,5 @@
-//! The log: what reached the disk, in order. Entries in memory; `format` has the bytes, `writer` appends them.
+//! The log: all changes and syncs of the recorded directory, in order. This file has the entries in memory, `format`
+//! their bytes, and `writer` appends them.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,7 +12,7 @@ pub use writer::{Recorded, Writer, now_ns};
 
 use crate::{Error, Result};
 
-/// A file, directory or link: a number that the recorder gives once and never again.
+/// Number of a file, directory or link; the recorder never reuses one.
 pub type Ino = u64;
 
 /// The top directory.
@@ -22,11 +23,11 @@ pub enum Kind {
     File,
     Directory,
     Symlink,
-    /// A socket or pipe: it has a name, and is left out of images.
+    /// A socket or pipe. It has a name, but is not part of images.
     Other,
 }
 
-/// Permissions and owner. Kept so that the same user can open an image; no model loses them.
+/// Permissions and owner. They are kept so that the same user can open an image; no model loses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     pub mode: u32,
@@ -34,7 +35,7 @@ pub struct Attributes {
     pub gid: u32,
 }
 
-/// Something that was there when recording began. A second name of the same file has the same number.
+/// A file, directory or link that existed when recording began. A second name of the same file has the same number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub parent: Ino,
@@ -61,12 +62,12 @@ pub enum Op {
         parent: Ino,
         name: OsString,
     },
-    /// A name is taken away: unlink or rmdir. The file lives on while other names or open handles have it.
+    /// A name is removed: unlink or rmdir. The file exists as long as it has other names or open handles.
     Remove {
         parent: Ino,
         name: OsString,
     },
-    /// What had the new name is replaced in the same step; with `exchange` both names change places.
+    /// A file that had the new name is replaced in the same step. With `exchange`, both names are swapped.
     Rename {
         parent: Ino,
         name: OsString,
@@ -74,7 +75,7 @@ pub enum Op {
         to_name: OsString,
         exchange: bool,
     },
-    /// `sync`: the file was opened with O_SYNC or O_DSYNC, so this write is on disk when it is answered.
+    /// `sync`: the file was opened with O_SYNC or O_DSYNC, so this write is on disk when it is acknowledged.
     Write {
         ino: Ino,
         offset: u64,
@@ -85,12 +86,12 @@ pub enum Op {
         ino: Ino,
         size: u64,
     },
-    /// The file is at least this long; what is new reads as zeros.
+    /// The file is at least this long; added bytes read as zeros.
     Allocate {
         ino: Ino,
         size: u64,
     },
-    /// The range reads as zeros; the size stays.
+    /// The range reads as zeros; the size does not change.
     Zero {
         ino: Ino,
         offset: u64,
@@ -111,7 +112,7 @@ pub enum Op {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// CLOCK_MONOTONIC, taken after the request came in and before it was answered; never smaller than in the entry before.
+    /// CLOCK_MONOTONIC, read after the request arrived and before it was answered; never decreases between entries.
     pub at_ns: u64,
     pub op: Op,
 }
@@ -120,13 +121,13 @@ pub struct Entry {
 pub struct Log {
     pub known: Vec<Known>,
     pub entries: Vec<Entry>,
-    /// The recorder ended in order: nothing that was answered is missing.
+    /// The recorder ended in order: every acknowledged change is in the log.
     pub complete: bool,
-    /// The bound on the log's size was reached here: later changes were made but not recorded.
+    /// The log reached its size limit here: later changes were made but not recorded.
     pub full: bool,
 }
 
-/// What is wrong with the end of a log that could be read up to there.
+/// Damage after the last whole entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     pub offset: u64,
@@ -134,14 +135,14 @@ pub struct Damage {
 }
 
 impl Log {
-    /// The whole log, or an error that says where it is damaged. A log without its last mark (the recorder was killed)
-    /// is read, and is not `complete`.
+    /// The whole log, or an error that names the damaged place. A log without its last mark (the recorder was killed)
+    /// is returned, and is not `complete`.
     pub fn read(path: &Path) -> Result<Log> {
         match Log::salvage(path)? {
             (log, None) => Ok(log),
             (log, Some(damage)) => Err(Error::new(format!(
                 "{}: {} at byte {}, after {} whole entries; the recorder was stopped while it wrote, or the file was \
-                 changed: record again, or read what is whole with Log::salvage",
+                 changed: record again, or read the complete entries with Log::salvage",
                 path.display(),
                 damage.what,
                 damage.offset,
@@ -150,13 +151,13 @@ impl Log {
         }
     }
 
-    /// Everything up to the last whole entry, and what stands behind it if that is not the end of the file.
+    /// Everything up to the last whole entry, and the damage after it, if any.
     pub fn salvage(path: &Path) -> Result<(Log, Option<Damage>)> {
         let bytes = std::fs::read(path).map_err(|e| Error::at(path, "the log cannot be read", e))?;
         format::decode(&bytes).map_err(|e| Error::at(path, "not a log of contend-powercut", e))
     }
 
-    /// Cuts at positions 0..=len: at position C the entries before C have happened.
+    /// Number of entries, and the last position of a cut. At position `p`, the entries before `p` have happened.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -165,19 +166,19 @@ impl Log {
         self.entries.is_empty()
     }
 
-    /// The latest instant that a power cut at this position can have had (exclusive); `u64::MAX` at the end.
-    /// What was acknowledged before it is acknowledged before the cut.
+    /// Latest time of a power cut at this position (exclusive); `u64::MAX` at the end. A change acknowledged before
+    /// it is acknowledged before the cut.
     pub fn ends_ns(&self, position: usize) -> u64 {
         self.entries.get(position).map_or(u64::MAX, |entry| entry.at_ns)
     }
 
-    /// The earliest instant of a power cut at this position; 0 at the beginning. What was sent after it is sent after
-    /// everything that the cut leaves.
+    /// Earliest time of a power cut at this position; 0 at the beginning. A request sent after it is not in the
+    /// image.
     pub fn begins_ns(&self, position: usize) -> u64 {
         position.checked_sub(1).and_then(|i| self.entries.get(i)).map_or(0, |entry| entry.at_ns)
     }
 
-    /// The position at an instant: how many entries came before it.
+    /// The position at a time: the number of earlier entries.
     pub fn position_at(&self, ns: u64) -> usize {
         self.entries.partition_point(|entry| entry.at_ns < ns)
     }

@@ -1,5 +1,5 @@
-//! Appends to a log: every entry is one write to the file before the change is answered, so a recorder that is killed
-//! leaves a log that is whole up to its last entry.
+//! Appends to a log. Each entry is written to the file in one call, before the change is answered. So the log of a
+//! killed recorder is whole up to its last entry.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::format::{self, Record};
 use super::{Ino, Known, Op};
 use crate::{Error, Result};
 
-/// Shared by all threads of a recorder.
+/// A log that is being written; shared by all threads of a recorder.
 pub struct Writer {
     path: PathBuf,
     bound_bytes: u64,
@@ -28,19 +28,19 @@ struct State {
     failed: Option<String>,
 }
 
-/// How much was recorded.
+/// Result of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     pub entries: u64,
     pub bytes: u64,
-    /// The bound was reached; what came later is not in the log.
+    /// The size limit was reached; later changes are not in the log.
     pub full: bool,
-    /// The log could not be written (disk full, ...); what came later is not in it.
+    /// The log could not be written (disk full, ...); later changes are not in it.
     pub failed: Option<String>,
 }
 
 impl Writer {
-    /// A new log. The file must not exist: a log is never written over.
+    /// Creates a log. The file must not exist: a log is never overwritten.
     pub fn create(path: &Path, bound_bytes: u64) -> Result<Writer> {
         let file = OpenOptions::new()
             .append(true)
@@ -53,18 +53,18 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Something that is there before the first change.
+    /// Records something that existed before the first change.
     pub fn known(&self, known: &Known) -> Result<()> {
         self.lock().record(0, &Record::Known(known)).map_err(|e| Error::at(&self.path, "the log cannot be written", e))
     }
 
-    /// Records a change. Call it when the change is done and not yet answered. Once the bound is reached, or the file
-    /// cannot be written, nothing more is recorded; the log says so, and `recorded` too.
+    /// Records a change. Call it after the change and before its answer. Once the size limit is reached or the file
+    /// cannot be written, nothing more is recorded; the log and [`Recorded`] report it.
     pub fn append(&self, op: &Op) {
         self.put(&Record::Op(op));
     }
 
-    /// The same for a write, whose data need not be copied first.
+    /// As [`Writer::append`], for a write, without copying its data.
     pub fn write(&self, ino: Ino, offset: u64, data: &[u8], sync: bool) {
         self.put(&Record::Write { ino, offset, data, sync });
     }
@@ -74,7 +74,7 @@ impl Writer {
         if state.full || state.failed.is_some() {
             return;
         }
-        // In the lock, so times never run backwards from one entry to the next.
+        // Inside the lock, so that times never decrease between entries.
         let at_ns = now_ns();
         let done = if state.written >= self.bound_bytes {
             state.full = true;
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// The last mark: everything that was answered is in the log.
+    /// Writes the last mark: every acknowledged change is in the log.
     pub fn end(&self) -> Recorded {
         let mut state = self.lock();
         if state.failed.is_none()
@@ -129,7 +129,7 @@ impl State {
     }
 }
 
-/// The clock of the log: the same for all processes of a machine.
+/// The clock of the log, which all processes of a machine share.
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

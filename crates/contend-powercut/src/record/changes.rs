@@ -1,5 +1,5 @@
-//! What the recorder does for a request: the change in the backing directory, then its entry in the log. The caller
-//! answers the kernel afterwards.
+//! Carries out requests: the change in the backing directory, then its entry in the log. The caller then answers the
+//! kernel.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -20,22 +20,22 @@ use crate::log::{Attributes, Ino, Kind, Op, Writer};
 pub struct Recorder {
     tree: RwLock<Tree>,
     pub log: Arc<Writer>,
-    /// Snapshots of directories that are open, so that reading one goes on where it was.
+    /// Snapshots of open directories, so that reading one can continue.
     listings: Mutex<HashMap<u64, Arc<Vec<Listed>>>>,
     next_listing: AtomicU64,
-    /// Only root can give files away.
+    /// Whether owners can be changed, which only root can.
     gives_away: bool,
 }
 
 pub type Listed = (Ino, Kind, OsString);
 
-/// A new file, directory or link: its owner and mode, and where a link points.
+/// Attributes of a new file, directory or link: owner, mode, and target of a link.
 pub struct New<'a> {
     pub kind: Kind,
     pub mode: u32,
     pub uid: u32,
     pub gid: u32,
-    /// Empty but for a symbolic link.
+    /// Empty, except for a symbolic link.
     pub target: &'a Path,
 }
 
@@ -77,7 +77,7 @@ impl Recorder {
         Ok(self.read().path(ino).ok_or(Errno::STALE)?)
     }
 
-    /// The kernel asked for a handle. All openers of a file share one.
+    /// Opens a handle for the kernel. All openers of a file share one.
     pub fn open(&self, ino: Ino) -> io::Result<()> {
         open(&mut self.write(), ino)
     }
@@ -93,7 +93,7 @@ impl Recorder {
         tree.forget_unused(ino);
     }
 
-    /// The handle of a file that is open, or one for the moment.
+    /// The handle of an open file, or a temporary one.
     fn handle(&self, ino: Ino) -> io::Result<Arc<OpenFile>> {
         let tree = self.read();
         if let Some(file) = tree.get(ino).and_then(|node| node.file.clone()) {
@@ -151,7 +151,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// The backing directory is not synced: the machine is not going to fail, only the recorded disk is.
+    /// Records a sync. The backing directory is not synced: only the recorded disk fails, not the machine.
     pub fn sync(&self, ino: Ino, data_only: bool) {
         self.log.append(&Op::Sync { ino, data_only });
     }
@@ -160,7 +160,8 @@ impl Recorder {
         self.log.append(&Op::SyncDirectory { ino });
     }
 
-    /// A file, directory, link or socket. `open`: as open(2) with O_CREAT, which may find it there.
+    /// Creates a file, directory, link or socket. `open_it`: flags of open(2) with O_CREAT, which also opens an
+    /// existing file.
     pub fn create(&self, parent: Ino, name: &OsStr, new: &New, open_it: Option<i32>) -> io::Result<(Ino, Metadata)> {
         let mut tree = self.write();
         if let Some(ino) = tree.child(parent, name) {
@@ -201,7 +202,7 @@ impl Recorder {
             give(path, Some(new.uid), Some(new.gid))?;
         }
         if new.kind != Kind::Symlink {
-            // The kernel has applied the program's mask; ours must not come on top.
+            // The kernel has applied the program's umask; that of this process must not be applied too.
             rustix::fs::chmod(path, mode)?;
         }
         Ok(())
@@ -259,7 +260,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Times are passed on, and are no part of the log: no model loses them, no image has them.
+    /// Sets times. They are not part of the log: no model loses them and no image has them.
     pub fn set_times(&self, ino: Ino, times: &Timestamps) -> io::Result<()> {
         let path = reachable(&self.read(), ino)?;
         Ok(rustix::fs::utimensat(CWD, path, times, AtFlags::empty())?)
@@ -297,7 +298,8 @@ fn open(tree: &mut Tree, ino: Ino) -> io::Result<()> {
     Ok(())
 }
 
-/// For reading and writing: the kernel has checked what the program may. Not so for an ordinary user's read-only file.
+/// Opens for reading and writing: the kernel has checked the program's rights. An ordinary user's read-only file
+/// allows reading only.
 fn open_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits() as i32;
     let both = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
@@ -311,7 +313,7 @@ fn metadata(tree: &Tree, ino: Ino) -> io::Result<Metadata> {
     }
 }
 
-/// A path that leads to it, also when it has no name any more.
+/// A path to the file, even if its last name is gone.
 fn reachable(tree: &Tree, ino: Ino) -> io::Result<PathBuf> {
     use std::os::fd::AsRawFd;
     let open = tree.get(ino).and_then(|node| node.file.as_ref());

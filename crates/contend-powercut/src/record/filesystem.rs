@@ -1,5 +1,5 @@
-//! The kernel's requests, translated. What is not here (flush, extended attributes, locks, copy_file_range) is answered
-//! ENOSYS or never asked for, and the kernel does it by itself.
+//! Translates the kernel's requests. Requests that are not implemented here (flush, extended attributes, locks,
+//! copy_file_range) are answered with ENOSYS or never sent; the kernel then does the work itself.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -20,7 +20,7 @@ use super::changes::{New, Recorder};
 use super::tree::kind_of;
 use crate::log::{Ino, Kind};
 
-/// Only the recorder changes anything, and the kernel sees every change: what it knows stays right.
+/// Only the recorder changes files, and every change passes through the kernel, so its caches stay valid.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
 pub struct Passthrough(pub std::sync::Arc<Recorder>);
@@ -31,7 +31,7 @@ impl Passthrough {
     }
 }
 
-/// `target` is empty but for a symbolic link.
+/// `target` is empty, except for a symbolic link.
 fn new<'a>(req: &Request, kind: Kind, mode: u32, target: &'a Path) -> New<'a> {
     New { kind, mode, uid: req.uid(), gid: req.gid(), target }
 }
@@ -54,14 +54,14 @@ fn empty(reply: ReplyEmpty, done: io::Result<()>) {
 
 impl Filesystem for Passthrough {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // No FUSE_WRITEBACK_CACHE: a write must come here when the program makes it, not later. No lock flags: the
-        // kernel keeps locks. No FUSE_ATOMIC_O_TRUNC: a truncation then comes as one.
+        // No FUSE_WRITEBACK_CACHE: a write must arrive when the program makes it. No lock flags: the kernel handles
+        // locks. No FUSE_ATOMIC_O_TRUNC: a truncation then arrives as its own request.
         let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
         let _ = config.set_max_background(64);
         Ok(())
     }
 
-    /// Everything is answered: the log gets its last mark.
+    /// All requests are answered: the log gets its last mark.
     fn destroy(&mut self) {
         self.0.log.end();
     }
@@ -175,7 +175,8 @@ impl Filesystem for Passthrough {
 
     fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         match self.0.open(ino.0) {
-            // Not FOPEN_DIRECT_IO: shared mappings must work. Pages stay, as no other process changes the file.
+            // Not FOPEN_DIRECT_IO: shared mappings must work. Cached pages stay valid, as no other process changes
+            // the file.
             Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
             Err(e) => reply.error(e.into()),
         }

@@ -1,5 +1,5 @@
-//! The log of a program that reports its changes itself, where no file system can be mounted: a layer inside the program
-//! (SQLite's VFS, say) reports what it does with the files of one directory. One process per log.
+//! The log of a program that reports its own changes, where no file system can be mounted: a layer inside the
+//! program, such as a VFS of SQLite, reports what it does with the files of one directory. One process per log.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use super::tree::{Tree, attributes_of, kind_of};
 use crate::log::{Ino, Op, Recorded, Writer};
 use crate::{Error, Result};
 
-/// Names and log of one directory. Report a change when it is made and the program does not know yet.
+/// Names and log of one directory. Report a change after it is made and before the program gets its answer.
 pub struct Ledger {
     directory: PathBuf,
     tree: Mutex<Tree>,
@@ -16,11 +16,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// What is in the directory now is the base: it must have been copied before.
+    /// Starts a log. The directory's content at this call is the base: copy it before.
     pub fn create(directory: &Path, log: &Path, bound_bytes: u64) -> Result<Ledger> {
         let directory = directory.canonicalize().map_err(|e| Error::at(directory, "cannot be recorded", e))?;
         if super::release::resolved(log).starts_with(&directory) {
-            return Err(Error::at(log, "the log cannot lie in what is recorded", directory.display()));
+            return Err(Error::at(log, "the log cannot be inside the recorded directory", directory.display()));
         }
         let (tree, known) = Tree::load(&directory)?;
         let log = Writer::create(log, bound_bytes)?;
@@ -32,7 +32,7 @@ impl Ledger {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The directory a path is in, and its name there; nothing for what is not recorded.
+    /// Directory of a path, and the name in it; `None` if the path is not recorded.
     fn place<'a>(&self, tree: &Tree, path: &'a Path) -> Option<(Ino, &'a std::ffi::OsStr)> {
         let inside = path.strip_prefix(&self.directory).ok()?;
         let mut parents = inside.parent()?.iter();
@@ -40,7 +40,7 @@ impl Ledger {
         Some((parent, inside.file_name()?))
     }
 
-    /// A file was opened, and made if it was not there. Nothing if it is not in the directory.
+    /// Records that a file was opened, and created if it did not exist. `None` if it is outside the directory.
     pub fn opened(&self, path: &Path) -> Option<Ino> {
         let mut tree = self.tree();
         let (parent, name) = self.place(&tree, path)?;
@@ -55,7 +55,7 @@ impl Ledger {
         Some(ino)
     }
 
-    /// Calls `remove`, and records the removal if it succeeds (by its own word).
+    /// Calls `remove`, and records the removal if the returned flag is true.
     pub fn removing<T>(&self, path: &Path, remove: impl FnOnce() -> (T, bool)) -> T {
         let mut tree = self.tree();
         let (answer, done) = remove();
@@ -84,7 +84,7 @@ impl Ledger {
         self.log.append(&Op::Sync { ino, data_only });
     }
 
-    /// The directory that the file is in.
+    /// Records a sync of the file's directory.
     pub fn synced_directory_of(&self, path: &Path) {
         let parent = self.place(&self.tree(), path).map(|(parent, _)| parent);
         if let Some(ino) = parent {
@@ -92,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// The last mark of the log.
+    /// Writes the last mark of the log.
     pub fn end(&self) -> Recorded {
         self.log.end()
     }

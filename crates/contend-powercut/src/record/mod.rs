@@ -1,4 +1,4 @@
-//! The recording file system: a directory passed through, every change logged before it is answered.
+//! The recording file system: passes a directory through, and logs every change before it is answered.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ pub use release::{is_mounted, release, unmount};
 
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the files really are. No other process may change it while it is mounted.
+    /// Directory with the real files. No other process may change it while it is mounted.
     pub backing: PathBuf,
     /// An empty directory outside `backing`.
     pub mountpoint: PathBuf,
-    /// Must not exist, and lie outside `backing`.
+    /// Must not exist, and must be outside `backing`.
     pub log: PathBuf,
-    /// Nothing is recorded beyond this size; the log and the summary say so.
+    /// Largest size of the log. Beyond it nothing is recorded; the log and the summary report that.
     pub bound_bytes: u64,
-    /// How many requests are carried out at once.
+    /// Number of requests that are carried out at the same time.
     pub threads: usize,
 }
 
@@ -40,9 +40,9 @@ pub struct Mount {
     log: Arc<Writer>,
 }
 
-/// Mounts and returns; threads of this process do the work. The process must do nothing else. If it maps a file of the mount,
-/// as an embedded database does, it deadlocks: the kernel holds its memory map while it waits for the recorder, and the
-/// recorder's threads need the same map.
+/// Mounts and returns; threads of this process serve the requests. The process must not map a file of the mount, as
+/// an embedded database does, or it deadlocks: the kernel holds the process's memory map while it waits for the
+/// recorder, whose threads need the same map.
 pub fn mount(options: &Options) -> Result<Mount> {
     let mountpoint = free_mountpoint(options)?;
     if let Some(why) = unavailable() {
@@ -54,7 +54,7 @@ pub fn mount(options: &Options) -> Result<Mount> {
     let recorder = Arc::new(changes::Recorder::new(tree, log.clone()));
     let mounted = fuser::spawn_mount(filesystem::Passthrough(recorder), &mountpoint, &config(options.threads));
     let session = mounted.map_err(|e| {
-        // Nothing was recorded: the next attempt must not find a log in its way.
+        // Nothing was recorded; a leftover log would block the next attempt.
         let _ = std::fs::remove_file(&options.log);
         Error::new(format!(
             "{}: the recording file system cannot be mounted: {e}; mounting needs root, or fusermount3 and a \
@@ -73,14 +73,14 @@ fn config(threads: usize) -> Config {
         MountOption::DefaultPermissions,
         MountOption::NoAtime,
     ];
-    // Servers run as their own users. An ordinary user can only let himself in.
+    // Servers run under other users. An ordinary user can only grant access to itself.
     config.acl = if rustix::process::geteuid().is_root() { SessionACL::All } else { SessionACL::Owner };
     config.n_threads = Some(threads.max(1));
     config.clone_fd = threads > 1;
     config
 }
 
-/// The mount point, absolute, after looking at everything that can be wrong with it.
+/// The absolute path of the mount point, after all checks.
 fn free_mountpoint(options: &Options) -> Result<PathBuf> {
     let point = &options.mountpoint;
     if is_mounted(point) {
@@ -92,7 +92,7 @@ fn free_mountpoint(options: &Options) -> Result<PathBuf> {
     }
     let backing = options.backing.canonicalize().map_err(|e| Error::at(&options.backing, "cannot be recorded", e))?;
     if !backing.is_dir() {
-        return Err(Error::at(&backing, "cannot be recorded", "it is no directory"));
+        return Err(Error::at(&backing, "cannot be recorded", "it is not a directory"));
     }
     let absolute = point.canonicalize().map_err(|e| Error::at(point, "nothing can be mounted here", e))?;
     let mut entries = absolute.read_dir().map_err(|e| Error::at(point, "nothing can be mounted here", e))?;
@@ -102,19 +102,23 @@ fn free_mountpoint(options: &Options) -> Result<PathBuf> {
     let log = release::resolved(&options.log);
     for (path, what) in [(&absolute, "mount point"), (&log, "log")] {
         if path.starts_with(&backing) || (what == "log" && path.starts_with(&absolute)) {
-            return Err(Error::at(path, &format!("the {what} cannot lie in what is recorded"), backing.display()));
+            return Err(Error::at(
+                path,
+                &format!("the {what} cannot be inside the recorded directory"),
+                backing.display(),
+            ));
         }
     }
     Ok(absolute)
 }
 
 impl Mount {
-    /// So far.
+    /// The summary so far.
     pub fn recorded(&self) -> Recorded {
         self.log.recorded()
     }
 
-    /// Until it is unmounted (`unmount` below, umount, fusermount3 -u), then the summary.
+    /// Waits until the mount is unmounted (`unmount` below, umount, fusermount3 -u), and returns the summary.
     pub fn wait(mut self) -> Result<Recorded> {
         self.join()
     }
@@ -127,8 +131,8 @@ impl Mount {
         recorded.failed.clone().map_or(Ok(recorded), |failed| Err(Error::new(failed)))
     }
 
-    /// Unmounts and returns the summary. While files are open on it this fails after some seconds; the mount then
-    /// vanishes from sight, and ends when the last of them is closed.
+    /// Unmounts and returns the summary. While files are open on the mount, this fails after some seconds; the mount
+    /// then disappears from the tree, and ends when the last file is closed.
     pub fn unmount(mut self) -> Result<Recorded> {
         release(&self.mountpoint)?;
         self.join()

@@ -1,4 +1,4 @@
-//! Whether a recorder can be mounted here, found out before anything is made.
+//! Checks whether a recorder can be mounted here, before anything is created.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,12 +8,12 @@ use rustix::io::Errno;
 
 use super::{config, release, unmount};
 
-/// A file system without anything in it, mounted for a moment.
+/// An empty file system, mounted for a moment.
 struct Nothing;
 
 impl fuser::Filesystem for Nothing {}
 
-/// Why recording is not possible here, in words, or nothing.
+/// The reason why recording is not possible here, or `None`.
 pub fn unavailable() -> Option<String> {
     unavailable_through(Path::new("/dev/fuse")).or_else(|| not_mountable(&std::env::temp_dir()))
 }
@@ -44,7 +44,7 @@ fn unavailable_through(device: &Path) -> Option<String> {
         .then(|| "mounting as an ordinary user needs the program fusermount3 (Debian package fuse3)".to_string())
 }
 
-/// A process may open the device and still not be allowed to mount: root in most containers. So a mount is tried, in a
+/// Opening the device does not imply the right to mount (root in most containers lacks it). So a mount is tried in a
 /// new directory.
 fn not_mountable(parent: &Path) -> Option<String> {
     let point = match new_directory(parent) {
@@ -54,7 +54,7 @@ fn not_mountable(parent: &Path) -> Option<String> {
     let tried = fuser::spawn_mount(Nothing, &point, &config(1)).map_err(|e| refusal(&e)).and_then(|session| {
         let released = release(&point).map_err(|e| e.to_string());
         if released.is_err() {
-            // It is not in use, and must not stay.
+            // The test mount is not in use and must be removed.
             let _ = unmount(&point);
         }
         drop(session);
@@ -66,12 +66,12 @@ fn not_mountable(parent: &Path) -> Option<String> {
 
 fn refusal(error: &std::io::Error) -> String {
     let hint = if rustix::process::geteuid().is_root() {
-        "root needs the capability CAP_SYS_ADMIN for it (of a container: --cap-add SYS_ADMIN, and a security profile \
+        "root needs the capability CAP_SYS_ADMIN for it (in a container: --cap-add SYS_ADMIN, and a security profile \
          that allows mounting)"
     } else {
         "fusermount3 must be set-uid root, and not in a container that forbids mounting"
     };
-    // What fusermount3 says ends its line.
+    // The message of fusermount3 ends with a newline.
     let error = error.to_string();
     format!("a file system cannot be mounted here: {}; {hint}", error.trim_end())
 }
@@ -92,7 +92,7 @@ mod tests {
     fn a_missing_device_and_a_forbidden_one_are_told_apart() {
         let missing = unavailable_through(Path::new("/dev/no-such-device")).expect("a reason");
         assert!(missing.contains("there is no /dev/no-such-device"), "{missing}");
-        // No device that can be opened for writing: every user is refused, root too.
+        // A path that no user can open for writing, not even root.
         let refused = unavailable_through(Path::new("/proc")).expect("a reason");
         assert!(refused.contains("/proc"), "{refused}");
     }

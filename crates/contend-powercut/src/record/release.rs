@@ -1,4 +1,4 @@
-//! Taking a mount away: in good order, or whatever its state.
+//! Unmounts: in order, or by force.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,19 +9,20 @@ use rustix::mount::UnmountFlags;
 
 use crate::{Error, Result};
 
-/// How often, and how long in between, a mount in use is tried again.
+/// Number of attempts for a mount in use, and the pause between them.
 const TRIES: u32 = 60;
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// What became of one attempt.
+/// Result of one attempt.
 enum Attempt {
     Gone,
     Busy,
     Refused(String),
 }
 
-/// Unmounts directories that are no longer in use; its recorder then ends in order. A process that has just ended can still be
-/// letting go of its files, so a mount in use is tried again for some seconds. Nothing mounted there is no error.
+/// Unmounts a directory that is no longer in use; its recorder then ends in order. A process that has just ended may
+/// still be closing files, so a mount in use is retried for some seconds. A directory without a mount is not an
+/// error.
 pub fn release(mountpoint: &Path) -> Result<()> {
     for _ in 0..TRIES {
         match attempt(mountpoint) {
@@ -38,7 +39,7 @@ pub fn release(mountpoint: &Path) -> Result<()> {
 
 fn attempt(mountpoint: &Path) -> Attempt {
     match rustix::mount::unmount(mountpoint, UnmountFlags::empty()) {
-        // Another process may have been faster.
+        // Another process may have unmounted it first.
         Ok(()) | Err(Errno::INVAL) => Attempt::Gone,
         Err(Errno::BUSY) => Attempt::Busy,
         Err(Errno::PERM) => match by_helper(mountpoint, &["-u"]) {
@@ -51,8 +52,8 @@ fn attempt(mountpoint: &Path) -> Attempt {
     }
 }
 
-/// Unmounts what is left there, in use or not, dead recorder or not. Nothing mounted there is no error. If it is in use,
-/// its users get errors from then on, and waiting for a recorder that does not answer has no end.
+/// Unmounts by force, even a mount in use or one whose recorder is dead. A directory without a mount is not an error.
+/// Users of the mount get errors from then on. Blocks if the recorder is alive but does not answer.
 pub fn unmount(mountpoint: &Path) -> Result<()> {
     if !is_mounted(mountpoint) || rustix::mount::unmount(mountpoint, UnmountFlags::empty()).is_ok() {
         return Ok(());
@@ -66,8 +67,8 @@ pub fn unmount(mountpoint: &Path) -> Result<()> {
     }
 }
 
-/// An ordinary user may unmount only through the set-uid program. What it says goes into errors and is looked at, so it
-/// speaks English.
+/// An ordinary user may unmount only through the set-uid program. Its messages are compared and quoted, so it runs in
+/// the C locale.
 fn by_helper(mountpoint: &Path, options: &[&str]) -> std::result::Result<(), String> {
     let done = Command::new("fusermount3").env("LC_ALL", "C").args(options).arg("--").arg(mountpoint).output();
     match done {
@@ -77,7 +78,7 @@ fn by_helper(mountpoint: &Path, options: &[&str]) -> std::result::Result<(), Str
     }
 }
 
-/// Whether a FUSE file system is mounted there (also when its recorder is dead).
+/// Whether a FUSE file system is mounted there, even with a dead recorder.
 pub fn is_mounted(mountpoint: &Path) -> bool {
     let path = resolved(mountpoint);
     let Ok(mounts) = std::fs::read_to_string("/proc/self/mountinfo") else { return false };
@@ -87,7 +88,7 @@ pub fn is_mounted(mountpoint: &Path) -> bool {
     })
 }
 
-/// A dead mount cannot be asked for its path, but its parent can.
+/// The canonical path. A dead mount cannot be resolved itself, but its parent can.
 pub fn resolved(path: &Path) -> PathBuf {
     let parent = path.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
     match (parent.and_then(|p| p.canonicalize().ok()), path.file_name()) {
@@ -96,7 +97,7 @@ pub fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// mountinfo writes a blank as \040.
+/// Decodes a field of mountinfo, which writes a blank as \040.
 fn unescaped(field: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()

@@ -1,5 +1,5 @@
-//! The names of the recorded directory: which number has which names, and where its file really is. No other process changes
-//! the backing directory, so this is always right.
+//! The names of the recorded directory: the names of each number, and the path of its real file. No other process
+//! changes the backing directory, so the tree is always current.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -19,22 +19,22 @@ pub struct Tree {
 
 pub struct Node {
     pub kind: Kind,
-    /// A file can have several names, and none while it is only open.
+    /// Names of the file: several for hard links, none if it is only open.
     pub names: Vec<(Ino, OsString)>,
     pub children: BTreeMap<OsString, Ino>,
-    /// One handle serves all who have the file open.
+    /// One handle, shared by all openers of the file.
     pub file: Option<Arc<OpenFile>>,
     pub opens: u64,
 }
 
 pub struct OpenFile {
     pub file: File,
-    /// Held while a change is made and logged, so that the log has changes of a file in the order they happened.
+    /// Held while a change is made and logged, so that the log has the changes of a file in their order.
     pub order: Mutex<()>,
 }
 
 impl Tree {
-    /// Everything that is there, in a fixed order.
+    /// Reads the whole directory, in a fixed order.
     pub fn load(backing: &Path) -> Result<(Tree, Vec<Known>)> {
         let mut tree = Tree { backing: backing.to_path_buf(), nodes: HashMap::new(), next: ROOT + 1 };
         tree.nodes.insert(ROOT, Node::new(Kind::Directory));
@@ -59,7 +59,7 @@ impl Tree {
             let data = path.symlink_metadata().map_err(|e| Error::at(&path, "cannot be read", e))?;
             let kind = kind_of(&data);
             let next = self.next;
-            // A second name of the same file; directories have only one.
+            // A second name of a file already seen; directories have only one.
             let ino = *seen.entry((data.dev(), data.ino())).or_insert(next);
             if ino == next {
                 self.next += 1;
@@ -87,7 +87,7 @@ impl Tree {
         self.nodes.get(&parent)?.children.get(name).copied()
     }
 
-    /// Where it really is; nothing if it has no name any more.
+    /// Path of the real file; `None` if it has no name any more.
     pub fn path(&self, ino: Ino) -> Option<PathBuf> {
         if ino == ROOT {
             return Some(self.backing.clone());
@@ -100,7 +100,7 @@ impl Tree {
         Some(self.path(parent)?.join(name))
     }
 
-    /// A number that was never given before.
+    /// Adds a name with a new number.
     pub fn add(&mut self, parent: Ino, name: &OsStr, kind: Kind) -> Ino {
         let ino = self.next;
         self.next += 1;
@@ -138,7 +138,7 @@ impl Tree {
         }
     }
 
-    /// Like `unlink`, for a file that gets another name at once.
+    /// As `unlink`, for a file that gets another name at once.
     fn take(&mut self, (parent, name): (Ino, &OsStr)) -> Option<Ino> {
         let ino = self.nodes.get_mut(&parent)?.children.remove(name)?;
         self.nodes.get_mut(&ino)?.names.retain(|(p, n)| (*p, n.as_os_str()) != (parent, name));

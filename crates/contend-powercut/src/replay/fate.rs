@@ -1,5 +1,5 @@
-//! What of the pending changes reaches the disk. Every random choice follows from the cut's seed and from what is chosen
-//! about (file, page, entry), so an image is the same wherever and in whatever order it is made.
+//! Decides which pending changes reach the disk. Every random choice is a function of the cut's seed and of its
+//! subject (file, page, entry), so an image does not depend on where and in which order images are made.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,11 +18,11 @@ pub struct Fate {
 
 pub enum Data {
     All,
-    /// What was written before this entry.
+    /// Changes before this entry are on disk.
     Before(At),
-    /// By chance, page by page.
+    /// Chosen at random for each page.
     Random(Chance),
-    /// Units of this size; of those named, only what was written before the entry.
+    /// Units of this size; those that are named lose every change from the given entry on.
     Lost {
         unit: u64,
         limits: HashMap<(Ino, u64), At>,
@@ -32,14 +32,14 @@ pub enum Data {
 pub enum Metadata {
     All,
     Before(At),
-    /// All but these entries.
+    /// Everything but these entries is on disk.
     Lost(HashSet<At>),
 }
 
 #[derive(Clone, Copy)]
 pub struct Chance {
     seed: u64,
-    /// Out of 256: how likely a page is there in its last version.
+    /// Probability, in 256ths, that a page is on disk in its newest version.
     newest: u64,
     torn: bool,
 }
@@ -48,12 +48,12 @@ pub struct Chance {
 pub enum Limits {
     All,
     Before(At),
-    /// Sorted by unit: only what was written before the entry reaches the disk. Units not named: everything.
+    /// Sorted by unit: only changes before the entry reach the disk. Units not named are complete.
     Units(u64, Vec<(u64, At)>),
 }
 
 impl Limits {
-    /// The size of the pieces that are decided about on their own, if there are such.
+    /// Size of the pieces that are decided separately, if any.
     pub fn unit(&self) -> Option<u64> {
         match self {
             Limits::Units(unit, limits) if !limits.is_empty() => Some(*unit),
@@ -87,7 +87,7 @@ impl Fate {
         }
     }
 
-    /// For one file.
+    /// The decision for one file.
     pub fn limits(&self, object: &Object) -> Limits {
         match &self.data {
             Data::All => Limits::All,
@@ -105,28 +105,28 @@ impl Fate {
 
 impl Chance {
     pub fn new(cut: &Cut) -> Chance {
-        // Disks that have written nearly nothing, half, or nearly everything find different faults.
+        // Disks that have written almost nothing, half, or almost everything reveal different faults.
         let newest = [24, 128, 232][(mix(cut.seed, 1, 0) % 3) as usize];
         Chance { seed: cut.seed, newest, torn: cut.model == Model::Torn }
     }
 
-    /// Whether a change of metadata is lost (where each is decided on its own).
+    /// Whether a change of metadata is lost, if each is decided separately.
     pub fn loses(&self, at: At) -> bool {
         mix(self.seed, 2, u64::from(at)) % 256 >= self.newest
     }
 
-    /// One of `n + 1` points: usually the last one, when `newest` says so.
+    /// One of `n + 1` points; the last one with probability `newest`.
     pub fn point(&self, n: usize) -> usize {
         self.version(mix(self.seed, 3, n as u64), n)
     }
 
-    /// How many of `n` changes are there.
+    /// How many of `n` changes are on disk.
     fn version(&self, random: u64, n: usize) -> usize {
         if n == 0 || random % 256 < self.newest { n } else { ((random >> 8) % n as u64) as usize }
     }
 
     fn limits(&self, object: &Object) -> Limits {
-        // Which changes touch which page.
+        // The entries that touch each page.
         let mut touches: Vec<(u64, At)> = vec![];
         for event in &object.pending {
             if let Some((start, end)) = event.change.range()
@@ -155,7 +155,7 @@ impl Chance {
         if !self.torn {
             return limit(page, random);
         }
-        // Half of the pages are whole; of the others every sector goes its own way.
+        // Half of the pages are whole; in the others each sector is decided separately.
         let whole = random >> 63 == 0;
         for i in 0..PAGE / SECTOR {
             limit(page * (PAGE / SECTOR) + i, if whole { random } else { mix(random, 6, i) });
@@ -163,7 +163,7 @@ impl Chance {
     }
 }
 
-/// Sixty-four random bits that follow from three numbers (splitmix64).
+/// Sixty-four random bits, a function of three numbers (splitmix64).
 pub fn mix(seed: u64, kind: u64, number: u64) -> u64 {
     let mut z = seed
         .wrapping_add(kind.wrapping_mul(0xD1B5_4A32_D192_ED03))

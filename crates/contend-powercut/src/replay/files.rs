@@ -1,4 +1,4 @@
-//! Contents: what of the pending changes a fate lets reach the disk.
+//! Contents of files: the pending changes that reach the disk under a fate.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub enum Patch {
 }
 
 impl Object {
-    /// Everything is on disk now.
+    /// Makes every pending change durable.
     pub fn persist(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -24,13 +24,13 @@ impl Object {
         self.pending.clear();
     }
 
-    /// The steps that this fate lets reach the disk.
+    /// The changes that reach the disk under this fate.
     pub fn patches(&self, fate: &Fate) -> Vec<Patch> {
         let limits = fate.limits(self);
         let mut patches = vec![];
         let mut size = self.durable.len() as u64;
-        // Where a cut of the file did not reach the disk, what was written there afterwards did not either: its blocks
-        // are given out later than those of the old content are taken back.
+        // If a truncation did not reach the disk, neither did later writes behind it: the file system allocates their
+        // blocks after it frees those of the old content.
         let mut barrier = u64::MAX;
         for Event { at, change } in &self.pending {
             match change {
@@ -61,7 +61,7 @@ impl Object {
     }
 }
 
-/// Calls `take` with the parts of a data change that reach the disk, neighbours joined.
+/// Calls `take` with each part of a data change that reaches the disk; adjacent parts are joined.
 fn each_run(limits: &Limits, at: At, change: &Change, barrier: u64, mut take: impl FnMut(u64, u64)) {
     let Some((start, end)) = change.range() else { return };
     let Some(unit) = limits.unit() else {
@@ -92,7 +92,7 @@ fn take_below(start: u64, end: u64, barrier: u64, mut take: impl FnMut(u64, u64)
     }
 }
 
-/// Carries the steps out.
+/// Applies the patches.
 pub fn apply(content: &mut Vec<u8>, patches: &[Patch]) {
     for patch in patches {
         match patch {

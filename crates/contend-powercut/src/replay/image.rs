@@ -1,4 +1,4 @@
-//! An image: a directory tree in memory, and on disk when asked.
+//! An image: a directory tree in memory, which can be written to a directory.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,15 +11,15 @@ use super::files::{Patch, apply};
 use crate::log::{Attributes, Kind};
 use crate::{Error, Result};
 
-/// Files up to here are put together in memory and written at once; larger ones are patched on disk.
+/// Files up to this size are assembled in memory and written at once; larger ones are patched on disk.
 const WHOLE_MAX: usize = 8 << 20;
-/// Zeros of this length become holes in large files: logs of servers are mostly zeros.
+/// Runs of zeros of this length become holes in large files: logs of servers are mostly zeros.
 const HOLE: usize = 64 << 10;
 
-/// A directory tree. It does not depend on the replayer any more, so it can be written by another thread.
+/// A directory tree. It is independent of the replayer, so another thread can write it.
 #[derive(Default)]
 pub struct Image {
-    /// Directories come before what is in them.
+    /// Directories precede their content.
     pub(super) items: Vec<Item>,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Content {
 }
 
 impl Item {
-    /// The bytes of a file; nothing for all else, and for further names of a file.
+    /// The bytes of a file; `None` for other kinds, and for further names of a file.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let Content::Bytes { durable, patches } = &self.content else { return None };
         let mut bytes = durable.to_vec();
@@ -51,8 +51,8 @@ impl Item {
         Some(bytes)
     }
 
-    /// Whether a file of an older image can be written over: it has no other name, the same owner, and is not so large
-    /// that holes are worth more.
+    /// Whether an existing file can be overwritten in place: it has no other name, the same owner, and is small
+    /// enough that holes do not matter.
     fn can_reuse(&self, data: &fs::Metadata) -> bool {
         let Content::Bytes { durable, .. } = &self.content else { return false };
         let Attributes { uid, gid, .. } = self.attributes;
@@ -67,7 +67,7 @@ impl Image {
         &self.items
     }
 
-    /// The bytes of the file with this path (relative to the top).
+    /// The bytes of the file with this path, relative to the top.
     pub fn file(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         let item = self.items.iter().find(|item| item.path == path.as_ref())?;
         match &item.content {
@@ -76,7 +76,7 @@ impl Image {
         }
     }
 
-    /// Into a directory that is empty or not there.
+    /// Writes the image into a directory that is empty or does not exist.
     pub fn write(&self, dir: &Path) -> Result<()> {
         let failed = |e| Error::at(dir, "the image cannot be written", e);
         fs::create_dir_all(dir).map_err(failed)?;
@@ -86,8 +86,8 @@ impl Image {
         self.fill(dir, &HashSet::new())
     }
 
-    /// The same, whatever the directory has now. Ordinary files of the same name are written over, which costs much less
-    /// than making them; all else is removed.
+    /// As [`Image::write`], but replaces any content of the directory. Ordinary files of the same name are
+    /// overwritten, which is much cheaper than creating them; everything else is removed.
     pub fn rewrite(&self, dir: &Path) -> Result<()> {
         let failed = |e| Error::at(dir, "the old image cannot be removed", e);
         fs::create_dir_all(dir).map_err(failed)?;
@@ -115,7 +115,7 @@ impl Image {
             let reuse = reused.contains(&item.path);
             owner.put(dir, item, reuse, &mut scratch).map_err(|e| Error::at(&path, "cannot be written", e))?;
         }
-        // Last, as a directory can forbid writing into it.
+        // Last, because a directory's mode may forbid writing into it.
         for item in self.items.iter().filter(|item| item.kind == Kind::Directory) {
             let path = dir.join(&item.path);
             let mode = fs::Permissions::from_mode(item.attributes.mode);
@@ -125,7 +125,7 @@ impl Image {
     }
 }
 
-/// User and group that write, and so own what they write.
+/// The user and group of this process, which own what it writes.
 struct Owner {
     uid: u32,
     gid: u32,
@@ -162,7 +162,7 @@ impl Owner {
 fn put_file(path: &Path, mode: u32, durable: &[u8], patches: &[Patch], scratch: &mut Vec<u8>) -> std::io::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     if mode & 0o022 != 0 {
-        // The mask of this process may have taken these away.
+        // The umask of this process may have removed bits.
         file.set_permissions(fs::Permissions::from_mode(mode))?;
     }
     if durable.len() <= WHOLE_MAX {
@@ -212,7 +212,7 @@ fn put_sparse(file: &File, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
-    // Most blocks that hold anything show it in their first bytes.
+    // Most blocks with data have a non-zero byte near their start.
     bytes.iter().take(64).all(|b| *b == 0)
         && bytes.chunks(4096).all(|chunk| chunk.iter().fold(0, |sum, byte| sum | byte) == 0)
 }

@@ -1,4 +1,4 @@
-//! What an image lacks of the tree as the program saw it, piece by piece; and images that lack only some of it.
+//! The losses of an image, compared with the tree as the program saw it; and images that lack only some of them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,21 +12,21 @@ use crate::log::Ino;
 /// A piece that an image has lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// The first entry of the log that is missing here; later ones for the same piece are missing too.
+    /// The first log entry that is missing; later entries for the same piece are missing too.
     pub entry: usize,
     pub ino: Ino,
-    /// Of the file, at the cut.
+    /// Path of the file at the time of the cut.
     pub path: String,
-    /// Of data: where, and how many bytes. Names and sizes: 0, 0.
+    /// Offset and length of lost data; 0, 0 for names and sizes.
     pub offset: u64,
     pub bytes: u64,
-    /// In words.
+    /// A description for people.
     pub what: String,
     data: bool,
 }
 
 impl Replayer {
-    /// What the image of this cut lacks, in the order of files and offsets, names and sizes first.
+    /// The losses of this cut's image, in the order of files and offsets, names and sizes first.
     pub fn lost(&mut self, cut: &Cut) -> Result<Vec<Loss>> {
         self.advance(cut.position)?;
         let fate = self.fate(cut);
@@ -54,7 +54,7 @@ impl Replayer {
         Ok(losses)
     }
 
-    /// The image that lacks these pieces of a cut, and what cannot be there without them, and nothing else.
+    /// The image of a cut that lacks only these pieces and what depends on them.
     pub fn image_lacking(&mut self, cut: &Cut, losses: &[Loss]) -> Result<Image> {
         self.advance(cut.position)?;
         let mut limits: HashMap<(Ino, u64), At> = HashMap::new();
@@ -107,7 +107,7 @@ fn lost_sizes(object: &Object, fate: &Fate, path: &str, losses: &mut Vec<Loss>) 
 
 fn lost_data(object: &Object, fate: &Fate, unit: u64, path: &str, losses: &mut Vec<Loss>) {
     let limits = fate.limits(object);
-    // The random choice of whole pages is made in the same units as here.
+    // Pages are also the units of the random choice.
     let mut first: HashMap<u64, (At, u64, u64)> = HashMap::new();
     for event in &object.pending {
         let Some((start, end)) = event.change.range() else { continue };

@@ -1,4 +1,4 @@
-//! The disk as a power cut could have left it: the models, and the replayer that makes images of them.
+//! The disk as a power cut could have left it: the replayer, which makes images under the persistence models.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ pub use image::Image;
 pub use loss::Loss;
 pub use model::{Cut, MODELS_VERSION, Model, Namespace};
 
-/// Rebuilds images from a copy of the directory as it was when recording began, and the log.
+/// Rebuilds images from the log and a copy of the directory as it was when recording began.
 pub struct Replayer {
     base: Base,
     entries: Vec<Entry>,
-    /// Writes with O_SYNC or O_DSYNC whose sync is not in the log, because the kernel does not send it.
+    /// Writes with O_SYNC or O_DSYNC for which the kernel sent no sync.
     self_synced: HashSet<usize>,
     lies: Vec<Lie>,
     state: State,
@@ -42,7 +42,7 @@ impl Replayer {
         Replayer::with_lies(base, log, &[])
     }
 
-    /// On a disk that breaks its word.
+    /// As [`Replayer::new`], with a disk that has these faults.
     pub fn with_lies(base: &Path, log: &Log, lies: &[Lie]) -> Result<Replayer> {
         if log.entries.len() >= At::MAX as usize {
             return Err(Error::new(format!("the log has {} entries, more than can be replayed", log.entries.len())));
@@ -53,7 +53,7 @@ impl Replayer {
         Ok(Replayer { base, entries, self_synced, lies: lies.to_vec(), state })
     }
 
-    /// The same recording, on a disk that lies differently. Cheaper than reading everything again.
+    /// The same recording with other faults of the disk. Cheaper than reading everything again.
     pub fn lying(&self, lies: &[Lie]) -> Replayer {
         Replayer {
             base: self.base.clone(),
@@ -64,7 +64,7 @@ impl Replayer {
         }
     }
 
-    /// Ascending positions are cheap; a smaller one than before starts again.
+    /// The image of a cut. Ascending positions are cheap; a smaller one starts from the beginning.
     pub fn image(&mut self, cut: &Cut) -> Result<Image> {
         self.advance(cut.position)?;
         let fate = self.fate(cut);
@@ -86,7 +86,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// What reaches the disk. `docs/powercut.md` states the promises that this keeps.
+    /// Decides what reaches the disk, as `docs/powercut.md` promises.
     fn fate(&self, cut: &Cut) -> Fate {
         let state = &self.state;
         let certain = match cut.namespace {
@@ -111,7 +111,7 @@ impl Replayer {
         }
     }
 
-    /// Some moment between the first change that is not certain and the cut.
+    /// A random entry between the first change that is not certain and the cut.
     fn moment(&self, cut: &Cut, chance: &Chance) -> At {
         let position = self.state.position as At;
         let names = self.state.names(cut.namespace).pending.first().map(|change| change.at);
@@ -120,7 +120,7 @@ impl Replayer {
         first + chance.point((position - first) as usize) as At
     }
 
-    /// How far the journal has got: a moment not before what is certain.
+    /// A random end of the journal, not before the entries that are certain.
     fn journal_end(&self, chance: &Chance) -> At {
         let committed = self.state.committed;
         let mut pending: Vec<At> = self.resizings().map(|(_, at)| at).filter(|at| *at >= committed).collect();
@@ -129,7 +129,7 @@ impl Replayer {
         pending.get(chance.point(pending.len())).copied().unwrap_or(self.state.position as At)
     }
 
-    /// Cuts and growths of files that are not certain, file by file.
+    /// Truncations and growths that are not certain, file by file.
     fn resizings(&self) -> impl Iterator<Item = (Ino, At)> {
         self.state.objects.values().flat_map(|object| {
             let resizing = |change: &Change| matches!(change, Change::Truncate { .. } | Change::Allocate { .. });
@@ -143,7 +143,7 @@ impl Replayer {
         losses
     }
 
-    /// Those of one file are lost from some point on.
+    /// The changes of size that are lost: for each file, all from some point on.
     fn resizing_losses(&self, mut lost: impl FnMut(At) -> bool) -> HashSet<At> {
         let mut losing = None;
         let mut losses = HashSet::new();
@@ -197,8 +197,8 @@ impl Replayer {
     }
 }
 
-/// Newer kernels send a sync after a write with O_DSYNC, which is then what makes it certain; of older ones the write
-/// itself must be believed. The next operation on that file decides which it is.
+/// Writes with O_DSYNC that are durable by themselves. Newer kernels send a sync after such a write, which makes it
+/// certain; for older kernels the write itself counts. The next operation on the file shows which case it is.
 fn self_synced(entries: &[Entry]) -> HashSet<usize> {
     let mut synced_next: HashMap<Ino, bool> = HashMap::new();
     let mut found = HashSet::new();

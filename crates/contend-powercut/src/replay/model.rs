@@ -2,38 +2,38 @@
 
 use crate::{Error, Result};
 
-/// The version of all models: figures of different versions must not be compared. Since 2 a sync of data only leaves
-/// names that changed after the file was made uncertain.
+/// Version of all models: results of different versions must not be compared. Since version 2, a data-only sync
+/// leaves renames after the file's creation uncertain.
 pub const MODELS_VERSION: u32 = 2;
 
-/// What a cut does to writes that were not synced. `docs/powercut.md` has the exact promises.
+/// What a cut does to writes that were not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Model {
-    /// The process dies, the machine goes on: everything written is there.
+    /// The process is killed and the machine continues: everything written is there.
     Kill,
-    /// Nothing that was not synced is there.
+    /// Everything that was not synced is lost.
     Drop,
-    /// Any pages of 4 KiB are there, each in any of its versions.
+    /// Any subset of the pages of 4 KiB is there, each in any of its versions.
     Reorder,
-    /// The same, and pages can be torn into sectors of 512 bytes.
+    /// As `Reorder`, and pages can be torn into sectors of 512 bytes.
     Torn,
-    /// Everything up to some moment is there, and nothing later.
+    /// Everything before some moment is there, and nothing after it.
     Prefix,
 }
 
-/// When names, sizes and cuts of files persist.
+/// When names, sizes and truncations persist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Namespace {
-    /// In order, as ext4 and XFS do.
+    /// In order, as in ext4 and XFS.
     Journal,
     /// A change of a directory needs a sync of that directory.
     Posix,
 }
 
-/// One image, bit for bit: the same log, lies and cut give the same image on every machine.
+/// Identifies one image, bit for bit: the same log, faults and cut give the same image on every machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cut {
-    /// The entries before it have happened.
+    /// Number of entries that have happened.
     pub position: usize,
     pub model: Model,
     pub namespace: Namespace,
@@ -71,7 +71,7 @@ impl std::str::FromStr for Model {
     fn from_str(name: &str) -> Result<Model> {
         let known = || Model::ALL.map(Model::name).join(", ");
         let found = Model::ALL.into_iter().find(|model| model.name() == name);
-        found.ok_or_else(|| Error::new(format!("`{name}` is no model; there are {}", known())))
+        found.ok_or_else(|| Error::new(format!("`{name}` is not a model; models are {}", known())))
     }
 }
 
@@ -80,6 +80,8 @@ impl std::str::FromStr for Namespace {
 
     fn from_str(name: &str) -> Result<Namespace> {
         let found = Namespace::ALL.into_iter().find(|namespace| namespace.name() == name);
-        found.ok_or_else(|| Error::new(format!("`{name}` is no namespace model; there are journal, posix")))
+        found.ok_or_else(|| {
+            Error::new(format!("`{name}` is not a namespace model; namespace models are journal, posix"))
+        })
     }
 }

@@ -1,5 +1,5 @@
-//! Names: directories as they are on disk for certain, and the changes since. There is one of these for each namespace
-//! model, as they differ in when a change is certain.
+//! Names: directories as they are certainly on disk, and the changes since. Each namespace model has its own
+//! instance, because the models differ in when a change is certain.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -11,12 +11,12 @@ use crate::log::Ino;
 pub type Directory = BTreeMap<OsString, Ino>;
 pub type Directories = HashMap<Ino, Directory>;
 
-/// Some names get a new meaning, in one step: that is what makes a rename atomic.
+/// A change of one or several names in one step, which makes a rename atomic.
 #[derive(Clone)]
 pub struct Renaming {
     pub at: At,
     pub names: Vec<(Ino, OsString, Option<Ino>)>,
-    /// Directories change places in the order in which they did: they would end up inside each other otherwise.
+    /// Directories move in the order of their moves; otherwise one could end up inside itself.
     pub moves_directory: bool,
 }
 
@@ -36,8 +36,8 @@ impl Renaming {
         }
     }
 
-    /// What it must not overtake: another change of the same name (the unlink of an old file, before a new one of that
-    /// name), or another directory's move.
+    /// The keys of earlier changes that must persist first: those of the same name (an old file is removed before a
+    /// new one gets its name), and moves of directories.
     fn keys(&self) -> impl Iterator<Item = (Ino, &OsStr)> {
         let moving = self.moves_directory.then_some((0, OsStr::new("")));
         self.names.iter().map(|(parent, name, _)| (*parent, name.as_os_str())).chain(moving)
@@ -45,7 +45,7 @@ impl Renaming {
 }
 
 impl Names {
-    /// All changes before the entry are certain.
+    /// Makes all changes before the entry certain.
     pub fn commit(&mut self, before: At) {
         let certain = self.pending.partition_point(|change| change.at < before);
         for change in self.pending.drain(..certain) {
@@ -53,7 +53,7 @@ impl Names {
         }
     }
 
-    /// The changes of this directory are certain, and what they must not overtake.
+    /// Makes the changes of this directory certain, and those that must persist before them.
     pub fn commit_directory(&mut self, directory: Ino) {
         let mut needed: HashSet<(Ino, OsString)> = HashSet::new();
         let mut certain = vec![false; self.pending.len()];
@@ -75,7 +75,7 @@ impl Names {
         });
     }
 
-    /// Which changes are lost when each may be, in an order that could have been.
+    /// The changes that are lost, given a choice for each; the result respects the order between them.
     pub fn losses(&self, mut lost: impl FnMut(At) -> bool) -> HashSet<At> {
         let mut keys: HashSet<(Ino, &OsStr)> = HashSet::new();
         let mut losses = HashSet::new();
@@ -92,7 +92,7 @@ impl Names {
         self.losses(|at| chance.loses(at))
     }
 
-    /// The directories that differ from the durable ones.
+    /// The directories that differ from their durable state.
     pub fn changed(&self, fate: &Fate) -> Directories {
         let mut changed = Directories::new();
         for change in self.pending.iter().filter(|change| fate.keeps_metadata(change.at)) {

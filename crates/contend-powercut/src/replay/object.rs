@@ -1,4 +1,4 @@
-//! A file, directory or link: what of it is on disk for certain, and what was done to it since.
+//! A file, directory or link: its durable content, and the changes since.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ pub struct Object {
     pub kind: Kind,
     pub attributes: Attributes,
     pub target: std::ffi::OsString,
-    /// On disk for certain. Shared with the images, copied when it changes.
+    /// Durable content. Shared with the images, copied when it changes.
     pub durable: Arc<Vec<u8>>,
-    /// Everything since, in order.
+    /// All changes since, in order.
     pub pending: Vec<Event>,
-    /// As the program sees it.
+    /// Size as the program sees it.
     pub live_size: u64,
     /// One more than the last entry that changed its names, its size or (of a directory) its content.
     pub changed: At,
-    /// One more than the last entry that made it or changed its size: the metadata without which its data cannot be found.
+    /// One more than the last entry that created it or changed its size: the metadata needed to find its data.
     pub shaped: At,
 }
 
@@ -40,7 +40,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The bytes it concerns, if it is data and no change of the size.
+    /// The range of bytes, if the change writes data without changing the size.
     pub fn range(&self) -> Option<(u64, u64)> {
         match self {
             Change::Write { offset, data } => Some((*offset, *offset + data.len() as u64)),
@@ -56,7 +56,7 @@ impl Object {
         Object { ino, kind, attributes, target, durable, pending: vec![], live_size: 0, changed: 0, shaped: 0 }
     }
 
-    /// True if the size changed, which is metadata.
+    /// Adds a change. True if it changed the size, which is metadata.
     pub fn push(&mut self, at: At, change: Change) -> bool {
         let before = self.live_size;
         match &change {
@@ -68,7 +68,7 @@ impl Object {
             Change::Truncate { size } => self.live_size = *size,
             Change::Allocate { size } => self.live_size = before.max(*size),
         }
-        // A cut to the same size still takes part in the order of changes.
+        // A truncation to the same size is still ordered among the other changes.
         let resized = before != self.live_size || matches!(change, Change::Truncate { .. });
         self.pending.push(Event { at, change });
         resized

@@ -1,4 +1,4 @@
-//! The disk after some entries of the log: what the program sees, what is certain, and what is on its way.
+//! The disk after some entries of the log: what the program sees, what is certain, and what is pending.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use crate::lies::Lie;
 use crate::log::{Entry, Ino, Kind, Known, Log, Op, ROOT};
 use crate::{Error, Result};
 
-/// How many entries pass between two searches for files that nothing can reach any more.
+/// Entries between two searches for files that cannot be reached any more.
 const SWEEP: usize = 4096;
 
 #[derive(Clone)]
@@ -24,22 +24,22 @@ pub struct Base {
 pub struct State {
     pub position: usize,
     pub objects: BTreeMap<Ino, Object>,
-    /// As the program sees it.
+    /// Names as the program sees them.
     pub live: Directories,
-    /// For each namespace model, in the order of `Namespace::ALL`.
+    /// Durable names under each namespace model, in the order of `Namespace::ALL`.
     pub names: [Names; 2],
-    /// In the journal, metadata before this entry is certain.
+    /// Metadata before this entry is certain under the journal model.
     pub committed: At,
     highest: Ino,
     disk: Disk,
 }
 
-/// The lies, and what they need to know.
+/// The faults of the disk, and their state.
 struct Disk {
     lies: Vec<Lie>,
     syncs: u32,
     written_last: Ino,
-    /// Syncs that will be done when the log is this long, and whether of data only.
+    /// Delayed syncs: length of the log at which each is carried out, file, and whether of data only.
     late: Vec<(usize, Ino, bool)>,
 }
 
@@ -49,7 +49,7 @@ impl Base {
         let mut contents = HashMap::new();
         for known in &log.known {
             let path = paths.get(&known.parent).map(|parent: &PathBuf| parent.join(&known.name)).ok_or_else(|| {
-                Error::new(format!("the log names a directory {} that it does not have", known.parent))
+                Error::new(format!("the log refers to directory {}, which is not in it", known.parent))
             })?;
             if known.kind == Kind::File && !contents.contains_key(&known.ino) {
                 let bytes = std::fs::read(&path).map_err(|e| Error::at(&path, "the base cannot be read", e))?;
@@ -92,7 +92,7 @@ impl State {
         &self.names[usize::from(namespace == Namespace::Posix)]
     }
 
-    /// One entry further. `synced`: the write is on disk without its own sync in the log.
+    /// Applies one entry. `synced`: the write is durable without a sync of its own in the log.
     pub fn advance(&mut self, entry: &Entry, synced: bool) -> Result<()> {
         let at = self.position as At;
         self.position += 1;
@@ -166,7 +166,7 @@ impl State {
         Ok(())
     }
 
-    /// Its metadata has changed. The top directory has no object, but can be synced.
+    /// Notes a change of metadata. The top directory has no object, but can be synced.
     fn touch(&mut self, ino: Ino, at: At) {
         let object = self.objects.entry(ino).or_insert_with(|| {
             let attributes = crate::log::Attributes { mode: 0o755, uid: 0, gid: 0 };
@@ -190,7 +190,7 @@ impl State {
                 }
                 Ok(())
             }
-            // It has no name and was swept away: no program can see it.
+            // The file has no name and was removed by `sweep`: no program can see it.
             None if ino <= self.highest => Ok(()),
             None => Err(self.unknown(ino)),
         }
@@ -200,7 +200,7 @@ impl State {
         Error::new(format!("entry {}: file {ino} was never created: not a log of one recording", self.position - 1))
     }
 
-    /// A sync as it is answered; a lying disk may do something else.
+    /// Carries out a sync, or what a faulty disk does instead.
     fn sync(&mut self, ino: Ino, data_only: bool) {
         self.disk.syncs += 1;
         let mut target = ino;
@@ -257,7 +257,7 @@ impl State {
         all.find(|(_, child)| **child == ino).map(|(name, _)| name.to_string_lossy().into_owned())
     }
 
-    /// Forgets files that have no name, neither for the program nor in any image.
+    /// Removes files that have no name, neither for the program nor in any image.
     fn sweep(&mut self) {
         let mut used: HashSet<Ino> = self.live.values().flat_map(|dir| dir.values().copied()).collect();
         used.insert(ROOT);
@@ -270,7 +270,7 @@ impl State {
         self.names.iter_mut().for_each(|names| names.durable.retain(|ino, _| used.contains(ino)));
     }
 
-    /// A path for every file that has one, as the program sees it or as it is on disk.
+    /// A path for every file that has one, either as the program sees it or as it is on disk.
     pub fn paths(&self, namespace: Namespace) -> HashMap<Ino, PathBuf> {
         let mut paths = HashMap::new();
         for directories in [&self.live, &self.names(namespace).durable] {

@@ -1,4 +1,4 @@
-//! What the tests share: a place to record in, directory trees as values, small random numbers.
+//! Shared by the tests: places for recordings, directory trees as values, random numbers.
 #![allow(dead_code)]
 
 pub mod possible;
@@ -14,7 +14,7 @@ use contend_powercut::log::Log;
 use contend_powercut::record::{self, Options};
 use contend_powercut::replay::{Cut, Image, Model, Namespace};
 
-/// A directory to record, a copy of what it was, a place to mount it, a log.
+/// Paths of a recording: the directory, a copy of its first state, a mount point, a log.
 pub struct Place {
     pub dir: tempfile::TempDir,
 }
@@ -32,7 +32,7 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// The base is copied now. The tests that record need /dev/fuse; where it is not, they say so and prove nothing.
+    /// Copies the base and mounts. `None` without /dev/fuse; the test then reports that it verified nothing.
     pub fn mount(&self) -> Option<Recording> {
         if !possible::can_record() {
             return None;
@@ -58,8 +58,8 @@ impl Place {
     }
 }
 
-/// A recorder in its own process: one that shares a process with a program that maps files of the mount waits for
-/// itself for ever.
+/// A recorder in its own process. In the process of a program that maps files of the mount it would wait for itself
+/// for ever.
 pub struct Recording {
     pub child: Child,
     mountpoint: PathBuf,
@@ -72,7 +72,7 @@ impl Recording {
     }
 }
 
-/// Not a test: the process of the recorder.
+/// The process of the recorder, not a test.
 #[test]
 #[ignore = "runs only as the child of another test"]
 fn recorder() {
@@ -104,7 +104,7 @@ pub fn recorder_command(program: &Path, place: &Place) -> Command {
     command
 }
 
-/// The pipe stays open: the child says more when it ends.
+/// A line from the child. The pipe stays open: the child writes again when it ends.
 pub fn answer(child: &mut Child) -> String {
     let mut output = BufReader::new(child.stdout.as_mut().expect("a pipe"));
     let mut line = String::new();
@@ -135,7 +135,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A tree as a value: path to (what it is, permissions, content).
+/// A tree as a value: path to kind, permissions and content.
 pub type Tree = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
 
 pub fn tree(dir: &Path) -> Tree {
@@ -168,7 +168,7 @@ pub fn cut(position: usize, model: Model, namespace: Namespace, seed: u64) -> Cu
     Cut { position, model, namespace, seed }
 }
 
-/// Random numbers that are the same every time.
+/// Random numbers, the same in every run.
 pub struct Random(pub u64);
 
 impl Random {

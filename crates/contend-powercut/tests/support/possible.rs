@@ -1,14 +1,15 @@
-//! Tests that need something that may not be there, such as a recorder: they say that they prove nothing, or fail if they must not.
+//! For tests that need something that may be missing, such as a recorder: they report that they verified nothing, or
+//! fail where [`MUST`] forbids that.
 
 use std::io::Write as _;
 
-/// Set to 1 where every test that records must record.
+/// Set to 1 where every test that records must do so.
 pub const MUST: &str = "CONTEND_TESTS_MUST_RECORD";
 
-/// Whether the test that asks can record. It says so if not.
+/// Whether recording is possible. If not, reports that the test verified nothing.
 ///
 /// # Panics
-/// It cannot, and [`MUST`] says that it must.
+/// Recording is not possible although [`MUST`] is set.
 #[track_caller]
 pub fn can_record() -> bool {
     let Some(why) = contend_powercut::record::unavailable() else { return true };
@@ -16,17 +17,17 @@ pub fn can_record() -> bool {
     false
 }
 
-/// Says that a test proves nothing here for want of something.
+/// Reports that a test verified nothing because something is missing.
 ///
 /// # Panics
-/// This variable says that nothing may be wanting.
+/// The variable `must` forbids that it is missing.
 #[track_caller]
 pub fn lacking(must: &str, why: &str) {
     assert!(std::env::var_os(must).is_none_or(|value| value != "1"), "{must}=1, and {why}");
     not_verified(why);
 }
 
-/// Says that a test proves nothing here. Not with `eprintln!`, whose output is hidden for tests that pass.
+/// Reports that a test verified nothing. Not with `eprintln!`, whose output is hidden for passing tests.
 pub fn not_verified(why: &str) {
     let thread = std::thread::current();
     let _ = writeln!(std::io::stderr(), "NOT VERIFIED: {}: {why}", thread.name().unwrap_or("a test"));

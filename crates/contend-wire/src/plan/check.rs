@@ -42,7 +42,7 @@ impl Transaction {
     pub(super) fn check_arguments(&self) -> Result<(), String> {
         match self.arguments_needed() {
             0..=65_535 => Ok(()),
-            needed => Err(format!("`{}` takes {needed} arguments; 65535 are the most", self.name)),
+            needed => Err(format!("`{}` takes {needed} arguments; the maximum is 65535", self.name)),
         }
     }
 }

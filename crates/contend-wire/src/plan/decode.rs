@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
     fn end(mut self) -> Result<(), FormatError> {
         match self.fields.next() {
             None => Ok(()),
-            Some(extra) => Err(self.error(format!("a field too many: `{}`", crate::crop(extra)))),
+            Some(extra) => Err(self.error(format!("an extra field: `{}`", crate::crop(extra)))),
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Request {
 pub struct HttpStep {
     /// Index into [`super::Head::requests`].
     pub request: u32,
-    /// The answers that are no failure: first and last status of each range.
+    /// The answers that are not a failure: first and last status of each range.
     pub status: Vec<(u16, u16)>,
     /// Of all others, those with which the service says that it has done nothing.
     pub refused: Vec<(u16, u16)>,

@@ -1,5 +1,5 @@
-//! Reading an answer as its bytes arrive: the head by httparse, the body by its length, in chunks, or until the
-//! connection ends. A body is kept only if the plan reads it; its bytes are read in any case.
+//! Reads an answer as its bytes arrive: the head with httparse, the body by its length, in chunks, or until the
+//! connection ends. A body is always read, but kept only if the plan uses it.
 
 use crate::failure::Failure;
 use crate::http::cookies::Jar;
@@ -16,19 +16,19 @@ const HEADERS_MAX: usize = 128;
 const BODY_BYTES_MAX: u64 = 64 << 20;
 /// Longest line that says how long a chunk is.
 const CHUNK_LINE_MAX: usize = 1 << 10;
-/// Room for what arrives, from the start.
+/// Initial size of the buffer.
 const ROOM: usize = 8 << 10;
 
-/// The answer is not what the protocol says.
+/// The answer breaks the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nonsense;
 
-/// What is known once the answer is complete.
+/// Facts of a complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// Its status.
     pub status: u16,
-    /// The service ends the connection.
+    /// Whether the service ends the connection.
     pub closes: bool,
     /// The header `contend-code`.
     pub code: Option<Failure>,
@@ -53,25 +53,25 @@ pub struct Reader {
     buffer: Vec<u8>,
     /// Bytes that have arrived, from the start of the buffer.
     filled: usize,
-    /// Of them, those that are done with.
+    /// The part of them that was parsed.
     at: usize,
     part: Part,
     answer: Answer,
     /// Total of the body so far.
     body_bytes: u64,
     body: Vec<u8>,
-    /// So much of the body is kept.
+    /// Most bytes of the body that are kept.
     kept_max: usize,
 }
 
-/// What the reader must know of the request.
+/// Facts of the request for reading its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The method is HEAD.
+    /// Whether the method is HEAD.
     pub is_head: bool,
-    /// The body is wanted if the status is one of these.
+    /// Statuses for which the body is kept.
     pub wanted: &'a [(u16, u16)],
-    /// No failure. Of the body of any other answer the beginning is kept, to tell what the service said.
+    /// Statuses that are not a failure. Of other answers the beginning of the body is kept, for messages.
     pub expected: &'a [(u16, u16)],
 }
 
@@ -103,7 +103,7 @@ impl Reader {
         self.body.clear();
     }
 
-    /// Where the next bytes go; never empty.
+    /// Buffer for the next bytes; never empty.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         if self.at > 0 && self.at == self.filled {
@@ -136,16 +136,16 @@ impl Reader {
         &self.body
     }
 
-    /// Whether more arrived than the answer has.
+    /// Whether bytes arrived after the answer.
     #[inline]
     pub fn has_more(&self) -> bool {
         self.at < self.filled
     }
 
-    /// Takes `count` more bytes, which lie in [`Reader::room`]; whether the answer is complete.
+    /// Takes `count` more bytes from [`Reader::room`]; returns whether the answer is complete.
     ///
     /// # Errors
-    /// It is nonsense.
+    /// The answer breaks the protocol.
     #[inline]
     pub fn take(&mut self, count: usize, asked: Asked<'_>, jar: Option<&mut Jar>) -> Result<bool, Nonsense> {
         self.filled += count;
@@ -155,17 +155,17 @@ impl Reader {
         self.rest()
     }
 
-    /// The connection has ended; whether the answer is complete with that.
+    /// Handles the end of the connection; returns whether the answer is complete.
     pub fn end(&mut self) -> bool {
         let complete = self.part == Part::UntilEnd;
         self.part = if complete { Part::Complete } else { self.part };
         complete
     }
 
-    /// Reads the head, passing over heads that only announce another; whether it is there.
+    /// Reads the head, skipping informational ones; returns whether it is complete.
     fn head(&mut self, asked: Asked<'_>, mut jar: Option<&mut Jar>) -> Result<bool, Nonsense> {
         loop {
-            // Left as they are: filling them in would take longer than the usual head.
+            // Uninitialised, because filling them would take longer than parsing a usual head.
             let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
             let mut response = httparse::Response::new(&mut []);
             let arrived = &self.buffer[self.at..self.filled];
@@ -186,7 +186,7 @@ impl Reader {
                 self.kept_max = match status {
                     _ if is_in(status, asked.wanted) => usize::MAX,
                     _ if is_in(status, asked.expected) => 0,
-                    // One more, to know whether there was more.
+                    // One more byte, to see whether the body was longer.
                     _ => SHOWN_BYTES + 1,
                 };
                 let framing = framing(response.headers, &mut self.answer, jar.as_deref_mut())?;
@@ -255,7 +255,7 @@ impl Reader {
         }
     }
 
-    /// Takes what is there of `left` bytes of the body; how many are still to come.
+    /// Takes the available part of `left` bytes of the body; returns how many are missing.
     fn body_part(&mut self, left: u64) -> Result<u64, Nonsense> {
         let there = (self.filled - self.at) as u64;
         let taken = there.min(left) as usize;
@@ -269,7 +269,7 @@ impl Reader {
         Ok(left - taken as u64)
     }
 
-    /// The next line without its end, once it is there.
+    /// The next line without its end, once it is complete.
     fn line(&mut self) -> Result<Option<(usize, usize)>, Nonsense> {
         let rest = &self.buffer[self.at..self.filled];
         let Some(end) = rest.iter().take(CHUNK_LINE_MAX).position(|b| *b == b'\n') else {
@@ -300,7 +300,7 @@ enum Framing {
     Chunks,
 }
 
-/// How the body's end is known; what else matters goes into the answer and the jar.
+/// How the body ends; other relevant headers go into the answer and the jar.
 fn framing(headers: &[Header<'_>], answer: &mut Answer, mut jar: Option<&mut Jar>) -> Result<Framing, Nonsense> {
     let mut framing = Framing::None;
     for header in headers {
@@ -358,7 +358,7 @@ fn contend_code(value: &[u8]) -> Option<Failure> {
 mod tests {
     use super::*;
 
-    /// The answer and its body, however its bytes are cut up; none if it is not complete.
+    /// The answer and its body, checked for every way of cutting up the bytes; `None` if it is not complete.
     fn read(text: &[u8], is_head: bool) -> Result<Option<(Answer, Vec<u8>, bool)>, Nonsense> {
         let read_in = |piece: usize| {
             let mut reader = Reader::default();

@@ -1,5 +1,5 @@
-//! What a client remembers of a service: cookies by name and value. Attributes other than an age of 0 are ignored;
-//! a client speaks to one service only.
+//! A client's cookies, by name and value. Attributes other than an age of 0 are ignored, because a client uses one
+//! service only.
 
 /// The cookies of one client, and the header line they make.
 #[derive(Debug, Default)]

@@ -1,13 +1,13 @@
-//! Counting what a JSON pointer (RFC 6901) leads to, while the text is read: nothing of it is kept.
+//! Counts the elements at a JSON pointer (RFC 6901) in one pass over the text, without keeping it.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The elements of the array at `pointer`; 1 for anything else that is there, 0 for nothing.
+/// The number of elements of the array at `pointer`; 1 for any other value, 0 if there is none.
 ///
 /// # Errors
-/// The text is not JSON. Bytes of texts that are passed over need not be UTF-8.
+/// The text is not JSON. Skipped strings need not be UTF-8.
 pub fn elements(body: &[u8], pointer: &str) -> serde_json::Result<u32> {
     let mut json = serde_json::Deserializer::from_slice(body);
     let found = Pointed { pointer }.deserialize(&mut json)?;
@@ -15,14 +15,14 @@ pub fn elements(body: &[u8], pointer: &str) -> serde_json::Result<u32> {
     Ok(found)
 }
 
-/// What is left of the way; empty at its end.
+/// The rest of the pointer; empty at its end.
 #[derive(Clone, Copy)]
 struct Pointed<'a> {
     pointer: &'a str,
 }
 
 impl<'a> Pointed<'a> {
-    /// The next segment, and the way from there. None at the end, or if what is left is no pointer.
+    /// The next segment and the rest; `None` at the end, or if the rest is not a pointer.
     fn step(self) -> Option<(Cow<'a, str>, Self)> {
         let left = self.pointer.strip_prefix('/')?;
         let (segment, rest) = left.split_at(left.find('/').unwrap_or(left.len()));
@@ -39,7 +39,7 @@ impl<'a> Pointed<'a> {
     }
 }
 
-/// As an index of an array is written: no sign, no zero before it.
+/// Parses an array index: no sign, no leading zero.
 fn index(segment: &str) -> Option<usize> {
     let plain = segment.bytes().all(|b| b.is_ascii_digit()) && (segment.len() == 1 || !segment.starts_with('0'));
     plain.then(|| segment.parse().ok()).flatten()
@@ -124,7 +124,7 @@ impl<'de> Visitor<'de> for Pointed<'_> {
     }
 }
 
-/// Whether a key is the one that is looked for.
+/// Compares a key with the one that is looked for.
 struct Key<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {

@@ -1,6 +1,5 @@
-//! Looking into answers: elements counted and values kept, by JSON pointer (RFC 6901), in which one segment may
-//! be `*`. Only what a step asks for is parsed. Between an answer and the client's next request is this and little
-//! else, so an answer that is only counted is read without being built in memory.
+//! Counts elements and keeps values of answers by JSON pointer (RFC 6901), in which one segment may be `*`. This time
+//! lies between an answer and the client's next request, so an answer that is only counted is not built in memory.
 
 use super::count::elements;
 use crate::failure::Failure;
@@ -12,10 +11,10 @@ use serde_json::Value;
 const NOT_JSON: Failure = Failure::worker(worker_code::ANSWER);
 const MISSING: Failure = Failure::worker(worker_code::NOT_KEPT);
 
-/// Counts and keeps what a step wants of an answer's body; the rows counted.
+/// Counts and keeps values of an answer's body for a step; returns the rows counted.
 ///
 /// # Errors
-/// It is not JSON, has more or fewer elements, or lacks what is to be kept.
+/// It is not JSON, has too many or too few elements, or lacks a value to keep.
 pub fn look_into(body: &[u8], step: &HttpStep, kept: &mut Kept) -> Result<u32, Failure> {
     if step.keep.is_empty() {
         let pointer = step.count.as_ref().map_or("", |count| &count.pointer);
@@ -34,7 +33,7 @@ pub fn look_into(body: &[u8], step: &HttpStep, kept: &mut Kept) -> Result<u32, F
     Ok(rows)
 }
 
-/// What was counted, if the step counts, within its bounds.
+/// The count, checked against the step's bounds if it has any.
 fn rows_of(step: &HttpStep, found: u32) -> Result<u32, Failure> {
     match &step.count {
         None => Ok(0),
@@ -70,7 +69,7 @@ fn store(value: &Value, slot: u16, kept: &mut Kept) -> Result<(), Failure> {
         Value::Number(number) => match (number.as_i64(), number.is_f64()) {
             (Some(i), _) => KeptValue::Integer(i),
             (None, true) => KeptValue::Real(number.as_f64().ok_or(NOT_JSON)?),
-            // An integer beyond 64 bits with a sign is kept digit by digit.
+            // An integer beyond signed 64 bits is kept as text.
             (None, false) => KeptValue::Text(kept.store(number.to_string().as_bytes())),
         },
         Value::String(text) => KeptValue::Text(kept.store(text.as_bytes())),

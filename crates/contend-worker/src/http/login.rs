@@ -1,4 +1,4 @@
-//! What happens before the start: connections, and the login of every client, a few at a time as people would arrive.
+//! Connects every client and logs it in before the start, a few at a time, as people would arrive.
 
 use crate::attempt::Failed;
 use crate::http::events::{Client, Events};
@@ -8,18 +8,18 @@ use anyhow::{Result, anyhow, bail};
 use contend_wire::plan::{Plan, Step};
 use contend_wire::sample::{CodeSpace, code_to_sqlstate, worker_code};
 
-/// Logins under way at once.
+/// Most logins at once.
 const AT_ONCE: usize = 8;
-/// A client may be done without an event, so the loop looks again this often.
+/// Longest wait of the loop, because a client may finish without an event.
 const LOOK_AGAIN_NS: u64 = 5_000_000;
-/// So much of an answer is shown.
+/// Most bytes of an answer that are shown.
 const SHOWN_BYTES: usize = 300;
 
 impl Events<'_> {
     /// Connects every client, and logs it in if the plan has a login.
     ///
     /// # Errors
-    /// Which client could not be, and why.
+    /// The client that failed, and why.
     pub(super) fn log_in(&mut self) -> Result<()> {
         let login = self.plan().head.login;
         let (mut begun, mut running) = (0, vec![]);
@@ -51,7 +51,7 @@ impl Events<'_> {
         }
     }
 
-    /// Carries out a transaction once with the first client; what it kept.
+    /// Carries out a transaction once with the first client; returns the kept values.
     pub(super) fn carry_out_once(mut self, transaction: u16) -> Result<Kept> {
         self.start_once(0, Some(transaction));
         loop {
@@ -68,14 +68,15 @@ impl Events<'_> {
         }
     }
 
-    /// Why what a client did once has failed.
+    /// The message for a client that failed before the start.
     pub(super) fn in_words(&self, i: usize, what: &str, transaction: Option<u16>, failed: Failed) -> String {
         let client = &self.clients[i];
         let mut words = format!("client {}, {}: {what}", self.plan().clients[client.index].id, client.service().url);
         if let Some(request) = transaction.and_then(|t| request_line(self.plan(), t, failed.step)) {
             words += &format!(": {request}");
         }
-        words += &format!(": {}", code_in_words(failed));
+        let insecure = client.insecure.as_ref().map(|why| format!("TLS: {why}"));
+        words += &format!(": {}", insecure.unwrap_or_else(|| code_in_words(failed)));
         words + &said(client)
     }
 }
@@ -104,7 +105,7 @@ fn code_in_words(failed: Failed) -> String {
     }
 }
 
-/// What the service answered.
+/// The service's answer.
 fn said(client: &Client<'_>) -> String {
     let body = client.reader().body();
     if body.is_empty() { String::new() } else { format!("; it answered: {}", cropped(body, SHOWN_BYTES)) }

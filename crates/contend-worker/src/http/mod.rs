@@ -12,6 +12,7 @@ pub mod options;
 pub mod said;
 pub mod shared;
 pub mod template;
+mod tls;
 
 use crate::kept::Kept;
 use crate::run::{Carrier, Event, Member, Ready};
@@ -32,10 +33,10 @@ pub const MODEL: &str = "events";
 /// Library and version, for `hello`.
 pub const VERSION: &str = "http httparse 1.10.1";
 
-/// Opens all connections and logs every client in, on threads that then wait for the start.
+/// Opens all connections and logs in every client, on threads that then wait for the start.
 ///
 /// # Errors
-/// What about the plan cannot be done, or which client could not be made ready.
+/// What the driver cannot do, or the client that could not be made ready.
 pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     let options = Options::parse(&plan.head.options)?;
     check(&plan)?;
@@ -73,10 +74,10 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     })
 }
 
-/// Connects the only client of a plan, logs it in, and carries out the first transaction; what it kept.
+/// Connects the only client of a plan, logs it in, and carries out the first transaction; returns the kept values.
 ///
 /// # Errors
-/// What about the plan cannot be done, or what failed.
+/// What the driver cannot do, or the failure.
 pub fn once(plan: Plan) -> Result<Kept> {
     let options = Options::parse(&plan.head.options)?;
     check(&plan)?;
@@ -85,7 +86,7 @@ pub fn once(plan: Plan) -> Result<Kept> {
     Events::open(&shared, &[0])?.carry_out_once(0)
 }
 
-/// The life of an event loop. It says on `opened` how opening went, and on `events` how its clients ended.
+/// The thread of an event loop. It sends the result of opening on `opened`, and the ends of its clients on `events`.
 fn loop_thread(
     shared: &Shared,
     number: usize,
@@ -100,7 +101,7 @@ fn loop_thread(
         let mut made = match Events::open(shared, &clients) {
             Ok(made) => made,
             Err(e) => {
-                // The receiver is there: it waits for exactly this.
+                // The receiver is waiting for this.
                 let _ = opened.send(Err(e));
                 return Ok(());
             }
@@ -128,7 +129,7 @@ fn loop_thread(
     }
 }
 
-/// What a plan of this driver may not have.
+/// Rejects a plan that this driver cannot carry out.
 fn check(plan: &Plan) -> Result<()> {
     let head = &plan.head;
     ensure!(head.model == MODEL, "model {}: driver {DRIVER} has only {MODEL}", head.model);

@@ -3,7 +3,7 @@
 use crate::options::choice;
 use anyhow::{Result, bail};
 
-/// Options as understood.
+/// Parsed options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// `threads`: event loops, over which the clients are spread.
@@ -14,13 +14,16 @@ pub struct Options {
     pub keep_alive: bool,
     /// `cookies` = `on` (default) or `off`.
     pub cookies: bool,
-    /// `host`: the Host headers of the plan's databases, in place of the address; the last is that of all others.
+    /// `host`: the Host headers of the plan's databases, instead of the address; the last one holds for all further
+    /// databases.
     pub hosts: Vec<String>,
+    /// `ca`: file of the certificates that are trusted, in place of the system's.
+    pub ca: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: 1, timeout_ns: 30_000_000_000, keep_alive: true, cookies: true, hosts: vec![] }
+        Self { threads: 1, timeout_ns: 30_000_000_000, keep_alive: true, cookies: true, hosts: vec![], ca: None }
     }
 }
 
@@ -28,7 +31,7 @@ impl Options {
     /// Reads the options of a plan.
     ///
     /// # Errors
-    /// An option or a value this driver does not know.
+    /// An unknown option or value.
     pub fn parse(pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Self::default();
         for (name, value) in pairs {
@@ -43,6 +46,7 @@ impl Options {
                     _ => bail!("option timeout_ms: `{value}` is not a number from 1 to 86400000"),
                 },
                 "connection" => options.keep_alive = choice("keep-alive", "close")?,
+                "ca" => options.ca = Some(value.clone()),
                 "cookies" => options.cookies = choice("on", "off")?,
                 "host" => {
                     let fits = |b: u8| b.is_ascii_graphic() && !b"/?#@\\".contains(&b);
@@ -52,7 +56,7 @@ impl Options {
                     }
                     options.hosts = value.split(',').map(str::to_string).collect();
                 }
-                _ => bail!("option {name}: the driver http does not know it"),
+                _ => bail!("option {name}: the driver http has no such option"),
             }
         }
         Ok(options)

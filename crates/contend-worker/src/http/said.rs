@@ -1,17 +1,16 @@
-//! What a service answered to requests that failed: every text with how often it came, so that a report can tell it in the
-//! service's own words and not by a code alone.
+//! Answers to failed requests, with counts, so that a report can quote the service and not only a code.
 
 use crate::failure::Failure;
 use contend_wire::handshake::Facts;
 use std::collections::BTreeMap;
 
-/// So much of an answer is kept.
+/// Most bytes of an answer that are kept.
 pub const SHOWN_BYTES: usize = 200;
-/// Most different texts that are counted: a service that writes another one each time does not fill the memory.
+/// Most different texts that are counted, so that a service with ever new texts does not fill the memory.
 const DISTINCT_MAX: usize = 500;
 /// Most texts that are reported at the end, the most frequent ones first.
 const TOLD_MAX: usize = 20;
-/// How the names of these facts begin.
+/// Prefix of these facts.
 const FACT: &str = "answer";
 
 /// Texts with their codes and counts.
@@ -19,7 +18,7 @@ const FACT: &str = "answer";
 pub struct Said(BTreeMap<(String, String), u64>);
 
 impl Said {
-    /// An answer with this body, which failed so. One without a word tells no more than its code.
+    /// Counts an answer with this body and failure. An answer without text adds nothing to its code.
     #[cold]
     pub fn heard(&mut self, failure: Failure, body: &[u8]) {
         let text = cropped(body, SHOWN_BYTES);
@@ -28,7 +27,7 @@ impl Said {
         }
     }
 
-    /// Adds what another loop heard.
+    /// Adds the answers of another loop.
     pub fn merge(&mut self, other: Self) {
         other.0.into_iter().for_each(|(key, count)| self.count(key, count));
     }
@@ -53,8 +52,8 @@ fn code(failure: Failure) -> String {
     format!("{}:{}", failure.space.word(), failure.space.shown(failure.code))
 }
 
-/// An answer as one line of so many bytes at most: three dots follow what is left of a longer text, so that the caller that hides what
-/// must not be shown knows where to look for half of it.
+/// An answer as one line of at most `bytes_max` bytes. A cropped text ends with three dots, so that a caller that masks
+/// secrets can look for parts of them there.
 pub fn cropped(body: &[u8], bytes_max: usize) -> String {
     let shown = String::from_utf8_lossy(&body[..body.len().min(bytes_max)]).replace(char::is_control, " ");
     match body.len() > bytes_max {

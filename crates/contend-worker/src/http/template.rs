@@ -1,4 +1,4 @@
-//! Requests as bytes: templates cut up once, before the run, and filled in for every operation without allocating.
+//! Requests as bytes: templates are split once before the run, and filled in for every operation without allocating.
 
 use crate::argument::Argument;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ pub struct Template {
     /// From the method to the last header that does not depend on the client.
     head: Vec<Part>,
     body: Body,
-    /// Its answer has no body, whatever it says of its length.
+    /// Whether its answer has no body, whatever length the answer gives.
     pub is_head: bool,
 }
 
@@ -35,7 +35,7 @@ enum Part {
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Percent,
-    /// As plans write values, percent-encoded.
+    /// As in plans, percent-encoded.
     Plan,
     Json,
     Header,
@@ -48,7 +48,7 @@ impl Template {
     /// The request for a service with this `Host`.
     ///
     /// # Errors
-    /// A template that is not of the form.
+    /// A malformed template.
     pub fn new(request: &Request, host: &str, keep_alive: bool) -> Result<Self, String> {
         let mut head = Parts::default();
         head.text(&request.method);
@@ -75,7 +75,7 @@ impl Template {
             }
         };
         let body = match body {
-            // A method that has a body as a rule says that this one is empty.
+            // Methods that usually have a body must declare an empty one.
             None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {
                 head.text("Content-Length: 0\r\n");
                 Body::None
@@ -142,7 +142,7 @@ impl Template {
     }
 }
 
-/// How values are written in the body, by what its header says it is.
+/// Form of values in the body, according to its content type.
 fn body_form(request: &Request) -> Form {
     let kind = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let kind = kind.map_or(String::new(), |(_, value)| value.to_ascii_lowercase());
@@ -186,7 +186,7 @@ impl Form {
             (Form::Plan, Argument::Real(r)) => drop(write!(out, "r{r:?}")),
             (Form::Plan, Argument::Text(text)) => {
                 out.push(b't');
-                // A field of a line: what is escaped there is escaped here.
+                // A field of a plan's line, with the same escapes.
                 for byte in text {
                     match byte {
                         b'\\' => percent(out, b"\\\\"),
@@ -224,7 +224,7 @@ impl Form {
     }
 }
 
-/// Everything but what RFC 3986 calls unreserved, as `%` and two digits.
+/// Percent-encodes everything except unreserved characters of RFC 3986.
 fn percent(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in bytes {

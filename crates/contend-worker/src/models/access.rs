@@ -1,4 +1,4 @@
-//! How a task gets at its database's connection: the difference between the models that share one.
+//! How a task uses its database's connection: the difference between the models that share one.
 
 use crate::models::Shared;
 use crate::models::job::Job;
@@ -29,8 +29,8 @@ pub enum Way {
     Pool(Pool<Opened>, Pool<Opened>),
 }
 
-/// A connection behind a mutex of the standard library. The thread that is on a processor when it is released gets it:
-/// no thread is promised a turn.
+/// A connection behind a mutex of the standard library, which is not fair: a running thread can take it before one that
+/// waits.
 pub struct Locked {
     connection: Mutex<Connection>,
     place: Arc<Place>,
@@ -43,7 +43,7 @@ impl Locked {
     }
 }
 
-/// Why a call on another thread gave nothing back.
+/// The error of a call on another thread that returned nothing.
 fn lost(error: JoinError) -> anyhow::Error {
     match error.try_into_panic() {
         Ok(panic) => anyhow!("{}", in_words(panic.as_ref())),
@@ -71,7 +71,7 @@ impl Way {
         }
     }
 
-    /// What must be done on the thread that calls the driver before it does, where the driver has its own.
+    /// Does work on the driver's own thread, if it has one, before the driver is called.
     pub async fn on_its_thread(&self, prepare: impl FnOnce() + Send + 'static) {
         if let Way::Dedicated(connection, _) = self {
             // A thread that has ended already shows in the first call.
@@ -112,7 +112,8 @@ impl Access for Way {
                 let place = Arc::clone(place);
                 let call = move || {
                     place.run(&mut connection, &mut job);
-                    // Passed on before the result is: the next in the queue need not wait for this task.
+                    // Released before the result is returned, so that the next in the queue need not wait for this
+                    // task.
                     drop(connection);
                     job
                 };
@@ -140,13 +141,13 @@ impl Access for Way {
             }
             Way::Dedicated(connection, place) => {
                 let place = Arc::clone(place);
-                // A thread that has ended shows when it is to be closed.
+                // A thread that has ended shows when it is closed.
                 let _ = connection.call_raw(move |connection| place.look_again(connection)).await;
             }
             Way::Fifo(connection, place) => place.look_again(&*connection.lock().await),
             Way::Pool(writer, readers) => {
                 for pool in [writer, readers] {
-                    // All at once, so that each is asked.
+                    // Takes all of them at once, so that each is read back.
                     let held: Vec<_> = std::iter::from_fn(|| pool.try_get().ok()).collect();
                     held.iter().for_each(|opened| opened.place.look_again(&opened.connection));
                 }

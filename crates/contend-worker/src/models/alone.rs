@@ -1,4 +1,4 @@
-//! The loop of a client with a connection to itself, for every driver that calls the database on the client's own thread.
+//! The loop of a client with its own connection, for every driver that calls the database on the client's thread.
 
 use crate::attempt::{Attempt, Failed};
 use crate::client::{ClientLoop, Turn};
@@ -15,11 +15,11 @@ use contend_wire::sample::STEP_BEGIN;
 pub enum Leave {
     /// No more operations begin.
     Finished,
-    /// This attempt has begun and needs a new connection; come back with one.
+    /// This attempt has begun and needs a new connection; call again with one.
     Reconnect(Turn),
 }
 
-/// A client and the window it works in.
+/// A client and its window.
 pub struct Loop<'c, 'p> {
     /// Its state.
     pub client: &'c mut ClientLoop<'p>,
@@ -48,8 +48,8 @@ impl Loop<'_, '_> {
         matches!(self.head.transactions[transaction].steps.first(), Some(Step::Connect))
     }
 
-    /// Carries out operations on `session` until none are left or a new connection is needed; first `turn`, which
-    /// has begun with opening this one.
+    /// Carries out operations on `session` until none are left or a new connection is needed. `turn` comes first: the
+    /// attempt for which this connection was opened.
     ///
     /// An attempt reads the clock twice; between the readings lies nothing but the attempt. In a closed loop
     /// the first reading also decides whether the operation is due.
@@ -77,7 +77,7 @@ impl Loop<'_, '_> {
         self.client.end_attempt(turn, outcome, rows, session.waits(), finished_ns);
     }
 
-    /// The connection this attempt needs could not be opened: it has failed. The next one needs one too.
+    /// Records an attempt whose connection could not be opened. The next attempt needs one too.
     pub fn connect_failed(&mut self, turn: Turn, failure: Failure, waits: Waits) -> Leave {
         let transaction = &self.head.transactions[usize::from(self.client.transaction(&turn))];
         let begins = transaction.begin.is_some() && !self.begins_with_connect(&turn);

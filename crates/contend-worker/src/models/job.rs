@@ -1,5 +1,5 @@
-//! An attempt, or the part of one between two pauses, on its way to a shared connection and back. It owns all
-//! it needs, as it may travel to another thread.
+//! An attempt, or the part between two pauses, that is sent to a shared connection and back. It owns all its data,
+//! because it may move to another thread.
 
 use crate::answer::Answer;
 use crate::arguments::{Arguments, Asked};
@@ -21,13 +21,13 @@ use std::sync::Arc;
 pub enum Part {
     /// Carries out these steps while it has the connection.
     Call(Range<usize>),
-    /// Waits for so many nanoseconds, without the connection; this is the step's number.
+    /// Number of the step, and the nanoseconds to wait without the connection.
     Pause(u16, u64),
 }
 
-/// How an attempt at a transaction is cut up. Each call holds the connection from its first to its last step. A
-/// transaction with a begin is one call whatever it does: no other client may come between its statements, and a
-/// lock of the standard library cannot be kept across an `await`.
+/// Splits an attempt into parts. Each call holds the connection from its first to its last step. A transaction with a
+/// begin is always one call: no other client may come between its statements, and a lock of the standard library cannot
+/// be held across an `await`.
 pub fn parts(transaction: &Transaction) -> Vec<Part> {
     let count = transaction.steps.len();
     if transaction.begin.is_some() {
@@ -58,7 +58,7 @@ enum Work {
     Asked { transaction: u16, drawn: Vec<Value> },
 }
 
-/// A client's attempt. One for each client, used over and over.
+/// A client's attempt; each client reuses one.
 pub struct Job {
     plan: Arc<Plan>,
     control: Arc<Control>,
@@ -67,9 +67,9 @@ pub struct Job {
     number: u32,
     first_unique: i64,
     kept: Kept,
-    /// When the connection was asked for.
+    /// When the connection was requested.
     pub asked_ns: u64,
-    /// What to carry out.
+    /// Steps to carry out.
     pub steps: Range<usize>,
     /// Returned or changed so far.
     pub rows: u32,
@@ -85,7 +85,7 @@ impl Job {
         Self::of(plan, control, Work::Planned { client, operation: 0 }, Kept::new(&plan.head))
     }
 
-    /// For an operation that is not of the plan. Its rows are answered.
+    /// A job for a requested operation, whose rows are returned.
     pub fn asked(plan: &Arc<Plan>, control: &Arc<Control>, asked: Asked) -> Box<Self> {
         let Asked { transaction, drawn, first_unique, number } = asked;
         let mut kept = Kept::new(&plan.head);
@@ -161,7 +161,7 @@ impl Job {
         self.kept.answer.take().unwrap_or_default()
     }
 
-    /// It has a connection and is carried out by `work`, which also tells what it waited for locks.
+    /// Carries out the job by `work` once it has a connection; `work` also returns the waits for locks.
     pub fn held(&mut self, work: impl FnOnce(&mut Self) -> (Result<(), Failed>, Waits)) {
         let acquired = self.acquired();
         self.outcome = match acquired {
@@ -174,10 +174,10 @@ impl Job {
         };
     }
 
-    /// It has a connection from now on.
+    /// Notes that the job has its connection.
     ///
     /// # Errors
-    /// It waited for it until there was no time left.
+    /// The wait lasted until the end of the drain.
     pub fn acquired(&mut self) -> Result<(), Failed> {
         self.waits.acquire_ns += monotonic_ns().saturating_sub(self.asked_ns);
         if self.control.drain_over() {
@@ -191,7 +191,7 @@ impl Job {
         let transaction = &self.plan.head.transactions[usize::from(self.transaction())];
         match self.steps.start {
             0 if transaction.begin.is_some() && !self.connects() => STEP_BEGIN,
-            // Behind a pause: what was before it is done.
+            // After a pause: earlier steps are done.
             first => first as u16,
         }
     }
@@ -201,7 +201,7 @@ impl Waits {
     /// Nothing so far.
     pub const NONE: Waits = Waits { lock_ns: 0, ..Waits::UNKNOWN };
 
-    /// Together with those of another part of the same attempt.
+    /// Adds those of another part of the same attempt.
     pub fn add(&mut self, other: Waits) {
         self.lock_ns = match other.lock_ns {
             NOT_MEASURED => NOT_MEASURED,

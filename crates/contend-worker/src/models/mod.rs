@@ -70,7 +70,7 @@ impl Shared {
     }
 }
 
-/// Refuses a plan of requests, for drivers of databases.
+/// Rejects a plan of requests, for drivers of databases.
 ///
 /// # Errors
 /// It has a step that sends one.
@@ -82,14 +82,14 @@ pub fn only_sql(head: &Head) -> Result<()> {
     if let Some(transaction) = sends {
         bail!("driver {}: `{}` sends HTTP requests, which the driver http does", head.driver, transaction.name);
     }
-    ensure!(head.login.is_none(), "driver {}: the plan has a login, which only the driver http knows", head.driver);
+    ensure!(head.login.is_none(), "driver {}: the plan has a login, which only the driver http supports", head.driver);
     Ok(())
 }
 
-/// The model a plan asks for, once it is certain that the plan's options make sense with it.
+/// The model of a plan, checked against the plan's options.
 ///
 /// # Errors
-/// An unknown model, or what about the plan does not go with it.
+/// An unknown model, or what in the plan does not fit it.
 pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
     let head = &plan.head;
     only_sql(head)?;
@@ -135,7 +135,7 @@ pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
     Ok(*model)
 }
 
-/// Data in memory is there for one connection only, and as long as it is open.
+/// Checks data in memory, which exists for one connection only, as long as it is open.
 fn one_connection_each(plan: &Plan, model: Model) -> Result<()> {
     let name = &plan.head.model;
     ensure!(

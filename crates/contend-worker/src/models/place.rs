@@ -1,4 +1,4 @@
-//! A connection that clients share: how it is opened, opened again inside an attempt, and interrupted.
+//! A connection that clients share: how it is opened, reopened inside an attempt, and interrupted.
 
 use crate::attempt::Failed;
 use crate::busy;
@@ -8,7 +8,7 @@ use crate::models::job::Job;
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::sqlite::session::CachedSession;
-use crate::sqlite::{check_arguments, memory, open_again, open_first, read_back_later, waits};
+use crate::sqlite::{check_arguments, memory, open_again, open_first, read_back_later, waits, when_free};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Step};
@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of a connection apart from itself. The holder of the connection may use it.
+/// Facts and helpers of a shared connection, for its current holder.
 pub struct Place {
     plan: Arc<Plan>,
     options: Options,
@@ -28,10 +28,10 @@ pub struct Place {
     timeout_ms: u32,
     /// The settings of the first connection.
     first: Facts,
-    /// Whether the connection is to the database: not if it could not be opened again.
+    /// Whether the connection is to the database; false if it could not be reopened.
     connected: AtomicBool,
-    /// Takes the connection's place while it is closed and opened again: the owner of the connection lends it,
-    /// and must get one back. Opened beforehand, as its opening is no part of an attempt.
+    /// Replaces the connection while it is closed and reopened, because its owner must get one back. It is opened in
+    /// advance, so that attempts do not include this.
     stand_in: Mutex<Option<Connection>>,
 }
 
@@ -39,7 +39,7 @@ pub struct Place {
 pub struct Opened {
     /// The connection.
     pub connection: Connection,
-    /// What is known of it.
+    /// Its facts and helpers.
     pub place: Arc<Place>,
     /// Its settings, as read back.
     pub facts: Facts,
@@ -94,7 +94,7 @@ impl Place {
     /// Carries out a job on the connection, which the caller holds.
     pub fn run(&self, connection: &mut Connection, job: &mut Job) {
         job.held(|job| {
-            // The account of waits is the calling thread's, and begins again.
+            // The account of waits belongs to the calling thread, and starts again.
             busy::open_account(self.timeout_ms, &self.control);
             (self.carry_out(connection, job), waits(&self.options))
         });
@@ -110,7 +110,7 @@ impl Place {
         job.ready().part(&mut session, steps)
     }
 
-    /// Closes the connection and opens a new one. If that fails, the connection is to nothing.
+    /// Closes the connection and opens a new one; if that fails, the stand-in stays.
     fn reconnect(&self, connection: &mut Connection) -> Result<(), Failure> {
         if self.connected.load(Relaxed)
             && let Some(stand_in) = self.stand_in().take()
@@ -141,11 +141,12 @@ impl Place {
         }
         busy::open_account(self.timeout_ms, &self.control);
         let setup = self.setup();
-        let found = read_back_later(connection, &setup, self.timeout_ms).map_err(|e| e.in_words(&setup));
+        let found = when_free(&self.control, || read_back_later(connection, &setup, self.timeout_ms));
+        let found = found.map_err(|e| e.in_words(&setup));
         self.control.hold_later(&self.first, found.as_ref());
     }
 
-    /// What is left to do with the connection after a run, before it is closed.
+    /// Finishes the connection after a run, before it is closed.
     ///
     /// # Errors
     /// The data in memory could not be written back.

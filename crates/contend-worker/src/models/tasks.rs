@@ -1,5 +1,5 @@
-//! Clients as tasks on a Tokio runtime. A task takes its readings of the clock itself, when it really runs: what
-//! the runtime adds is part of the response time, from due to finished, and not of the service time.
+//! Clients as tasks on a Tokio runtime. A task reads the clock itself when it runs, so delays of the runtime are part
+//! of the response time (due to finished) but not of the service time.
 
 use crate::attempt::Failed;
 use crate::client::{ClientLoop, Engine, room_for_samples};
@@ -20,12 +20,12 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout_at};
 
-/// A client's way to the connections of its database: what the models differ in. Each client has one.
+/// A client's access to the connections of its database, in which the models differ. Each client has one.
 pub trait Access: Clone + Send + Sync + 'static {
-    /// Whether the driver can tell how long it waited for locks.
+    /// Whether the driver measures waits for locks.
     const MEASURES_LOCK_WAIT: bool = true;
 
-    /// Carries out a job while it has the connection, and hands it back.
+    /// Carries out a job with the connection, and returns it.
     ///
     /// # Errors
     /// The driver's code panicked, or its threads have ended.
@@ -34,7 +34,7 @@ pub trait Access: Clone + Send + Sync + 'static {
     /// Reads back the connections that were opened after the start, when no client holds any of them.
     fn look_again(&self) -> impl Future<Output = ()> + Send;
 
-    /// Finishes and closes the connections after a run, when no other client has a way to them any more.
+    /// Finishes and closes the connections after a run, when no other client has access to them.
     ///
     /// # Errors
     /// What was done could not be kept.
@@ -43,7 +43,7 @@ pub trait Access: Clone + Send + Sync + 'static {
 
 /// The connections of one database, as a model has opened them.
 pub struct Database<A> {
-    /// The way to them.
+    /// Access to them.
     pub access: A,
     /// The settings of each.
     pub facts: Vec<Facts>,
@@ -53,7 +53,7 @@ pub struct Database<A> {
 
 /// The runtime with its clients, and the connections they share.
 pub struct Tasks<A> {
-    /// None once it was shut down.
+    /// `None` once it was shut down.
     runtime: Option<Runtime>,
     interrupts: Vec<Box<dyn Fn()>>,
     databases: Vec<A>,
@@ -63,9 +63,9 @@ pub struct Tasks<A> {
 struct Common {
     plan: Arc<Plan>,
     control: Arc<Control>,
-    /// How each transaction of the plan is cut up.
+    /// The parts of each transaction of the plan.
     parts: Vec<Vec<Part>>,
-    /// Else no attempt has a lock wait, also one that never got a connection.
+    /// If false, no attempt has a lock wait, even if it never got a connection.
     lock_wait_measured: bool,
 }
 
@@ -126,7 +126,7 @@ impl<A: Access> Carried for Tasks<A> {
         for access in std::mem::take(&mut self.databases) {
             closed = closed.and(self.runtime().block_on(access.close()));
         }
-        // Ends the tasks that never started, and with them the last ways to the connections.
+        // Ends the tasks that never started, and with them the last accesses to the connections.
         drop(self.runtime.take());
         closed
     }
@@ -134,7 +134,7 @@ impl<A: Access> Carried for Tasks<A> {
 
 impl<A> Drop for Tasks<A> {
     fn drop(&mut self) {
-        // Not closed: something is stuck, and must not be waited for.
+        // It was not closed: a task is stuck, and must not be waited for.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -149,7 +149,7 @@ pub fn runtime(tokio_threads: u32, blocking_threads: Option<u32>, control: &Arc<
     builder(tokio_threads, blocking_threads, control).build().context("cannot make a Tokio runtime")
 }
 
-/// How such a runtime is made. It has timers and no sockets.
+/// Builder of such a runtime, which has timers and no sockets.
 pub fn builder(tokio_threads: u32, blocking_threads: Option<u32>, control: &Arc<Control>) -> Builder {
     let (begins, ends) = (Arc::clone(control), Arc::clone(control));
     let mut builder = Builder::new_multi_thread();
@@ -190,7 +190,7 @@ impl Drop for Farewell {
     }
 }
 
-/// A client's life. It has given up its way to the connection when it says farewell.
+/// A client's task. It drops its access to the connection before it reports its end.
 async fn client_task(
     common: Arc<Common>,
     index: usize,
@@ -266,7 +266,7 @@ pub async fn carry_out(parts: &[Part], control: &Control, access: &impl Access, 
 /// Waits until the clock reads `until_ns` or `stop` holds, and returns the reading. Tokio's timer counts in
 /// milliseconds and fires late rather than early, as in any program that uses it.
 pub async fn wait_until(control: &Control, until_ns: u64, stop: impl Fn() -> bool) -> u64 {
-    // Longer than any run, short enough to be added to any instant.
+    // Longer than any run, and short enough to be added to any instant.
     const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
     let mut now_ns = monotonic_ns();
     while now_ns < until_ns {
@@ -275,7 +275,7 @@ pub async fn wait_until(control: &Control, until_ns: u64, stop: impl Fn() -> boo
             break;
         }
         let at = Instant::now() + Duration::from_nanos(until_ns - now_ns).min(LONGEST);
-        // Either way it is time to look again.
+        // In both cases the condition is checked again.
         let _ = timeout_at(at, moved).await;
         now_ns = monotonic_ns();
     }

@@ -15,7 +15,7 @@ use crate::server;
 
 use crate::setup::Setup;
 use crate::sqlite::session::SqliteSession;
-use crate::sqlite::{SetupError, check_arguments, memory, open_again, open_first, read_back_later, waits};
+use crate::sqlite::{SetupError, check_arguments, memory, open_again, open_first, read_back_later, waits, when_free};
 use crate::translate;
 use anyhow::{Context, Result, anyhow};
 use contend_wire::handshake::Facts;
@@ -61,7 +61,7 @@ pub fn open(opening: Opening<'_>, index: usize, options: Options) -> Result<Open
     }
 }
 
-/// What a client's thread begins with.
+/// Inputs of a client's thread.
 struct Client {
     plan: Arc<Plan>,
     index: usize,
@@ -70,7 +70,7 @@ struct Client {
     link: Arc<Link>,
     /// Gets the settings of the connection, or why it could not be opened.
     opened: Sender<Result<Facts>>,
-    /// Gets how the run went, if there was one.
+    /// Gets the result of the run, if there was one.
     events: Sender<Event>,
 }
 
@@ -86,7 +86,7 @@ impl Client {
             let room = room_for_samples(plan, &plan.clients[*index], engine);
             let mut client = ClientLoop::new(plan, *index, control, &link.pulse, room);
             let ready = |facts| {
-                // The receiver is there: it waits for exactly this.
+                // The receiver is waiting for this.
                 let _ = opened.send(Ok(facts));
                 let start_ns = control.wait_for_start();
                 started = start_ns.is_some();
@@ -102,7 +102,7 @@ impl Client {
                 "mysql" => server::drive::<mysql::Connected>(&mut client, &setup, ready),
                 _ => drive(&mut client, &setup, ready),
             };
-            // Before `ready` it is the answer to opening, after it the client's end.
+            // Before `ready` an error is the result of opening, afterwards that of the run.
             let run = run.map_err(|e| opened.send(Err(e)).err().map(|unheard| unheard.0));
             match run {
                 Err(Some(Err(e))) => Err(format!("{e:#}")),
@@ -121,8 +121,8 @@ impl Client {
     }
 }
 
-/// Runs a client on its own connections. `ready` gets the settings of the first one and answers with
-/// the start, or with none if there is no run.
+/// Runs a client on its own connections. `ready` gets the settings of the first one and returns the start, or `None` if
+/// there is no run.
 ///
 /// # Errors
 /// What went wrong before `ready`, naming client, database and statement; or, after the run, what kept the data
@@ -149,7 +149,13 @@ fn drive<'p>(client: &mut ClientLoop<'p>, setup: &Setup<'p>, ready: impl FnOnce(
         busy::reset();
         leave = match run_on_new_connection(&mut client, &mut kept, turn, setup, &first) {
             Ok(leave) => leave,
-            Err(e) => client.connect_failed(turn, e.into(), waits(setup.options)),
+            Err(e) => {
+                let leave = client.connect_failed(turn, e.into(), waits(setup.options));
+                if matches!(leave, Leave::Finished) {
+                    look_at_another(setup, &first);
+                }
+                leave
+            }
         };
     }
     client.client.set_loop_over();
@@ -160,13 +166,14 @@ fn drive<'p>(client: &mut ClientLoop<'p>, setup: &Setup<'p>, ready: impl FnOnce(
     }
 }
 
-/// What a client's first connection had, before the run.
+/// Facts of a client's first connection, before the run.
 struct Before {
     facts: Facts,
     timeout_ms: u32,
 }
 
-/// Errors only before the attempt has reached the connection. The client's last connection is read back once it needs no other.
+/// Runs the client on a new connection, which is read back if it is the last one. Errors occur only before the attempt
+/// has reached the connection.
 fn run_on_new_connection<'p>(
     client: &mut Loop<'_, 'p>,
     kept: &mut Kept,
@@ -183,10 +190,18 @@ fn run_on_new_connection<'p>(
     Ok(leave)
 }
 
-/// Reads the client's last connection back, when nothing is measured any more and nothing has been interrupted.
+/// Opens a connection to read back for a client whose last one could not be opened.
+fn look_at_another(setup: &Setup<'_>, first: &Before) {
+    if let Ok(connection) = when_free(setup.control, || open_again(setup, first.timeout_ms)) {
+        look_again(&connection, setup, first);
+    }
+}
+
+/// Reads back the client's last connection after the measurement, unless it was interrupted.
 fn look_again(connection: &rusqlite::Connection, setup: &Setup<'_>, first: &Before) {
     if !setup.control.drain_over() {
-        let found = read_back_later(connection, setup, first.timeout_ms).map_err(|e| e.in_words(setup));
+        let found = when_free(setup.control, || read_back_later(connection, setup, first.timeout_ms));
+        let found = found.map_err(|e| e.in_words(setup));
         setup.control.hold_later(&first.facts, found.as_ref());
     }
 }

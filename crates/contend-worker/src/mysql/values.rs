@@ -77,7 +77,7 @@ fn number<'a>(bytes: &[u8]) -> Result<Argument<'a>, Odd> {
 
 fn real<'a>(bytes: &[u8]) -> Result<Argument<'a>, Odd> {
     let number = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
-    number.map(Argument::Real).ok_or("a number that is none")
+    number.map(Argument::Real).ok_or("a number that cannot be read")
 }
 
 /// What the server's count of affected rows means for a statement.

@@ -106,7 +106,7 @@ impl ToSql for Param<'_> {
 type Odd = &'static str;
 
 fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], Odd> {
-    raw.try_into().map_err(|_| "a value of another length than its type has")
+    raw.try_into().map_err(|_| "a value whose length does not fit its type")
 }
 
 /// A value of a row, or why it has no counterpart. Matters only if the value is kept or answered.
@@ -176,7 +176,7 @@ fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, Odd> {
             let _ = write!(text, "{:04}", group(weight + 1 + at)?);
         }
     }
-    text.parse().map(Argument::Real).map_err(|_| "a decimal number that is none")
+    text.parse().map(Argument::Real).map_err(|_| "a decimal number that cannot be read")
 }
 
 #[cfg(test)]
@@ -209,7 +209,7 @@ mod tests {
         for (ty, raw, odd) in [
             (Type::TIMESTAMPTZ, vec![0; 8], "no counterpart"),
             (Type::NUMERIC, decimal(&[0, 0, 0xC000, 0]), "not finite"),
-            (Type::INT8, vec![0; 4], "another length"),
+            (Type::INT8, vec![0; 4], "whose length"),
         ] {
             assert!(Cell::from_sql(&ty, &raw).unwrap().0.unwrap_err().contains(odd), "{ty}");
         }

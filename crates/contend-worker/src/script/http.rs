@@ -10,7 +10,7 @@ use contend_wire::literal::Value;
 use contend_wire::plan::Plan;
 use contend_wire::script::Load;
 
-/// Whatever service the plans name.
+/// The service that each plan names.
 pub(super) struct Service;
 
 impl Database for Service {
@@ -22,11 +22,11 @@ impl Database for Service {
     }
 
     fn load(&mut self, _: &Load, _: &mut Rows<'_, '_>) -> Result<u64, LoadError> {
-        Err(value_error("a service is asked, it is not loaded").into())
+        Err(value_error("no data is loaded into a service").into())
     }
 }
 
-/// As many rows as the fullest slot has.
+/// Rows from slots: as many as the fullest slot has.
 fn rows(kept: &Kept, slots: u16) -> Vec<Vec<Value>> {
     let count = (0..slots).map(|slot| kept.rows(slot)).max().unwrap_or(0);
     let value = |slot: u16, row: usize| match kept.get(slot, row) {

@@ -50,21 +50,21 @@ impl<E: Into<LineError>> From<E> for LoadError {
 
 /// A connection that carries out scripts.
 trait Database {
-    /// Executes a statement; its rows.
+    /// Executes a statement and returns its rows.
     fn query(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, LineError>;
 
-    /// Loads rows with a statement, in one transaction; how many they were.
+    /// Loads rows with a statement, in one transaction; returns their number.
     fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError>;
 }
 
-/// A connection that stays open and answers one statement after the other, for tools that look at a database again and again.
+/// A connection that stays open for many statements, for tools that query a database repeatedly.
 pub struct Connection(Box<dyn Database>);
 
 impl Connection {
-    /// Opens it and executes the statements of its session.
+    /// Opens the connection and executes its session statements.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses, in its own words.
+    /// The server cannot be reached or refuses; with its message.
     pub fn open(target: &Target) -> Result<Self> {
         let opened = open(target, &Options::parse(&target.options)?)?;
         let mut connection = Self(opened.map_err(|e| Error::msg(e.message))?);
@@ -72,16 +72,16 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Executes a statement; its rows.
+    /// Executes a statement and returns its rows.
     ///
     /// # Errors
-    /// The database refuses it, in its own words.
+    /// The database refuses it; with its message.
     pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Value>>> {
         self.0.query(sql).map_err(|e| Error::msg(e.message))
     }
 }
 
-/// A value that a server answered, for the reply.
+/// A value of a server's answer, for the reply.
 fn as_value(cell: Argument<'_>) -> Result<Value, LineError> {
     Ok(match cell {
         Argument::Null => Value::Null,
@@ -128,7 +128,7 @@ fn open(target: &Target, options: &Options) -> Result<Result<Box<dyn Database>, 
             let file = target.database.file().map_err(Error::msg)?;
             boxed(sqlite::Sqlite::open(file, options))
         }
-        // The same protocol; loads are the work of the one made for blocking.
+        // Both speak the same protocol; the blocking crate carries out loads.
         "postgres" | "tokio-postgres" => boxed(postgres::Postgres::open(&target.database)),
         "mysql" => boxed(mysql::Mysql::open(&target.database)),
         "http" => Ok(Box::new(http::Service)),
@@ -173,8 +173,8 @@ fn carry_out_lines(database: &mut dyn Database, reader: &mut ScriptReader<'_>, r
     Ok(())
 }
 
-/// The rows of one load, and the line after them, which had to be read to know that they end. Rows are read
-/// as they stand in the text, nothing is allocated for them.
+/// The rows of one load, and the line after them, which shows that they end. Rows are read from the text without
+/// allocation.
 struct Rows<'r, 'a> {
     reader: &'r mut ScriptReader<'a>,
     at: usize,
@@ -196,7 +196,7 @@ impl<'a> Rows<'_, 'a> {
     }
 }
 
-/// Hands every value of a row to `each`; how many they were. A script has no table of texts to refer to.
+/// Passes every value of a row to `each`; returns their number. A script has no table of texts.
 fn each_value(
     mut row: RawRow<'_>,
     scratch: &mut Scratch,
@@ -213,7 +213,7 @@ fn each_value(
     Ok(count)
 }
 
-/// A row must bring one value for every place.
+/// Checks that a row has one value for every placeholder.
 fn check_count(found: usize, places: usize) -> Result<(), LineError> {
     if found == places {
         return Ok(());

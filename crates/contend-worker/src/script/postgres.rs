@@ -25,7 +25,7 @@ impl From<postgres::Error> for LineError {
 
 impl From<std::io::Error> for LineError {
     fn from(error: std::io::Error) -> Self {
-        // A writer of COPY hands out the server's errors inside the operating system's.
+        // A writer of COPY wraps the server's errors in I/O errors.
         match error.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
             Some(inner) => Self { failure: code_of(inner), message: in_words(inner) },
             None => Self { failure: Failure::worker(worker_code::DRIVER), message: error.to_string() },
@@ -88,7 +88,7 @@ fn push(text: &mut String, value: ValueRef<'_>) -> Result<(), LineError> {
             return Err(value_error("a text with a NUL character, which PostgreSQL cannot store"));
         }
         ValueRef::Text(value) => {
-            // The escapes of a script are those of COPY, but for the NUL.
+            // The escapes of a script are those of COPY, except for NUL.
             contend_wire::literal::escape_into(text, value);
             Ok(())
         }

@@ -12,7 +12,7 @@ impl From<rusqlite::Error> for LineError {
     fn from(error: rusqlite::Error) -> Self {
         let failure = code_of(&error);
         let message = match error {
-            // The message in other words than those of the line, which the caller has.
+            // The message without the statement, which the caller has.
             rusqlite::Error::SqlInputError { msg, .. } => msg,
             other => other.to_string(),
         };

@@ -1,4 +1,4 @@
-//! The desk of a server: requests read into operations of the plan, outcomes written as answers, and the counts of both.
+//! Turns requests into operations of the plan and outcomes into answers, and counts both.
 
 use crate::answer::{Answer, quote};
 use crate::arguments::Asked;
@@ -21,15 +21,15 @@ pub const CODE_HEADER: &str = "contend-code";
 
 /// Option of a plan: the secret that every request must carry. Without the option every request is answered.
 pub const SECRET: &str = "secret";
-/// The header in which a request brings it.
+/// Header of requests with the secret.
 pub const SECRET_HEADER: &str = "contend-secret";
 
-/// What is answered.
+/// An answer.
 pub type Answered = Response<Full<Bytes>>;
 
-/// What a server serves, and how much it has served.
+/// The plan of a serving worker, with its counts.
 pub struct Desk {
-    /// Its transactions are carried out.
+    /// The plan whose transactions are served.
     pub plan: Arc<Plan>,
     /// Ends waits when the server is stopped.
     pub control: Arc<Control>,
@@ -42,12 +42,12 @@ pub struct Desk {
     opened: AtomicU64,
 }
 
-/// Why a request asks for nothing that could be carried out.
+/// Why a request cannot be carried out.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused {
     status: StatusCode,
     words: String,
-    /// It is not from the run's own clients: nothing of it is counted.
+    /// Whether it does not come from the run's clients and is not counted.
     foreign: bool,
 }
 
@@ -59,7 +59,7 @@ impl Desk {
     /// For a plan with one database.
     ///
     /// # Errors
-    /// It has another number of them, or clients or an option that a server has no use for.
+    /// It has another number of databases, or clients or an option that a serving worker does not use.
     pub fn new(plan: Plan, secret: Option<String>) -> Result<Arc<Self>> {
         let databases = plan.head.databases.len();
         ensure!(databases == 1, "a server serves one database, the plan has {databases}");
@@ -83,20 +83,20 @@ impl Desk {
         }))
     }
 
-    /// A database connection was opened for a request.
+    /// Counts a database connection that was opened for a request.
     pub fn note_opened(&self) {
         self.opened.fetch_add(1, Relaxed);
     }
 
-    /// Requests answered, those of them that failed or were refused, connections opened for them.
+    /// Numbers of answered requests, of those that failed or were refused, and of connections opened for them.
     pub fn counts(&self) -> (u64, u64, u64) {
         (self.requests.load(Relaxed), self.failed.load(Relaxed), self.opened.load(Relaxed))
     }
 
-    /// What a request asks for.
+    /// The operation of a request.
     ///
     /// # Errors
-    /// The answer to one that asks for nothing of the plan.
+    /// Why the request cannot be carried out.
     pub fn read<B>(&self, request: &Request<B>) -> Result<Asked, Refused> {
         let (method, uri) = (request.method(), request.uri());
         if !self.is_of_the_run(request) {
@@ -141,7 +141,7 @@ impl Desk {
         Ok(Asked { transaction, drawn, first_unique, number: self.next_number.fetch_add(1, Relaxed) })
     }
 
-    /// The answer to what was carried out.
+    /// The answer for the outcome of an operation.
     pub fn answer(&self, transaction: u16, outcome: Result<Answer, Failure>) -> Answered {
         self.requests.fetch_add(1, Relaxed);
         let body = outcome.and_then(|rows| rows.finish().ok_or(Failure::worker(worker_code::VALUE)));
@@ -160,7 +160,7 @@ impl Desk {
         }
     }
 
-    /// The answer to a request that asks for nothing of the plan.
+    /// The answer to a request that cannot be carried out.
     pub fn refuse(&self, refused: &Refused) -> Answered {
         let counted = u64::from(!refused.foreign);
         self.requests.fetch_add(counted, Relaxed);
@@ -168,11 +168,11 @@ impl Desk {
         refusal(refused)
     }
 
-    /// Every user of the machine can connect to the port.
+    /// Whether a request carries the secret: every user of the machine can connect to the port.
     fn is_of_the_run<B>(&self, request: &Request<B>) -> bool {
         let Some(secret) = &self.secret else { return true };
         let brought = request.headers().get(SECRET_HEADER).map_or(&[][..], HeaderValue::as_bytes);
-        // As long for a wrong secret as for one that is nearly right.
+        // Takes equally long for every wrong secret.
         let differing = brought.iter().zip(secret.as_bytes()).fold(0, |all, (a, b)| all | (a ^ b));
         brought.len() == secret.len() && differing == 0
     }
@@ -213,11 +213,11 @@ fn code_in_words(failure: Failure) -> String {
     }
 }
 
-/// The first of unique numbers, each of which is one more than the one before.
+/// The first of consecutive unique numbers.
 fn in_a_row(uniques: &[Value]) -> Result<i64, String> {
     let mut numbers = vec![];
     for (i, value) in uniques.iter().enumerate() {
-        let Value::Integer(number) = value else { return Err(format!("`u{i}` is no integer")) };
+        let Value::Integer(number) = value else { return Err(format!("`u{i}` is not an integer")) };
         numbers.push(*number);
     }
     if numbers.windows(2).any(|pair| pair[0].checked_add(1) != Some(pair[1])) {
@@ -226,7 +226,7 @@ fn in_a_row(uniques: &[Value]) -> Result<i64, String> {
     Ok(numbers.first().copied().unwrap_or(0))
 }
 
-/// The text behind its percent-encoded form.
+/// Decodes a percent-encoded text.
 fn unescape(text: &str) -> Result<String, String> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -280,7 +280,7 @@ mod tests {
             ("/add%20one?p0=7&u0=i1&u1=i2", 400, "is not a value"),
             ("/add%20one?p0=T0&u0=i1&u1=i2", 400, "text number"),
             ("/add%20one?p0=i1&u0=i1&u1=i3", 400, "follow one another"),
-            ("/add%20one?p0=i1&u0=n&u1=i3", 400, "`u0` is no integer"),
+            ("/add%20one?p0=i1&u0=n&u1=i3", 400, "`u0` is not an integer"),
             ("/add%20one?q=1", 400, "neither p0"),
             ("/add%20one?p0", 400, "not KEY=VALUE"),
             ("/add%2", 400, "two hexadecimal digits"),

@@ -1,8 +1,8 @@
 //! Serve mode: a plan's transactions are carried out for clients over HTTP, on loopback alone.
 //!
-//! [`desk`] reads requests and writes answers; [`threads`] and [`tasks`] are the two ways in which requests meet
-//! connections: an operating-system thread with its own connection for each HTTP connection, or tasks that share
-//! what their model has opened. HTTP itself is hyper's.
+//! [`desk`] reads requests and writes answers. [`threads`] and [`tasks`] are the two ways to connect requests with
+//! database connections: an OS thread with its own connection for each HTTP connection, or tasks that share the
+//! connections of their model. hyper implements HTTP.
 
 pub mod desk;
 pub mod served;
@@ -36,18 +36,18 @@ use std::thread;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// How long requests may take to end once their connections were interrupted.
 const STUCK: Duration = Duration::from_secs(5);
-/// Pause after a connection that could not be accepted: mostly there are no file descriptors left.
+/// Pause after a connection that could not be accepted, usually because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Speaks the handshake of a server until the tool says `quit` or closes the pipe.
+/// Speaks the protocol of a serving worker until the tool sends `quit` or closes the pipe.
 ///
 /// # Errors
-/// The tool cannot be written to, or a request could not be ended.
+/// Writing to the tool fails, or a request could not be ended.
 pub fn serve(kit: Kit) -> Result<()> {
     let Some(prepare) = kit.serve else { bail!("this worker does not serve") };
     let (sender, events) = channel();
@@ -71,8 +71,10 @@ pub fn serve(kit: Kit) -> Result<()> {
                 Some(server) => vec![WorkerLine::Done(server.stop()?)],
                 None => vec![failed("`stop` without a plan that is served")],
             },
-            Request::Start(_) => vec![failed("`start` to a server: it answers requests and begins nothing itself")],
-            Request::Script(_) => vec![failed("a script to a server; start the worker without `serve` for it")],
+            Request::Start(_) => vec![failed("`start` sent to a serving worker: it only answers requests")],
+            Request::Script(_) => {
+                vec![failed("a script sent to a serving worker; start the worker without `serve` for it")]
+            }
             Request::Unreadable(what) => vec![failed(&what)],
         };
         answer.iter().try_for_each(|line| say(&mut out, line))?;
@@ -112,7 +114,7 @@ fn begin(prepare: fn(Plan) -> Result<Served>, bytes: Vec<u8>) -> Result<(Vec<Wor
     let listener = listening.context("cannot listen on 127.0.0.1")?;
     let address = format!("http://{}", listener.local_addr()?);
     let (end, ending) = watch::channel(false);
-    let accepting = server.runtime().spawn(accept(listener, server.welcome(ending))).abort_handle();
+    let accepting = server.runtime().spawn(accept(listener, server.welcome(ending)));
     let mut lines: Vec<_> = sessions.into_iter().map(WorkerLine::Session).collect();
     lines.push(WorkerLine::Serving(address));
     Ok((lines, Running { server, desk, open: Some(Open { accepting, end }) }))
@@ -122,7 +124,7 @@ async fn accept(listener: TcpListener, mut welcome: Box<dyn FnMut(TcpStream) + S
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                // An answer is written in one piece; it need not wait for more.
+                // An answer is written in one piece and must not wait for more data.
                 let _ = stream.set_nodelay(true);
                 welcome(stream);
             }
@@ -134,11 +136,10 @@ async fn accept(listener: TcpListener, mut welcome: Box<dyn FnMut(TcpStream) + S
     }
 }
 
-/// Serves one HTTP connection until its client closes it, or until it is to end and the request under way is
-/// answered.
+/// Serves one HTTP connection until its client closes it, or until `ending` and the request in flight is answered.
 ///
 /// # Errors
-/// What broke the connection off: mostly its client.
+/// Why the connection broke, usually because of its client.
 pub async fn serve_connection<S>(stream: TcpStream, service: S, mut ending: watch::Receiver<bool>) -> hyper::Result<()>
 where
     S: HttpService<Incoming, Error: Into<Box<dyn Error + Send + Sync>>>,
@@ -157,24 +158,24 @@ where
     .await
 }
 
-/// What a server that accepts connections has.
+/// State of a server that accepts connections.
 struct Open {
-    accepting: AbortHandle,
+    accepting: JoinHandle<()>,
     /// Each connection has a receiver.
     end: watch::Sender<bool>,
 }
 
-/// A server at work.
+/// A running server.
 struct Running {
     server: Box<dyn Server>,
     desk: Arc<Desk>,
-    /// None once it was stopped.
+    /// `None` once it was stopped.
     open: Option<Open>,
 }
 
 impl Running {
-    /// Accepts nothing any more, lets what runs come to its end (and interrupts it after the plan's drain), and tells
-    /// what was done.
+    /// Stops accepting connections, lets requests in flight end (and interrupts them after the plan's drain), and
+    /// returns the counts.
     fn stop(&mut self) -> Result<Facts> {
         let Some(Open { accepting, end }) = self.open.take() else { return Ok(self.done()) };
         accepting.abort();
@@ -182,6 +183,8 @@ impl Running {
         let drain = Duration::from_nanos(self.desk.plan.head.window.drain_ns);
         let (server, control) = (&self.server, &self.desk.control);
         server.runtime().block_on(async {
+            // Only then is the socket closed; that it was aborted is no error.
+            let _ = accepting.await;
             let mut ended = pin!(end.closed());
             if timeout(drain, &mut ended).await.is_ok() {
                 return Ok(());

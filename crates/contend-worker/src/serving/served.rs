@@ -1,4 +1,4 @@
-//! A plan that is served, whichever way requests meet connections.
+//! A plan that is served, independent of how requests get connections.
 
 use super::desk::Desk;
 use anyhow::Result;
@@ -12,29 +12,29 @@ use tokio::sync::watch;
 pub struct Served {
     /// The settings of each connection.
     pub sessions: Vec<Facts>,
-    /// Who answers.
+    /// The server.
     pub server: Box<dyn Server>,
-    /// What is answered.
+    /// Its desk.
     pub desk: Arc<Desk>,
 }
 
-/// How requests meet connections.
+/// How requests get database connections.
 pub trait Server {
     /// The runtime that accepts HTTP connections.
     fn runtime(&self) -> &Runtime;
 
-    /// What is done with each of them, until it is to end.
+    /// The handler of each HTTP connection, until `ending`.
     fn welcome(&self, ending: watch::Receiver<bool>) -> Box<dyn FnMut(TcpStream) + Send>;
 
-    /// Interrupts whatever the database connections are doing.
+    /// Interrupts the database connections.
     fn interrupt(&self);
 
-    /// Reads back those that were opened for requests, unless that was part of opening them. No request is under way any more.
+    /// Reads back the connections that were opened for requests, unless opening included it. No request is in flight.
     fn look_again(&self) {}
 
-    /// Closes them. No request is under way any more.
+    /// Closes the connections. No request is in flight.
     ///
     /// # Errors
-    /// What was done could not be kept.
+    /// Data could not be written back.
     fn close(self: Box<Self>) -> Result<()>;
 }

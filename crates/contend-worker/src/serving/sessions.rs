@@ -1,4 +1,5 @@
-//! The database connection of one HTTP connection, for each driver: opened when it is needed, and again after a failure.
+//! The database connection of one HTTP connection, for each driver: opened when it is needed, and reopened after a
+//! failure.
 
 use super::desk::Desk;
 use crate::arguments::Asked;
@@ -20,10 +21,10 @@ use contend_wire::sample::worker_code;
 
 /// A driver that carries out operations one after the other.
 pub trait Caller {
-    /// Opens a connection and closes it again; its settings.
+    /// Opens a connection and closes it again; returns its settings.
     ///
     /// # Errors
-    /// What is wrong, naming database and statement.
+    /// The error, with database and statement.
     fn try_out(&mut self) -> Result<Facts>;
 
     /// Carries out an operation once.
@@ -46,7 +47,7 @@ fn once<S: Session>(
     done.map_err(|failed| failed.failure)
 }
 
-/// A connection opened later has to have the settings of the one that was tried out. If not, that is also reported at the end.
+/// Checks that a connection opened later has the settings of the first one; a difference is also reported at the end.
 fn hold_settings(control: &Control, expected: &Facts, found: &Facts) -> Result<(), Failure> {
     let differs = expected.iter().find(|fact| !found.contains(fact));
     match differs {
@@ -59,14 +60,14 @@ fn hold_settings(control: &Control, expected: &Facts, found: &Facts) -> Result<(
     }
 }
 
-/// The driver that does nothing.
+/// The null driver.
 pub struct Nothing<'d> {
     head: &'d Head,
     control: &'d Control,
 }
 
 impl<'d> Nothing<'d> {
-    /// For the transactions of this plan.
+    /// The null driver for the transactions of this plan.
     pub fn new(head: &'d Head, control: &'d Control) -> Self {
         Self { head, control }
     }
@@ -82,7 +83,7 @@ impl Caller for Nothing<'_> {
     }
 }
 
-/// A connection to SQLite. Statements are kept in rusqlite's own cache.
+/// A connection to SQLite, with statements in rusqlite's cache.
 pub struct Sqlite<'d> {
     setup: Setup<'d>,
     desk: &'d Desk,
@@ -92,7 +93,7 @@ pub struct Sqlite<'d> {
 }
 
 impl<'d> Sqlite<'d> {
-    /// Not open yet.
+    /// A connection that is not open yet.
     pub fn new(setup: Setup<'d>, desk: &'d Desk, settings: &'d Facts) -> Self {
         let timeout = settings.iter().find(|(name, _)| name == "busy_timeout");
         let timeout_ms = timeout.and_then(|(_, ms)| ms.parse().ok()).unwrap_or(0);
@@ -142,7 +143,7 @@ pub struct OnServer<'d, C> {
 }
 
 impl<'d, C: Connection> OnServer<'d, C> {
-    /// Not open yet.
+    /// A connection that is not open yet.
     pub fn new(setup: Setup<'d>, desk: &'d Desk, settings: &'d Facts) -> Self {
         Self { setup, desk, settings, open: None }
     }

@@ -1,4 +1,4 @@
-//! HTTP connections as tasks of a Tokio runtime, which take their operations to the connections that a model shares.
+//! HTTP connections as tasks of a Tokio runtime, which send their operations to the shared connections of a model.
 
 use super::desk::{Answered, Desk};
 use super::serve_connection;
@@ -25,11 +25,11 @@ struct Tasks<A> {
 
 struct Shared {
     desk: Arc<Desk>,
-    /// How each transaction of the plan is cut up.
+    /// The parts of each transaction of the plan.
     parts: Vec<Vec<Part>>,
 }
 
-/// Opens the connections that all requests share, on a runtime with so many threads.
+/// Opens the connections that all requests share, on a runtime with this number of threads.
 ///
 /// # Errors
 /// What went wrong while one was opened.
@@ -61,7 +61,7 @@ impl<A: Access> Server for Tasks<A> {
                 let (access, shared) = (access.clone(), Arc::clone(&shared));
                 async move { Ok::<_, Infallible>(answer(&request, &shared, &access).await) }
             });
-            // A client that breaks off is its own affair.
+            // Errors of the client are ignored.
             tokio::spawn(serve_connection(stream, service, ending.clone()));
         })
     }

@@ -1,5 +1,5 @@
-//! An operating-system thread for each HTTP connection, with its own database connection, which is opened for the
-//! first request. Nothing is between the thread and the driver.
+//! An OS thread for each HTTP connection, with its own database connection, opened for the first request. The thread
+//! calls the driver directly.
 
 use super::desk::{Answered, Desk};
 use super::serve_connection;
@@ -25,16 +25,16 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 struct Threads {
-    /// Only accepts.
+    /// Runtime that only accepts connections.
     runtime: Runtime,
     shared: Arc<Shared>,
 }
 
-/// What all HTTP connections have in common.
+/// State shared by all HTTP connections.
 struct Shared {
     desk: Arc<Desk>,
     options: Options,
-    /// As every database connection must read them back.
+    /// Settings that every database connection must read back.
     settings: Facts,
     threads: Mutex<Vec<JoinHandle<()>>>,
     cancels: Mutex<Vec<Weak<Cancel>>>,
@@ -44,8 +44,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens one connection to see that all is well with the plan and to read its settings back, and closes it again,
-/// before the first request.
+/// Opens one connection before the first request to check the plan and read back the settings, and closes it again.
 ///
 /// # Errors
 /// What went wrong while it was opened.
@@ -113,7 +112,7 @@ impl Server for Threads {
     }
 }
 
-/// One HTTP connection, from its first request to its last.
+/// Serves one HTTP connection.
 fn serve_alone(shared: &Shared, stream: TcpStream, ending: watch::Receiver<bool>) -> Result<()> {
     shared.desk.control.thread_begins();
     let cancel = Arc::new(Cancel::default());
@@ -132,7 +131,7 @@ fn serve_alone(shared: &Shared, stream: TcpStream, ending: watch::Receiver<bool>
             let answered = answer(&request, &shared.desk, *caller, kept);
             async move { Ok::<_, Infallible>(answered) }
         });
-        // A client that breaks off is its own affair.
+        // Errors of the client are ignored.
         let _ = runtime.block_on(serve_connection(stream, service, ending));
         Ok(())
     });

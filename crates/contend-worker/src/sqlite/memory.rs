@@ -1,11 +1,11 @@
-//! Data in memory: copied from its file when the connection opens, and back after the run, so that a check
-//! of the file sees what was done.
+//! Data in memory: copied from its file when the connection opens, and back after the run, so that the file can be
+//! checked.
 
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 use std::time::Duration;
 
-/// As many pages in one step as there are.
+/// Copies all pages in one step.
 const ALL_PAGES: i32 = i32::MAX;
 
 fn copy(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {

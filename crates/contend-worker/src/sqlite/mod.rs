@@ -1,10 +1,12 @@
-//! The driver `rusqlite`: opening a connection, its settings, and what they read back. [`session`] carries
-//! out steps on it, [`memory`] keeps its data in memory.
+//! The driver `rusqlite`: opens connections, sets their settings and reads them back. [`session`] carries out steps,
+//! [`memory`] keeps data in memory.
 
 pub mod memory;
 pub mod session;
 
 use crate::busy;
+use crate::clock::{Wake, monotonic_ns, wait_until};
+use crate::control::Control;
 use crate::failure::Failure;
 use crate::options::Options;
 use crate::session::Waits;
@@ -14,7 +16,7 @@ use contend_wire::handshake::Facts;
 use contend_wire::plan::{Head, Step};
 use contend_wire::sample::{CodeSpace, worker_code};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, ErrorCode, Row};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -46,6 +48,12 @@ pub struct SetupError {
     error: rusqlite::Error,
 }
 
+impl SetupError {
+    fn is_lock(&self) -> bool {
+        matches!(self.error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+}
+
 impl From<SetupError> for Failure {
     fn from(e: SetupError) -> Self {
         failure(e.error)
@@ -58,7 +66,7 @@ impl SetupError {
         move |error| Self { sql: sql.to_string(), error }
     }
 
-    /// For the person who fixes it.
+    /// The message for users.
     pub fn in_words(self, setup: &Setup<'_>) -> anyhow::Error {
         let code = code_of(&self.error).code;
         anyhow!("client {}, database {}: `{}`: {} ({code})", setup.client, setup.database(), self.sql, self.error)
@@ -96,10 +104,10 @@ fn apply(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Opens a connection. One opened inside an attempt knows the timeout, and waits with our handler
-/// from its first statement on; it takes the place of ours again if a session statement displaced it.
+/// Opens a connection. Inside an attempt the timeout is known, so our handler waits from the first statement on; it is
+/// installed again if a session statement replaced it.
 ///
-/// `look` sees it twice before our handler takes the place of SQLite's: as the options made it, and after the session statements.
+/// `look` is called twice before our handler replaces SQLite's: after the options, and after the session statements.
 fn open_and_set_up(
     setup: &Setup<'_>,
     timeout_ms: Option<u32>,
@@ -124,7 +132,7 @@ fn open_and_set_up(
     Ok(connection)
 }
 
-/// Puts our busy handler in the place of SQLite's, with the timeout that is in force.
+/// Replaces SQLite's busy handler by ours, with the effective timeout.
 fn measure_lock_wait(connection: &Connection, timeout_ms: u32, options: &Options) -> Result<(), SetupError> {
     if !options.lock_wait_measured {
         return Ok(());
@@ -134,6 +142,12 @@ fn measure_lock_wait(connection: &Connection, timeout_ms: u32, options: &Options
 }
 
 const BUSY_TIMEOUT: &str = "busy_timeout";
+
+/// Pause before retrying what a lock prevented outside the measurement.
+const AGAIN_NS: u64 = 10_000_000;
+
+/// How long it tries: a worker that is done much later than its samples say is taken for one with a wrong clock.
+const FREE_WITHIN_NS: u64 = 2_000_000_000;
 
 fn busy_timeout_ms(connection: &Connection) -> Result<u32, SetupError> {
     let sql = "PRAGMA busy_timeout";
@@ -174,33 +188,36 @@ pub fn read_back(connection: &Connection, setup: &Setup<'_>) -> Result<Facts, Se
 pub struct Opened {
     /// The connection.
     pub connection: Connection,
-    /// For the tool.
+    /// Settings as read back.
     pub facts: Facts,
-    /// As SQLite reports it.
+    /// Busy timeout as SQLite reports it.
     pub timeout_ms: u32,
 }
 
-/// Opens a connection before the run and reads its settings back.
+/// Opens a connection before the run and reads its settings back. Another process that opens the same database at the
+/// same moment may lock it to recover its log (`SQLITE_BUSY_RECOVERY`), whatever the busy timeout: see [`when_free`].
 ///
 /// # Errors
 /// What went wrong, naming client, database and statement.
 pub fn open_first(setup: &Setup<'_>) -> Result<Opened> {
-    let words = |e: SetupError| e.in_words(setup);
-    let connection = open_and_set_up(setup, None, |_| Ok(())).map_err(words)?;
-    let mut facts = read_back(&connection, setup).map_err(words)?;
-    let timeout_ms = busy_timeout_ms(&connection).map_err(words)?;
+    let (connection, mut facts, timeout_ms) = when_free(setup.control, || {
+        let connection = open_and_set_up(setup, None, |_| Ok(()))?;
+        let (facts, timeout_ms) = (read_back(&connection, setup)?, busy_timeout_ms(&connection)?);
+        Ok((connection, facts, timeout_ms))
+    })
+    .map_err(|e| e.in_words(setup))?;
     if !facts.iter().any(|(name, _)| name == BUSY_TIMEOUT) {
         facts.push((BUSY_TIMEOUT.to_string(), timeout_ms.to_string()));
     }
     busy::open_account(timeout_ms, setup.control);
-    measure_lock_wait(&connection, timeout_ms, setup.options).map_err(words)?;
+    measure_lock_wait(&connection, timeout_ms, setup.options).map_err(|e| e.in_words(setup))?;
     Ok(Opened { connection, facts, timeout_ms })
 }
 
-/// Opens a connection inside an attempt. Its statements wait for locks with our handler from the first on.
+/// Opens a connection inside an attempt. Our handler waits for locks from its first statement on.
 ///
 /// # Errors
-/// The code of what failed.
+/// The code of the failed statement.
 pub fn open_again(setup: &Setup<'_>, timeout_ms: u32) -> Result<Connection, SetupError> {
     open_and_set_up(setup, Some(timeout_ms), |_| Ok(()))
 }
@@ -208,7 +225,7 @@ pub fn open_again(setup: &Setup<'_>, timeout_ms: u32) -> Result<Connection, Setu
 /// As [`open_again`], with the settings of the connection.
 ///
 /// # Errors
-/// The code of what failed.
+/// The code of the failed statement.
 pub fn open_and_read_back(setup: &Setup<'_>, timeout_ms: u32) -> Result<(Connection, Facts), SetupError> {
     let (mut made_ms, mut now_ms) = (0, 0);
     let connection = open_and_set_up(setup, Some(timeout_ms), |connection| {
@@ -231,7 +248,26 @@ pub fn read_back_later(connection: &Connection, setup: &Setup<'_>, timeout_ms: u
     Ok(with_timeout(facts, timeout_in_force(now_ms, timeout_ms, timeout_ms, setup.options)))
 }
 
-/// With our handler in its place SQLite tells a timeout of 0, unless a statement has set another one since: then it is `ours_ms`.
+/// Retries what another connection's lock prevents before or after the measurement, until the lock is free, the drain is
+/// over, or [`FREE_WITHIN_NS`] have passed.
+///
+/// # Errors
+/// Any other error, and then the lock's.
+pub fn when_free<T>(control: &Control, attempt: impl Fn() -> Result<T, SetupError>) -> Result<T, SetupError> {
+    let until_ns = monotonic_ns() + FREE_WITHIN_NS;
+    loop {
+        busy::reset();
+        match attempt() {
+            Err(e) if e.is_lock() && !control.drain_over() && monotonic_ns() < until_ns => {
+                wait_until(monotonic_ns() + AGAIN_NS, Wake::Usual, || control.drain_over());
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The effective timeout. With our handler SQLite reports 0, which means `ours_ms`, unless a statement has set another
+/// one.
 fn timeout_in_force(now_ms: u32, timeout_ms: u32, ours_ms: u32, options: &Options) -> u32 {
     let displaced = options.lock_wait_measured && timeout_ms > 0 && now_ms == 0;
     if displaced { ours_ms } else { now_ms }
@@ -243,7 +279,7 @@ fn with_timeout(mut facts: Facts, ms: u32) -> Facts {
     facts
 }
 
-/// Each step must bring one argument for every placeholder: unbound ones would silently be NULL.
+/// Checks that each step has one argument for every placeholder: unbound ones would silently be NULL.
 ///
 /// # Errors
 /// The statement that the plan does not fit, with client and database.
@@ -271,7 +307,7 @@ fn arguments_fit(connection: &Connection, head: &Head) -> Result<()> {
     Ok(())
 }
 
-/// What the attempt under way on this thread has waited for locks.
+/// Waits for locks of the current attempt on this thread.
 pub fn waits(options: &Options) -> Waits {
     if !options.lock_wait_measured {
         return Waits::UNKNOWN;

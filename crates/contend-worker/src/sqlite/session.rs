@@ -1,5 +1,5 @@
-//! Carrying out steps on an open connection: with statements prepared once on the stack of the thread that
-//! owns the connection, or, where clients share it, with rusqlite's own cache of statements.
+//! Carries out steps on an open connection: with statements prepared once by the thread that owns the connection, or,
+//! if clients share it, with rusqlite's cache of statements.
 
 use crate::answer::Answer;
 use crate::argument::Argument;
@@ -18,7 +18,7 @@ use rusqlite::{Connection, Row, Statement};
 
 const COMMIT: &str = "COMMIT";
 
-/// A statement prepared once; none if it was not used yet.
+/// A prepared statement; `None` if it was not used yet.
 type Slot<'c> = Option<Statement<'c>>;
 
 /// Statements of the plan, by their numbers.
@@ -53,7 +53,7 @@ pub struct SqliteSession<'c> {
     connection: &'c Connection,
     head: &'c Head,
     options: &'c Options,
-    /// None: statements are prepared again for every execution.
+    /// `None` if statements are prepared again for every execution.
     prepared: Option<Prepared<'c>>,
 }
 
@@ -83,7 +83,7 @@ impl<'c> SqliteSession<'c> {
         Ok(Self { connection, head, options: setup.options, prepared })
     }
 
-    /// For a connection that was opened within an attempt: a statement is prepared when it is first used.
+    /// A session on a connection that was opened within an attempt: statements are prepared at first use.
     pub fn in_the_run(connection: &'c Connection, setup: &Setup<'c>) -> Self {
         let prepared = (!setup.options.prepare_each).then(|| Prepared::none(setup.head));
         Self { connection, head: setup.head, options: setup.options, prepared }
@@ -164,8 +164,8 @@ fn answer_row(answer: &mut Answer, row: &Row<'_>, columns: usize) -> rusqlite::R
     Ok(())
 }
 
-/// SQLite's count of changes is that of the last statement that could change rows, which need not be this
-/// one; the total tells whether it was.
+/// Rows changed by a statement. SQLite's count belongs to the last statement that could change rows; the total shows
+/// whether that was this one.
 #[inline]
 fn change(connection: &Connection, statement: &mut Statement<'_>) -> Result<u32, Failure> {
     let before = connection.total_changes();
@@ -247,16 +247,16 @@ impl Session for SqliteSession<'_> {
 
     #[cold]
     fn rollback(&mut self) {
-        // SQLite rolls back by itself after some errors; then there is nothing left to do. Should the
-        // rollback fail too, the next begin fails and shows it.
+        // After some errors SQLite has already rolled back. If the rollback fails too, the next begin fails and shows
+        // it.
         if !self.connection.is_autocommit() {
             let _ = self.once("ROLLBACK");
         }
     }
 }
 
-/// A connection that clients share, for as long as one of them has it. Its statements cannot stay borrowed from
-/// it meanwhile, so they are kept in the connection's cache and looked up by their text each time.
+/// A shared connection while one client has it. Its statements cannot stay borrowed between clients, so they are kept
+/// in the connection's cache and looked up by text each time.
 pub struct CachedSession<'c> {
     connection: &'c Connection,
     head: &'c Head,
@@ -264,7 +264,7 @@ pub struct CachedSession<'c> {
 }
 
 impl<'c> CachedSession<'c> {
-    /// A client has the connection.
+    /// The session of the client that has the connection.
     pub fn new(connection: &'c Connection, head: &'c Head, options: &'c Options) -> Self {
         Self { connection, head, options }
     }

@@ -1,8 +1,8 @@
-//! The driver `contend-sql`: executing a statement means translating its text for a server, through a cache or not, and
-//! nothing else. Its schema is that of the SQLite database it is given.
+//! The driver `contend-sql`: executing a statement means only translating its text for a server, with or without a
+//! cache. The schema is that of the given SQLite database.
 //!
-//! Cold texts are new: each carries a number that no other has, in a comment at its end. What is found in a cache is
-//! held against a translation made again, and hits and misses against what was asked for, when the run is over.
+//! Cold texts are new: each ends with a comment with a unique number. After the run, cached values are compared with
+//! new translations, and hits and misses with the expected numbers.
 
 pub mod wanted;
 
@@ -31,8 +31,8 @@ use wanted::{DESIGNS, Design, Wanted, What};
 /// Runs a client that translates.
 ///
 /// # Errors
-/// A database without a readable schema, a statement that has no translation; or, after the run, a cache that did not
-/// do what it was there for.
+/// A database without a readable schema, a statement without a translation; or, after the run, a cache with wrong
+/// contents or counts.
 pub fn drive<'p>(
     client: &mut ClientLoop<'p>,
     setup: &Setup<'p>,
@@ -76,13 +76,13 @@ fn facts(client: u32, options: &Options) -> Facts {
     facts.map(|(name, value)| (name.to_string(), value)).to_vec()
 }
 
-/// What a cache keeps for a text.
+/// Value of a cache for a text.
 enum Kind {
     Translation(Cache<Translation>),
     Number(Cache<u32>),
 }
 
-/// One of the designs; of the last two the clients count for themselves.
+/// A cache of one design; with the last two, clients count hits and misses themselves.
 enum Cache<V> {
     None,
     Thread(Box<ThreadCache<V>>),
@@ -93,7 +93,7 @@ enum Cache<V> {
 }
 
 impl<V> Cache<V> {
-    /// Hands the value of this text to `look`, made first if it is not there.
+    /// Passes the value of this text to `look`; makes it first if it is missing.
     #[inline(always)]
     fn with<R>(
         &mut self,
@@ -128,7 +128,7 @@ struct Shared {
     numbers: Designs<u32>,
 }
 
-/// One of each design that is shared.
+/// One cache of each shared design.
 struct Designs<V> {
     mutex: Arc<MutexCache<V>>,
     rwlock: Arc<RwLockCache<V>>,
@@ -147,7 +147,7 @@ impl<V> Designs<V> {
 
 static SHARED: Mutex<Vec<Weak<Shared>>> = Mutex::new(vec![]);
 
-/// Those of the run that this control watches over.
+/// The shared caches of this run.
 fn shared(setup: &Setup<'_>) -> Arc<Shared> {
     let (run, slots) = (Arc::as_ptr(setup.control) as usize, setup.options.translation.slots as usize);
     let mut all = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,14 +176,14 @@ pub struct TranslateSession {
     wanted: Wanted,
     catalogue: Catalogue,
     options: contend_sql::Options,
-    /// By the number of the statement; cold: the one text that numbers are added to.
+    /// Texts by number of the statement; for cold runs one text each, to which numbers are added.
     texts: Vec<Vec<String>>,
     kind: Kind,
-    /// Keeps the shared caches known as long as a client has them.
+    /// Keeps the shared caches alive as long as a client has them.
     _shared: Arc<Shared>,
     /// The cold text, written again for each execution.
     text: String,
-    /// Distinct for every client, counted up.
+    /// Unique number, counted up from a start of each client.
     number: u64,
     asked: u64,
 }
@@ -221,7 +221,7 @@ impl TranslateSession {
         Ok(Self { wanted, catalogue, options, texts, kind, _shared: shared, text: String::new(), number, asked: 0 })
     }
 
-    /// Whether what is in the cache is right, and whether it was asked as it should have been.
+    /// Checks the contents of the cache, and its hits and misses.
     fn check(&mut self) -> Result<()> {
         let counts = match &self.kind {
             Kind::Translation(cache) => cache.counts(),
@@ -232,7 +232,7 @@ impl TranslateSession {
                 bail!("{} of the texts that should be new were found in the cache", counts.hits)
             }
             (What::Hot | What::LookUp, Some(counts)) if self.asked >= 1000 && counts.misses * 10 > counts.hits => {
-                bail!("the cache has not room for the texts: {} hits, {} misses", counts.hits, counts.misses)
+                bail!("the cache has no room for the texts: {} hits, {} misses", counts.hits, counts.misses)
             }
             _ => {}
         }
@@ -261,7 +261,7 @@ fn learned(database: &str) -> Result<Catalogue> {
     Ok(catalogue)
 }
 
-/// A statement that was translated when the session opened and is not now.
+/// The failure of a statement that was translated when the session opened and now is not.
 fn refused(_: Refusal) -> Failure {
     Failure::worker(worker_code::DRIVER)
 }

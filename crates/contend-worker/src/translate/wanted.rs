@@ -6,7 +6,7 @@ use contend_sql::Target;
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// Texts never seen before.
+    /// New texts.
     Cold,
     /// Translations found in the cache.
     Hot,
@@ -14,18 +14,18 @@ pub enum What {
     LookUp,
 }
 
-/// Who has which cache.
+/// Design of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Design {
     /// Every text is translated.
     None,
-    /// One for each client, which knows a text by where it lies in memory.
+    /// One for each client, with the text's address as the key.
     Thread,
-    /// One for each client, which makes a text's hash each time, as the shared ones do.
+    /// One for each client, with the text's hash as the key, like the shared ones.
     ThreadHash,
     /// One for the process, behind a mutex.
     Mutex,
-    /// One for the process, behind a lock that readers hold together.
+    /// One for the process, behind a readers-writer lock.
     RwLock,
     /// One for the process, whose slots are filled once and read without a lock.
     Atomic,
@@ -34,7 +34,7 @@ pub enum Design {
 /// Options of this driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// Whose SQL is written.
+    /// Dialect of the translation.
     pub to: Target,
     /// What is measured.
     pub what: What,
@@ -58,7 +58,7 @@ impl Wanted {
     /// # Errors
     /// A value it cannot have.
     pub fn take(&mut self, name: &str, value: &str) -> Result<bool> {
-        let wrong = || anyhow!("option {name}: `{value}` is none of its values");
+        let wrong = || anyhow!("option {name}: `{value}` is not one of its values");
         let count = || value.parse::<u32>().ok().filter(|n| (1..=1 << 20).contains(n)).ok_or_else(wrong);
         match name {
             "translate_to" => {

@@ -10,7 +10,7 @@ use contend_wire::plan::{
 use contend_wire::sample::Sample;
 use contend_wire::statement::{Placeholder, Statement};
 use contend_worker::own::{prepare, run_plan};
-use contend_worker::run::{Event, Outcome, Ready};
+use contend_worker::run::{Event, Ready, RunResult};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -164,7 +164,7 @@ pub fn client(plan: &mut Plan, operations: Vec<(u64, u16, Vec<Value>)>) -> &mut 
 }
 
 /// Runs a plan after sending it through its own text form, as every plan arrives.
-pub fn run(plan: &Plan) -> Outcome {
+pub fn run(plan: &Plan) -> RunResult {
     run_plan(Plan::decode(&plan.encode()).unwrap()).unwrap()
 }
 

@@ -38,7 +38,7 @@ impl Reply {
         Self { end: End::Reset, ..self }
     }
 
-    /// So many bytes more, one after the other.
+    /// Sends this many more bytes, one after the other.
     pub fn then_slowly(self, slowly: usize, every: Duration) -> Self {
         Self { slowly, every, ..self }
     }

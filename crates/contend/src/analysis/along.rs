@@ -1,5 +1,5 @@
-//! A metric along an axis of numbers: from where on it improves no more, who is first at each value, or from where on it is
-//! above 0.
+//! A metric along an axis of numbers: where it stops improving, which contender is best at each value, or where it
+//! rises above 0.
 
 use crate::analysis::axis::{self, Row};
 use crate::analysis::cell::{self, Cell};
@@ -9,23 +9,23 @@ use crate::analysis::metric::{self, Metric};
 use crate::stats::verdict::{Comparison, Direction, Verdict};
 use crate::study::model::{Along, Study, Tells, Tier};
 
-/// What an `[[along]]` of the study found.
+/// Findings of an `[[along]]` of the study.
 pub struct AlongAnswer<'r> {
     pub along: &'r Along,
     pub metric: Metric,
     pub courses: Vec<Course>,
 }
 
-/// The metric along the axis, while everything else is the same.
+/// The metric along the axis, with everything else equal.
 pub struct Course {
-    /// What the conditions have in common, in words; empty if there is nothing to tell.
+    /// What the conditions have in common, in words; may be empty.
     pub common: String,
     pub firsts: Vec<Firsts>,
     /// Contenders with two values or more.
     pub contenders: Vec<ContenderCourse>,
 }
 
-/// The best of a tier at two values or more.
+/// The best contender of a tier at each value, for at least two values.
 pub struct Firsts {
     pub tier: Tier,
     pub at: Vec<First>,
@@ -55,9 +55,9 @@ pub struct Point {
 
 /// Where a metric turns. Points are numbered from 0.
 pub enum Turn {
-    /// Best with the last; compared with the point before.
+    /// Best at the last point; compared with the point before.
     BestWithLast(Comparison),
-    /// Beyond this point it improves no more; what it does from there to the last.
+    /// It improves up to this point; the change from there to the last point.
     From(usize, Change, Comparison),
     NeverAboveZero,
     /// From this point on.
@@ -71,18 +71,18 @@ impl Turn {
     }
 }
 
-/// What a metric does from one point to another.
+/// Change of a metric from one point to another.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Change {
     Better,
     Worse,
     Flat,
-    /// Chance explains it as well.
+    /// Not distinguishable from chance.
     Unknown,
     NotComparable(String),
 }
 
-/// What this run says to each `[[along]]` that it has at least two values for.
+/// Findings of each `[[along]]` for which the run has at least two values.
 pub(super) fn alongs<'r>(study: &'r Study, estimator: &Estimator<'_>, cells: &[Cell]) -> Vec<AlongAnswer<'r>> {
     let rows = axis::rows(&study.conditions);
     let answer = |along: &'r Along| {
@@ -145,7 +145,7 @@ impl<'a> Line<'a> {
     fn compared(&self, from: &Measured<'_>, to: &Measured<'_>) -> Comparison {
         let compared = compare(self.estimator, from.1, to.1, self.metric).comparison;
         match compared.verdict {
-            // Without words there are only the two values that are shown; their ratio must agree with them.
+            // Without words only the two values are shown, and the ratio must agree with them.
             Verdict::NoWords if from.0.value > 0.0 => Comparison { ratio: Some(to.0.value / from.0.value), ..compared },
             _ => compared,
         }

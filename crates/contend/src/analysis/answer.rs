@@ -1,4 +1,4 @@
-//! The study's questions answered in its own sentences. The one place where sentences are filled in.
+//! Answers to the study's questions in its own sentences; the only place where blanks are filled in.
 
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::{Compared, compare};
@@ -11,7 +11,7 @@ use crate::stats::verdict::{Comparison, Verdict};
 use crate::study::blank::{Blank, Fact, Word};
 use crate::study::model::{Answer, Study, VALUE_OF};
 
-/// Answers one question under every condition it is asked for.
+/// Answers one question under each of its conditions.
 pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
     let study = &findings.study;
     let wanted = |label: &str| answer.condition.as_deref().is_none_or(|wanted| wanted == label);
@@ -23,7 +23,7 @@ pub fn answer(findings: &Findings<'_>, answer: &Answer) -> Vec<Answered> {
     conditions.into_iter().map(|condition| under(findings, answer, condition)).collect()
 }
 
-/// The question; only a condition can be left open in it.
+/// The question with its only possible blank, the condition, filled in.
 fn ask(findings: &Findings<'_>, answer: &Answer, condition: usize) -> String {
     let label = findings.study.conditions[condition].label.clone();
     fill(&answer.ask, &[("condition".to_string(), label)])
@@ -70,7 +70,7 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     if fact.is_some() && rounds < MIN_ROUNDS && !findings.as_published() {
         text += &match study.rounds as usize {
             planned if planned < MIN_ROUNDS => format!(" ({rounds} round{}.)", if rounds == 1 { "" } else { "s" }),
-            _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
+            _ => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict needs.)"),
         };
     }
     let compared = fact.is_none().then(|| Box::new(compared));
@@ -81,21 +81,21 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     }
 }
 
-/// The sentence, or a plain one if it speaks of a ratio or an interval that there is not.
+/// The sentence, or a plain one if it needs a ratio or an interval that does not exist.
 fn with_what_there_is(sentence: String, comparison: &Comparison) -> String {
     let lacks = |blank: &str, value: Option<f64>| value.is_none() && sentence.contains(blank);
     if lacks("{ratio}", comparison.ratio) {
         return "{this}: {this_shown}, {against}: {against_shown}. There is no ratio of the two.".to_string();
     }
     if lacks("{low}", comparison.low) || lacks("{high}", comparison.high) {
-        return "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. There is no interval that would \
-                tell it from chance."
+        return "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. There is no interval to tell it \
+                from chance."
             .to_string();
     }
     sentence
 }
 
-/// The rows of the rounds that both have, of each; none if those are all that either has, or none at all.
+/// For each cell, its rows in the rounds that both have; `None` if these are all rounds or none.
 fn shared_rounds(findings: &Findings<'_>, cells: [&Cell; 2]) -> Option<[Vec<usize>; 2]> {
     let round = |index: &usize| findings.rows[*index].round;
     let has = |cell: &Cell, wanted: u32| cell.valid.iter().any(|index| round(index) == wanted);
@@ -107,7 +107,7 @@ fn shared_rounds(findings: &Findings<'_>, cells: [&Cell; 2]) -> Option<[Vec<usiz
     (!all && !shared[0].is_empty()).then_some(shared)
 }
 
-/// Which rounds the two values beside a verdict are of if those are not all, and why the ratio is another than theirs.
+/// A remark if a verdict's two values do not come from all rounds, and why its ratio differs from theirs.
 fn of_which_rounds(
     sentence: &str,
     compared: &Compared,
@@ -140,7 +140,7 @@ fn fact([this, against]: &[Estimate; 2]) -> Option<Fact> {
     Some(Fact::of(this.value? > 0.0, against.value? > 0.0))
 }
 
-/// The study's sentence for the word; a plain one where it has none.
+/// The study's sentence for the word, or a plain one if it has none.
 fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) -> String {
     let normal = |written: &str| written.to_lowercase().replace(['-', '_'], " ");
     let own = Word::of(&compared.comparison.verdict).and_then(|word| {
@@ -156,7 +156,7 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
     match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => format!("{{this}} and {{against}} cannot be compared: {}.", shield(reason)),
         Verdict::NoWords if as_published => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}, \
-                                             measured as the original did, which says nothing of chance."
+                                             measured as the original did, which says nothing about chance."
             .to_string(),
         Verdict::NoWords => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. The rounds are too \
                              few to say whether that is more than chance."
@@ -169,15 +169,15 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
     }
 }
 
-/// Braces in a text that is not a sentence of the study are no blanks.
+/// Escapes braces in a text that is not a sentence of the study.
 fn shield(text: &str) -> String {
     text.replace(['{', '}'], "")
 }
 
-/// Names and what is filled in for them.
+/// Names of blanks with their texts.
 type Blanks = Vec<(String, String)>;
 
-/// What a sentence asks for of other metrics: `{this.NAME}` and `{against.NAME}`.
+/// Blanks of a sentence for other metrics: `{this.NAME}` and `{against.NAME}`.
 fn other_metrics(findings: &Findings<'_>, sentence: &str, cells: [&Cell; 2]) -> Blanks {
     let mut blanks = vec![];
     for (name, whose) in sentence.split('{').skip(1).filter_map(|after| {
@@ -236,8 +236,7 @@ fn blanks(
     Blank::ALL.iter().map(|(blank, name)| (name.to_string(), value(*blank))).collect()
 }
 
-/// Fills `{blanks}` in, once: what is filled in is never looked at again, and an unknown blank
-/// stays as it is.
+/// Fills in `{blanks}` in one pass: braces in filled-in texts and unknown blanks stay as they are.
 pub fn fill(sentence: &str, blanks: &[(String, String)]) -> String {
     let mut filled = String::new();
     let mut rest = sentence;

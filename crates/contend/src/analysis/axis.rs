@@ -3,13 +3,13 @@
 use crate::study::model::Condition;
 use std::collections::BTreeSet;
 
-/// An axis that is not varied for itself: each client's part of the same number of operations.
+/// An axis that follows another: each client's share of a fixed number of operations.
 const FOLLOWS: &str = "operations_each";
 
-/// Conditions that differ in nothing but one axis of numbers, as (value, index).
+/// Conditions that differ only in one axis of numbers, as (value, index).
 pub struct Row {
     pub axis: String,
-    /// What the conditions have in common, in words; empty if there is nothing to tell.
+    /// What the conditions have in common, in words; may be empty.
     pub common: String,
     pub conditions: Vec<(f64, usize)>,
 }
@@ -44,7 +44,7 @@ pub fn rows(conditions: &[Condition]) -> Vec<Row> {
     found
 }
 
-/// Profile and axes, where they are not the same everywhere.
+/// Profile and axes that differ elsewhere in the study.
 fn in_common(rest: &Condition, all: &[Condition]) -> String {
     let profile = rest.profile.iter().filter(|_| all.iter().any(|other| other.profile != rest.profile)).cloned();
     let varies = |name: &str, value: &String| all.iter().any(|other| other.axes.get(name) != Some(value));

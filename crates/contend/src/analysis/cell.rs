@@ -1,7 +1,7 @@
 //! One contender under one condition: its valid trials pooled.
 //!
-//! Histograms exist while a cell is added up and are gone when it is done, so memory grows with the
-//! number of trials (their rows) and never with the number of samples.
+//! Histograms exist only while a cell is added up, so memory grows with the number of trials, not with the number of
+//! samples.
 
 use crate::analysis::course::{Course, CourseBuilder};
 use crate::analysis::dist::{Dist, Shown};
@@ -19,7 +19,7 @@ pub struct Pool {
     pub counts: Counts,
     pub response: Dist,
     pub service: Dist,
-    /// Without observations when the driver cannot tell.
+    /// Without observations if the driver does not measure it.
     pub lock_wait: Dist,
     pub acquire_wait: Dist,
 }
@@ -57,7 +57,7 @@ pub struct Slice {
 /// Fairness between the clients of one role over the rounds.
 #[derive(Debug, Clone)]
 pub struct FairnessOverRounds {
-    /// The role that was served least evenly; none where there is only one.
+    /// The role that was served least evenly; `None` if there is only one role.
     pub role: Option<String>,
     pub jain_median: f64,
     /// The least fair round.
@@ -70,7 +70,7 @@ pub struct FairnessOverRounds {
 pub struct Cell {
     pub condition: usize,
     pub contender: usize,
-    /// Trials the schedule has for it.
+    /// Number of its trials in the schedule.
     pub scheduled: usize,
     /// Indices into the rows of the findings, in the order of rounds.
     pub valid: Vec<usize>,
@@ -95,7 +95,7 @@ impl Cell {
         &self.pools[scope as usize]
     }
 
-    /// Whether some operations of this kind did not end in time: then there is no mean.
+    /// Whether some operations of this kind were cut off, so that there is no mean.
     pub fn cut_off(&self, measure: Measure, scope: Scope) -> bool {
         self.pool(scope).dist(measure).censored > 0
     }
@@ -105,7 +105,7 @@ impl Cell {
     }
 }
 
-/// Adds the valid trials of a cell up.
+/// Adds up the valid trials of a cell.
 #[derive(Default)]
 pub struct CellBuilder {
     groups: BTreeMap<(u16, String), (Counts, Latencies)>,
@@ -114,7 +114,7 @@ pub struct CellBuilder {
 }
 
 impl CellBuilder {
-    /// What processes and files took in a trial with this window.
+    /// Adds the series of a trial with this window.
     pub fn add_series(&mut self, series: &str, window_ns: u64) {
         self.course.add(series, window_ns);
     }
@@ -174,7 +174,7 @@ impl CellBuilder {
     }
 }
 
-/// Which cell it is, and its trials.
+/// Contender, condition and trials of a cell.
 pub struct CellPlace {
     pub condition: usize,
     pub contender: usize,
@@ -194,7 +194,7 @@ fn to_pool(counts: Counts, latencies: &Latencies, always: bool) -> Pool {
     }
 }
 
-/// Of the role with the lowest median: an index over clients that do different things says nothing.
+/// Fairness of the role with the lowest median. Roles are kept apart because their clients do different things.
 fn fairness_over_rounds(measured: &[&Measured]) -> Option<FairnessOverRounds> {
     let mut by_role: BTreeMap<&str, Vec<&RoleFairness>> = BTreeMap::new();
     for of_round in measured.iter().flat_map(|m| &m.fairness) {

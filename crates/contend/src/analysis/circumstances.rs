@@ -1,7 +1,7 @@
-//! Circumstances of a run: program, machine, disk, workload, schedule, and what is known of workers and tiers.
+//! Circumstances of a run: program, machine, disk, workload, schedule, overheads and proofs.
 
-use crate::record::evidence::{Known, Place};
-use crate::record::model::{Disk, Floor, Run};
+use crate::record::evidence::{KnownTier, ProofOrigin};
+use crate::record::model::{Disk, Overhead, Run};
 use crate::study::model::{Slot, Tier};
 use std::collections::BTreeMap;
 
@@ -22,21 +22,21 @@ pub struct Circumstances<'r> {
     pub syncs: SyncTimes,
     /// Largest overhead of the Rust worker per operation.
     pub overhead_ns: u64,
-    /// Of each worker under each condition.
+    /// Overhead of each worker under each condition.
     pub overheads: Vec<WorkerOverhead<'r>>,
-    /// Null drivers whose worker was not there.
+    /// Null drivers whose worker was not built.
     pub overheads_missing: &'r [String],
     /// Name of the workload.
     pub workload: &'r str,
     pub about: &'r str,
     /// SHA-256 of the workload's file.
     pub sha256: &'r str,
-    /// Of each group of conditions that differ in it.
+    /// Data of each group of conditions that differ in it.
     pub data: Vec<Loaded<'r>>,
     pub schedule: &'r [Slot],
     /// `None` if the run was interrupted.
     pub finished: Option<Finish>,
-    /// By contender, of those whose power was cut.
+    /// Proofs by contender, for contenders with power cuts.
     evidence: BTreeMap<usize, Evidence<'r>>,
 }
 
@@ -51,7 +51,7 @@ pub struct SyncTimes {
     pub probes: u32,
 }
 
-/// Time that a worker takes for itself, per operation.
+/// Overhead of a worker per operation.
 pub struct WorkerOverhead<'r> {
     /// Null driver that it was measured with.
     pub driver: &'r str,
@@ -71,7 +71,7 @@ pub struct OverheadTimes {
 pub struct Loaded<'r> {
     /// Labels of the conditions; empty: all.
     pub conditions: &'r [String],
-    /// By table.
+    /// Rows by table.
     pub rows: &'r BTreeMap<String, u64>,
     /// SHA-256 of the definition of the data.
     pub sha256: &'r str,
@@ -86,7 +86,7 @@ pub struct Finish {
 
 /// What power cuts have shown of a contender's settings.
 pub struct Evidence<'r> {
-    /// On this machine, not on another.
+    /// Whether it was shown on this machine.
     pub here: bool,
     pub reached: Tier,
     pub cuts: u64,
@@ -112,9 +112,9 @@ impl<'r> Circumstances<'r> {
             virtual_machine: machine.virtual_machine,
             file_system: &run.disk.file_system,
             syncs: syncs(&run.disk),
-            overhead_ns: run.generator_ns_per_operation,
-            overheads: run.floors.iter().map(overhead).collect(),
-            overheads_missing: &run.floors_missing,
+            overhead_ns: run.overhead_ns_per_operation,
+            overheads: run.overheads.iter().map(overhead).collect(),
+            overheads_missing: &run.overheads_missing,
             workload: &workload.name,
             about: &workload.about,
             sha256: &workload.sha256,
@@ -144,12 +144,12 @@ fn syncs(disk: &Disk) -> SyncTimes {
     }
 }
 
-fn overhead(floor: &Floor) -> WorkerOverhead<'_> {
-    WorkerOverhead { driver: &floor.driver, condition: floor.condition, times: times(floor) }
+fn overhead(overhead: &Overhead) -> WorkerOverhead<'_> {
+    WorkerOverhead { driver: &overhead.driver, condition: overhead.condition, times: times(overhead) }
 }
 
-pub(super) fn times(floor: &Floor) -> OverheadTimes {
-    OverheadTimes { mean_ns: floor.ns_per_operation, p999_ns: floor.ns_p999, max_ns: floor.ns_max }
+pub(super) fn times(overhead: &Overhead) -> OverheadTimes {
+    OverheadTimes { mean_ns: overhead.ns_per_operation, p999_ns: overhead.ns_p999, max_ns: overhead.ns_max }
 }
 
 fn data(run: &Run) -> Vec<Loaded<'_>> {
@@ -161,10 +161,10 @@ fn data(run: &Run) -> Vec<Loaded<'_>> {
     of_group.map(|data| Loaded { conditions: &data.conditions, rows: &data.rows, sha256: &data.sha256 }).collect()
 }
 
-fn evidence(known: &Known) -> Option<Evidence<'_>> {
-    let found = known.found.as_ref().filter(|_| known.place != Place::Documented)?;
+fn evidence(known: &KnownTier) -> Option<Evidence<'_>> {
+    let found = known.found.as_ref().filter(|_| known.place != ProofOrigin::Documented)?;
     Some(Evidence {
-        here: known.place == Place::Here,
+        here: known.place == ProofOrigin::Here,
         reached: found.reached,
         cuts: found.power,
         one_process: found.one_process,

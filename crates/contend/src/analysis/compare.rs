@@ -1,5 +1,5 @@
-//! Comparisons with a baseline, inside one tier and condition, with the round as the unit; effects of a
-//! factor, which may cross tiers and get no word.
+//! Comparisons with a baseline inside one tier and condition, with the round as the unit; effects of a factor, which
+//! may cross tiers and have no verdict.
 
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::{Estimator, histograms, pooled};
@@ -22,7 +22,7 @@ pub struct Compared {
     pub candidate: usize,
     pub metric: Metric,
     pub comparison: Comparison,
-    /// Rounds the schedule has; fewer may have a valid trial of both.
+    /// Rounds in the schedule; fewer may have a valid trial of both.
     pub scheduled: usize,
 }
 
@@ -39,7 +39,7 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
         }
     };
     if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
-        // The original's repetitions say nothing of chance.
+        // The original's repetitions tell nothing about chance.
         comparison.verdict = Verdict::NoWords;
     }
     Compared {
@@ -52,7 +52,7 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
     }
 }
 
-/// A quantile has an interval for a number of rounds that was fixed in advance only.
+/// Why a quantile has no interval: the number of rounds was not fixed in advance.
 fn looked_at(study: &Study, metric: &Metric) -> Option<String> {
     study.until?;
     metric.quantile()?;
@@ -93,7 +93,7 @@ fn guard(
     }
     if rounds.is_empty() {
         return Some(
-            "no round has a valid trial of both; mend what \"Trials that do not count\" lists, and run again"
+            "no round has a valid trial of both; fix what \"Trials that do not count\" lists, and run again"
                 .to_string(),
         );
     }
@@ -115,20 +115,21 @@ fn guard(
     ))
 }
 
-/// A study's own metric is told by what it is about; its name alone says little to a reader.
+/// Why a metric cannot be compared that was not measured in every round. A study's own metric is named by its
+/// description, because its name alone says little.
 fn not_in_every_round(study: &Study, metric: &Metric) -> String {
     let own = study.metrics.iter().find(|own| own.name == metric.name && !own.about.is_empty());
     match own {
-        Some(own) => format!("there is no value in some rounds of this figure: {}", own.about),
+        Some(own) => format!("some rounds have no value for: {}", own.about),
         None => format!("{} was not measured in every round", metric.label()),
     }
 }
 
-/// Operations of a transaction below which the share that was refused says nothing.
+/// Fewest operations of a transaction for judging the share that was refused.
 const REFUSALS_MIN: u64 = 20;
 
-/// What one of them refuses and the other does: a rate of the rest, or its times, are of other work. As published such
-/// metrics are shown as they were.
+/// Why two cells did not do the same work: one refuses what the other does, so rates and times of the rest are not
+/// comparable. The as-published variant compares them anyway.
 fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
     let study = on.study;
     if study.variant == Variant::AsPublished || !metric.is_of_work() {
@@ -158,7 +159,7 @@ fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &
     })
 }
 
-/// Pooled quantiles: the ratio of both over the common rounds, its interval from the bootstrap.
+/// Compares quantiles pooled over the common rounds; the interval of the ratio comes from the bootstrap.
 fn compare_quantile(
     on: &Estimator<'_>,
     rounds: &[Pair<'_>],
@@ -187,7 +188,7 @@ fn compare_quantile(
     comparison
 }
 
-/// Why a quantile may not be compared: one that may not be printed may not. `label` is whose it is.
+/// Why a quantile may not be printed, and so not compared; `label` is the contender's.
 pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, Scope), label: &str) -> Option<String> {
     match cell.pool(scope).dist(measure).quantile(quantile).value {
         QuantileValue::Exact(_) => None,
@@ -195,12 +196,12 @@ pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, 
             Some(format!("timeouts or cut-off operations reach into the {} of {label}", quantile.label()))
         }
         QuantileValue::TooFew { n, needed } => {
-            Some(format!("{} takes {needed} operations, {label} has {n}; measure longer", quantile.label()))
+            Some(format!("{} needs {needed} operations, {label} has {n}; measure longer", quantile.label()))
         }
     }
 }
 
-/// Why a mean may not be compared: some of what it is of has no end. `label` is whose it is.
+/// Why a mean may not be compared: some operations were cut off; `label` is the contender's.
 pub fn no_mean(cell: &Cell, metric: &Metric, label: &str) -> Option<String> {
     let reach = || format!("timeouts or cut-off operations reach into the {} of {label}", metric.label());
     metric.mean().is_some_and(|(measure, scope)| cell.cut_off(measure, scope)).then(reach)
@@ -236,7 +237,7 @@ pub fn factor_effect(
     let crosses_tiers = pairs.iter().any(|&(from, to)| tier(from) != tier(to));
     let cell = |contender: usize| cells.iter().find(|c| c.condition == condition && c.contender == contender);
     let result = match &metric {
-        None => Err(format!("`{}` is no metric of this study", factor.metric)),
+        None => Err(format!("`{}` is not a metric of this study", factor.metric)),
         Some(metric) => match pairs.iter().map(|&(a, b)| cell(a).zip(cell(b))).collect::<Option<Vec<_>>>() {
             None => Err("no trial of a matched pair".to_string()),
             Some(cells) => effect_of_cells(on, &cells, metric),

@@ -1,15 +1,15 @@
-//! Two records of a study with parts: each part against the part of the same name.
+//! Comparison of two records of a study with parts: each part with the part of the same name.
 
 use crate::analysis::compare_records::{self, RecordComparison};
 use crate::analysis::{Findings, Parts};
 use crate::record::parts::ALONE;
 use serde::Serialize;
 
-/// All parts that both have; A is the baseline.
+/// Comparisons of the parts that both records have; A is the baseline.
 #[derive(Debug, Clone, Serialize)]
 pub struct PartsComparison {
     pub parts: Vec<PartComparison>,
-    /// Names of parts that only one of them has.
+    /// Names of parts that only A has; `only_in_b` those of B.
     pub only_in_a: Vec<String>,
     pub only_in_b: Vec<String>,
 }

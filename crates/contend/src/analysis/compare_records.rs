@@ -1,8 +1,8 @@
-//! Two records against each other: the same contender under the same condition, before and after.
+//! Comparison of two records: the same contender under the same condition, before and after.
 //!
-//! Rounds of two runs were not run as pairs, so nothing is paired: the ratio is the Hodges-Lehmann shift of
-//! the rounds' values with its exact interval (`stats::shift`). What the hour did to either run is in the
-//! ratio too. Words are refused where machine, workload, data, load or tier differ.
+//! Rounds of two runs are not pairs: the ratio is the Hodges-Lehmann shift of the rounds' values with its exact
+//! interval (`stats::shift`). It includes what else was different at the time of each run. There is no verdict where
+//! machine, workload, data, load or tier differ.
 
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::Estimate;
@@ -10,7 +10,7 @@ use crate::analysis::metric::Metric;
 use crate::analysis::{Findings, compare};
 use crate::load::Arrivals;
 use crate::outcome::mark::is_disturbed;
-use crate::record::model::Run;
+use crate::record::model::{Program, Run};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::shift;
@@ -19,10 +19,10 @@ use crate::study::model::{Condition, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How it is compared, for readers.
+/// Explanation of the method for readers.
 pub const METHOD: &str = "Rounds of two runs are not pairs: the ratio is the median over all pairs of a round of B and a \
                       round of A, with the exact interval of that shift. A change of the machine between the runs \
-                      would be part of it.";
+                      would be part of it. Detectable is the smallest difference that would have been told from none.";
 
 /// Two records side by side; A is the baseline.
 #[derive(Debug, Clone, Serialize)]
@@ -30,17 +30,19 @@ pub struct RecordComparison {
     pub a: RecordName,
     pub b: RecordName,
     pub method: &'static str,
-    /// Why no words are given; empty = comparable.
+    /// Name of the study's headline, which [`RecordComparison::is_slower`] is about.
+    pub headline: String,
+    /// Why there are no verdicts; empty if the records are comparable.
     pub differences: Vec<String>,
-    /// Programs that are of another version in B. That may be what is asked, so it takes no words away.
+    /// Programs with another version in B. This may be the question, so it does not prevent verdicts.
     pub versions: Vec<String>,
     pub rows: Vec<ComparedRow>,
-    /// What a reader must know of the trials of either before believing anything.
+    /// Missing, invalid and disturbed trials of either record.
     pub disturbances: Vec<String>,
-    /// Cells that only one of them has.
+    /// Cells that only A has; `only_in_b` those of B.
     pub only_in_a: Vec<String>,
     pub only_in_b: Vec<String>,
-    /// Why nothing is compared; none if something is.
+    /// Why nothing is compared; `None` if something is.
     pub hint: Option<String>,
 }
 
@@ -61,18 +63,25 @@ pub struct ComparedRow {
     pub tier: &'static str,
     #[serde(rename = "figure")]
     pub metric: String,
-    /// As pooled over each run; none if not measured or not printable.
+    /// Value over the whole run; `None` if not measured or not printable.
     pub value_a: Option<f64>,
     pub value_b: Option<f64>,
     pub rounds_a: usize,
     pub rounds_b: usize,
     /// B over A.
     pub comparison: Comparison,
-    /// The metric itself, and what A and B say of it.
+    /// The metric, with the estimates of A and B.
     #[serde(skip)]
     pub of: Metric,
     #[serde(skip)]
     pub estimates: [Estimate; 2],
+}
+
+impl RecordComparison {
+    /// Whether the headline of a contender is slower in B.
+    pub fn is_slower(&self) -> bool {
+        self.rows.iter().any(|row| row.metric == self.headline && row.comparison.verdict == Verdict::Slower)
+    }
 }
 
 /// Compares B with A.
@@ -93,6 +102,7 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
         a: record_name(a),
         b: record_name(b),
         method: METHOD,
+        headline: a.study.headline.clone(),
         differences,
         versions: versions(a, b),
         disturbances: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| trials_of(which, of)).collect(),
@@ -102,7 +112,7 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
     }
 }
 
-/// Which trials of a record are missing, do not count or were disturbed.
+/// Trials of a record that are missing, invalid or disturbed, in words.
 fn trials_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
     let (there, due) = (findings.trials.len(), findings.run.schedule.len());
     let lost = findings.rows.iter().filter(|row| !row.is_valid()).count();
@@ -122,13 +132,13 @@ fn trials_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
     said
 }
 
-/// Facts of a contender's programs that say which they were.
+/// Facts that identify a contender's programs.
 const VERSIONS: [&str; 3] = ["engine", "driver", "language"];
 
-/// The worker's program itself, by the beginning of its digest.
+/// Label for the worker's program, shown as the beginning of its digest.
 const WORKER: &str = "worker program (SHA-256)";
 
-/// What each contender of a record ran with, by fact.
+/// Values of these facts by contender.
 fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTreeSet<&'r str>> {
     let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for trial in record.trials {
@@ -138,7 +148,8 @@ fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTre
             Some((fact, value.as_str()))
         });
         let of_server = trial.server.iter().map(|server| ("server", server.version.as_str()));
-        let digests = record.run.programs.iter().filter(|program| program.driver == contender.driver);
+        let its = |program: &&Program| program.driver == contender.driver && program.worker == contender.worker;
+        let digests = record.run.programs.iter().filter(its);
         let of_programs = digests.map(|program| (WORKER, program.sha256.get(..12).unwrap_or(&program.sha256)));
         for (fact, value) in of_workers.chain(of_server).chain(of_programs) {
             found.entry((contender.name.as_str(), fact)).or_default().insert(value);
@@ -147,7 +158,7 @@ fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTre
     found
 }
 
-/// Each change of a version once, with those that it is of.
+/// Each change of a version once, with its contenders.
 fn versions(a: &Findings<'_>, b: &Findings<'_>) -> Vec<String> {
     let (of_a, of_b) = (programs(a), programs(b));
     let said = |values: &BTreeSet<&str>| values.iter().copied().collect::<Vec<_>>().join(" and ");
@@ -183,7 +194,7 @@ fn partner<'s>(mine: &Findings<'_>, cell: &Cell, other: &'s Findings<'_>) -> Opt
     other.cell(condition, contender)
 }
 
-/// What makes two runs as a whole incomparable.
+/// Why two runs as a whole are not comparable.
 fn differences(a: &Run, b: &Run) -> Vec<String> {
     let mut found = vec![];
     let mut differ = |what: &str, a: String, b: String| {
@@ -205,7 +216,7 @@ fn differences(a: &Run, b: &Run) -> Vec<String> {
     let server = |run: &Run| run.instead.server.clone().unwrap_or_else(|| "contend's own".to_string());
     differ("the server", server(a), server(b));
     differ("the variant", a.study.variant.word().to_string(), b.study.variant.word().to_string());
-    // Everything but the seed: other draws of the same load are what a second run is for.
+    // Everything except the seed: a second run may draw the same load with another seed.
     let (la, lb) = (&a.study.load, &b.study.load);
     differ("the number of processes", or_own(la.processes), or_own(lb.processes));
     differ("the number of clients", or_own(la.clients), or_own(lb.clients));
@@ -279,7 +290,7 @@ fn compare_metric(
     }
 }
 
-/// A label leaves out what is usual in its study, and what is usual may have changed between the runs.
+/// Difference of two conditions with the same label. A label leaves out the study's defaults, which may have changed.
 fn other_condition(a: &Condition, b: &Condition) -> Option<String> {
     if (&a.profile, &a.axes) == (&b.profile, &b.axes) {
         return None;
@@ -297,7 +308,7 @@ fn values(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Vec<f64> {
     findings.estimator().rounds(cell, metric).into_iter().map(|(_, value)| value).collect()
 }
 
-/// A quantile that may not be printed is not compared, and neither is a mean of what was cut off.
+/// Why a cell has no value to compare: its quantile may not be printed, or operations were cut off.
 fn nothing_whole(cell: &Cell, metric: &Metric, which: &str) -> Option<String> {
     match metric.quantile() {
         Some(of) => compare::unprintable(cell, of, which),
@@ -328,7 +339,7 @@ fn judge(
     comparison
 }
 
-/// What says that no contender and condition of A is in B.
+/// The hint that no contender and condition of A is in B.
 fn nothing_in_common(a: &Findings<'_>, b: &Findings<'_>) -> String {
     let names = |record: &Findings<'_>| -> BTreeSet<String> {
         record.study.contenders.iter().map(|contender| contender.name.clone()).collect()
@@ -340,7 +351,7 @@ fn nothing_in_common(a: &Findings<'_>, b: &Findings<'_>) -> String {
     )
 }
 
-/// Where nothing fits only because the drivers differ: that, and how to compare them.
+/// The hint if only the drivers differ: how to compare them.
 fn drivers_differ(a: &Findings<'_>, b: &Findings<'_>) -> Option<String> {
     let of = |record: &Findings<'_>| -> BTreeMap<String, String> {
         record.study.contenders.iter().map(|c| (c.label.clone(), c.driver.clone())).collect()

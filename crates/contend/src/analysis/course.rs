@@ -1,16 +1,16 @@
-//! What a trial's processes and files took while it ran, from `series.csv`, pooled over the rounds of a cell.
+//! Use of processors, memory and files over the window, from `series.csv`, pooled over the rounds of a cell.
 
 use crate::stats::drift::TRIAL_BINS;
 
 const COLUMNS: [&str; 5] = ["offset_ns", "cpu_ns_client", "rss_bytes_client", "size_bytes_db", "size_bytes_wal"];
 
-/// Columns that are empty without a write-ahead log of SQLite, and that older records lack.
+/// Columns that are empty without a write-ahead log of SQLite, and missing in older records.
 const OF_LOG: [&str; 2] = ["frames_backlog", "frames_reader_behind"];
 
-/// Values of a slice: those of [`COLUMNS`] without the first, then those of [`OF_LOG`].
+/// Values of a slice: [`COLUMNS`] without the first, then [`OF_LOG`].
 const VALUES: usize = COLUMNS.len() - 1 + OF_LOG.len();
 
-/// One slice of the window; means over the rounds, none where nothing was sampled.
+/// One slice of the window: means over the rounds, `None` where nothing was sampled.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Course {
     /// Middle of the slice, from the start of the window.
@@ -20,22 +20,22 @@ pub struct Course {
     pub rss_bytes: Option<f64>,
     pub size_bytes_db: Option<f64>,
     pub size_bytes_wal: Option<f64>,
-    /// Frames of SQLite's logs that no checkpoint has copied yet.
+    /// Frames of SQLite's logs not yet copied by a checkpoint.
     pub frames_backlog: Option<f64>,
-    /// Frames that were written since the oldest snapshot in use was taken.
+    /// Frames written since the oldest snapshot in use.
     pub frames_reader_behind: Option<f64>,
 }
 
-/// Adds series up.
+/// Adds up series.
 #[derive(Debug, Default)]
 pub struct CourseBuilder {
-    /// Sum and number of each column's values, by slice.
+    /// Sum and count of each column's values, by slice.
     sums: Vec<[(f64, u32); VALUES]>,
     slice_ns: f64,
 }
 
 impl CourseBuilder {
-    /// Adds one trial. Rows that cannot be read say nothing; columns are found by their names.
+    /// Adds one trial. Unreadable rows are skipped; columns are found by name.
     pub fn add(&mut self, series: &str, window_ns: u64) {
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(series.as_bytes());
         let Ok(head) = reader.headers().cloned() else { return };

@@ -1,18 +1,18 @@
-//! A pooled distribution, reduced to what may be printed of it.
+//! A pooled distribution, reduced to what may be printed.
 
 use crate::stats::histogram::Histogram;
 use crate::stats::quantile::{MIN_BEYOND, Observations, Quantile, QuantileValue};
 
-/// Points of a curve: what lies beyond them, of each power of ten. Percentiles as people name them.
+/// Points of a curve: the share beyond each point, repeated for each power of ten (p20, p30 ... p90, p92).
 const BEYOND: [f64; 10] = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1];
-/// Counts are whole; their products with powers of ten are not quite.
+/// Tolerance: products of counts with powers of ten are not exact.
 const ROUNDING: f64 = 1e-6;
 
 /// A quantile as it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
     pub value: QuantileValue,
-    /// Printed although the observations are too few, as the original printed it.
+    /// Printed although there are too few observations, as the original did.
     pub few: bool,
 }
 
@@ -32,18 +32,18 @@ pub struct CurvePoint {
     /// 1 / (1 - q).
     pub one_in: f64,
     pub ns: u64,
-    /// Censored operations reach this far: it is this or more.
+    /// Lower bound: censored operations reach this point.
     pub at_least: bool,
-    /// Fewer observations beyond it than a quantile needs.
+    /// Fewer observations beyond the point than a quantile needs.
     pub few: bool,
 }
 
-/// What may be said of pooled observations.
+/// What may be printed of pooled observations.
 #[derive(Debug, Clone, Default)]
 pub struct Dist {
     pub n: u64,
     pub censored: u64,
-    /// None if some are known only to have taken at least so long.
+    /// `None` if some observations are only lower bounds.
     pub mean_ns: Option<u64>,
     quantiles: Vec<Shown>,
     pub curve: Vec<CurvePoint>,
@@ -76,7 +76,7 @@ fn shown(observations: &Observations, quantile: Quantile, always: bool) -> Shown
     Shown { value, few: false }
 }
 
-/// Upwards, as far as the observations carry.
+/// Points in ascending order, as far as there are observations.
 fn curve(observations: &Observations, always: bool) -> Vec<CurvePoint> {
     let n = observations.len();
     let mut pooled = observations.ended.clone();

@@ -1,11 +1,11 @@
-//! What formulas ask of another contender in the same round: `NAME@[LABEL]`.
+//! Values of other contenders in the same round, for formulas: `NAME@[LABEL]`.
 
 use crate::analysis::formula::Formula;
 use crate::analysis::metric::name::Name;
 use crate::analysis::trial::TrialRow;
 use crate::study::model::Study;
 
-/// Gives each row what its study's formulas ask of other contenders under the same condition.
+/// Fills in each row's values of other contenders under the same condition.
 pub fn look(study: &Study, rows: &mut [TrialRow<'_>], transactions: &[String]) {
     let formulas: Vec<Formula> = study.metrics.iter().filter_map(|own| Formula::parse(&own.value).ok()).collect();
     for whole in formulas.iter().flat_map(Formula::names) {

@@ -10,7 +10,7 @@ use crate::stats::quantile::{Quantile, QuantileValue};
 use crate::stats::{bootstrap, interval};
 use crate::study::model::Study;
 
-/// What a cell says of one metric.
+/// Estimate of one metric in a cell.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
     pub value: Option<f64>,
@@ -18,9 +18,9 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// The value is a lower bound.
     pub at_least: bool,
-    /// Printed although the observations are too few.
+    /// Printed although there are too few observations.
     pub few: bool,
-    /// Why there is no value, if there is something to say.
+    /// Why there is no value, if that is known.
     pub lacking: Option<Lacking>,
     /// Round and value of each valid trial that has one.
     pub rounds: Vec<(u32, f64)>,
@@ -35,11 +35,11 @@ pub enum Lacking {
         n: u64,
         needed: u64,
     },
-    /// Some operations were cut off, so their duration is unknown.
+    /// Some operations were cut off, so the mean is unknown.
     CutOff,
 }
 
-/// Estimates from rows and what the study knows.
+/// Estimates metrics of cells from the rows of their trials.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator<'a> {
     pub rows: &'a [TrialRow<'a>],
@@ -48,9 +48,9 @@ pub struct Estimator<'a> {
 }
 
 impl Estimator<'_> {
-    /// The metric of a cell. Rates, sizes and the like: the median of the rounds with its exact interval.
-    /// Quantiles: of the pooled operations, with the bootstrap over rounds. A study's own: its formula over
-    /// the quantities of the cell.
+    /// The metric of a cell. Rates and sizes: median of the rounds with its exact interval. Quantiles: those of the
+    /// pooled operations, with the bootstrap over rounds. A study's own metric: its formula over the quantities of the
+    /// cell.
     pub fn estimate(&self, cell: &Cell, metric: &Metric) -> Estimate {
         let rounds = self.rounds(cell, metric);
         let values: Vec<f64> = rounds.iter().map(|(_, v)| *v).collect();
@@ -62,7 +62,7 @@ impl Estimator<'_> {
             return Estimate { value, rounds, ..Estimate::default() };
         }
         if metric.mean().is_some_and(|(measure, scope)| cell.cut_off(measure, scope)) {
-            // The rounds in which nothing was cut off are the lucky ones: they do not stand for the others.
+            // Rounds without cut-off operations are a biased choice, so they do not give a value.
             let lacking = Some(Lacking::CutOff);
             return Estimate { lacking, rounds, ..Estimate::default() };
         }
@@ -76,8 +76,9 @@ impl Estimator<'_> {
         }
     }
 
-    /// A name of a formula in a cell. Counts and circumstances are means of its valid trials, so that a ratio of counts is
-    /// that of all operations; metrics are what tables show, but for lower bounds, which are no values to reckon with.
+    /// The value of a formula's name in a cell. Counts and circumstances are means over its valid trials, so that a
+    /// ratio of counts is that of all operations. Metrics are the values in tables, except lower bounds, which have no
+    /// value here.
     pub fn named(&self, whole: &str, cell: &Cell) -> Option<f64> {
         let name = Name::read(whole).ok()?;
         match name {
@@ -94,13 +95,13 @@ impl Estimator<'_> {
         cell.has_data().then(|| sum / cell.valid.len() as f64)
     }
 
-    /// A metric as a number to reckon with.
+    /// The metric as a number for formulas; `None` for a lower bound.
     pub fn value(&self, cell: &Cell, metric: &Metric) -> Option<f64> {
         let estimate = self.estimate(cell, metric);
         estimate.value.filter(|_| !estimate.at_least)
     }
 
-    /// A time of one transaction, all valid rounds pooled; `None` where too few operations carry the quantile, or
+    /// A time of one transaction over all valid rounds; `None` if there are too few operations for the quantile, or
     /// timeouts reach into it.
     fn time_of(&self, measure: Measure, stat: Stat, transaction: &str, cell: &Cell) -> Option<f64> {
         let number = self.transactions.iter().position(|name| name == transaction)?;
@@ -125,8 +126,8 @@ impl Estimator<'_> {
         cell.valid.iter().filter_map(value).collect()
     }
 
-    /// The metric over some rounds of a cell, as a comparison takes it: the quantile of their operations, else the median
-    /// of their values. None where one of them has none.
+    /// The metric over some rounds of a cell, as a comparison uses it: the quantile of their operations, else the
+    /// median of their values. `None` if a round has no value.
     pub fn estimate_of(&self, rounds: &[usize], metric: &Metric) -> Option<Estimate> {
         let rows = || rounds.iter().map(|&index| &self.rows[index]);
         let value = match metric.quantile() {
@@ -148,7 +149,7 @@ impl Estimator<'_> {
         };
         let rows = cell.valid.iter().map(|&i| &self.rows[i]);
         let interval = match (shown.value, quantile) {
-            // That of rounds whose number was fixed before.
+            // The interval needs a number of rounds that was fixed in advance.
             (QuantileValue::Exact(_), q) if q != Quantile::Max && self.study.until.is_none() => {
                 histograms(rows, measure, scope)
                     .and_then(|rounds| bootstrap::quantile_interval(&rounds, quantile, self.study.load.seed))
@@ -167,14 +168,14 @@ impl Estimator<'_> {
     }
 }
 
-/// The quantile of all that these rounds hold.
+/// The quantile over all operations of these rounds.
 pub fn pooled(rounds: &[SparseHistogram], quantile: Quantile) -> Option<u64> {
     let mut all = Histogram::new();
     rounds.iter().flatten().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
     all.quantile(quantile.fraction())
 }
 
-/// The distributions of these rounds; none if one of them has none.
+/// The distributions of these rounds; `None` if a round has none.
 pub fn histograms<'a>(
     rows: impl Iterator<Item = &'a TrialRow<'a>>,
     measure: Measure,

@@ -1,4 +1,4 @@
-//! Everything a report says, as values, and how cells, comparisons and effects are found.
+//! Everything that a report says, as values; how cells, comparisons and effects are found.
 
 use crate::analysis::along::AlongAnswer;
 use crate::analysis::cell::{self, Cell, CellBuilder, CellPlace};
@@ -18,7 +18,7 @@ use crate::study::layout::{Layout, layout};
 use crate::study::model::{Export, Grid, Published, Study, Tier, Variant};
 use std::any::Any;
 
-/// A question and what this run says to it.
+/// A question with its answer from this run.
 #[derive(Debug, Clone)]
 pub struct Answered {
     pub ask: String,
@@ -26,19 +26,19 @@ pub struct Answered {
     pub said: Result<Sentence, Why>,
 }
 
-/// A sentence of the study, filled in, and the comparison from which it follows.
+/// A sentence of the study with its blanks filled in, and the comparison behind it.
 #[derive(Debug, Clone)]
 pub struct Sentence {
     pub text: String,
     pub compared: Option<Box<Compared>>,
 }
 
-/// Why there is no answer, with the name of what is missing.
+/// Why there is no answer, with the missing name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     NoCondition(String),
     NoMetric(String),
-    /// The contender has none that counts.
+    /// The contender has no valid trial.
     NoValidTrial(String),
 }
 
@@ -51,7 +51,7 @@ impl Answered {
 /// Compared in every study, in addition to its headline.
 const ALSO_COMPARED: [&str; 2] = ["response_ns_p50", "response_ns_p99"];
 
-/// A metric of the original and ours.
+/// A published number and our estimate of it.
 #[derive(Debug, Clone)]
 pub struct Reproduced {
     pub published: Published,
@@ -69,17 +69,19 @@ pub struct Drift {
     pub trend: Trend,
 }
 
-/// Everything a report says, as numbers.
+/// Everything that a report says, as values.
 pub struct Findings<'r> {
     pub study: &'r Study,
     pub circumstances: Circumstances<'r>,
     pub(super) run: &'r Run,
     pub(super) trials: &'r [Trial],
-    /// Trials that are there but cannot be read, with the reason.
+    /// Trials that were disturbed and ran again, which do not count.
+    pub(super) again: &'r [Trial],
+    /// Names of trials that cannot be read, with the reason.
     pub damaged: &'r [(String, String)],
     /// Names of the transactions, in the order of their numbers.
     pub transactions: Vec<String>,
-    /// Whether each of them writes.
+    /// Whether each transaction writes.
     pub writes: Vec<bool>,
     /// In the order of trials.
     pub rows: Vec<TrialRow<'r>>,
@@ -87,7 +89,7 @@ pub struct Findings<'r> {
     pub cells: Vec<Cell>,
     pub headline: Option<Metric>,
     pub comparisons: Vec<Compared>,
-    /// The same system against itself.
+    /// Contenders that are the same system twice.
     pub self_comparisons: Vec<Compared>,
     pub effects: Vec<FactorEffect>,
     pub answers: Vec<Answered>,
@@ -96,9 +98,9 @@ pub struct Findings<'r> {
     /// Condition by condition.
     pub grids: Vec<FilledGrid<'r>>,
     pub alongs: Vec<AlongAnswer<'r>>,
-    /// Trials whose slot the study does not have.
+    /// Trials whose slot is not in the study.
     pub strangers: Vec<u32>,
-    /// What became of the requests under each condition; empty if no service was asked.
+    /// Requests by outcome under each condition, and in it to each contender; empty unless the run loads services.
     pub requests: Vec<Sum>,
     /// Findings of the study's kind, in the type of the slice that brought it.
     pub(super) of_kind: Option<Box<dyn Any>>,
@@ -107,7 +109,7 @@ pub struct Findings<'r> {
 /// Counts the samples of a trial. `names` are those of the transactions, in the order of their numbers.
 ///
 /// # Errors
-/// They cannot be read, or are not those that were written.
+/// The samples cannot be read, or were changed after they were written.
 pub fn tally(record: &dyn Recorded, trial: &Trial, counting: Counting, names: &[String]) -> Result<Tally, String> {
     let mut tallying = Tallying::new(trial, counting);
     record.samples(trial.slot.trial, &mut |sample| tallying.push(sample)).map_err(|e| format!("{e:#}"))?;
@@ -125,7 +127,7 @@ impl<'r> Findings<'r> {
         self.study.of_kind().map(|_| self.study.kind.as_str())
     }
 
-    /// What the study's kind found.
+    /// Findings of the study's kind.
     pub fn of_kind<T: 'static>(&self) -> Option<&T> {
         self.of_kind.as_ref()?.downcast_ref()
     }
@@ -135,12 +137,12 @@ impl<'r> Findings<'r> {
         self.writes.contains(&true) && self.writes.contains(&false)
     }
 
-    /// Trials that are there and can be read.
+    /// Number of readable trials.
     pub fn trial_count(&self) -> usize {
         self.trials.len()
     }
 
-    /// Whether it is a service that was asked, and no database.
+    /// Whether the run loads a service instead of a database.
     pub fn of_service(&self) -> bool {
         self.study.is_of_service()
     }
@@ -150,12 +152,12 @@ impl<'r> Findings<'r> {
         self.study.load.under(&self.study.conditions[condition].axes)
     }
 
-    /// Where the contenders stand in a grid; `None` if there is at most one.
+    /// Rows and columns of a grid; `None` if it has at most one contender.
     pub fn layout(&self, grid: &Grid) -> Option<Layout> {
         layout(self.study, grid)
     }
 
-    /// Exports of the study. A record from elsewhere may claim any name of a file.
+    /// Exports of the study with safe file names: a record from elsewhere may hold any name.
     pub fn exports(&self) -> impl Iterator<Item = &Export> {
         self.study.exports.iter().filter(|export| Export::check_file(&export.file).is_ok())
     }
@@ -229,7 +231,7 @@ impl<'r> Findings<'r> {
             match &tally {
                 Ok(tally) if row.is_valid() => {
                     builder.add(tally);
-                    // A record without it is whole but for two charts.
+                    // Without the series, a report lacks only two charts.
                     let series = record.series(trial.slot.trial).unwrap_or_default();
                     builder.add_series(&series, tally.elapsed_ns());
                     place.valid.push(self.rows.len());
@@ -246,7 +248,7 @@ impl<'r> Findings<'r> {
         tally(record, &self.trials[at], counting, &self.transactions)
     }
 
-    /// Rows were made cell by cell and are read trial by trial.
+    /// Sorts the rows by trial; they were made cell by cell.
     fn sort_rows(&mut self) {
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by_key(|&i| self.rows[i].number);
@@ -258,12 +260,12 @@ impl<'r> Findings<'r> {
         self.rows.sort_by_key(|row| row.number);
     }
 
-    /// Figures compared, the headline first.
+    /// Metrics to compare, the headline first.
     pub fn compared_metrics(&self) -> Vec<Metric> {
         self.headline_and(&ALSO_COMPARED)
     }
 
-    /// Figures shown first: the headline, and throughput if that is another.
+    /// Metrics of the first table: the headline, and throughput.
     pub fn shown_metrics(&self) -> Vec<Metric> {
         self.headline_and(&["throughput_ops_per_s"])
     }
@@ -297,7 +299,7 @@ impl<'r> Findings<'r> {
         self.comparisons = all;
     }
 
-    /// Contenders that are the same system twice show what the machine alone makes of a comparison.
+    /// Compares contenders that are the same system: their ratio shows the noise of the machine.
     pub(super) fn compare_with_itself(&self) -> Vec<Compared> {
         let study = self.study;
         let Some(headline) = &self.headline else { return vec![] };
@@ -314,7 +316,7 @@ impl<'r> Findings<'r> {
             .collect()
     }
 
-    /// What was said of a candidate.
+    /// The comparison of a candidate with its baseline.
     pub fn compared(&self, condition: usize, candidate: usize, metric: &str) -> Option<&Compared> {
         self.comparisons
             .iter()

@@ -6,12 +6,13 @@
 //! factor   = "-" factor | number | name | function "(" sum { "," sum } ")" | "(" sum ")"
 //! ```
 //!
-//! A name may end in `@[LABEL]`: what the contender of this label has in the same round. There is no value where something was not measured, a divisor is 0, or a result is not finite.
+//! A name may end in `@[LABEL]`: the value of that contender in the same round. A formula has no value if a quantity
+//! was not measured, a divisor is 0, or a result is not finite.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// Longest formula, in bytes; keeps what is evaluated and dropped by recursion small.
+/// Longest formula, in bytes; limits recursion.
 const LENGTH_MAX: usize = 2_000;
 /// Deepest nesting of parentheses and signs.
 const DEPTH_MAX: usize = 50;
@@ -59,12 +60,12 @@ impl Formula {
         }
     }
 
-    /// The value with these quantities; none of one that was not measured.
+    /// The value with these quantities; `None` if one was not measured.
     pub fn value(&self, quantity: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
         evaluate(&self.0, quantity)
     }
 
-    /// Every name in it, in the order of the text.
+    /// All names, in the order of the text.
     pub fn names(&self) -> Vec<&str> {
         let mut found = vec![];
         collect(&self.0, &mut found);
@@ -99,7 +100,7 @@ fn evaluate(node: &Node, quantity: &dyn Fn(&str) -> Option<f64>) -> Option<f64> 
     value.is_finite().then_some(value)
 }
 
-/// The whole number below. What misses one only by the rounding of a division is that number: 0.3 / 0.1 is 3.
+/// The whole number below. A value that misses a whole number only by rounding counts as that number: 0.3 / 0.1 is 3.
 fn floor(value: f64) -> f64 {
     let near = value.round();
     if (value - near).abs() <= 1e-9 * near.abs().max(1.0) { near } else { value.floor() }
@@ -132,7 +133,7 @@ impl Token {
     }
 }
 
-/// Tokens with the character each begins at, counted from 0.
+/// Tokens with the position of their first character, from 0.
 fn tokens(text: &str) -> Result<Vec<(usize, Token)>, String> {
     let mut chars = text.char_indices().peekable();
     let mut found = vec![];
@@ -161,7 +162,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, String> {
     Ok(found)
 }
 
-/// `@[label of a contender]` after a name: the quantity of that contender in the same round; nothing if there is none.
+/// Reads `@[LABEL]` after a name; empty if there is none.
 fn elsewhere<'t>(text: &'t str, chars: &mut Peekable<CharIndices>, at: usize) -> Result<&'t str, String> {
     let Some((start, _)) = chars.next_if(|(_, c)| *c == '@') else { return Ok("") };
     let wrong = || format!("at character {}: after @ comes the label of a contender, in brackets", at + 1);
@@ -170,7 +171,7 @@ fn elsewhere<'t>(text: &'t str, chars: &mut Peekable<CharIndices>, at: usize) ->
     end.map(|end| &text[start..=end]).ok_or_else(wrong)
 }
 
-/// `1`, `0.5`, `1e-6`, `10_000`; the text of what only begins like one.
+/// Reads `1`, `0.5`, `1e-6` or `10_000`; the error is a text that only begins like a number.
 fn number<'t>(text: &'t str, chars: &mut Peekable<CharIndices>) -> Result<Token, &'t str> {
     let belongs = |before: char, c: char| {
         c.is_ascii_alphanumeric() || c == '.' || c == '_' || ("+-".contains(c) && "eE".contains(before))
@@ -180,7 +181,7 @@ fn number<'t>(text: &'t str, chars: &mut Peekable<CharIndices>) -> Result<Token,
     if number.is_finite() { Ok(Token::Number(number)) } else { Err(word) }
 }
 
-/// The text as long as each character, told the one before it, belongs.
+/// Takes characters while `belongs(previous, next)`.
 fn take<'t>(text: &'t str, chars: &mut Peekable<CharIndices>, belongs: impl Fn(char, char) -> bool) -> &'t str {
     let (start, mut before) = chars.next().unwrap_or_default();
     let mut end = start + before.len_utf8();
@@ -273,7 +274,7 @@ impl Reader {
 
     fn call(&mut self, name: &str, depth: usize) -> Result<Node, String> {
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
-            return Err(self.at(&format!("`{name}` is no function; there are floor, min and max")));
+            return Err(self.at(&format!("`{name}` is not a function; functions are floor, min and max")));
         };
         self.next += 1;
         let mut arguments = vec![self.sum(depth + 1)?];
@@ -353,7 +354,7 @@ mod tests {
             ("floor()", "at character 7: a number"),
             ("floor(1, 2)", "floor takes one value"),
             ("max(1)", "max takes two values or more"),
-            ("round(1)", "`round` is no function; there are floor, min and max"),
+            ("round(1)", "`round` is not a function; functions are floor, min and max"),
             ("window_s@WAL", "after @ comes the label of a contender"),
             ("window_s@[WAL", "after @ comes the label of a contender"),
             ("2 ^ 3", "at character 3: `^` is not understood"),

@@ -1,5 +1,5 @@
-//! A study's grids: a metric of contenders that differ in two choices. Which is best of a tier where intervals tell it from
-//! chance, and how much each choice matters while the other is kept.
+//! A study's grids: a metric of contenders that differ in two choices. Finds the best of a tier, if intervals separate
+//! it from the others, and how much each choice matters with the other kept.
 
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::Estimator;
@@ -15,21 +15,21 @@ pub struct FilledGrid<'r> {
     pub metric: Metric,
     pub layout: Layout,
     pub condition: usize,
-    /// By row and column.
+    /// Values by row and column.
     pub values: Vec<Vec<Option<Value>>>,
 }
 
-/// What a contender has of the metric, or the part of it that the grid shows.
+/// A contender's metric, or the part of it that the grid shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Value {
     pub value: f64,
-    /// `None`: there are too few rounds, or the metric has none.
+    /// `None` if there are too few rounds, or the metric has no interval.
     pub interval: Option<(f64, f64)>,
     pub at_least: bool,
     pub tier: Tier,
 }
 
-/// A value and where it stands.
+/// A value with its row and column.
 #[derive(Debug, Clone, Copy)]
 pub struct At {
     pub row: usize,
@@ -42,7 +42,7 @@ impl At {
         (self.row, self.column) == (other.row, other.column)
     }
 
-    /// Whether chance does not explain the difference: their intervals do not touch.
+    /// Whether the intervals do not touch, so that the difference is not chance.
     fn apart(&self, other: &At) -> bool {
         let both = self.value.interval.zip(other.value.interval);
         both.is_some_and(|((low, high), (other_low, other_high))| high < other_low || other_high < low)
@@ -54,9 +54,9 @@ pub struct Ranking {
     pub best: At,
     pub worst: At,
     pub apart: Apart,
-    /// If all have an interval and only the worst, or neither end, is apart: what the best is not level with.
+    /// The values that are worse than the best, if all have an interval and the best is not apart from all.
     pub level: Option<Level>,
-    /// Values known only by a bound, which may be the best or the worst.
+    /// Values known only as a bound; one of them may be the best or the worst.
     pub bounds: Vec<At>,
 }
 
@@ -72,16 +72,16 @@ pub enum Apart {
 pub enum WhyNot {
     /// Some value has no interval.
     NoInterval,
-    /// Some differ, but no end from all others.
+    /// Some values differ, but neither end differs from all others.
     NoEnd,
-    /// No two differ.
+    /// No two values differ.
     NoTwo,
 }
 
 /// The others of a tier, next to the best.
 pub struct Level {
     pub others: usize,
-    /// Those that are apart from the best, at least one.
+    /// Values apart from the best, at least one.
     pub behind: Vec<At>,
 }
 
@@ -125,7 +125,7 @@ fn fill<'r>(
     });
     let shown = |contender: &Option<usize>| match (contender.and_then(value), part) {
         (found, None) => found,
-        // Of a lower bound there is no part.
+        // A lower bound has no part.
         (Some(found), Some(Some(part))) if found.value > 0.0 && !found.at_least && !part.at_least => {
             Some(Value { value: part.value / found.value, interval: None, ..found })
         }
@@ -136,7 +136,7 @@ fn fill<'r>(
 }
 
 impl FilledGrid<'_> {
-    /// Every value that is known exactly.
+    /// All exact values.
     pub fn exact(&self) -> Vec<At> {
         self.all(false)
     }
@@ -156,7 +156,7 @@ impl FilledGrid<'_> {
         }
     }
 
-    /// The best and the worst, if these are two.
+    /// The best and the worst; `None` if they are one.
     pub fn ends(&self, all: &[At]) -> Option<(At, At)> {
         let (best, worst) =
             (all.iter().max_by(|a, b| self.better(a, b))?, all.iter().min_by(|a, b| self.better(a, b))?);
@@ -190,8 +190,8 @@ impl FilledGrid<'_> {
         Some(Ranking { best, worst, apart, level, bounds })
     }
 
-    /// How much the choice of the column matters (`by_row`: in the same row), or that of the row; `None` if no two values
-    /// can be held against each other.
+    /// How much the choice of the column matters in the same row (`by_row`), or that of the row in the same column;
+    /// `None` if no two values can be compared.
     pub fn choice(&self, by_row: bool) -> Option<Choice> {
         let all = self.exact();
         let line = |at: &At| if by_row { at.row } else { at.column };

@@ -1,10 +1,10 @@
-//! Analysis of a kind of study: what a slice makes of the results that its steps left in the trials.
+//! Analysis of a kind of study: how a slice turns the results of its steps into findings.
 
 use crate::record::recorded::Recorded;
 use crate::registry::Registry;
 use std::any::Any;
 
-/// What one kind of study adds to findings.
+/// The analysis of one kind of study.
 pub struct Analysis {
     /// Name of the kind.
     pub kind: &'static str,

@@ -1,16 +1,16 @@
-//! What went wrong, in words: what a service itself answered, where its client has kept that, and else what a code means.
+//! Failures in words: the service's own answer if the client kept it, else the meaning of the code.
 
 use crate::outcome::{code_name, lookup};
 use crate::record::model::Trial;
 use contend_wire::sample::{CodeSpace, Sample, sqlstate_to_code};
 use std::collections::BTreeMap;
 
-/// How the names of facts begin in which a client tells what was answered: `COUNT SPACE:CODE TEXT`.
+/// Prefix of a client's facts with answers: `COUNT SPACE:CODE TEXT`.
 const FACT: &str = "answer.";
-/// What was due and never begun has no code.
+/// Name for operations that never began: they have no code.
 const UNSENT: &str = "unsent";
 
-/// One of them.
+/// One kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub text: String,
@@ -21,7 +21,7 @@ pub struct Message {
 
 type Code = (CodeSpace, u32);
 
-/// Failures by code, and the answers among them.
+/// Failures by code, and the answers of services.
 #[derive(Debug, Default)]
 pub struct Messages {
     failed: BTreeMap<Code, u64>,
@@ -30,7 +30,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// An operation that ended with this sample.
+    /// Adds an operation that failed with this sample.
     pub fn failed(&mut self, sample: &Sample) {
         self.many((sample.code_space, sample.code), 1);
     }
@@ -40,21 +40,21 @@ impl Messages {
         *self.failed.entry(code).or_default() += count;
     }
 
-    /// Operations that were due and never begun.
+    /// Adds operations that were due and never began.
     pub fn unsent(&mut self, count: u64) {
         self.unsent += count;
     }
 
-    /// What the clients of a trial were answered.
+    /// Adds the answers that the clients of a trial kept.
     pub fn told(&mut self, trial: &Trial) {
-        let facts = trial.workers.iter().flat_map(|worker| &worker.told);
+        let facts = trial.workers.iter().flat_map(|worker| &worker.done);
         for (count, code, text) in facts.filter(|(name, _)| name.starts_with(FACT)).filter_map(|(_, told)| read(told)) {
             *self.answers.entry(code).or_default().entry(text.to_string()).or_default() += count;
         }
     }
 
-    /// The most frequent ones. An answer is never counted more often than its code: what was tried again and then succeeded
-    /// is no failure, though it was answered.
+    /// The most frequent messages. An answer is never counted more often than its code: an attempt that succeeded on
+    /// retry was answered, but is not a failure.
     pub fn most_frequent(&self, at_most: usize) -> Vec<Message> {
         let mut all = vec![];
         for (&(space, code), &failed) in &self.failed {
@@ -77,7 +77,7 @@ impl Messages {
     }
 }
 
-/// The name of a code, without the judgement that the table of outcomes makes of it.
+/// The name of a code, without its outcome.
 pub fn name(space: CodeSpace, code: u32) -> String {
     match lookup(space, code) {
         Some(row) if space == CodeSpace::Http && row.code != code => format!("HTTP {code}"),
@@ -87,7 +87,7 @@ pub fn name(space: CodeSpace, code: u32) -> String {
 
 fn meaning(space: CodeSpace, code: u32) -> String {
     match lookup(space, code) {
-        // Of a status that is looked up by its hundreds nothing more is known than that.
+        // A status that is found only by its class has no meaning of its own.
         Some(row) if row.code == code || space != CodeSpace::Http => row.meaning.to_string(),
         Some(_) if space == CodeSpace::Http => format!("the status {code}, which the scenario does not expect"),
         _ => "a code this tool does not know".to_string(),

@@ -1,4 +1,4 @@
-//! The numbers of a report: one pass over the record, cell by cell, and everything derived from it.
+//! From a record to findings: one pass over its samples, cell by cell, and everything derived from them.
 
 pub mod along;
 pub mod answer;
@@ -19,11 +19,11 @@ pub mod kind;
 pub mod messages;
 pub mod metric;
 pub mod plain;
+pub mod reported;
 pub mod requests;
 pub mod tally;
 #[cfg(test)]
 mod tests;
-pub mod told;
 pub mod trial;
 pub mod until;
 
@@ -47,7 +47,7 @@ pub struct Parts<'r> {
     pub started: &'r str,
     /// Whether the run was not interrupted.
     pub complete: bool,
-    /// In the order in which they run.
+    /// Name and findings of each part, in running order.
     pub parts: Vec<(String, Findings<'r>)>,
 }
 
@@ -87,6 +87,7 @@ impl<'r> Findings<'r> {
             circumstances: Circumstances::of(run),
             run,
             trials: record.trials(),
+            again: record.again(),
             damaged: record.damaged(),
             transactions: info.iter().map(|t| t.name.clone()).collect(),
             writes: info.iter().map(|t| t.write).collect(),
@@ -119,9 +120,12 @@ impl<'r> Findings<'r> {
             findings.of_kind = Some((kind.findings)(record));
         }
         if findings.of_service() {
-            // Samples that cannot be read are among the trials that do not count.
-            let sum = |condition| requests::sum(record, condition).unwrap_or_default();
-            findings.requests = (0..study.conditions.len()).map(sum).collect();
+            // Trials with unreadable samples are already invalid.
+            let of = |condition| {
+                let sum = move |contender| requests::sum(record, condition, contender).unwrap_or_default();
+                (0..study.contenders.len()).map(sum)
+            };
+            findings.requests = (0..study.conditions.len()).flat_map(of).collect();
         }
         findings
     }

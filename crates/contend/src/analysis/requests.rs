@@ -1,4 +1,4 @@
-//! What became of the requests to a service, from the samples of all trials of a condition.
+//! Requests to services by outcome, over all trials of a service under a condition.
 
 use crate::analysis::messages::{Message, Messages};
 use crate::analysis::tally::per_second;
@@ -11,37 +11,40 @@ use crate::stats::histogram::Histogram;
 use anyhow::Result;
 use contend_wire::sample::CodeSpace;
 
-/// What trials have shown together.
+/// Requests of several trials, added up.
 #[derive(Debug, Default)]
 pub struct Sum {
     pub ok: u64,
     failed: u64,
     pub unsent: u64,
     messages: Messages,
-    /// Of valid trials: response times of what succeeded.
+    /// Response times of successful requests in valid trials.
     ok_ns: Histogram,
     /// Commits that finished inside the window, as throughput counts them.
     inside: u64,
     inside_ns: u64,
-    /// Windows of all of them.
+    /// Sum of the windows of all trials.
     pub wall_ns: u64,
 }
 
-/// Of each condition.
+/// The sum of each contender under each condition, condition by condition.
 ///
 /// # Errors
 /// The samples of a trial cannot be read.
 pub fn sums(record: &dyn Recorded) -> Result<Vec<Sum>> {
-    (0..record.run().study.conditions.len()).map(|condition| sum(record, condition)).collect()
+    let study = &record.run().study;
+    let of = |condition| (0..study.contenders.len()).map(move |contender| sum(record, condition, contender));
+    (0..study.conditions.len()).flat_map(of).collect()
 }
 
-/// All trials of a condition that count at least for what they did.
+/// Adds up all trials of a contender under a condition whose operations count.
 ///
 /// # Errors
 /// The samples of a trial cannot be read.
-pub fn sum(record: &dyn Recorded, condition: usize) -> Result<Sum> {
+pub fn sum(record: &dyn Recorded, condition: usize, contender: usize) -> Result<Sum> {
     let mut sum = Sum::default();
-    let here = |trial: &&Trial| trial.slot.condition == condition && deeds_count(&trial.invalid);
+    let is_there = |trial: &Trial| trial.slot.condition == condition && trial.slot.contender == contender;
+    let here = |trial: &&Trial| is_there(trial) && deeds_count(&trial.invalid);
     for trial in record.trials().iter().filter(here) {
         sum.add(record, trial)?;
     }
@@ -50,27 +53,27 @@ pub fn sum(record: &dyn Recorded, condition: usize) -> Result<Sum> {
 }
 
 impl Sum {
-    /// All of them.
+    /// Number of requests.
     pub fn total(&self) -> u64 {
         self.ok + self.all_failed()
     }
 
-    /// Those that failed, and those that were never sent.
+    /// Requests that failed or were never sent.
     pub fn all_failed(&self) -> u64 {
         self.failed + self.unsent
     }
 
-    /// Successes per second of valid windows; none without one.
+    /// Successes per second of valid windows; `None` without one.
     pub fn per_s(&self) -> Option<f64> {
         (self.inside_ns > 0).then(|| per_second(self.inside, self.inside_ns))
     }
 
-    /// Of how many there are response times.
+    /// Number of response times.
     pub fn times(&self) -> u64 {
         self.ok_ns.len()
     }
 
-    /// A quantile of the response times of what succeeded in valid trials; 1 is the longest.
+    /// A quantile of the response times of successful requests in valid trials; 1 is the longest.
     pub fn time_ns(&self, q: f64) -> Option<u64> {
         self.ok_ns.quantile(q)
     }
@@ -96,7 +99,7 @@ impl Sum {
         Ok(())
     }
 
-    /// Counts an operation; whether it was due before the window.
+    /// Counts an operation; returns whether it was due before the window.
     fn count(&mut self, trial: &Trial, op: Operation<'_>) -> bool {
         let (window, valid) = (trial.window_start_ns..trial.window_end_ns, trial.invalid.is_empty());
         let committed = op.outcome() == Outcome::Committed;
@@ -109,7 +112,7 @@ impl Sum {
             }
             return false;
         }
-        // A client that waits since before the window for an answer that never comes has nothing else due in it.
+        // A client that waited for an answer from before the window on had nothing else due in it.
         let waited = op.due_ns() < window.start && op.finished_ns() >= window.start && unanswered(op);
         if due_inside || waited {
             self.failed += 1;

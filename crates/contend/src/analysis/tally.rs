@@ -16,30 +16,31 @@ use crate::outcome::Outcome;
 use crate::record::model::{RoleClients, Trial};
 use crate::stats::drift::{self, TRIAL_BINS, Trend};
 use crate::stats::histogram::Histogram;
+use crate::stats::little;
 use contend_wire::sample::{CodeSpace, Sample};
 use std::collections::BTreeMap;
 
 /// Bins of the time series of a trial.
 pub const BINS: usize = 60;
 
-/// Clients that are kept apart, at most: a record from elsewhere may claim any number.
+/// Most clients that are counted separately: a record from elsewhere may hold any number.
 const CLIENTS_MAX: u32 = 1_000_000;
 
 /// Counts of one transaction in one role.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    /// Operations due in the window, by what became of them, in the order of [`Outcome::ALL`].
+    /// Operations due in the window, by outcome in the order of [`Outcome::ALL`].
     outcomes: [u64; Outcome::ALL.len()],
     pub attempts: u64,
     pub retries: u64,
     /// Commits that finished inside the window.
     pub committed_inside: u64,
-    /// Of the committed operations due in the window those that also began in it.
+    /// Committed operations that were due in the window and began in it.
     pub committed_begun: u64,
     /// Rows returned or changed by committed operations.
     pub rows: u64,
-    /// Longest time a client had such an operation due and none of them done: as long as the slowest one took, or
-    /// longer where some failed before one went through.
+    /// Longest time in which a client had such an operation due and completed none: the longest response, or more if
+    /// several failed before one succeeded.
     pub longest_stall_ns: u64,
     /// Failed attempts by their code.
     pub codes: BTreeMap<(CodeSpace, u32), u64>,
@@ -78,32 +79,31 @@ impl Counts {
 /// Latencies of one transaction in one role.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
-    /// From due to finished, by what became of the operation, in the order of [`Outcome::ALL`]; those never
-    /// sent have none.
+    /// Response times by outcome, in the order of [`Outcome::ALL`]; unsent operations have none.
     responses: [Histogram; Outcome::ALL.len() - 1],
-    /// Committed operations, the attempt that succeeded.
+    /// Time of the successful attempt of committed operations.
     pub service: Histogram,
-    /// Attempts that timed out or were cut off: they would have taken at least so long.
+    /// Attempts that timed out or were cut off: lower bounds.
     pub service_censored: Histogram,
-    /// Committed operations, time waiting for locks over all attempts; empty if not measured.
+    /// Time waiting for locks over all attempts of committed operations; empty if not measured.
     pub lock_wait: Histogram,
-    /// Committed operations, time waiting for a connection of a pool, over all attempts; as lock waits.
+    /// Time waiting for a pooled connection over all attempts of committed operations; empty if not measured.
     pub acquire_wait: Histogram,
     /// Sums for shares.
     pub busy_ns: u64,
     pub lock_wait_ns: u64,
-    /// Whether every attempt had this wait measured.
+    /// Whether the wait of every attempt was measured.
     pub lock_wait_measured: bool,
     pub acquire_wait_measured: bool,
 }
 
 impl Latencies {
-    /// To merge others into.
+    /// Empty latencies, to merge others into.
     pub fn none() -> Self {
         Self { lock_wait_measured: true, acquire_wait_measured: true, ..Self::default() }
     }
 
-    /// Response times of the operations with this outcome; none of those never sent.
+    /// Response times of operations with this outcome; `None` for unsent ones.
     pub fn response(&self, outcome: Outcome) -> Option<&Histogram> {
         self.responses.get(outcome as usize)
     }
@@ -113,7 +113,7 @@ impl Latencies {
         &self.responses[Outcome::Committed as usize]
     }
 
-    /// Timeouts and unknown operations: they would have taken at least this long.
+    /// Times of timeouts and unknown operations: lower bounds.
     pub fn censored(&self) -> Histogram {
         let mut both = self.responses[Outcome::Timeout as usize].clone();
         both.merge(&self.responses[Outcome::Unknown as usize]);
@@ -143,7 +143,7 @@ impl Latencies {
     }
 }
 
-/// One client's share.
+/// Counts and times of one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientTally {
     pub committed: u64,
@@ -153,14 +153,20 @@ pub struct ClientTally {
     pub busy_ns: u64,
     pub backoff_ns: u64,
     pub pause_ns: u64,
-    /// Of the same, time from due to the first attempt's start.
+    /// Of the same operations, time from due to the start of the first attempt.
     pub late_ns: u64,
-    /// First due to last finish.
+    /// The part of it that a client may wait for a processor after a pause: up to [`little::TURN_NS`] each time.
+    pub woken_ns: u64,
+    /// The part of it that waking takes on any machine: up to [`little::WAKE_NS`] each time.
+    pub waking_ns: u64,
+    /// The part of it that the kernel explains, see [`crate::check::guards::excuse`].
+    pub queued_ns: u64,
+    /// First due time; the span to `last_finished_ns` is the client's window.
     pub first_due_ns: Option<u64>,
     pub last_finished_ns: u64,
 }
 
-/// One slice of time, by finish.
+/// Operations that finished in one slice of the window.
 #[derive(Debug, Clone, Default)]
 pub struct Bin {
     pub committed: u64,
@@ -168,7 +174,7 @@ pub struct Bin {
     pub response: Histogram,
 }
 
-/// Whether the commits of a window climb or fall.
+/// Whether commits rise or fall over the window.
 pub fn trend(bins: &[Bin]) -> Option<Trend> {
     let per_bin = bins.len().div_ceil(TRIAL_BINS).max(1);
     let commits: Vec<f64> = bins.chunks(per_bin).map(|c| c.iter().map(|b| b.committed as f64).sum()).collect();
@@ -191,14 +197,14 @@ pub struct Tally {
     pub window_end_ns: u64,
     pub counting: Counting,
     pub samples: u64,
-    /// When the last attempt of all was over, in the drain or before.
+    /// End of the last attempt, in the drain or before.
     pub last_finished_ns: u64,
     pub groups: Vec<Group>,
     pub clients: BTreeMap<u32, ClientTally>,
     pub bins: Vec<Bin>,
     /// Commits of each client, by role.
     pub commits_by_role: BTreeMap<String, Vec<u64>>,
-    /// Since when a client waits for a transaction to go through: client and transaction.
+    /// Since when a client has waited for a commit, by client and transaction.
     stalled_since_ns: BTreeMap<(u32, u16), u64>,
 }
 
@@ -209,21 +215,21 @@ struct RoleRange {
     role: String,
 }
 
-/// Counts samples as they come.
+/// Counts samples in the order of their arrival.
 pub struct Tallying {
     operations: Operations,
     tally: Tally,
     roles: Vec<RoleRange>,
 }
 
-/// Whose operations are counted how.
+/// How service times are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// Service times of all that were due. An operation begins when it has its connection: one that waits in a queue
-    /// is no further than one that waits for a thread.
+    /// All operations due in the window. An operation begins when it has its connection: waiting in a pool's queue
+    /// counts like waiting for a thread.
     Corrected,
-    /// As an original whose clients look at the clock before each operation: it begins when its client does, and what
-    /// did not begin in the window is not there.
+    /// As an original whose clients read the clock before each operation: an operation begins when its client begins
+    /// it, and only those that began in the window have a service time.
     Original,
 }
 
@@ -242,7 +248,7 @@ impl Tallying {
             samples: 0,
             last_finished_ns: 0,
             groups: vec![],
-            // All of them: a client that gets nothing done is what fairness is about.
+            // All clients, because fairness must include those that complete nothing.
             clients: (0..trial.clients.min(CLIENTS_MAX)).map(|client| (client, ClientTally::default())).collect(),
             bins: vec![Bin::default(); BINS],
             commits_by_role: BTreeMap::new(),
@@ -256,11 +262,11 @@ impl Tallying {
         let role = role_of(&self.roles, sample.client);
         self.tally.samples += 1;
         self.tally.last_finished_ns = self.tally.last_finished_ns.max(sample.finished_ns);
-        // The pending operation is of the same client, so of the same role.
+        // The pending operation belongs to the same client, so to the same role.
         self.operations.push(sample, &mut |op| self.tally.count(role, op));
     }
 
-    /// Hands out the tally, with the unsent operations of an open loop filled in.
+    /// Returns the tally, with the unsent operations of an open loop added.
     pub fn finish(self, planned: &BTreeMap<String, u64>, names: &[String]) -> Tally {
         let Self { operations, mut tally, roles } = self;
         operations.finish(&mut |op| tally.count(role_of(&roles, op.client()), op));
@@ -344,13 +350,13 @@ impl Tally {
         if finished_inside {
             self.count_bin(outcome, op);
         }
-        // A client that has waited since before the window counts as stalled, and is in no latency.
+        // A client that has waited since before the window counts as stalled, but is in no latency.
         if op.finished_ns() >= self.window_start_ns && op.due_ns() < self.window_end_ns {
             self.count_stall(role, outcome, op);
         }
     }
 
-    /// A stall begins when an operation is due and ends when one of its transaction goes through.
+    /// A stall begins when an operation is due and ends with the next commit of its transaction.
     fn count_stall(&mut self, role: &str, outcome: Outcome, op: Operation<'_>) {
         let key = (op.client(), op.transaction());
         let since_ns = self.stalled_since_ns.get(&key).copied().unwrap_or(op.due_ns());
@@ -362,7 +368,7 @@ impl Tally {
         }
     }
 
-    /// Clients that wait at the end of the window have waited at least until then.
+    /// Ends the stalls of clients that still wait at the end of the window there.
     fn end_stalls(&mut self, roles: &[RoleRange]) {
         for ((client, transaction), since_ns) in std::mem::take(&mut self.stalled_since_ns) {
             let stall_ns = self.window_end_ns.saturating_sub(since_ns);
@@ -370,7 +376,7 @@ impl Tally {
         }
     }
 
-    /// An operation that ends after the window is no turn in it.
+    /// Adds an operation to its client. One that ends after the window is not a commit in it.
     fn count_client(&mut self, outcome: Outcome, op: Operation<'_>, finished_inside: bool) {
         let client = self.clients.entry(op.client()).or_default();
         if outcome == Outcome::Committed {
@@ -381,7 +387,12 @@ impl Tally {
         client.backoff_ns += op.backoff_ns();
         client.late_ns += op.late_ns();
         if client.first_due_ns.is_some() {
-            client.pause_ns += op.due_ns().saturating_sub(client.last_finished_ns);
+            let pause_ns = op.due_ns().saturating_sub(client.last_finished_ns);
+            client.pause_ns += pause_ns;
+            if pause_ns > 0 {
+                client.woken_ns += op.late_ns().min(little::TURN_NS);
+                client.waking_ns += op.late_ns().min(little::WAKE_NS);
+            }
         }
         client.first_due_ns.get_or_insert(op.due_ns());
         client.last_finished_ns = client.last_finished_ns.max(op.finished_ns());
@@ -399,9 +410,8 @@ impl Tally {
         }
     }
 
-    /// What was due and has no sample was never sent. The plan counts per transaction, not per role: where
-    /// several roles have the transaction it is unknown whose operations are missing, and they are counted
-    /// under an empty role.
+    /// Adds operations that were due and have no sample as unsent. The plan counts by transaction, not by role: if
+    /// several roles have the transaction, they are counted under an empty role.
     fn fill_unsent(&mut self, name: &str, planned: u64, names: &[String]) {
         let Some(transaction) = names.iter().position(|n| n == name) else { return };
         let transaction = transaction as u16;

@@ -3,11 +3,11 @@
 use crate::analysis::Findings;
 use crate::analysis::metric::name::Name;
 use crate::analysis::metric::table::{Dot, TABLE};
-use crate::record::model::{Floor, Run, ServerInfo, ServerLockWaits, Syncs, TableBytes, Trial, Used};
+use crate::record::model::{Overhead, Run, ServerInfo, ServerLockWaits, Syncs, TableBytes, Trial, Used};
 use crate::record::recorded::Recorded;
 use crate::record::store::Record;
 use crate::report::testing::Story;
-use crate::study::model::{Overhead, Variant};
+use crate::study::model::{NullDriver, Variant};
 use anyhow::Result;
 use contend_wire::sample::{CodeSpace, Sample};
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ use std::fmt::Write as _;
 fn full(dir: &std::path::Path) -> Record {
     // As published, a quantile has a value whatever the number of operations.
     let mut record = Story { variant: Variant::AsPublished, ..Story::default() }.write(dir);
-    let idle = Overhead { driver: "null".to_string(), model: "thread".to_string() };
+    let idle = NullDriver { driver: "null".to_string(), model: "thread".to_string() };
     record.run.study.contenders.iter_mut().for_each(|contender| contender.resolved.overhead = Some(idle.clone()));
-    let floor = |condition| Floor {
+    let overhead = |condition| Overhead {
         driver: "null".to_string(),
         condition,
         operations: 1000,
@@ -27,7 +27,7 @@ fn full(dir: &std::path::Path) -> Record {
         ns_p999: 900,
         ns_max: 5000,
     };
-    record.run.floors = (0..record.run.study.conditions.len()).map(floor).collect();
+    record.run.overheads = (0..record.run.study.conditions.len()).map(overhead).collect();
     record.run.study.load.rate_per_s = Some(100.0);
     for trial in &mut record.trials {
         let used = Used { cpu_ns: 1, rss_bytes: 2, pss_bytes: Some(3), written_bytes: Some(4) };
@@ -58,6 +58,10 @@ impl Recorded for Measured {
         &self.0.trials
     }
 
+    fn again(&self) -> &[Trial] {
+        &self.0.again
+    }
+
     fn damaged(&self) -> &[(String, String)] {
         &self.0.damaged
     }
@@ -82,7 +86,7 @@ impl Recorded for Measured {
     }
 }
 
-/// Every name that the table accepts, with everything that may follow it.
+/// Every name that the table accepts, with each possible part after the dot.
 fn names(transactions: &[String]) -> Vec<String> {
     let mut names = vec![];
     for row in TABLE.iter() {

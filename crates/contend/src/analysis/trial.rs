@@ -1,5 +1,5 @@
-//! One trial, reduced at once to what a report needs of it: its counts, its latencies as a few numbers,
-//! and sparse histograms for the bootstrap. Nothing here grows with the number of samples.
+//! One trial, reduced to what a report needs: counts, latencies as a few numbers, and sparse histograms for the
+//! bootstrap. Its size does not grow with the number of samples.
 
 use crate::analysis::circumstances::{self, OverheadTimes};
 use crate::analysis::tally::{Counts, Latencies, Tally, per_second, trend};
@@ -33,7 +33,7 @@ impl Scope {
         }
     }
 
-    /// To follow the name of a metric.
+    /// Suffix of a metric's label.
     pub fn of(self) -> &'static str {
         match self {
             Scope::All => "",
@@ -51,7 +51,7 @@ impl Scope {
     }
 }
 
-/// Which time of an operation.
+/// A time of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     Response,
@@ -63,7 +63,7 @@ pub enum Measure {
 impl Measure {
     pub const ALL: [Measure; 4] = [Measure::Response, Measure::Service, Measure::LockWait, Measure::AcquireWait];
 
-    /// Begins the names of its columns.
+    /// Prefix of its columns.
     pub fn column(self) -> &'static str {
         match self {
             Measure::Response => "response_ns",
@@ -83,7 +83,7 @@ impl Measure {
     }
 }
 
-/// The numbers of one distribution in one trial; empty where nothing was measured.
+/// The numbers of one distribution in one trial; empty if nothing was measured.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
     pub n: u64,
@@ -92,7 +92,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// A single trial's quantiles are raw material, so the minimum of observations is not asked of them.
+    /// Quantiles of a single trial need no minimum of observations: they are input for further statistics.
     fn of(observations: &Observations) -> Self {
         let exact = |quantile| match observations.unchecked_quantile(quantile) {
             QuantileValue::Exact(ns) => Some(ns),
@@ -106,8 +106,7 @@ impl Numbers {
     }
 }
 
-/// Latencies as observations. What an unfinished attempt would have waited for locks or a connection is not
-/// measured.
+/// Latencies as observations. Waits of unfinished attempts for locks or a connection are unknown and left out.
 pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
     measured(latencies, measure).unwrap_or_default()
 }
@@ -149,7 +148,7 @@ pub struct GroupRow {
     pub counts: Counts,
     /// Response counts timeouts and unknown operations as lower bounds.
     pub measures: Measures,
-    /// Response by what became of the operation. Of timeouts and unknown ones: at least so long.
+    /// Response times by outcome; lower bounds for timeouts and unknown operations.
     pub responses: Vec<(Outcome, Numbers)>,
 }
 
@@ -161,15 +160,15 @@ pub struct RoleFairness {
     pub fairness: Fairness,
 }
 
-/// Each measure of one kind of transaction, for the bootstrap; none where it was not measured.
+/// Each measure of one kind of transaction, for the bootstrap; `None` if it was not measured.
 type RoundHistograms = [Option<SparseHistogram>; Measure::ALL.len()];
 
-/// What the samples of a trial say.
+/// Numbers from the samples of a trial.
 #[derive(Debug, Clone)]
 pub struct Measured {
     pub elapsed_ns: u64,
     window_start_ns: u64,
-    /// When the last attempt of all was over, in the drain or before.
+    /// End of the last attempt, in the drain or before.
     last_finished_ns: u64,
     pub counts: Counts,
     pub groups: Vec<GroupRow>,
@@ -177,9 +176,9 @@ pub struct Measured {
     committed_inside: [u64; 3],
     pub busy_ns: u64,
     pub lock_wait_ns: Option<u64>,
-    /// Per role: clients of different roles do different things.
+    /// By role, because clients of different roles do different things.
     pub fairness: Vec<RoleFairness>,
-    /// Commits over the window.
+    /// Trend of the commits over the window.
     pub trend: Option<Trend>,
     histograms: [RoundHistograms; 2],
 }
@@ -237,7 +236,7 @@ impl Measured {
         per_second(self.committed_inside[scope as usize], self.elapsed_ns)
     }
 
-    /// Time waiting for locks, of the time spent in attempts.
+    /// Share of the time in attempts that was spent waiting for locks.
     pub fn lock_wait_share(&self) -> Option<f64> {
         self.lock_wait_ns.map(|ns| ns as f64 / self.busy_ns as f64)
     }
@@ -249,7 +248,7 @@ impl Measured {
         sum
     }
 
-    /// The distribution of this round; none where it was not measured.
+    /// The distribution of this round; `None` if it was not measured.
     pub fn histogram(&self, measure: Measure, scope: Scope) -> Option<SparseHistogram> {
         let kinds = match scope {
             Scope::Read => &self.histograms[..1],
@@ -264,7 +263,7 @@ impl Measured {
     }
 }
 
-/// One trial: who it was, whether it counts, what it measured.
+/// One trial: its place, whether it counts, what it measured.
 #[derive(Debug, Clone)]
 pub struct TrialRow<'r> {
     pub number: u32,
@@ -272,15 +271,15 @@ pub struct TrialRow<'r> {
     pub condition: usize,
     pub contender: usize,
     pub(super) trial: &'r Trial,
-    /// Why it does not count; empty = valid.
+    /// Why it does not count; empty if it is valid.
     pub reasons: Vec<Reason>,
     /// The load under its condition.
     pub load: Load,
-    /// Of the worker of its driver, if that was measured.
+    /// Overhead of its driver's worker, if it was measured.
     pub overhead: Option<OverheadTimes>,
     /// Numbers of the workload's `[scale]` and settings that are numbers, by name.
     pub numbers: BTreeMap<String, f64>,
-    /// What its study's formulas ask of other contenders in the same round, by the whole name.
+    /// Values of other contenders in the same round for formulas, by the whole name.
     pub elsewhere: BTreeMap<String, f64>,
     /// `None` when the samples cannot be read, or there was no window.
     pub measured: Option<Measured>,
@@ -301,7 +300,7 @@ impl<'r> TrialRow<'r> {
         self.trial.foreign_cpu_permille
     }
 
-    /// Whether that includes the time of a server that contend did not start.
+    /// Whether this includes a server that contend did not start.
     pub fn is_server_unwatched(&self) -> bool {
         self.trial.server_unwatched
     }
@@ -319,7 +318,7 @@ impl<'r> TrialRow<'r> {
         self.trial.clients
     }
 
-    /// From a trial and what its samples say, or why they could not be read.
+    /// The row of a trial; `tally` is the error if its samples could not be read.
     pub fn new(trial: &'r Trial, tally: Result<&Tally, String>, run: &'r Run, writes: &[bool]) -> Self {
         let mut reasons = trial.invalid.clone();
         let measured = match tally {
@@ -342,7 +341,7 @@ impl<'r> TrialRow<'r> {
             trial,
             reasons,
             load: run.study.load.under(&run.study.conditions[slot.condition].axes),
-            overhead: overhead.and_then(|idle| run.floor(slot.condition, &idle.driver)).map(circumstances::times),
+            overhead: overhead.and_then(|idle| run.overhead(slot.condition, &idle.driver)).map(circumstances::times),
             numbers: settings.chain(trial.scale.iter().map(|(name, n)| (name.clone(), *n as f64))).collect(),
             elsewhere: BTreeMap::new(),
             measured,
@@ -367,8 +366,8 @@ impl<'r> TrialRow<'r> {
         over_workers(self.trial, |w| was_seen(w).then_some(w.rss_bytes))
     }
 
-    /// CPU time of workers and server together: an embedded database works in its clients. `None` where a server was not
-    /// watched.
+    /// CPU time of workers and server together, because an embedded database works in its clients; `None` if a server
+    /// was not watched.
     pub fn cpu_ns_all(&self) -> Option<u64> {
         with_server(self.trial, |w| was_seen(w).then_some(w.cpu_ns), |server| server.cpu_ns)
     }
@@ -378,12 +377,12 @@ impl<'r> TrialRow<'r> {
         with_server(self.trial, |w| w.written_bytes, |server| server.written_bytes)
     }
 
-    /// A database is never empty, so 0 is a size that was not taken.
+    /// Size of the database; 0 means not measured, because a database is never empty.
     pub fn size_bytes_db(&self) -> Option<u64> {
         Some(self.trial.footprint.size_bytes_db).filter(|bytes| *bytes > 0)
     }
 
-    /// A log may be empty; its size was taken if that of the database was.
+    /// Size of the log, which may be 0; measured whenever that of the database was.
     pub fn size_bytes_wal(&self) -> Option<u64> {
         let footprint = &self.trial.footprint;
         (footprint.size_bytes_db > 0 || footprint.size_bytes_wal > 0).then_some(footprint.size_bytes_wal)
@@ -400,13 +399,13 @@ fn sorted(mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
     groups
 }
 
-/// The sum over all workers; none if there is none or one of them cannot tell.
+/// The sum over all workers; `None` without workers, or if one has no value.
 fn over_workers(trial: &Trial, of: impl Fn(&WorkerInfo) -> Option<u64>) -> Option<u64> {
     let mut each = trial.workers.iter().map(of);
     each.next()?.and_then(|first| each.try_fold(first, |sum, value| Some(sum.saturating_add(value?))))
 }
 
-/// The same with what a server used; none if one was there that could not be looked at.
+/// The sum over workers and server; `None` if a server was not watched.
 fn with_server(
     trial: &Trial,
     worker: impl Fn(&WorkerInfo) -> Option<u64>,
@@ -416,12 +415,12 @@ fn with_server(
     trial.server.as_ref().map_or(Some(clients), |running| Some(clients.saturating_add(server(running)?)))
 }
 
-/// Whether the worker was there to be looked at: a process that lives has memory.
+/// Whether the worker was observed: a live process has memory.
 fn was_seen(worker: &WorkerInfo) -> bool {
     worker.rss_bytes > 0
 }
 
-/// Clients that had nothing due are among them; a role without a single commit has nothing to share.
+/// Fairness by role, including clients that had nothing due; roles without a commit are left out.
 fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
     let of = |(role, commits): (&String, &Vec<u64>)| {
         Some(RoleFairness { role: role.clone(), clients: commits.len(), fairness: fairness(commits)? })
@@ -429,7 +428,7 @@ fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
     tally.commits_by_role.iter().filter_map(of).collect()
 }
 
-/// Operations of these counts that failed.
+/// Operations that were due and did not commit.
 pub fn failed(counts: &Counts) -> u64 {
     counts.planned() - counts.outcome(Outcome::Committed)
 }

@@ -1,16 +1,16 @@
-//! Holds the rows that reads returned against those of the other contenders of a round. All carry out the same operations on the
-//! same data: where no transaction writes a table that a read looks at, plan and data alone decide its number of rows.
+//! Compares the rows that reads returned with those of the other contenders of a round. All carry out the same operations on the
+//! same data. So if no transaction writes the tables of a read, plan and data alone decide its number of rows.
 
 use contend_wire::sample::Sample;
 use std::collections::BTreeMap;
 
-/// Operations of each client whose rows are kept: the first ones.
+/// How many operations of each client are compared: the first ones.
 const OPERATIONS_MAX: u32 = 50_000;
 
-/// Of an operation that is no such read, failed, or was not carried out.
+/// Rows of an operation that is not compared: no such read, failed, or not carried out.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Reads of one transaction after which it means something that none of them returned a row.
+/// Reads of one transaction from which on it is a finding that none of them returned a row.
 const SILENT_MIN: u64 = 50;
 
 /// What decides how many rows a transaction returns.
@@ -50,10 +50,10 @@ impl Answers {
         }
     }
 
-    /// How the same operations that both have carried out returned other rows, in words: a read of unwritten tables another number,
-    /// or a transaction never any where the other one nearly always has some.
+    /// A difference between the rows of operations that both trials have carried out, in words. It is a read of unwritten tables
+    /// with another number of rows, or a transaction that never returned a row here and nearly always did there.
     pub fn difference(&self, other: &Self) -> Option<String> {
-        // By transaction: reads, and of them those with rows here and there.
+        // By transaction: number of reads, reads with rows here, reads with rows there.
         let mut with_rows: BTreeMap<u16, (u64, u64, u64)> = BTreeMap::new();
         for (client, mine) in &self.rows {
             let Some(theirs) = other.rows.get(client) else { continue };
@@ -81,12 +81,12 @@ impl Answers {
     }
 }
 
-/// Which of the earlier trials of a round the newest one contradicts, and whether they agree with each other: then it is the one
-/// that is wrong, and else one of two.
+/// An earlier trial of the round that the newest one contradicts, how, and whether the earlier ones agree with each other. If they
+/// do, the newest trial is wrong; if not, one of the two is.
 pub fn contradicted<'a>(mine: &Answers, earlier: &'a [(u32, Answers)]) -> Option<(u32, String, bool)> {
     let differences = earlier.iter().map(|(trial, answers)| mine.difference(answers).map(|found| (*trial, found)));
     let differences: Vec<Option<(u32, String)>> = differences.collect();
-    // A contender that agrees with one other is not the odd one.
+    // A trial that agrees with another one is not the odd one.
     if differences.iter().any(Option::is_none) {
         return None;
     }

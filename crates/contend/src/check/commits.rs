@@ -1,5 +1,5 @@
-//! Holds the commits that a database has counted itself against those that the samples say: what was acknowledged must have
-//! been committed, each transaction once, and nothing else may have been.
+//! Compares the commits that a database counted with those in the samples: each acknowledged transaction was committed once, and
+//! nothing else was committed.
 
 use crate::engine::Counts;
 use crate::outcome::reason::Invalid;
@@ -12,49 +12,54 @@ use contend_wire::statement::Statement;
 /// A reading of the databases' own counters of commits, all databases together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// Since the start of the clients: what [`Counted::of`] says.
+    /// Count since the start of the clients; [`Counted::of`] is what is counted.
     pub commits: u64,
-    /// The tool's clock before the reading, and after it.
+    /// Time before the reading and after it, on the tool's clock.
     pub between_ns: (u64, u64),
 }
 
-/// What the counters of a trial said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// All readings of a trial's counters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counted {
-    /// At the end of the window, while clients may still have been at work; none if the number of operations decides.
+    /// Readings during the run, in order of time, where a reading is cheap.
+    pub meanwhile: Vec<Reading>,
+    /// Reading at the end of the window, when clients may still be working; `None` if the number of operations ends the trial.
     pub at_window_end: Option<Reading>,
-    /// When all had ended.
+    /// Reading after all clients had ended.
     pub at_end: Option<Reading>,
-    /// What a server may have added for itself in that time.
+    /// Commits that a server may have made for itself in that time.
     pub own: u64,
     pub of: Counts,
 }
 
-/// How many commits one attempt makes, or statements that are counted like them.
+/// What one attempt of a transaction adds to the count: commits or statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Makes {
     Commits(MakesCommits),
-    /// What is counted of each step, and of the commit.
+    /// Statements counted for each step, and for the commit.
     Statements(Vec<u64>, u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MakesCommits {
-    /// If it was acknowledged.
+    /// Fewest commits if it was acknowledged.
     least: u64,
-    /// At most, whatever became of it.
+    /// Most commits, whatever its result.
     most: u64,
-    /// Whether it begins a transaction: one that surely failed has then committed nothing.
+    /// Whether it has a BEGIN: an attempt that certainly failed has then committed nothing.
     is_whole: bool,
-    /// The step from which it is counted although it failed.
+    /// Step from which on an attempt is counted even if it failed.
     counts_from: Option<u16>,
 }
 
 /// Takes a trial's samples one by one.
 pub struct CommitCheck {
     makes: Vec<Makes>,
-    counted: Counted,
-    window: Bounds,
+    of: Counts,
+    own: u64,
+    /// Readings while clients were working, in order of time, each with the bounds of what was added since the one before.
+    readings: Vec<(Reading, Bounds)>,
+    at_end: Option<Reading>,
     end: Bounds,
 }
 
@@ -66,8 +71,10 @@ struct Bounds {
 
 impl CommitCheck {
     pub fn new(transactions: &[Transaction], statements: &[Statement], counted: Counted) -> Self {
-        let makes = transactions.iter().map(|transaction| makes(transaction, statements, counted.of)).collect();
-        Self { makes, counted, window: Bounds::default(), end: Bounds::default() }
+        let Counted { meanwhile, at_window_end, at_end, own, of } = counted;
+        let makes = transactions.iter().map(|transaction| makes(transaction, statements, of)).collect();
+        let readings = meanwhile.into_iter().chain(at_window_end).map(|reading| (reading, Bounds::default())).collect();
+        Self { makes, of, own, readings, at_end, end: Bounds::default() }
     }
 
     pub fn push(&mut self, sample: &Sample) {
@@ -76,39 +83,46 @@ impl CommitCheck {
         let Bounds { least, most } = makes.by(sample);
         self.end.least += least;
         self.end.most += most;
-        if let Some(Reading { between_ns: (before, after), .. }) = self.counted.at_window_end {
-            self.window.least += if sample.finished_ns <= before { least } else { 0 };
-            self.window.most += if sample.started_ns <= after { most } else { 0 };
-        }
+        let ended = self.readings.partition_point(|(reading, _)| reading.between_ns.0 < sample.finished_ns);
+        let begun = self.readings.partition_point(|(reading, _)| reading.between_ns.1 < sample.started_ns);
+        let mut since = |at: usize, by: Bounds| {
+            if let Some((_, bounds)) = self.readings.get_mut(at) {
+                bounds.least += by.least;
+                bounds.most += by.most;
+            }
+        };
+        since(ended, Bounds { least, most: 0 });
+        since(begun, Bounds { least: 0, most });
     }
 
-    /// What the counters contradict.
-    pub fn finish(self) -> Vec<Reason> {
-        let Self { counted, window, end, .. } = self;
-        let at_window_end = counted.at_window_end.map(|reading| (reading, window, "by the end of the window"));
-        let at_end = counted.at_end.map(|reading| (reading, end, "in all"));
-        let all = at_window_end.into_iter().chain(at_end);
-        all.filter_map(|(reading, Bounds { least, most }, when)| {
+    /// The first contradiction between readings and samples.
+    pub fn finish(self) -> Option<Reason> {
+        let mut so_far = Bounds::default();
+        let meanwhile = self.readings.iter().map(|(reading, since)| {
+            so_far = Bounds { least: so_far.least + since.least, most: so_far.most + since.most };
+            (*reading, so_far, "by then, in the middle of the work")
+        });
+        let at_end = self.at_end.map(|reading| (reading, self.end, "in all"));
+        meanwhile.chain(at_end).find_map(|(reading, Bounds { least, most }, when)| {
             let found = reading.commits;
-            (found < least || found > most + counted.own).then(|| {
+            (found < least || found > most + self.own).then(|| {
                 let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
-                let what = match counted.of {
+                let what = match self.of {
                     Counts::Transactions | Counts::Writers => "commits",
                     Counts::Statements => "COMMITs and statements that change data",
                 };
                 Invalid::Commits.because(format!(
                     "the database counted {found} {what} {when}, the samples say {range}: operations were acknowledged that \
-                     it did not commit, commits of one operation were divided or joined, or somebody else wrote"
+                     it did not commit or not yet, commits of one operation were divided or joined, or another \
+                     program wrote"
                 ))
             })
         })
-        .take(1)
-        .collect()
     }
 }
 
 impl Makes {
-    /// What an attempt has added to the count.
+    /// Bounds of what an attempt added to the count.
     fn by(&self, sample: &Sample) -> Bounds {
         match self {
             Self::Commits(makes) if makes.adds_nothing(sample) => Bounds::default(),
@@ -125,7 +139,7 @@ impl MakesCommits {
     }
 }
 
-/// A statement that is refused is counted all the same; whether one that failed otherwise has arrived is not known.
+/// A rejected statement is counted, too. Whether a statement that failed otherwise reached the server is unknown.
 fn by_statements(steps: &[u64], commit: u64, sample: &Sample) -> Bounds {
     let all: u64 = steps.iter().sum();
     match sample.failed_step {
@@ -159,6 +173,11 @@ fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Mak
     }
 }
 
+/// Whether each transaction makes a commit for sure if it is acknowledged.
+pub fn surely(transactions: &[Transaction], statements: &[Statement]) -> Vec<bool> {
+    transactions.iter().map(|transaction| commits(transaction, statements).least > 0).collect()
+}
+
 fn commits(transaction: &Transaction, statements: &[Statement]) -> MakesCommits {
     let mut steps = vec![];
     for step in &transaction.steps {
@@ -176,8 +195,8 @@ fn commits(transaction: &Transaction, statements: &[Statement]) -> MakesCommits 
     }
 }
 
-/// Whether a statement that changes a row changes the data for sure. An UPDATE may set what is there already, which some engines
-/// do not write.
+/// Whether a statement that changes a row certainly changes the data. An UPDATE may set the values that are already there, which
+/// some engines do not write.
 fn always_writes(statement: &Statement) -> bool {
     let sql = statement.sql.trim_start();
     let first = sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
@@ -285,6 +304,7 @@ mod tests {
     fn found(at_window_end: u64, at_end: u64, own: u64) -> usize {
         let reading = |commits, at| Some(Reading { commits, between_ns: (at, at + 1) });
         let counted = Counted {
+            meanwhile: vec![],
             at_window_end: reading(at_window_end, 20),
             at_end: reading(at_end, 99),
             own,
@@ -294,7 +314,28 @@ mod tests {
         for one in [sample(0, true, (1, 10)), sample(0, true, (15, 30)), sample(0, false, (40, 50))] {
             check.push(&one);
         }
-        check.finish().len()
+        usize::from(check.finish().is_some())
+    }
+
+    /// Four inserts of 10 ns each that commit at their end, of which the samples move a part of the time to the next one; read so often.
+    fn shifted(by_ns: u64, every_ns: usize) -> bool {
+        let committed = |at: u64| at / 10;
+        let reading = |at: u64| Reading { commits: committed(at), between_ns: (at, at) };
+        let meanwhile = (0..40).step_by(every_ns).map(reading).collect();
+        let counted = Counted { meanwhile, of: Counts::Transactions, ..Counted::default() };
+        let mut check = CommitCheck::new(&[transaction(true, true, &[(1, 1, 1)])], &statements(), counted);
+        for at in 0..4 {
+            let (before, after) = if at % 2 == 0 { (0, by_ns) } else { (by_ns, 0) };
+            check.push(&sample(0, true, (10 * at - before, 10 * at + 10 - after)));
+        }
+        check.finish().is_some()
+    }
+
+    #[test]
+    fn time_that_was_moved_to_another_operation_is_found_by_readings_in_between() {
+        assert!(!shifted(0, 1));
+        assert!(shifted(1, 1) && shifted(5, 3));
+        assert!(!shifted(5, 10), "read only where nothing is moved");
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! What was committed over a whole trial, run-in and drain included, per database and transaction: the counts
-//! that invariants may use.
+//! What was committed over a whole trial, run-in and drain included, for invariants: counts per database and transaction, and
+//! the last writes.
 
+use crate::check::last::Last;
+use crate::growing::LastWrite;
 use crate::operation::{Operation, Operations};
 use crate::outcome::may_have_acted;
 use contend_wire::plan::Client;
@@ -8,47 +10,54 @@ use contend_wire::sample::Sample;
 use std::collections::HashMap;
 
 /// Takes a trial's samples one by one.
-pub struct Ever {
+pub struct Ever<'p> {
     operations: Operations,
     database_of: HashMap<u32, u32>,
-    counts: Acted,
+    acted: Acted<'p>,
 }
 
-/// Attempts that were acknowledged, and others that may have been carried out, by database and transaction.
+/// Acknowledged attempts, and others that may have been carried out.
 #[derive(Debug, Default)]
-pub struct Acted(HashMap<(u32, u16), (u64, u64)>);
+pub struct Acted<'p> {
+    /// How many of both, by database and transaction.
+    counts: HashMap<(u32, u16), (u64, u64)>,
+    pub last: Last<'p>,
+}
 
-impl Ever {
-    pub fn new<'c>(clients: impl Iterator<Item = &'c Client>) -> Self {
-        let database_of = clients.map(|client| (client.id, client.database)).collect();
-        Self { operations: Operations::new(), database_of, counts: Acted::default() }
+impl<'p> Ever<'p> {
+    /// `texts` are those that arguments refer to by number.
+    pub fn new(clients: impl Iterator<Item = &'p Client> + Clone, last: &'p [LastWrite], texts: &'p [String]) -> Self {
+        let database_of = clients.clone().map(|client| (client.id, client.database)).collect();
+        let acted = Acted { last: Last::new(last, texts, clients), ..Acted::default() };
+        Self { operations: Operations::new(), database_of, acted }
     }
 
     pub fn push(&mut self, sample: Sample) {
-        let (database_of, counts) = (&self.database_of, &mut self.counts);
-        self.operations.push(sample, &mut |op| counts.add(database_of, op));
+        self.acted.last.push(&sample);
+        let (database_of, acted) = (&self.database_of, &mut self.acted);
+        self.operations.push(sample, &mut |op| acted.add(database_of, op));
     }
 
-    pub fn finish(self) -> Acted {
-        let Self { operations, database_of, mut counts } = self;
-        operations.finish(&mut |op| counts.add(&database_of, op));
-        counts
+    pub fn finish(self) -> Acted<'p> {
+        let Self { operations, database_of, mut acted } = self;
+        operations.finish(&mut |op| acted.add(&database_of, op));
+        acted
     }
 }
 
-impl Acted {
+impl Acted<'_> {
     fn add(&mut self, database_of: &HashMap<u32, u32>, op: Operation<'_>) {
         let database = database_of.get(&op.client()).copied().unwrap_or(0);
-        let (committed, unknown) = self.0.entry((database, op.transaction())).or_default();
-        // Each unacknowledged attempt may have done it, whatever became of the operation in the end: one that was
-        // tried again may have been done twice.
+        let (committed, unknown) = self.counts.entry((database, op.transaction())).or_default();
+        // Each unacknowledged attempt may have been carried out, whatever the result of its operation: a retried operation may
+        // have been carried out twice.
         *committed += op.attempts().iter().filter(|attempt| attempt.is_ok()).count() as u64;
         *unknown += op.attempts().iter().filter(|attempt| may_have_acted(attempt)).count() as u64;
     }
 
     /// Acknowledged and unclear attempts of one transaction in one database.
     pub fn of(&self, database: usize, transaction: usize) -> (u64, u64) {
-        self.0.get(&(database as u32, transaction as u16)).copied().unwrap_or_default()
+        self.counts.get(&(database as u32, transaction as u16)).copied().unwrap_or_default()
     }
 }
 
@@ -76,9 +85,9 @@ mod tests {
         }
     }
 
-    /// What invariants allow for: certainly done, and perhaps.
+    /// Attempts certainly carried out, and perhaps carried out.
     fn counted(operations: &[&[(CodeSpace, u32, u8)]]) -> (u64, u64) {
-        let mut ever = Ever::new(std::iter::empty());
+        let mut ever = Ever::new(std::iter::empty(), &[], &[]);
         for (number, attempts) in (0..).zip(operations) {
             for (attempt, code) in (0..).zip(*attempts) {
                 ever.push(sample(number, attempt, *code));

@@ -10,24 +10,24 @@ use crate::stats::little::{self, ClientTime, Gap};
 use contend_wire::handshake::{Facts, fact};
 use std::collections::BTreeMap;
 
-/// The worker's own cost per operation, as a share of the mean operation, at most.
+/// Largest cost of the worker itself per operation, as a share of the mean operation.
 pub const GENERATOR_SHARE_MAX: f64 = 0.10;
 
-/// How long the process of HTTP clients may be busy, as a share of the window.
+/// Longest time for which the process of HTTP clients may be busy, as a share of the window.
 pub const CLIENT_BUSY_MAX: f64 = 0.90;
 
 /// CPU time is read in ticks, at both ends of a window.
 const CPU_RESOLUTION_NS: u64 = 20_000_000;
 
-/// Durable commits per fastest sync seen on the disk, at most, beyond which the rate is not believed. Above 1
-/// because a few probes before and after the window need not have met the fastest sync there is.
+/// Most durable commits per fastest sync seen on the disk for a rate that is believed. It is above 1 because the few probes before
+/// and after the window may not have met the fastest sync.
 pub const COMMITS_PER_SYNC_MAX: f64 = 2.0;
 
-/// How far a worker's clock may be from the tool's before the offset counts as a lie. Both read the same
-/// monotonic clock of the same kernel; what is left is the time a line takes.
+/// Largest offset between a worker's clock and the tool's. Both read the same monotonic clock of the same kernel; the rest is the
+/// time that a line takes.
 pub const CLOCK_ERROR_NS_MAX: u64 = 50_000_000;
 
-/// Compares what every connection reported with what was asked for; hands out all settings reported.
+/// Compares the settings that every connection reported with the requested ones; also returns all reported settings.
 pub fn settings<'f>(
     expected: &[Expected],
     sessions: impl Iterator<Item = &'f Facts>,
@@ -51,7 +51,7 @@ pub fn settings<'f>(
     (effective, reasons)
 }
 
-/// What a worker found when it read back connections that were opened after the start.
+/// Differences that a worker found in connections that were opened after the start.
 pub fn later_settings<'f>(mut done: impl Iterator<Item = &'f Facts>) -> Option<Reason> {
     done.find_map(|facts| fact(facts, "settings_differ")).map(|what| Invalid::Settings.because(what.to_string()))
 }
@@ -83,7 +83,7 @@ pub fn totals(reported: &[Facts], counted: Totals) -> Option<Reason> {
     })
 }
 
-/// A client that ran out of a finite plan before its window was over did less than it was meant to.
+/// A client that reached the end of a finite plan before the end of its window did less than planned.
 pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
     let clients: u64 = reported.iter().filter_map(|f| fact(f, "exhausted")).filter_map(|n| n.parse::<u64>().ok()).sum();
     (clients > 0).then(|| {
@@ -91,20 +91,19 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
     })
 }
 
-/// Where the time of a client may go when it does not work.
+/// Time of a client that counts as accounted for although it does not work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Whether the time from due to begun is part of the work. A client with its own thread begins when it is due,
-    /// unless the worker or the machine keeps it: a late start is a gap. Clients that share a runtime wait for it, and that
-    /// wait is what their model costs, so their attempts count from due; so do those of clients whose fellows try again
-    /// without a pause and so keep the processors from them. What is left to find is time that is counted twice:
-    /// operations that overlap.
+    /// Whether the time from due to begun is part of the work. A client with its own thread begins when it is due, unless the
+    /// worker or the machine delays it: a late start is a gap. Clients that share a runtime wait for it, and that wait is the cost
+    /// of their model, so their attempts count from due. The same holds where other clients retry without a pause and so keep the
+    /// processors busy. The check then finds only time that is counted twice: operations that overlap.
     pub late_is_work: bool,
     /// Whether clients had to wait for a processor; see [`crowded`].
     pub crowded: bool,
 }
 
-/// Busy time of all processors, as a share of what they could do in a window, from which they were all busy.
+/// Share of their capacity from which on all processors count as busy in a window.
 const PROCESSORS_BUSY: f64 = 0.90;
 
 /// What two looks at a processor's clocks may miss of its busy time: user, system and interrupts each count in whole ticks of
@@ -119,17 +118,34 @@ pub fn crowded(clients: usize, processors: u32, busy_ns: u64, window_ns: u64) ->
     clients > processors as usize && window_ns > 0 && busy_ns >= PROCESSORS_BUSY * capacity_ns
 }
 
+/// Excuses late starts of a worker's clients as far as its threads waited for a processor, by the kernel's count: each client
+/// in proportion to how late it was. Part of that wait may lie in attempts, so it excuses at most as much.
+pub fn excuse(clients: &mut BTreeMap<u32, ClientTally>, of_worker: &[u32], queued_ns: u64) {
+    let late_ns: u64 = of_worker.iter().filter_map(|id| clients.get(id)).map(|client| client.late_ns).sum();
+    let share = if late_ns > queued_ns { queued_ns as f64 / late_ns as f64 } else { 1.0 };
+    for id in of_worker {
+        if let Some(client) = clients.get_mut(id) {
+            client.queued_ns = (client.late_ns as f64 * share) as u64;
+        }
+    }
+}
+
 /// Little's law of the clients of a closed loop. The pauses are those of the plan: `check::samples` compares every due time
 /// with it.
 ///
 /// Each client must account for its own time. With more busy clients than processors, a client can lose the processor between two
 /// operations: then all clients together must account for it, and each alone only beyond what such turns take of a short window.
+/// One that wakes from a pause there waits for its turn, which is no gap.
 pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, waits: Waits) -> Option<Reason> {
-    let late_ns = |client: &ClientTally| if waits.late_is_work { client.late_ns } else { 0 };
+    let late_ns = |client: &ClientTally| match waits {
+        Waits { late_is_work: true, .. } => client.late_ns,
+        Waits { crowded: true, .. } => client.woken_ns.max(client.queued_ns),
+        _ => client.waking_ns.max(client.queued_ns),
+    };
     let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();
     let most = if waits.crowded { little::MAX_GAP_SHARE_IN_CROWD } else { little::MAX_GAP_SHARE };
     let lost = |gap: &Gap| gap.gap_share > most;
-    // Waiting for a processor takes time, and never gives any.
+    // Waiting for a processor can lose time, and never gains any.
     let twice = |gap: &Gap| gap.gap_share < -little::MAX_GAP_SHARE;
     if let Some((index, gap)) = little::worst(&times, |gap| lost(gap) || twice(gap)) {
         let client = clients.keys().nth(index)?;
@@ -160,8 +176,8 @@ fn client_time(client: &ClientTally, late_ns: u64) -> ClientTime {
     }
 }
 
-/// The generator must not be the limit: its own cost against the mean time of an operation that was sent.
-pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reason> {
+/// The generator must not be the limit: compares its own cost with the mean time of an operation that was sent.
+pub fn head_room(overhead_ns_per_operation: u64, tally: &Tally) -> Option<Reason> {
     let counts = tally.counts(|_| true);
     // An operation that was never sent took no time.
     let operations = counts.planned() - counts.outcome(Outcome::Unsent);
@@ -170,10 +186,10 @@ pub fn head_room(generator_ns_per_operation: u64, tally: &Tally) -> Option<Reaso
         return None;
     }
     let mean_ns = busy_ns as f64 / operations as f64;
-    let share = generator_ns_per_operation as f64 / mean_ns;
+    let share = overhead_ns_per_operation as f64 / mean_ns;
     (share > GENERATOR_SHARE_MAX).then(|| {
         Invalid::GeneratorLimited.because(format!(
-            "the worker's own {generator_ns_per_operation} ns are {:.0} % of the mean operation of {mean_ns:.0} ns \
+            "the worker's own {overhead_ns_per_operation} ns are {:.0} % of the mean operation of {mean_ns:.0} ns \
              (at most {:.0} %)",
             share * 100.0,
             GENERATOR_SHARE_MAX * 100.0
@@ -190,8 +206,8 @@ pub fn nothing_done(tally: &Tally, by_a_service: bool) -> Reason {
     })
 }
 
-/// Clients that ask over HTTP live in event loops: a process whose loops hardly ever wait is what limits the throughput,
-/// and not the server. Of each process its processor time and how many loops it has clients for.
+/// HTTP clients run in event loops. If the loops of a process hardly ever wait, this process limits the throughput, not the server.
+/// `processes` has the CPU time of each process and the number of its loops.
 pub fn busy_clients(processes: impl Iterator<Item = (u64, u32)>, window_ns: u64) -> Option<Reason> {
     let share = |(cpu_ns, loops): (u64, u32)| {
         cpu_ns.saturating_sub(CPU_RESOLUTION_NS) as f64 / (window_ns.max(1) as f64 * f64::from(loops))
@@ -218,7 +234,7 @@ pub fn credible(write_commits_per_s: f64, sync_ns: u64, databases: usize) -> Opt
     })
 }
 
-/// The reasons that invariants which do not hold give.
+/// The reasons of invariants that do not hold.
 pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
     results
         .iter()
@@ -273,6 +289,29 @@ mod tests {
         assert!(dawdling.detail.contains("5.7 % of all clients' time"), "{dawdling:?}");
         let held_up = littles_law(&gaps(&[0, 0, 0, 201, 0, 0, 0]), CROWDED).expect("20.1 % of one");
         assert!(held_up.detail.contains("20.1 % of client 3's time"), "{held_up:?}");
+    }
+
+    #[test]
+    fn in_a_crowd_a_client_that_wakes_waits_for_its_turn() {
+        let mut woken = gaps(&[60, 60, 50, 60, 60, 50, 60]);
+        woken.values_mut().for_each(|client| client.woken_ns = 50);
+        assert_eq!(littles_law(&woken, CROWDED), None);
+        assert!(littles_law(&woken, Waits::default()).is_some(), "a processor was free for it");
+        woken.values_mut().for_each(|client| client.waking_ns = 50);
+        assert_eq!(littles_law(&woken, Waits::default()), None, "no machine wakes it sooner");
+    }
+
+    #[test]
+    fn a_client_may_be_as_late_as_its_worker_waited_for_a_processor() {
+        let late = || BTreeMap::from([(1, client(840, 60)[&7]), (2, client(870, 30)[&7])]);
+        let found = |queued_ns| {
+            let mut clients = late();
+            excuse(&mut clients, &[1, 2], queued_ns);
+            littles_law(&clients, Waits::default())
+        };
+        assert!(found(0).is_some_and(|reason| reason.detail.contains("6.0 % of client 1's time")));
+        assert!(found(12).is_some(), "8 of these 12 excuse client 1");
+        assert_eq!((found(18), found(10_000)), (None, None), "it is excused no more than it was late");
     }
 
     #[test]

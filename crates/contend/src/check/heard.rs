@@ -1,17 +1,20 @@
-//! Holds what a worker says of its time against the tool's own clock: when `start` was sent, when each sign of life arrived,
-//! and when it had carried out everything.
+//! Compares the times that a worker reports with the tool's own clock: when `start` was sent, when each sign of life arrived, and
+//! when the worker was done.
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
 use contend_wire::sample::Sample;
 use std::collections::HashMap;
 
-/// How late an honest worker may be in reporting what it has done, in addition to [`LATE_PERMILLE`] of the time: a thread that
-/// has to be scheduled on each of the ways from a client to the tool, on a machine with many more threads than processors.
+/// How late an honest worker may report that it is done, in addition to [`LATE_PERMILLE`] of the time. On the way from a client to
+/// the tool several threads have to be scheduled, on a machine with many more threads than processors.
 pub const LATE_NS_MAX: u64 = 500_000_000;
 
 /// The same, in thousandths of the time from the start to the last operation.
 const LATE_PERMILLE: u64 = 50;
+
+/// Longest standstill of the tool that excuses a late worker: a worker could stop the tool, too.
+const STILL_NS_MAX: u64 = 2_000_000_000;
 
 /// Longest silence in run-in and window; a sign of life is due every 200 ms. A pause of a garbage collector that the worker reports
 /// is allowed on top.
@@ -34,11 +37,12 @@ pub struct Heard {
     pub silence_ns: u64,
     /// When its `done` arrived.
     pub done_ns: u64,
+    /// Time since the end of the window for which the tool itself stood still, and so probably the whole machine.
+    pub still_ns: u64,
 }
 
 impl Heard {
-    /// When it first reported as many operations as in the end. A worker does so before it closes its connections, which may
-    /// take its time.
+    /// When it first reported its final number of operations. It does so before it closes its connections, which can take long.
     fn over_ns(&self, operations: u64) -> u64 {
         let first = self.signs.iter().find(|sign| sign.operations >= operations);
         first.map_or(self.done_ns, |sign| sign.at_ns.min(self.done_ns))
@@ -53,7 +57,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Of those in order, how many had ended by then.
+    /// How many had ended at that time; the ends must be sorted.
     fn by(&self, at_ns: u64) -> u64 {
         self.finished_ns.partition_point(|ns| *ns <= at_ns) as u64
     }
@@ -63,7 +67,7 @@ impl Ended {
 #[derive(Debug, Default)]
 pub struct Ends {
     worker_of: HashMap<u32, usize>,
-    /// Of each client, its operation at hand with the end of the last attempt.
+    /// Current operation of each client, with the end of its last attempt.
     at_hand: HashMap<u32, (u32, u64)>,
     ended: Vec<Ended>,
 }
@@ -100,7 +104,7 @@ pub struct Span {
     pub start_ns: u64,
     /// End of the window; none if the number of operations decides.
     pub window_end_ns: Option<u64>,
-    /// How many clients the worker has: each may be between the end of an operation and its count.
+    /// Number of its clients: each may have ended an operation that it has not counted yet.
     pub clients: u64,
     /// The longest pause that the worker reports.
     pub pause_ns: u64,
@@ -108,15 +112,15 @@ pub struct Span {
     pub close_ns: u64,
 }
 
-/// What does not agree with the tool's clock. Every rule is one of order: what ended has ended before it is reported, and what is
-/// reported late was reported so late by more than a busy machine explains.
+/// Contradictions to the tool's clock. An operation ends before it is reported, and is reported no later than a busy machine
+/// explains.
 pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span) -> Vec<Reason> {
     ended.finished_ns.sort_unstable();
     let total = ended.finished_ns.len() as u64;
     let last_ns = ended.finished_ns.last().copied().unwrap_or(span.start_ns);
     let over_ns = heard.over_ns(total);
     let until_ns = last_ns.max(span.window_end_ns.unwrap_or(0)).saturating_sub(span.start_ns);
-    let late_ns = LATE_NS_MAX + until_ns / 1000 * LATE_PERMILLE + span.pause_ns;
+    let late_ns = LATE_NS_MAX + until_ns / 1000 * LATE_PERMILLE + span.pause_ns + heard.still_ns.min(STILL_NS_MAX);
     let mut found = vec![];
     let mut clock = |words: String| found.push(Invalid::Clock.because(format!("worker {number} {words}")));
     // A worker with nothing to do may be done before the start.
@@ -125,7 +129,7 @@ pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span
         clock(format!("reports an operation that ended {ahead} ms after the worker was done, by the tool's clock"));
     }
     let behind = |at_ns: u64| at_ns.saturating_sub(span.start_ns + until_ns);
-    // What it reports early it may have invented, but then it is late in being done.
+    // A worker may invent an early report, but then its `done` is late.
     let slow_ns = behind(heard.done_ns).saturating_sub(span.close_ns);
     let behind_ns = behind(over_ns).max(slow_ns);
     if heard.done_ns > 0 && behind_ns > late_ns {
@@ -135,7 +139,7 @@ pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span
              the machine"
         ));
     }
-    // A worker may know late what its clients have done, but not early.
+    // A worker may learn late what its clients have done, but not early.
     let early = heard.signs.iter().filter(|sign| sign.operations > ended.by(sign.at_ns) + span.clients).count();
     if early > 0 {
         let of = heard.signs.len();
@@ -174,7 +178,7 @@ mod tests {
         }
         let signs = (1..length_ns / (200 * MS)).map(|n| n * 200 * MS);
         let signs = signs.map(|at| Sign { at_ns: START + at + 2 * MS, operations: told(at / MS) }).collect();
-        (Heard { signs, silence_ns: 210 * MS, done_ns: START + length_ns + 3 * MS }, ended)
+        (Heard { signs, silence_ns: 210 * MS, done_ns: START + length_ns + 3 * MS, still_ns: 0 }, ended)
     }
 
     fn span(window_ns: u64) -> Span {
@@ -194,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_worker_with_nothing_to_do_may_be_done_before_the_start() {
-        let heard = Heard { signs: vec![], silence_ns: 0, done_ns: START - 5 * MS };
+        let heard = Heard { done_ns: START - 5 * MS, ..Heard::default() };
         assert_eq!(found(&heard, Ended::default(), span(2 * S)), [""; 0]);
     }
 
@@ -249,6 +253,20 @@ mod tests {
         heard.signs.push(Sign { at_ns: START + 2 * S + 100 * MS, operations: 2000 });
         heard.done_ns += 2 * S;
         assert_eq!(found(&heard, ended, span(2 * S)), [""; 0]);
+    }
+
+    #[test]
+    fn a_machine_that_stood_still_is_no_lie() {
+        let (mut heard, ended) = worker(2 * S, |t| t, |n| n);
+        heard.done_ns += 900 * MS;
+        heard.signs.iter_mut().for_each(|sign| sign.at_ns += 900 * MS);
+        assert_eq!(found(&heard, ended.clone(), span(2 * S)).len(), 1, "the worker alone was late");
+        heard.still_ns = 400 * MS;
+        assert_eq!(found(&heard, ended.clone(), span(2 * S)), [""; 0]);
+        // A worker could stop the tool for as long as it likes.
+        heard.done_ns += 10 * S;
+        heard.still_ns = 10 * S;
+        assert_eq!(found(&heard, ended, span(2 * S)).len(), 1);
     }
 
     #[test]

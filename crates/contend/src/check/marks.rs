@@ -8,13 +8,22 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Foreign CPU time from which a trial is marked, in thousandths of the machine's capacity.
 const FOREIGN_CPU_PERMILLE: u32 = 50;
 
-/// Others used the processors in the window, in thousandths of their capacity.
+/// Mark for other programs that used the processors in the window, in thousandths of their capacity.
 pub fn noisy_cpu(permille: u32) -> Option<Mark> {
     (permille > FOREIGN_CPU_PERMILLE).then_some(Mark::NoisyCpu { permille })
 }
 
-/// Busy time of all processors that was not ours, in thousandths of what all of them could do while it was observed. The
-/// kernel counts in ticks, so a short time may seem to hold a little more than there was.
+/// Share of the window from which on the time that a container's limit took is marked, in thousandths.
+const THROTTLED_PERMILLE: u64 = 10;
+
+/// Mark for a container's CPU limit that held processes back.
+pub fn throttled(throttled_ns: u64, window_ns: u64) -> Option<Mark> {
+    let is_much = throttled_ns.saturating_mul(1000) > window_ns.saturating_mul(THROTTLED_PERMILLE);
+    is_much.then_some(Mark::Throttled { throttled_ns, window_ns })
+}
+
+/// CPU time of other programs, in thousandths of the capacity of all processors during the observation. The kernel counts in ticks,
+/// so the share of a short time can be a little too large.
 pub fn foreign_cpu_permille(busy_ns: u64, ours_ns: u64, observed_ns: u64, processors: u32) -> u32 {
     let capacity_ns = u128::from(observed_ns.max(1)) * u128::from(processors.max(1));
     (u128::from(busy_ns.saturating_sub(ours_ns)) * 1000 / capacity_ns).min(1000) as u32
@@ -25,22 +34,22 @@ pub fn of_work(tally: &Tally, due: &BTreeSet<u32>) -> Vec<Mark> {
     starved(&tally.clients, due).into_iter().chain(unsteady(&tally.bins)).collect()
 }
 
-/// That time; 0 if the worker reports none.
+/// Compile time that a worker reports; 0 if it reports none.
 pub fn compiling_ns(done: &Facts) -> u64 {
     fact(done, COMPILING_FACT).and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
-/// Share of the window, in thousandths, from which a compiler's time in it is marked.
+/// Share of the window from which on the time of a compiler is marked, in thousandths.
 const COMPILING_PERMILLE: u64 = 50;
 
-/// The compilers of a trial's workers still worked in the window, for so long together: the run-in was too short to warm up,
-/// whether or not the throughput shows it.
+/// Mark for compilers of the workers' language that still worked in the window: the run-in was too short to warm up, even if the
+/// throughput does not show it.
 pub fn not_warm(compiled_ns: u64, window_ns: u64) -> Option<Mark> {
     let cold = compiled_ns.saturating_mul(1000) > window_ns.saturating_mul(COMPILING_PERMILLE);
     cold.then_some(Mark::NotWarm { compiled_ns, window_ns })
 }
 
-/// Clients that waited through the whole window. An operation counts by when it was due, so their wait is in no latency.
+/// Mark for clients that waited through the whole window. An operation counts by when it was due, so their wait is in no latency.
 /// Clients with nothing scheduled in the window do not count as starved.
 fn starved(clients: &BTreeMap<u32, ClientTally>, due: &BTreeSet<u32>) -> Option<Mark> {
     let waited = |(id, client): &(&u32, &ClientTally)| client.first_due_ns.is_none() && due.contains(*id);
@@ -48,7 +57,7 @@ fn starved(clients: &BTreeMap<u32, ClientTally>, due: &BTreeSet<u32>) -> Option<
     (starved > 0).then_some(Mark::Starved { clients: starved, of: clients.len() as u64 })
 }
 
-/// A rate that still changes has no mean: a compiler warms up, a file grows, a cache fills.
+/// Mark for a throughput that still changes, so that it has no mean: a compiler warms up, a file grows, a cache fills.
 fn unsteady(bins: &[Bin]) -> Option<Mark> {
     let trend = trend(bins).filter(|trend| trend.drifting)?;
     let change_ppm = trend.change.is_finite().then(|| (trend.change * 1e6).round() as i64);
@@ -85,6 +94,15 @@ mod tests {
         assert_eq!((foreign_cpu_permille(S, 2 * S, S, 1), noisy_cpu(50)), (0, None));
         assert_eq!(foreign_cpu_permille(S + S / 100, 0, S, 1), 1000, "a tick more than there was");
         assert!(is_disturbed(&[noisy_cpu(51).unwrap()]) && is_disturbed(&[Mark::NoisyDisk { sync_ns: 9_000_000 }]));
+    }
+
+    #[test]
+    fn a_limit_is_marked_and_is_no_disturbance() {
+        const MS: u64 = 1_000_000;
+        assert_eq!(throttled(10 * MS, 1000 * MS), None);
+        let mark = throttled(700 * MS, 1000 * MS).expect("most of it");
+        assert!(mark.to_string().ends_with("held processes back for 700 ms in a window of 1.00 s"), "{mark}");
+        assert!(!is_disturbed(&[mark]), "it would be the same again");
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! What must hold before a number is shown: the checks that find why a trial does not count, and what is marked on it.
 
+pub mod again;
 pub mod answers;
 pub mod commits;
 pub mod ever;
+pub mod growth;
 pub mod guards;
 pub mod heard;
+pub mod kernel;
+pub mod last;
 pub mod marks;
 pub mod samples;

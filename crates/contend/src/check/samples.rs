@@ -1,5 +1,5 @@
-//! Holds a trial's samples against the plans that were drawn: every operation the one that was planned,
-//! due when it had to be, tried as often as allowed, and none missing in between.
+//! Compares a trial's samples with its plans: each operation is the planned one, was due at its time and attempted as often as
+//! allowed, and none is missing.
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
@@ -8,10 +8,10 @@ use contend_wire::sample::{NOT_MEASURED, Sample};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 
-/// Findings after which looking further tells nothing new.
+/// Findings after which the check stops: more add nothing.
 const FINDINGS_MAX: usize = 3;
 
-/// Where one client's samples have got to.
+/// The samples of one client so far.
 struct Progress<'p> {
     client: &'p Client,
     /// The worker's start on its own clock.
@@ -28,12 +28,12 @@ pub struct PlanCheck<'p> {
     rows: Vec<RangeInclusive<u64>>,
     findings: Vec<Reason>,
     attempts: u64,
-    /// Every sample is in the counts of its client.
+    /// Whether every sample is in the counts of its client.
     counted: bool,
 }
 
-/// What was counted on the way, to be held against the workers' own totals: operations begun, attempts, and
-/// operations whose last attempt failed.
+/// Counts of samples, to be compared with the workers' own totals: operations begun, attempts, and operations whose last attempt
+/// failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     pub operations: u64,
@@ -42,7 +42,7 @@ pub struct Totals {
 }
 
 impl<'p> PlanCheck<'p> {
-    /// For clients with the start of their worker, and attempts per operation at most.
+    /// For clients with the start of their worker; `tries` is the most attempts of an operation.
     pub fn new(clients: impl IntoIterator<Item = (&'p Client, u64)>, tries: u16) -> Self {
         let clients = clients
             .into_iter()
@@ -51,13 +51,13 @@ impl<'p> PlanCheck<'p> {
         Self { clients, tries, rows: vec![], findings: vec![], attempts: 0, counted: true }
     }
 
-    /// Also holds the rows of each attempt that succeeded against what the steps of its transaction allow.
+    /// Also compares the rows of each successful attempt with the bounds of its transaction's steps.
     pub fn with_rows_of(mut self, transactions: &[Transaction]) -> Self {
         self.rows = transactions.iter().map(rows_of).collect();
         self
     }
 
-    /// Looks at the next sample.
+    /// Takes the next sample.
     pub fn push(&mut self, sample: &Sample) {
         self.attempts += 1;
         if self.findings.len() >= FINDINGS_MAX {
@@ -67,7 +67,7 @@ impl<'p> PlanCheck<'p> {
         let Some(progress) = self.clients.get_mut(&sample.client) else {
             self.counted = false;
             self.findings
-                .push(Invalid::Accounts.because(format!("a sample of client {}, which no plan has", sample.client)));
+                .push(Invalid::Accounts.because(format!("a sample of client {}, which is in no plan", sample.client)));
             return;
         };
         let possible = possible(sample, self.rows.get(usize::from(sample.transaction)));
@@ -77,16 +77,16 @@ impl<'p> PlanCheck<'p> {
         }
     }
 
-    /// Clients that have something to do in the window, which begins `run_in_ns` after the start and is over `length_ns`
-    /// after it. A closed loop's next operation is due when the last one is over; one that lasts into the window keeps its
-    /// client from what would have been due there if it had taken no time.
+    /// Clients with an operation due in the window, which begins `run_in_ns` after the start and ends `length_ns` after it. In a
+    /// closed loop the next operation is due when the last one ends. An operation that began before the window and ends in it
+    /// delays those that would have been due there; its client counts, too.
     pub fn with_something_due(&self, run_in_ns: u64, length_ns: u64) -> BTreeSet<u32> {
         let has = |progress: &&Progress<'_>| progress.had_something_due(run_in_ns, length_ns);
         self.clients.values().filter(has).map(|progress| progress.client.id).collect()
     }
 
-    /// What was found, and the totals, if every sample was looked at. `length_ns` is the time from start to the end of the
-    /// window, if time decides when a client stops.
+    /// The findings, and the totals if every sample was counted. `length_ns` is the time from the start to the end of the window,
+    /// if time decides when a client stops.
     pub fn finish(mut self, length_ns: Option<u64>) -> (Vec<Reason>, Option<Totals>) {
         let mut ids: Vec<u32> = self.clients.keys().copied().collect();
         ids.sort_unstable();
@@ -105,7 +105,7 @@ impl<'p> PlanCheck<'p> {
     }
 }
 
-/// What the steps of a transaction may return or change together.
+/// Bounds of the rows that the steps of a transaction together may return or change.
 fn rows_of(transaction: &Transaction) -> RangeInclusive<u64> {
     let (mut least, mut most) = (0, 0_u64);
     for step in &transaction.steps {
@@ -118,7 +118,7 @@ fn rows_of(transaction: &Transaction) -> RangeInclusive<u64> {
     least..=most
 }
 
-/// A wait is a part of its attempt, and what succeeded has kept to the bounds of its steps.
+/// A wait is no longer than its attempt, and the rows of a successful attempt lie within the bounds of its steps.
 fn possible(sample: &Sample, rows: Option<&RangeInclusive<u64>>) -> Result<(), String> {
     let service_ns = sample.finished_ns.saturating_sub(sample.started_ns);
     for (wait, ns) in [("lock", sample.lock_wait_ns), ("connection", sample.acquire_wait_ns)] {
@@ -144,8 +144,8 @@ impl Progress<'_> {
         }
     }
 
-    /// A closed-loop client works until its limit or the end of the window, whichever is first. (One whose
-    /// plan ends before says so itself, and its trial is invalid for that.)
+    /// A closed-loop client works until its limit or the end of the window, whichever is first. (If its plan ends before, the
+    /// worker reports that, and the trial is invalid as `exhausted`.)
     fn ended_early(&self, length_ns: Option<u64>) -> Option<String> {
         let planned = self.client.operations.len();
         if self.client.load == Loop::Open || planned == 0 {
@@ -225,10 +225,10 @@ fn same_operation(before: &Sample, sample: &Sample, tries: u16) -> Result<(), St
         return Err(format!("attempt after attempt {}, with {tries} tries at most", before.attempt));
     }
     if sample.due_ns != before.due_ns || sample.transaction != before.transaction {
-        return Err("another due time or transaction than the attempt before".to_string());
+        return Err("a due time or transaction other than that of the previous attempt".to_string());
     }
     if sample.started_ns < before.finished_ns {
-        return Err("started before the attempt before had finished".to_string());
+        return Err("started before the previous attempt had finished".to_string());
     }
     Ok(())
 }
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn there_are_no_totals_of_samples_that_were_not_looked_at() {
         let cyclic = client(Loop::Closed, true);
-        // Every one is due at another time than planned, so the check stops on the way.
+        // No sample is due at its planned time, so the check stops before the end.
         let wrong: Vec<Sample> = (0..20).map(|i| sample(i, 0, 0, true, [i.into(), 2000, 2001])).collect();
         let (findings, totals) = check(&cyclic, &wrong);
         assert_eq!((findings.len(), totals), (FINDINGS_MAX, None));

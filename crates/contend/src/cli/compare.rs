@@ -2,6 +2,8 @@
 
 use super::run::open_found;
 use super::{INVALID, OK, print};
+use crate::analysis::compare_parts::PartsComparison;
+use crate::analysis::compare_records::RecordComparison;
 use crate::analysis::{self, Parts};
 use crate::record::parts::StudyRecord;
 use crate::report::{compare_parts, compare_records};
@@ -11,10 +13,17 @@ use std::path::{Path, PathBuf};
 
 /// Compare two records
 #[derive(Parser)]
+#[command(after_help = "Exit status: 0 compared, whatever the words are; 1 nothing could be compared, or with
+--fail-if-slower something is slower; 2 usage. To fail a build, better use
+`contend gate`: all its answers together are wrong in at most one of a hundred, and
+it tells `cannot tell` from a pass.")]
 pub(super) struct CompareArgs {
     /// Directories of two records: first the baseline, then the one to judge
     #[arg(value_hint = ValueHint::DirPath, num_args = 2, required = true)]
     records: Vec<PathBuf>,
+    /// Exit with status 1 if something is slower: the headline of a contender, or a variant of --csv
+    #[arg(long, display_order = 99)]
+    fail_if_slower: bool,
     /// Print JSON instead of text
     #[arg(long, display_order = 100)]
     json: bool,
@@ -23,11 +32,13 @@ pub(super) struct CompareArgs {
 pub(super) fn compare(args: &CompareArgs) -> Result<u8> {
     let (text, compared) = records(args)?;
     print(&text)?;
-    Ok(if compared { OK } else { INVALID })
+    let all = || compared.parts.iter().map(|part| &part.comparison);
+    let fails = args.fail_if_slower && all().any(RecordComparison::is_slower);
+    Ok(if fails || all().all(|comparison| comparison.rows.is_empty()) { INVALID } else { OK })
 }
 
-/// What is printed, and whether anything was compared.
-fn records(args: &CompareArgs) -> Result<(String, bool)> {
+/// The text to print, and the comparison.
+fn records(args: &CompareArgs) -> Result<(String, PartsComparison)> {
     let [baseline, candidate] = args.records.as_slice() else { bail!("compare needs two records") };
     let (a, b) = (open_found(baseline)?, open_found(candidate)?);
     match (a.file.is_alone(), b.file.is_alone()) {
@@ -37,14 +48,13 @@ fn records(args: &CompareArgs) -> Result<(String, bool)> {
     }
     let [a, b] = [&a, &b].map(|record| Parts::new(&record.file, &record.parts));
     let comparison = analysis::compare_parts::compare(&a, &b);
-    let compared = comparison.parts.iter().any(|part| !part.comparison.rows.is_empty());
     let text = match (comparison.of_alone(), args.json) {
         (Some(only), true) => to_json(only)?,
         (Some(only), false) => compare_records::text(only),
         (None, true) => to_json(&comparison)?,
         (None, false) => compare_parts::text(&comparison),
     };
-    Ok((text, compared))
+    Ok((text, comparison))
 }
 
 fn to_json(comparison: &impl serde::Serialize) -> Result<String> {

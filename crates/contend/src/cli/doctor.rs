@@ -151,14 +151,14 @@ fn workers_finding() -> Finding {
     }
 }
 
-/// Drivers whose workers are programs of their own: which are built, how to build the rest, and which of those that
-/// are built do not start. Nothing is wrong without them.
+/// Drivers in separate worker programs: which are built, how to build the rest, and which do not start. Missing ones
+/// are not an error.
 fn program_findings() -> Vec<Finding> {
     let mut by_build: BTreeMap<&str, Vec<&'static Driver>> = BTreeMap::new();
     for driver in ENGINES.iter().flat_map(|engine| engine.drivers()) {
         let Some(program) = &driver.program else { continue };
         let drivers = by_build.entry(program.build).or_default();
-        // One that does nothing serves several engines.
+        // A null driver serves several engines.
         if !drivers.iter().any(|known| known.name == driver.name) {
             drivers.push(driver);
         }
@@ -198,7 +198,7 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
     findings
 }
 
-/// How these are built. Of a user's own worker that may be unknown.
+/// How to build these drivers; unknown for some workers of users.
 fn advice(build: &str, missing: &[&'static Driver]) -> String {
     if build.is_empty() {
         return String::new();
@@ -207,15 +207,15 @@ fn advice(build: &str, missing: &[&'static Driver]) -> String {
     format!("; `{build}` in the project's directory builds them, which needs {needs}{absent}")
 }
 
-/// What building these takes; drivers of one command may need different things.
+/// What building these drivers needs; drivers of one command may differ.
 fn needs(drivers: &[&'static Driver]) -> String {
     let mut all: Vec<&str> = drivers.iter().filter_map(|driver| Some(driver.program.as_ref()?.needs)).collect();
     all.dedup();
     all.join("; ")
 }
 
-/// Which of the programs among that are not here; nothing if all are. Then it is a library or an extension, or it has not been built
-/// them yet.
+/// The needed programs that are missing; empty if all exist. A missing driver then lacks a library or an extension, or
+/// is not built yet.
 fn not_on_path(drivers: &[&'static Driver]) -> String {
     let mut absent: Vec<&str> = vec![];
     for program in drivers.iter().filter_map(|driver| driver.program.as_ref()).flat_map(|program| program.programs) {

@@ -1,4 +1,4 @@
-//! `contend list`: what this contend knows, from the same tables it runs by.
+//! `contend list`: prints the tables by which contend runs.
 
 use super::{OK, print};
 use crate::analysis::metric::table::{Row, TABLE as METRICS};
@@ -56,7 +56,7 @@ pub(super) fn list(args: &ListArgs) -> Result<u8> {
     if let Some(pattern) = &args.pattern {
         let pattern = pattern.to_lowercase();
         rows.retain(|row| row.to_string().to_lowercase().contains(&pattern));
-        anyhow::ensure!(!rows.is_empty(), "nothing in this list has `{pattern}` in it");
+        anyhow::ensure!(!rows.is_empty(), "no entry of this list contains `{pattern}`");
     }
     let text = if args.json { serde_json::to_string_pretty(&rows)? + "\n" } else { as_text(&rows) };
     print(&text)?;
@@ -187,7 +187,7 @@ fn studies() -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// A line for each part, and one for its cells in each run it takes part in.
+/// A line for each part, and one for its cells in each of its runs.
 fn parts(runs: &[(&str, Option<&Whole>)]) -> Vec<(String, String)> {
     let mut named: Vec<&Study> = vec![];
     for part in runs.iter().flat_map(|(_, whole)| whole).flat_map(|whole| &whole.studies) {
@@ -257,11 +257,11 @@ fn worker(driver: &Driver) -> String {
         (None, _) => "built in".to_string(),
         (Some(_), Ok(launch)) => launch.typed(),
         (Some(program), Err(_)) if program.build.is_empty() => format!("not there: {}", program.name),
-        (Some(program), Err(_)) => format!("not built; `{}` in the project's directory does it", program.build),
+        (Some(program), Err(_)) => format!("not built; `{}` in the project's directory builds it", program.build),
     }
 }
 
-/// The messages of drivers belong to it, so that a pattern finds them.
+/// It includes the messages of drivers, so that a pattern finds them.
 fn explained(row: &Code) -> String {
     let found = Subject::Code(row.space, row.code).explanation();
     found.map_or(String::new(), |one| match &one.texts[..] {

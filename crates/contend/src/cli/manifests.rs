@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "worker.toml";
 
-/// Adds their drivers to those that come with contend.
+/// Adds their drivers to the built-in ones.
 ///
 /// # Errors
 /// A manifest that cannot be read or is wrong: file, line and key.
@@ -19,7 +19,7 @@ pub(super) fn add() -> Result<()> {
     Ok(workers::add(&manifests)?)
 }
 
-/// The manifests of one directory, in the order of their paths. A directory that is not there has none.
+/// The manifests of one directory, in the order of their paths; empty if the directory does not exist.
 fn below(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path().join(NAME)).chain([dir.join(NAME)]).collect();

@@ -1,4 +1,4 @@
-//! The command line: what can be said, and which module carries it out.
+//! The command line: verbs and options, and the module of each.
 //!
 //! Results go to standard output, progress and complaints to standard error. Exit status: 0 everything is
 //! valid; 1 a trial is invalid, or data is missing; 2 usage or environment; 130 stopped by the user.
@@ -31,7 +31,7 @@ use crate::trial::watch::janitor;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -55,10 +55,13 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
         signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    // Programs inherit a signal that is ignored, as SIGQUIT is in the background of a script, but not a handler. A server
+    // that is still starting must not miss it when the tool dies.
+    signal_hook::flag::register_conditional_default(SIGQUIT, Arc::new(AtomicBool::new(true)))?;
     Ok(stop)
 }
 
-/// Verbs that other processes of contend are started with; their arguments are not clap's.
+/// Verbs with which contend starts itself as another process; clap does not parse their arguments.
 const WORKER_VERB: &str = "worker";
 
 /// The command without its verbs.
@@ -121,7 +124,6 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "compare",
         run: |m| compare::compare(&CompareArgs::from_arg_matches(m)?),
-        questions: &[("Is the new version slower than the old one?", "contend compare results/OLD results/NEW")],
         ..Verb::of::<CompareArgs>()
     },
     Verb {
@@ -146,10 +148,6 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "translate",
         run: |m| translate::translate(&TranslateArgs::from_arg_matches(m)?),
-        questions: &[(
-            "What becomes of my SQL on PostgreSQL or MariaDB?",
-            "contend translate --to postgres schema.sql",
-        )],
         ..Verb::of::<TranslateArgs>()
     },
     Verb { name: "plan", run: |m| plan::plan(&PlanVerb::from_arg_matches(m)?), ..Verb::of::<PlanVerb>() },
@@ -170,7 +168,7 @@ fn verbs() -> Vec<Verb> {
     verbs
 }
 
-/// Other forms of a verb, which slices bring.
+/// Other forms of a verb, from slices.
 fn forms(verb: &str) -> impl Iterator<Item = &'static Form> {
     slice::all().iter().flat_map(|slice| slice.forms).filter(move |form| form.verb == verb)
 }
@@ -187,7 +185,7 @@ fn command(verbs: &[Verb]) -> Command {
         .subcommands(verbs.iter().map(with_forms))
 }
 
-/// What `contend` alone prints: questions, each with the one command that answers it.
+/// The text of `contend` alone: questions, each with the command that answers it.
 fn questions(verbs: &[Verb]) -> String {
     let all = || verbs.iter().flat_map(|verb| verb.questions);
     let widest = all().map(|(question, _)| question.len()).max().unwrap_or(0);
@@ -195,7 +193,7 @@ fn questions(verbs: &[Verb]) -> String {
     format!("{lines}{:widest$}  contend --help\n", "Everything else:")
 }
 
-/// The command, from its arguments to its exit status.
+/// Runs the command and returns its exit status.
 pub fn main(slices: &'static [Slice]) -> ExitCode {
     slice::register(slices);
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -235,12 +233,12 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
     }
 }
 
-/// The command line for the record; what is not UTF-8 in it is shown so.
+/// The command line for the record; invalid UTF-8 is replaced.
 pub fn arguments() -> impl Iterator<Item = String> {
     std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())
 }
 
-/// The role of another process that contend was started in, if it was.
+/// The role in which contend was started as another process, if any.
 fn process(verb: &str) -> Option<Process> {
     let ours = [
         Process { verb: WORKER_VERB, serve: contend_worker::main },
@@ -285,19 +283,22 @@ pub fn colour() -> Colour {
     if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
 }
 
-/// A definition is no longer than this: a user who names a device or a dump should learn it before memory is gone.
+/// Longest definition file; a longer one (a device or a dump) is rejected before it fills the memory.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
-/// The text of a file that somebody wrote.
+/// The text of a definition file.
 pub fn read_text(path: impl AsRef<Path>) -> std::io::Result<String> {
     use std::io::Error;
     let path = path.as_ref();
     let file = std::fs::metadata(path)?;
     if !file.is_file() {
-        return Err(Error::other("it is no regular file"));
+        return Err(Error::other("it is not a regular file"));
     }
     if file.len() > TEXT_BYTES_MAX {
-        return Err(Error::other(format!("it has {} bytes, and a definition at most {TEXT_BYTES_MAX}", file.len())));
+        return Err(Error::other(format!(
+            "it has {} bytes; a definition may have at most {TEXT_BYTES_MAX}",
+            file.len()
+        )));
     }
     std::fs::read_to_string(path)
 }

@@ -1,10 +1,10 @@
-//! What a run is ordered with on the command line: a study, what is chosen of it, and where it runs.
+//! Options of a run: the study, the choices in it, and where it runs.
 
 use super::read_text;
 use crate::engine;
-use crate::source::Source;
+use crate::source::{FileError, Source};
 use crate::study::model::{Contender, Extent, Study, Variant, Whole};
-use crate::study::{self, Choices, Vocabulary, check_quick, check_vocabulary, parse_set, resolve_parts};
+use crate::study::{self, Choices, StudyError, Vocabulary, check_quick, parse_set, resolve_named};
 use crate::trial::order::Order;
 use crate::trial::secret;
 use crate::trial::server::attached::{Attached, without_passwords};
@@ -16,7 +16,7 @@ use crate::units::duration_ns;
 use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueHint};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub struct OrderArgs {
     /// a study. Can be given several times
     #[arg(long, value_name = "AXIS=V,...")]
     pub set: Vec<String>,
-    /// An additional contender: engine[/driver[/model]]:key=value,... (see `contend list engines` and `contend list drivers`)
+    /// An additional contender: engine[/driver[/model]][@WORKER]:key=value,... (see `contend list engines` and `contend list drivers`); WORKER is a build of the driver's worker, or its directory
     #[arg(long, value_name = "SPEC")]
     pub contender: Vec<String>,
     /// Only contenders whose label or spec matches (a part of it, or with * and ?); may be repeated
@@ -88,7 +88,7 @@ pub struct OrderArgs {
     pub quiet: bool,
 }
 
-/// The deadlines that were typed.
+/// The deadlines from the command line.
 pub fn deadlines(args: &OrderArgs) -> Deadlines {
     match args.deadline.map(Duration::from_secs) {
         None => Deadlines::default(),
@@ -96,7 +96,7 @@ pub fn deadlines(args: &OrderArgs) -> Deadlines {
     }
 }
 
-/// Programs that were typed in place of contend's own.
+/// Programs from the command line that replace contend's own.
 pub fn instead(args: &OrderArgs) -> InsteadOf {
     InsteadOf {
         worker: args.worker_command.as_deref().map(Launch::shell),
@@ -104,23 +104,27 @@ pub fn instead(args: &OrderArgs) -> InsteadOf {
     }
 }
 
-/// The study that was typed; without one the first of the built-in ones, which needs nothing but this binary.
+/// The study from the command line, else the first built-in one, which needs only this binary.
 ///
 /// # Errors
-/// It is not known, or cannot be read.
+/// It is unknown, or cannot be read.
 pub fn source(args: &OrderArgs) -> Result<Source> {
     let first = study::LIBRARY.names().into_iter().next().context("no study is built in")?;
     let name = args.study.as_deref().unwrap_or(first);
-    // A directory has its study in a file of this name, such as a capture.
+    // In a directory, such as a capture, the study is in this file.
     let inside = Path::new(name).join("study.toml");
+    let is_own = !study::LIBRARY.names().contains(&name) && Path::new(name).is_dir();
+    if is_own && !inside.is_file() {
+        bail!("{name} has no study.toml; if it is a capture, `contend capture to-workload {name}` says why");
+    }
     let name = if inside.is_file() { &inside.display().to_string() } else { name };
     study::LIBRARY.open(name, |path| read_text(path))
 }
 
-/// A study with what the options choose of it, ready to run. `choices` is for what only some verbs offer.
+/// The study with the options applied, ready to run. `choices` has options that only some verbs offer.
 ///
 /// # Errors
-/// What does not fit, or is not there.
+/// The option that does not fit, or what is missing.
 pub fn order(args: &OrderArgs, source: &Source, choices: &Choices) -> Result<Order> {
     let (mut whole, workloads, scenarios) = study_and_workloads(args, source, choices)?;
     let attached = args.dsn.as_deref().map(Attached::typed).transpose()?;
@@ -151,19 +155,18 @@ pub fn order(args: &OrderArgs, source: &Source, choices: &Choices) -> Result<Ord
     })
 }
 
-/// Contenders of the study whose server this machine lacks are left out with a note; one that was typed must be
-/// there.
+/// Leaves out contenders whose server this machine lacks, with a note. One from the command line must be available.
 fn leave_out_missing(study: &mut Study, args: &OrderArgs, attached: Option<&Attached>) -> Result<()> {
     let mut absent = vec![];
     for contender in &study.contenders {
         let Some(engine) = engine::find(&contender.engine) else { continue };
         let there = attached.is_some_and(|attached| attached.fits(engine));
         let no_server = engine.server.filter(|_| !there).and_then(|server| Programs::find(server).err());
-        // A worker named on the command line takes the place of them all.
-        let driver = engine::driver(contender).filter(|_| args.worker_command.is_none());
         let whose =
             if no_server.is_some() { engine.name.to_string() } else { format!("{}/{}", engine.name, contender.driver) };
-        let Some(e) = no_server.or_else(|| Launch::of(driver?).err()) else { continue };
+        // A worker from the command line replaces all workers.
+        let no_worker = || Launch::of_contender(contender).err().filter(|_| args.worker_command.is_none());
+        let Some(e) = no_server.or_else(no_worker) else { continue };
         let typed = args.contender.iter().any(|spec| spec.starts_with(&whose));
         let named = args.driver.as_ref() == Some(&contender.driver);
         if typed || named || study.contenders.iter().all(|c| is_missing(c, contender)) {
@@ -176,10 +179,10 @@ fn leave_out_missing(study: &mut Study, args: &OrderArgs, attached: Option<&Atta
     Ok(())
 }
 
-/// Whether what one contender lacks is lacking for another, too.
+/// Whether another contender lacks the same program.
 fn is_missing(other: &Contender, one: &Contender) -> bool {
     let needs = |c: &Contender| engine::driver(c).is_some_and(|driver| driver.program.is_some());
-    let absent = |c: &Contender| engine::driver(c).is_some_and(|driver| Launch::of(driver).is_err());
+    let absent = |c: &Contender| Launch::of_contender(c).is_err();
     other.engine == one.engine && (!needs(one) || absent(other))
 }
 
@@ -188,29 +191,76 @@ fn study_and_workloads(
     source: &Source,
     choices: &Choices,
 ) -> Result<(Whole, Vec<Source>, Vec<Option<Source>>)> {
-    let whole = resolve_parts(source, choices)?;
+    let whole = resolve_named(source, choices, &|study| vocabulary(&workload_of(source, study).ok()?))
+        .map_err(|error| with_workloads_mistakes(source, error))?;
     if args.quick {
         check_quick(source, choices.variant)?;
     }
-    let of_study = |study| secret::from_environment_only(&workload_of(source, study)?);
-    let workloads = whole.studies.iter().map(of_study).collect::<Result<Vec<_>>>()?;
+    let workloads = all_or_errors(whole.studies.iter().map(|study| checked_workload(source, study)))?;
+    let workloads = workloads.iter().map(secret::from_environment_only).collect::<Result<Vec<_>>>()?;
     let both = whole.studies.iter().zip(&workloads);
     let scenarios = both.map(|(study, workload)| scenario_of(source, study, workload)).collect::<Result<_>>()?;
     Ok((whole, workloads, scenarios))
 }
 
-/// The workload of a study or part, which must have all the names that are used of it.
-fn workload_of(source: &Source, study: &Study) -> Result<Source> {
-    let workload = workload::LIBRARY.open(&study.workload, |path| read_beside(source, path))?;
-    let parsed = workload::parse(&workload)?;
-    let vocabulary = Vocabulary {
-        profiles: parsed.profiles.keys().cloned().collect(),
-        scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
-        transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
-        tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
-    };
-    check_vocabulary(source, study, &vocabulary)?;
+/// The mistakes of a study file together with those of its workloads, so that a user can mend all of them.
+fn with_workloads_mistakes(source: &Source, error: StudyError) -> StudyError {
+    let StudyError::File(error) = error else { return error };
+    let file: toml::Table = source.text.parse().unwrap_or_default();
+    let parts = file.get("part").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
+    let tables = parts.filter_map(toml::Value::as_table).chain([&file]);
+    let names: BTreeSet<&str> = tables.filter_map(|table| table.get("workload")?.as_str()).collect();
+    let opened = names.iter().filter_map(|name| workload::LIBRARY.open(name, |path| read_beside(source, path)).ok());
+    let theirs = opened.filter_map(|workload| workload::parse(&workload).err());
+    StudyError::File(FileError::together([error.clone()].into_iter().chain(theirs)).unwrap_or(error))
+}
+
+/// All values, or all errors together.
+fn all_or_errors<T>(all: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let (mut right, mut wrong) = (vec![], vec![]);
+    for one in all {
+        match one.map_err(|error| error.downcast::<FileError>()) {
+            Ok(one) => right.push(one),
+            Err(Ok(error)) => wrong.push(error),
+            Err(Err(error)) => match error.downcast::<StudyError>()? {
+                StudyError::File(error) => wrong.push(error),
+                typed => return Err(typed.into()),
+            },
+        }
+    }
+    FileError::together(wrong).map_or(Ok(right), |error| Err(error.into()))
+}
+
+fn checked_workload(source: &Source, study: &Study) -> Result<Source> {
+    let workload = workload_of(source, study)?;
+    workload::parse(&workload)?;
     Ok(workload)
+}
+
+/// The workload of a study or part.
+fn workload_of(source: &Source, study: &Study) -> Result<Source> {
+    workload::LIBRARY.open(&study.workload, |path| read_beside(source, path))
+}
+
+/// The names in a workload that a study may use. Of a workload with mistakes, those of its sections; `None` if one of them
+/// is missing, as under a mistyped name.
+fn vocabulary(workload: &Source) -> Option<Vocabulary> {
+    if let Ok(parsed) = workload::parse(workload) {
+        return Some(Vocabulary {
+            profiles: parsed.profiles.keys().cloned().collect(),
+            scale: parsed.scale.keys().chain(&parsed.presets).cloned().collect(),
+            transactions: parsed.transactions.iter().map(|t| t.name.clone()).collect(),
+            tables: parsed.tables.iter().map(|t| t.name.clone()).collect(),
+        });
+    }
+    let file: toml::Table = workload.text.parse().ok()?;
+    let names = |section: &str| Some(file.get(section)?.as_table()?.keys().cloned().collect::<Vec<_>>());
+    Some(Vocabulary {
+        profiles: names("profile")?,
+        scale: ["scale", "preset"].into_iter().filter_map(names).flatten().collect(),
+        transactions: names("transaction")?,
+        tables: names("table")?,
+    })
 }
 
 /// A path in a study file is relative to that file.
@@ -228,12 +278,12 @@ fn scenario_of(source: &Source, study: &Study, workload: &Source) -> Result<Opti
     Ok(Some(secret::from_environment_only(&found)?))
 }
 
-/// What the options choose of a study, and no rate.
+/// The choices from the options, without a rate.
 ///
 /// # Errors
 /// An option that cannot be read.
 pub fn choices(args: &OrderArgs, variant: Variant) -> Result<Choices> {
-    // Without a study the answer should come soon; who names one wants it whole, unless they say so.
+    // Without a named study the answer should come soon; a named study runs in full unless `--quick` is given.
     let quick = args.quick || (args.study.is_none() && !args.full);
     let mut choices = Choices::new(variant, if quick { Extent::Quick } else { Extent::Full });
     choices.set = args.set.iter().map(|s| parse_set(s)).collect::<Result<_, _>>().map_err(|e| anyhow!(e))?;
@@ -268,7 +318,7 @@ pub fn numbered_out(name: &str) -> PathBuf {
     let name = format!("{}-{name}", &date[..10]);
     let results = Path::new("results");
     let first = results.join(&name);
-    // What a warm-up that was killed left is in the way of the next one.
+    // The rest of a killed warm-up would block the next one.
     let taken = |path: &PathBuf| path.exists() || warm_up_of(path).is_ok_and(|aside| aside.exists());
     if !taken(&first) {
         return first;
@@ -276,11 +326,11 @@ pub fn numbered_out(name: &str) -> PathBuf {
     (2..).map(|n| results.join(format!("{name}-{n}"))).find(|path| !taken(path)).unwrap_or(first)
 }
 
-/// Where the warm-up's record lies as long as it is there, so that the cache beside it is also the run's.
+/// Directory of the warm-up's record while it exists; the cache next to it is also the run's.
 pub fn warm_up_of(out: &Path) -> Result<PathBuf> {
-    // A slash at the end stays in an absolute path, but is no part of its last name.
+    // A trailing slash stays in an absolute path, but is not part of its last name.
     let out = std::path::absolute(out).with_context(|| format!("--out {}", out.display()))?;
-    let name = out.file_name().with_context(|| format!("--out {} names no directory", out.display()))?;
+    let name = out.file_name().with_context(|| format!("--out {} is not the name of a directory", out.display()))?;
     let mut name = name.to_os_string();
     name.push(".warm");
     Ok(out.with_file_name(name))

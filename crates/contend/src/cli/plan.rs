@@ -1,4 +1,4 @@
-//! `contend plan show`: what a worker is told to do, to the byte, and how to carry it out by hand.
+//! `contend plan show`: the exact plan of a worker, and how to carry it out by hand.
 
 use super::run::open_found;
 use super::{OK, print};
@@ -80,9 +80,9 @@ struct Of {
     study: Study,
     workload: Workload,
     slot: Slot,
-    /// What clients of an app send.
+    /// The requests of an app's clients.
     asked: Option<Asked>,
-    /// The data it was made on, if there is a record of it.
+    /// Data of the trial, if it is from a record.
     base: Option<PathBuf>,
 }
 
@@ -117,18 +117,19 @@ fn show(args: &ShowArgs) -> Result<u8> {
 
 fn of_record(dir: &Path, part: Option<&str>, number: u32) -> Result<Of> {
     let record = record_of(dir, part)?;
-    let slot = record.run.schedule.iter().find(|s| s.trial == number).copied();
+    let slot = record.run.slot(number);
     let slot = slot.ok_or_else(|| anyhow!("{} has no trial {number}", dir.display()))?;
     let run = &record.run;
     let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
-    // Without the values of secrets: a plan that is shown has none.
+    // Without the values of secrets, which a shown plan must not hold.
     let scenario = run.scenario.as_ref().map(|s| workload::parse(&Source::new(s.file.clone(), s.text.clone())));
     let asked = scenario.transpose()?.map(|scenario| workload::asked(&scenario, &workload)).transpose()?;
-    let base = record.trials.iter().find(|t| t.slot.trial == number).map(|t| record.dir.join(&t.base));
+    let base =
+        record.trials.iter().chain(&record.again).find(|t| t.slot.trial == number).map(|t| record.dir.join(&t.base));
     Ok(Of { study: record.run.study, workload, slot, asked, base })
 }
 
-/// The record that a trial is looked for in.
+/// The record in which to look for the trial.
 fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
     let mut record = open_found(dir)?;
     match part {
@@ -145,7 +146,7 @@ fn record_of(dir: &Path, part: Option<&str>) -> Result<Record> {
     }
 }
 
-/// Stands for the address of a worker that serves, which is known once it is there.
+/// Placeholder for the address of the serving worker, which is unknown until it runs.
 const SERVED_AT: &str = "http://127.0.0.1:1";
 
 /// The plan, and how to carry it out by hand.
@@ -223,13 +224,14 @@ pub(super) fn contender(text: &str) -> Result<Contender> {
         engine: spec.engine,
         driver: spec.driver,
         model: spec.model,
+        worker: spec.worker,
         settings: spec.settings,
         tier: spec.tier,
         resolved: Resolved::default(),
     }))
 }
 
-/// From what the operations of a study are drawn.
+/// Inputs for drawing the operations of a study.
 pub(super) struct Drawn {
     pub(super) seed: u64,
     pub(super) scale: f64,
@@ -237,7 +239,7 @@ pub(super) struct Drawn {
     pub(super) cycle: u32,
 }
 
-/// A study without comparisons, so that a workload can be looked at by itself.
+/// A study without comparisons, for looking at a workload alone.
 pub(super) fn single(
     workload: &Workload,
     contenders: Vec<Contender>,

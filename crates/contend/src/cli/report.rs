@@ -1,4 +1,4 @@
-//! `contend report`: of a record, or of a CSV that somebody else measured.
+//! `contend report`: the report of a record, or of an imported CSV.
 
 use super::run::{open_found, write_report};
 use super::{INVALID, OK, colour, print};
@@ -48,7 +48,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     Ok(if damaged == 0 && written.invalid == 0 { OK } else { INVALID })
 }
 
-/// Says which trials of a record cannot be read; how many.
+/// Prints which trials of a record cannot be read; returns their number.
 fn say_damaged(record: &Record, part: &str) -> usize {
     let part = if part == ALONE { String::new() } else { format!(" of part {part}") };
     for (name, why) in &record.damaged {
@@ -68,7 +68,7 @@ fn import(args: &ReportArgs, file: &Path) -> Result<u8> {
     Ok(OK)
 }
 
-/// The studies whose exports are looked at: the one named, or all that are built in.
+/// The studies whose exports are tried: the named one, or all built-in ones.
 fn studies(named: Option<&str>) -> Result<Vec<Study>> {
     let sources = match named {
         Some(name) => vec![study::LIBRARY.open(name, |path| super::read_text(path))?],
@@ -79,7 +79,7 @@ fn studies(named: Option<&str>) -> Result<Vec<Study>> {
     let mut studies = vec![];
     for source in &sources {
         studies.extend(resolve_parts(source, &full)?.studies);
-        // A part that is like the original may take no part in other runs.
+        // An as-published part may be missing in other runs.
         studies.extend(resolve_parts(source, &published).map(|whole| whole.studies).unwrap_or_default());
     }
     Ok(studies)

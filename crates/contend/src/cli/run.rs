@@ -8,7 +8,7 @@ use crate::record::store::{Record, RecordWriter};
 use crate::report;
 use crate::stats::precision::{Ns, counted};
 use crate::study::model::{Variant, Whole};
-use crate::study::{Choices, estimate_left_ns, estimate_ns, until};
+use crate::study::{Choices, estimate_left_ns, estimate_ns, kind, until};
 use crate::trial::data::disk::is_full;
 use crate::trial::note::Note;
 use crate::trial::order::{Order, Resumption};
@@ -16,7 +16,7 @@ use crate::trial::run::{Ending, resume, run as run_session};
 use crate::trial::server::attached::Attached;
 use crate::ui::Progress;
 use crate::units::rate_per_s;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueHint};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,10 +46,14 @@ pub(super) struct RunArgs {
     /// as the most [default: 40]. Its intervals allow for looking again and again, and need more rounds for it
     #[arg(long, value_name = "PRECISION", value_parser = until::parse)]
     until: Option<f64>,
+    /// Most rounds that run again because other programs or the disk disturbed them; 0: none [default: 3, or a fifth of the
+    /// rounds before if that is more; with --as-published 0]
+    #[arg(long, value_name = "N")]
+    again: Option<u32>,
     /// Continue the interrupted run of this record, with the same --dsn and worker commands
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
         "study", "quick", "full", "as_published", "set", "contender", "only", "driver", "rounds", "clients", "processes",
-        "until", "rate", "scale", "seed", "window", "out",
+        "until", "again", "rate", "scale", "seed", "window", "out",
     ])]
     resume: Option<PathBuf>,
     /// Print the result as JSON instead of text
@@ -64,7 +68,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let tell = |note: Note<'_>| progress.show(&note);
     let deadlines = order::deadlines(&args.order);
     let instead = order::instead(&args.order);
-    // What is refused at once has not touched the record.
+    // A run that is rejected at once has not touched the record.
     let began = args.resume.is_none() && !args.order.out.as_deref().is_some_and(RecordWriter::is_record);
     let (dir, ending) = match &args.resume {
         Some(dir) => {
@@ -98,12 +102,16 @@ fn ordered(args: &RunArgs) -> Result<Order> {
     let choices = Choices { rate_per_s: args.rate, ..order::choices(&args.order, variant)? };
     let mut order = order::order(&args.order, &order::source(&args.order)?, &choices)?;
     for study in &mut order.whole.studies {
+        if let Some(kind) = kind::find(&study.kind).filter(|kind| kind.verb != "run") {
+            bail!("study {} is of kind `{}`; carry it out with contend {}", study.name, kind.name, kind.verb);
+        }
+        study.again = args.again.or(study.again);
         args.until.map_or(Ok(()), |within| until::apply(study, within, args.order.rounds)).map_err(|e| anyhow!(e))?;
     }
     Ok(order)
 }
 
-/// What is said at the end of a run, however it came, and its exit status. `began`: what lies in `dir` is of this run.
+/// Prints the end of a run and returns its exit status. `began`: whether `dir` holds this run.
 pub fn ended(
     dir: &Path,
     ending: Result<Ending>,
@@ -132,7 +140,7 @@ pub fn ended(
     }
 }
 
-/// What is about to run, and about how long it takes.
+/// The size of the run, and its estimated time.
 fn expected(whole: &Whole) -> String {
     let parts = if whole.has_parts() { format!(", {}", counted(whole.studies.len(), "part")) } else { String::new() };
     let estimated_ns = whole.studies.iter().map(estimate_ns).fold(0, u64::saturating_add);
@@ -140,7 +148,7 @@ fn expected(whole: &Whole) -> String {
     format!("study {}{parts}: {most}about {}", whole.name, in_words(estimated_ns))
 }
 
-/// What is left of a run, and about how long that takes; nothing of what cannot be read or is complete, which resuming says.
+/// Remaining trials and time of an interrupted run; `None` if it is complete or unreadable (resuming reports that).
 fn expected_rest(dir: &Path) -> Option<String> {
     let found = StudyRecord::open(dir).ok()?;
     let records: Vec<&Record> = found.parts.iter().map(|(_, part)| part).collect();
@@ -182,7 +190,7 @@ pub(super) fn write_report(found: &StudyRecord, dir: &Path) -> Result<report::Wr
     parts.alone().map_or_else(|| report::parts::write(&parts, dir), |findings| report::write(findings, dir))
 }
 
-/// The report of a complete run, and what the user sees of it. The status is that of the worst part.
+/// Writes the report of a complete run and prints its first screen. The status is that of the worst part.
 pub fn conclude(dir: &Path, json: bool, quiet: bool) -> Result<u8> {
     let found = StudyRecord::open(dir)?;
     let written = write_report(&found, dir)?;
@@ -202,10 +210,10 @@ fn say_time<'r>(records: impl Iterator<Item = &'r Record>) {
     }
 }
 
-/// Trials that do not count and are named on the terminal.
+/// Most invalid trials that are named on the terminal.
 const NAMED: usize = 3;
 
-/// Says why trials of a record do not count, and how to look at them; how many there are.
+/// Prints why trials of a record are invalid, and how to look at them; returns their number.
 fn say_invalid(dir: &Path, part: &str, record: &Record) -> usize {
     let invalid = || record.trials.iter().filter(|t| !t.invalid.is_empty());
     let found = invalid().count();

@@ -1,4 +1,4 @@
-//! `contend translate`: SQLite's SQL as a server understands it, or why not.
+//! `contend translate`: SQLite's SQL in a server's dialect, or the reasons against a translation.
 
 use super::{INVALID, OK, print};
 use crate::stats::plain::is_harmful;
@@ -38,15 +38,19 @@ pub(super) struct TranslateArgs {
     /// Use the function pack: more is translated, at the price of its functions
     #[arg(long)]
     pack: bool,
+    /// Translate results whose type depends on the row: the caller reads them by their tags (`i17`, `r0.5`, `tword`,
+    /// `x00ff`); columns without a type hold such values
+    #[arg(long, requires = "pack")]
+    tagged: bool,
     /// Put a savepoint around every query and change, so that a failed one leaves its transaction alive, as on SQLite
     /// (PostgreSQL only; MariaDB needs none)
     #[arg(long)]
     savepoints: bool,
     /// Print the SQL that installs the function pack in its own schema, and exit
-    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "savepoints", "file"])]
+    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "tagged", "savepoints", "file"])]
     functions: bool,
     /// Print the SQL that every connection must run before a translation, and exit
-    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "savepoints", "functions", "file"])]
+    #[arg(long, conflicts_with_all = ["schema", "explain", "pack", "tagged", "savepoints", "functions", "file"])]
     session: bool,
     /// SQL [default: standard input]
     #[arg(value_hint = ValueHint::FilePath)]
@@ -82,9 +86,9 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
             ("standard input".to_string(), without_mark(sql))
         }
     };
-    // Tables that the text creates itself may be used in it, too.
+    // The text may also use tables that it creates.
     let mut refused = catalogue.learn_what_can_be(&sql);
-    let options = Options { pack: args.pack, savepoints: args.savepoints, ..Options::to(target) };
+    let options = Options { pack: args.pack, tagged: args.tagged, savepoints: args.savepoints, ..Options::to(target) };
     if refused.is_empty()
         && let Ok(translation) = contend_sql::translate(&sql, &catalogue, &options)
     {
@@ -107,8 +111,8 @@ pub(super) fn translate(args: &TranslateArgs) -> Result<u8> {
     Ok(code)
 }
 
-/// The function pack as the server's own client takes it. MariaDB's takes every semicolon for an end, also those in a
-/// body, unless it is told of another delimiter; it then sends all of it at once, as it stands.
+/// The function pack for the server's own client. MariaDB's ends a statement at every semicolon, even in a body, unless
+/// another delimiter is set; it then sends everything at once.
 fn functions(target: Target) -> String {
     let pack = contend_sql::function_pack(target);
     match target {
@@ -122,7 +126,7 @@ fn read(path: &Path) -> Result<String> {
     Ok(without_mark(text))
 }
 
-/// Without the byte order mark that some editors put in front, which SQLite takes for a space.
+/// Removes a byte order mark, which SQLite treats as a space.
 fn without_mark(text: String) -> String {
     text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text)
 }
@@ -130,7 +134,7 @@ fn without_mark(text: String) -> String {
 /// Most refusals that are shown.
 const SHOWN: usize = 50;
 
-/// Says of each where, why and by which rule, under the line that is meant.
+/// Prints each refusal below its line, with place, reason and rule.
 fn refuse(name: &str, sql: &str, refused: &[Refusal]) -> u8 {
     for refusal in refused.iter().take(SHOWN) {
         let Refusal { rule, line, column, reason, .. } = refusal;
@@ -166,7 +170,7 @@ fn around(line: &str, column: usize) -> (String, String) {
     (part, mark)
 }
 
-/// What is not SQLite's, and under how many conditions the rest is: for who did not ask to have it explained.
+/// A summary for users without `--explain`: what differs from SQLite, and the number of conditions.
 fn warned(translation: &Translation) -> String {
     let mut text = String::new();
     let mut conditions = 0;
@@ -185,7 +189,7 @@ fn warned(translation: &Translation) -> String {
     text
 }
 
-/// Rules by how sure they are: what is to be known comes first, in a line each.
+/// The rules that applied: lossy and conditional ones first, one per line.
 fn explained(translation: &Translation) -> String {
     let mut text = String::new();
     let what = |id: &str| contend_sql::rules().iter().find(|rule| rule.id == id).map_or("", |rule| rule.what);
@@ -207,6 +211,10 @@ fn as_text(translation: &Translation, explain: bool) -> String {
     let mut text = if explain { explained(translation) } else { String::new() };
     for statement in &translation.statements {
         let _ = writeln!(text, "{};", statement.sql);
+        if !statement.tagged.is_empty() {
+            let columns: Vec<String> = statement.tagged.iter().map(|place| (place + 1).to_string()).collect();
+            let _ = writeln!(text, "-- tagged: column {}", columns.join(", "));
+        }
     }
     if let Some(on_error) = translation.on_error {
         let _ = writeln!(text, "-- when a statement fails: {on_error};");

@@ -1,5 +1,5 @@
-//! `contend verify`: the same operations on several engines, or in-process and over HTTP, and whether the same came
-//! of them.
+//! `contend verify`: carries out the same operations on several engines, or in-process and over HTTP, and compares the
+//! results.
 
 use super::plan::{Drawn, contender, single};
 use super::{INVALID, OK, STOPPED, print, stop_on_signals};
@@ -78,7 +78,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
     Ok(if same { OK } else { INVALID })
 }
 
-/// Everything that was compared, and whether it was the same everywhere.
+/// All results in words, and whether they are equal.
 fn in_words(came: &[Came]) -> (String, bool) {
     let mut text = String::new();
     let Some(first) = came.first() else { return (text, true) };

@@ -1,5 +1,5 @@
-//! Apps: whole programs that keep their data in a database and answer requests. To contend an app is a driver that is
-//! reached over HTTP only; what there is to know of one stands in its own file, `apps/NAME/app.toml`.
+//! Apps: whole programs that keep their data in a database and answer requests. For contend an app is a driver that is
+//! reached over HTTP only, described by `apps/NAME/app.toml`.
 
 use super::catalogue;
 pub use super::declared::HOST;
@@ -14,13 +14,13 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The apps that come with contend.
+/// The built-in apps.
 const FILES: &[(&str, &str)] = &[
     ("gameplan", include_str!("../../../../apps/gameplan/app.toml")),
     ("wordpress", include_str!("../../../../apps/wordpress/app.toml")),
 ];
 
-/// An app of this file, which is part of the program: that it can be read is what a test is for.
+/// The built-in apps; a test reads all their files.
 static APPS: LazyLock<Vec<App>> = LazyLock::new(|| {
     let read = |(name, text): &(&str, &str)| {
         read(name, &Source::new(format!("built-in app {name}"), *text)).unwrap_or_else(|e| panic!("{e}"))
@@ -28,7 +28,7 @@ static APPS: LazyLock<Vec<App>> = LazyLock::new(|| {
     FILES.iter().map(read).collect()
 });
 
-/// Rows of settings are static, so what is read once is kept for good.
+/// One app; kept for the life of the process, because tables of settings are static.
 #[derive(Debug)]
 pub struct App {
     driver: &'static Driver,
@@ -115,7 +115,7 @@ pub fn settings(engine: &str) -> impl Iterator<Item = &'static Setting> {
     drivers(engine).flat_map(|driver| driver.settings)
 }
 
-/// Whether a contender with this driver can name this setting: those of an app are for it alone.
+/// Whether a contender with this driver can have this setting: an app's settings are for that app only.
 pub fn may_name(driver: Option<&str>, setting: &str) -> bool {
     let of = |app: &App| app.driver.settings.iter().any(|own| own.name == setting);
     APPS.iter().find(|app| of(app)).is_none_or(|app| driver == Some(app.driver.name))
@@ -130,15 +130,15 @@ fn app(driver: &str) -> Option<&'static App> {
     APPS.iter().find(|app| app.driver.name == driver)
 }
 
-/// The Host headers of a contender's sites, one for each database; none if its driver is no app.
+/// The Host headers of a contender's sites, one for each database; `None` if its driver is not an app.
 pub fn hosts(contender: &Contender, databases: usize) -> Option<Vec<String>> {
     let first = app(&contender.driver)?.hosts.get(&contender.engine)?;
     let host = |i| if i == 0 { first.clone() } else { format!("{i}.{first}") };
     Some((0..databases).map(host).collect())
 }
 
-/// Adds the options of an app to those of every worker. The app reports its settings by itself; a host that it did not accept
-/// shows in the first request.
+/// Adds the options of an app to a setup. The app reports its settings itself; a rejected host shows in the first
+/// request.
 pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let Some(app) = app(&contender.driver) else { return };
     for setting in app.driver.settings {
@@ -198,6 +198,7 @@ mod tests {
             engine: engine.name.to_string(),
             driver: name.to_string(),
             model: String::new(),
+            worker: None,
             settings: std::collections::BTreeMap::new(),
             tier: crate::contender::Tier::Unsafe,
             resolved: crate::contender::Resolved::default(),

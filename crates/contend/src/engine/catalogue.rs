@@ -1,4 +1,4 @@
-//! Which engines there are. An engine is a file of this room and an entry here.
+//! The list of engines. An engine is a file of this room and an entry here.
 
 use super::product::Engine;
 use super::{mariadb, postgres, sqlite, translator};
@@ -7,10 +7,10 @@ use crate::registry::Registry;
 /// All engines.
 pub const ENGINES: &[&Engine] = &[&sqlite::ENGINE, &postgres::ENGINE, &mariadb::ENGINE, &translator::ENGINE];
 
-/// Services that slices bring: measured like engines, but with data that contend does not see.
+/// Services from slices: measured like engines, but contend does not see their data.
 pub static SERVICES: Registry<Engine> = Registry::empty();
 
-/// What people call engines, too.
+/// Other names of engines.
 const OTHER_NAMES: &[(&str, &str)] = &[("postgresql", "postgres"), ("pg", "postgres"), ("sqlite3", "sqlite")];
 
 /// The engine with this name.
@@ -23,7 +23,7 @@ pub fn find(name: &str) -> Option<&'static Engine> {
     ENGINES.iter().chain(SERVICES.all()).copied().find(|engine| engine.name == name)
 }
 
-/// Whether what has this name keeps its data where contend cannot see it.
+/// Whether this name is a service.
 pub fn is_service(name: &str) -> bool {
     SERVICES.all().iter().any(|engine| engine.name == name)
 }

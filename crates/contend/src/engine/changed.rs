@@ -1,4 +1,4 @@
-//! Other tables, for tests of what must not depend on them: of SQLite every default and tier is another, and every driver has
+//! Changed tables, for tests of what must not depend on them: SQLite has other defaults and tiers, and every driver has
 //! another language and other facts.
 
 use super::driver::Driver;
@@ -19,7 +19,7 @@ static SQLITE: LazyLock<Engine> = LazyLock::new(|| Engine {
     ..sqlite::ENGINE
 });
 
-/// Calls a function while this thread finds the other tables.
+/// Calls a function with the changed tables in this thread.
 pub fn with<T>(act: impl FnOnce() -> T) -> T {
     IN_PLACE.set(true);
     let done = act();
@@ -27,12 +27,12 @@ pub fn with<T>(act: impl FnOnce() -> T) -> T {
     done
 }
 
-/// The engine of this name in the other tables, while they are in place.
+/// The engine of this name in the changed tables, while they are active.
 pub(super) fn find(name: &str) -> Option<&'static Engine> {
     (IN_PLACE.get() && name == SQLITE.name).then(|| &*SQLITE)
 }
 
-/// A driver as the other tables have it, while they are in place.
+/// The driver in the changed tables, while they are active.
 pub(super) fn driver(driver: &'static Driver) -> &'static Driver {
     if !IN_PLACE.get() {
         return driver;

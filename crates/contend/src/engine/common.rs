@@ -1,16 +1,16 @@
-//! Settings of every contender, whatever its engine: how it tries again, how long it waits over HTTP, and whether anything is set
-//! on a connection at all.
+//! Settings that contenders of every engine have: retries, timeout over HTTP, and whether contend sets anything on a
+//! connection.
 
 use super::setting::{Setting, Values};
 
-/// The setting that says whether contend sets anything on a connection, and its value for no: the driver's own defaults are found.
+/// Setting for whether contend sets anything on a connection, and its value for leaving the driver's defaults.
 pub(super) const OPENED: &str = "connection";
 pub(super) const AS_IT_COMES: &str = "as-it-comes";
 
-/// How long clients wait for the answer of a worker that serves.
+/// How long clients wait for an answer of a serving worker.
 pub const REQUEST_TIMEOUT: &str = "request_timeout_ms";
 
-/// Settings that belong to the harness and not to an engine: every contender may name them.
+/// Settings of contend, not of an engine: every contender may have them.
 pub const COMMON_SETTINGS: &[Setting] = &[
     Setting {
         name: "retry",

@@ -1,11 +1,11 @@
-//! Settings that a manifest declares, of a worker or of an app.
+//! Settings declared in the manifest of a worker or an app.
 
 use super::catalogue::ENGINES;
 use super::setting::{Setting, Values};
 use crate::source::{FileError, Source};
 use serde::Deserialize;
 
-/// The option that names the site, to an app and to its clients.
+/// Option with the name of the site, for an app and its clients.
 pub const HOST: &str = "host";
 
 /// A table `[setting.NAME]`.
@@ -54,7 +54,7 @@ pub(super) fn setting(name: &str, file: &SettingFile, source: &Source) -> Result
     Ok(Setting { name: kept(name), values, default: kept(&default), about: kept(&file.about) })
 }
 
-/// Tables of engines and drivers are static, so what is read once is kept for good.
+/// A static copy of a text, because tables of engines and drivers are static.
 pub(super) fn kept(text: &str) -> &'static str {
     String::leak(text.to_string())
 }

@@ -1,4 +1,4 @@
-//! Client libraries and the models in which a worker can use them. Which there are, say the manifests of workers and apps.
+//! Client libraries and the models in which a worker can use them; the manifests of workers and apps list them.
 
 use super::pool;
 use super::setting::{Setting, Settings};
@@ -15,15 +15,15 @@ pub struct Driver {
     /// The first is the default.
     pub models: &'static [Model],
     pub about: &'static str,
-    /// The worker that has it; none: the tool's own.
+    /// The worker with this driver; `None` for the tool's own.
     pub program: Option<Program>,
-    /// What else there is to know when choosing one, by name.
+    /// Further facts for choosing a driver.
     pub facts: Facts,
     /// Settings that only this worker has.
     pub settings: &'static [Setting],
-    /// It does nothing, so it has no settings either.
+    /// Whether it is a null driver, which has no settings either.
     pub executes_nothing: bool,
-    /// Its dialect, if it has another one than its engine; it then makes and loads its tables itself.
+    /// Its dialect if that differs from the engine's; the driver then creates and loads its tables itself.
     pub dialect: Option<Target>,
     /// How the conformance suite tests it.
     pub conformance: Conformance,
@@ -40,9 +40,9 @@ pub struct Model {
     pub connections: Connections,
     /// Connections opened for each client, or for each database of a worker, as `connections` says.
     pub opens: Opens,
-    /// The clients of one process share a thread, although each has its connection.
+    /// Whether the clients of one process share a thread although each has its connection.
     pub clients_share: bool,
-    /// What cases of the conformance suite need and this model does not have.
+    /// Requirements of conformance cases that this model lacks.
     pub lacks: &'static [&'static str],
 }
 
@@ -52,7 +52,7 @@ pub struct Opens {
     pub fixed: u32,
     /// A setting whose value is added, and its default.
     pub setting: Option<(&'static str, u32)>,
-    /// The setting and its value with which there is one connection at first, whatever else is said.
+    /// The setting and value with which one connection is opened at first, whatever the other settings.
     pub one_with: Option<(&'static str, &'static str)>,
 }
 
@@ -60,24 +60,24 @@ pub struct Opens {
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
     pub name: &'static str,
-    /// The command that builds it, in the project's directory; empty: none is known.
+    /// The command that builds it, in the project's directory; empty if unknown.
     pub build: &'static str,
-    /// What that and the worker itself need, and the command that installs it.
+    /// What the build and the worker need, and the command that installs it.
     pub needs: &'static str,
-    /// Names of the programs among that.
+    /// Names of the programs among these needs.
     pub programs: &'static [&'static str],
-    /// The command that starts it where its manifest is, without building it; empty: none.
+    /// The command that starts it from its manifest's directory without a build; empty if there is none.
     pub run: &'static [&'static str],
 }
 
-/// What the conformance suite knows of a driver.
+/// Facts of a driver for the conformance suite.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conformance {
-    /// What cases need and it does not have.
+    /// Requirements of cases that it lacks.
     pub lacks: &'static [&'static str],
     /// Options of every plan.
     pub options: Facts,
-    /// What the cases say in words that its dialect does not have, and what they say to it instead.
+    /// Words in cases that its dialect lacks, with their replacements.
     pub words: Facts,
     /// Models that are tested a second time.
     pub variants: &'static [Variant],
@@ -98,9 +98,9 @@ pub struct Variant {
 #[derive(Debug, Clone, Copy)]
 pub struct Fails {
     pub case: &'static str,
-    /// What the failure must say, all of it.
+    /// Texts that the failure's message must hold.
     pub says: &'static [&'static str],
-    /// Why the driver fails the case, and is compared with the others nevertheless.
+    /// Why the driver fails the case and may still be compared.
     pub reason: &'static str,
 }
 
@@ -120,13 +120,13 @@ impl Model {
         fixed + setting.map_or(0, value)
     }
 
-    /// Whether a setting of pools says how many connections it opens.
+    /// Whether a setting of pools decides how many connections it opens.
     pub fn has_pool(&self) -> bool {
         self.opens.setting.is_some_and(|(name, _)| name == pool::SIZE)
     }
 
-    /// Whether clients of one process wait for each other even before they call the driver: for a runtime, a connection or a
-    /// thread that they share.
+    /// Whether clients of one process may wait for each other before they call the driver, because they share a
+    /// runtime, a connection or a thread.
     pub fn clients_share(&self) -> bool {
         self.clients_share || self.connections == Connections::Database
     }

@@ -13,7 +13,7 @@
 use contend_wire::database::{Address, Endpoint, Password};
 use std::fmt;
 
-/// The server that an address names.
+/// The server of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dsn {
     /// The part before `://`: `postgres` or `mysql`.
@@ -22,7 +22,7 @@ pub struct Dsn {
     pub address: Address,
 }
 
-/// An address as a user types it, with the password apart if it had one.
+/// A typed address, with its password separated.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Typed {
     /// The address, without the password.
@@ -50,7 +50,7 @@ impl Typed {
     /// Reads an address as a user types it.
     ///
     /// # Errors
-    /// What is not of the form. The text is never repeated: it may hold a password.
+    /// The mistake, without the text itself, which may hold a password.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (scheme, rest) = text.split_once("://").ok_or("the address of a server begins with SCHEME://")?;
         let (_, scheme, standard_port) =
@@ -66,19 +66,19 @@ impl Typed {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match key {
-                // What stands there may be the rest of a password.
+                // The text here may be the rest of a password.
                 "socket" => socket = Some(decode(value)?),
                 "password_file" => found = Password::File(decode(value)?),
                 "password_env" => found = Password::Env(decode(value)?),
                 _ => {
-                    return Err("after a `?` the address of a server has nothing but socket=, password_file= and \
-                         password_env=; a `?` in a password is written %3F"
+                    return Err("after a `?` the address of a server has only socket=, password_file= and \
+                                password_env=; a `?` in a password is written %3F"
                         .to_string());
                 }
             }
         }
         let endpoint = match socket {
-            Some(path) if path.is_empty() => return Err("socket= names no path".to_string()),
+            Some(path) if path.is_empty() => return Err("socket= has no path".to_string()),
             Some(path) => Endpoint::Socket(path),
             None => match tcp(place, *standard_port)? {
                 Endpoint::Tcp(host, port) if host.starts_with('/') => in_directory(scheme, &host, port)?,
@@ -93,12 +93,12 @@ impl Typed {
     }
 }
 
-/// The refusal of a scheme, which is shown only if it looks like one.
+/// The error for an unknown scheme, which is shown only if it looks like one.
 fn no_scheme(found: &str) -> String {
     let known = "schemes are postgres, mysql and mariadb";
     match found.bytes().all(|b| b.is_ascii_alphabetic()) {
-        true => format!("`{found}` is no scheme; {known}"),
-        false => format!("what stands before :// is no scheme; {known}"),
+        true => format!("`{found}` is not a scheme; {known}"),
+        false => format!("the text before :// is not a scheme; {known}"),
     }
 }
 
@@ -113,7 +113,7 @@ fn tcp(place: &str, standard_port: u16) -> Result<Endpoint, String> {
     }
     let port = match port {
         None => standard_port,
-        Some(port) => port.parse().map_err(|_| "the port of the server is no number from 1 to 65535".to_string())?,
+        Some(port) => port.parse().map_err(|_| "the port of the server is not a number from 1 to 65535".to_string())?,
     };
     Ok(Endpoint::Tcp(decode(host)?, port))
 }
@@ -141,7 +141,7 @@ fn decode(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "the address of a server is not UTF-8".to_string())
 }
 
-/// What may stand as it is: unreserved characters of URLs, and the slash of paths if asked for.
+/// Percent-encodes a text, except unreserved characters of URLs and those in `also`.
 fn encoded(text: &str, also: &[u8]) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -217,14 +217,14 @@ mod tests {
     fn what_is_wrong_is_said_without_the_password() {
         for (text, part) in [
             ("postgres//u:secret@h/d", "SCHEME://"),
-            ("oracle://u:secret@h/d", "`oracle` is no scheme"),
+            ("oracle://u:secret@h/d", "`oracle` is not a scheme"),
             ("postgres://u:secret@h:99999/d", "port"),
             ("postgres://u:secret@/d", "a host or a socket"),
             ("postgres://h/d", "names the user"),
-            ("postgres://u:secret@h/d?sslmode=on", "nothing but socket="),
+            ("postgres://u:secret@h/d?sslmode=on", "has only socket="),
             ("postgres://u:x?secret@h/d", "%3F"),
             ("postgres://u:x?y&secret=1@h/d", "%3F"),
-            ("u:secret://h/d", "before :// is no scheme"),
+            ("u:secret://h/d", "before :// is not a scheme"),
             ("postgres://u:sec%zzret@h/d", "two hexadecimal digits"),
         ] {
             let message = Typed::parse(text).unwrap_err();

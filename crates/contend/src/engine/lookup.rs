@@ -1,4 +1,4 @@
-//! What is known of a contender: its driver, its model, its settings.
+//! Looks up a contender's driver, model and settings.
 
 use super::catalogue::find;
 use super::common::COMMON_SETTINGS;
@@ -20,33 +20,34 @@ pub fn model(contender: &Contender) -> Option<&'static Model> {
     driver(contender)?.model(&contender.model)
 }
 
-/// The dialect of a driver that has another one than its engine; such a driver makes and loads its tables itself.
+/// The dialect of a contender's driver if that differs from the engine's; such a driver creates and loads its tables
+/// itself.
 pub fn own_dialect(contender: &Contender) -> Option<contend_sql::Target> {
     driver(contender)?.dialect
 }
 
-/// Whether a contender's statements stand between savepoints wherever a transaction is open.
+/// Whether each statement of a contender in an open transaction has its own savepoint.
 pub fn has_savepoints(contender: &Contender) -> bool {
     is_set(contender, SAVEPOINTS, "each")
 }
 
-/// Whether a contender's clients ask a worker over HTTP.
+/// Whether a contender's clients send requests to a serving worker.
 pub fn is_over_http(contender: &Contender) -> bool {
     is_set(contender, TRANSPORT, HTTP)
 }
 
-/// Whether a setting, by itself or as it is named, has this value.
+/// Whether a setting has this value, set or by default.
 fn is_set(contender: &Contender, name: &str, value: &str) -> bool {
     let set = |engine: &Engine| engine.own_value(&contender.settings, name) == value;
     find(&contender.engine).is_some_and(|engine| engine.setting_of_its_own(name).is_some() && set(engine))
 }
 
-/// Whether nothing is set on a contender's connections: its settings say nothing of what it has.
+/// Whether contend sets nothing on a contender's connections, so that their settings are the driver's.
 pub fn as_it_comes(contender: &Contender) -> bool {
     find(&contender.engine).is_some_and(|engine| engine.is_as_it_comes(&contender.settings))
 }
 
-/// Whether a contender is an app: its requests are those of a scenario, not of the workload's transactions.
+/// Whether a contender is an app, whose requests come from a scenario.
 pub fn is_app(contender: &Contender) -> bool {
     app::is_app(&contender.driver)
 }
@@ -57,17 +58,18 @@ pub fn executes(contender: &Contender) -> bool {
     !nothing && find(&contender.engine).is_some_and(|engine| engine.executes)
 }
 
-/// Whether a contender commits exactly the transactions of the plan, so that its database's count can be checked. Not so:
-/// apps and drivers with their own dialect, which decide that themselves; savepoints, which some servers count as
-/// transactions; data in memory; pools that close connections, as SQLite's count ends with the last one.
+/// Whether a contender commits exactly the transactions of the plan, so that its database's count can be checked. False
+/// for apps and drivers with their own dialect, which decide this themselves; with savepoints, which some servers count
+/// as transactions; with data in memory; and with pools that close connections, because SQLite's count ends with the
+/// last one.
 pub fn writes_as_told(contender: &Contender) -> bool {
     let its_own = is_app(contender) || own_dialect(contender).is_some() || has_savepoints(contender);
     let keeps = !contender.settings.contains_key("pool_idle") && !is_set(contender, "storage", "memory");
     executes(contender) && !its_own && keeps
 }
 
-/// Whether a contender can commit inside of a kernel whose power is cut: its database and its driver are in the tool's own
-/// worker, and its settings promise that what is left is consistent.
+/// Whether a contender can commit inside a kernel whose power is cut: database and driver are in the tool's own worker,
+/// and its settings promise consistent data.
 pub fn can_boot(contender: &Contender) -> bool {
     let embedded = find(&contender.engine).is_some_and(|engine| engine.executes && engine.server.is_none());
     let own = driver(contender).is_some_and(|driver| driver.program.is_none() && !driver.executes_nothing);
@@ -75,8 +77,8 @@ pub fn can_boot(contender: &Contender) -> bool {
     embedded && own && promises && !is_over_http(contender) && !as_it_comes(contender)
 }
 
-/// The driver of the same worker that does nothing: what it takes is the worker's, and its language's, own cost. None for an
-/// app, and for clients that ask over HTTP, who live in the tool's own worker.
+/// The null driver of the same worker, which measures the overhead of worker and language. `None` for an app, and for
+/// clients over HTTP, which run in the tool's own worker.
 pub fn null_driver_of(contender: &Contender) -> Option<&'static Driver> {
     let own = driver(contender).filter(|_| !is_app(contender) && !is_over_http(contender))?;
     find(&contender.engine)?.drivers().find(|driver| driver.executes_nothing && driver.language == own.language)
@@ -98,7 +100,7 @@ pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
     if setup.only_told { setup } else { with_drivers_own(contender, setup) }
 }
 
-/// Adds the settings that only the contender's worker has. [`app::tell`] adds those of an app.
+/// Adds the settings of the contender's worker. [`app::tell`] adds those of an app.
 pub fn with_drivers_own(contender: &Contender, mut setup: Setup) -> Setup {
     let own = driver(contender).filter(|_| !is_app(contender)).map_or(&[][..], |driver| driver.settings);
     setup.pass_on(own.iter().map(|setting| setting.name), &contender.settings);
@@ -106,8 +108,8 @@ pub fn with_drivers_own(contender: &Contender, mut setup: Setup) -> Setup {
 }
 
 impl Engine {
-    /// Whether a contender with this driver and model, as far as they are said, can name this setting: those of pools are for
-    /// models that have one, those of an app for it alone.
+    /// Whether a contender with this driver and model (if given) can have this setting: pool settings need a model with
+    /// a pool, and an app's settings need that app.
     pub fn may_name(&self, driver: Option<&str>, model: Option<&str>, setting: &str) -> bool {
         let named = driver.and_then(|name| self.drivers().find(|driver| driver.name == name));
         let has_pool = |driver: &Driver| {
@@ -131,10 +133,10 @@ impl Engine {
         drivers
     }
 
-    /// The driver of contenders that name none.
+    /// The default driver.
     ///
     /// # Panics
-    /// It has none, which a test excludes.
+    /// It has no driver, which a test excludes.
     pub fn usual_driver(&self) -> &'static Driver {
         self.drivers().next().expect("every engine has a driver")
     }
@@ -144,12 +146,12 @@ impl Engine {
         self.settings.iter().chain(workers::settings(self.name))
     }
 
-    /// All its settings: those, those of apps on it, and common ones.
+    /// All its settings: those of engine and workers, those of apps, and common ones.
     fn all_settings(&self) -> impl Iterator<Item = &'static Setting> {
         self.listed_settings().chain(app::settings(self.name)).chain(COMMON_SETTINGS)
     }
 
-    /// The setting with this name: the engine's own, of a driver of it, or a common one.
+    /// The setting with this name: of the engine, of one of its drivers, or a common one.
     pub fn setting(&self, name: &str) -> Option<&'static Setting> {
         self.all_settings().find(|setting| setting.name == name)
     }
@@ -159,7 +161,7 @@ impl Engine {
         self.all_settings().map(|setting| setting.name).collect()
     }
 
-    /// The value of a setting, its default if it is not named.
+    /// The value of a setting, or its default.
     ///
     /// # Panics
     /// The engine has no such setting.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// Tables by name; their places say in which order they are in the file.
+/// Tables by name; their spans give the order of the file.
 type Tables<T> = BTreeMap<String, Spanned<T>>;
 type Pairs = BTreeMap<String, String>;
 
@@ -40,7 +40,7 @@ struct WorkerFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ModelFile {
-    /// Its name, if another model of the file has it, too.
+    /// Its name, if another model of the file has the same key.
     name: Option<String>,
     about: String,
     #[serde(default)]
@@ -125,7 +125,7 @@ struct FailsFile {
     reason: String,
 }
 
-/// The drivers of a manifest, in its order. `home` is its directory; none: it is part of contend.
+/// The drivers of a manifest, in its order. `home` is its directory; `None` if it is built in.
 ///
 /// # Errors
 /// What is wrong, with line, key and the nearest name.
@@ -137,7 +137,7 @@ pub fn read(source: &Source, home: Option<&str>) -> Result<Vec<&'static Driver>,
     in_order(&file.driver).into_iter().map(|(name, file)| reading.driver(name, file)).collect()
 }
 
-/// Tables as they stand in the file.
+/// Tables in the order of the file.
 fn in_order<T>(tables: &Tables<T>) -> Vec<(&String, &T)> {
     let mut all: Vec<_> = tables.iter().collect();
     all.sort_by_key(|(_, table)| table.span().start);
@@ -165,7 +165,7 @@ impl Reading<'_> {
         let models = models.iter().map(|model| self.model(name, model)).collect::<Result<Vec<_>, _>>()?;
         let settings =
             file.settings.iter().map(|setting| self.setting(name, setting)).collect::<Result<Vec<_>, _>>()?;
-        // Those of contend may name an engine of a slice that this program does not have.
+        // Built-in manifests may name an engine of a slice that this program lacks.
         for engine in file.engines.iter().filter(|_| self.home.is_some()) {
             self.engine(&["driver", name, "engines"], engine)?;
         }
@@ -185,7 +185,7 @@ impl Reading<'_> {
         })))
     }
 
-    /// The key of a name that is not there, with the nearest of those that are.
+    /// The error for an unknown name, with the nearest known one.
     fn unknown<'k>(&self, key: &[&str], what: &str, name: &str, known: impl IntoIterator<Item = &'k str>) -> FileError {
         self.source.error(key, format!("there is no {what} `{name}`{}", did_you_mean(name, known)))
     }
@@ -195,7 +195,7 @@ impl Reading<'_> {
         catalogue::find(name).ok_or_else(|| self.unknown(key, "engine", name, known))
     }
 
-    /// That of an engine which is a server.
+    /// The dialect of an engine that is a server.
     fn dialect(&self, driver: &str, engine: &str) -> Result<contend_sql::Target, FileError> {
         let key = ["driver", driver, "dialect"];
         let server = self.engine(&key, engine)?.server;
@@ -276,7 +276,7 @@ impl Reading<'_> {
         }))
     }
 
-    /// The command that starts a driver where the manifest is; empty where only what was built can be started.
+    /// The command that starts a driver from the manifest's directory; empty if it must be built.
     fn run(&self, driver: &str, file: &DriverFile) -> Vec<String> {
         let Some(home) = self.home.filter(|_| !self.file.run.is_empty()) else { return vec![] };
         let env = file.env.iter().flat_map(|env| ["env".to_string(), env.clone()]);

@@ -100,14 +100,14 @@ const SERVER: Server = Server {
     leftover: |_| None,
     lists_memory: |_| vec![],
     fixed: &["innodb_doublewrite", "innodb_log_file_size", "innodb_flush_method", "log_bin"],
-    // Its page cleaner looks once a second (10.11.19), however often it is asked.
+    // Its page cleaner runs once a second (10.11.19), even if requested more often.
     write_back: &["SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0", "SET GLOBAL innodb_max_dirty_pages_pct = 0"],
     write_back_ns: 2_400_000_000,
-    // Of data files and of the redo log. With o_dsync each write is a sync, and none is counted.
+    // Syncs of data files and of the redo log. With o_dsync each write is a sync, and none is counted.
     syncs: "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status \
         WHERE variable_name = 'INNODB_DATA_FSYNCS' AND @@innodb_flush_method <> 'O_DSYNC'",
-    // Its counters of transactions include reads, or lose counts of threads that count at once. Those of statements are kept
-    // by each connection, and exact.
+    // Its counters of transactions include reads, or lose concurrent counts. Those of statements are kept by each
+    // connection and exact.
     commits: "SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.global_status WHERE variable_name IN \
         ('COM_COMMIT', 'COM_INSERT', 'COM_INSERT_SELECT', 'COM_UPDATE', 'COM_UPDATE_MULTI', 'COM_DELETE', \
         'COM_DELETE_MULTI', 'COM_REPLACE', 'COM_REPLACE_SELECT')",
@@ -126,10 +126,10 @@ const CONFIGURATION: &str = "contend.cnf";
 /// How files are written and synced.
 const FLUSH_METHOD: &str = "innodb_flush_method";
 
-/// A setting that came with 10.8.4.
+/// A setting since 10.8.4.
 const LOG_BUFFERING: &str = "innodb_log_file_buffering";
 
-/// What a server is said to have of a setting that it does not know.
+/// Value of a setting that the server does not have.
 const ABSENT: &str = "absent";
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
@@ -192,15 +192,14 @@ const SETTINGS: &[Setting] = &[
     pool::SETTING_OPEN,
 ];
 
-/// A commit is safe when the redo log is synced and nothing else has to agree with it: with a binary log, recovery
-/// believes that one.
+/// A commit is safe if the redo log is synced and there is no binary log, which recovery would follow instead.
 fn tier(settings: &Settings) -> Tier {
     let value = |name| ENGINE.own_value(settings, name);
     let binlog_behind = value("log_bin") == "on" && value("sync_binlog") != "1";
     if value("innodb_doublewrite") == "off" {
         Tier::Unsafe
     } else if value(FLUSH_METHOD) == "o_direct_no_fsync" {
-        // Nothing takes data files out of the device's cache, and no power was cut to see what that costs.
+        // Data files are never flushed from the device's cache, and no power cuts have been made to see the effect.
         Tier::Unknown
     } else if value("innodb_flush_log_at_trx_commit") != "1" || binlog_behind {
         Tier::Bounded
@@ -218,7 +217,7 @@ fn tier_settings(tier: Tier) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// With =2 the server turns buffering on by itself, whatever the configuration says (10.11.19): the log is to be in the system's cache.
+/// With =2 the server turns buffering on, whatever the configuration (10.11.19): the log must be in the system's cache.
 fn implied(settings: &Settings) -> &'static [(&'static str, &'static str)] {
     match ENGINE.own_value(settings, "innodb_flush_log_at_trx_commit") {
         "2" => &[(LOG_BUFFERING, "on")],
@@ -234,7 +233,7 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     let mut text = String::from("# Written by contend for one trial.\n[mariadbd]\n");
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
     line("datadir", &layout.data.display().to_string());
-    // A server that starts removes the temporary tables that others have in the same directory.
+    // A starting server removes temporary tables of other servers in the same directory.
     line("tmpdir", &layout.data.display().to_string());
     line("socket", &layout.socket_path().display().to_string());
     line("pid-file", &layout.data.join("server.pid").display().to_string());
@@ -257,7 +256,7 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
         match (name, value) {
             ("log_bin", "on") => line("log_bin", "binlog"),
             ("log_bin", _) => line("skip-log-bin", "1"),
-            // A server that does not know it warns, and starts.
+            // With `loose-`, a server without the setting warns and starts.
             (LOG_BUFFERING, _) => line(&format!("loose-{name}"), value),
             _ if is_mib(name) => line(name, &format!("{value}M")),
             _ => line(name, value),
@@ -312,7 +311,7 @@ fn as_read_back(name: &str, value: &str) -> String {
     }
 }
 
-/// Data are the files of contend's own databases, log the redo and the binary log.
+/// Data: files of contend's databases. Log: redo and binary log.
 fn part(path: &str) -> Part {
     let mut parts = path.split('/').skip(1);
     match (parts.next(), parts.next()) {

@@ -1,5 +1,5 @@
-//! Database products contend can measure, and the drivers of workers that reach them. An engine is one [`Engine`] value in a file
-//! of its own: its settings, and how they become a durability tier and the statements of a connection. Drivers are data:
+//! Database products that contend can measure, and the drivers of workers. An engine is one [`Engine`] value in its own
+//! file: its settings, and how they become a durability tier and the statements of a connection. Drivers are data:
 //! `workers/*/worker.toml` and `apps/*/app.toml`.
 
 pub mod app;

@@ -5,7 +5,7 @@ use super::setting::{Setting, Values};
 /// How many connections a pool has.
 pub const SIZE: &str = "pool_size";
 
-/// Connections in a pool that a contender does not give a size.
+/// Default number of connections in a pool.
 const DEFAULT_SIZE: &str = "4";
 
 pub const SETTING_SIZE: Setting = Setting {

@@ -23,7 +23,7 @@ pub const ENGINE: Engine = Engine {
     },
     implied: |_| &[],
     setup,
-    // What was set for a transaction alone is gone if that was a statement's own.
+    // A setting local to a transaction is lost after a statement that is its own transaction.
     further: &[
         ("in_one_transaction", "SELECT set_config('contend.probe', 'set', true)"),
         ("autocommit", "SELECT CASE WHEN current_setting('contend.probe', true) = 'set' THEN 'off' ELSE 'on' END"),
@@ -84,7 +84,7 @@ const SERVER: Server = Server {
     new_database: &["CREATE EXTENSION IF NOT EXISTS amcheck"],
     load,
     after_load: |_| vec!["VACUUM (FREEZE, ANALYZE)".to_string(), "CHECKPOINT".to_string()],
-    // A killed server leaves a few bytes of shared memory, whose number is the second word of the seventh line.
+    // A killed server leaves a few bytes of shared memory, whose id is the second word of the seventh line.
     leftover: |read| {
         let text = read("postmaster.pid")?;
         let number: u64 = text.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()?;
@@ -102,9 +102,9 @@ const SERVER: Server = Server {
     ],
     write_back: &["CHECKPOINT"],
     write_back_ns: 100_000_000,
-    // Of the log alone. Where each write is a sync the server counts none: its manual says so of `pg_stat_wal`.
+    // Syncs of the log only. If each write is a sync, the server counts none (manual, `pg_stat_wal`).
     syncs: "SELECT wal_sync FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
-    // Each transaction that writes takes the next number, and so does one that gathers statistics on the server's own account.
+    // Each writing transaction takes the next id, and so does the server's own gathering of statistics.
     commits: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
     counts: Counts::Writers,
     own_commits: 100,
@@ -180,8 +180,8 @@ const SETTINGS: &[Setting] = &[
     pool::SETTING_OPEN,
 ];
 
-/// Without syncs or whole pages a power cut can leave a damaged database; without waiting for the log it takes
-/// the last commits (and so does a crash of the server).
+/// Without syncs or whole pages a power cut can damage the database; without waiting for the log it loses the last
+/// commits (and so does a crash of the server).
 fn tier(settings: &Settings) -> Tier {
     let off = |name| ENGINE.own_value(settings, name) == "off";
     if off("fsync") || off("full_page_writes") {
@@ -224,10 +224,10 @@ fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String)
     line("password_encryption", "scram-sha-256");
     line("log_timezone", "UTC");
     line("timezone", "UTC");
-    // A failed statement may hold a password, and failures are outcomes, not news.
+    // A failed statement may hold a password, and failures are recorded as outcomes.
     line("log_min_error_statement", "panic");
     line("log_min_messages", "log");
-    // Of those longer than deadlock_timeout, when the server looks at them anyway.
+    // Logs waits longer than deadlock_timeout, which the server checks anyway.
     line("log_lock_waits", "on");
     for name in sessions::own_settings(&ENGINE) {
         line(name, &in_configuration(name, ENGINE.own_value(settings, name)));
@@ -269,9 +269,9 @@ fn as_read_back(name: &str, value: &str) -> String {
     }
 }
 
-/// What the segment that the server keeps account of its segments in says of them: a head of 16 bytes (a number that says
-/// what it is, how many entries there are, and how many have room), entries of 40 (handle, users, place, ...). Those without users are
-/// gone, and those with an odd handle are elsewhere. Whatever has another number at its head is not looked into.
+/// Names of shared memory in the server's control segment: a header of 16 bytes (magic number, number of entries,
+/// capacity), then entries of 40 bytes (handle, reference count, ...). Entries without references are gone, and those
+/// with an odd handle are elsewhere. Segments with another magic number are ignored.
 fn lists_memory(control: &[u8]) -> Vec<String> {
     const MAGIC: u32 = 0x9a50_3d32;
     const HEAD: usize = 16;
@@ -287,8 +287,8 @@ fn lists_memory(control: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// `process 7 acquired ShareLock on transaction 9 after 1.234 ms`, or that it did not get it: the end of a wait. What is
-/// still waited for is logged before.
+/// The length of a wait from `process 7 acquired ShareLock on transaction 9 after 1.234 ms`, or from the message that
+/// it failed. Messages of waits that continue are ignored.
 fn logged_wait_ns(line: &str) -> Option<u64> {
     let (_, said) = line.split_once("process ")?;
     let over = [" acquired ", " failed to acquire ", " detected deadlock while waiting for "];
@@ -299,7 +299,7 @@ fn logged_wait_ns(line: &str) -> Option<u64> {
     us.checked_mul(1000)
 }
 
-/// Every index is held against itself and its order; the tables are read on the way (module amcheck).
+/// Checks the structure and order of every index, which also reads the tables (module amcheck).
 fn integrity(_: &[String]) -> String {
     "SELECT CASE WHEN count(bt_index_check(c.oid, true)::text) >= 0 THEN 'ok' END \
      FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam \
@@ -308,7 +308,7 @@ fn integrity(_: &[String]) -> String {
         .to_string()
 }
 
-/// Of the databases only contend's own count: the first number the server gives is 16384.
+/// Only contend's databases count as data: their ids begin at 16384.
 fn part(path: &str) -> Part {
     let mut parts = path.split('/').skip(1);
     match (parts.next(), parts.next(), parts.next()) {

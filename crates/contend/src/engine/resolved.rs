@@ -1,12 +1,12 @@
-//! What the tables say of a contender: the facts that a record keeps.
+//! Facts of a contender from the tables, which a record keeps.
 
 use super::catalogue::{find, is_service};
 use super::lookup::{driver, null_driver_of};
 use super::product::Engine;
-use crate::contender::{Contender, Overhead, Resolved, Tier};
+use crate::contender::{Contender, NullDriver, Resolved, Tier};
 use std::collections::BTreeMap;
 
-/// A contender with the facts that the tables have now.
+/// A contender with the facts of the current tables.
 pub fn resolved(contender: Contender) -> Contender {
     Contender { resolved: facts(&contender), ..contender }
 }
@@ -16,7 +16,7 @@ fn facts(contender: &Contender) -> Resolved {
     let driver = driver(contender);
     let usual = engine.and_then(|engine| engine.drivers().next());
     let overhead = null_driver_of(contender)
-        .map(|idle| Overhead { driver: idle.name.to_string(), model: idle.models[0].name.to_string() });
+        .map(|idle| NullDriver { driver: idle.name.to_string(), model: idle.models[0].name.to_string() });
     let pair = |(name, value): &(&str, &str)| ((*name).to_string(), (*value).to_string());
     Resolved {
         language: driver.map_or("", |driver| driver.language).to_string(),

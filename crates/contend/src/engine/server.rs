@@ -1,31 +1,31 @@
-//! What contend knows of an engine that is a server: its programs and where packages put them, how its data
-//! directory is made, how it is configured, started, asked and stopped. Data only; `trial` does it.
+//! Data about an engine that is a server: its programs, how its data directory is made, how it is configured, started,
+//! queried and stopped. `trial` carries this out.
 
 use super::setting::Settings;
 use contend_wire::database::{Address, Endpoint, Password};
 use std::path::{Path, PathBuf};
 
-/// Reads a file by its name; none if it cannot.
+/// Reads a file by its name; `None` if it cannot.
 pub type ReadFile<'f> = &'f dyn Fn(&str) -> Option<String>;
 
 /// How a server is run.
 #[derive(Debug)]
 pub struct Server {
-    /// The name people know it by.
+    /// Its name for people.
     pub title: &'static str,
-    /// Of its addresses, see [`super::dsn`].
+    /// Scheme of its addresses, see [`super::dsn`].
     pub scheme: &'static str,
     /// The dialect of its SQL.
     pub dialect: contend_sql::Target,
     /// The programs it needs.
     pub programs: &'static [&'static str],
-    /// Directories that may have them besides those of PATH, best first; `*` stands for the highest version.
+    /// Directories for its programs in addition to PATH, best first; `*` stands for the highest version.
     pub places: &'static [&'static str],
     /// The command that installs it on Debian and its relatives.
     pub install: &'static str,
     /// The user contend works as.
     pub user: &'static str,
-    /// A database that is always there.
+    /// A database that always exists.
     pub first_database: &'static str,
     /// Commands that make an empty data directory, program first.
     pub initialise: fn(&Layout) -> Vec<Vec<String>>,
@@ -35,7 +35,7 @@ pub struct Server {
     pub start: fn(&Layout) -> Vec<String>,
     /// File name of its Unix socket, which may depend on the port.
     pub socket: fn(Option<u16>) -> String,
-    /// Stops it in good order.
+    /// Stops it in an orderly way.
     pub stop: Signal,
     /// Stops it at once, leaving its data as a crash would.
     pub abort: Signal,
@@ -43,7 +43,7 @@ pub struct Server {
     pub version: &'static str,
     /// Statements in the first database of a new data directory, such as those that shut outsiders out.
     pub provision: fn() -> Vec<String>,
-    /// Statements that let contend's user in over TCP, with this password.
+    /// Statements that allow contend's user over TCP, with this password.
     pub let_in: fn(&str) -> Vec<String>,
     /// The statement that creates a database.
     pub create_database: fn(&str) -> String,
@@ -51,31 +51,31 @@ pub struct Server {
     pub drop_database: fn(&str) -> String,
     /// Statements in a new database, before its tables.
     pub new_database: &'static [&'static str],
-    /// Turns the translated `INSERT INTO t (columns) VALUES (...)` of a load into what loads fastest.
+    /// Turns the translated `INSERT INTO t (columns) VALUES (...)` of a load into the fastest statement.
     pub load: fn(&str) -> String,
     /// Statements after loading, such as those that gather statistics of these tables.
     pub after_load: fn(&[String]) -> Vec<String>,
-    /// The command that removes what a killed server leaves outside its data directory; it is given a reader of
-    /// files in there.
+    /// The command that removes what a killed server leaves outside its data directory; it gets a reader of files in
+    /// that directory.
     pub leftover: fn(ReadFile<'_>) -> Option<Vec<String>>,
-    /// Names of further shared memory that is listed in one that the server's first process has.
+    /// Names of further shared memory, listed in a segment of the server's first process.
     pub lists_memory: fn(&[u8]) -> Vec<String>,
     /// Settings that only a restart changes: an attached server must have them already.
     pub fixed: &'static [&'static str],
-    /// Statements after which pages that were changed go to the data files, long before the server would do it by itself.
+    /// Statements that make the server write changed pages to its data files early.
     pub write_back: &'static [&'static str],
-    /// How long it takes its time until it has done so at least twice.
+    /// Time after which it has done so at least twice.
     pub write_back_ns: u64,
-    /// Asks it how often it has synced a file since its start.
+    /// Query for the number of syncs since its start.
     pub syncs: &'static str,
-    /// Asks it how many of these it has carried out since it was made.
+    /// Query for this count since the data directory was made.
     pub commits: &'static str,
     pub counts: Counts,
-    /// Asks it when it last took in its configuration; empty: it does not tell.
+    /// Query for the time when it last loaded its configuration; empty if there is none.
     pub configured: &'static str,
-    /// So many of them it may carry out for itself in the time of a trial.
+    /// How many of them it may carry out on its own during a trial.
     pub own_commits: u64,
-    /// How one learns of its own waits for locks.
+    /// How it reports waits for locks.
     pub lock_waits: LockWaits,
 }
 
@@ -87,16 +87,16 @@ pub enum Counts {
     Transactions,
     /// Transactions that have written, also those that were rolled back.
     Writers,
-    /// COMMITs, and statements that may change data, whatever became of them.
+    /// COMMITs, and statements that may change data, successful or not.
     Statements,
 }
 
-/// Where a server reports how long sessions waited for each other's locks.
+/// Where a server reports how long sessions waited for locks.
 #[derive(Debug)]
 pub enum LockWaits {
-    /// In its log: nanoseconds, where a line reports the end of a wait.
+    /// In its log: the length of a wait in ns, if the line reports its end.
     Log(fn(&str) -> Option<u64>),
-    /// In counters since its start: a query for their number, milliseconds in all, and those of the longest.
+    /// In counters since its start: a query for number, sum and longest in milliseconds.
     Counters(&'static str),
 }
 
@@ -109,16 +109,16 @@ pub enum Signal {
     Kill,
 }
 
-/// Where a private server lives.
+/// Directories and addresses of a private server.
 #[derive(Debug, Clone)]
 pub struct Layout {
     /// Its data directory.
     pub data: PathBuf,
-    /// Holds its socket, and nothing else.
+    /// Directory of its socket only.
     pub socket_dir: PathBuf,
     /// File name of the socket.
     pub socket: String,
-    /// Where it listens on the loopback interface; none: on the socket only.
+    /// Port on the loopback interface; `None` for the socket only.
     pub port: Option<u16>,
     /// Connections it must be able to serve.
     pub connections: u32,
@@ -153,23 +153,23 @@ impl Server {
     }
 }
 
-/// A name between these marks.
+/// A name quoted with this mark.
 pub fn quoted(name: &str, mark: char) -> String {
     format!("{mark}{}{mark}", name.replace(mark, &format!("{mark}{mark}")))
 }
 
-/// Statements of every connection that make translated SQL keep its meaning, except for the level of isolation, which is a
-/// setting of the contender.
+/// Statements of every connection that keep the meaning of translated SQL. The level of isolation is a setting of the
+/// contender.
 pub fn session(dialect: contend_sql::Target) -> Vec<String> {
     let statements = contend_sql::session(dialect).iter().map(ToString::to_string);
     statements.filter(|sql| !sql.to_ascii_lowercase().contains("isolation")).collect()
 }
 
-/// Connections in addition to those of clients: contend's, and those that a server keeps for its administrator.
+/// Connections in addition to those of clients: contend's, and those that a server reserves for its administrator.
 const CONNECTIONS_MORE: u32 = 20;
 
-/// The limit of connections for so many clients, in steps: contenders that differ a little in their clients
-/// should not differ in it.
+/// The limit of connections for this number of clients, in steps, so that contenders with slightly different numbers
+/// have the same limit.
 pub fn connection_limit(clients: u32) -> u32 {
     (clients + CONNECTIONS_MORE).next_multiple_of(100)
 }

@@ -1,4 +1,4 @@
-//! Settings that all servers have, and how their connections are set up and asked.
+//! Settings that all servers have, and how their connections are set up and read back.
 
 use super::pool::OF_POOL;
 use super::product::Engine;
@@ -15,7 +15,7 @@ pub const fn isolation(default: &'static str) -> Setting {
     }
 }
 
-/// Whether statements are prepared; `about` says what that means to a server.
+/// Whether statements are prepared; `about` explains the effect on a server.
 pub const fn statements(about: &'static str) -> Setting {
     Setting { name: STATEMENTS, values: Values::Words(&["prepared", "each"]), default: "prepared", about }
 }
@@ -30,15 +30,15 @@ pub const REACHED_BY: Setting = Setting {
 
 const ISOLATION: &str = "isolation";
 const STATEMENTS: &str = "statements";
-/// Whether statements stand between savepoints.
+/// Whether each statement has its own savepoint.
 pub const SAVEPOINTS: &str = "savepoints";
-/// Longest wait for a lock, in values of each server's own.
+/// Longest wait for a lock; each server has its own values.
 pub const LOCK_TIMEOUT: &str = "lock_timeout";
 
-/// Settings that are not the server's: they decide how clients work.
+/// Settings of clients, not of the server.
 const OF_CLIENTS: &[&str] = &[ISOLATION, LOCK_TIMEOUT, SAVEPOINTS, STATEMENTS, TRANSPORT];
 
-/// Settings that stand in the server's configuration.
+/// Settings in the server's configuration.
 pub fn own_settings(engine: &'static Engine) -> impl Iterator<Item = &'static str> {
     let names = engine.settings.iter().map(|setting| setting.name);
     names.filter(|name| !OF_CLIENTS.contains(name) && !OF_POOL.contains(name))
@@ -48,16 +48,16 @@ pub fn own_settings(engine: &'static Engine) -> impl Iterator<Item = &'static st
 pub struct Sessions {
     /// Statements that set what a session can set.
     pub session: Vec<String>,
-    /// The server's own settings, and what else has its own name there.
+    /// The server's own settings, and others that it reports under another name.
     pub readbacks: Vec<Expected>,
-    /// Asks whether the connection came over `socket` or `tcp`.
+    /// Query for how the client is connected: `socket` or `tcp`.
     pub transport: &'static str,
 }
 
 /// Settings as a plan carries them out, on any server.
 pub fn setup(dialect: contend_sql::Target, engine: &Engine, settings: &Settings, sessions: Sessions) -> Setup {
     let Sessions { session: own, mut readbacks, transport } = sessions;
-    // Behind HTTP is the socket.
+    // A serving worker uses the socket.
     let reached = engine.own_value(settings, TRANSPORT);
     readbacks.push(Expected::asked(TRANSPORT, transport, if reached == HTTP { "socket" } else { reached }));
     let mut setup = Setup {
@@ -71,7 +71,7 @@ pub fn setup(dialect: contend_sql::Target, engine: &Engine, settings: &Settings,
     setup
 }
 
-/// What tests of engines have in common.
+/// Shared code of engines' tests.
 #[cfg(test)]
 pub(super) mod testing {
     use super::super::product::{Engine, Part};
@@ -82,7 +82,7 @@ pub(super) mod testing {
         pairs.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect()
     }
 
-    /// Settings have these tiers, and those that stand for a tier have that one.
+    /// Asserts the tiers of settings, and that the settings of a tier have that tier.
     #[track_caller]
     pub fn assert_tiers(engine: &Engine, cases: &[(&[(&str, &str)], Tier)]) {
         for (pairs, expected) in cases {

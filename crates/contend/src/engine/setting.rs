@@ -1,27 +1,27 @@
-//! Settings that contenders may name, and what a plan makes of them.
+//! Settings of contenders, and their form in a plan.
 
 use std::collections::BTreeMap;
 
 /// Settings by name, as text, in canonical form.
 pub type Settings = BTreeMap<String, String>;
 
-/// The setting that says how clients reach the database. Every engine has it, with its own values.
+/// Setting for how clients reach the database. Every engine has it, with its own values.
 pub const TRANSPORT: &str = "transport";
 
-/// Its value for clients that ask a worker over HTTP, in which the driver is.
+/// Its value for clients that send requests to a serving worker, which has the driver.
 pub const HTTP: &str = "http";
 
-/// One setting a contender may name.
+/// One setting of contenders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     pub name: &'static str,
     pub values: Values,
-    /// The value where the setting is not named.
+    /// The value if the setting is not set.
     pub default: &'static str,
     pub about: &'static str,
 }
 
-/// What a setting may be.
+/// Allowed values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
     /// One of these words.
@@ -34,7 +34,7 @@ pub enum Values {
     Address(CheckAddress),
 }
 
-/// Says what is wrong with the address of a service.
+/// Checks the address of a service; the error is the mistake.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckAddress(pub fn(&str) -> Result<(), String>);
 
@@ -50,7 +50,7 @@ impl Setting {
     /// The canonical form of a value.
     ///
     /// # Errors
-    /// What the setting may be, in words.
+    /// The allowed values, in words.
     pub fn canonical(&self, value: &str) -> Result<String, String> {
         let value = value.trim();
         let word = value.to_ascii_lowercase();
@@ -81,23 +81,25 @@ pub struct Setup {
     pub readbacks: Vec<Expected>,
     /// Run once on fresh data, before any worker connects.
     pub prepare: Vec<String>,
-    /// SQL that begins a transaction that writes and does not say itself how.
+    /// SQL that begins a writing transaction without its own way to begin.
     pub begin_write: Option<String>,
-    /// The data is there for one connection only.
+    /// Whether the data exists for one connection only.
     pub one_connection: bool,
-    /// Nothing was set: what is read back is reported only.
+    /// Whether nothing was set, so that read-back values are only reported.
     pub only_told: bool,
-    /// Where the clients go instead of the data: a service that is not contend's.
+    /// Address of the service to measure, instead of data.
     pub service: Option<String>,
+    /// First process of the service, if it runs here and its use is to be measured.
+    pub service_pid: Option<u32>,
 }
 
 impl Setup {
-    /// Adds the settings with these names that a contender names: a worker rejects those its model has no use for.
+    /// Passes on those of these settings that a contender sets: a worker rejects settings that its model does not use.
     pub fn pass_on<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, settings: &Settings) {
         for name in names {
             if let Some(value) = settings.get(name) {
                 self.options.push((name.to_string(), value.clone()));
-                // The worker reports it by itself.
+                // The worker reports it itself.
                 self.readbacks.push(Expected::reported(name, value));
             }
         }
@@ -110,22 +112,22 @@ pub struct Expected {
     pub name: String,
     pub sql: String,
     pub value: String,
-    /// What will do as well, such as the answer of a version that has no such setting and works that way always.
+    /// Another accepted value, such as that of a version without the setting that always behaves this way.
     pub or: Option<&'static str>,
 }
 
 impl Expected {
-    /// Asked of every connection.
+    /// A setting read by SQL from every connection.
     pub(super) fn asked(name: &str, sql: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.to_string(), sql: sql.into(), value: value.into(), or: None }
     }
 
-    /// Reported by the worker, of itself.
+    /// A setting that the worker reports itself.
     pub(super) fn reported(name: &str, value: impl Into<String>) -> Self {
         Self::asked(name, "", value)
     }
 
-    /// Whether this is what was to be found.
+    /// Whether the value found is accepted.
     pub fn is(&self, found: &str) -> bool {
         found == self.value || Some(found) == self.or
     }

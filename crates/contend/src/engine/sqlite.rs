@@ -29,7 +29,7 @@ pub const ENGINE: Engine = Engine {
         ("synchronous_wal", SYNCHRONOUS_IN_WAL),
         ("busy_timeout", "PRAGMA busy_timeout"),
         ("read_uncommitted", "PRAGMA read_uncommitted"),
-        // It has no other two levels, and the lower one only where connections share a cache.
+        // SQLite has only these two levels, and the lower one only if connections share a cache.
         ("isolation", "SELECT iif(read_uncommitted, 'read-uncommitted', 'serializable') FROM pragma_read_uncommitted"),
     ],
     before_load,
@@ -52,8 +52,8 @@ pub const ENGINE: Engine = Engine {
     server: None,
 };
 
-/// With a rollback journal the header of the file counts the transactions that changed it. With WAL the header of the shared memory
-/// does, from when the first connection opened the database.
+/// With a rollback journal the header of the file counts the transactions that changed it. With WAL the header of the
+/// shared memory counts them since the first connection opened the database.
 const FILE_COMMITS: FileCommits = FileCommits {
     in_file: |head| {
         let rollback_journal = head.get(18..20)? == [1, 1];
@@ -62,6 +62,12 @@ const FILE_COMMITS: FileCommits = FileCommits {
     },
     shared_ending: "-shm",
     in_shared: |head| Some(u32::from_ne_bytes(head.get(8..12)?.try_into().ok()?)),
+    // `pagerSharedLock` reads 16 bytes of the header, to see whether its cache is still right. WAL uses shared memory instead, and
+    // a mapped file needs no call.
+    looked_at_by_each: |settings| {
+        let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
+        settings.contains_key("journal_mode") && !is("journal_mode", "wal") && is("mmap_size", "0")
+    },
 };
 
 /// A library may be built with another level for WAL (`SQLITE_DEFAULT_WAL_SYNCHRONOUS`). That level applies from the first read of a
@@ -74,7 +80,7 @@ const SYNCHRONOUS_IN_WAL: &str = "SELECT CASE (SELECT journal_mode FROM pragma_j
     ELSE coalesce((SELECT substr(compile_options, 25) FROM pragma_compile_options \
     WHERE compile_options LIKE 'DEFAULT_WAL_SYNCHRONOUS=%'), (SELECT synchronous FROM pragma_synchronous)) END";
 
-/// The -shm file is neither data nor log: it is shared memory that happens to have a name.
+/// The -shm file is neither data nor log, but shared memory.
 fn part(path: &str) -> Part {
     if path.ends_with("-wal") || path.ends_with("-journal") {
         Part::Log
@@ -99,7 +105,7 @@ const PRAGMAS: [&str; 8] = [
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 
-/// Session pragmas bear the name of the setting; the rest is explained in [`setup`].
+/// Session pragmas have the name of the setting; [`setup`] explains the rest.
 const SETTINGS: &[Setting] = &[
     Setting {
         name: "journal_mode",
@@ -196,7 +202,7 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Tiers as measured by cutting power in simulation and on real kernels: `docs/methodology.md`.
+/// Tiers as measured by power cuts in simulation and on real kernels: `docs/methodology.md`.
 fn tier(settings: &Settings) -> Tier {
     let journal = ENGINE.own_value(settings, "journal_mode");
     let synchronous = ENGINE.own_value(settings, "synchronous");
@@ -254,7 +260,7 @@ fn setup(settings: &Settings) -> Setup {
         let expected = match name {
             // Data in memory has a journal in memory, whatever the setting is.
             "journal_mode" if in_memory(settings) => "memory".to_string(),
-            // There is no file to be mapped, so SQLite has no answer.
+            // There is no file to map, so SQLite returns nothing.
             "mmap_size" if in_memory(settings) => String::new(),
             _ => as_read_back(name, &value(name)),
         };

@@ -1,4 +1,4 @@
-//! What all engines have in common holds for each of them.
+//! Tests that hold for every engine.
 
 use super::common::{AS_IT_COMES, OPENED};
 use super::*;
@@ -11,6 +11,7 @@ fn contender(engine: &Engine, driver: &Driver) -> Contender {
         engine: engine.name.to_string(),
         driver: driver.name.to_string(),
         model: driver.models[0].name.to_string(),
+        worker: None,
         settings: Settings::new(),
         tier: Tier::Durable,
         resolved: Resolved::default(),

@@ -1,5 +1,5 @@
-//! The translator of SQLite's SQL itself, measured like an engine: its client translates every statement of the
-//! workload and executes none. The schema comes from a database of SQLite's, which stays as it was loaded.
+//! The translator of SQLite's SQL, measured like an engine: its client translates every statement of the workload and
+//! executes none. The schema comes from an SQLite database, which does not change.
 
 use super::product::{Durability, Engine};
 use super::setting::{Expected, Setting, Settings, Setup, Values};
@@ -12,7 +12,7 @@ pub const ENGINE: Engine = Engine {
     about: "contend-sql: translates the workload's statements for a server and executes none",
     settings: SETTINGS,
     durability: Durability {
-        // Nothing is kept.
+        // Nothing is stored.
         tier: |_| Tier::Unknown,
         keeps: &[],
         log_ending: |_| "",
@@ -75,7 +75,7 @@ const SETTINGS: &[Setting] = &[
 fn setup(settings: &Settings) -> Setup {
     let of = |setting: &Setting| (setting.name.to_string(), ENGINE.own_value(settings, setting.name).to_string());
     let options: Vec<(String, String)> = SETTINGS.iter().map(of).collect();
-    // The worker reports them by itself.
+    // The worker reports them itself.
     let readback = |(name, value): &(String, String)| Expected::reported(name, value);
     Setup { readbacks: options.iter().map(readback).collect(), options, ..Setup::default() }
 }

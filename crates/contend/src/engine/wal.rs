@@ -10,7 +10,7 @@ const VERSION: u32 = 3_007_000;
 /// A read mark that no reader uses.
 const UNUSED: u32 = 0xffff_ffff;
 
-/// What the header says.
+/// Contents of the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
     /// Bytes of a page, such as 4096.
@@ -28,7 +28,7 @@ impl Log {
     pub fn read(bytes: &[u8]) -> Option<Log> {
         const SECOND_COPY: usize = 48;
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        // A writer changes the second copy first: two equal copies are a whole header.
+        // A writer changes the second copy first, so two equal copies are complete.
         if bytes.get(..SECOND_COPY)? != bytes.get(SECOND_COPY..2 * SECOND_COPY)? || word(0)? != VERSION {
             return None;
         }

@@ -7,7 +7,7 @@ use super::setting::Setting;
 use crate::source::{FileError, Source};
 use std::sync::OnceLock;
 
-/// The manifests that come with contend, in the order in which their drivers are listed.
+/// The built-in manifests, in the order in which their drivers are listed.
 const FILES: &[(&str, &str)] = &[
     ("rust", include_str!("../../../../workers/rust/worker.toml")),
     ("go", include_str!("../../../../workers/go/worker.toml")),
@@ -19,12 +19,12 @@ const FILES: &[(&str, &str)] = &[
 
 static DRIVERS: OnceLock<Vec<&'static Driver>> = OnceLock::new();
 
-/// All drivers but apps.
+/// All drivers except apps.
 pub fn all() -> impl Iterator<Item = &'static Driver> {
     DRIVERS.get_or_init(built_in).iter().copied()
 }
 
-/// Those that come with contend. Their manifests are part of the program: a test reads them all.
+/// Built-in drivers; a test reads all their manifests.
 fn built_in() -> Vec<&'static Driver> {
     let read = |(name, text): &(&str, &str)| {
         let source = Source::new(format!("built-in worker {name}"), *text);
@@ -39,13 +39,13 @@ pub struct Added {
     pub home: String,
 }
 
-/// Adds drivers; one with the name of another takes its place. To be called before anything asks for drivers.
+/// Adds drivers; one with the name of another replaces it. Call it before anything looks up drivers.
 ///
 /// # Errors
-/// What is wrong with a manifest.
+/// A mistake in a manifest.
 ///
 /// # Panics
-/// Drivers have been asked for already.
+/// Drivers have already been looked up.
 pub fn add(manifests: &[Added]) -> Result<(), FileError> {
     let drivers = joined(built_in(), manifests)?;
     DRIVERS.set(drivers).expect("manifests are added before anything asks for drivers");
@@ -77,7 +77,7 @@ fn joined(mut drivers: Vec<&'static Driver>, manifests: &[Added]) -> Result<Vec<
     Ok(drivers)
 }
 
-/// Whether two drivers of one engine have settings with one name and two meanings.
+/// Whether two drivers of one engine have different settings with the same name.
 fn shares_setting(a: &Driver, b: &Driver) -> bool {
     let differ =
         |x: &Setting| b.settings.iter().any(|y| x.name == y.name && (x.values != y.values || x.default != y.default));

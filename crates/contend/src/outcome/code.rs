@@ -1,20 +1,19 @@
-//! What became of an attempt: the one table that maps an engine's code to an outcome.
+//! Outcomes: the table that maps an engine's code to the outcome of an attempt.
 //!
-//! Workers write codes and judge nothing; every judgement about a code is here. The table is printed
-//! by `contend list outcomes`.
+//! Workers write codes and classify nothing; every code is classified here. `contend list outcomes` prints the table.
 
 use contend_wire::sample::{CodeSpace, Sample, code_to_sqlstate, flag, worker_code};
 use serde::{Deserialize, Serialize};
 
-/// What became of an operation. A closed set.
+/// The outcome of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Acknowledged.
     Committed,
-    /// Refused for what it asked: a constraint, an unexpected number of rows, a statement that fails.
+    /// Rejected because of its content: a constraint, an unexpected number of rows, a failing statement.
     Rejected,
-    /// Refused because of another client: a lock, a deadlock, a serialisation failure.
+    /// Rejected because of another client: a lock, a deadlock, a serialisation failure.
     Conflict,
     /// Gave up waiting.
     Timeout,
@@ -47,14 +46,14 @@ pub struct Code {
     pub code: u32,
     pub name: &'static str,
     pub outcome: Outcome,
-    /// Whether it is certain that the attempt left nothing behind.
+    /// Whether the attempt certainly left nothing behind.
     pub definite: bool,
     /// Whether trying the same operation again can help.
     pub again: bool,
     pub meaning: &'static str,
 }
 
-/// What an attempt with a code left, and whether another one can help.
+/// Whether an attempt with a code may have left something, and whether another one can help.
 #[derive(Clone, Copy)]
 struct Left {
     definite: bool,
@@ -151,45 +150,51 @@ pub const TABLE: &[Code] = &[
         AGAIN,
         "a transaction that began by reading cannot write: another has written since",
     ),
-    sqlite(773, "SQLITE_BUSY_TIMEOUT", Outcome::Timeout, AGAIN, "a blocking lock was not had in time"),
+    sqlite(773, "SQLITE_BUSY_TIMEOUT", Outcome::Timeout, AGAIN, "a blocking lock was not granted in time"),
     sqlstate("08000", "connection_exception", Outcome::Unknown, PERHAPS, "the connection broke"),
     sqlstate("08001", "unable_to_connect", Outcome::Rejected, NOTHING, "no connection could be opened"),
     sqlstate("08004", "connection_rejected", Outcome::Rejected, NOTHING, "the server refuses the connection"),
     sqlstate("08006", "connection_failure", Outcome::Unknown, PERHAPS, "the connection was lost"),
     sqlstate("08007", "transaction_resolution_unknown", Outcome::Unknown, PERHAPS, "lost while committing"),
-    sqlstate("21000", "cardinality_violation", Outcome::Rejected, NOTHING, "more rows than one"),
+    sqlstate("21000", "cardinality_violation", Outcome::Rejected, NOTHING, "more than one row"),
     sqlstate("22000", "data_exception", Outcome::Rejected, NOTHING, "a value that does not fit"),
     sqlstate("23000", "integrity_constraint_violation", Outcome::Rejected, NOTHING, "a constraint does not hold"),
-    sqlstate("23505", "unique_violation", Outcome::Rejected, NOTHING, "the key is there already"),
-    sqlstate("25000", "invalid_transaction_state", Outcome::Rejected, NOTHING, "not in this transaction"),
+    sqlstate("23505", "unique_violation", Outcome::Rejected, NOTHING, "the key exists already"),
+    sqlstate(
+        "25000",
+        "invalid_transaction_state",
+        Outcome::Rejected,
+        NOTHING,
+        "not possible in this state of the transaction",
+    ),
     sqlstate("25P03", "idle_in_transaction_timeout", Outcome::Rejected, NOTHING, "idle for too long"),
     sqlstate("28000", "invalid_authorization", Outcome::Rejected, NOTHING, "the login is refused"),
-    sqlstate("40001", "serialization_failure", Outcome::Conflict, AGAIN, "another transaction was first"),
+    sqlstate("40001", "serialization_failure", Outcome::Conflict, AGAIN, "another transaction committed first"),
     sqlstate("40P01", "deadlock_detected", Outcome::Conflict, AGAIN, "two transactions waited for each other"),
     sqlstate("40003", "statement_completion_unknown", Outcome::Unknown, PERHAPS, "it may or may not have happened"),
     sqlstate("42000", "syntax_error_or_access_violation", Outcome::Rejected, NOTHING, "the statement is wrong"),
     sqlstate("53000", "insufficient_resources", Outcome::Rejected, NOTHING, "disk or memory is full"),
     sqlstate("53300", "too_many_connections", Outcome::Rejected, NOTHING, "no connection is left"),
     sqlstate("54000", "program_limit_exceeded", Outcome::Rejected, NOTHING, "a value is too large"),
-    sqlstate("55P03", "lock_not_available", Outcome::Timeout, AGAIN, "a lock was not had in time"),
+    sqlstate("55P03", "lock_not_available", Outcome::Timeout, AGAIN, "a lock was not granted in time"),
     sqlstate("57014", "query_canceled", Outcome::Unknown, PERHAPS, "interrupted at the end of the drain"),
     sqlstate("57P01", "admin_shutdown", Outcome::Unknown, PERHAPS, "the server was told to stop"),
     sqlstate("57P02", "crash_shutdown", Outcome::Unknown, PERHAPS, "a process of the server crashed"),
     sqlstate("57P03", "cannot_connect_now", Outcome::Rejected, NOTHING, "the server starts or stops"),
     sqlstate("58000", "system_error", Outcome::Unknown, PERHAPS, "the operating system reported an error"),
-    sqlstate("XX000", "internal_error", Outcome::Unknown, PERHAPS, "the server found itself at fault"),
+    sqlstate("XX000", "internal_error", Outcome::Unknown, PERHAPS, "the server reports an internal error"),
     mysql(1020, "ER_CHECKREAD", Outcome::Conflict, AGAIN, "the row has changed since the snapshot"),
     mysql(1021, "ER_DISK_FULL", Outcome::Rejected, NOTHING, "the disk is full"),
     mysql(1040, "ER_CON_COUNT_ERROR", Outcome::Rejected, NOTHING, "no connection is left"),
     mysql(1044, "ER_DBACCESS_DENIED_ERROR", Outcome::Rejected, NOTHING, "the login is refused"),
     mysql(1045, "ER_ACCESS_DENIED_ERROR", Outcome::Rejected, NOTHING, "the login is refused"),
-    mysql(1048, "ER_BAD_NULL_ERROR", Outcome::Rejected, NOTHING, "NULL where none may be"),
+    mysql(1048, "ER_BAD_NULL_ERROR", Outcome::Rejected, NOTHING, "NULL where it is not allowed"),
     mysql(1053, "ER_SERVER_SHUTDOWN", Outcome::Unknown, PERHAPS, "the server was told to stop"),
-    mysql(1062, "ER_DUP_ENTRY", Outcome::Rejected, NOTHING, "the key is there already"),
+    mysql(1062, "ER_DUP_ENTRY", Outcome::Rejected, NOTHING, "the key exists already"),
     mysql(1064, "ER_PARSE_ERROR", Outcome::Rejected, NOTHING, "the statement is wrong"),
     mysql(1114, "ER_RECORD_FILE_FULL", Outcome::Rejected, NOTHING, "the table is full"),
     mysql(1146, "ER_NO_SUCH_TABLE", Outcome::Rejected, NOTHING, "there is no such table"),
-    mysql(1205, "ER_LOCK_WAIT_TIMEOUT", Outcome::Timeout, AGAIN, "a lock was not had in time"),
+    mysql(1205, "ER_LOCK_WAIT_TIMEOUT", Outcome::Timeout, AGAIN, "a lock was not granted in time"),
     mysql(1213, "ER_LOCK_DEADLOCK", Outcome::Conflict, AGAIN, "two transactions waited for each other"),
     mysql(1264, "ER_WARN_DATA_OUT_OF_RANGE", Outcome::Rejected, NOTHING, "a value that does not fit"),
     mysql(1317, "ER_QUERY_INTERRUPTED", Outcome::Unknown, PERHAPS, "interrupted at the end of the drain"),
@@ -212,26 +217,27 @@ pub const TABLE: &[Code] = &[
     unclear(CodeSpace::Worker, worker_code::ANSWER, "ANSWER", "an answer that is not HTTP, not JSON, or cut short"),
     refused(CodeSpace::Http, 400, "Bad Request", "the request is wrong"),
     refused(CodeSpace::Http, 401, "Unauthorized", "a login is needed"),
-    refused(CodeSpace::Http, 403, "Forbidden", "the login may not do that"),
-    refused(CodeSpace::Http, 404, "Not Found", "there is no such thing"),
+    refused(CodeSpace::Http, 403, "Forbidden", "the login is not allowed to do that"),
+    refused(CodeSpace::Http, 404, "Not Found", "the path does not exist"),
     Code {
         outcome: Outcome::Conflict,
         again: true,
-        ..refused(CodeSpace::Http, 409, "Conflict", "somebody else was first")
+        ..refused(CodeSpace::Http, 409, "Conflict", "it conflicts with another request")
     },
     Code { again: true, ..refused(CodeSpace::Http, 429, "Too Many Requests", "the service limits its clients") },
     unclear(CodeSpace::Http, 500, "Internal Server Error", "the service failed"),
-    unclear(CodeSpace::Http, 502, "Bad Gateway", "what is behind the service failed"),
+    unclear(CodeSpace::Http, 502, "Bad Gateway", "a server behind the service failed"),
     Code { again: true, ..refused(CodeSpace::Http, 503, "Service Unavailable", "the service takes no more requests") },
     Code {
         outcome: Outcome::Timeout,
-        ..unclear(CodeSpace::Http, 504, "Gateway Timeout", "what is behind the service was too slow")
+        ..unclear(CodeSpace::Http, 504, "Gateway Timeout", "a server behind the service was too slow")
     },
     unclear(CodeSpace::Os, 104, "ECONNRESET", "the connection was lost"),
     unclear(CodeSpace::Os, 32, "EPIPE", "the connection was lost"),
     Code { outcome: Outcome::Timeout, ..unclear(CodeSpace::Os, 110, "ETIMEDOUT", "no answer in time") },
+    refused(CodeSpace::Os, 71, "EPROTO", "TLS could not be set up, or the certificate is not trusted"),
     refused(CodeSpace::Os, 111, "ECONNREFUSED", "no connection could be opened"),
-    refused(CodeSpace::Os, 113, "EHOSTUNREACH", "no way to the host"),
+    refused(CodeSpace::Os, 113, "EHOSTUNREACH", "no route to the host"),
     unclear(CodeSpace::Os, 125, "ECANCELED", "given up at the end of the drain"),
 ];
 
@@ -264,10 +270,10 @@ pub fn code_name(space: CodeSpace, code: u32) -> String {
     }
 }
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 ///
-/// A lock that was waited for until the configured timeout is a timeout; one refused earlier is a
-/// conflict, though SQLite gives both the same code.
+/// A wait for a lock that lasted until the configured timeout is a timeout; an earlier refusal is a conflict, although
+/// SQLite returns the same code for both.
 pub fn classify(sample: &Sample) -> Outcome {
     if sample.is_ok() {
         return Outcome::Committed;
@@ -282,7 +288,7 @@ pub fn classify(sample: &Sample) -> Outcome {
     }
 }
 
-/// Whether an attempt that was not acknowledged may have been carried out all the same, in whole or in part.
+/// Whether an unacknowledged attempt may have been carried out nevertheless, in whole or in part.
 pub fn may_have_acted(sample: &Sample) -> bool {
     let unclear = sample.flags & (flag::INTERRUPTED | flag::MAY_HAVE_ACTED) != 0;
     !sample.is_ok() && (unclear || lookup(sample.code_space, sample.code).is_none_or(|row| !row.definite))

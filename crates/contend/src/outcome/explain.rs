@@ -1,4 +1,4 @@
-//! What an error means for a program that gets it: what happened, why a timeout was or was not waited for, and what to change.
+//! Explains an error to the program that gets it: what happened, why a timeout was or was not waited for, and what to change.
 //! The texts are data, in `explain.toml`; `contend explain` and reports print the same.
 
 use super::code::{Code, Outcome, TABLE, lookup};
@@ -25,7 +25,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// All of it in a few sentences, to be printed next to the code.
+    /// The explanation in a few sentences, to be printed next to the code.
     pub fn in_short(&self) -> String {
         let change = self.change.first().map(|change| format!("What helps: {change}"));
         [Some(self.happened.clone()), self.waited.clone(), change].into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -44,7 +44,7 @@ static ALL: LazyLock<Vec<Explanation>> = LazyLock::new(|| {
     file.explain
 });
 
-/// What a text or code is about.
+/// The code or outcome that a text is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     Code(CodeSpace, u32),
@@ -64,13 +64,13 @@ impl Subject {
     }
 }
 
-/// How a code is written in the data: the worker's own by their names.
+/// A code as `explain.toml` writes it; codes of the worker have their names.
 fn key(space: CodeSpace, code: u32) -> String {
     let of_worker = lookup(space, code).filter(|_| space == CodeSpace::Worker);
     format!("{} {}", space.word(), of_worker.map_or(space.shown(code), |row| row.name.to_string()))
 }
 
-/// What a text names, the most certain first: codes and names of codes in it, then messages that drivers print.
+/// Finds what a text names, the most certain first: codes and names of codes, then messages that drivers print.
 pub fn find(text: &str) -> Vec<Subject> {
     let words: Vec<&str> = words(text).collect();
     if let [word] = words[..] {
@@ -112,7 +112,7 @@ fn code(row: &Code) -> Subject {
     Subject::Code(row.space, row.code)
 }
 
-/// The codes that are written so, in any database. A number without a row is SQLite's extended code, or a status.
+/// The codes of any database that are written like this. A number without a row is an extended code of SQLite, or a status.
 fn of_code(word: &str) -> Vec<Subject> {
     let listed: Vec<Subject> =
         TABLE.iter().filter(|row| row.space.shown(row.code).eq_ignore_ascii_case(word)).map(code).collect();

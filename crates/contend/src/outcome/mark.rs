@@ -1,4 +1,4 @@
-//! Marks of trials that count: what a reader should know of them. Values are kept; their text is made here only.
+//! Marks of trials that count: what a reader should know of them. Records keep values; only this module makes text of them.
 
 use crate::stats::precision::Ns;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub enum Mark {
     NoisyDisk { sync_ns: u64 },
     /// Other programs used the processors in the window: thousandths of their capacity.
     NoisyCpu { permille: u32 },
+    /// A container's limit held processes back in the window: for how long, added over processors, and the length of the window.
+    Throttled { throttled_ns: u64, window_ns: u64 },
     /// The compilers of the workers' language still worked in the window: their time, and the length of the window.
     NotWarm { compiled_ns: u64, window_ns: u64 },
     /// Clients with an operation due in the window that began none, of all clients.
@@ -32,7 +34,8 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Whether something outside of the trial disturbed it. All other marks are about the work itself.
+    /// Whether something outside of the trial disturbed it, so that repeating it may help. A limit stays, and all other marks
+    /// are about the work itself.
     pub fn is_disturbance(&self) -> bool {
         matches!(self, Mark::NoisyDisk { .. } | Mark::NoisyCpu { .. })
     }
@@ -50,6 +53,12 @@ impl fmt::Display for Mark {
             Mark::NoisyCpu { permille } => {
                 write!(f, "noisy: others used {:.1} % of the CPU", f64::from(*permille) / 10.0)
             }
+            Mark::Throttled { throttled_ns, window_ns } => write!(
+                f,
+                "throttled: the CPU limit of the container held processes back for {} in a window of {}",
+                Ns(*throttled_ns),
+                Ns(*window_ns)
+            ),
             Mark::NotWarm { compiled_ns, window_ns } => {
                 write!(f, "not warm: compiled for {} in a window of {}", Ns(*compiled_ns), Ns(*window_ns))
             }

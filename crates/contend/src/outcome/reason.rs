@@ -1,4 +1,4 @@
-//! Why a trial does not count: a closed set of kinds, each with what was found.
+//! Reasons why a trial does not count: a closed set of kinds, each with a detail.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -40,11 +40,12 @@ pub enum Invalid {
     Invariant,
     /// The database counted other commits than the samples have.
     Commits,
-    /// Reads of the trial returned other rows than the same reads of another contender of the round.
+    /// Reads of the trial returned other rows than the same reads of another contender of the round, or than had been
+    /// committed when they ran; or the kernel counted too few calls for them.
     Answers,
     /// No operation was committed.
     NothingDone,
-    /// More commits than the disk can make durable.
+    /// More commits than the disk can make durable, or than the worker's threads waited for.
     NotCredible,
     /// A crash contradicted what is known of the contender.
     Control,

@@ -32,7 +32,7 @@ pub struct Subject {
 
 /// Result of the power cuts of a proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct ProofResult {
     /// Tier that the images show.
     pub reached: Tier,
     /// Power cuts on a file system that keeps names in order.
@@ -58,7 +58,7 @@ pub struct Found {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     #[serde(flatten)]
-    pub found: Found,
+    pub found: ProofResult,
     pub subject: Subject,
 }
 
@@ -71,15 +71,15 @@ pub struct Proofs {
 
 /// How the tier of a contender is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownTier {
     /// Position of the contender in the study.
     pub contender: usize,
     /// Where it was proved: `here`, `elsewhere`, or `documented` if nowhere.
     #[serde(rename = "where")]
-    pub place: Place,
+    pub place: ProofOrigin,
     /// Result of the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<ProofResult>,
     /// Version of the engine in the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -88,7 +88,7 @@ pub struct Known {
 /// Where a tier was proved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum ProofOrigin {
     Here,
     Elsewhere,
     /// Proved nowhere.
@@ -134,7 +134,7 @@ impl Proofs {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let wrong = || format!("cannot write {}, which keeps what was proved", path.display());
+        let wrong = || format!("cannot write {}, which keeps the evidence of power cuts", path.display());
         let aside = path.with_extension(format!("{}.partial", std::process::id()));
         fs::create_dir_all(path.parent().unwrap_or(path)).with_context(wrong)?;
         fs::write(&aside, self.text()?).with_context(wrong)?;
@@ -145,7 +145,8 @@ impl Proofs {
     /// tiers the one with more power cuts stays, then the later.
     pub fn add(&mut self, new: Proof) {
         let same = |old: &Proof| old.subject == new.subject && old.found.machine == new.found.machine;
-        let rank = |found: &Found| (std::cmp::Reverse(found.models), found.reached, std::cmp::Reverse(found.power));
+        let rank =
+            |found: &ProofResult| (std::cmp::Reverse(found.models), found.reached, std::cmp::Reverse(found.power));
         match self.proof.iter_mut().find(|old| same(old)) {
             // Lower tiers are less.
             Some(old) if rank(&new.found) <= rank(&old.found) => *old = new,
@@ -156,7 +157,7 @@ impl Proofs {
     }
 
     /// How the tier of a subject is known on this machine.
-    pub fn of(&self, contender: usize, subject: Option<&Subject>, machine: &str, models: u32) -> Known {
+    pub fn of(&self, contender: usize, subject: Option<&Subject>, machine: &str, models: u32) -> KnownTier {
         let is_proof = |proof: &&Proof| {
             Some(&proof.subject) == subject && proof.found.models == models && proof.found.power >= CUTS_MIN
         };
@@ -166,13 +167,13 @@ impl Proofs {
             *known = Some(proof);
         }
         let place = match (here, elsewhere) {
-            (Some(_), _) => Place::Here,
-            (None, Some(_)) => Place::Elsewhere,
-            (None, None) => Place::Documented,
+            (Some(_), _) => ProofOrigin::Here,
+            (None, Some(_)) => ProofOrigin::Elsewhere,
+            (None, None) => ProofOrigin::Documented,
         };
         let proof = here.or(elsewhere);
         let version = proof.map(|proof| proof.subject.version.clone());
-        Known { contender, place, found: proof.map(|proof| proof.found.clone()), version }
+        KnownTier { contender, place, found: proof.map(|proof| proof.found.clone()), version }
     }
 }
 
@@ -186,7 +187,7 @@ mod tests {
     }
 
     fn proof(machine: &str, reached: Tier, power: u64) -> Proof {
-        let found = Found {
+        let found = ProofResult {
             reached,
             power,
             posix: power,
@@ -205,21 +206,21 @@ mod tests {
         let mut proofs = Proofs::default();
         proofs.add(proof("here", Tier::Durable, 500));
         let of = |subject: &Subject, machine: &str, models| proofs.of(0, Some(subject), machine, models).place;
-        assert_eq!(of(&subject("1.2", "full"), "here", 1), Place::Here);
-        assert_eq!(of(&subject("1.2", "full"), "another", 1), Place::Elsewhere);
-        assert_eq!(of(&subject("1.3", "full"), "here", 1), Place::Documented, "another version");
-        assert_eq!(of(&subject("1.2", "off"), "here", 1), Place::Documented, "other settings");
-        assert_eq!(of(&subject("1.2", "full"), "here", 2), Place::Documented, "other models");
+        assert_eq!(of(&subject("1.2", "full"), "here", 1), ProofOrigin::Here);
+        assert_eq!(of(&subject("1.2", "full"), "another", 1), ProofOrigin::Elsewhere);
+        assert_eq!(of(&subject("1.3", "full"), "here", 1), ProofOrigin::Documented, "another version");
+        assert_eq!(of(&subject("1.2", "off"), "here", 1), ProofOrigin::Documented, "other settings");
+        assert_eq!(of(&subject("1.2", "full"), "here", 2), ProofOrigin::Documented, "other models");
         let other = Subject { driver: "d".to_string(), ..subject("1.2", "full") };
-        assert_eq!(of(&other, "here", 1), Place::Documented, "another build");
-        assert_eq!(proofs.of(0, None, "here", 1).place, Place::Documented, "the version is unknown");
+        assert_eq!(of(&other, "here", 1), ProofOrigin::Documented, "another build");
+        assert_eq!(proofs.of(0, None, "here", 1).place, ProofOrigin::Documented, "the version is unknown");
     }
 
     #[test]
     fn few_cuts_prove_nothing() {
         let mut proofs = Proofs::default();
         proofs.add(proof("here", Tier::Durable, CUTS_MIN - 1));
-        assert_eq!(proofs.of(0, Some(&subject("1.2", "full")), "here", 1).place, Place::Documented);
+        assert_eq!(proofs.of(0, Some(&subject("1.2", "full")), "here", 1).place, ProofOrigin::Documented);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What kinds of study keep in a record, checked by the slice that brought the kind.
+//! Tables of kinds of study in a record, checked by the slice of the kind.
 
 use crate::registry::Registry;
 use crate::study::kind::Tables;
@@ -17,7 +17,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Tables that can be read as these types.
+    /// A reader that checks tables by these types.
     pub const fn of<Keys: DeserializeOwned, Results: DeserializeOwned>(kind: &'static str) -> Self {
         Self { kind, keys: readable::<Keys>, results: readable::<Results> }
     }
@@ -30,7 +30,7 @@ fn readable<T: DeserializeOwned>(table: &Table) -> Result<()> {
 
 pub static READERS: Registry<Reader> = Registry::empty();
 
-/// Checks the tables of all kinds that this contend has; those of others stay as they are.
+/// Checks the tables of all kinds that this contend has; unknown ones stay as they are.
 pub(super) fn check(tables: &Tables, of: impl Fn(&Reader) -> fn(&Table) -> Result<()>) -> Result<()> {
     for (name, table) in tables.iter() {
         if let Some(reader) = READERS.all().iter().find(|reader| reader.kind == name) {

@@ -1,4 +1,4 @@
-//! The directory a run leaves behind: writing it safely, reading it back, counting what is in it.
+//! The directory of a run: its types, writing it safely, reading it back.
 
 pub mod evidence;
 pub mod kind;

@@ -1,13 +1,12 @@
 //! The files of a record as types: `run.toml`, `study.toml` and `trials/NNNN/trial.toml`.
 //!
-//! Integers with their unit in the name; no formatted text, nothing that follows from the rest. The doc comments of the fields
-//! are the tables of docs/formats.md; a test compares them.
+//! Integers have their unit in the name; derived values are not stored. docs/formats.md has the fields' doc comments.
 
 pub use crate::outcome::mark::Mark;
 pub use crate::outcome::reason::Reason;
 pub use crate::study::model::Slot;
 
-use crate::record::evidence::Known;
+use crate::record::evidence::KnownTier;
 use crate::study::kind::Tables;
 use crate::study::model::{Extent, Study, Tier, Variant};
 use serde::{Deserialize, Serialize};
@@ -42,27 +41,31 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<ScenarioInfo>,
     /// Overhead of the Rust worker per operation, measured with the null driver: the largest of all conditions.
-    pub generator_ns_per_operation: u64,
+    #[serde(rename = "generator_ns_per_operation")]
+    pub overhead_ns_per_operation: u64,
     /// Overhead of the Rust worker under each condition.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub generator_ns_by_condition: Vec<u64>,
+    #[serde(rename = "generator_ns_by_condition", default, skip_serializing_if = "Vec::is_empty")]
+    pub overhead_ns_by_condition: Vec<u64>,
     /// Overhead of every worker in the study.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub floors: Vec<Floor>,
+    #[serde(rename = "floors", default, skip_serializing_if = "Vec::is_empty")]
+    pub overheads: Vec<Overhead>,
     /// Drivers that execute nothing and whose worker was not built: the overhead of its language is unknown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub floors_missing: Vec<String>,
+    #[serde(rename = "floors_missing", default, skip_serializing_if = "Vec::is_empty")]
+    pub overheads_missing: Vec<String>,
     /// Programs of the workers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
     /// Schedule of the trials in their order, drawn in advance.
     pub schedule: Vec<Slot>,
+    /// Slots that something outside disturbed: they ran again under new numbers, which replace them in `schedule`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<Slot>,
     /// Wall time so far, over all sessions of a resumed run.
     #[serde(default)]
     pub spent_ns: u64,
     /// How the tier of each contender is known, at the end of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tiers: Vec<Known>,
+    pub tiers: Vec<KnownTier>,
     /// Totals of the run; absent if it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
@@ -70,20 +73,24 @@ pub struct Run {
 
 impl Run {
     /// Overhead of the worker with this null driver under a condition.
-    pub fn floor(&self, condition: usize, null: &str) -> Option<&Floor> {
-        self.floors.iter().find(|floor| floor.condition == condition && floor.driver == null)
+    pub fn overhead(&self, condition: usize, null: &str) -> Option<&Overhead> {
+        self.overheads.iter().find(|overhead| overhead.condition == condition && overhead.driver == null)
+    }
+
+    /// The slot of a trial, also of one that ran again.
+    pub fn slot(&self, trial: u32) -> Option<Slot> {
+        self.schedule.iter().chain(&self.again).find(|slot| slot.trial == trial).copied()
     }
 
     /// Overhead of the Rust worker under a condition, ns per operation.
-    pub fn generator_ns_under(&self, condition: usize) -> u64 {
-        self.generator_ns_by_condition.get(condition).copied().unwrap_or(self.generator_ns_per_operation)
+    pub fn overhead_ns_under(&self, condition: usize) -> u64 {
+        self.overhead_ns_by_condition.get(condition).copied().unwrap_or(self.overhead_ns_per_operation)
     }
 }
 
-/// Overhead of a worker: one client of a condition's first plan on the worker's driver that executes nothing. Figures are of
-/// the later half, after the warm-up.
+/// Overhead of a worker: the later half of a condition's first plan, with one client on the worker's null driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Floor {
+pub struct Overhead {
     /// Driver that executes nothing.
     pub driver: String,
     /// Position of the condition in the study.
@@ -129,6 +136,9 @@ pub struct StudyFile {
 pub struct Program {
     /// Driver whose worker it is.
     pub driver: String,
+    /// The build that contenders name; absent for contend's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
     /// SHA-256 of the program; of a worker that an interpreter runs, also of its own sources, without its libraries.
     pub sha256: String,
 }
@@ -314,6 +324,9 @@ pub struct Trial {
     /// SHA-256 of `samples.bin`: a trial with other samples does not count. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_sha256: Option<String>,
+    /// SHA-256 of `series.csv`: a trial with another one does not count. Absent in old records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_sha256: Option<String>,
     /// SHA-256 of the trial's place in the schedule, its contender and its samples: a trial in another place, or with another
     /// contender or samples, does not count. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -352,8 +365,8 @@ pub struct WorkerInfo {
     /// Involuntary context switches in the window.
     pub involuntary_switches: u64,
     /// Facts of its `done` other than its accounts: pauses of a garbage collector, lag of an event loop.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub told: BTreeMap<String, String>,
+    #[serde(rename = "told", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub done: BTreeMap<String, String>,
 }
 
 /// A database server, or the worker that serves an embedded database over HTTP, with all its processes.

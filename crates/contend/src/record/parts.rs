@@ -1,4 +1,5 @@
-//! The record of a run: what holds for the whole, and a record for each part. A study without parts is a run of one part.
+//! The record of a run: `study.toml` for the whole, and a record for each part. A study without parts is a run of one
+//! part.
 //!
 //! ```text
 //! results/2026-11-21-library/
@@ -17,12 +18,12 @@ use std::path::{Path, PathBuf};
 /// `study.toml`.
 pub const ALONE: &str = "";
 
-/// The record of a run, as read: one record for each part. Every part that was asked for is there, with or without trials.
+/// The record of a run: one record for each part, including parts without trials.
 #[derive(Debug)]
 pub struct StudyRecord {
     pub dir: PathBuf,
     pub file: StudyFile,
-    /// In the order in which they run.
+    /// Name and record of each part, in running order.
     pub parts: Vec<(String, Record)>,
 }
 
@@ -42,7 +43,7 @@ impl StudyFile {
         self.parts == [ALONE]
     }
 
-    /// Of a record that is no part of another.
+    /// The file for a record that is not a part.
     fn alone(run: &Run) -> Self {
         Self {
             format: run.format,
@@ -59,19 +60,19 @@ impl StudyFile {
     }
 }
 
-/// Beside `study.toml` while it is written.
+/// Path of `study.toml` while it is written.
 fn partial(dir: &Path) -> PathBuf {
     dir.join(format!(".{STUDY_FILE}.partial"))
 }
 
-/// Takes away what began a record with parts, or was to begin it.
+/// Removes `study.toml`, complete or partial.
 pub fn undo_study(dir: &Path) {
     for path in [partial(dir), dir.join(STUDY_FILE)] {
         let _ = fs::remove_file(path);
     }
 }
 
-/// Replaces `study.toml` as a whole; a study without parts has none.
+/// Replaces `study.toml` atomically; a study without parts has none.
 pub fn write_study(dir: &Path, file: &StudyFile) -> Result<()> {
     if file.is_alone() {
         return Ok(());
@@ -91,16 +92,19 @@ pub fn read_study(dir: &Path) -> Result<StudyFile> {
     debug_assert!(file.format <= RECORD_VERSION);
     let outside = |name: &String| name.is_empty() || name.starts_with('.') || name.contains(['/', '\\']);
     if let Some(name) = file.parts.iter().find(|name| outside(name)) {
-        bail!("{} names a part `{name}`, which is no directory of it; it is damaged", dir.join(STUDY_FILE).display());
+        bail!(
+            "{} names a part `{name}`, and there is no such directory: the record is damaged",
+            dir.join(STUDY_FILE).display()
+        );
     }
     Ok(file)
 }
 
 impl StudyRecord {
-    /// Reads the record in a directory, of a whole run or of one of its parts: everything but samples.
+    /// Reads the record in a directory, of a whole run or of one part, without samples.
     ///
     /// # Errors
-    /// It holds none, or one that is damaged or too new.
+    /// There is no record, or it is damaged or too new.
     pub fn open(dir: &Path) -> Result<Self> {
         if !has_parts(dir) {
             let record = Record::open(dir)?;

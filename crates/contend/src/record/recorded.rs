@@ -1,4 +1,4 @@
-//! What can be read of a record without knowing that it is a directory.
+//! A record as a trait, so that analysis does not depend on its directory.
 
 use crate::record::model::{Run, Trial};
 use crate::record::store::Record;
@@ -11,16 +11,19 @@ pub trait Recorded {
 
     fn trials(&self) -> &[Trial];
 
-    /// Names of trials that are there but cannot be read, with the reason.
+    /// Trials that were disturbed and ran again, which do not count.
+    fn again(&self) -> &[Trial];
+
+    /// Names of trials that cannot be read, with the reason.
     fn damaged(&self) -> &[(String, String)];
 
-    /// Hands all samples of a trial to `each`, in the order in which they were written.
+    /// Passes all samples of a trial to `each`, in the order of the file.
     ///
     /// # Errors
-    /// They cannot be read, or are not those that were written; `each` has then seen some of them, or all.
+    /// They cannot be read, or were changed after they were written; `each` may have seen some or all of them.
     fn samples(&self, trial: u32, each: &mut dyn FnMut(Sample)) -> Result<()>;
 
-    /// The CSV of what processes and files took during a trial; see `docs/formats.md`.
+    /// The CSV with resources over the time of a trial; see `docs/formats.md`.
     ///
     /// # Errors
     /// It cannot be read.
@@ -34,6 +37,10 @@ impl Recorded for Record {
 
     fn trials(&self) -> &[Trial] {
         &self.trials
+    }
+
+    fn again(&self) -> &[Trial] {
+        &self.again
     }
 
     fn damaged(&self) -> &[(String, String)] {

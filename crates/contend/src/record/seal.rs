@@ -1,8 +1,8 @@
-//! The first line of each TOML file of a record: with it, a file that was edited is not taken for what was measured.
+//! The first line of each TOML file of a record, which shows whether the file was edited.
 
 use sha2::{Digest as _, Sha256};
 
-/// A comment, so that readers of TOML need not know it.
+/// A comment, so that TOML readers ignore it.
 const BEGINS: &str = "# SHA-256 of the lines below, which contend wrote: ";
 
 fn digest(text: &str) -> String {
@@ -13,7 +13,7 @@ pub(super) fn sealed(text: &str) -> String {
     format!("{BEGINS}{}\n{text}", digest(text))
 }
 
-/// Whether the text is as it was written; older records have no seal.
+/// Whether the text is unchanged; older records have no seal.
 pub(super) fn is_whole(text: &str) -> bool {
     let Some(rest) = text.strip_prefix(BEGINS) else { return true };
     rest.split_once('\n').is_some_and(|(written, text)| written == digest(text))

@@ -1,4 +1,4 @@
-//! Writing a record so that a finished trial is never half there, and reading one back.
+//! Writes a record so that a trial is in it completely or not at all, and reads it back.
 //!
 //! ```text
 //! results/2026-11-21-wordpress/
@@ -25,11 +25,11 @@ const SAMPLES_MAGIC: &[u8] = b"contend-samples 1\n";
 pub const TRIAL_FILE: &str = "trial.toml";
 pub const SAMPLES_FILE: &str = "samples.bin";
 pub const SERIES_FILE: &str = "series.csv";
-/// Held by the run that writes into the directory.
+/// File that the running process locks.
 pub const LOCK_FILE: &str = ".lock";
 const RUN_FILE: &str = "run.toml";
 const RUN_PARTIAL: &str = ".run.toml.partial";
-/// In the record of a study with parts, in place of it.
+/// File of a study with parts, instead of `run.toml`.
 pub(super) const STUDY_FILE: &str = "study.toml";
 
 /// A record being written.
@@ -43,7 +43,7 @@ impl RecordWriter {
         dir.join(RUN_FILE).exists() || dir.join(STUDY_FILE).exists()
     }
 
-    /// The refusal of a directory that holds a record.
+    /// The error for a directory that holds a record.
     pub fn taken(dir: &Path) -> anyhow::Error {
         anyhow!(
             "{} already holds a record; continue it with --resume, or choose another directory with --out",
@@ -68,7 +68,7 @@ impl RecordWriter {
         }
     }
 
-    /// Takes a record away that was begun and has no trial yet: without it the directory can be used again.
+    /// Removes a record without trials, so that the directory can be used again.
     pub fn undo(dir: &Path) {
         for file in [RUN_PARTIAL, RUN_FILE] {
             let _ = fs::remove_file(dir.join(file));
@@ -95,7 +95,7 @@ impl RecordWriter {
         &self.dir
     }
 
-    /// Replaces `run.toml` as a whole.
+    /// Replaces `run.toml` atomically.
     pub fn write_run(&self, run: &Run) -> Result<()> {
         let aside = self.dir.join(RUN_PARTIAL);
         write_toml(&aside, run)?;
@@ -130,7 +130,7 @@ pub struct TrialWriter {
 }
 
 impl TrialWriter {
-    /// Where files of the trial are written while it runs.
+    /// Directory of the trial while it runs.
     pub fn partial_dir(&self) -> &Path {
         &self.partial
     }
@@ -148,13 +148,14 @@ impl TrialWriter {
     /// Completes the trial: everything synced, then the directory renamed into its place.
     pub fn commit(mut self, trial: &Trial, series: &str) -> Result<()> {
         self.flush()?;
-        // Read back now that nothing is measured, rather than counted along while samples come in.
+        // The file is hashed now instead of during the window, where it would disturb the measurement.
         let mut sha256 = Sha256::new();
         let samples = self.partial.join(SAMPLES_FILE);
         File::open(&samples)
             .and_then(|mut file| std::io::copy(&mut file, &mut HashInto(&mut sha256)))
             .with_context(|| format!("cannot read {}", samples.display()))?;
-        let mut trial = Trial { samples_sha256: Some(in_digits(sha256)), ..trial.clone() };
+        let (samples, course) = (in_digits(sha256), in_digits(Sha256::new_with_prefix(series)));
+        let mut trial = Trial { samples_sha256: Some(samples), series_sha256: Some(course), ..trial.clone() };
         trial.bound_sha256 = Some(bound(&trial));
         fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.unwritten(e))?;
         write_toml(&self.partial.join(TRIAL_FILE), &trial)?;
@@ -178,25 +179,27 @@ impl Drop for TrialWriter {
     }
 }
 
-/// A record as read: the run, and its finished trials in their order.
+/// A record: the run, and its finished trials in order.
 #[derive(Debug)]
 pub struct Record {
     pub dir: PathBuf,
     pub run: Run,
     pub trials: Vec<Trial>,
-    /// Trials that are there but cannot be read, with the reason.
+    /// Trials that were disturbed and ran again, which do not count.
+    pub again: Vec<Trial>,
+    /// Names of trials that cannot be read, with the reason.
     pub damaged: Vec<(String, String)>,
 }
 
 impl Record {
-    /// Reads everything but samples.
+    /// Reads everything except samples.
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(RUN_FILE);
         if !path.exists() {
             bail!(
                 "{} is not a record: it holds no {RUN_FILE}{}",
                 dir.display(),
-                // A run that was killed before it wrote anything leaves this.
+                // A run that was killed before it wrote anything leaves only the lock file.
                 if dir.join(LOCK_FILE).exists() {
                     ". A run was ended there before its first trial; give the same command again"
                 } else {
@@ -224,14 +227,16 @@ impl Record {
                 Err(e) => damaged.push((name, format!("{e:#}"))),
             }
         }
+        let (again, mut trials): (Vec<Trial>, Vec<Trial>) =
+            trials.into_iter().partition(|trial: &Trial| run.again.contains(&trial.slot));
         contradicted(&mut trials);
-        Ok(Self { dir: dir.to_path_buf(), run, trials, damaged })
+        Ok(Self { dir: dir.to_path_buf(), run, trials, again, damaged })
     }
 
     /// One trial of the record in `dir`.
     ///
     /// # Errors
-    /// It cannot be read, or is not what this run wrote there.
+    /// It cannot be read, or does not belong to this run.
     pub fn trial(dir: &Path, run: &Run, number: u32) -> Result<Trial> {
         let name = format!("{number:04}");
         in_its_place(run, &name, read_trial(&dir.join("trials").join(&name))?)
@@ -248,10 +253,10 @@ impl Record {
         regular_text(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
-    /// Hands all samples of a trial to `each`, in the order of the file.
+    /// Passes all samples of a trial to `each`, in the order of the file.
     ///
     /// # Errors
-    /// They cannot be read, or are not those that were written; `each` has then seen some of them, or all.
+    /// They cannot be read, or were changed after they were written; `each` may have seen some or all of them.
     pub fn samples(&self, number: u32, mut each: impl FnMut(Sample)) -> Result<()> {
         let path = self.trial_dir(number).join(SAMPLES_FILE);
         let trial = self.trials.iter().find(|trial| trial.slot.trial == number);
@@ -263,18 +268,18 @@ impl Record {
         read_hashed(&path, |bytes| sha256.update(bytes), counted)?;
         let Some(trial) = trial else { return Ok(()) };
         if let Some(written) = trial.samples.filter(|written| *written != count) {
-            bail!("{count} of {written} samples are there");
+            bail!("{count} of {written} samples are left");
         }
         match &trial.samples_sha256 {
             Some(written) if *written != in_digits(sha256) => {
-                bail!("{} was changed since it was written: its SHA-256 is another", path.display())
+                bail!("{} was changed since it was written: its SHA-256 differs", path.display())
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Where one of two trials is wrong and it is not known which, neither counts.
+/// Makes both of two contradicting trials invalid if it is unknown which one is wrong.
 fn contradicted(trials: &mut [Trial]) {
     let found = trials.iter().flat_map(|trial| trial.invalid.iter().map(|reason| (trial.slot.trial, reason)));
     let found: Vec<(u32, Reason)> = found
@@ -292,27 +297,28 @@ fn contradicted(trials: &mut [Trial]) {
     }
 }
 
-/// What binds a trial to its place.
+/// Digest that binds a trial to its place, contender and files.
 fn bound(trial: &Trial) -> String {
     let Slot { trial: number, round, condition, contender } = trial.slot;
     let samples = trial.samples_sha256.as_deref().unwrap_or_default();
     let (name, label, plan) = (&trial.contender, &trial.condition, &trial.plan_sha256);
-    let all = format!("{number}\n{round}\n{condition}\n{contender}\n{name}\n{label}\n{plan}\n{samples}\n");
+    // Older records have none.
+    let series = trial.series_sha256.as_ref().map_or(String::new(), |sha256| format!("{sha256}\n"));
+    let all = format!("{number}\n{round}\n{condition}\n{contender}\n{name}\n{label}\n{plan}\n{samples}\n{series}");
     in_digits(Sha256::new_with_prefix(all))
 }
 
-/// A trial that lies where it belongs: in the directory of its number, at the place that the schedule has for it, with the
-/// contender and the condition of that place.
+/// Checks that a trial is in the directory of its number and has the slot, contender and condition of the schedule.
 ///
 /// # Errors
-/// What does not fit.
+/// The mismatch.
 fn in_its_place(run: &Run, dir: &str, trial: Trial) -> Result<Trial> {
     let slot = trial.slot;
     if dir != format!("{:04}", slot.trial) {
         bail!("it is trial {:04}: the directory was copied or renamed", slot.trial);
     }
-    match run.schedule.iter().find(|planned| planned.trial == slot.trial) {
-        Some(planned) if *planned == slot => {}
+    match run.slot(slot.trial) {
+        Some(planned) if planned == slot => {}
         Some(_) => {
             bail!("{TRIAL_FILE} was changed: the schedule has another round, condition or contender at this place")
         }
@@ -325,7 +331,7 @@ fn in_its_place(run: &Run, dir: &str, trial: Trial) -> Result<Trial> {
         bail!("{TRIAL_FILE} was changed: it is of {}, and this place in the schedule of {of}", trial.contender);
     }
     if trial.bound_sha256.as_ref().is_some_and(|written| *written != bound(&trial)) {
-        bail!("{TRIAL_FILE} was changed since it was written: its `bound_sha256` is another");
+        bail!("{TRIAL_FILE} was changed since it was written: its `bound_sha256` differs");
     }
     Ok(trial)
 }
@@ -339,18 +345,25 @@ fn read_trial(path: &Path) -> Result<Trial> {
     if length == 0 || !length.is_multiple_of(SAMPLE_BYTES as u64) {
         bail!("{} is cut off: {length} bytes are not whole samples", samples.display());
     }
+    if let Some(written) = &trial.series_sha256 {
+        let series = path.join(SERIES_FILE);
+        let text = regular_text(&series).with_context(|| format!("cannot read {}", series.display()))?;
+        if *written != in_digits(Sha256::new_with_prefix(text)) {
+            bail!("{} was changed since it was written: its SHA-256 differs", series.display());
+        }
+    }
     if trial.invalid.is_empty() && trial.window_end_ns <= trial.window_start_ns {
-        bail!("{} is damaged: a window that ends before it begins", path.join(TRIAL_FILE).display());
+        bail!("{} is damaged: its window ends before it begins", path.join(TRIAL_FILE).display());
     }
     Ok(trial)
 }
 
-/// Hands all samples of a file to `each`, in order, reading it in pieces.
+/// Passes all samples of a file to `each`, in order, reading it in pieces.
 pub fn read_samples(path: &Path, each: impl FnMut(Sample)) -> Result<()> {
     read_hashed(path, |_| (), each)
 }
 
-/// As [`read_samples`]; `raw` gets all bytes as they stand.
+/// As [`read_samples`]; `raw` gets all bytes.
 fn read_hashed(path: &Path, mut raw: impl FnMut(&[u8]), mut each: impl FnMut(Sample)) -> Result<()> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -377,7 +390,7 @@ fn read_hashed(path: &Path, mut raw: impl FnMut(&[u8]), mut each: impl FnMut(Sam
     }
 }
 
-/// As it stands in `trial.toml`.
+/// The hash as in `trial.toml`.
 fn in_digits(sha256: Sha256) -> String {
     sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -408,7 +421,7 @@ pub(super) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What every file of a record says first.
+/// The first key of every file of a record.
 #[derive(serde::Deserialize)]
 struct Version {
     format: u32,
@@ -421,8 +434,12 @@ pub(super) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
 /// Reads a file of any known format; `upgrade` changes one of an older format into the newest.
 fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::Table) -> Result<()>) -> Result<T> {
     let text = regular_text(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let version: Version =
-        toml::from_str(&text).with_context(|| format!("{} is damaged or not of a record", path.display()))?;
+    // Without the line itself: one that is cut may have a thousand characters.
+    let damaged = |e: toml::de::Error| {
+        let line = e.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        anyhow!("{}:{line}: the file is damaged or not part of a record: {}", path.display(), e.message())
+    };
+    let version: Version = toml::from_str(&text).map_err(damaged)?;
     if version.format > RECORD_VERSION {
         bail!(
             "{} is of record format {}, newer than the {RECORD_VERSION} this contend reads; use a newer contend",
@@ -432,8 +449,8 @@ fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::T
     }
     if !seal::is_whole(&text) {
         bail!(
-            "{} was changed since contend wrote it, so it may not say what was measured. Put the file back as it was; \
-             without its first line it is taken as it is",
+            "{} was changed since contend wrote it, so it may not say what was measured. Restore the file; or remove \
+             its first line, and it is accepted as it is",
             path.display()
         );
     }
@@ -445,11 +462,11 @@ fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::T
     read().with_context(|| format!("{} is damaged", path.display()))
 }
 
-/// The text of a file; a pipe or device under its name would be read for ever.
+/// The text of a regular file; a pipe or device would be read forever.
 fn regular_text(path: &Path) -> std::io::Result<String> {
     match fs::metadata(path)?.is_file() {
         true => fs::read_to_string(path),
-        false => Err(std::io::Error::other("it is no regular file")),
+        false => Err(std::io::Error::other("it is not a regular file")),
     }
 }
 

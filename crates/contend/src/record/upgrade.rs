@@ -1,4 +1,5 @@
-//! Records of older formats, upgraded as they are read. The only reader of today's tables of engines after a run began.
+//! Upgrades records of older formats when they are read. Only this file reads the current tables of engines after a run
+//! began.
 //!
 //! - Format 1: a worker had one role, in fields instead of a list.
 //! - Format 2: contenders had no `resolved` facts, trials no `tier_reported`, and a mark was its text; the unit of a
@@ -40,7 +41,7 @@ pub fn run(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// What a run could not show was a sentence among the limits of its study.
+/// Turns sentences among the limits of a study into values of `left_out`.
 fn left_out(study: &mut Table) -> Result<()> {
     let Some(limits) = study.get_mut("limits").and_then(Value::as_array_mut) else { return Ok(()) };
     let read: Vec<Option<LeftOut>> = limits.iter().map(|limit| read_left_out(limit.as_str()?)).collect();
@@ -76,7 +77,7 @@ const NOT_SHOWN: &str = " is not shown: no two contenders of this run differ in 
 /// Units that ended the names of metrics.
 const UNITS: [&str; 7] = ["ns", "us", "ms", "s", "percent", "bytes", "mib"];
 
-/// A study's own metric gets the unit that its name ends in, and what it is by: `own_us_per_operation`.
+/// Gives a study's own metric the unit and divisor at the end of its name: `own_us_per_operation`.
 fn unit(metric: &mut Table) {
     let Some(name) = metric.get("name").and_then(Value::as_str).map(str::to_string) else { return };
     let (name, per) = name.rsplit_once("_per_").unwrap_or((&name, ""));
@@ -111,7 +112,7 @@ pub fn trial(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The role of each worker becomes a list of one.
+/// Turns the role of each worker into a list of one.
 fn roles(table: &mut Table) {
     for worker in table.get_mut("workers").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(worker) = worker.as_table_mut() else { continue };
@@ -123,7 +124,7 @@ fn roles(table: &mut Table) {
     }
 }
 
-/// The tier of the settings that connections reported; the engine is what the contender's name begins with.
+/// Adds the tier of the settings that connections reported; the contender's name begins with the engine.
 fn tier_reported(table: &mut Table) -> Result<()> {
     let engine = table.get("contender").and_then(Value::as_str).and_then(|name| name.split('/').next());
     let settings = table.get("settings").and_then(Value::as_table).filter(|settings| !settings.is_empty());
@@ -135,7 +136,7 @@ fn tier_reported(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The texts of marks become values.
+/// Turns the texts of marks into values.
 fn marks(table: &mut Table) -> Result<()> {
     let texts = table.get("marks").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let marks = texts.map(|text| Value::try_from(mark(text, table))).collect::<Result<_, _>>()?;

@@ -1,5 +1,4 @@
-//! What a report may not claim: metrics of trials that do not count, ranks that cross tiers or rest on chance, causes that
-//! were not seen.
+//! Claims that a report must not make: metrics of invalid trials, ranks across tiers or by chance, unobserved causes.
 
 use super::testing::{Story, resolve_again};
 use super::*;
@@ -27,7 +26,7 @@ fn record(story: &Story) -> (TempDir, Record) {
     (dir, record)
 }
 
-/// Small, as the report is made again and again.
+/// A small record, because reports are made from it many times.
 fn sound(rounds: u32) -> (TempDir, Record) {
     record(&Story { rounds, invalid: vec![], window_ns: 60_000_000, ..Story::default() })
 }
@@ -36,7 +35,7 @@ fn page(record: &Record) -> String {
     markdown::markdown(&content::document(&Findings::new(record)))
 }
 
-/// The report, however its lines are broken.
+/// The report without its line breaks.
 fn told(record: &Record) -> String {
     page(record).split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -88,7 +87,7 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
         metric("given_up_per_s", "timeout.write / elapsed_s"),
         metric("given_up_percent", "100 * timeout.write / (timeout.write + committed.write)"),
     ];
-    // A few operations of one contender are given up, which a usual margin lets pass.
+    // A few operations of one contender are given up, which the default margin tolerates.
     record.run.study.margin = 1e-9;
     let mut unequal = |headline: &str| {
         record.run.study.headline = headline.to_string();
@@ -99,7 +98,7 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     assert!(unequal("throughput_ops_per_s") > 0);
     assert!(unequal("rows_per_s") > 0);
     assert_eq!(unequal("given_up_per_s") + unequal("given_up_percent"), 0, "what was refused is their subject");
-    // Its bar is there, but faint.
+    // Its bar is drawn faintly.
     record.run.study.headline = "throughput_ops_per_s".to_string();
     let document = content::document(&Findings::new(&record));
     let page = html::html(&document);
@@ -120,7 +119,7 @@ fn grid(rows: &str, columns: &str, at: &[(&str, &str)], metric: &str) -> Grid {
     }
 }
 
-/// What the first screen says to the question of a grid, in one line.
+/// The first screen's answer to the question of a grid, in one line.
 fn said(record: &mut Record, grid: Grid) -> String {
     record.run.study.grids = vec![grid];
     let text = told(record);
@@ -143,7 +142,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
     }
     assert!(!ranked.contains("matters"), "nothing else is the same of two with the same promise: {ranked}");
     let twins = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
-    assert!(twins.contains("no two of them are apart from each other") && !twins.contains("first"), "{twins}");
+    assert!(twins.contains("all of them overlap") && !twins.contains("first"), "{twins}");
     assert!(twins.contains("no choice of begin makes a difference beyond the intervals"), "{twins}");
     let rollback = record.run.study.contenders.iter_mut().find(|it| it.label == "DELETE/FULL").unwrap();
     for (key, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL"), ("begin", "exclusive")] {
@@ -158,7 +157,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
     );
     let (_dir, mut few) = sound(2);
     let few = said(&mut few, grid("journal_mode", "synchronous", &[], "throughput_ops_per_s"));
-    assert!(few.contains("there is no interval of each") && !few.contains("first"), "{few}");
+    assert!(few.contains("not every value has an interval") && !few.contains("first"), "{few}");
 }
 
 #[test]
@@ -176,8 +175,8 @@ fn a_lower_bound_in_a_grid_is_called_one() {
 fn requests_are_summed_over_trials_that_count_and_of_their_windows() {
     let (_dir, mut record) = sound(1);
     record.run.study.conditions.truncate(1);
-    record.trials.iter_mut().for_each(|trial| trial.slot.condition = 0);
-    // Nothing is under way when the window begins, and every client is at work when it ends.
+    record.trials.iter_mut().for_each(|trial| (trial.slot.condition, trial.slot.contender) = (0, 0));
+    // No operation is in flight when the window begins, and every client is busy when it ends.
     record.trials.iter_mut().for_each(|trial| trial.window_start_ns -= 30_000_000);
     let value = |record: &Record| {
         let sum = requests::sums(record).unwrap().swap_remove(0);
@@ -205,7 +204,7 @@ fn requests_are_summed_over_trials_that_count_and_of_their_windows() {
     let rest = value(&record);
     assert!(rest["total"].as_u64() < all["total"].as_u64(), "{rest}");
     assert_eq!(rest["req_per_s"].as_f64(), Some(throughput(&record)));
-    // What was done is as told, but not how fast.
+    // The operations are as reported; their speed is not.
     record.trials.iter_mut().for_each(|trial| trial.invalid = vec![Invalid::GeneratorLimited.because("")]);
     let counts = value(&record);
     assert_eq!((&counts["total"], &counts["failed"]), (&all["total"], &all["failed"]));
@@ -249,7 +248,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     let text = told(&record);
     assert!(text.contains("10 of 10 trials were disturbed") && text.contains("quieter machine"), "{text}");
     assert!(text.contains("Other programs used up to 90 % of the CPU"), "{text}");
-    // With an unwatched server the time of others says nothing of a disturbance.
+    // With an unwatched server, foreign CPU time does not indicate a disturbance.
     for trial in &mut record.trials {
         trial.server_unwatched = true;
         trial.marks = vec![Mark::NoisyDisk { sync_ns: 9_000_000 }];
@@ -258,7 +257,7 @@ fn only_a_noisy_machine_is_called_a_disturbance() {
     assert!(!page.contains("used up to 90 %") && page.contains("with the server if it is on this machine"), "{page}");
 }
 
-/// Figures that are of clients and server.
+/// Metrics over clients and server.
 const NAMES: [&str; 2] = ["cpu_ns_per_operation", "written_bytes_per_operation"];
 
 #[test]
@@ -336,7 +335,7 @@ fn what_a_server_counts_all_the_time_is_held_against_all_the_time() {
     assert!(spent > (trial.window_end_ns - trial.window_start_ns) as f64 / 1e9);
 }
 
-/// What the first screen says along the clients, when the two loads of the record are those of so many clients.
+/// The first screen's answer along the number of clients, with the record's two loads as these numbers.
 fn along(record: &mut Record, clients: [&str; 2], metric: &str, tells: Tells) -> String {
     let study = &mut record.run.study;
     for (condition, clients) in study.conditions.iter_mut().zip(clients) {
@@ -360,13 +359,13 @@ fn what_stops_along_an_axis_is_said_where_rounds_tell_it() {
     assert!(falls.contains("Throughput by clients, best of durable: with 1 WAL/FULL ("), "{falls}");
     assert!(falls.contains("with 1 and 64 clients; best with 1, and worse with more: with 64 0."), "{falls}");
     assert_eq!(falls.matches("One writes at a time.").count(), 1, "of the one that the study says it of: {falls}");
-    assert!(!falls.contains("rounds that a verdict takes"), "{falls}");
+    assert!(!falls.contains("rounds that a verdict needs"), "{falls}");
     let grows = along(&mut record, ["64", "1"], "throughput_ops_per_s", Tells::Plateau);
     assert!(grows.contains("; best with 64, the most that was tried: 1.") && !grows.contains("worse with"), "{grows}");
     assert!(!grows.contains("One writes at a time."), "nothing stopped it: {grows}");
     let (_dir, mut few) = sound(2);
     let few = along(&mut few, ["1", "64"], "throughput_ops_per_s", Tells::Plateau);
-    assert!(few.contains("(2 of the 6 rounds that a verdict takes.)"), "{few}");
+    assert!(few.contains("(2 of the 6 rounds that a verdict needs.)"), "{few}");
 }
 
 #[test]
@@ -375,7 +374,7 @@ fn a_threshold_is_the_first_value_with_anything_above_zero() {
     let found = along(&mut record, ["1", "64"], "locked_per_1000", Tells::Threshold);
     assert!(found.contains("WAL/NORMAL: 0 and 0 with 1 and 64 clients; none up to 64."), "{found}");
     assert!(found.contains("clients; already with 1, the least that was tried."), "{found}");
-    // Refusals of the first load are taken away: then there is a value without.
+    // Removes the refusals of the first load, so that its value is 0.
     record.run.study.metrics[0].value = "max(0, 1000 * code.sqlite.517 / attempts - 15)".to_string();
     let found = along(&mut record, ["1", "64"], "locked_per_1000", Tells::Threshold);
     assert!(found.contains("none up to 1, and some from 64 on."), "{found}");
@@ -392,4 +391,20 @@ fn the_values_beside_a_ratio_are_of_its_rounds() {
     record.run.study.answers[0].words.clear();
     let found = said(&record);
     assert!(found.contains("(In the 5 rounds that both have"), "{found}");
+}
+
+/// A ratio names its metric, a title all metrics of its charts, and only a study with an original is a corrected one.
+#[test]
+fn words_of_the_first_screen_say_what_they_are_about() {
+    let (_dir, mut record) = record(&Story::default());
+    record.run.study.headline = "response_ns_p95".to_string();
+    record.run.study.answers.clear();
+    let text = told(&record);
+    assert!(text.contains("; its p95 response time is ") && text.contains(" that of "), "{text}");
+    assert!(text.contains("the original, corrected"), "{text}");
+    let title = "P95 response time, throughput";
+    assert!(page(&record).lines().any(|line| line.starts_with('#') && line.contains(title)), "{text}");
+    record.run.study.published.clear();
+    record.run.study.changes.clear();
+    assert!(!told(&record).contains("the original, corrected"));
 }

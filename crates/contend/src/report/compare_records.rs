@@ -1,9 +1,10 @@
-//! Two records against each other, for a terminal.
+//! The comparison of two records, for a terminal.
 
 use crate::analysis::compare_records::{ComparedRow, METHOD, RecordComparison, RecordName};
 use crate::report::content::words;
 use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::report::text::{self, Colour};
+use crate::stats::precision::Percent;
 use crate::stats::verdict::Verdict;
 
 /// For a terminal.
@@ -54,7 +55,10 @@ fn tables(comparison: &RecordComparison) -> Vec<Block> {
                     TableCell::new("not comparable").small(reason)
                 }
                 Verdict::NotComparable(_) => TableCell::new("not comparable"),
-                word => TableCell::new(word.to_string()),
+                word => match c.minimum_detectable_effect {
+                    Some(effect) => TableCell::new(word.to_string()).small(format!("detectable: {}", Percent(effect))),
+                    None => TableCell::new(word.to_string()),
+                },
             };
             let shown = row.estimates.each_ref().map(|estimate| words::estimate(&row.of, estimate));
             let plain = |cell: &TableCell| TableCell::new(&cell.text);
@@ -63,7 +67,7 @@ fn tables(comparison: &RecordComparison) -> Vec<Block> {
                 TableCell::new(&row.metric),
                 plain(&shown[0]),
                 plain(&shown[1]),
-                // What is not shown has no ratio either.
+                // Values that are not shown have no ratio.
                 if shows_both(row) { words::ratio(c.low, c.ratio, c.high) } else { TableCell::muted(words::NOTHING) },
                 word.tone(words::tone(&c.verdict)),
             ]);

@@ -1,10 +1,9 @@
-//! The numbers as CSV, one row per trial, per transaction of a trial, per quantile. Integers with their
-//! unit in the name; what was not measured is an empty cell, never 0.
+//! The numbers as CSV: one row per trial, per transaction of a trial, per quantile. Integers have their unit in the
+//! name; a value that was not measured is an empty cell, never 0.
 //!
-//! A single trial's quantiles are raw material: they are given whatever the number of operations, which
-//! stands beside them in `latencies.csv`. A quantile that timeouts or cut-off operations reach into is
-//! known only as a lower bound and is empty in `trials.csv`; `latencies.csv` has the response times of every
-//! outcome apart, those of `timeout` and `unknown` being lower bounds.
+//! Quantiles of a single trial are given for any number of operations; `latencies.csv` has that number next to them. A
+//! quantile that timeouts or cut-off operations reach into is only a lower bound and is empty in `trials.csv`.
+//! `latencies.csv` has response times by outcome; those of `timeout` and `unknown` are lower bounds.
 
 use crate::analysis::Findings;
 use crate::analysis::metric::table::{Part, Row, TABLE};
@@ -168,7 +167,7 @@ pub fn latencies(findings: &Findings<'_>) -> Result<String> {
     sheet.finish()
 }
 
-/// Count, quantile and value of everything that has a value.
+/// Count, quantile and value of each quantile that has a value.
 fn quantile_rows(numbers: &Numbers) -> impl Iterator<Item = [String; 3]> + '_ {
     let row = |q: Quantile| {
         let value = numbers.quantile(q)?;

@@ -1,5 +1,5 @@
-//! What a report says, without its looks: sections of texts, tables and charts.
-//! Markdown, plain text and HTML are three ways of writing the same document, so they cannot disagree.
+//! The content of a report without its layout: sections of texts, tables and charts. Markdown, plain text and HTML are
+//! written from the same document, so they cannot disagree.
 
 /// A report.
 #[derive(Debug, Clone, Default)]
@@ -8,21 +8,21 @@ pub struct Document {
     pub question: String,
     /// Short facts about the run, shown in one line.
     pub facts: Vec<String>,
-    /// What a reader has to know before believing anything.
+    /// Warnings, shown before the answer.
     pub warnings: Vec<String>,
-    /// Labels of the conditions, where there are several to choose from.
+    /// Labels of the conditions, if there are several.
     pub conditions: Vec<String>,
     /// Questions of the study that this run does not answer, each once.
     pub unanswered: Vec<String>,
-    /// What it was made from, at its end.
+    /// Last line: what the report was made from.
     pub origin: String,
     pub sections: Vec<Section>,
-    /// The section whose charts the end of a run shows, if it is there; else those of throughput.
+    /// The section whose charts the end of a run shows; if it is missing, those of throughput.
     pub chart: Id,
 }
 
 impl Document {
-    /// Blocks of a section; none if it is not there.
+    /// Blocks of a section; empty if it is missing.
     pub fn blocks(&self, id: Id) -> impl Iterator<Item = &Block> {
         self.sections.iter().filter(move |section| section.id == id).flat_map(|section| &section.blocks)
     }
@@ -37,7 +37,7 @@ impl Document {
     }
 }
 
-/// Which section it is. Some are shown in further places, by their value.
+/// Identity of a section. Some sections are also shown in other places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Id {
     Answer,
@@ -48,7 +48,7 @@ pub enum Id {
     Effects,
     Published,
     Comparisons,
-    /// Any other, by its anchor.
+    /// Any other section, by its anchor.
     Other(&'static str),
 }
 
@@ -77,7 +77,7 @@ pub struct Section {
 
 #[derive(Debug, Clone)]
 pub enum Block {
-    /// A question, and what was found under each condition.
+    /// A question, with an answer under each condition.
     Answer {
         ask: String,
         said: Vec<Said>,
@@ -99,14 +99,14 @@ pub enum Block {
 /// One answer.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// Named where there are several.
+    /// Named if there are several.
     pub condition: Option<String>,
     pub text: String,
     pub tone: Tone,
 }
 
 impl Section {
-    /// Whether nothing but its introduction would be left of it where there are only characters.
+    /// Whether plain text could show only its introduction.
     pub fn is_drawn_only(&self) -> bool {
         let is_drawing =
             |block: &Block| matches!(block, Block::Lanes(_)) || matches!(block, Block::Lines(lines) if !lines.in_text);
@@ -115,7 +115,7 @@ impl Section {
     }
 }
 
-/// How a text is meant, never by colour alone.
+/// Meaning of a text, which colour may support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     #[default]
@@ -129,20 +129,20 @@ pub enum Tone {
 pub struct Table {
     pub head: Vec<Head>,
     pub rows: Vec<Row>,
-    /// Which condition it is about, for the reader's choice.
+    /// Its condition, for the page's choice of conditions.
     pub condition: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Head {
     pub title: String,
-    /// Numbers stand on the right.
+    /// Whether its cells are aligned right, as numbers are.
     pub right: bool,
 }
 
 #[derive(Debug, Clone)]
 pub enum Row {
-    /// Begins a group, over all columns: a name and what it means.
+    /// Heading of a group over all columns: a name and its meaning.
     Group(String, String),
     Cells(Vec<Cell>),
 }
@@ -150,10 +150,10 @@ pub enum Row {
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     pub text: String,
-    /// Of lesser weight, after the text.
+    /// Small print after the text.
     pub small: String,
     pub tone: Tone,
-    /// The contender whose colour it bears.
+    /// The contender whose colour it has.
     pub series: Option<usize>,
 }
 
@@ -183,7 +183,7 @@ impl Cell {
 }
 
 impl Table {
-    /// Columns whose title ends in `|` stand on the right.
+    /// A table with these columns; those whose title ends in `|` are aligned right.
     pub fn new(titles: &[&str]) -> Self {
         let head = |title: &&str| Head { title: title.trim_end_matches('|').to_string(), right: title.ends_with('|') };
         Self { head: titles.iter().map(head).collect(), ..Self::default() }
@@ -216,7 +216,7 @@ pub enum BarRow {
 pub struct Bar {
     pub series: usize,
     pub label: String,
-    /// None: not measured.
+    /// `None` if it was not measured.
     pub value: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -224,7 +224,7 @@ pub struct Bar {
     pub points: Vec<f64>,
     pub shown: String,
     pub tip: String,
-    /// Drawn faintly: it is not comparable with the others.
+    /// Drawn faintly, because it is not comparable with the others.
     pub faint: bool,
 }
 
@@ -244,14 +244,14 @@ impl Bars {
 #[derive(Debug, Clone)]
 pub struct Lines {
     pub title: String,
-    /// None: it is about several conditions.
+    /// `None` if it is about several conditions.
     pub condition: Option<usize>,
     pub x: Axis,
     pub y: Axis,
     pub series: Vec<Series>,
     /// Whether it is one of several small charts in a row.
     pub small: bool,
-    /// Whether it is drawn where there are only characters, too.
+    /// Whether plain text shows it too.
     pub in_text: bool,
 }
 
@@ -265,7 +265,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Where a value lies between the ends, from 0 to 1.
+    /// Position of a value between the ends, from 0 to 1.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high, value) = if self.log {
             (self.low.ln(), self.high.ln(), value.max(f64::MIN_POSITIVE).ln())
@@ -280,7 +280,7 @@ impl Axis {
 pub struct Tick {
     pub at: f64,
     pub label: String,
-    /// Left out where there is little room.
+    /// Whether it may be left out if there is little room.
     pub minor: bool,
 }
 
@@ -294,9 +294,9 @@ pub struct Series {
 #[derive(Debug, Clone)]
 pub struct Point {
     pub x: f64,
-    /// None interrupts the line.
+    /// `None` interrupts the line.
     pub y: Option<f64>,
-    /// Drawn dotted from here on: a lower bound, or too few observations.
+    /// Whether the line is dotted from here on: a lower bound, or too few observations.
     pub weak: bool,
     pub tip: String,
 }

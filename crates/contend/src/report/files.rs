@@ -1,4 +1,4 @@
-//! The files of a report: how they are named and written, each as a whole.
+//! The files of a report: names, and writing each atomically.
 
 use crate::report::document::Document;
 use crate::report::volume::Volume;
@@ -21,11 +21,11 @@ pub struct Written {
     pub terminal: Terminal,
     /// The same numbers for a program.
     pub json: String,
-    /// Trials that do not count.
+    /// Number of invalid trials.
     pub invalid: usize,
 }
 
-/// What the end of a run is made from.
+/// Source of the text at the end of a run.
 #[derive(Debug)]
 pub enum Terminal {
     One(Document),
@@ -45,7 +45,7 @@ pub(super) fn write_files(files: &[File], out: &Path) -> Result<Vec<PathBuf>> {
     files.iter().map(|file| write_file(out, &file.name, &file.contents)).collect()
 }
 
-/// Writes a file as a whole; its path.
+/// Writes a file atomically; returns its path.
 pub(super) fn write_file(out: &Path, name: &str, contents: &str) -> Result<PathBuf> {
     let path = out.join(name);
     let aside = out.join(format!(".{name}.partial"));

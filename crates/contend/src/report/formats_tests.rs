@@ -1,4 +1,4 @@
-//! Reports of records of every format, from small records as contend wrote them, and what today's tables of engines do to them.
+//! Reports of records of every format. They must not depend on today's tables of engines.
 
 use super::{File, render};
 use crate::analysis::Findings;
@@ -35,7 +35,7 @@ fn records_of_every_format_are_read_and_reported() {
         assert_eq!((record.run.format, record.trials.len()), (RECORD_VERSION, 10));
         let files = reports(format);
         let text = named(&files, "report.md");
-        // Settings that nobody named, a language, a tier of what connections reported, facts of a driver.
+        // Default settings, a language, a tier from read-back settings, facts of a driver.
         assert!(text.contains("| mattn, as it comes | Go | unsafe | delete | 1 | 5000 |"), "{text}");
         assert!(text.contains("| nothing | Rust | - | - | - | - |"), "{text}");
         assert!(text.contains("mattn (cgo needed, database/sql yes)"), "{text}");
@@ -57,7 +57,7 @@ fn an_upgraded_record_says_the_same_as_before() {
 #[test]
 fn a_report_does_not_change_with_the_tables_of_engines() {
     assert_eq!(changed::with(|| reports(3)), reports(3));
-    // What is upgraded is filled in from the tables of the contend that reads it: so they were other ones.
+    // The upgrade fills in values from today's tables, so changed tables change this report.
     assert_ne!(changed::with(|| reports(2)), reports(2));
 }
 

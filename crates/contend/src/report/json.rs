@@ -1,6 +1,7 @@
-//! The numbers for a program: answers, estimates, comparisons and effects with their raw values, no formatting.
+//! The numbers as JSON: answers, estimates, comparisons and effects with raw values.
 
 use crate::analysis::Findings;
+use crate::analysis::reported::{self, RanAgain};
 use crate::analysis::trial::TrialRow;
 use crate::report::content::{evidence, words};
 use serde_json::{Value, json};
@@ -26,6 +27,7 @@ pub fn value(findings: &Findings<'_>) -> Value {
         "effects": effects(findings),
         "trials": findings.trial_count(),
         "invalid": invalid.map(|row| of_invalid(findings, row)).collect::<Vec<_>>(),
+        "again": reported::ran_again(findings).iter().map(|trial| of_again(findings, trial)).collect::<Vec<_>>(),
         "damaged": damaged.map(|(trial, why)| json!({"trial": trial, "why": why})).collect::<Vec<_>>(),
     })
 }
@@ -38,9 +40,16 @@ fn contender<'s>(findings: &'s Findings<'_>, index: usize) -> &'s str {
     &findings.study.contenders[index].name
 }
 
-/// A trial that does not count, also where only its samples show why.
+/// An invalid trial with its reasons, including those found only in its samples.
 fn of_invalid(findings: &Findings<'_>, row: &TrialRow) -> Value {
     json!({"trial": row.number, "contender": contender(findings, row.contender), "reasons": row.reasons})
+}
+
+/// A trial that was disturbed, or in a round with one that was, and ran again.
+fn of_again(findings: &Findings<'_>, trial: &RanAgain<'_>) -> Value {
+    let slot = trial.slot;
+    json!({"trial": slot.trial, "round": slot.round, "contender": contender(findings, slot.contender),
+        "condition": condition(findings, slot.condition), "marks": trial.marks})
 }
 
 fn answers(findings: &Findings<'_>) -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! The document as Markdown: tables as such, bars as a block of plain text.
+//! The document as Markdown, with bars as a block of plain text.
 
 use crate::report::document::{Block, Cell, Document, Row, Said, Section, Table};
 use crate::report::text::{self, Colour};
@@ -54,7 +54,7 @@ fn answer(ask: &str, said: &[Said]) -> String {
     out
 }
 
-/// A block of code that nothing in it can end.
+/// An indented block of code, which no content can end.
 fn indented(text: &str) -> String {
     text.lines().filter(|line| !line.is_empty()).map(|line| format!("    {line}\n")).collect()
 }
@@ -82,7 +82,7 @@ fn cell(cell: &Cell) -> String {
     if cell.small.is_empty() { text } else { format!("{text} ({})", escaped(&cell.small)) }
 }
 
-/// Text that Markdown takes for nothing else, on one line.
+/// Escapes a text for Markdown, on one line.
 pub fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! A report: a pure function of the record. No clock, no environment, nothing looked up; the same record
-//! gives the same bytes on every machine.
+//! A report is a pure function of the record: no clock, no environment, no lookups. The same record gives the same
+//! bytes on every machine.
 //!
 //! ```text
 //! Record ─► Findings (numbers) ─► Document (what is said) ─┬─► report.md, report.txt, report.html
@@ -95,7 +95,7 @@ fn first_screen(document: &Document, colour: Colour) -> String {
     let chart = if document.has(document.chart) { document.chart } else { Id::Throughput };
     let bars: Vec<&Block> = document.blocks(chart).filter(|b| matches!(b, Block::Bars(_))).collect();
     let lines: Vec<&Block> = document.blocks(Id::OverAxis).filter(|b| matches!(b, Block::Lines(_))).take(1).collect();
-    // Lines say in one chart what bars say in one for each condition.
+    // One chart of lines replaces the bars of each condition.
     let charts = if lines.is_empty() { bars.into_iter().take(CHARTS_MAX).collect() } else { lines };
     shown.chain(charts).for_each(|block| out += &text::render_block(block, colour));
     out

@@ -1,10 +1,10 @@
-//! Writes the report of a study with parts: that of each part into its directory, and that of the whole beside them.
+//! Writes the report of a study with parts: that of each part into its directory, and that of the whole next to them.
 
 use super::files::{Terminal, Written, script_name, write_file};
 use super::single::files;
 use super::{content, html, json};
 use crate::analysis::plain::Variant;
-use crate::analysis::told;
+use crate::analysis::reported;
 use crate::analysis::{Findings, Parts};
 use crate::report::document::Document;
 use crate::report::text::Colour;
@@ -13,10 +13,10 @@ use anyhow::Result;
 use serde_json::json;
 use std::path::Path;
 
-/// Files that the report of a part consists of, beyond what a chapter says.
+/// Files of a part's report that a chapter does not include.
 const NUMBERS: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.gnuplot"];
 
-/// Writes the report of every part into its directory, and that of the whole beside them.
+/// Writes the report of every part into its directory, and that of the whole next to them.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -63,7 +63,7 @@ fn chapter(name: &str, part: &Findings<'_>, document: Document) -> Chapter {
 
 fn facts(record: &Parts<'_>) -> Vec<String> {
     let corrected = |(_, part): &(String, Findings<'_>)| part.study.variant == Variant::Corrected;
-    let variant = if record.parts.iter().any(corrected) { "corrected variant" } else { AS_PUBLISHED };
+    let variant = if record.parts.iter().any(corrected) { content::CORRECTED } else { AS_PUBLISHED };
     vec![
         format!("study {}", record.study),
         variant.to_string(),
@@ -73,10 +73,10 @@ fn facts(record: &Parts<'_>) -> Vec<String> {
     ]
 }
 
-/// How many trials of a part something holds for, and of how many.
+/// Counts trials of a part: how many of how many.
 type Counted<'f> = dyn Fn(&Findings<'_>) -> Option<(usize, usize)> + 'f;
 
-/// A reader of the answers must know what is wrong with them; the notes of each part say more.
+/// Warnings at the top of the whole; those of each part have more details.
 fn warnings(record: &Parts<'_>) -> Vec<String> {
     let of = |found: &Counted<'_>| {
         let found = record.parts.iter().filter_map(|(name, part)| found(part).map(|found| (name, found)));
@@ -93,8 +93,11 @@ fn warnings(record: &Parts<'_>) -> Vec<String> {
             of(&|findings| some(findings.rows.iter().filter(|row| !row.is_valid()).count(), findings.rows.len()))
         }),
         ("Trials that cannot be read", of(&|part| some(part.damaged.len(), scheduled(part)))),
+        ("Disturbed, or in such a round, and run again", {
+            of(&|part| some(reported::ran_again(part).len(), part.trial_count() + reported::ran_again(part).len()))
+        }),
         ("Disturbed, and counting nevertheless", {
-            of(&|part| some(told::marked(part).disturbed, part.trial_count()))
+            of(&|part| some(reported::marked(part).disturbed, part.trial_count()))
         }),
     ];
     let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());

@@ -1,13 +1,13 @@
-//! Lines over an axis, out of characters.
+//! Lines over an axis, drawn with characters.
 
 use crate::report::document::{Lines, Point};
 
 /// Size of the plot without its axes.
 const COLUMNS: usize = 60;
 const ROWS: usize = 15;
-/// Marks of the lines, in their order; then they begin again.
+/// Marks of the lines in order; after them they repeat.
 const MARKS: [char; 8] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
-/// Where marks of several lines fall together.
+/// Mark for several lines in one place.
 const SEVERAL: char = '*';
 const BETWEEN: char = '.';
 
@@ -57,7 +57,7 @@ fn connect(grid: &mut [[char; COLUMNS]], chart: &Lines, from: &Point, to: &Point
     }
 }
 
-/// What stands left of each row.
+/// Labels to the left of each row.
 fn labels(chart: &Lines) -> Vec<String> {
     let mut labels = vec![String::new(); ROWS];
     for tick in chart.y.ticks.iter().rev().filter(|tick| !tick.minor) {
@@ -67,7 +67,7 @@ fn labels(chart: &Lines) -> Vec<String> {
     labels
 }
 
-/// The values below, as many as there is room for, and what they are of.
+/// Labels below the axis, as many as fit, and the axis's name.
 fn under(chart: &Lines) -> String {
     let mut line = String::new();
     for tick in chart.x.ticks.iter().filter(|tick| !tick.minor) {

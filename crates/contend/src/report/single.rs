@@ -1,4 +1,4 @@
-//! The report of a study without parts, or of one part; and that of a CSV.
+//! The report of a study without parts or of one part, and that of an imported CSV.
 
 use super::files::{File, Terminal, Written, file, one_line, script_name, write_files};
 use super::{content, csv, export, gnuplot, html, json, kind, markdown, text};
@@ -23,11 +23,11 @@ pub(super) fn files(findings: &Findings<'_>, document: &Document) -> Result<Vec<
         file("latencies.csv", csv::latencies(findings)?),
         file("charts.gnuplot", gnuplot::trials::script(findings)),
     ]);
-    if let Some(telling) = kind::of(findings) {
-        files.extend((telling.files)(findings)?.into_iter().map(|(name, contents)| file(name, contents)));
+    if let Some(report) = kind::of(findings) {
+        files.extend((report.files)(findings)?.into_iter().map(|(name, contents)| file(name, contents)));
     }
     let study = std::slice::from_ref(findings.study);
-    // A record from elsewhere may claim any name.
+    // A record from elsewhere may hold any name.
     for export in findings.exports() {
         let contents = export::csv(findings, export)?;
         let script = match Sheet::read(&export.file, &contents, study) {
@@ -48,7 +48,7 @@ fn pages(document: &Document) -> Vec<File> {
     ]
 }
 
-/// Writes all files of the report into `out`, each as a whole.
+/// Writes all files of the report into `out`, each atomically.
 pub fn write(findings: &Findings<'_>, out: &Path) -> Result<Written> {
     let document = content::document(findings);
     let paths = write_files(&files(findings, &document)?, out)?;
@@ -56,11 +56,11 @@ pub fn write(findings: &Findings<'_>, out: &Path) -> Result<Written> {
     Ok(Written { files: paths, terminal: Terminal::One(document), json: json::json(findings), invalid })
 }
 
-/// Draws a CSV that is in the columns of an export of one of these studies; `file` is its name and `text` its
-/// contents. Text for a terminal, and the files written.
+/// Draws a CSV that has the columns of an export of one of these studies; `text` is its contents. Returns text for a
+/// terminal and the files written.
 ///
 /// # Errors
-/// The file is not of that form, at which line; or nothing can be written.
+/// The line at which the file has another form; or a file cannot be written.
 pub fn import(file_name: &str, text: &str, studies: &[Study], out: &Path) -> Result<(String, Vec<PathBuf>)> {
     let sheet = Sheet::read(file_name, text, studies).map_err(|message| anyhow!(message))?;
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;

@@ -1,5 +1,4 @@
-//! A synthetic record on disk, as a run would have left it: drawn from a seed, with everything that can
-//! happen to a run.
+//! A synthetic record on disk, drawn from a seed, with everything that can happen in a run.
 
 use crate::engine;
 use crate::load::{Arrivals, Load};
@@ -16,19 +15,19 @@ use rand_distr::{Distribution, LogNormal};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What kind of run it was.
+/// Description of the run.
 #[derive(Debug, Clone)]
 pub struct Story {
     pub variant: Variant,
     pub rounds: u32,
     pub clients: u32,
     pub window_ns: u64,
-    /// Trials with a reason not to count.
+    /// Invalid trials.
     pub invalid: Vec<u32>,
     pub all_invalid: bool,
-    /// The first so many trials are there, and then it was interrupted.
+    /// Number of trials after which the run was interrupted.
     pub interrupted_after: Option<usize>,
-    /// Appended to a label, to see what a page makes of it.
+    /// Appended to a label, to test escaping.
     pub odd_label: &'static str,
     pub seed: u64,
     pub measures_lock_wait: bool,
@@ -90,7 +89,7 @@ impl Story {
         open.commit(&trial, &self.series()).unwrap();
     }
 
-    /// A log that grows, and a process that is always at work.
+    /// A series with a growing log and a process that is always busy.
     fn series(&self) -> String {
         let head = "offset_ns,cpu_ns_client,rss_bytes_client,size_bytes_db,size_bytes_wal,machine_busy_ns\n";
         let row = |i: u64| {
@@ -165,7 +164,7 @@ impl Story {
                 written_bytes: Some(if durable { 9 << 20 } else { 4 << 20 }),
                 voluntary_switches: 900,
                 involuntary_switches: 40,
-                told: BTreeMap::new(),
+                done: BTreeMap::new(),
             }],
             settings: contender.settings.clone(),
             tier_reported: engine::tier_reported(&contender.engine, &contender.settings),
@@ -183,6 +182,7 @@ impl Story {
             clients: self.clients,
             samples: None,
             samples_sha256: None,
+            series_sha256: None,
             bound_sha256: None,
             scale: BTreeMap::from([("databases".to_string(), 1), ("posts".to_string(), 2000)]),
             kinds: Tables::default(),
@@ -219,13 +219,14 @@ impl Story {
             },
             workload: workload(),
             scenario: None,
-            generator_ns_per_operation: 900,
-            generator_ns_by_condition: vec![],
+            overhead_ns_per_operation: 900,
+            overhead_ns_by_condition: vec![],
             tiers: vec![],
-            floors: vec![],
-            floors_missing: vec![],
+            overheads: vec![],
+            overheads_missing: vec![],
             programs: vec![],
             schedule: (1..).zip(rounds).map(slot).collect(),
+            again: vec![],
             spent_ns: 0,
             finished: None,
             study,
@@ -254,6 +255,7 @@ impl Story {
             compact: true,
             rounds: self.rounds,
             until: None,
+            again: None,
             load: self.load(),
             contenders: CONTENDERS.iter().enumerate().map(|(index, row)| self.contender(index, row)).collect(),
             conditions: vec![condition("public"), condition("write-burst")],
@@ -312,6 +314,7 @@ impl Story {
             engine: "sqlite".to_string(),
             driver: "rusqlite".to_string(),
             model: "thread".to_string(),
+            worker: None,
             settings: settings.into_iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
             tier,
             resolved: Resolved::default(),
@@ -319,7 +322,7 @@ impl Story {
     }
 }
 
-/// Looks the facts up again, after a test has changed drivers or settings.
+/// Resolves the facts again after a test has changed drivers or settings.
 pub fn resolve_again(study: &mut Study) {
     for contender in &mut study.contenders {
         *contender = engine::resolved(contender.clone());
@@ -396,13 +399,13 @@ fn published((condition, contender, value): (&str, &str, f64)) -> Published {
     }
 }
 
-/// What happens to an operation.
+/// Course of an operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Commits,
-    /// Refused at once, and not tried again.
+    /// Rejected at once, not retried.
     Refused,
-    /// Refused at once, then committed.
+    /// Rejected at once, then committed.
     SecondTry,
     TimesOut,
 }

@@ -16,7 +16,7 @@ use crate::study::model::Variant;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// A run with a bit of everything; written once for all tests that only read.
+/// A run with a bit of everything, shared by all tests that only read it.
 fn usual() -> &'static Record {
     static RECORD: OnceLock<(TempDir, Record)> = OnceLock::new();
     &RECORD.get_or_init(|| record(&Story::default())).1
@@ -117,7 +117,7 @@ fn a_record_of_invalid_trials_has_no_numbers_but_reasons() {
     assert!(findings.cells.iter().all(|cell| !cell.has_data()));
     let text = file(&record, "report.txt");
     assert!(text.contains("No trial of this run counts") && text.contains("10 trials of 10 do not count"), "{text}");
-    // The raw rows help to find the reason.
+    // Invalid trials stay in the CSV, to help find the reason.
     assert_eq!(file(&record, "trials.csv").lines().count(), 11);
 }
 
@@ -213,7 +213,7 @@ fn what_only_a_page_can_draw_is_not_announced_elsewhere() {
     assert!(file(usual(), "report.html").contains("Size of log or journal"));
 }
 
-/// Formulas and the metrics they are made of agree, in a trial and pooled.
+/// Formulas agree with their metrics, in a trial and pooled.
 #[test]
 fn formulas_reckon_with_what_tables_show() {
     let (_dir, mut record) = record(&Story { rounds: 3, invalid: vec![], ..Story::default() });
@@ -282,7 +282,7 @@ fn what_was_not_measured_is_empty_and_never_zero() {
     assert!(file(&record, "report.txt").contains("not measured"));
 }
 
-/// What is left of a trial whose workers died at the start.
+/// The record of a trial whose workers died at the start.
 #[test]
 fn a_trial_that_never_began_has_empty_cells() {
     let (_dir, mut record) = record(&Story { rounds: 1, ..Story::default() });
@@ -330,7 +330,7 @@ fn fairness_is_among_clients_of_one_role() {
 fn an_interrupted_and_damaged_record_is_read_as_far_as_it_goes() {
     let (dir, _) = record(&Story { interrupted_after: Some(41), ..Story::default() });
     std::fs::write(dir.path().join("trials/0003/samples.bin"), b"short").unwrap();
-    // Whole samples, but not of this format: found only when they are read.
+    // Samples of the right length but in another format: found only when they are read.
     std::fs::write(dir.path().join("trials/0004/samples.bin"), [0xff; 128]).unwrap();
     let record = Record::open(dir.path()).unwrap();
     let text = file(&record, "report.txt");
@@ -346,7 +346,7 @@ fn a_single_byte_that_was_changed_is_noticed() {
     let (dir, _) = record(&Story::default());
     let path = dir.path().join("trials/0003/samples.bin");
     let mut bytes = std::fs::read(&path).unwrap();
-    // Of a time: the sample is still one.
+    // A byte of a time: the sample can still be decoded.
     let at = bytes.len() - 32;
     let invalid = |record: &Record| Findings::new(record).rows.iter().filter(|row| !row.is_valid()).count();
     let whole = invalid(&Record::open(dir.path()).unwrap());
@@ -355,7 +355,7 @@ fn a_single_byte_that_was_changed_is_noticed() {
     let opened = Record::open(dir.path()).unwrap();
     assert_eq!(invalid(&opened), whole + 1);
     assert!(file(&opened, "report.md").contains("was changed since it was written"));
-    // An older record says nothing of it, and is read as before.
+    // An older record has no digest and is read as before.
     let trial = dir.path().join("trials/0003/trial.toml");
     let text = std::fs::read_to_string(&trial).unwrap();
     let line = text.lines().find(|line| line.starts_with("samples_sha256")).unwrap();
@@ -410,6 +410,19 @@ fn two_records_are_compared_without_pairing() {
     assert!(json["rows"][0]["comparison"]["ratio"].as_f64().unwrap() > 0.5);
 }
 
+/// The two durable contenders change places in B.
+#[test]
+fn a_record_is_slower_if_the_headline_of_a_contender_is() {
+    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
+    assert!(!compare(&Findings::new(usual()), &Findings::new(&later)).is_slower());
+    let names = [1, 0].map(|at| later.run.study.contenders[at].name.clone());
+    later.run.study.contenders.iter_mut().zip(names).for_each(|(contender, name)| contender.name = name);
+    let found = compare(&Findings::new(usual()), &Findings::new(&later));
+    assert!(found.is_slower());
+    let text = compare_records::text(&found);
+    assert!(text.contains("slower") && text.contains("detectable: "), "{text}");
+}
+
 #[test]
 fn records_of_different_machines_or_data_get_no_words() {
     let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
@@ -459,10 +472,10 @@ fn another_version_is_told_and_compared() {
 fn blanks_are_filled_in_once() {
     let blanks = [("this", "{against}"), ("against", "B")].map(|(name, value)| (name.to_string(), value.to_string()));
     let fill = |sentence| answer::fill(sentence, &blanks);
-    assert_eq!(fill("{this} and {against}, {nobody} {"), "{against} and B, {nobody} {");
+    assert_eq!(fill("{this} and {against}, {unknown} {"), "{against} and B, {unknown} {");
 }
 
-/// For looking at: `cargo test -p contend report::tests::demo -- --ignored`.
+/// To look at a report: `cargo test -p contend report::tests::demo -- --ignored`.
 #[test]
 #[ignore = "writes a report to look at"]
 fn demo() {

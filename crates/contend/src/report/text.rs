@@ -1,4 +1,4 @@
-//! The document for a terminal: aligned tables of at most 100 columns, charts out of ASCII.
+//! The document for a terminal: aligned tables of at most 100 columns, charts in ASCII.
 
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Row, Said, Section, Stack, Table, Tone};
 use crate::report::plot;
@@ -9,9 +9,9 @@ pub const WIDTH: usize = 100;
 /// Length of the longest bar.
 const BAR: usize = 40;
 const GAP: usize = 2;
-/// Where words and their remark are longer together, the remark becomes a numbered note below the table.
+/// Longest text with its remark in a cell; beyond it the remark becomes a numbered note below the table.
 const LONGEST_REMARK: usize = 28;
-/// Longer words are cut where there is no room.
+/// Longer words are cut if there is no room.
 const LONGEST_WORD: usize = 20;
 
 /// Whether to colour.
@@ -21,7 +21,7 @@ pub enum Colour {
     Ansi,
 }
 
-/// All of it.
+/// The whole document.
 pub fn text(document: &Document, colour: Colour) -> String {
     let mut out = head(document, colour);
     document
@@ -71,7 +71,7 @@ pub fn render_block(block: &Block, colour: Colour) -> String {
         Block::Lines(lines) if lines.in_text => {
             format!("{}\n{}", paint(&ascii(&lines.title), BOLD, colour), ascii_lines(&plot::plot(lines)))
         }
-        // A curve of characters says less than the table of the same numbers.
+        // The table of the same numbers says more than a curve of characters.
         Block::Lines(_) | Block::Lanes(_) => return String::new(),
     };
     format!("\n{body}")
@@ -133,7 +133,7 @@ fn render_stack(stack: &Stack) -> String {
     let label = stack.rows.iter().map(|row| width(&ascii(&row.label))).max().unwrap_or(0).min(WIDTH - CELLS - 24);
     for row in &stack.rows {
         let mut line: String = String::new();
-        // What occurs at all is shown, however rare.
+        // A part above 0 gets at least one letter.
         for (part, letter) in row.parts.iter().zip(LETTERS).skip(1).filter(|(part, _)| **part > 0.0) {
             line.extend(std::iter::repeat_n(letter, ((part * CELLS as f64).round() as usize).max(1)));
         }
@@ -190,7 +190,7 @@ fn render_table(table: &Table, colour: Colour) -> String {
     out + &notes.iter().enumerate().map(numbered).collect::<String>()
 }
 
-/// The lines of a cell. Beside numbers what is in brackets gets lines of its own, so that numbers line up.
+/// The lines of a cell. In columns of numbers, text in brackets gets its own lines, so that numbers line up.
 fn cell_lines(cell: &Cell, limit: usize, right: bool) -> Vec<String> {
     let text = ascii(&cell.text);
     if cell.small.is_empty() {
@@ -203,7 +203,8 @@ fn cell_lines(cell: &Cell, limit: usize, right: bool) -> Vec<String> {
     [wrap(&text, limit), wrap(&small, limit)].concat()
 }
 
-/// Widths that fit. Words are wrapped first, among numbers only then; intervals if that is not enough; numbers never.
+/// Widths of columns that fit. Columns of words are wrapped first, then words among numbers, then intervals; numbers
+/// never.
 fn fitted(rows: &[&Vec<Cell>], table: &Table) -> Vec<usize> {
     let columns = table.head.len();
     let widest = |rows: &[&Vec<Cell>], column: usize, of: &dyn Fn(&Cell) -> usize| {
@@ -234,7 +235,7 @@ fn fitted(rows: &[&Vec<Cell>], table: &Table) -> Vec<usize> {
     widths
 }
 
-/// Takes from the widest column that may give until the line fits, or none may give more.
+/// Narrows the widest column that is above its minimum until the line fits or all are at their minimum.
 fn shrink(widths: &mut [usize], least: &[usize]) {
     let room = WIDTH.saturating_sub(GAP * widths.len().saturating_sub(1));
     while widths.iter().sum::<usize>() > room {
@@ -307,7 +308,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Without our own signs beyond ASCII, and without what could control a terminal or turn the direction of a text.
+/// Replaces our own non-ASCII signs, and removes characters that control a terminal or the direction of text.
 fn ascii(text: &str) -> String {
     let plain = |c: char| match c {
         'µ' => 'u',

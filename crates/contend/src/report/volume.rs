@@ -1,5 +1,5 @@
-//! The report of a study with parts: the answers of all parts first, then a chapter for each. A chapter is the document
-//! that the part's own directory holds as well, so the two cannot disagree.
+//! The report of a study with parts: the answers of all parts first, then a chapter for each. A chapter is the same
+//! document as in the part's own directory, so the two cannot disagree.
 
 pub mod beside;
 pub mod markdown;
@@ -14,9 +14,9 @@ pub struct Volume {
     pub question: String,
     /// Short facts about the run, shown in one line.
     pub facts: Vec<String>,
-    /// What a reader has to know before believing anything.
+    /// Warnings, shown before the answers.
     pub warnings: Vec<String>,
-    /// Figures of parts that ask the same, once as the original did and once fairly.
+    /// Metrics of parts with the same question, as published and corrected, side by side.
     pub beside: Option<Section>,
     pub chapters: Vec<Chapter>,
 }
@@ -27,9 +27,9 @@ pub struct Chapter {
     /// Also the name of its directory.
     pub name: String,
     pub about: String,
-    /// Whether it counts as the original did, flaws included.
+    /// Whether it measures as the original did, flaws included.
     pub as_published: bool,
-    /// Its files that are not part of this report.
+    /// Its other files.
     pub files: Vec<String>,
     pub document: Document,
 }
@@ -37,11 +37,11 @@ pub struct Chapter {
 /// Sections of a chapter that are shown at once; the others are details.
 const FIRST: [Id; 5] = [Id::Answer, Id::Throughput, Id::Latency, Id::Effects, Id::Published];
 
-/// Marks what counts as the original did.
+/// Mark of a chapter that measures as the original did.
 pub const AS_PUBLISHED: &str = "as published, flaws included";
 
 impl Chapter {
-    /// What was found, in words; where there are none, the metrics.
+    /// The answers in words, or the metrics if there are none.
     pub fn answers(&self) -> impl Iterator<Item = &Block> {
         let blocks = || self.document.blocks(Id::Answer);
         let words = |block: &&Block| matches!(block, Block::Answer { .. });

@@ -1,9 +1,9 @@
-//! Tests of what reports say of workers: what they take for themselves, their pauses, who they are.
+//! Tests of what reports say about workers: overhead, pauses, versions.
 
 use super::testing::{Story, resolve_again};
 use super::*;
 use crate::analysis::Findings;
-use crate::record::model::{Floor, Trial, WorkerInfo};
+use crate::record::model::{Overhead, Trial, WorkerInfo};
 use crate::record::store::Record;
 use tempfile::TempDir;
 
@@ -40,16 +40,17 @@ fn plain(text: &str) -> String {
 }
 
 fn tell(worker: &mut WorkerInfo, facts: &[(&str, u64)]) {
-    worker.told.extend(facts.iter().map(|(name, n)| (name.to_string(), n.to_string())));
+    worker.done.extend(facts.iter().map(|(name, n)| (name.to_string(), n.to_string())));
 }
 
-/// Milliseconds of pauses: how many, in all, the longest.
+/// Sets pauses: number, sum and longest in milliseconds.
 fn collects(worker: &mut WorkerInfo, (count, all, longest): (u64, u64, u64)) {
     let ns = [("gc_pause_ns", all * 1_000_000), ("gc_pause_ns_max", longest * 1_000_000)];
     tell(worker, &[&[("gc_pauses", count)][..], &ns].concat());
 }
 
-/// Two rounds in which some tell this and some that; and a trial in whose second round one had more, and another process.
+/// Two rounds in which workers report different facts; in one cell the second round has longer pauses and one process
+/// more.
 fn with_pauses() -> (TempDir, Record, usize) {
     const LOOP: [(&str, u64); 3] = [
         ("event_loop_lag_ns_p99", 1_500_000),
@@ -88,8 +89,11 @@ fn pauses_stand_under_each_condition_with_a_row_for_each_contender() {
     assert!(!table.contains("NORMAL"), "who tells nothing has no row: {table}");
     let small = ["(4 runs)", "(20 runs)", "(of 900 ms)"];
     assert!(small.iter().all(|small| plain(table).contains(small)), "{table}");
-    assert!(plain(&text).contains("the run-in included") && plain(&text).contains("PHP frees unreferenced"), "{text}");
-    // What does not count has no number.
+    assert!(
+        plain(&text).contains("beginning of the run-in") && plain(&text).contains("PHP frees unreferenced"),
+        "{text}"
+    );
+    // Invalid trials are left out.
     record.trials[second].invalid.push(crate::outcome::reason::Invalid::Invariant.because("planted"));
     let text = file(&record, "report.txt");
     assert_eq!(row(pauses(&text), &["WAL/FULL", "public"]), "WAL/FULL public 4.00 ms 3.00 ms - - - -");
@@ -143,8 +147,8 @@ fn a_workers_own_cost_that_is_not_known_or_of_another_model_is_said() {
     contenders[2].driver = "mattn".to_string();
     contenders[2].model = "pool".to_string();
     resolve_again(&mut record.run.study);
-    record.run.floors_missing = vec!["go-null".to_string()];
-    let floor = |driver: &str| Floor {
+    record.run.overheads_missing = vec!["go-null".to_string()];
+    let overhead = |driver: &str| Overhead {
         driver: driver.to_string(),
         condition: 0,
         operations: 50_000,
@@ -152,15 +156,15 @@ fn a_workers_own_cost_that_is_not_known_or_of_another_model_is_said() {
         ns_p999: 900,
         ns_max: 2_000_000,
     };
-    record.run.floors = vec![floor("java-null")];
+    record.run.overheads = vec![overhead("java-null")];
     let markdown = file(&record, "report.md");
     assert!(
-        markdown.contains("Not measured, because the worker that does nothing was not there: go-null."),
+        markdown.contains("Not measured, because the worker with the null driver was not there: go-null."),
         "{markdown}"
     );
-    // mattn has no metric to stand beside.
-    assert!(markdown.contains("(pool beside thread: DELETE/EXTRA)"), "{markdown}");
-    record.run.floors.clear();
-    record.run.floors_missing.clear();
+    // mattn has no metric to compare with.
+    assert!(markdown.contains("(pool instead of thread: DELETE/EXTRA)"), "{markdown}");
+    record.run.overheads.clear();
+    record.run.overheads_missing.clear();
     assert!(!file(&record, "report.md").contains("What the workers take"));
 }

@@ -1,4 +1,4 @@
-//! Definitions that are part of the program, opened by name as files are by path.
+//! Embedded definitions, opened by name as files are opened by path.
 
 use super::{Source, did_you_mean};
 use anyhow::{Context as _, Result, bail};
@@ -10,7 +10,7 @@ pub type Embedded = (&'static str, &'static str);
 pub struct Library {
     /// In messages: `workload`.
     pub kind: &'static str,
-    /// Definitions, in the order of lists.
+    /// Definitions, in the order in which they are listed.
     pub all: fn() -> Vec<Embedded>,
 }
 
@@ -23,7 +23,7 @@ impl Library {
         (self.all)().into_iter().map(|(name, text)| Source::new(format!("{}{name}", self.prefix()), text))
     }
 
-    /// Begins the names of the sources.
+    /// The prefix of source names: `built-in workload `.
     pub fn prefix(&self) -> String {
         format!("built-in {} ", self.kind)
     }
@@ -33,7 +33,7 @@ impl Library {
         self.sources().nth(at)
     }
 
-    /// A definition by its name, or from a file that `read` reads.
+    /// A definition by its name, or from a file that is read with `read`.
     ///
     /// # Errors
     /// The file cannot be read, or the name is not known.

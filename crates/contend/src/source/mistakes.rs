@@ -1,48 +1,62 @@
-//! All mistakes of a definition file at once. A reader stops at the first mistake: it is taken out of the text, and the file is
-//! read again, until there is none. Mistakes that only the taking out made are not reported.
+//! Finds all mistakes of a definition file in one call. A reader stops at the first mistake; that mistake is removed
+//! from the text and the file is read again, until no mistake is left. Mistakes that only the removal caused are not
+//! reported.
 
 use super::{FileError, Place, Source};
-use toml_edit::{DocumentMut, Item};
+use toml_edit::{DocumentMut, InlineTable, Item, Value};
 
-/// Most mistakes reported; each costs a reading of the file.
+/// Most mistakes reported. Each costs one more reading of the file.
 const MOST: usize = 40;
 
-/// Keys from the top of the file, with indexes from 0.
+/// Path of keys from the top of the file; indexes count from 0.
 pub type Path = [String];
 
-/// Something that was taken out of a file.
+/// A key that was removed from a file, or a required key that was put in.
 pub struct Removed {
     path: Vec<String>,
+    /// True if the key was missing and was put in.
+    is_put_in: bool,
 }
 
 impl Removed {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    pub fn is_put_in(&self) -> bool {
+        self.is_put_in
+    }
 }
 
-/// Whether what is wrong at a place, with this text, may follow from what was taken out elsewhere.
-pub type Follows = fn(removed: &[Removed], path: &Path, text: &str) -> bool;
+/// Rules of one kind of file.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Whether a mistake at `path`, with this text, may be caused by keys that were removed or put in elsewhere.
+    pub follows: fn(removed: &[Removed], path: &Path, text: &str) -> bool,
+    /// For a required key that is missing: its place, and a value in TOML with which the search can continue. Of a table that
+    /// is there, the keys that it lacks are put in.
+    pub lacking: fn(path: &Path) -> Option<(&Path, &'static str)>,
+}
 
-/// The first mistake with those found when it is not there. `read` reads a file and reports its first mistake.
+/// Joins the first mistake with those that are found once it is removed. `read` reads a file and reports its first
+/// mistake, or several that do not depend on each other.
 #[must_use]
-pub fn all(
-    source: &Source,
-    first: FileError,
-    follows: Follows,
-    read: impl Fn(&Source) -> Option<FileError>,
-) -> FileError {
+pub fn all(source: &Source, first: FileError, kind: Kind, read: impl Fn(&Source) -> Option<FileError>) -> FileError {
     let Ok(file) = source.text.parse::<DocumentMut>() else { return first };
-    let mut repair = Repair { source, file, removed: vec![], renamed: vec![] };
-    let mut found = vec![first.clone()];
-    let mut next = Some(first);
+    let mut repair = Repair { source, kind, file, removed: vec![], renamed: vec![] };
+    let mut found = first.each();
+    let mut next = found.first().cloned();
     while found.len() < MOST && next.is_some_and(|known| repair.take_out(&known)) {
-        next = read(&repair.source());
-        let Some(error) = &next else { break };
-        let original = repair.original(&error.place.path);
-        if !repair.follows(error, &original, follows) {
-            found.push(repair.placed(error, &original));
+        let errors = read(&repair.source()).map(FileError::each).unwrap_or_default();
+        for error in &errors {
+            let original = repair.original(&error.place.path);
+            let placed = repair.placed(error, &original);
+            let is_known = found.iter().any(|known| (known.line, &known.message) == (placed.line, &placed.message));
+            if !is_known && !repair.follows(error, &original) {
+                found.push(placed);
+            }
         }
+        next = errors.into_iter().next();
     }
     found.sort_by_key(|error| error.line);
     let further = found.split_off(1);
@@ -50,12 +64,13 @@ pub fn all(
 }
 
 struct Repair<'s> {
-    /// As the user wrote it.
+    /// The file as the user wrote it.
     source: &'s Source,
-    /// What is left of it.
+    kind: Kind,
+    /// The file without the mistakes found so far.
     file: DocumentMut,
     removed: Vec<Removed>,
-    /// Mistyped keys that have their right name now.
+    /// Mistyped keys that have been renamed, with their correct names.
     renamed: Vec<(Vec<String>, String)>,
 }
 
@@ -64,7 +79,8 @@ impl Repair<'_> {
         Source::new(self.source.name.clone(), self.file.to_string())
     }
 
-    /// The path in the user's file of a path in what is left: elements before it are gone, and keys have another name.
+    /// Converts a path in the reduced file to the user's file: adds removed elements before it and restores key
+    /// names.
     fn original(&self, path: &Path) -> Vec<String> {
         let mut original = path.to_vec();
         for at in 0..original.len() {
@@ -72,7 +88,10 @@ impl Repair<'_> {
             if let Some((_, written)) = self.renamed.iter().find(|(to, _)| to[..] == original[..=at]) {
                 original[at].clone_from(written);
             } else if let Ok(mut index) = step.parse::<usize>() {
-                let gone = self.removed.iter().filter(|r| r.path.len() == at + 1 && r.path[..at] == before[..]);
+                let gone = self
+                    .removed
+                    .iter()
+                    .filter(|r| !r.is_put_in && r.path.len() == at + 1 && r.path[..at] == before[..]);
                 let mut gone: Vec<usize> = gone.filter_map(|removed| removed.path[at].parse().ok()).collect();
                 gone.sort_unstable();
                 gone.into_iter().for_each(|gone| index += usize::from(gone <= index));
@@ -82,13 +101,16 @@ impl Repair<'_> {
         original
     }
 
-    fn follows(&self, error: &FileError, original: &Path, follows: Follows) -> bool {
+    fn follows(&self, error: &FileError, original: &Path) -> bool {
         let around = self.removed.iter().any(|removed| removed.path.starts_with(original));
         let text = self.text_at(&error.place.path);
-        // A key that a table lacks may have been there under an unknown name.
+        // A key that the table lacks may be there under a misspelled name.
         let table = |path: &Path| path.split_last().map(|(_, table)| table.to_vec());
-        let renamed = text.is_empty() && self.removed.iter().any(|removed| table(&removed.path) == table(original));
-        around || error.place.by_itself && renamed || !error.place.by_itself && follows(&self.removed, original, &text)
+        let mut gone = self.removed.iter().filter(|removed| !removed.is_put_in);
+        let renamed = text.is_empty() && gone.any(|removed| table(&removed.path) == table(original));
+        around
+            || error.place.by_itself && renamed
+            || !error.place.by_itself && (self.kind.follows)(&self.removed, original, &text)
     }
 
     fn text_at(&self, path: &Path) -> String {
@@ -99,23 +121,51 @@ impl Repair<'_> {
         item.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// The error as it is in the user's file.
+    /// The error with its place in the user's file.
     fn placed(&self, error: &FileError, original: &Path) -> FileError {
         let path: Vec<&str> = original.iter().map(String::as_str).collect();
         let placed = self.source.error(&path, error.message.as_str());
-        // The path that the reader shows may be of what is left, or of a part.
+        // The reader's path may belong to the reduced file, or to a part.
         let key = if error.place.by_itself { error.key.clone() } else { placed.key.clone() };
         FileError { key, ..placed }
     }
 
-    /// Makes the file one without this mistake; false if nothing can be taken out.
+    /// Removes this mistake from the file; false if nothing can be removed.
     fn take_out(&mut self, error: &FileError) -> bool {
         let Place { path, instead, .. } = &*error.place;
-        // A key that should be there: the table that lacks it goes.
+        if self.put_in(path) {
+            return true;
+        }
+        // A required key is missing: remove the table that lacks it.
         (1..=path.len()).rev().any(|depth| {
             let instead = instead.as_deref().filter(|_| depth == path.len());
             self.take_out_at(&path[..depth], instead)
         })
+    }
+
+    /// Puts in a required key that is missing, if a value is known for it.
+    fn put_in(&mut self, path: &Path) -> bool {
+        let Some((at, value)) = (self.kind.lacking)(path) else { return false };
+        let Some((last, tables)) = at.split_last() else { return false };
+        let Ok(value) = value.parse::<Value>() else { return false };
+        let mut item = Some(self.file.as_item_mut());
+        for step in tables {
+            item = item.and_then(|item| below(item, step));
+        }
+        let Some(table) = item.and_then(Item::as_table_like_mut) else { return false };
+        if !table.contains_key(last) {
+            table.insert(last, Item::Value(value));
+            self.removed.push(Removed { path: at.to_vec(), is_put_in: true });
+            return true;
+        }
+        let Some(there) = table.get_mut(last).and_then(Item::as_table_like_mut) else { return false };
+        let needed = value.as_inline_table().into_iter().flat_map(InlineTable::iter);
+        let lacked: Vec<_> = needed.filter(|(key, _)| !there.contains_key(key)).collect();
+        for (key, value) in &lacked {
+            there.insert(key, Item::Value((*value).clone()));
+            self.removed.push(Removed { path: [at, &[key.to_string()]].concat(), is_put_in: true });
+        }
+        !lacked.is_empty()
     }
 
     fn take_out_at(&mut self, path: &Path, instead: Option<&str>) -> bool {
@@ -123,10 +173,7 @@ impl Repair<'_> {
         let Some((last, parents)) = path.split_last() else { return false };
         let mut item = Some(self.file.as_item_mut());
         for step in parents {
-            item = item.and_then(|item| match step.parse::<usize>() {
-                Ok(at) => item.get_mut(at),
-                Err(_) => item.get_mut(step),
-            });
+            item = item.and_then(|item| below(item, step));
         }
         let Some(item) = item else { return false };
         let Some(taken) = taken_out(item, last) else { return false };
@@ -138,9 +185,17 @@ impl Repair<'_> {
                 to.push(meant.to_string());
                 self.renamed.push((to, last.clone()));
             }
-            _ => self.removed.push(Removed { path: original }),
+            _ => self.removed.push(Removed { path: original, is_put_in: false }),
         }
         true
+    }
+}
+
+/// An entry of a table or an element of an array.
+fn below<'i>(item: &'i mut Item, step: &str) -> Option<&'i mut Item> {
+    match step.parse::<usize>() {
+        Ok(at) => item.get_mut(at),
+        Err(_) => item.get_mut(step),
     }
 }
 

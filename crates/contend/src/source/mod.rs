@@ -8,7 +8,7 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
-/// A definition file: its name as the user knows it, and its text.
+/// A definition file: its name as the user knows it, and its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// Path, or `built-in workload NAME`.
@@ -16,27 +16,27 @@ pub struct Source {
     pub text: String,
 }
 
-/// Something wrong in a definition file.
+/// A mistake in a definition file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileError {
     pub file: String,
-    /// Counted from 1; 0 when the file as a whole is at fault.
+    /// Counted from 1; 0 if the error is about the file as a whole.
     pub line: usize,
     /// Path of the key, such as `transaction.comment.step[2].sql`; empty for syntax errors.
     pub key: String,
     /// What is wrong and what to do.
     pub message: String,
-    /// The same of the file's other mistakes, in the order of their lines.
+    /// The file's other mistakes, in the order of their lines.
     pub further: Vec<FileError>,
     pub(crate) place: Box<Place>,
 }
 
-/// Where something is wrong, for those who mend it.
+/// The place of a mistake, for the code that removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Path of the key, also where `FileError::key` does not show it; empty if there is none.
+    /// Path of the key, even where `FileError::key` does not show it; empty if there is none.
     path: Vec<String>,
-    /// Whether the keys and types of the file forbid it, whatever else the file says.
+    /// Whether the keys and types of this file alone forbid it, whatever the rest of the file contains.
     by_itself: bool,
     /// The key that was probably meant.
     instead: Option<String>,
@@ -58,12 +58,33 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
+impl FileError {
+    /// Joins errors into one, without repetitions and in their order; `None` if there are none.
+    pub fn together(errors: impl IntoIterator<Item = FileError>) -> Option<FileError> {
+        let mut all: Vec<FileError> = vec![];
+        for one in errors.into_iter().flat_map(FileError::each) {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        Some(FileError { further: all.collect(), ..first })
+    }
+
+    /// The errors that were joined, one by one.
+    fn each(mut self) -> Vec<FileError> {
+        let further = std::mem::take(&mut self.further);
+        std::iter::once(self).chain(further).collect()
+    }
+}
+
 impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
     }
 
-    /// Reads the file into `T`, whose types say which keys there are.
+    /// Reads the file into `T`, whose fields define the allowed keys.
     ///
     /// # Errors
     /// Syntax, unknown keys, missing keys and wrong types, with their line.
@@ -71,7 +92,7 @@ impl Source {
         toml::from_str(&self.text).map_err(|e| self.toml_error(&e))
     }
 
-    /// The file as tables of values that know their place.
+    /// The file as tables whose values carry their place in the text.
     ///
     /// # Errors
     /// Syntax, with its line.
@@ -79,7 +100,7 @@ impl Source {
         DeTable::parse(&self.text).map(Spanned::into_inner).map_err(|e| self.toml_error(&e))
     }
 
-    /// Reads a table of this file, or one put together from its values, into `T`.
+    /// Reads a table of this file, or one assembled from its values, into `T`.
     ///
     /// # Errors
     /// As for [`Source::parse`].
@@ -87,7 +108,7 @@ impl Source {
         T::deserialize(Deserializer::from(table)).map_err(|e| self.toml_error(&e))
     }
 
-    /// Whether there is something at a path of keys.
+    /// Whether the file has a value at a path of keys.
     pub fn contains(&self, path: &[&str]) -> bool {
         let Ok(document) = toml_edit::Document::parse(self.text.as_str()) else { return false };
         let mut item = Some(document.as_item());
@@ -98,10 +119,11 @@ impl Source {
     }
 
     fn toml_error(&self, error: &toml::de::Error) -> FileError {
-        let instead = meant(error.message());
+        let (instead, path) = (meant(error.message()), self.path_of(error));
+        let is_whole = path.len() == 1 && error.message().starts_with("missing field ");
         FileError {
             file: self.name.clone(),
-            line: error.span().map_or(0, |span| self.line_of_byte(span.start)),
+            line: error.span().filter(|_| !is_whole).map_or(0, |span| self.line_of_byte(span.start)),
             key: String::new(),
             message: match &instead {
                 Some(found) => format!("{}; did you mean `{found}`?", error.message()),
@@ -109,14 +131,14 @@ impl Source {
             },
             further: vec![],
             place: Box::new(Place {
-                path: self.path_of(error),
+                path,
                 by_itself: true,
                 instead: instead.filter(|_| error.message().starts_with("unknown field ")),
             }),
         }
     }
 
-    /// An error at a key, given as path: names and, in arrays, indexes from 0.
+    /// An error at a key. `path` has names and, for arrays, indexes from 0.
     pub fn error(&self, path: &[&str], message: impl Into<String>) -> FileError {
         FileError {
             file: self.name.clone(),
@@ -142,7 +164,7 @@ impl Source {
                 }
             };
             let Some(next) = next else { break };
-            // A table that only its sub-tables mention has no span of its own.
+            // A table that appears only in the headers of its sub-tables has no span.
             if let Some(start) = key_start.or_else(|| next.span().map(|span| span.start)) {
                 line = self.line_of_byte(start);
             }
@@ -151,17 +173,18 @@ impl Source {
         line
     }
 
-    /// The key that is wrong, or that a table lacks.
+    /// Path of the wrong key, or of the table that lacks one.
     fn path_of(&self, error: &toml::de::Error) -> Vec<String> {
         let Some(span) = error.span() else { return vec![] };
         let lacks = error.message().strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-        let is_whole = lacks.is_some() && span.end >= self.text.len();
+        // If the file as a whole lacks a key, the error has no useful span.
+        let is_whole = lacks.is_some() && (span.is_empty() || span.end >= self.text.len());
         let mut path = if is_whole { vec![] } else { self.path_of_byte(span.start) };
         path.extend(lacks.map(str::to_string));
         path
     }
 
-    /// The deepest key whose name or value is at this place of the text.
+    /// The deepest key whose name or value contains this byte of the text.
     fn path_of_byte(&self, byte: usize) -> Vec<String> {
         let mut deepest = vec![];
         if let Ok(document) = toml_edit::Document::parse(self.text.as_str()) {
@@ -176,7 +199,7 @@ impl Source {
     }
 }
 
-/// Leaves the path of the deepest item at a byte in `deepest`.
+/// Stores the path of the deepest item at a byte in `deepest`.
 fn find_byte(item: &toml_edit::Item, byte: usize, path: &mut Vec<String>, deepest: &mut Vec<String>) {
     let is_at = |span: Option<std::ops::Range<usize>>| span.is_some_and(|span| span.contains(&byte));
     if is_at(item.span()) && path.len() > deepest.len() {
@@ -221,25 +244,25 @@ fn display_path(path: &[&str]) -> String {
     out
 }
 
-/// What was probably meant, from a message that lists what would have been right: serde names the wrong word first.
+/// The word that was probably meant, from serde's message: it quotes the wrong word first, then the allowed ones.
 fn meant(message: &str) -> Option<String> {
     let mut words = message.strip_prefix("unknown ")?.split('`').skip(1).step_by(2);
     words.next().and_then(|wrong| nearest(wrong, words)).map(str::to_string)
 }
 
-/// The known word that a mistyped one was probably meant to be.
+/// The known word that is nearest to a mistyped one, if any is near.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let limit = (word.chars().count() / 3).max(1);
     let near = known.into_iter().map(|found| (edits(word, found), found)).filter(|(edits, _)| *edits <= limit);
     near.min_by_key(|(edits, _)| *edits).map(|(_, found)| found)
 }
 
-/// ` (did you mean ...?)`, or nothing if no known word is near.
+/// ` (did you mean ...?)`, or an empty string if no known word is near.
 pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     nearest(word, known).map_or(String::new(), |found| format!(" (did you mean `{found}`?)"))
 }
 
-/// Letters to put in, take out or replace to make one word of the other.
+/// Edit distance: letters to insert, remove or replace to turn one word into the other.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! The `[[along]]` tables of a study file: what becomes of a figure along an axis of numbers, such as the clients.
+//! The `[[along]]` tables of a study file: the course of a metric along an axis of numbers, such as the clients.
 
 use super::edition::Problem;
 use super::file::File;

@@ -9,20 +9,20 @@ use crate::load;
 use crate::units;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is wrong with an axis, and with which of its values.
+/// A mistake in an axis, with the value at fault.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub index: Option<usize>,
     pub message: String,
 }
 
-/// A contender multiplied out and completed.
+/// A contender with all axes applied and all defaults filled in.
 pub(super) struct Expanded {
     pub spec: Spec,
     pub given_label: Option<String>,
-    /// What axes made of it.
+    /// Keys that were set by axes.
     pub from_axes: BTreeSet<String>,
-    /// Typed, not in the file.
+    /// Whether it was typed on the command line.
     pub added: bool,
     pub path: Vec<String>,
 }
@@ -97,7 +97,7 @@ fn complete(entry: &Entry, draft: &Draft, from_axes: BTreeSet<String>, edition: 
     })
 }
 
-/// A contender that says itself what the axis would say is left as it is.
+/// Whether the axis multiplies a contender: not if the contender sets this key itself.
 fn multiplies(axis: &str, draft: &Draft) -> bool {
     draft.knows(axis) && !draft.names(axis)
 }
@@ -117,7 +117,7 @@ fn multiply(axis: &Axis, drafts: &Drafts) -> Result<Drafts, String> {
     Ok(multiplied)
 }
 
-/// The canonical form of a value that each of the contenders it multiplies can have.
+/// The canonical form of a value; every contender that the axis multiplies must accept it.
 fn contender_value(name: &str, value: &str, entries: &[Entry]) -> Result<String, String> {
     let mut canonical = value.trim().to_string();
     for entry in entries.iter().filter(|entry| multiplies(name, &entry.draft)) {
@@ -164,13 +164,9 @@ fn preset(value: &str) -> Result<String, ()> {
     if word { Ok(value.to_string()) } else { Err(()) }
 }
 
-fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &str) -> Condition {
-    let mut condition = condition.clone();
-    if usual.as_deref() == Some(value) {
-        condition.axes.insert(axis.clone(), value.to_string());
-        return condition;
-    }
-    let words = match (axis.as_str(), value) {
+/// A value of an axis as it stands in the label of a condition.
+pub fn axis_words(axis: &str, value: &str) -> String {
+    match (axis, value) {
         ("profile", _) => value.to_string(),
         ("clients", "1") => "1 client".to_string(),
         ("processes", "1") => "1 process".to_string(),
@@ -179,11 +175,19 @@ fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &st
         ("scale", _) => format!("scale {value}"),
         ("duration", _) => format!("{value} long"),
         _ => format!("{axis}={value}"),
-    };
+    }
+}
+
+fn with(condition: &Condition, Axis { name: axis, usual, .. }: &Axis, value: &str) -> Condition {
+    let mut condition = condition.clone();
+    if usual.as_deref() == Some(value) {
+        condition.axes.insert(axis.clone(), value.to_string());
+        return condition;
+    }
     if !condition.label.is_empty() {
         condition.label.push_str(", ");
     }
-    condition.label.push_str(&words);
+    condition.label.push_str(&axis_words(axis, value));
     if axis == "profile" {
         condition.profile = Some(value.to_string());
     } else {

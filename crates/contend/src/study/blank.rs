@@ -1,9 +1,9 @@
-//! What the sentences of an answer are made of: words of verdicts, facts about two counts, and blanks. Study files are
-//! checked against these tables, and `analysis` fills in what they list.
+//! The vocabulary of an answer's sentences: words of verdicts, facts about two counts, and blanks. Study files are
+//! checked against these tables, and `analysis` fills in the blanks.
 
 use crate::stats::verdict::Verdict;
 
-/// A verdict that an answer has a sentence for.
+/// A verdict for which an answer has a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     Faster,
@@ -27,7 +27,7 @@ impl Word {
         (Word::NotComparable, "not-comparable"),
     ];
 
-    /// The word of a verdict; none for too few rounds.
+    /// The word of a verdict; `None` for too few rounds.
     pub fn of(verdict: &Verdict) -> Option<Self> {
         match verdict {
             Verdict::Faster => Some(Word::Faster),
@@ -41,7 +41,7 @@ impl Word {
         }
     }
 
-    /// The word whose sentence serves where there is none for this one.
+    /// The word whose sentence is used if this one has none.
     pub fn stands_in(self) -> Option<Self> {
         match self {
             Word::SlightlyFaster => Some(Word::Faster),
@@ -74,7 +74,7 @@ impl Fact {
         (Fact::Both, "both"),
     ];
 
-    /// Whether this count is above 0, and the other.
+    /// The fact for whether each of the two counts is above 0.
     pub fn of(this: bool, against: bool) -> Self {
         match (this, against) {
             (false, false) => Fact::Neither,
@@ -126,7 +126,7 @@ impl Blank {
         (Blank::Reason, "reason"),
     ];
 
-    /// Whether it is known only where there is a verdict.
+    /// Whether it has a value only with a verdict.
     pub fn is_of_a_ratio(self) -> bool {
         matches!(self, Blank::Ratio | Blank::Low | Blank::High)
     }

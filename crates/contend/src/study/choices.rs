@@ -1,4 +1,4 @@
-//! What a run chooses of a study: variant, extent, and overrides from the command line.
+//! The choices of a run: variant, extent, and overrides from the command line.
 
 use super::axis;
 use super::edition::{Axis, Edition, Entry};
@@ -16,13 +16,13 @@ use std::collections::BTreeSet;
 pub struct Choices {
     pub variant: Variant,
     pub extent: Extent,
-    /// Values of axes, in place of the study's.
+    /// Values of axes instead of the study's.
     pub set: Vec<(String, Vec<String>)>,
-    /// Specs of contenders beyond the study's.
+    /// Specs of further contenders.
     pub contenders: Vec<String>,
     /// Only contenders whose label or name matches: a label itself, a glob, or a part of either.
     pub only: Vec<String>,
-    /// The driver of every contender whose engine has it.
+    /// Driver for every contender whose engine has it.
     pub driver: Option<String>,
     pub rounds: Option<u32>,
     pub clients: Option<u32>,
@@ -104,7 +104,7 @@ fn apply_load(edition: &mut Edition, choices: &Choices) -> Result<(), String> {
     }
     edition.rounds = choices.rounds.unwrap_or(edition.rounds);
     edition.load.seed = choices.seed.unwrap_or(edition.load.seed);
-    // As `--set`: where every role has its own number they change nothing, which is said then.
+    // As `--set`: an error if every role has its own number, so that they change nothing.
     for (name, count) in [("clients", choices.clients), ("processes", choices.processes)] {
         if let Some(count) = count {
             set_axis(edition, name, &[count.to_string()])?;
@@ -128,7 +128,7 @@ fn apply_load(edition: &mut Edition, choices: &Choices) -> Result<(), String> {
     Ok(())
 }
 
-/// For each part what it knows of the choices. What no part knows is an error, in the words of the first.
+/// The choices that apply to each part. A choice that applies to no part is an error, with the first part's message.
 pub(super) fn shared_out<'a>(
     parts: impl Iterator<Item = (String, &'a Edition)>,
     choices: &Choices,
@@ -153,7 +153,7 @@ pub(super) fn shared_out<'a>(
         own.only.clear();
         own.set.retain(|(name, _)| can_set(edition, name));
         own.driver = own.driver.filter(|driver| has_driver(edition, driver));
-        // A contender joins those of its engine; one of an engine that no part has joins all.
+        // A contender joins the parts with its engine, or all parts if none has it.
         own.contenders.retain(|text| has_engine(edition, text) || no_part(&|edition| has_engine(edition, text)));
         own
     };
@@ -183,13 +183,13 @@ fn why_not_set(edition: &Edition, name: &str) -> String {
     settable(edition, name).err().unwrap_or_else(|| unknown_axis(edition, name))
 }
 
-/// Makes an axis of the study this one value; false if it has no such axis.
+/// Reduces an axis of the study to one value; false if the study has no such axis.
 fn narrow(edition: &mut Edition, axis: &str, value: &str) -> bool {
     let found = edition.axes.iter_mut().find(|found| found.name == axis);
     found.map(|found| found.values = vec![value.to_string()]).is_some()
 }
 
-/// Whether the study has use for an axis of this name.
+/// Whether an axis of this name may be set in the study.
 fn settable(edition: &Edition, name: &str) -> Result<(), String> {
     if keys::settable(&edition.kind, name).is_some() {
         return Ok(());
@@ -273,14 +273,14 @@ pub(super) fn unmatched<'p>(contenders: &[&Contender], patterns: &'p [String]) -
     patterns.iter().find(|pattern| !contenders.iter().any(|contender| matches_label(contenders, contender, pattern)))
 }
 
-/// Keeps the contenders that one of the patterns matches; none of them may.
+/// Keeps the contenders that match one of the patterns, possibly none.
 pub(super) fn keep_only(contenders: &mut Vec<Contender>, patterns: &[String]) {
     let all = contenders.clone();
     let all: Vec<&Contender> = all.iter().collect();
     contenders.retain(|contender| patterns.iter().any(|pattern| matches_label(&all, contender, pattern)));
 }
 
-/// A label that begins others can still be picked alone.
+/// An exact label matches alone, even if other labels begin with it.
 fn matches_label(all: &[&Contender], contender: &Contender, pattern: &str) -> bool {
     match all.iter().any(|other| other.label.eq_ignore_ascii_case(pattern)) {
         true => contender.label.eq_ignore_ascii_case(pattern),
@@ -288,7 +288,7 @@ fn matches_label(all: &[&Contender], contender: &Contender, pattern: &str) -> bo
     }
 }
 
-/// A glob if there is a `*` or `?` in it, else a part of the text; upper and lower case are one.
+/// A glob if the pattern has a `*` or `?`, else a part of the text; ignores case.
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.to_lowercase(), text.to_lowercase());
     if !pattern.contains(['*', '?']) {

@@ -1,28 +1,72 @@
-//! Which mistakes of a study file may follow from another one, so that they are not reported with it.
+//! Finds mistakes of a study file that may follow from another mistake, so that they are not reported with it.
 
-use crate::source::mistakes::{Path, Removed};
+use super::kind;
+use crate::source::mistakes::{Kind, Path, Removed};
 
-/// Tables that lie over the rest of the file; what is in them depends on what is not.
+pub(super) const KIND: Kind = Kind { follows, lacking };
+
+/// Tables that overlay the rest of the file and depend on it.
 const OVERLAYS: [&str; 2] = ["quick", "as_published"];
-/// What gives contenders and conditions their labels.
+/// Sections that determine labels.
 const NAMING: [&str; 3] = ["contender", "axes", "settings"];
-/// What uses labels.
+/// Sections that use labels.
 const NAMED: [&str; 8] = ["baseline", "answer", "effect", "grid", "along", "published", "readback", "export"];
 /// Keys in such tables that name metrics, not labels.
 const OF_METRICS: [&str; 4] = ["headline", "metric", "part_of", "value"];
 
-/// Whether what is wrong at `path` may be so only because of what was removed.
-pub(super) fn follows(removed: &[Removed], path: &Path, _: &str) -> bool {
+/// Required keys of a study, each with a valid value. Parts may inherit them from the top level.
+fn lacking(path: &Path) -> Option<(&Path, &'static str)> {
+    let (top, key) = match path {
+        [key] => (path, key),
+        [part, _, key] if part == "part" => (&path[2..], key),
+        _ => return lacking_in_list(plain(path)).map(|value| (path, value)),
+    };
+    match key.as_str() {
+        "about" => Some((path, "'x'")),
+        "question" | "workload" => Some((top, "'x'")),
+        "kind" => Some((top, "'load'")),
+        "headline" => Some((top, "'throughput_ops_per_s'")),
+        "contender" => Some((top, "[{ engine = 'sqlite' }]")),
+        "load" => Some((top, "{ window = '1s' }")),
+        _ => None,
+    }
+}
+
+/// The same for the tables of lists, as far as a value makes sense in each.
+fn lacking_in_list(path: &Path) -> Option<&'static str> {
+    let [section, _, key] = path else { return None };
+    match (section.as_str(), key.as_str()) {
+        ("metric" | "effect" | "grid", "about") | ("answer", "ask") => Some("'x'"),
+        ("metric", "higher_is_better") => Some("false"),
+        ("metric", "value") => Some("'planned'"),
+        ("answer" | "effect" | "grid", "metric") => Some("'throughput_ops_per_s'"),
+        _ => None,
+    }
+}
+
+/// Whether the mistake at `path` may follow from what was removed.
+fn follows(removed: &[Removed], path: &Path, _: &str) -> bool {
     let path = plain(path);
     let (Some(section), Some(last)) = (path.first(), path.last()) else { return false };
     let gone = |sections: &[&str]| {
         removed.iter().any(|gone| plain(gone.path()).first().is_some_and(|key| sections.contains(&key.as_str())))
     };
+    // What it means depends on the kind.
+    if gone(&["kind"]) && (kind::find(section).is_some() || section == "rounds") {
+        return true;
+    }
+    // No engine may know a setting any more.
+    let is_contender = |gone: &Removed| matches!(plain(gone.path()), [section, _] if section == "contender");
+    let sets = section == "settings" || section == "axes" && path.get(1).is_some_and(|axis| axis != "profile");
+    if sets && removed.iter().any(is_contender) {
+        return true;
+    }
     let is = |keys: &[&str], key: &String| keys.contains(&key.as_str());
     if is(&OF_METRICS, last) {
-        return gone(&["metric"]);
+        let is_metric = |gone: &&Removed| plain(gone.path()).first().is_some_and(|section| section == "metric");
+        return removed.iter().filter(is_metric).any(|gone| !gone.is_put_in());
     }
-    // Two contenders may be the same once a setting is gone.
+    // Two contenders may become equal when a setting is removed.
     let labels_matter = is(&NAMED, section) || section == "contender" && path.len() == 2;
     labels_matter && gone(&NAMING)
 }

@@ -1,5 +1,5 @@
-//! One variant and extent of a study file, read but not yet multiplied out: here overrides from the
-//! command line can still be applied.
+//! One variant and extent of a study file before axes are applied, so that overrides from the command line can change
+//! it.
 
 use super::spec::Draft;
 use crate::engine::Settings;
@@ -29,7 +29,7 @@ impl Problem {
 pub(super) struct Entry {
     pub draft: Draft,
     pub label: Option<String>,
-    /// Where it stands in the file; empty if it was typed.
+    /// Path in the file; empty if it was typed.
     pub path: Vec<String>,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Edition {
     pub headline: String,
     pub rounds: u32,
     pub baseline: Vec<String>,
-    /// Where the list of baselines stands.
+    /// Path of the list of baselines in the file.
     pub baseline_path: Vec<String>,
     pub common: Settings,
     pub axes: Vec<Axis>,
     pub entries: Vec<Entry>,
-    /// From the command line: these are as typed, no axis multiplies them.
+    /// Contenders from the command line, which no axis multiplies.
     pub added: Vec<Entry>,
     pub load: Load,
     /// Name of the study's kind, and the values of its keys.
@@ -54,14 +54,14 @@ pub(super) struct Edition {
 pub(super) struct Axis {
     pub name: String,
     pub values: Vec<String>,
-    /// Whether it multiplies contenders; conditions otherwise.
+    /// Whether it multiplies contenders instead of conditions.
     pub of_contenders: bool,
-    /// The only value of a number of the workload in a study that does not vary it; no label says it.
+    /// Single value of a number of the workload that the study does not vary; labels leave it out.
     pub usual: Option<String>,
 }
 
 impl Axis {
-    /// A number of the workload that the study does not vary. Axes that every study has are always told.
+    /// Sets `usual` if the study does not vary this number of the workload. Labels always name axes of load.
     pub fn with_usual(mut self) -> Self {
         if !self.of_contenders && !load::is_offered(&self.name) && self.values.len() == 1 {
             self.usual = self.values.first().cloned();

@@ -1,5 +1,4 @@
-//! About how long a study takes, from what it says alone: for who waits, and for tests that hold quick forms to
-//! their time.
+//! Estimates how long a study takes from the study alone: for users, and for tests that limit quick forms.
 
 use super::kind;
 use super::model::{Condition, Contender, Slot, Study};
@@ -7,25 +6,24 @@ use crate::engine;
 use crate::load::Load;
 use std::collections::BTreeSet;
 
-/// Around the measured time of a trial: fresh data, workers that start, waiting for a quiet disk, checks. Measured on two
-/// processors with an ordinary disk, where it is 0.2 to 0.6 s.
+/// Time of a trial outside its window: fresh data, start of workers, quiet disk, checks. Measured as 0.2 to 0.6 s on
+/// two processors with an ordinary disk.
 const AROUND_NS: u64 = 500_000_000;
 
-/// What a server adds to that: its data directory copied, started, stopped (0.6 s MariaDB, 1.5 s PostgreSQL); and an app,
-/// which starts its processes and answers its first requests (1 to 2.5 s).
+/// Additional time for a server: copying its data directory, start and stop (0.6 s for MariaDB, 1.5 s for PostgreSQL);
+/// and for an app: start and first requests (1 to 2.5 s).
 const SERVER_NS: u64 = 1_000_000_000;
 const APP_NS: u64 = 1_500_000_000;
 
-/// Before the first trial: data loaded once for each engine, and what each condition costs the workers themselves.
+/// Time before the first trial, for loading data once per engine and measuring the overhead under each condition.
 const LOADING_NS: u64 = 500_000_000;
 const COST_NS: u64 = 300_000_000;
 
-/// One operation of one client among others, where a trial ends after a number of them. Between a look-up by key (some
-/// microseconds) and a commit that waits for a slow disk and for other writers (some ten milliseconds).
+/// Time of one operation, for trials that end after a number of them. Between a look-up by key (microseconds) and a
+/// commit that waits for a slow disk and other writers (tens of milliseconds).
 const OPERATION_NS: u64 = 5_000_000;
 
-/// Estimated time of a study, in nanoseconds. How large its data is, and how many clients its workload's roles have, is not
-/// in it.
+/// Estimated time of a study, ns. It ignores the size of the data and the number of clients in roles.
 pub fn estimate_ns(study: &Study) -> u64 {
     let engines: BTreeSet<&str> = study.contenders.iter().map(|contender| contender.engine.as_str()).collect();
     let loading_ns = LOADING_NS * engines.len() as u64;
@@ -38,7 +36,7 @@ pub fn estimate_ns(study: &Study) -> u64 {
     round_ns.saturating_mul(u64::from(study.rounds)).saturating_add(before_ns).saturating_add(step_ns)
 }
 
-/// Estimated time of these trials of a study, whose data and costs are there.
+/// Estimated time of these trials of a study, ns, with data loaded and overhead measured.
 pub fn estimate_left_ns<'s>(study: &Study, slots: impl Iterator<Item = &'s Slot>) -> u64 {
     let of = |slot: &Slot| {
         let (at, contender) = (study.conditions.get(slot.condition)?, study.contenders.get(slot.contender)?);
@@ -56,13 +54,13 @@ fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
     load.run_in_ns.saturating_add(measured_ns(&load)) + around_ns
 }
 
-/// What the step of the study's kind takes for one contender.
+/// Time of the step of the study's kind for one contender.
 fn step_ns(study: &Study, contender: &Contender) -> u64 {
     let step = kind::find(&study.kind).zip(study.of_kind());
     step.map_or(0, |(kind, values)| (kind.estimate_ns)(values, contender))
 }
 
-/// Of an open loop with a number of operations, as long as their arrivals take.
+/// Length of the window; in an open loop with a number of operations, the time of their arrivals.
 fn measured_ns(load: &Load) -> u64 {
     match (load.operations, load.rate_per_s) {
         (None, _) => load.window_ns,

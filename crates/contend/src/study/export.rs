@@ -1,11 +1,11 @@
-//! The `[[export]]` tables of a study file: further CSVs of the report in columns of the study's choice, such as
-//! those of the original. What is written this way is also recognised when it is read back.
+//! The `[[export]]` tables of a study file: further CSVs of the report with columns chosen by the study, such as those
+//! of the original. Such CSVs can be read back.
 
 use super::edition::Problem;
 use super::file::{self, File};
 use super::model::{Column, Export, Holds, OwnMetric};
 use super::questions::Reach;
-use crate::analysis::metric::name::{self, Known};
+use crate::analysis::metric::name::{self, KnownNames};
 use std::collections::BTreeSet;
 
 const DECIMALS_MAX: u8 = 9;
@@ -43,7 +43,7 @@ pub(super) fn read(file: &File, reach: &Reach) -> Result<Vec<Export>, Problem> {
     Ok(exports)
 }
 
-/// What a column holds, or the key at fault, if it is one.
+/// What a column holds; the error has the key at fault.
 fn holds<'c>(column: &'c file::Column, reach: &Reach) -> Result<Holds, (&'c str, String)> {
     match (&column.contender, &column.value) {
         (Some(names), None) => {
@@ -73,12 +73,16 @@ fn holds<'c>(column: &'c file::Column, reach: &Reach) -> Result<Holds, (&'c str,
     }
 }
 
-/// Checks the names in formulas, of which the study's own metrics are some.
+/// Checks the names in formulas, including the study's own metrics.
 ///
 /// # Errors
 /// The path of the key in the file, and what is wrong there.
-pub(super) fn check(exports: &[Export], metrics: &[OwnMetric], known: &Known) -> Result<(), (Vec<String>, String)> {
-    let known = Known {
+pub(super) fn check(
+    exports: &[Export],
+    metrics: &[OwnMetric],
+    known: &KnownNames,
+) -> Result<(), (Vec<String>, String)> {
+    let known = KnownNames {
         transactions: known.transactions,
         scale: known.scale,
         tables: known.tables,

@@ -1,7 +1,7 @@
-//! A study file as written. What it means is worked out in `resolve.rs`.
+//! A study file as written; `resolve.rs` resolves it.
 //!
-//! `[quick]` and `[as_published]` lie over the rest of the file: what they give replaces what the file
-//! gives, a whole table or list at a time, except `[load]`, which is replaced key by key, and `limits`, which are added.
+//! `[quick]` and `[as_published]` overlay the rest of the file: their tables and lists replace those of the file as a
+//! whole. `[load]` is replaced key by key, and `limits` are added.
 
 use super::model::{Along, ExportRows, Extent, Kept, OwnMetric, Published, Readback, Variant};
 use super::spelling;
@@ -23,9 +23,9 @@ pub struct File {
     #[serde(deserialize_with = "spelling::metric")]
     pub headline: String,
     pub margin: Option<f64>,
-    /// It describes and compares nothing: it may have fewer rounds than an interval needs.
+    /// Whether the study only describes: it may then have fewer rounds than an interval needs.
     pub describes: Option<bool>,
-    /// Whether the data is compacted in the end, for its size.
+    /// Whether the data is compacted after the trial to measure its size.
     pub compact: Option<bool>,
     pub rounds: Option<u32>,
     pub baseline: Option<Vec<String>>,
@@ -75,7 +75,7 @@ pub struct Overlay {
     pub load: Option<Load>,
     #[serde(skip)]
     pub of_kinds: BTreeMap<String, toml::Table>,
-    /// What such a run does not show beside what the others do not.
+    /// Further limits of such a run.
     #[serde(default)]
     pub limits: Vec<String>,
     /// Only in `[as_published]`.
@@ -88,9 +88,11 @@ pub struct Contender {
     pub engine: String,
     pub driver: Option<String>,
     pub model: Option<String>,
+    /// A build of the worker, or its directory.
+    pub worker: Option<String>,
     pub label: Option<String>,
     pub tier: Option<String>,
-    /// In which runs it takes part; in all if not said.
+    /// Runs in which it takes part; all if missing.
     pub runs: Option<Vec<RunKind>>,
     #[serde(default)]
     pub settings: Table,
@@ -114,7 +116,7 @@ impl RunKind {
         }
     }
 
-    /// As it is written.
+    /// Its word in study files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -175,7 +177,7 @@ pub struct Answer {
     pub facts: BTreeMap<String, String>,
 }
 
-/// Contenders of which the same is asked.
+/// Labels of contenders that share a question.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a label, or a list of labels")]
 pub enum Labels {
@@ -220,7 +222,7 @@ pub struct Grid {
     pub part_of: Option<String>,
 }
 
-/// The part of a file that overlays may replace, and where in the file it stands.
+/// The part of a file that overlays may replace, with its path.
 pub struct Layer<'f> {
     pub path: &'static [&'static str],
     pub headline: Option<&'f String>,
@@ -252,8 +254,8 @@ impl Overlay {
 }
 
 impl File {
-    /// The layers of a variant and extent, the one that has the last word first. A variant without a
-    /// quick form of its own is the same quick as full. What counts as published without an overlay is the file itself.
+    /// The layers of a variant and extent, the topmost first. A variant without its own quick form is the same in both
+    /// extents. The as-published variant without an overlay is the file itself.
     pub fn layers(&self, variant: Variant, extent: Extent) -> Vec<Layer<'_>> {
         let published = self.as_published.as_ref().filter(|_| variant == Variant::AsPublished);
         let quick = match published {
@@ -277,7 +279,7 @@ impl File {
         layers
     }
 
-    /// What such a run does not show: what no run does, and what the overlays add.
+    /// Limits of such a run: those of the file, and those that overlays add.
     pub fn limits_of(&self, variant: Variant, extent: Extent) -> Vec<String> {
         self.layers(variant, extent).iter().rev().flat_map(|layer| layer.limits).cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! The `[[grid]]` tables of a study file: one figure of contenders that differ in two things, one down, one across.
+//! The `[[grid]]` tables of a study file: one metric of contenders that differ in two choices, as rows and columns.
 
 use super::edition::{Problem, value_text};
 use super::file::File;

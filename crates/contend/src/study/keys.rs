@@ -1,4 +1,4 @@
-//! Keys of kinds of study in a file: their tables in the file and its overlays made one.
+//! Keys of kinds of study: merges their tables in the file and its overlays.
 
 use super::file::{File, Layer};
 use super::kind::{KINDS, Key, Kind, LOAD, find};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table};
 
-/// Something wrong at a path of keys.
+/// A mistake: path of keys and message.
 pub(super) type Wrong = (Vec<String>, String);
 
 fn wrong(place: &[&str], path: &[&str], message: String) -> Wrong {
@@ -48,7 +48,7 @@ pub(super) fn settable(kind: &str, name: &str) -> Option<&'static Key> {
     find(kind)?.keys.iter().find(|key| key.settable && key.name == name)
 }
 
-/// Changes what `--set` says.
+/// Applies `--set` to a key.
 pub(super) fn set(values: &mut Table, key: &Key, typed: &[String]) -> Result<(), String> {
     values.insert(key.recorded.to_string(), key.takes.typed(typed)?);
     Ok(())
@@ -57,7 +57,7 @@ pub(super) fn set(values: &mut Table, key: &Key, typed: &[String]) -> Result<(),
 /// Where a file may have tables of kinds.
 const PLACES: [&[&str]; 4] = [&[], &["quick"], &["as_published"], &["as_published", "quick"]];
 
-/// Reads a table as a study file: the tables of kinds by themselves, everything else as the core's own keys.
+/// Reads a table as a study file: tables of kinds separately, everything else as the core's keys.
 ///
 /// # Errors
 /// As for [`Source::read`].
@@ -103,7 +103,7 @@ fn take(source: &Source, table: &mut DeTable<'_>, place: &[&str]) -> Result<BTre
     Ok(found)
 }
 
-/// An unknown key may be the mistyped name of a kind, which the core's own types do not know.
+/// Adds advice to an error: an unknown key may be a mistyped name of a kind.
 fn advised(source: &Source, names: &[String], error: FileError) -> FileError {
     let kinds = || KINDS.all().iter().map(|kind| kind.name);
     let here = names.iter().filter(|name| source.error(&[name], "").line == error.line);

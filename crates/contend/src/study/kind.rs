@@ -1,8 +1,8 @@
-//! Kinds of study: what the trials of a study do beyond their window. The core has `load`, which does nothing more; slices
-//! bring others, each with keys of its own.
+//! Kinds of study: what trials do beyond their window. The core has `load`, which adds nothing; slices register others
+//! with their own keys.
 //!
-//! The keys of a kind stand in a table with its name: `[limit]` for `kind = "limit"`, and over that `[quick.limit]`. The core
-//! reads, checks and records their values without knowing what they mean.
+//! The keys of a kind are in a table with its name: `[limit]` for `kind = "limit"`, overlaid by `[quick.limit]`. The
+//! core reads, checks and records their values; only the slice interprets them.
 
 use crate::contender::Contender;
 use crate::registry::Registry;
@@ -16,14 +16,16 @@ use toml::{Table, Value};
 /// The kind of study that every contend has: many clients carry out a mix of transactions.
 pub const LOAD: &str = "load";
 
-/// A kind of study, as a study file sees it.
+/// A kind of study in study files.
 #[derive(Debug)]
 pub struct Kind {
     /// Word after `kind =`, and name of its table in study files and records.
     pub name: &'static str,
     /// Keys of its table.
     pub keys: &'static [Key],
-    /// Whether transactions that write must leave marks, by which they are found in the data.
+    /// The verb that carries out studies of this kind.
+    pub verb: &'static str,
+    /// Whether writing transactions leave marks, by which they are found in the data.
     pub marks: bool,
     /// Time that a contender's step takes beyond its window, ns, from the recorded values.
     pub estimate_ns: fn(&Table, &Contender) -> u64,
@@ -56,9 +58,11 @@ pub enum Takes {
     /// A duration longer than 0, recorded in ns.
     Duration,
     Text,
+    /// A list of texts, each of which the slice reads; the error says how to write one.
+    Checked(fn(&str) -> Result<(), String>),
 }
 
-/// Kinds that slices bring.
+/// Kinds from slices.
 #[cfg(not(test))]
 pub static KINDS: Registry<Kind> = Registry::empty();
 #[cfg(test)]
@@ -74,7 +78,7 @@ pub fn find(name: &str) -> Option<&'static Kind> {
 pub struct Tables(BTreeMap<String, Table>);
 
 impl<'de> Deserialize<'de> for Tables {
-    /// Takes every table that is no field of the whole; a record may have further fields, which mean nothing.
+    /// Takes every table that is not a field of the struct; other unknown fields are ignored.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let all = BTreeMap::<String, Value>::deserialize(deserializer)?;
         let table = |(name, value)| match value {
@@ -100,12 +104,12 @@ impl Tables {
         self.0.iter().map(|(kind, table)| (kind.as_str(), table))
     }
 
-    /// The table of a kind as the slice's own type; `None` if there is no such table, or another one.
+    /// The table of a kind as the slice's type; `None` if it is missing or does not fit.
     pub fn read<T: DeserializeOwned>(&self, kind: &str) -> Option<T> {
         self.get(kind)?.clone().try_into().ok()
     }
 
-    /// Puts a table there.
+    /// Sets the table of a kind.
     ///
     /// # Errors
     /// The value cannot be written as a table of TOML.
@@ -121,11 +125,11 @@ impl Takes {
         match (self, value) {
             (Takes::Number { .. }, Value::Integer(n)) => self.number(*n),
             (Takes::Number { .. }, _) => Err("must be a whole number".to_string()),
-            (Takes::Words(_), Value::Array(values)) => {
+            (Takes::Words(_) | Takes::Checked(_), Value::Array(values)) => {
                 let word = |value: &Value| value.as_str().map(str::to_string).ok_or("must be a list of words");
                 self.typed(&values.iter().map(word).collect::<Result<Vec<_>, _>>()?)
             }
-            (Takes::Words(_), _) => Err("must be a list of words".to_string()),
+            (Takes::Words(_) | Takes::Checked(_), _) => Err("must be a list of words".to_string()),
             (Takes::Duration, Value::String(text)) => self.typed(std::slice::from_ref(text)),
             (Takes::Duration, _) => Err("must be a duration, such as \"500ms\"".to_string()),
             (Takes::Text, Value::String(_)) => Ok(value.clone()),
@@ -137,6 +141,10 @@ impl Takes {
     pub(super) fn typed(self, values: &[String]) -> Result<Value, String> {
         match (self, values) {
             (Takes::Words(known), words) => checked(words, known),
+            (Takes::Checked(read), texts) => {
+                texts.iter().try_for_each(|text| read(text))?;
+                Ok(Value::Array(texts.iter().cloned().map(Value::String).collect()))
+            }
             (Takes::Number { .. }, [one]) => {
                 self.number(one.parse().map_err(|_| format!("`{one}` is not a whole number"))?)
             }
@@ -181,10 +189,10 @@ impl Kind {
         })
     }
 
-    /// The value of every key that has one and is left out.
+    /// Defaults of all keys that have one.
     ///
     /// # Errors
-    /// A mistake in the slice: a default that its own key does not take.
+    /// A bug of the slice: a default that its key does not accept.
     pub fn defaults(&self) -> Result<Table, String> {
         let given = self.keys.iter().filter(|key| !key.otherwise.is_empty());
         let value = |key: &Key| {

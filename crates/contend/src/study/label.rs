@@ -1,27 +1,29 @@
-//! Short names of contenders: what is given, or the settings in which the contenders differ.
+//! Labels of contenders: the explicit one, or the settings in which contenders differ.
 
 use super::axis::Expanded;
 use crate::engine::{self, Settings};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Two settings every SQLite user reads as one, written `WAL/FULL`.
+/// Two settings that SQLite users read as one, written `WAL/FULL`.
 const PAIR: [&str; 2] = ["journal_mode", "synchronous"];
-/// Settings whose values say what they are about without the name.
+/// Settings whose values are clear without the name.
 const SPEAKING: [&str; 1] = ["begin"];
 
-/// A label for each contender. What the common settings say is not repeated. The study's own are
-/// named by what differs among them, so that adding one does not rename those that are there.
+/// A label for each contender, without the common settings. Labels of the study's contenders depend only on these, so
+/// that a contender from the command line does not rename them.
 pub(super) fn labels(contenders: &[Expanded], common: &Settings) -> Vec<String> {
     let own = contenders.iter().filter(|contender| !contender.added);
     let (own, all) = (Differing::among(own), Differing::among(contenders.iter()));
     contenders.iter().map(|contender| label(contender, if contender.added { &all } else { &own }, common)).collect()
 }
 
-/// In what contenders differ. Settings are compared between contenders of one engine.
+/// What contenders differ in. Settings are compared between contenders of one engine.
 struct Differing {
     engine: bool,
     driver: bool,
     model: bool,
+    /// Labels of the named builds of workers.
+    workers: BTreeMap<String, String>,
     settings: BTreeSet<String>,
 }
 
@@ -47,6 +49,7 @@ impl Differing {
             engine: several(&|contender| contender.spec.engine.clone()),
             driver: several(&|contender| contender.spec.driver.clone()),
             model: several(&|contender| contender.spec.model.clone()),
+            workers: told_apart(contenders.iter().filter_map(|contender| contender.spec.worker.as_deref()).collect()),
             settings: keys.iter().filter(|key| differs(key)).map(|key| (*key).clone()).collect(),
         }
     }
@@ -66,6 +69,11 @@ fn label(contender: &Expanded, differing: &Differing, common: &Settings) -> Stri
     if shown("model", differing.model) {
         parts.push(spec.model.clone());
     }
+    if let Some(worker) =
+        spec.worker.as_ref().and_then(|worker| differing.workers.get(worker)).filter(|_| shown("worker", true))
+    {
+        parts.push(format!("@{worker}"));
+    }
     let pair_shown = PAIR.iter().any(|key| shown(key, differing.settings.contains(*key)));
     if pair_shown && has(contender, PAIR[0]) {
         parts.push(PAIR.map(|key| value(contender, key).to_ascii_uppercase()).join("/"));
@@ -83,11 +91,25 @@ fn label(contender: &Expanded, differing: &Differing, common: &Settings) -> Stri
     if parts.is_empty() { spec.engine.clone() } else { parts.join(", ") }
 }
 
+/// The components in which each path differs from the others; for a single path its last component.
+fn told_apart(paths: BTreeSet<&str>) -> BTreeMap<String, String> {
+    let split: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
+    let shortest = split.iter().map(Vec::len).min().unwrap_or(0);
+    let alike = |at: &dyn Fn(&[&str], usize) -> String| {
+        let same = |&i: &usize| split.windows(2).all(|pair| at(&pair[0], i) == at(&pair[1], i));
+        (0..shortest.saturating_sub(1)).take_while(same).count()
+    };
+    let head = alike(&|path, i| path[i].to_string());
+    let tail = if paths.len() > 1 { alike(&|path, i| path[path.len() - 1 - i].to_string()) } else { 0 };
+    let part = |path: &Vec<&str>| path[head..(path.len() - tail).max(head + 1)].join("/");
+    paths.iter().map(ToString::to_string).zip(split.iter().map(part)).collect()
+}
+
 fn has(contender: &Expanded, key: &str) -> bool {
     engine::find(&contender.spec.engine).is_some_and(|engine| engine.setting(key).is_some())
 }
 
-/// The value that holds, which is the default if none was asked for.
+/// The effective value: the requested one or the default.
 fn value(contender: &Expanded, key: &str) -> String {
     let spec = &contender.spec;
     match engine::find(&spec.engine).filter(|engine| engine.setting(key).is_some()) {

@@ -23,7 +23,7 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Edit
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
     Ok(Edition {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
-        // Results of a kind are not a matter of intervals over rounds either.
+        // Results of a kind need no interval over rounds either.
         rounds: read_rounds(&layers, variant, file.describes == Some(true) || file.kind != LOAD)?,
         baseline,
         baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
@@ -39,7 +39,7 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Edit
 
 type Found<'f, T> = Option<(&'static [&'static str], &'f T)>;
 
-/// What the first layer that gives it says, and where.
+/// The value in the first layer that has it, with its path.
 fn find<'f, T>(layers: &[Layer<'f>], part: impl Fn(&Layer<'f>) -> Option<&'f T>) -> Found<'f, T> {
     layers.iter().find_map(|layer| part(layer).map(|found| (layer.path, found)))
 }
@@ -86,7 +86,9 @@ fn read_contender(prefix: &[&str], index: usize, written: &file::Contender) -> R
     let wrong =
         |path: &[&str], message: String| Problem::at(prefix, &[&["contender", index.as_str()], path].concat(), message);
     let mut draft = Draft::new(&written.engine).map_err(|message| wrong(&["engine"], message))?;
-    for (key, value) in [("driver", &written.driver), ("model", &written.model), ("tier", &written.tier)] {
+    let said =
+        [("driver", &written.driver), ("model", &written.model), ("worker", &written.worker), ("tier", &written.tier)];
+    for (key, value) in said {
         if let Some(value) = value {
             draft.set(key, value).map_err(|message| wrong(&[key], message))?;
         }
@@ -146,7 +148,7 @@ fn read_axes(layers: &[Layer], entries: &[Entry]) -> Result<Vec<Axis>, Problem> 
             path.extend(index.as_deref());
             Problem::at(prefix, &path, wrong.message)
         })?;
-        // What varies in the full form has its value in every label, whichever form is run.
+        // An axis that varies in the full form is named in the labels of every form.
         let widest = layers.last().and_then(|layer| layer.axes?.get(name)).map_or(values.len(), Vec::len);
         axes.push(if widest == 1 { axis.with_usual() } else { axis });
     }

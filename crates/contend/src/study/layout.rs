@@ -1,8 +1,8 @@
-//! Where the contenders of a study stand in the table of a `[[grid]]`.
+//! Rows and columns of the contenders in a `[[grid]]`.
 
 use super::model::{Contender, Grid, Study};
 
-/// Where each contender of a grid stands.
+/// Rows and columns of a grid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Layout {
     pub rows: Vec<String>,
@@ -11,7 +11,7 @@ pub struct Layout {
     pub cells: Vec<Vec<Option<usize>>>,
 }
 
-/// What a contender has under this name.
+/// A contender's value of a key: driver, model or a setting.
 pub(super) fn value(contender: &Contender, key: &str) -> Option<String> {
     match key {
         "driver" => Some(contender.driver.clone()),
@@ -56,7 +56,7 @@ pub(super) fn has_several(layout: &Layout) -> bool {
     layout.cells.iter().flatten().flatten().count() > 1
 }
 
-/// Where the contenders of a study stand in a grid; none if there is at most one.
+/// The layout of a grid; `None` if it has at most one contender.
 pub fn layout(study: &Study, grid: &Grid) -> Option<Layout> {
     Some(of(&study.contenders, grid)).filter(has_several)
 }

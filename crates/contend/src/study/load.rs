@@ -1,4 +1,4 @@
-//! How hard and how long: the `[load]` tables of a file made one, and what a condition changes in it.
+//! The load: merges the `[load]` tables of a file.
 
 use super::edition::Problem;
 use super::file::{Layer, Load as Written};
@@ -16,7 +16,7 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
     for layer in layers {
         check(layer)?;
     }
-    // `window` and `operations` are two answers to one question: the layer that gives either decides.
+    // `window` and `operations` exclude each other: the first layer with either of them decides.
     let end =
         layers.iter().find(|layer| layer.load.is_some_and(|load| load.window.is_some() || load.operations.is_some()));
     let end =
@@ -29,7 +29,7 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
     if operations.is_none() && window_ns == 0 {
         return Err(Problem::at(end.path, &["load", "window"], "must be longer than 0"));
     }
-    // Operations are counted from the start, so what a run-in took would be missing from them.
+    // Operations are counted from the start, so a run-in would take some of them.
     let own_run_in_ns = duration_ns(std::slice::from_ref(end), "run_in", |load| load.run_in.as_ref())?;
     let run_in_ns = match operations {
         Some(_) if own_run_in_ns.is_some_and(|ns| ns > 0) => {
@@ -54,7 +54,7 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
     })
 }
 
-/// Whether a rate or a factor makes sense.
+/// Whether a rate or a factor is finite and above 0.
 pub(super) fn is_positive(number: f64) -> bool {
     number.is_finite() && number > 0.0
 }

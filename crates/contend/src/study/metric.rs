@@ -1,4 +1,4 @@
-//! The metrics of a study: its own, and names of metrics where a file uses them.
+//! The study's own metrics, and checks of metric names in a file.
 
 use super::edition::Problem;
 use super::file::File;
@@ -20,7 +20,7 @@ pub(super) fn read_metrics(file: &File) -> Result<Vec<OwnMetric>, Problem> {
     Ok(metrics)
 }
 
-/// The name is a column of `trials.csv`, so it must be a plain word that is not there yet.
+/// Checks a name: it becomes a column of `trials.csv`, so it must be a plain word that is not yet used.
 fn check_metric_name(name: &str, earlier: &[OwnMetric]) -> Result<(), String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     if name.is_empty() || !name.bytes().all(plain) {

@@ -1,4 +1,4 @@
-//! Questions: which contenders, under which conditions, how often.
+//! Studies: which contenders, under which conditions, how often.
 //!
 //! A study file (`file`) is read per variant and extent (`edition`), multiplied out along its axes (`axis`,
 //! `label`), checked with its answers (`questions`, `sentence`) and becomes a [`model::Study`]
@@ -37,13 +37,14 @@ pub mod until;
 mod vocabulary;
 
 pub use crate::source::library::Embedded;
+pub use axis::axis_words;
 pub use choices::{Choices, parse_set};
 pub use estimate::{estimate_left_ns, estimate_ns};
 pub use layers::ROUNDS_MAX;
 pub use load::CYCLE;
 pub use resolve::{StudyError, check_quick, leave_out, resolve, resolve_parts};
 pub use schedule::{SplitMix64, schedule, seed_of_round, slots};
-pub use vocabulary::{Vocabulary, check_vocabulary};
+pub use vocabulary::{Vocabulary, check_vocabulary, resolve_named};
 
 use crate::registry::Registry;
 use crate::source::library::Library;
@@ -52,7 +53,7 @@ use crate::source::library::Library;
 pub static LIBRARY: Library =
     Library { kind: "study", all: || BUILT_IN.iter().chain(OF_SLICES.all().iter().copied()).copied().collect() };
 
-/// Studies that slices bring.
+/// Studies from slices.
 #[cfg(not(test))]
 pub static OF_SLICES: Registry<Embedded> = Registry::empty();
 #[cfg(test)]

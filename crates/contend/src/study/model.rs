@@ -1,8 +1,8 @@
-//! A study as meant: every default filled in, every axis multiplied out. The study file as written is
-//! `study/file.rs`; this is what runs, what the record keeps and what a report reads back.
+//! A resolved study: every default filled in, every axis applied. The file as written is `study/file.rs`; this is what
+//! runs, what the record keeps and what a report reads.
 
 pub use super::own::{Absence, LeftOut, OwnMetric};
-pub use crate::contender::{Contender, Overhead, Resolved, Tier};
+pub use crate::contender::{Contender, NullDriver, Resolved, Tier};
 use crate::load::Load;
 
 use super::kind::{self, Tables};
@@ -11,7 +11,7 @@ use crate::stats::verdict::MARGIN;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which question is asked: the original's, flaws included, or the fair one.
+/// Whether the study measures as the original did, flaws included, or fairly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -45,12 +45,12 @@ impl Extent {
     }
 }
 
-/// All that a run carries out: a study, or its parts one after the other.
+/// Everything that a run carries out: a study, or its parts in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
     pub name: String,
     pub question: String,
-    /// As chosen for the run; a part may always count otherwise.
+    /// Variant of the run; a part may have another.
     pub variant: Variant,
     pub extent: Extent,
     /// In the order of the file, at least one; the study itself if it has no parts.
@@ -71,7 +71,7 @@ pub struct Study {
     /// Which of its parts this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// What the part asks, in a sentence.
+    /// The question of the part, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// The part that this one is shown side by side with.
@@ -79,24 +79,28 @@ pub struct Study {
     pub beside: Option<String>,
     pub question: String,
     pub workload: String,
-    /// What clients of apps send.
+    /// Name of the scenario for clients of apps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// What its trials do: `load`, or a kind that a slice brings.
+    /// `load`, or a kind from a slice.
     pub kind: String,
     pub variant: Variant,
     pub extent: Extent,
-    /// Name of the metric named in advance as the headline.
+    /// Name of the headline metric, chosen in advance.
     pub headline: String,
     /// Differences up to this fraction do not matter (0.05 = 5 %).
     pub margin: f64,
-    /// Whether the data of the first round is compacted in the end, for its size.
+    /// Whether the data of the first round is compacted to measure its size.
     #[serde(default = "yes")]
     pub compact: bool,
     pub rounds: u32,
-    /// Set if the rounds go on until the ratios of the headline are known; `rounds` are then those that ran, or may run.
+    /// Set if rounds continue until the headline's ratios are known well enough; `rounds` is then the number that ran,
+    /// or the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// Most rounds that run again because something outside disturbed them; absent: a fifth of those before, at least 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<u32>,
     pub load: Load,
     pub contenders: Vec<Contender>,
     pub conditions: Vec<Condition>,
@@ -127,7 +131,7 @@ pub struct Study {
     /// What the study does not show, in words.
     #[serde(default)]
     pub limits: Vec<String>,
-    /// What it asks and this run cannot show.
+    /// Questions that this run cannot answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
     /// Keys of its kind.
@@ -145,7 +149,7 @@ impl Study {
         !self.contenders.is_empty() && self.contenders.iter().all(|contender| contender.resolved.service)
     }
 
-    /// When it is decided how many rounds there are: what its intervals must allow for.
+    /// When the number of rounds is decided, which its intervals must allow for.
     pub fn looks(&self) -> Looks {
         self.until.map_or(Looks::Once, |_| Looks::AfterEach)
     }
@@ -155,7 +159,7 @@ impl Study {
         self.kinds.get(&self.kind)
     }
 
-    /// Contenders under some conditions, without anything that a study file says beside: no comparison, no answer.
+    /// A study of these contenders and conditions only, without comparisons or answers.
     pub fn alone(
         name: &str,
         question: &str,
@@ -179,6 +183,7 @@ impl Study {
             compact: false,
             rounds: 1,
             until: None,
+            again: None,
             load,
             contenders,
             conditions,
@@ -205,7 +210,7 @@ impl Study {
 pub struct Until {
     /// Half width of the interval of each ratio of the headline, relative: 0.05 is 5 %.
     pub within: f64,
-    /// Rounds at most.
+    /// Most rounds.
     pub rounds_max: u32,
 }
 
@@ -232,11 +237,10 @@ pub struct Condition {
     pub axes: BTreeMap<String, String>,
 }
 
-/// Files a report has anyway.
-/// `charts.csv` would have the script of the built-in charts.
+/// Names of files that every report has; the script of `charts.csv` would be that of the built-in charts.
 const TAKEN: [&str; 4] = ["trials.csv", "transactions.csv", "latencies.csv", "charts.csv"];
 
-/// A further CSV of the report, in columns of the study's choice.
+/// A further CSV of the report, with columns chosen by the study.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Export {
     /// Its name, without a directory.
@@ -249,7 +253,7 @@ impl Export {
     /// Whether a report may write an export under this name: a plain word that ends in `.csv`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the name.
     pub fn check_file(name: &str) -> Result<(), String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let stem = name.strip_suffix(".csv").unwrap_or_default();
@@ -284,7 +288,7 @@ pub struct Column {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Holds {
-    /// The name of the contender: by its label, which stands for itself where it is not named.
+    /// Names of contenders by label; a label without a name is used itself.
     Contender { contender: BTreeMap<String, String> },
     /// A formula, in which the study's own metrics are names too.
     Value {
@@ -294,38 +298,37 @@ pub enum Holds {
     },
 }
 
-/// Before the name of another metric in a sentence: the value that this contender, or the one it is compared with, has of it.
+/// Prefixes of another metric in a sentence: its value for this contender, or for the one compared with.
 pub const VALUE_OF: [&str; 2] = ["this.", "against."];
 
-/// A question of the study with one sentence per possible verdict.
+/// A question of the study, with one sentence per possible verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// `{condition}` is filled in.
     pub ask: String,
     pub metric: String,
-    /// Label of a condition; none: every condition, one sentence each.
+    /// Label of a condition; `None` for one sentence under every condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// Label of the contender in question.
     pub this: String,
-    /// Label of the one it is compared with.
+    /// Label of the contender it is compared with.
     pub against: String,
     /// Sentence per verdict word; `{this}`, `{against}`, `{ratio}`, `{low}`, `{high}`, `{this_value}`,
     /// `{against_value}`, `{condition}`, `{tier}` and `{rounds}` are filled in. Empty if `facts` is not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub words: BTreeMap<String, String>,
-    /// For counts that may be 0, of which there is no ratio and so no verdict: a sentence for each of
-    /// `neither`, `only-this`, `only-against` and `both`, by which of the two values, pooled over the
-    /// valid rounds, are above 0. Empty if `words` is not.
+    /// Sentences for counts that may be 0 and so have no ratio or verdict: `neither`, `only-this`, `only-against` and
+    /// `both` say which of the two values, pooled over the valid rounds, are above 0. Empty if `words` is not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
 }
 
-/// A factor whose effect is reported as ratio and interval, without a word; it may cross tiers.
+/// A factor whose effect is reported as ratio and interval, without a verdict; it may cross tiers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     pub about: String,
-    /// The question among the answers that it belongs to; none: it stands with the details only.
+    /// The question to whose answer it belongs; `None` if it is shown with the details only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
     /// Name of a setting.
@@ -338,27 +341,27 @@ pub struct Effect {
     pub metric: String,
 }
 
-/// A figure of contenders that differ in two things, as a table.
+/// A metric of contenders that differ in two choices, as a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grid {
     pub about: String,
-    /// The question it answers on the first screen; none: it is a table only.
+    /// The question that it answers on the first screen; `None` for a table only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
     /// `driver`, `model` or a setting: a row for each value.
     pub rows: String,
     /// The same, a column for each value.
     pub columns: String,
-    /// Only contenders with these have a place.
+    /// Only contenders with these values are in the table.
     #[serde(default)]
     pub at: BTreeMap<String, String>,
     pub metric: String,
-    /// Label of a contender of which each shows how large a part of its own figure that one's is.
+    /// Label of a reference contender: each value is shown with the reference's share of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
 }
 
-/// What becomes of a figure along an axis of numbers, in words.
+/// The course of a metric along an axis of numbers, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Along {
@@ -368,22 +371,22 @@ pub struct Along {
     #[serde(deserialize_with = "super::spelling::metric")]
     pub metric: String,
     pub tells: Tells,
-    /// By a contender's label: a sentence that is added where its figure stops improving, or is above 0.
+    /// Sentences by contender's label, added where its metric stops improving, or rises above 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub because: BTreeMap<String, String>,
 }
 
-/// What is looked for along an axis.
+/// What to find along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tells {
-    /// From where on the figure improves no more, and who is first at each value.
+    /// Where the metric stops improving, and the best contender at each value.
     Plateau,
-    /// From where on the figure is above 0.
+    /// Where the metric rises above 0.
     Threshold,
 }
 
-/// A table of what each contender's connections reported, on the first screen.
+/// A table of settings that connections reported, on the first screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Readback {
@@ -391,11 +394,11 @@ pub struct Readback {
     /// The question it answers; none: it is a table only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
-    /// Settings read back, or facts that the worker told of itself.
+    /// Settings read back, or facts of the worker's `hello`.
     pub names: Vec<String>,
 }
 
-/// A figure of the original, shown beside ours.
+/// A published number, shown next to ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {

@@ -1,4 +1,4 @@
-//! What only this study or this run has: metrics of the study, and questions that the run cannot answer.
+//! The study's own metrics, and the questions that a run cannot answer.
 
 use crate::stats::unit::Unit;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct OwnMetric {
     pub value: String,
     #[serde(default, skip_serializing_if = "is_plain")]
     pub unit: Unit,
-    /// What it is by, such as `operation`; empty if it is by nothing.
+    /// Divisor in words, such as `operation`; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub per: String,
     pub higher_is_better: bool,
@@ -23,7 +23,7 @@ fn is_plain(unit: &Unit) -> bool {
     *unit == Unit::Plain
 }
 
-/// Something that the study asks and this run cannot show, because choices took a contender or a condition away.
+/// A question or effect that this run lacks, because a choice removed a contender or a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum LeftOut {
@@ -38,6 +38,6 @@ pub enum LeftOut {
 #[serde(rename_all = "kebab-case")]
 pub enum Absence {
     NotPart,
-    /// An axis made several of it.
+    /// An axis multiplied it.
     Several,
 }

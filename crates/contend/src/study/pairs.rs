@@ -1,8 +1,8 @@
-//! Pairs of contenders that differ in one setting: what an effect is measured on.
+//! Pairs of contenders that differ in one setting, from which an effect is computed.
 
 use super::model::{Contender, Effect, Study};
 
-/// Pairs of contenders (from, to), as indexes, that differ in nothing but the effect's factor.
+/// Pairs of contenders (from, to), as indexes, that differ only in the effect's factor.
 pub fn effect_pairs(study: &Study, effect: &Effect) -> Vec<(usize, usize)> {
     pairs(&study.contenders, effect)
 }

@@ -1,8 +1,8 @@
 //! Parts: the questions of one study that are measured differently.
 //!
-//! A `[part.NAME]` table is laid over the rest of the file before anything is understood: the merged table is read as
-//! if it were its own study file. So a part may say whatever a study may, including keys that are added later,
-//! and every value keeps its place in the text for errors.
+//! A `[part.NAME]` table overlays the rest of the file before anything is interpreted, and the merged table is read
+//! like a study file. So a part may have every key of a study, including future ones, and every value keeps its place
+//! in the text for errors.
 
 use super::file::{File, RunKind};
 use super::keys;
@@ -14,21 +14,21 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Tables that are merged key by key, as those of kinds are; anything else a part says replaces the whole.
+/// Tables that are merged key by key, like those of kinds; all other keys of a part replace the whole value.
 const MERGED: [&str; 3] = ["load", "quick", "as_published"];
 
 fn is_merged(key: &str) -> bool {
     MERGED.contains(&key) || kind::find(key).is_some()
 }
 
-/// Keys that say what is asked, and of which contenders. Where a part has them, overlays of the top level do not replace them;
-/// they do replace how long is measured (`rounds`, `load`).
+/// Keys of the question and its contenders. If a part has them, overlays of the top level do not replace them; they do
+/// replace how long to measure (`rounds`, `load`).
 const OF_THE_PART: [&str; 5] = ["headline", "baseline", "settings", "axes", "contender"];
 
 /// Names of directories of a record, which no part may take.
 const RESERVED: [&str; 2] = ["data", "trials"];
 
-/// What only a part says.
+/// Keys that only parts have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Keys {
@@ -43,7 +43,7 @@ pub(super) struct Head {
     pub name: String,
     pub about: String,
     runs: Option<Vec<RunKind>>,
-    /// Counts like this whatever the run is.
+    /// Variant of the part, whatever that of the run.
     variant: Option<Variant>,
     /// The part that it is shown side by side with.
     pub beside: Option<String>,
@@ -52,7 +52,7 @@ pub(super) struct Head {
 /// A study file, or one of its parts as its own file.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// None in a study without parts.
+    /// `None` in a study without parts.
     pub head: Option<Head>,
     pub file: File,
 }
@@ -69,7 +69,7 @@ impl Part {
         self.head.as_ref().map(|head| head.name.as_str())
     }
 
-    /// How the part counts in such a run; none if it takes no part in it.
+    /// Variant of the part in such a run; `None` if the part is not in it.
     pub fn variant_in(&self, variant: Variant, extent: Extent) -> Option<Variant> {
         let Some(head) = &self.head else { return Some(variant) };
         let kind = RunKind::of(variant, extent);
@@ -104,7 +104,7 @@ impl Part {
         overlay || runs.chain(contenders).any(|runs| !runs.is_empty())
     }
 
-    /// The variants and extents that any run may ask of it; every one is checked, whichever is run.
+    /// All variants and extents in which it may run; all are checked, whichever runs.
     pub fn editions(&self) -> Vec<(Variant, Extent)> {
         let mut editions = vec![];
         for variant in [Variant::Corrected, Variant::AsPublished] {
@@ -120,10 +120,10 @@ impl Part {
     }
 }
 
-/// Reads a study file into its parts; a file without parts is the only one.
+/// Reads a study file into its parts; a file without parts is one part.
 ///
 /// # Errors
-/// Syntax, unknown or missing keys, names that cannot be directories, runs that cannot be.
+/// Syntax, unknown or missing keys, names that cannot be directories, impossible runs.
 pub(super) fn read(source: &Source) -> Result<Written, FileError> {
     let mut top = source.table()?;
     let Some(written) = take(&mut top, "part") else {
@@ -189,7 +189,7 @@ fn read_part(source: &Source, top: &DeTable, name: &str, table: Spanned<DeValue>
     let keys: Keys = source.read(Spanned::new(span.clone(), keys)).map_err(located)?;
     let mut merged = top.clone();
     if keys.variant == Some(Variant::AsPublished) {
-        // How the corrected parts are made shorter says nothing about a part that is like the original.
+        // The top level's quick form is for corrected parts, so an as-published part does not inherit it.
         let _ = take(&mut merged, "quick");
     }
     own_question(&mut own, &keys.about, &span);
@@ -209,7 +209,7 @@ fn read_part(source: &Source, top: &DeTable, name: &str, table: Spanned<DeValue>
     Ok(part)
 }
 
-/// The report of a part alone asks what the part asks.
+/// Sets the question of a part's own report.
 fn own_question<'t>(own: &mut DeTable<'t>, about: &str, span: &Range<usize>) {
     if own.get("question").is_none() {
         let key = Spanned::new(span.clone(), "question".into());
@@ -237,7 +237,7 @@ fn take<'t>(table: &mut DeTable<'t>, key: &str) -> Option<Spanned<DeValue<'t>>> 
     table.remove(key)
 }
 
-/// Lays what a part says over what the file says.
+/// Merges a part's table over the file's.
 fn lay_over<'t>(below: &mut DeTable<'t>, part: DeTable<'t>) {
     for overlay in ["quick", "as_published"] {
         if let Some(overlay) = below.get_mut(overlay) {
@@ -247,7 +247,7 @@ fn lay_over<'t>(below: &mut DeTable<'t>, part: DeTable<'t>) {
     merge(below, part);
 }
 
-/// An overlay of the top level says nothing about what the part says itself.
+/// Removes from an overlay of the top level the keys that the part has itself.
 fn forget(overlay: &mut Spanned<DeValue<'_>>, part: &DeTable<'_>) {
     let DeValue::Table(overlay) = overlay.get_mut() else { return };
     for key in OF_THE_PART.iter().filter(|key| part.get(**key).is_some()) {
@@ -275,7 +275,7 @@ fn merge<'t>(below: &mut DeTable<'t>, above: DeTable<'t>) {
     }
 }
 
-/// `window` and `operations` are two answers to one question: who gives either decides. A run-in belongs to a window.
+/// `window` and `operations` exclude each other: the upper layer decides. A run-in belongs to a window.
 fn forget_other_end(below: &mut DeTable<'_>, above: &DeTable<'_>) {
     const ENDS: [&str; 2] = ["window", "operations"];
     if above.get("operations").is_some() {
@@ -288,7 +288,7 @@ fn forget_other_end(below: &mut DeTable<'_>, above: &DeTable<'_>) {
     }
 }
 
-/// Where a key of a part's file stands in the whole file: in the part, or at the top level it inherits from.
+/// The path in the whole file of a key of a part's merged file: in the part, or at the top level if inherited.
 pub(super) fn locate(source: &Source, part: Option<&str>, path: &[String]) -> Vec<String> {
     let Some(part) = part else { return path.to_vec() };
     let own: Vec<String> = ["part", part].into_iter().map(str::to_string).chain(path.iter().cloned()).collect();

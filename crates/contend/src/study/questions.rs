@@ -1,5 +1,5 @@
-//! Metrics, answers, effects and published figures of a file, checked against everything the study can
-//! run. What the chosen variant does not cover is left out of the study, not an error.
+//! Metrics, answers, effects and published numbers of a file, checked against everything that the study can run. What
+//! the chosen variant does not cover is left out without an error.
 
 use super::edition::{Problem, value_text};
 use super::file::{self, File};
@@ -12,7 +12,7 @@ use crate::analysis::metric::name::Name;
 use crate::engine::{self, Settings};
 use std::collections::BTreeSet;
 
-/// What one variant and extent runs.
+/// Contenders and conditions of one variant and extent.
 pub(super) struct Covered {
     pub contenders: Vec<Contender>,
     pub conditions: BTreeSet<String>,
@@ -24,7 +24,7 @@ impl Covered {
     }
 }
 
-/// Everything all variants and extents run.
+/// Contenders and conditions of all variants and extents.
 pub(super) struct Reach {
     pub editions: Vec<Covered>,
     /// Axes over which conditions vary in numbers, by the name that conditions keep.
@@ -59,7 +59,7 @@ fn list(labels: BTreeSet<&str>) -> String {
     labels.into_iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Contenders that a study's own metrics look at must be there.
+/// Checks that the contenders exist to which the study's own metrics refer.
 pub(super) fn check_elsewhere(metrics: &[OwnMetric], reach: &Reach) -> Result<(), Problem> {
     for (index, metric) in metrics.iter().enumerate() {
         let Ok(formula) = Formula::parse(&metric.value) else { continue };
@@ -124,7 +124,7 @@ fn asked_pairs(answer: &file::Answer) -> Result<Vec<(&String, &String)>, (&'stat
     }
 }
 
-/// A verdict stays inside one tier.
+/// Checks that both contenders of a verdict have one tier.
 fn check_tiers(this: &str, against: &str, reach: &Reach) -> Result<(), String> {
     for edition in &reach.editions {
         let (Some(this), Some(against)) = (edition.contender(this), edition.contender(against)) else { continue };
@@ -199,7 +199,7 @@ pub(super) fn read_published(file: &File, metrics: &[OwnMetric], reach: &Reach) 
     Ok(published)
 }
 
-/// What a variant answers and this run of it cannot: choices took a contender or condition away.
+/// Questions of the variant that this run cannot answer, because a choice removed a contender or a condition.
 pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<LeftOut> {
     let has = |label: &str| study.contenders.iter().any(|contender| contender.label == label);
     let runs = |label: &str| study.conditions.iter().any(|condition| condition.label == label);

@@ -11,9 +11,7 @@ pub(super) fn read(file: &File) -> Result<Vec<Readback>, Problem> {
         let wrong = |message: String| Problem::at(&["readback", &index], &["names"], message);
         let mut seen = BTreeSet::new();
         if written.names.is_empty() {
-            return Err(wrong(
-                "it names nothing; write names of settings, or of facts in a worker's hello".to_string(),
-            ));
+            return Err(wrong("it is empty; write names of settings, or of facts in a worker's hello".to_string()));
         }
         if let Some(twice) = written.names.iter().find(|name| !seen.insert(*name)) {
             return Err(wrong(format!("`{twice}` is named twice")));

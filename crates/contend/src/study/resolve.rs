@@ -1,8 +1,7 @@
 //! From a study file and the choices of a run to the study that runs.
 //!
-//! Every variant and extent of the file is read and multiplied out first, whichever is chosen: a mistake
-//! in one that is seldom run is found all the same. Overrides are applied to the chosen one after that,
-//! so what then goes wrong is the command line's fault.
+//! Every variant and extent of the file is read and expanded first, so that mistakes in rarely used ones are found.
+//! Overrides are applied to the chosen one afterwards, so later errors come from the command line.
 
 use super::axis::{self, Expanded};
 use super::choices::{self, Choices};
@@ -64,7 +63,7 @@ pub fn resolve(source: &Source, choices: &Choices) -> Result<Study, StudyError> 
     }
 }
 
-/// Takes contenders out of a study, by name, each with the words in which its report tells.
+/// Removes contenders from a study, by name; each comes with the limit that the report states for it.
 pub fn leave_out(study: &mut Study, absent: &[(String, String)]) {
     if absent.is_empty() {
         return;
@@ -81,17 +80,30 @@ pub fn leave_out(study: &mut Study, absent: &[(String, String)]) {
 /// # Errors
 /// Anything wrong in the file, in any of its parts and variants, and overrides that do not fit.
 pub fn resolve_parts(source: &Source, choices: &Choices) -> Result<Whole, StudyError> {
-    let first_mistake = |source: &Source| match resolve_checked(source, choices) {
+    resolve_checked(source, choices, &|_, _| Ok(()))
+}
+
+/// As [`resolve_parts`]; the mistakes that `check` finds in a resolved study are reported with all others.
+pub(super) fn resolve_checked(
+    source: &Source,
+    choices: &Choices,
+    check: &dyn Fn(&Source, &Whole) -> Result<(), StudyError>,
+) -> Result<Whole, StudyError> {
+    let read = |source: &Source| {
+        let whole = resolve_once(source, choices)?;
+        check(source, &whole).map(|()| whole)
+    };
+    let mistake = |source: &Source| match read(source) {
         Err(StudyError::File(error)) => Some(error),
         _ => None,
     };
-    resolve_checked(source, choices).map_err(|error| match error {
-        StudyError::File(first) => mistakes::all(source, first, dependence::follows, first_mistake).into(),
+    read(source).map_err(|error| match error {
+        StudyError::File(first) => mistakes::all(source, first, dependence::KIND, mistake).into(),
         usage => usage,
     })
 }
 
-fn resolve_checked(source: &Source, choices: &Choices) -> Result<Whole, StudyError> {
+fn resolve_once(source: &Source, choices: &Choices) -> Result<Whole, StudyError> {
     let written = parts::read(source)?;
     let name = name_of(source);
     let checked: Vec<Checked> = written.parts.iter().map(|part| check(source, part)).collect::<Result<_, _>>()?;
@@ -100,10 +112,10 @@ fn resolve_checked(source: &Source, choices: &Choices) -> Result<Whole, StudyErr
     Ok(Whole { name, question: written.question, variant: choices.variant, extent: choices.extent, studies })
 }
 
-/// Refuses a quick run of a study that has none: it would measure everything and be called quick.
+/// Rejects a quick run of a study without a quick form: it would be a full run with the wrong name.
 ///
 /// # Errors
-/// What to give instead, and anything wrong with the parts of the file.
+/// What to use instead, and any mistake in the parts of the file.
 pub fn check_quick(source: &Source, variant: Variant) -> Result<(), StudyError> {
     match parts::read(source)?.parts.iter().any(|part| part.has_quick(variant)) {
         true => Ok(()),
@@ -115,7 +127,7 @@ pub fn check_quick(source: &Source, variant: Variant) -> Result<(), StudyError> 
     }
 }
 
-/// A part known to be right, in all its variants.
+/// A part that was checked in all its variants.
 struct Checked<'w> {
     part: &'w Part,
     reach: Reach,
@@ -150,7 +162,7 @@ fn check<'w>(source: &Source, part: &'w Part) -> Result<Checked<'w>, StudyError>
     })
 }
 
-/// A part as the run has it.
+/// A part of this run.
 struct Chosen<'w> {
     checked: &'w Checked<'w>,
     variant: Variant,
@@ -179,6 +191,7 @@ impl Chosen<'_> {
             compact: file.compact.unwrap_or(true),
             rounds: edition.rounds,
             until: None,
+            again: (variant == Variant::AsPublished).then_some(0),
             baselines: baselines(&edition, &contenders),
             conditions: axis::expand_conditions(&edition.axes),
             load: edition.load,
@@ -244,7 +257,7 @@ fn runs_of(checked: &Checked) -> String {
     format!("{} runs with {}", checked.part.name().unwrap_or_default(), flags.join(" or "))
 }
 
-/// `--only` leaves out what does not match: contenders, and the parts that then have none.
+/// Applies `--only`: removes contenders that do not match, and parts without contenders.
 fn keep_matching<'w>(mut chosen: Vec<Chosen<'w>>, only: &[String]) -> Result<Vec<Chosen<'w>>, String> {
     if only.is_empty() {
         return Ok(chosen);
@@ -285,9 +298,11 @@ fn in_file(source: &Source, part: Option<&str>, problem: &Problem) -> StudyError
     StudyError::File(source.error(&path, problem.message.as_str()))
 }
 
-/// `NAME` for `studies/NAME.toml` and for `built-in study NAME`.
+/// `NAME` for `studies/NAME.toml`, for `NAME/study.toml`, and for `built-in study NAME`.
 fn name_of(source: &Source) -> String {
-    let name = source.name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let mut names = source.name.rsplit(['/', '\\']).filter(|name| !matches!(*name, "" | "." | ".."));
+    let name = names.next().unwrap_or_default();
+    let name = if name == "study.toml" { names.next().unwrap_or(name) } else { name };
     let name = name.strip_prefix(&super::LIBRARY.prefix()).unwrap_or(name);
     name.strip_suffix(".toml").unwrap_or(name).to_string()
 }
@@ -339,7 +354,7 @@ fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
     Ok(reach)
 }
 
-/// Clients of an app must know what to send.
+/// Checks that a study with apps has a scenario.
 fn check_scenario(file: &File, contenders: &[Contender], edition: &Edition) -> Result<(), Problem> {
     let Some(app) = contenders.iter().find(|c| engine::is_app(c)).filter(|_| file.scenario.is_none()) else {
         return Ok(());
@@ -351,7 +366,7 @@ fn check_scenario(file: &File, contenders: &[Contender], edition: &Edition) -> R
     Err(Problem { path, message })
 }
 
-/// A study without parts, with the overrides applied. The file is known to be right.
+/// A study without parts, with the overrides applied. The file was checked before.
 fn choose_only<'w>(study: &str, checked: &'w Checked<'w>, choices: &Choices) -> Result<Chosen<'w>, String> {
     let file = &checked.part.file;
     if choices.variant == Variant::AsPublished && file.as_published.is_none() {
@@ -384,14 +399,24 @@ fn expand(edition: &Edition) -> Result<Vec<Contender>, Problem> {
                 ),
             });
         }
-        let Spec { engine, driver, model, settings, tier } = spec;
+        let Spec { engine, driver, model, worker, settings, tier } = spec;
         let resolved = Resolved::default();
-        contenders.push(engine::resolved(Contender { name, label, engine, driver, model, settings, tier, resolved }));
+        contenders.push(engine::resolved(Contender {
+            name,
+            label,
+            engine,
+            driver,
+            model,
+            worker,
+            settings,
+            tier,
+            resolved,
+        }));
     }
     Ok(contenders)
 }
 
-/// The contender a baseline means: by its label, else by its spec.
+/// The contender of a baseline, by its label or else by its spec.
 fn baseline<'c>(text: &str, edition: &Edition, contenders: &'c [Contender]) -> Option<&'c Contender> {
     contenders.iter().find(|contender| contender.label == text).or_else(|| {
         let name = spec::parse(text).ok()?.complete(&edition.common).ok()?.to_string();
@@ -399,7 +424,7 @@ fn baseline<'c>(text: &str, edition: &Edition, contenders: &'c [Contender]) -> O
     })
 }
 
-/// A baseline may be missing here only if another variant has it, and no tier may have two.
+/// Checks baselines: one may be missing only if another variant has it, and no tier may have two.
 fn check_baselines(edition: &Edition, contenders: &[Contender], reach: &Reach) -> Result<(), Problem> {
     let mut found: Vec<&Contender> = Vec::new();
     for (index, text) in edition.baseline.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which contender runs when. Drawn in advance from the seed, so that a run can be resumed and repeated.
+//! The order of the trials, drawn in advance from the seed, so that a run can be resumed and repeated.
 //!
 //! An odd round draws an order of the conditions and, within each, of the contenders; the even round
 //! after it runs the same slots in reverse. Over such a pair every contender has the same mean position,

@@ -41,7 +41,7 @@ fn with_slight_words(words: &Sentences) -> Sentences {
 
 /// The keys that sentences of an answer have.
 struct Kind {
-    /// All of them, with whether a sentence has a ratio to speak of.
+    /// All keys, with whether their sentences have a ratio.
     keys: Vec<(&'static str, bool)>,
     needed: Vec<&'static str>,
 }
@@ -59,8 +59,8 @@ impl Kind {
     }
 }
 
-/// Requires every sentence that is needed, no other, and in each only blanks that can be filled in. Errors name the key
-/// of the sentence, or an empty one if it is missing.
+/// Checks that all required sentences exist and no others, each with known blanks only. Errors have the key of the
+/// sentence, or an empty one if it is missing.
 fn check(sentences: &Sentences, kind: &Kind, metrics: &[OwnMetric]) -> Result<(), (String, String)> {
     for (key, sentence) in sentences {
         let Some((_, has_ratio)) = kind.keys.iter().find(|(known, _)| known == key) else {
@@ -78,7 +78,7 @@ fn check(sentences: &Sentences, kind: &Kind, metrics: &[OwnMetric]) -> Result<()
     Err((String::new(), format!("has no sentence for {}", missing.join(", "))))
 }
 
-/// Requires blanks that can be filled in. Without metrics, values of other metrics cannot.
+/// Checks that all blanks can be filled in. Without `metrics`, blanks of other metrics are not allowed.
 fn check_blanks(sentence: &str, allowed: &[&str], metrics: Option<&[OwnMetric]>) -> Result<(), String> {
     if sentence.trim().is_empty() {
         return Err("must not be empty".to_string());

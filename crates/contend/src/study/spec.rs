@@ -1,30 +1,34 @@
-//! Contender specs: `engine[/driver[/model]]:key=value,...`, as typed and in their one canonical form.
+//! Contender specs: `engine[/driver[/model]][@worker]:key=value,...`, as typed and in their one canonical form.
 //!
-//! A [`Draft`] is a contender as somebody wrote it; completed, it is a [`Spec`], whose text is the
-//! contender's name. Reading a printed spec gives the same spec again.
+//! A [`Draft`] is a contender as written. Completed, it is a [`Spec`], whose text is the contender's name; parsing this
+//! text gives the same spec.
 
 use super::model::Tier;
 use crate::engine::{self, Driver, Engine, HTTP, Setting, Settings, TRANSPORT, app};
 use std::fmt;
 
-/// A contender as written: what is left out has its default.
+/// A contender as written; missing parts have their defaults.
 #[derive(Debug, Clone)]
 pub struct Draft {
     pub engine: &'static Engine,
     pub driver: Option<String>,
     pub model: Option<String>,
-    /// Stands for the engine's settings of that tier, and is held against the tier that results.
+    /// Absolute path of a build of the worker, or of the directory that it is in, instead of contend's own build.
+    pub worker: Option<String>,
+    /// Stands for the engine's settings of that tier; the resulting tier must equal it.
     pub tier: Option<Tier>,
     /// Canonical values.
     pub settings: Settings,
 }
 
-/// A complete contender, but for its label.
+/// A complete contender without its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub engine: String,
     pub driver: String,
     pub model: String,
+    /// As in [`Draft`].
+    pub worker: Option<String>,
     pub settings: Settings,
     pub tier: Tier,
 }
@@ -32,15 +36,19 @@ pub struct Spec {
 /// Reads a spec as typed.
 ///
 /// # Errors
-/// What is wrong, with the words that would be right.
+/// The mistake, with the allowed words.
 pub fn parse(text: &str) -> Result<Draft, String> {
     let (head, settings) = text.split_once(':').unwrap_or((text, ""));
+    let (head, worker) = head.split_once('@').map_or((head, None), |(head, worker)| (head, Some(worker)));
     let mut parts = head.split('/').map(str::trim);
     let mut draft = Draft::new(parts.next().unwrap_or_default())?;
     draft.driver = parts.next().map(str::to_string);
     draft.model = parts.next().map(str::to_string);
     if parts.next().is_some() {
-        return Err(format!("`{text}` is no contender; write engine[/driver[/model]]:key=value,..."));
+        return Err(format!("`{text}` is not a contender; write engine[/driver[/model]][@worker]:key=value,..."));
+    }
+    if let Some(worker) = worker {
+        draft.set("worker", worker)?;
     }
     for pair in settings.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         let (key, value) = pair
@@ -56,21 +64,21 @@ pub fn parse(text: &str) -> Result<Draft, String> {
 }
 
 impl Draft {
-    /// A contender of this engine with nothing else said.
+    /// A contender of this engine with all defaults.
     ///
     /// # Errors
-    /// The engines there are.
+    /// The known engines.
     pub fn new(engine: &str) -> Result<Self, String> {
         let engine = engine::find(engine).ok_or_else(|| {
             let names: Vec<&str> = engine::ENGINES.iter().map(|engine| engine.name).collect();
             format!("there is no engine `{engine}`; engines are {}", names.join(", "))
         })?;
-        Ok(Self { engine, driver: None, model: None, tier: None, settings: Settings::new() })
+        Ok(Self { engine, driver: None, model: None, worker: None, tier: None, settings: Settings::new() })
     }
 
-    /// Whether a setting, `tier`, `driver` or `model` can be said of this contender.
+    /// Whether this contender can have this setting; also `tier`, `driver`, `model` and `worker`.
     pub fn knows(&self, key: &str) -> bool {
-        matches!(key, "tier" | "driver" | "model") || self.setting(key).is_some()
+        matches!(key, "tier" | "driver" | "model" | "worker") || self.setting(key).is_some()
     }
 
     /// The setting of this name, if a contender of this engine and driver can have it.
@@ -78,30 +86,32 @@ impl Draft {
         self.engine.setting(key).filter(|_| self.engine.may_name(self.driver.as_deref(), self.model.as_deref(), key))
     }
 
-    /// Names of all these.
+    /// Names of all such settings.
     pub fn setting_names(&self) -> Vec<&'static str> {
         self.engine.setting_names().into_iter().filter(|name| self.setting(name).is_some()).collect()
     }
 
-    /// Whether it is said.
+    /// Whether the key is set.
     pub fn names(&self, key: &str) -> bool {
         match key {
             "tier" => self.tier.is_some(),
             "driver" => self.driver.is_some(),
             "model" => self.model.is_some(),
+            "worker" => self.worker.is_some(),
             _ => self.settings.contains_key(key),
         }
     }
 
-    /// Says a setting, `tier`, `driver` or `model`, in place of what was said of it before.
+    /// Sets a setting, `tier`, `driver`, `model` or `worker`, replacing an earlier value.
     ///
     /// # Errors
-    /// The names or values there are.
+    /// The known names or values.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "tier" => self.tier = Some(parse_tier(value)?),
             "driver" => self.driver = Some(value.to_string()),
             "model" => self.model = Some(value.to_string()),
+            "worker" => self.worker = Some(worker_path(value)?),
             _ => {
                 let setting = self.setting(key).ok_or_else(|| {
                     if let (Some(driver), Some(_)) = (&self.driver, self.engine.setting(key)) {
@@ -141,9 +151,20 @@ impl Draft {
             engine: self.engine.name.to_string(),
             driver: driver.name.to_string(),
             model: model.to_string(),
+            worker: self.own_worker(driver)?,
             settings,
             tier,
         })
+    }
+
+    fn own_worker(&self, driver: &Driver) -> Result<Option<String>, String> {
+        let asked_over_http = app::is_app(driver.name) || self.engine.name == HTTP;
+        match &self.worker {
+            Some(_) if asked_over_http => {
+                Err(format!("driver `{}` has no worker whose build could be chosen", driver.name))
+            }
+            worker => Ok(worker.clone()),
+        }
     }
 
     fn complete_settings(&self, common: &Settings) -> Result<Settings, String> {
@@ -186,6 +207,9 @@ impl Draft {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.engine, self.driver, self.model)?;
+        if let Some(worker) = &self.worker {
+            write!(f, "@{worker}")?;
+        }
         if !self.settings.is_empty() {
             write!(f, ":{}", join(&self.settings))?;
         }
@@ -195,6 +219,18 @@ impl fmt::Display for Spec {
 
 fn join(settings: &Settings) -> String {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
+/// The absolute path, so that the run can be resumed from another directory.
+fn worker_path(path: &str) -> Result<String, String> {
+    let path = path.trim();
+    if path.contains([':', ',', '@']) {
+        return Err(format!(
+            "the path of a worker cannot have `:`, `,` or `@` in it: {path}; link to it by another name"
+        ));
+    }
+    let absolute = std::path::absolute(path).map_err(|e| format!("the path of a worker: `{path}`: {e}"))?;
+    absolute.into_os_string().into_string().map_err(|_| format!("the path of a worker is not UTF-8: {path}"))
 }
 
 fn find_driver(engine: &'static Engine, name: Option<&str>) -> Result<&'static Driver, String> {
@@ -236,6 +272,7 @@ mod tests {
                 "sqlite: synchronous = FULL, journal_mode=WAL",
                 "sqlite/rusqlite/thread:journal_mode=wal,synchronous=full",
             ),
+            ("sqlite/null/thread@/a/b/../c:busy_timeout=010", "sqlite/null/thread@/a/b/../c:busy_timeout=10"),
             ("sqlite:busy_timeout=010", "sqlite/rusqlite/thread:busy_timeout=10"),
             ("sqlite:tier=durable", "sqlite/rusqlite/thread:journal_mode=wal,synchronous=full"),
             (
@@ -259,8 +296,10 @@ mod tests {
             ("oracle", "engines are sqlite"),
             ("sqlite/odbc", "drivers are rusqlite"),
             ("sqlite/rusqlite/fibre", "models are thread"),
-            ("sqlite/rusqlite/thread/x", "write engine[/driver[/model]]"),
+            ("sqlite/rusqlite/thread/x", "write engine[/driver[/model]][@worker]"),
             ("sqlite:wal", "write key=value"),
+            ("sqlite@a,b", "cannot have"),
+            ("sqlite@", "the path of a worker"),
             ("sqlite:colour=red", "settings are tier, journal_mode"),
             ("sqlite:journal_mode=red", "one of delete, truncate"),
             ("sqlite:tier=gold", "tiers are durable, bounded, unsafe"),
@@ -331,6 +370,7 @@ mod tests {
                         engine: engine.name.to_string(),
                         driver: driver.name.to_string(),
                         model: model.to_string(),
+                        worker: None,
                         tier: engine.tier_of(&settings),
                         settings,
                     }

@@ -1,17 +1,17 @@
-//! `--until 'ratio within 5 %'`: rounds go on until the ratios of the headline are known so well.
+//! `--until 'ratio within 5 %'`: rounds continue until the headline's ratios are known this precisely.
 
 use super::kind::LOAD;
 use super::model::{Study, Until, Variant};
 use crate::analysis::metric;
 use crate::stats::interval::Looks;
 
-/// Rounds at most, unless `--rounds` says otherwise.
+/// Most rounds, unless `--rounds` sets another number.
 pub const ROUNDS_MAX: u32 = 40;
 
 /// Reads `ratio within 5 %`.
 ///
 /// # Errors
-/// How it is written.
+/// The expected form.
 pub fn parse(text: &str) -> Result<f64, String> {
     let spaced = text.replace('%', " % ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<f64, String> {
     within.ok_or_else(|| format!("`{text}` is not understood; write it as 'ratio within 5 %'"))
 }
 
-/// Makes a study run until its ratios are known within this, with this number of rounds at most.
+/// Makes a study run until its ratios are known within `within`, with at most `rounds` rounds.
 ///
 /// # Errors
 /// Why it cannot.

@@ -1,13 +1,14 @@
-//! What a study says about its workload, held against the workload: profiles, sizes, transactions.
+//! Checks the names in a study against its workload: profiles, sizes, transactions.
 
+use super::choices::Choices;
 use super::edition::value_text;
 use super::export;
-use super::model::Study;
+use super::model::{Study, Whole};
 use super::parts;
-use super::resolve::StudyError;
-use crate::analysis::metric::name::{self, Known};
+use super::resolve::{StudyError, resolve_checked};
+use crate::analysis::metric::name::{self, KnownNames};
 use crate::engine;
-use crate::source::Source;
+use crate::source::{FileError, Source};
 
 /// The names of a workload that a study may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,50 +20,81 @@ pub struct Vocabulary {
     pub tables: Vec<String>,
 }
 
+/// The study that a run with these choices carries out, or those of its parts that take part in it, checked against their
+/// workloads as far as `names` knows them.
+///
+/// # Errors
+/// All mistakes of the file, and the names that a workload does not have.
+pub fn resolve_named(
+    source: &Source,
+    choices: &Choices,
+    names: &dyn Fn(&Study) -> Option<Vocabulary>,
+) -> Result<Whole, StudyError> {
+    resolve_checked(source, choices, &|source, whole| {
+        let known = whole.studies.iter().filter_map(|study| Some((study, names(study)?)));
+        together(known.flat_map(|(study, names)| wrong_names(source, study, &names)))
+    })
+}
+
 /// Checks a resolved study against its workload.
 ///
 /// # Errors
-/// The first name the workload does not have, at the line of the study that uses it; without a line if
-/// it was typed.
+/// The names that the workload does not have, at the lines of the study that use them; without a line if one was typed.
 pub fn check_vocabulary(source: &Source, study: &Study, workload: &Vocabulary) -> Result<(), StudyError> {
+    together(wrong_names(source, study, workload).into_iter())
+}
+
+fn together(errors: impl Iterator<Item = StudyError>) -> Result<(), StudyError> {
+    let mut found = vec![];
+    for error in errors {
+        match error {
+            StudyError::File(error) => found.push(error),
+            typed => return Err(typed),
+        }
+    }
+    FileError::together(found).map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn wrong_names(source: &Source, study: &Study, workload: &Vocabulary) -> Vec<StudyError> {
+    let mut found = vec![];
     let missing = |kind: &str, name: &str, known: &[String]| {
         format!("workload {} has no {kind} `{name}`; it has {}", study.workload, known.join(", "))
     };
     for condition in &study.conditions {
         if let Some(profile) = condition.profile.as_ref().filter(|profile| !workload.profiles.contains(profile)) {
-            return Err(at_axis(source, study, "profile", profile, missing("profile", profile, &workload.profiles)));
+            found.push(at_axis(source, study, "profile", profile, missing("profile", profile, &workload.profiles)));
         }
         for (axis, value) in &condition.axes {
             let of_load = matches!(axis.as_str(), "clients" | "duration" | "processes" | "rate_per_s" | "scale");
             if !of_load && !workload.scale.contains(axis) {
-                return Err(at_axis(source, study, axis, value, missing("scale", axis, &workload.scale)));
+                found.push(at_axis(source, study, axis, value, missing("scale", axis, &workload.scale)));
             }
         }
     }
-    let known = Known {
+    let known = KnownNames {
         transactions: &workload.transactions,
         scale: &workload.scale,
         tables: &workload.tables,
         settings: all_settings(),
         metrics: vec![],
     };
-    for (index, metric) in study.metrics.iter().enumerate() {
-        name::check(&metric.value, &known).map_err(|message| {
-            let path = ["metric", &index.to_string(), "value"].map(str::to_string);
-            let path = parts::locate(source, study.part.as_deref(), &path);
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            source.error(&path, message)
-        })?;
-    }
-    export::check(&study.exports, &study.metrics, &known).map_err(|(path, message)| {
-        let path = parts::locate(source, study.part.as_deref(), &path);
+    let located = |path: &[String], message: String| {
+        let path = parts::locate(source, study.part.as_deref(), path);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        source.error(&path, message)
-    })?;
-    Ok(())
+        StudyError::File(source.error(&path, message))
+    };
+    for (index, metric) in study.metrics.iter().enumerate() {
+        if let Err(message) = name::check(&metric.value, &known) {
+            found.push(located(&["metric", &index.to_string(), "value"].map(str::to_string), message));
+        }
+    }
+    if let Err((path, message)) = export::check(&study.exports, &study.metrics, &known) {
+        found.push(located(&path, message));
+    }
+    found
 }
 
-/// Names of the settings of all engines: a formula may be about one that is left out of a run.
+/// Names of the settings of all engines, because a formula may refer to a contender that is not in the run.
 fn all_settings() -> Vec<&'static str> {
     let mut names: Vec<&'static str> = engine::ENGINES.iter().flat_map(|engine| engine.setting_names()).collect();
     names.sort_unstable();

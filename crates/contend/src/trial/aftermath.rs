@@ -1,7 +1,7 @@
-//! What the data itself says when the window is over: invariants, the engine's own check, how much room it
-//! takes; and what the server says of itself.
+//! Reads the data after the window (invariants, the engine's integrity check, sizes) and collects facts of the server.
 
-use crate::check::{ever, guards};
+use crate::check::ever::Acted;
+use crate::check::guards;
 use crate::engine::{self, Engine};
 use crate::outcome::reason::Invalid;
 use crate::record::model::{Footprint, InvariantResult, ServerInfo, Syncs, TableBytes, Trial};
@@ -20,7 +20,7 @@ use contend_wire::handshake::fact;
 use contend_wire::literal::Value;
 use std::collections::BTreeMap;
 
-/// What a window left behind.
+/// The trial after its window.
 pub struct Aftermath<'a> {
     pub bench: &'a Bench<'a>,
     pub stage: &'a Stage<'a>,
@@ -28,8 +28,14 @@ pub struct Aftermath<'a> {
     pub fresh: &'a Fresh<'a>,
 }
 
+/// A process that somebody else started, as the version of a server.
+fn process(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("process {pid} {}", name.trim()).trim_end().to_string()
+}
+
 impl Aftermath<'_> {
-    /// Facts of the server; of one that contend did not start, only those it reports itself.
+    /// Facts of the server. A server that contend did not start has only those that it reports itself.
     pub fn server_info(&self, admin: &mut Admin<'_>) -> Result<Option<ServerInfo>> {
         let observed = &self.ran.observed;
         let version = match (&self.fresh.server, &self.stage.base.attached, &self.ran.served) {
@@ -39,7 +45,10 @@ impl Aftermath<'_> {
                 let of = |name| fact(&served.hello, name).unwrap_or("unknown");
                 format!("{}, {}, over HTTP", of("driver"), of("engine"))
             }
-            (None, None, None) => return Ok(None),
+            (None, None, None) => match self.stage.setup.service_pid {
+                Some(pid) => process(pid),
+                None => return Ok(None),
+            },
         };
         let served = self.ran.served.clone().unwrap_or_default();
         let lock_waits = match &self.fresh.server {
@@ -68,8 +77,8 @@ impl Aftermath<'_> {
         }))
     }
 
-    /// Invariants and footprint, from the database itself.
-    pub fn check_data(&self, trial: &mut Trial, ever: &ever::Acted, admin: &mut Admin<'_>) -> Result<(), Failure> {
+    /// Checks the invariants and measures the footprint by asking the database.
+    pub fn check_data(&self, trial: &mut Trial, ever: &Acted<'_>, admin: &mut Admin<'_>) -> Result<(), Failure> {
         if trial.invalid.iter().any(|reason| reason.kind == Invalid::ServerDied) {
             return Ok(());
         }
@@ -78,12 +87,15 @@ impl Aftermath<'_> {
         let tables = self.bench.workload.table_names();
         let check = (engine.integrity)(&tables);
         let rows = self.bench.workload.rows(self.stage.round.load.scale);
-        let invariants =
-            if engine::executes(self.stage.contender) { self.bench.workload.invariants.as_slice() } else { &[] };
+        let workload = self.bench.workload;
+        let executes = engine::executes(self.stage.contender);
+        let invariants = if executes { workload.invariants.as_slice() } else { &[] };
+        let last =
+            if executes && !engine::is_app(self.stage.contender) { workload.last_writes.as_slice() } else { &[] };
         for (database, address) in self.fresh.inside.iter().enumerate() {
             let target = script_target(engine, address);
             let statements = invariants.iter().map(|i| i.sql.as_str());
-            let statements = statements.chain([check.as_str()]);
+            let statements = statements.chain(last.iter().map(|last| last.sql.as_str())).chain([check.as_str()]);
             let answers = match admin.within(self.bench.deadlines.check, |admin| admin.sql(&target, statements)) {
                 Ok(answers) => answers,
                 Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
@@ -97,9 +109,13 @@ impl Aftermath<'_> {
                     return Ok(());
                 }
             };
-            for (invariant, answer) in invariants.iter().zip(&answers) {
+            let (of_invariants, of_last) = answers.split_at(invariants.len().min(answers.len()));
+            for (invariant, answer) in invariants.iter().zip(of_invariants) {
                 let judged = invariant.judge(answer, &rows, |transaction| ever.of(database, transaction));
                 trial.invariants.push(result(&invariant.name, &invariant.sql, judged));
+            }
+            for (number, answer) in of_last.iter().enumerate().take(last.len()) {
+                trial.invariants.push(ever.last.judge(number, database as u32, answer));
             }
             trial.invariants.push(integrity(&check, answers.last().map_or(&[], Vec::as_slice)));
         }
@@ -109,11 +125,11 @@ impl Aftermath<'_> {
             size_bytes_wal: self.ran.observed.wal_bytes_max,
             size_bytes_compact: None,
         };
-        // Compacting takes a server longer than many a window, and differs little between rounds.
+        // On a server, compacting can take longer than the window, and its result differs little between rounds.
         if self.bench.study.compact && trial.slot.round == 1 { self.compact(trial, &tables, admin) } else { Ok(()) }
     }
 
-    /// What the data takes without anything that it could do without.
+    /// Compacts the data, then measures it again.
     fn compact(&self, trial: &mut Trial, tables: &[String], admin: &mut Admin<'_>) -> Result<(), Failure> {
         let engine = self.stage.engine;
         let compact = (engine.compact)(tables);
@@ -131,7 +147,7 @@ impl Aftermath<'_> {
     }
 }
 
-/// What each table takes; nothing of an engine that cannot be asked.
+/// Disk space of each table; empty if the engine does not report it.
 fn table_bytes(
     engine: &Engine,
     fresh: &Fresh<'_>,
@@ -142,7 +158,7 @@ fn table_bytes(
         let answers = match admin.sql(&script_target(engine, address), [engine.table_bytes]) {
             Ok(answers) => answers,
             Err(e) if e.is::<Cancelled>() => return Err(Failure::Cancelled),
-            // A server that contend did not start may not report it: then the report has no such figure.
+            // A server that contend did not start may refuse the query; the report then lacks this metric.
             Err(_) => return Ok(BTreeMap::new()),
         };
         for row in answers.first().into_iter().flatten() {
@@ -159,7 +175,7 @@ fn result(name: &str, sql: &str, Judged { found, expected, holds }: Judged) -> I
     InvariantResult { name: name.to_string(), sql: sql.to_string(), found, expected, holds }
 }
 
-/// The engine's own check of its data: every row ends with `ok`.
+/// Judges the answer of the engine's integrity check: every row must end with `ok`.
 pub fn integrity(sql: &str, answer: &[Vec<Value>]) -> InvariantResult {
     let words: Vec<String> = answer
         .iter()

@@ -1,4 +1,4 @@
-//! Everything that holds for all trials of a run, and what each needs of it: fresh data, a quiet disk, workers.
+//! What all trials of a run share, and what each trial gets from it: fresh data, a quiet disk, workers.
 
 use crate::engine;
 use crate::outcome::mark::Mark;
@@ -23,11 +23,10 @@ use crate::trial::workers::serving::Serving;
 use crate::workload::{Asked, Workload};
 use anyhow::{Context, Result};
 use contend_wire::database::Database;
-use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Everything that holds for all trials of a run.
+/// What all trials of a run share.
 pub struct Bench<'a> {
     pub study: &'a Study,
     /// In the contender's dialect.
@@ -39,15 +38,15 @@ pub struct Bench<'a> {
     pub deadlines: Deadlines,
     pub janitor: &'a Janitor,
     pub disk: &'a Disk,
-    pub generator_ns_per_operation: u64,
+    pub overhead_ns_per_operation: u64,
     pub transactions: &'a [TransactionInfo],
-    /// What clients of an app send.
+    /// Scenario that the clients of an app carry out.
     pub asked: Option<&'a Asked>,
     pub cancelled: &'a dyn Fn() -> bool,
     pub progress: &'a dyn Fn(Note<'_>),
 }
 
-/// What clients are started, and their plans.
+/// The workers to start for the clients, and their plans.
 pub struct Orders {
     pub whose: Whose,
     pub launch: Launch,
@@ -56,8 +55,8 @@ pub struct Orders {
 }
 
 impl Bench<'_> {
-    /// Waits until the disk is about as fast as before the run; the fastest sync seen. A service, and a server that contend did
-    /// not start, have their own disk.
+    /// Waits until the disk is about as fast as before the run, and returns the fastest sync seen. For a service it
+    /// returns `u64::MAX` at once: its disk is elsewhere.
     pub fn quiet_disk(&self, stage: &Stage<'_>, trial: &mut Trial) -> Result<u64, Failure> {
         if stage.setup.service.is_some() {
             return Ok(u64::MAX);
@@ -81,16 +80,21 @@ impl Bench<'_> {
                 Failure::Cancelled
             } else if (self.cancelled)() || is_full(&e) {
                 Failure::Fatal(e)
-            } else if disk::nearly_full(self.data_dir.parent().unwrap_or(&self.data_dir)) {
-                // A server says it in its own words, and once its data is removed there is room again.
-                Failure::Fatal(Error::new(ErrorKind::StorageFull, format!("{e:#}")).into())
+            } else if self.nearly_full() {
+                // A server reports a full disk in its own words, and removing its data makes room again.
+                Failure::Fatal(disk::full(format!("{e:#}")))
             } else {
                 Failure::Invalid(Invalid::Prepare.because(format!("{e:#}")))
             }
         })
     }
 
-    /// Removes what a trial has worked on.
+    /// Whether the disk of the data has hardly any room left.
+    pub fn nearly_full(&self) -> bool {
+        disk::nearly_full(self.data_dir.parent().unwrap_or(&self.data_dir))
+    }
+
+    /// Removes the data of the trial.
     pub fn remove_data(&self) -> Result<()> {
         if self.data_dir.exists() {
             std::fs::remove_dir_all(&self.data_dir)
@@ -100,7 +104,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The worker that serves a contender which is asked over HTTP.
+    /// Starts the worker that serves the contender over HTTP; `None` for other contenders.
     pub fn serving(
         &self,
         stage: &Stage<'_>,
@@ -112,15 +116,15 @@ impl Bench<'_> {
         }
         let launch = self.launch(stage.contender)?;
         let sql = Sql::of(self.workload, stage.engine, &stage.setup);
-        let (guarded, secret) = guarded(stage.contender, &stage.setup)?;
+        let (guarded, secret) = guarded(&stage.setup)?;
         let plan = stage.round.encode_server(stage.contender, &guarded, &sql, databases)?;
         let driver = &stage.contender.driver;
         let mut serving = Serving::start(driver, &launch, plan, logs, &self.supervision())?;
-        serving.secret = secret;
+        serving.secret = Some(secret);
         Ok(Some(serving))
     }
 
-    /// What clients are started, and their plans.
+    /// The workers to start for the clients, and their plans.
     pub fn orders(
         &self,
         stage: &Stage<'_>,
@@ -152,16 +156,15 @@ impl Bench<'_> {
         }
     }
 
-    /// The worker the user named, or the one that has the contender's driver.
+    /// How to start the contender's worker: the command that the user gave, or the worker with the contender's driver.
     pub fn launch(&self, contender: &Contender) -> Result<Launch, Failure> {
         if let Some(launch) = &self.instead.worker {
             return Ok(launch.clone());
         }
-        let driver = engine::driver(contender).context("a contender's driver must be known")?;
-        Launch::of(driver).map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))
+        Launch::of_contender(contender).map_err(|e| Failure::Invalid(Invalid::NotStarted.because(format!("{e:#}"))))
     }
 
-    /// What supervising workers takes.
+    /// Deadlines, janitor and cancellation for supervising workers.
     pub fn supervision(&self) -> Supervision<'_> {
         Supervision { janitor: self.janitor, deadlines: self.deadlines, cancelled: self.cancelled }
     }

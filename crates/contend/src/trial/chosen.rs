@@ -1,9 +1,9 @@
-//! A run whose trials are chosen one after the other, each when the results of those before it are known.
+//! A run whose trials are chosen one by one: each choice sees the results of the trials before it.
 //!
-//! Its record is one like every other: conditions and schedule grow with it, and each trial goes through every check. It has one
-//! study without parts, and is not resumed.
+//! The record has the usual form: conditions and schedule grow with it, and each trial goes through every check. Such a
+//! run has one study without parts and cannot be resumed.
 
-use crate::record::model::{Finished, Floor, Run, ScenarioInfo, Slot};
+use crate::record::model::{Finished, Overhead, Run, ScenarioInfo, Slot};
 use crate::record::store::{Record, RecordWriter};
 use crate::study::model::{Condition, Study};
 use crate::trial::data::cache::{self, Bases};
@@ -34,21 +34,20 @@ pub struct Choice {
     pub round: u32,
     /// Position of the contender in the study.
     pub contender: usize,
-    /// Its circumstances; they may differ from the conditions of the study in axes of load only.
+    /// The condition; it may differ from those of the study only in axes of load.
     pub condition: Condition,
-    /// Processors that it may use, if not those that contend may.
+    /// Number of processors that the trial may use, if not all that contend may use.
     pub processors: Option<usize>,
 }
 
-/// Chooses the next trial, from the record with the last one alone; `None` ends the run. The first is chosen from a record
-/// without trials.
+/// Chooses the next trial from a record that holds only the last trial (at first, none); `None` ends the run.
 pub type Choose<'c> = dyn FnMut(&Record) -> Result<Option<Choice>> + 'c;
 
-/// Runs trials as they are chosen; their record is the directory `name` in that of the order. The order's rounds and
-/// conditions say what is prepared: data, and the cost of the workers.
+/// Runs trials as they are chosen. Their record is the directory `name` in that of the order. Data and the overhead of
+/// the workers are prepared for the order's rounds and conditions.
 ///
 /// # Errors
-/// As for any run, and what `choose` reports.
+/// Those of any run, and those of `choose`.
 pub fn run_chosen(
     order: &Order,
     name: &str,
@@ -70,7 +69,7 @@ fn begin(
     let ([study], [source]) = (order.whole.studies.as_slice(), order.workloads.as_slice()) else {
         anyhow::bail!("study {} has several parts; choose one with --set part=NAME", order.whole.name);
     };
-    let workloads = checked(study, source, order)?;
+    let workloads = checked(study, source, &order.secrets)?;
     let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
     site.attach(order.attached.as_ref());
     let mut admin = site.admin(cancelled)?;
@@ -112,10 +111,10 @@ fn begin(
     }
 }
 
-/// Processors that contend uses, and those that it could use if it asked for them.
+/// Number of processors that contend uses, and number that it could request.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not report them.
 pub fn processors() -> Result<(usize, usize)> {
     let used = allowed()?;
     let all = Restricted::to(usize::MAX)?;
@@ -128,13 +127,13 @@ fn allowed() -> Result<CpuSet> {
     sched_getaffinity(None).context("cannot read which processors may be used")
 }
 
-/// Another number of processors for this thread and all processes that it starts, as long as the value lives.
+/// Limits this thread, and all processes that it starts, to a number of processors until the value is dropped.
 struct Restricted(CpuSet);
 
 impl Restricted {
     fn to(processors: usize) -> Result<Self> {
         let before = allowed()?;
-        // Those that are used come first; the system leaves out those that are not there or not allowed.
+        // Processors in use come first; the kernel ignores those that are absent or not allowed.
         let (own, others): (Vec<_>, Vec<_>) = (0..CpuSet::MAX_CPU).partition(|cpu| before.is_set(*cpu));
         let mut wanted = CpuSet::new();
         own.into_iter().chain(others).take(processors).for_each(|cpu| wanted.set(cpu));
@@ -149,7 +148,7 @@ impl Drop for Restricted {
     }
 }
 
-/// The run as far as it is.
+/// The run so far.
 struct Chosen<'s> {
     common: Common<'s>,
     dir: PathBuf,
@@ -172,19 +171,20 @@ impl Chosen<'_> {
         })
     }
 
-    /// All trials; the time that was measured.
+    /// Runs all trials and returns the sum of their windows.
     fn go(&mut self, choose: &mut Choose<'_>, admin: &mut Admin<'_>) -> Result<u64> {
         (self.common.tell)(Note::Phase("measuring the worker's own cost"));
-        self.run.floors_missing = overhead::floors_missing(&self.session()?, &self.run.study);
+        self.run.overheads_missing = overhead::missing(&self.session()?, &self.run.study);
         for condition in 0..self.run.study.conditions.len() {
             self.measure_overhead(condition)?;
         }
-        let (disk, generator_ns) = (&self.run.disk, self.run.generator_ns_per_operation);
-        (self.common.tell)(Note::Prepared { disk, generator_ns });
-        // What was prepared is no trial yet.
+        let (disk, overhead_ns) = (&self.run.disk, self.run.overhead_ns_per_operation);
+        (self.common.tell)(Note::Prepared { disk, overhead_ns });
+        // The prepared slots are not trials.
         self.run.schedule.clear();
         self.session()?.writer.write_run(&self.run)?;
-        let mut record = Record { dir: self.dir.clone(), run: self.run.clone(), trials: vec![], damaged: vec![] };
+        let mut record =
+            Record { dir: self.dir.clone(), run: self.run.clone(), trials: vec![], again: vec![], damaged: vec![] };
         let mut measured_ns = 0;
         while let Some(choice) = choose(&record)? {
             if (self.common.cancelled)() {
@@ -204,16 +204,16 @@ impl Chosen<'_> {
     fn measure_overhead(&mut self, condition: usize) -> Result<()> {
         let mut plans = std::mem::take(&mut self.plans);
         let session = self.session()?;
-        let ns = overhead::generator(&session, &self.run, condition, &mut plans)?;
-        let floors = overhead::floors(&session, &self.run, condition, &mut plans)?;
-        self.run.generator_ns_by_condition.push(ns);
-        self.run.generator_ns_per_operation = self.run.generator_ns_per_operation.max(ns);
-        self.run.floors.extend(floors);
+        let ns = overhead::of_rust_worker(&session, &self.run, condition, &mut plans)?;
+        let overheads = overhead::of_each_worker(&session, &self.run, condition, &mut plans)?;
+        self.run.overhead_ns_by_condition.push(ns);
+        self.run.overhead_ns_per_operation = self.run.overhead_ns_per_operation.max(ns);
+        self.run.overheads.extend(overheads);
         self.plans = plans;
         Ok(())
     }
 
-    /// Gives a choice its place in the schedule, and a condition that is new its place among the others.
+    /// Appends the choice to the schedule, and its condition to the conditions if it is new.
     fn schedule(&mut self, choice: Choice) -> Result<Slot> {
         let known = self.run.study.conditions.iter().position(|known| *known == choice.condition);
         let condition = known.map_or_else(|| self.add(choice.condition), Ok)?;
@@ -238,13 +238,13 @@ impl Chosen<'_> {
         Ok(self.run.study.conditions.len() - 1)
     }
 
-    /// What workers cost under a condition, if it is known of one under which they do the same; else measured.
+    /// Takes the overhead under a condition from an earlier one with the same operations, or else measures it.
     fn know_overhead(&mut self, condition: usize) -> Result<()> {
         let Some(like) = overhead::like(&self.run.study, condition) else { return self.measure_overhead(condition) };
-        self.run.generator_ns_by_condition.push(self.run.generator_ns_under(like));
-        let floors = self.run.floors.iter().filter(|floor| floor.condition == like);
-        let floors: Vec<_> = floors.map(|floor| Floor { condition, ..floor.clone() }).collect();
-        self.run.floors.extend(floors);
+        self.run.overhead_ns_by_condition.push(self.run.overhead_ns_under(like));
+        let overheads = self.run.overheads.iter().filter(|overhead| overhead.condition == like);
+        let overheads: Vec<_> = overheads.map(|overhead| Overhead { condition, ..overhead.clone() }).collect();
+        self.run.overheads.extend(overheads);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What is in a table, and how the same table of another contender differs: column, rows and an example.
+//! Contents of a table, and how they differ from another contender's: column, rows and an example.
 
 use crate::units::{hex, write_time};
 use contend_wire::literal::Value;
@@ -6,20 +6,20 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// Stands for a value that the clock of the database made: the time of the run is not of the operations.
+/// Replaces values that come from the database's clock: they depend on the time of the run, not on the operations.
 const CLOCK: &str = "(time of the run)";
 
-/// The rows of a table, in an order that is the same everywhere.
+/// The rows of a table in a fixed order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Columns with times of the run.
+    /// Columns whose values come from the database's clock.
     pub clocked: BTreeSet<String>,
 }
 
 impl Contents {
-    /// `key` is a column whose numbers the engine chose: they count by their order.
+    /// `key` is a column whose numbers the engine chose: only their order is compared.
     pub fn of(columns: Vec<String>, mut rows: Vec<Vec<Value>>, key: Option<usize>, run: &During) -> Self {
         if let Some(key) = key {
             rank(&mut rows, key);
@@ -46,7 +46,7 @@ impl Contents {
         format!("{} rows, {}", self.rows.len(), hex(&Sha256::digest(lines.join("\n"))[..8]))
     }
 
-    /// In which columns and rows the other differs from this, in words; none where both are the same.
+    /// Columns and rows in which `other` differs, in words; `None` if both are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (missing, more) = (without(&self.rows, &other.rows), without(&other.rows, &self.rows));
         if missing.is_empty() && more.is_empty() {
@@ -55,14 +55,14 @@ impl Contents {
         if self.rows.len() != other.rows.len() {
             let row = missing.first().or(more.first()).map(|row| row.iter().map(|value| shown(value)).collect());
             let example = row.map_or(String::new(), |row: Vec<String>| row.join(", "));
-            return Some(format!("{} rows and not {}, such as {example}", other.rows.len(), self.rows.len()));
+            return Some(format!("{} rows instead of {}, such as {example}", other.rows.len(), self.rows.len()));
         }
         let mut columns: BTreeMap<usize, (usize, String)> = BTreeMap::new();
         for (here, there) in missing.iter().zip(&more) {
             for (at, (here_value, there_value)) in here.iter().zip(*there).enumerate().filter(|(_, (a, b))| a != b) {
                 let example = || {
                     let (there, here, key) = (shown(there_value), shown(here_value), shown(&here[0]));
-                    format!("{there} and not {here} where {} = {key}", self.name(0))
+                    format!("{there} instead of {here} where {} = {key}", self.name(0))
                 };
                 columns.entry(at).or_insert_with(|| (0, example())).0 += 1;
             }
@@ -78,7 +78,7 @@ impl Contents {
     }
 }
 
-/// An encoded value as people read it.
+/// An encoded value for messages.
 fn shown(encoded: &str) -> String {
     match encoded.split_at_checked(1) {
         Some(("n", "")) => "NULL".to_string(),
@@ -88,7 +88,7 @@ fn shown(encoded: &str) -> String {
     }
 }
 
-/// The rows of one that the other does not have; both are sorted.
+/// The rows of `rows` that `other` lacks; both are sorted.
 fn without<'r>(rows: &'r [Vec<String>], other: &[Vec<String>]) -> Vec<&'r Vec<String>> {
     let mut there: BTreeMap<&Vec<String>, usize> = BTreeMap::new();
     for row in other {
@@ -106,14 +106,14 @@ fn without<'r>(rows: &'r [Vec<String>], other: &[Vec<String>]) -> Vec<&'r Vec<St
 
 /// The time in which the data was made.
 pub struct During {
-    /// First and last date, as texts begin with them: `2026-01-31`.
+    /// First and last date, as prefix of a text: `2026-01-31`.
     dates: RangeInclusive<String>,
     /// Seconds since 1970.
     seconds: RangeInclusive<i64>,
 }
 
 impl During {
-    /// Loaded data is kept for 30 days without use, and the clock of a server may be of another zone.
+    /// Allows for loaded data, which is kept for 30 days without use, and for servers in another time zone.
     pub fn until(now_s: i64) -> Self {
         const DAY_S: i64 = 86_400;
         let seconds = now_s - 60 * DAY_S..=now_s + DAY_S;
@@ -126,7 +126,7 @@ impl During {
         Self { dates: date(*seconds.start())..=date(*seconds.end()), seconds }
     }
 
-    /// Whether a value is a time of the run: operations write their own times, which are years away.
+    /// Whether a value comes from the clock during the run. The times that operations write are years away.
     fn made(&self, value: &Value) -> bool {
         match value {
             Value::Integer(seconds) => self.seconds.contains(seconds),
@@ -139,7 +139,7 @@ impl During {
     }
 }
 
-/// Replaces an integer column by the place of its value among all.
+/// Replaces each integer of a column by its rank.
 fn rank(rows: &mut [Vec<Value>], column: usize) {
     let number = |row: &Vec<Value>| match row.get(column) {
         Some(Value::Integer(i)) => Some(*i),
@@ -175,9 +175,9 @@ mod tests {
         let first = contents(&[(1, "a", text("x")), (2, "b", text("y")), (3, "c", Value::Null)]);
         let other = contents(&[(1, "a", text("x")), (7, "B", text("y")), (9, "C", Value::Null)]);
         let said = first.difference(&other).unwrap();
-        assert_eq!(said, "column name: 2 of 3 rows differ, such as 'B' and not 'b' where id = 1");
+        assert_eq!(said, "column name: 2 of 3 rows differ, such as 'B' instead of 'b' where id = 1");
         let fewer = first.difference(&contents(&[(1, "a", text("x"))])).unwrap();
-        assert!(fewer.starts_with("1 rows and not 3, such as 1, 'b'"), "{fewer}");
+        assert!(fewer.starts_with("1 rows instead of 3, such as 1, 'b'"), "{fewer}");
         assert_eq!(
             first.difference(&contents(&[(4, "a", text("x")), (5, "b", text("y")), (6, "c", Value::Null)])),
             None

@@ -5,9 +5,9 @@ use crate::study::kind;
 use crate::study::model::{Condition, Contender, Study};
 use crate::workload::marks::with_marks;
 use crate::workload::{Dialect, Editions, Rewrite, Workload, with_axes};
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-/// The dialect of a contender's driver, if it has one of its own, else of its engine; none: SQLite's.
+/// The dialect of the contender's driver if it has its own, else that of its engine; `None` for SQLite's.
 pub fn dialect(contender: &Contender) -> Option<Dialect> {
     let of_driver =
         engine::own_dialect(contender).map(|target| Dialect { is_inside: true, ..Dialect::of_server(target) });
@@ -18,14 +18,14 @@ pub fn dialect(contender: &Contender) -> Option<Dialect> {
     of_driver.or_else(of_server)
 }
 
-/// The first contender of each engine, and of each dialect on it: each has data of its own.
+/// The first contender of each engine and dialect: each such pair has its own data.
 pub fn one_per_engine(study: &Study) -> impl Iterator<Item = &Contender> {
     let other = |a: &Contender, b: &Contender| a.engine != b.engine || dialect(a) != dialect(b);
     let first = move |(i, c): &(usize, &Contender)| study.contenders[..*i].iter().all(|before| other(before, c));
     study.contenders.iter().enumerate().filter(first).map(|(_, contender)| contender)
 }
 
-/// The workload under each condition, which may set numbers of its `[scale]`, in every dialect that is needed.
+/// The workload under each condition (which may set numbers of its `[scale]`), in every dialect that the study needs.
 pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editions>> {
     let mut targets: Vec<(Dialect, Rewrite)> = vec![];
     for contender in &study.contenders {
@@ -35,7 +35,7 @@ pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editio
             targets.push((dialect, load.unwrap_or(str::to_string)));
         }
     }
-    let of = |condition: &Condition| {
+    let of = |condition: &Condition| -> Result<Editions> {
         let known = |name: &String| workload.scale.contains_key(name) || workload.presets.contains(name);
         let named = condition.axes.iter().filter(|(name, _)| known(name));
         let own = with_axes(workload, &named.map(|(k, v)| (k.clone(), v.clone())).collect())?;
@@ -43,5 +43,6 @@ pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editio
         let own = if marks { with_marks(own) } else { own };
         Editions::new(own, &targets)
     };
-    study.conditions.iter().map(of).collect()
+    let told = |condition| of(condition).with_context(|| format!("condition `{}`", condition.label));
+    study.conditions.iter().map(told).collect()
 }

@@ -1,6 +1,6 @@
-//! Equal work: the same operations carried out by one client on each contender, and what came of them compared:
-//! attempts by outcome, rows, and the data afterwards. It proves that a translated workload asks of a server
-//! what the original asks of SQLite.
+//! Equal work: one client carries out the same operations on each contender, and the results are compared: attempts by
+//! outcome, rows, and the data afterwards. This shows that a translated workload does on a server what the original
+//! does on SQLite.
 
 use crate::engine::{self, Engine};
 use crate::outcome::{classify, code_name};
@@ -36,16 +36,16 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The time of operation 0, and what each adds: every execution, at any time, writes the same.
+/// Time of operation 0, and the step to the next one: every execution writes the same values, whenever it runs.
 const NOW: NowSource = NowSource::Fixed { base_ns: 1_700_000_000_000_000_000, step_ns: 1_000_000_000 };
 
-/// What came of the operations on one contender.
+/// Results of the operations on one contender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Came {
     pub contender: String,
-    /// By transaction and what became of it.
+    /// Attempts by transaction and outcome: `transfer committed`.
     pub attempts: BTreeMap<String, Sum>,
-    /// What is in each table.
+    /// Contents of each table.
     pub tables: BTreeMap<String, Contents>,
 }
 
@@ -53,7 +53,7 @@ pub struct Came {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sum {
     pub attempts: u64,
-    /// None where the answers do not tell: over HTTP, of what fails or writes. The worker that serves counts them.
+    /// `None` for HTTP requests that fail or write: their answers hold no rows, and the serving worker counts them.
     pub rows: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ pub struct Effort {
 /// Carries out the first client's operations of a study of one condition on each of its contenders.
 ///
 /// # Errors
-/// Something could not be carried out at all.
+/// A contender could not carry out its operations.
 pub fn carry_out(
     study: &Study,
     source: &Source,
@@ -121,7 +121,7 @@ pub fn carry_out(
     Ok(all)
 }
 
-/// How long one contender may take, and who may end it before.
+/// How long one contender may take, and how the user cancels.
 #[derive(Clone, Copy)]
 struct Patience<'p> {
     timeout: Duration,
@@ -130,7 +130,7 @@ struct Patience<'p> {
 
 struct Job<'j> {
     study: &'j Study,
-    /// As it was written.
+    /// The workload as written.
     own: &'j Workload,
     /// In the contender's dialect.
     workload: &'j Workload,
@@ -156,12 +156,12 @@ impl Job<'_> {
                 *ns = 0;
             }
         }
-        let launch = Launch::of(engine::driver(self.contender).context("a contender's driver must be known")?)?;
+        let launch = Launch::of_contender(self.contender)?;
         if !engine::is_over_http(self.contender) {
             let pieces = round.encode(self.contender, &setup, &sql, &fresh.databases)?;
             return self.tell(&self.carried_out(&launch, &pieces, site, patience)?);
         }
-        let (guarded, secret) = guarded(self.contender, &setup)?;
+        let (guarded, secret) = guarded(&setup)?;
         let plan = round.encode_server(self.contender, &guarded, &sql, &fresh.databases)?;
         let in_words = |failure| match failure {
             Failure::Invalid(reason) => anyhow!("{}: {}: {}", self.contender.label, reason.kind, reason.detail),
@@ -175,7 +175,7 @@ impl Job<'_> {
         let hosts = engine::app::hosts(self.contender, 1);
         let asking = Asking {
             url: &serving.url,
-            secret: secret.as_deref(),
+            secret: Some(&secret),
             asked: None,
             hosts,
             timeout_ms: timeout_ms(self.contender),
@@ -189,7 +189,7 @@ impl Job<'_> {
         self.tell(&samples?)
     }
 
-    /// The samples of a worker that carries out a plan by itself.
+    /// Samples of one worker that carries out a plan.
     fn carried_out(
         &self,
         launch: &Launch,
@@ -211,23 +211,23 @@ impl Job<'_> {
             .stderr(File::create(&log).with_context(|| format!("cannot write {}", log.display()))?);
         let mut worker = Group::start(&mut command, &site.janitor)
             .with_context(|| format!("cannot start {}", launch.program.display()))?;
-        let Some(status) = worker.wait(Some(Instant::now() + patience.timeout), patience.cancelled)? else {
+        let Some(ended) = worker.wait(Some(Instant::now() + patience.timeout), patience.cancelled)? else {
             bail!(
-                "{}: the operations were not over after {} s; raise --timeout, or ask for fewer with --operations",
+                "{}: the operations were not finished after {} s; raise --timeout, or ask for fewer with --operations",
                 self.contender.label,
                 patience.timeout.as_secs_f64()
             );
         };
-        if !status.success() {
+        if !ended.status.success() {
             let said = std::fs::read(&log).unwrap_or_default();
             let said = String::from_utf8_lossy(&said).trim().to_string();
-            bail!("{}: {}", self.contender.label, if said.is_empty() { status.to_string() } else { said });
+            bail!("{}: {}", self.contender.label, if said.is_empty() { ended.status.to_string() } else { said });
         }
         let bytes = std::fs::read(&samples).with_context(|| format!("cannot read {}", samples.display()))?;
         bytes.as_chunks::<SAMPLE_BYTES>().0.iter().map(|piece| Sample::decode(piece).map_err(|e| anyhow!(e))).collect()
     }
 
-    /// What came of the operations.
+    /// Counts attempts and rows by transaction and outcome.
     fn tell(&self, samples: &[Sample]) -> Result<BTreeMap<String, Sum>> {
         let mut attempts: BTreeMap<String, Sum> = BTreeMap::new();
         for sample in samples {
@@ -236,7 +236,7 @@ impl Job<'_> {
             let name = &transaction.name;
             let what = match sample.is_ok() {
                 true => format!("{name} committed"),
-                // Each engine has its own numbers for what is the same failure.
+                // Engines have different codes for the same failure.
                 false => format!("{name} {}", classify(sample).word()),
             };
             if !sample.is_ok() && classify(sample) == crate::outcome::Outcome::Unknown {
@@ -250,8 +250,8 @@ impl Job<'_> {
         Ok(attempts)
     }
 
-    /// The data of all databases. A key that the engine chose itself counts by its place among the others: a
-    /// server skips numbers where SQLite does not, and nothing promises otherwise.
+    /// Contents of all databases. Keys that the engine chose are compared by rank: a server may skip numbers where
+    /// SQLite does not.
     fn tables(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Result<BTreeMap<String, Contents>> {
         let mut tables = BTreeMap::new();
         for (database, address) in fresh.inside.iter().enumerate() {

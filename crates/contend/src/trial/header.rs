@@ -1,4 +1,4 @@
-//! What a run begins with: its studies and workloads checked, and what its record says first.
+//! The beginning of a run: studies and workloads are checked, and the header of the record is made.
 
 use crate::record::model::{Disk, Instead, RECORD_VERSION, Run, StudyFile};
 use crate::source::Source;
@@ -12,12 +12,20 @@ use crate::trial::secret::told;
 use crate::trial::watch::machine;
 use crate::workload::{self, Editions};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 
-/// The workload of a study under each of its conditions. What cannot be, or is too much, is said before anything is
-/// measured, started or loaded for it.
-pub(super) fn checked(study: &Study, source: &Source, order: &Order) -> Result<Vec<Editions>> {
+/// The workload of a study under each of its conditions. Conditions that are impossible or too large are rejected
+/// before anything is measured, started or loaded.
+///
+/// # Errors
+/// What is wrong, with part and condition.
+pub fn checked(study: &Study, source: &Source, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
     let part = study.part.as_ref().map_or(String::new(), |part| format!("part {part}, "));
-    let workloads = under_conditions(&told(workload::parse(source)?, &order.secrets)?, study)?;
+    let workloads = under_conditions(&told(workload::parse(source)?, secrets)?, study);
+    let workloads = workloads.map_err(|error| match &study.part {
+        Some(part) => error.context(format!("part {part}")),
+        None => error,
+    })?;
     for (at, (condition, workload)) in study.conditions.iter().zip(&workloads).enumerate() {
         let fits = plans::check(study, at, workload.of(None));
         fits.and_then(|()| plans::check_connections(study, at, workload.of(None)))
@@ -44,12 +52,13 @@ pub(super) fn prepared(study: &Study, source: &Source, command: &[String], disk:
         disk: disk.clone(),
         workload: workload_info(&workload, source, study)?,
         scenario: None,
-        generator_ns_per_operation: 0,
-        generator_ns_by_condition: vec![],
-        floors: vec![],
-        floors_missing: vec![],
+        overhead_ns_per_operation: 0,
+        overhead_ns_by_condition: vec![],
+        overheads: vec![],
+        overheads_missing: vec![],
         programs: vec![],
         schedule,
+        again: vec![],
         study: study.clone(),
         spent_ns: 0,
         tiers: vec![],
@@ -57,7 +66,7 @@ pub(super) fn prepared(study: &Study, source: &Source, command: &[String], disk:
     })
 }
 
-/// What says that parts belong together.
+/// `study.toml`, which joins the parts.
 pub(super) fn study_file(order: &Order) -> StudyFile {
     let Whole { name, question, variant, extent, studies } = &order.whole;
     StudyFile {
@@ -92,7 +101,7 @@ mod tests {
         }
     }
 
-    /// A study of the first embedded workload, and what a run of it would begin with.
+    /// Header of a run of a study of the first embedded workload.
     fn prepared_with(axes: &str, edit: impl Fn(&mut Study)) -> Result<Run> {
         let name = workload::LIBRARY.names().into_iter().next().unwrap();
         let text = format!(

@@ -1,13 +1,14 @@
 //! Running trials: the only room that starts processes and reads clocks.
 
 pub mod aftermath;
+mod again;
 pub mod bench;
 pub mod chosen;
 pub mod contents;
 pub mod data;
 pub mod dialect;
 pub mod equal;
-mod header;
+pub mod header;
 pub mod kind;
 pub mod note;
 pub mod order;

@@ -1,4 +1,4 @@
-//! What is to be run, or continued.
+//! What to run or to continue.
 
 use crate::source::Source;
 use crate::study::model::Whole;
@@ -8,18 +8,18 @@ use crate::trial::workers::processes::Deadlines;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is to be run.
+/// A run to make.
 pub struct Order {
     pub whole: Whole,
-    /// The workload of each study of the whole.
+    /// The workload of each part.
     pub workloads: Vec<Source>,
-    /// What clients of apps send, for each study of the whole that says so.
+    /// The scenario of each part that has one, for clients of apps.
     pub scenarios: Vec<Option<Source>>,
     /// The record's directory.
     pub out: PathBuf,
     pub command: Vec<String>,
     pub instead: InsteadOf,
-    /// Values of secrets that are given, by name.
+    /// Values of secrets, by name.
     pub secrets: BTreeMap<String, String>,
     pub deadlines: Deadlines,
     /// Whether the data may lie on a file system in memory.
@@ -28,7 +28,7 @@ pub struct Order {
     pub attached: Option<Attached>,
 }
 
-/// A run that is continued.
+/// A run to continue.
 pub struct Resumption<'r> {
     /// The record's directory.
     pub dir: &'r Path,

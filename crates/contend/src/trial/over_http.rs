@@ -1,7 +1,7 @@
 //! The plan of HTTP clients, derived from that of the database: the same operations with the same arguments, each a
 //! request for the transaction of that name.
 
-use crate::engine::{self, REQUEST_TIMEOUT, Setup, app};
+use crate::engine::{REQUEST_TIMEOUT, Setup, app};
 use crate::study::model::Contender;
 use crate::trial::server::secrets::random_password;
 use crate::workload::Asked;
@@ -15,48 +15,44 @@ const DRIVER: &str = "http";
 const MODEL: &str = "events";
 /// Event loops of a client process.
 pub const THREADS: u32 = 1;
-/// In a window a request gets as long as it needs: the end of the drain ends it.
+/// In a window a request has no timeout of its own: the end of the drain ends it.
 const TIMEOUT_MS_IN_WINDOW: u32 = 600_000;
-/// Outside a window, where nothing else ends a request that gets no answer.
+/// Timeout outside a window, where nothing else ends a request without an answer.
 const TIMEOUT_MS: u32 = 30_000;
 
-/// Option of a plan to be served: what every request must bring.
+/// Option of a serving worker's plan: the secret that every request must carry.
 const SECRET: &str = "secret";
-/// The header in which it does.
+/// Header that carries the secret.
 const SECRET_HEADER: &str = "contend-secret";
 
-/// What a server of this plan is told, and the secret that its clients must bring: every user of the machine can connect to
-/// its port. An app has its own rules.
+/// The setup of a serving worker with a random secret that its clients must send, because every user of the machine can
+/// connect to its port.
 ///
 /// # Errors
-/// There are no random numbers.
-pub fn guarded(contender: &Contender, setup: &Setup) -> Result<(Setup, Option<String>)> {
-    let mut setup = setup.clone();
-    if engine::is_app(contender) {
-        return Ok((setup, None));
-    }
-    let secret = random_password()?;
+/// The system has no random numbers.
+pub fn guarded(setup: &Setup) -> Result<(Setup, String)> {
+    let (mut setup, secret) = (setup.clone(), random_password()?);
     setup.options.push((SECRET.to_string(), secret.clone()));
-    Ok((setup, Some(secret)))
+    Ok((setup, secret))
 }
 
-/// Where clients ask.
+/// Where clients send their requests.
 pub struct Asking<'s> {
     pub url: &'s str,
-    /// What the server demands of each request.
+    /// Secret that the server requires in each request.
     pub secret: Option<&'s str>,
     /// What clients of an app send.
     pub asked: Option<&'s Asked>,
-    /// Of an app, the Host header for each database.
+    /// Host header for each database of an app.
     pub hosts: Option<Vec<String>>,
-    /// Longest wait for an answer, if somebody has set it.
+    /// Longest wait for an answer, if it is set.
     pub timeout_ms: Option<u32>,
 }
 
-/// The head of a plan for clients of an app, which send what a scenario says.
+/// The head of a plan for clients of an app, which send the requests of a scenario.
 ///
 /// # Errors
-/// No scenario says it.
+/// There is no scenario.
 pub fn asked(head: Head, asking: &Asking<'_>, hosts: &[String]) -> Result<Head> {
     let asked = asking.asked.context("an app needs a scenario that says what its clients send")?;
     let mut options = options(&head, asking.timeout_ms);
@@ -64,14 +60,14 @@ pub fn asked(head: Head, asking: &Asking<'_>, hosts: &[String]) -> Result<Head> 
     Ok(Head {
         options,
         databases: vec![Database::Service(asking.url.to_string()); hosts.len()],
-        requests: asked.requests.clone(),
+        requests: asked.requests.iter().map(|request| with_secret(request.clone(), asking.secret)).collect(),
         transactions: asked.transactions.clone(),
         login: asked.login,
         ..plain(head)
     })
 }
 
-/// A plan of this driver is without SQL.
+/// Removes the SQL from a head: plans of this driver have none.
 fn plain(head: Head) -> Head {
     Head {
         driver: DRIVER.to_string(),
@@ -84,7 +80,7 @@ fn plain(head: Head) -> Head {
     }
 }
 
-/// The longest wait for an answer that a contender's settings name.
+/// The longest wait for an answer in the contender's settings.
 pub fn timeout_ms(contender: &Contender) -> Option<u32> {
     contender.settings.get(REQUEST_TIMEOUT)?.parse().ok().filter(|ms| *ms > 0)
 }
@@ -96,8 +92,8 @@ fn options(head: &Head, timeout_ms: Option<u32>) -> Vec<(String, String)> {
         .to_vec()
 }
 
-/// The head of a plan for clients that ask at a URL for what `head` says. Rows are counted only if the driver behind
-/// it gives any.
+/// The head of a plan for clients that request the transactions of `head` at a URL. Rows are counted only if the driver
+/// behind it returns any.
 pub fn derived(head: Head, asking: &Asking<'_>, with_rows: bool) -> Head {
     let requests = head.transactions.iter().map(|transaction| request(transaction, asking.secret)).collect();
     let transactions = head.transactions.iter().zip(0..).map(|(t, number)| over_http(t, number, with_rows)).collect();
@@ -111,8 +107,12 @@ fn request(transaction: &Transaction, secret: Option<&str>) -> Request {
     let query: Vec<String> = arguments.chain(uniques).collect();
     let name = percent_encoded(&transaction.name);
     let target = if query.is_empty() { format!("/{name}") } else { format!("/{name}?{}", query.join("&")) };
-    let headers = secret.map(|secret| (SECRET_HEADER.to_string(), secret.to_string())).into_iter().collect();
-    Request { method: "GET".to_string(), target, body: None, headers }
+    with_secret(Request { method: "GET".to_string(), target, body: None, headers: vec![] }, secret)
+}
+
+fn with_secret(mut request: Request, secret: Option<&str>) -> Request {
+    request.headers.extend(secret.map(|secret| (SECRET_HEADER.to_string(), secret.to_string())));
+    request
 }
 
 fn over_http(transaction: &Transaction, request: u32, with_rows: bool) -> Transaction {
@@ -129,8 +129,8 @@ fn over_http(transaction: &Transaction, request: u32, with_rows: bool) -> Transa
     Transaction { begin: None, slots: 0, steps: vec![Step::Http(step)], ..transaction.clone() }
 }
 
-/// The rows that a transaction which reads must return. What one that writes has changed is no part of the answer; the
-/// worker that serves holds that against the plan.
+/// The rows that a read transaction must return. Rows that a write transaction changes are not in the answer; the
+/// serving worker compares them with the plan.
 fn rows(transaction: &Transaction) -> Option<Count> {
     if transaction.writes {
         return None;
@@ -139,7 +139,7 @@ fn rows(transaction: &Transaction) -> Option<Count> {
     for step in &transaction.steps {
         let Step::Sql(sql) = step else { continue };
         rows_min = rows_min.saturating_add(sql.rows_min.saturating_mul(sql.repeat));
-        // Without a bound a saturated product says the same.
+        // A saturated product means no bound.
         rows_max = rows_max.saturating_add(sql.rows_max.saturating_mul(sql.repeat));
     }
     Some(Count { pointer: "/rows".to_string(), rows_min, rows_max })

@@ -1,5 +1,5 @@
-//! Plans of a trial: drawn once per round and condition, shared by all contenders, whose settings only
-//! change the head.
+//! Plans of a trial: drawn once per round and condition and shared by all contenders. Only the head depends on a
+//! contender's settings.
 
 use crate::check::answers::Answers;
 use crate::engine::{self, Engine, Setup};
@@ -20,20 +20,20 @@ use contend_wire::plan::{Client, Connections, Head, Loop, NowSource, Plan, Readb
 use contend_wire::statement::Statement;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// What was drawn for one round under one condition.
+/// The operations drawn for one round under one condition.
 pub struct DrawnRound {
     pub seed: u64,
     pub load: Load,
     pub workers: Vec<DrawnWorker>,
     pub planned: BTreeMap<String, u64>,
-    /// Of the operations of all workers.
+    /// SHA-256 of the operations of all workers.
     pub sha256: String,
     texts: Vec<String>,
     /// The encoded clients of each worker.
     bodies: Vec<Arc<[u8]>>,
-    /// What reads have returned to the contenders that have carried it out, by their trials.
+    /// Rows that reads returned to the contenders so far, by trial.
     pub answers: Arc<Mutex<Vec<(u32, Answers)>>>,
 }
 
@@ -47,12 +47,13 @@ pub struct Sql<'w> {
 }
 
 impl<'w> Sql<'w> {
-    /// Of a workload in that dialect. A server has one way to begin, whatever the workload says of SQLite's.
+    /// The SQL of a workload in the contender's dialect. Servers begin every transaction in one way, whichever of
+    /// SQLite's the workload names.
     pub fn of(workload: &'w Workload, engine: &Engine, setup: &Setup) -> Self {
         let mut transactions = workload.plan_transactions(setup.begin_write.as_deref());
         let one_way = match &workload.translated {
             _ if engine.server.is_some() => Some(setup.begin_write.clone()),
-            // A driver with its own dialect decides itself what it makes of this.
+            // A driver with its own dialect translates this itself.
             Some(_) => Some(Some("BEGIN".to_string())),
             None => None,
         };
@@ -70,7 +71,7 @@ impl<'w> Sql<'w> {
     }
 }
 
-/// How a contender's settings are applied and read back in a trial, on a server of contend's own or on one that others run.
+/// How a contender's settings are applied and read back: on a private server, or on one that contend did not start.
 pub fn setup_of(engine: &'static Engine, contender: &Contender, on_attached: bool) -> Setup {
     let mut setup = match on_attached {
         true => attached::setup_of(engine, &contender.settings),
@@ -99,9 +100,16 @@ impl Plans {
         self.last = Some((key, Arc::clone(&round)));
         Ok(round)
     }
+
+    /// Forgets the answers of the round drawn last, before it runs again: only the second trials count.
+    pub fn forget_answers(&self) {
+        if let Some((_, round)) = &self.last {
+            round.answers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+    }
 }
 
-/// Whether everything that a study asks for under a condition can be drawn and loaded; says so at once.
+/// Whether everything that a study needs under a condition can be drawn and loaded, without drawing it.
 pub fn check(study: &Study, condition: usize, workload: &Workload) -> Result<()> {
     let (condition, load) = under(study, condition);
     workload.check_draw(&request(condition, &load, load.seed))?;
@@ -124,12 +132,13 @@ pub fn check_connections(study: &Study, condition: usize, workload: &Workload) -
     Ok(())
 }
 
-/// Whether a contender opens no database twice, where that matters; of each process it has the databases of the clients.
+/// Whether the contender opens no database twice, where data is in memory; `processes` has the databases of each
+/// process's clients.
 fn one_connection_each(contender: &Contender, setup: &Setup, processes: &[Vec<u32>]) -> Result<(), String> {
     if engine::is_over_http(contender) {
         return match processes.iter().flatten().collect::<BTreeSet<_>>().len() {
             0 | 1 => Ok(()),
-            // An app has a site for each.
+            // An app has a site for each database.
             _ if engine::is_app(contender) => Ok(()),
             databases => Err(format!(
                 "{}: a worker serves one database over HTTP, the workload uses {databases}",
@@ -194,14 +203,14 @@ fn databases_used(worker: &DrawnWorker) -> usize {
     worker.clients.iter().map(|client| client.database).collect::<BTreeSet<_>>().len()
 }
 
-/// Counts per transaction by name; empty for a closed loop.
+/// Planned operations by name of the transaction; empty for a closed loop.
 fn named(workload: &Workload, planned: Option<Vec<u64>>) -> BTreeMap<String, u64> {
     let names = workload.transactions.iter().map(|t| t.name.clone());
     planned.map_or(BTreeMap::new(), |counts| names.zip(counts).collect())
 }
 
 impl DrawnRound {
-    /// The first client alone, in a closed loop without pauses, for so many operations.
+    /// The plan of the first client alone, in a closed loop without pauses, for this number of operations.
     pub fn single_client(&self, operations: u32) -> DrawnRound {
         let mut client = self.workers[0].clients[0].clone();
         (client.load, client.cyclic, client.limit, client.start_ns) = (Loop::Closed, true, operations, 0);
@@ -240,18 +249,18 @@ impl DrawnRound {
         }
     }
 
-    /// The part of one process alone.
+    /// The plan of the first process alone.
     pub fn of_one_worker(mut self) -> DrawnRound {
         self.workers.truncate(1);
         self.bodies.truncate(1);
         self
     }
 
-    /// How many connections the workers open for a contender.
+    /// Number of connections that the workers open for a contender.
     pub fn connections(&self, contender: &Contender) -> usize {
         let Some(model) = engine::model(contender) else { return 0 };
         if engine::is_over_http(contender) {
-            // Opened by the worker that serves; with a connection for each client one is tried out.
+            // The serving worker opens them; with one connection per client it opens one to try it out.
             return model.opens(&contender.settings) as usize;
         }
         let sharing: usize = match model.connections {
@@ -261,20 +270,26 @@ impl DrawnRound {
         sharing * model.opens(&contender.settings) as usize
     }
 
-    /// Whether the contender opens no database twice, where that matters.
+    /// Whether the contender opens no database twice, where data is in memory.
     ///
     /// # Errors
-    /// The database it would open more often.
+    /// The database that it would open twice.
     pub fn one_connection_each(&self, contender: &Contender, setup: &Setup) -> Result<(), String> {
         let databases = |worker: &DrawnWorker| worker.clients.iter().map(|client| client.database).collect();
         one_connection_each(contender, setup, &self.workers.iter().map(databases).collect::<Vec<_>>())
+    }
+
+    /// The texts that arguments refer to by number.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
     }
 
     pub fn clients(&self) -> impl Iterator<Item = &Client> {
         self.workers.iter().flat_map(|worker| &worker.clients)
     }
 
-    /// The plan of every worker, in pieces: its head, then what was drawn. A service is asked in the place of databases.
+    /// The plan of every worker, in pieces: its head, then its clients. For a service the addresses are those of the
+    /// service.
     pub fn encode(
         &self,
         contender: &Contender,
@@ -286,7 +301,7 @@ impl DrawnRound {
         self.with_bodies(self.head(contender, setup, sql, service.as_deref().unwrap_or(databases))?)
     }
 
-    /// Workers rely on what is checked here.
+    /// Checks the plans; workers rely on it.
     fn with_bodies(&self, mut head: Head) -> Result<Vec<Vec<Arc<[u8]>>>> {
         head.check().map_err(unsound)?;
         let mut plans = vec![];
@@ -303,7 +318,7 @@ impl DrawnRound {
         Ok(plans)
     }
 
-    /// The plan of the worker that serves: everything but clients.
+    /// The plan of the serving worker: everything except clients.
     pub fn encode_server(
         &self,
         contender: &Contender,
@@ -316,7 +331,7 @@ impl DrawnRound {
         Ok(Plan { head, clients: vec![] }.encode())
     }
 
-    /// The plans of clients that ask it: other heads, the same operations.
+    /// The plans of its HTTP clients: other heads, the same operations.
     pub fn encode_http(
         &self,
         contender: &Contender,
@@ -361,7 +376,7 @@ impl DrawnRound {
     }
 }
 
-/// A plan that no worker could carry out: the tool's own mistake.
+/// An error for a plan that no worker could carry out: a bug of the tool.
 fn unsound(message: String) -> Error {
     anyhow!("the plan is not sound: {message}")
 }

@@ -1,4 +1,4 @@
-//! Which programs carried out the plans of a run: two records may differ in nothing else.
+//! The programs that carried out the plans of a run: two records may differ only in them.
 
 use crate::engine;
 use crate::record::model::Program;
@@ -11,26 +11,31 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// A worker that is smaller is a script that starts an interpreter on sources in a directory next to it.
+/// A smaller program is a script that starts an interpreter on the sources next to it.
 const SCRIPT_BYTES_MAX: u64 = 1 << 16;
 
 /// Directories of libraries, which are pinned and whose version the worker reports.
 const LIBRARIES: [&str; 3] = ["venv", "node_modules", "vendor"];
 
-/// The worker of each driver of a study. One that is not there is missing: its trials say so.
+/// The worker of each driver of a study, and each build that a contender names. Programs that do not exist are left
+/// out: their trials report it.
 pub fn of(study: &Study, instead: &InsteadOf) -> Vec<Program> {
     let mut known = BTreeSet::new();
     let mut programs = vec![];
     for contender in &study.contenders {
-        let Some(driver) = engine::driver(contender).filter(|driver| known.insert(driver.name)) else { continue };
-        let launch = instead.worker.clone().map_or_else(|| Launch::of(driver), Ok);
+        let Some(driver) = engine::driver(contender) else { continue };
+        if !known.insert((driver.name, &contender.worker)) {
+            continue;
+        }
+        let launch = instead.worker.clone().map_or_else(|| Launch::of_contender(contender), Ok);
         let digest = launch.ok().and_then(|launch| digest(&program(&launch)?, driver.language).ok());
-        programs.extend(digest.map(|sha256| Program { driver: driver.name.to_string(), sha256 }));
+        let program = |sha256| Program { driver: driver.name.to_string(), worker: contender.worker.clone(), sha256 };
+        programs.extend(digest.map(program));
     }
     programs
 }
 
-/// The file that is run. Of a command that was typed it is the first word that is a file's name.
+/// The file that is run; for a typed command the first word that names a file.
 fn program(launch: &Launch) -> Option<PathBuf> {
     let typed = launch.typed();
     let words = || typed.split_whitespace().map(|word| PathBuf::from(word.trim_matches(['\'', '"'])));

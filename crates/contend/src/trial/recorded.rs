@@ -1,4 +1,4 @@
-//! What a record says of its workload, and what is read from it again.
+//! The workload and scenario of a run: written into its record and read back from it.
 
 use crate::record::model::{DataInfo, Run, TransactionInfo, WorkloadInfo};
 use crate::source::Source;
@@ -9,7 +9,7 @@ use crate::workload::{self, Asked, Data, Workload};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
-/// What clients of apps send in a run.
+/// The scenario of a run with apps.
 pub(super) fn asked_of(run: &Run) -> Result<Option<Asked>> {
     let Some(scenario) = &run.scenario else { return Ok(None) };
     let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
@@ -21,7 +21,7 @@ pub(super) fn asked_of(run: &Run) -> Result<Option<Asked>> {
 /// The workload of a study, and its data under each condition.
 pub(super) fn workload_info(workload: &Workload, source: &Source, study: &Study) -> Result<WorkloadInfo> {
     let mut data: Vec<DataInfo> = vec![];
-    // What the data is does not depend on who stores it.
+    // The data is the same in every dialect.
     for (condition, editions) in study.conditions.iter().zip(under_conditions(workload, study)?) {
         let workload = editions.of(None);
         let load = study.load.under(&condition.axes);

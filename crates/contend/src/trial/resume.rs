@@ -1,5 +1,5 @@
-//! What a run must have in common with the one it continues: one record holds one machine, one contend, and the same servers
-//! and workers from its first trial to its last.
+//! Whether an interrupted run can be continued here: all trials of a record must come from one machine, one version of
+//! contend, and the same servers and workers.
 
 use crate::engine::dsn::Dsn;
 use crate::record::model::{Instead, Machine, Run};
@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use contend_wire::database::{Address, Password};
 use std::path::Path;
 
-/// What takes the place of contend's own, as a record keeps it: nothing in it opens a server.
+/// Replacements of contend's own server and programs, as kept in a record: without passwords.
 pub fn instead(of: &InsteadOf, attached: Option<&Dsn>) -> Instead {
     Instead {
         server: attached.map(without_password),
@@ -22,14 +22,14 @@ fn without_password(dsn: &Dsn) -> String {
     Dsn { address, ..dsn.clone() }.to_string()
 }
 
-/// Whether a run may be continued here and with this.
+/// Whether a run may be continued on this machine and with these replacements.
 ///
 /// # Errors
-/// What is different, and what to do.
+/// The difference, and what to do.
 pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> {
     let dir = dir.display();
     if (&here.cpu, &here.kernel) != (&run.machine.cpu, &run.machine.kernel) {
-        bail!("this machine is not the one {dir} was begun on; one record holds one machine");
+        bail!("{dir} was begun on another machine, and a record has the trials of one machine only");
     }
     let version = env!("CARGO_PKG_VERSION");
     if run.contend != version {
@@ -47,7 +47,7 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
             (Some(before), _) if now.as_ref() != Some(before) => {
                 bail!("{dir} was begun with {option} '{before}'; resume it with the same")
             }
-            // Records of before that was kept.
+            // Old records do not have `instead`.
             (None, _) if run.command.iter().any(|word| word.split('=').next() == Some(option)) => {
                 bail!("{dir} was begun with {option}, but does not say what it was; begin again")
             }

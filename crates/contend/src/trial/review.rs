@@ -1,18 +1,21 @@
-//! What the samples and the workers of a window say of its trial: figures, settings, reasons and marks.
+//! Judges a trial from its samples and the reports of its workers: figures, settings, reasons and marks.
 
 use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
 use crate::check::answers::{self, Answers, Kind};
-use crate::check::commits::CommitCheck;
-use crate::check::ever::{self, Ever};
+use crate::check::commits::{self, CommitCheck};
+use crate::check::ever::{Acted, Ever};
+use crate::check::growth::Growth;
 use crate::check::heard::{self, Ends, Span};
-use crate::check::samples::PlanCheck;
+use crate::check::kernel::{KernelCheck, Seen};
+use crate::check::samples::{PlanCheck, Totals};
 use crate::check::{guards, marks};
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, Settings};
 use crate::outcome::reason::Invalid;
 use crate::record::model::{Reason, RoleClients, ServerInfo, Trial, WorkerInfo};
 use crate::record::store::read_samples;
 use crate::study::model::{Contender, Tier};
 use crate::trial::bench::Bench;
+use crate::trial::data::disk::Syncs;
 use crate::trial::over_http::THREADS;
 use crate::trial::plans::Sql;
 use crate::trial::secret::hidden;
@@ -20,7 +23,7 @@ use crate::trial::stage::Stage;
 use crate::trial::watch::machine;
 use crate::trial::window::Ran;
 use crate::trial::workers::crew::Failure;
-use crate::workload::{Asked, DrawnRole, Workload, fixed};
+use crate::workload::{Asked, DrawnRole, DrawnWorker, Workload, fixed, growing, touching};
 use anyhow::{Context, Result};
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::plan::Client;
@@ -29,14 +32,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
 
-/// The fact of `done` with the longest pause of a garbage collector: meanwhile a worker cannot say anything.
+/// Fact of `done` with the longest pause of a garbage collector, in which a worker sends nothing.
 const LONGEST_PAUSE: &str = "gc_pause_ns_max";
 
-/// Longest until a worker has closed its connections, and for each byte of a log that is written back meanwhile.
+/// Longest time for closing connections: a fixed part, and one per byte of a log that is written back.
 const CLOSE_NS: u64 = 2_000_000_000;
 const CLOSE_NS_PER_BYTE: u64 = 100;
 
-/// What is judged, and with what.
+/// A trial's window, and what it is judged by.
 pub struct Review<'v> {
     pub bench: &'v Bench<'v>,
     pub stage: &'v Stage<'v>,
@@ -67,7 +70,7 @@ impl Review<'_> {
                 written_bytes: used.written_bytes,
                 voluntary_switches: used.voluntary_switches,
                 involuntary_switches: used.involuntary_switches,
-                told: beside_accounts(&member.done, self.bench.workload, self.bench.asked),
+                done: beside_accounts(&member.done, self.bench.workload, self.bench.asked),
             })
             .collect();
         let sessions: Vec<&Facts> = match &self.ran.served {
@@ -86,7 +89,7 @@ impl Review<'_> {
         trial.invalid.extend(self.ran.changed.clone());
         let reported = sessions.len();
         let opened = self.stage.round.connections(self.stage.contender);
-        // An app tells of as many as it likes.
+        // An app may report any number of connections.
         let enough = if engine::is_app(self.stage.contender) { reported > 0 } else { reported == opened };
         if !enough {
             let found = format!("{reported} connections report their settings, of {opened}");
@@ -94,34 +97,30 @@ impl Review<'_> {
         }
     }
 
-    /// Holds samples against plans and totals; what is found goes into the trial.
-    pub fn check(
-        &self,
-        trial: &mut Trial,
-        samples: &Path,
-        fastest_sync_ns: u64,
-    ) -> Result<(Tally, ever::Acted), Failure> {
+    /// Compares samples with plans and totals; reasons and marks go into the trial.
+    pub fn check(&self, trial: &mut Trial, samples: &Path, syncs: Syncs) -> Result<(Tally, Acted<'_>), Failure> {
         if self.ran.window_end_ns.is_none() {
             trial.window_end_ns = self.end_of_samples(samples)?;
         }
-        let clients = self.stage.round.workers.iter().flat_map(|drawn| &drawn.clients);
-        let clients: Vec<(&Client, u64)> = clients.map(|client| (client, self.ran.start_ns)).collect();
-        let retry = self.stage.engine.retry(&self.stage.contender.settings);
-        let mut plan_check = PlanCheck::new(clients, retry.tries);
         let sql = Sql::of(self.bench.workload, self.stage.engine, &self.stage.setup);
-        // A serving worker answers with rows only where it reads, and an app as it likes.
-        if self.ran.served.is_none() && self.stage.setup.service.is_none() && engine::executes(self.stage.contender) {
-            plan_check = plan_check.with_rows_of(&sql.transactions);
-        }
-        let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.ran.commits);
-        let of_workers =
-            self.stage.round.workers.iter().map(|drawn| drawn.clients.iter().map(|client| client.id).collect());
+        let mut plan_check = self.plan_check(&sql);
+        let mut growth = self.growth();
+        let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.ran.commits.clone());
+        let clients = |drawn: &DrawnWorker| drawn.clients.iter().map(|client| client.id).collect();
+        let of_workers: Vec<Vec<u32>> = self.stage.round.workers.iter().map(clients).collect();
+        let mut kernel = KernelCheck::new(
+            self.ran.observed.kernel.clone(),
+            &of_workers,
+            self.kernel_sees(&sql, &trial.settings, syncs),
+        );
         let executes = engine::executes(self.stage.contender) && !engine::is_app(self.stage.contender);
         let mut answers = Answers::new(if executes { self.kinds() } else { vec![] });
-        let mut ends = Ends::of(&of_workers.collect::<Vec<_>>());
+        let mut ends = Ends::of(&of_workers);
         let mut tallying = Tallying::new(trial, Counting::Corrected);
-        let mut ever = Ever::new(self.stage.round.clients());
-        // Where a connection was interrupted or may have been lost there may be none to read back.
+        // An app writes in its own words.
+        let last = if executes { self.bench.workload.last_writes.as_slice() } else { &[] };
+        let mut ever = Ever::new(self.clients(), last, self.stage.round.texts());
+        // A connection that was interrupted or lost may not be there to be read back.
         let (embedded, mut broken_off) = (self.stage.engine.server.is_none(), false);
         let drained_ns = self.ran.window_end_ns.map_or(u64::MAX, |end_ns| end_ns + self.stage.round.load.drain_ns);
         read_samples(samples, |sample| {
@@ -129,8 +128,10 @@ impl Review<'_> {
             broken_off |= cut_short || !(embedded || sample.is_ok());
             plan_check.push(&sample);
             commits.push(&sample);
+            kernel.push(&sample);
             ends.push(&sample);
             answers.push(&sample);
+            growth.push(&sample);
             ever.push(sample);
             tallying.push(sample);
         })
@@ -144,20 +145,17 @@ impl Review<'_> {
         let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
         trial.invalid.extend(commits.finish());
+        trial.invalid.extend(growth.finish());
+        trial.invalid.extend(kernel.finish());
         if executes {
             trial.invalid.extend(self.compare_answers(answers));
         }
         trial.invalid.extend(self.by_the_clock(ends));
-        let reported: Vec<_> = self.ran.members.iter().map(|m| m.done.clone()).collect();
-        trial.invalid.extend(counted.and_then(|counted| guards::totals(&reported, counted)));
-        trial.invalid.extend(guards::exhausted(&reported));
-        let directly = self.ran.served.is_none() && self.stage.setup.service.is_none();
-        if directly && !broken_off && engine::executes(self.stage.contender) {
-            trial.invalid.extend(guards::read_back_again(&reported));
-        }
+        let reported: Vec<Facts> = self.ran.members.iter().map(|m| m.done.clone()).collect();
+        trial.invalid.extend(self.by_reports(&reported, counted, broken_off));
         trial.invalid.extend(self.by_littles_law(&tally)?);
         trial.invalid.extend(self.generator_limit(&tally));
-        self.check_rates(trial, &tally, fastest_sync_ns);
+        self.check_rates(trial, &tally, syncs.fastest_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
@@ -165,31 +163,46 @@ impl Review<'_> {
         Ok((tally, ever.finish()))
     }
 
-    /// End of a window that has no length: right after the last sample.
+    /// Compares the totals that workers report with those of their samples, and checks that they read back their connections.
+    fn by_reports(&self, reported: &[Facts], counted: Option<Totals>, broken_off: bool) -> Vec<Reason> {
+        let directly = self.ran.served.is_none() && self.stage.setup.service.is_none();
+        let reads_back = directly && !broken_off && engine::executes(self.stage.contender);
+        let totals = counted.and_then(|counted| guards::totals(reported, counted));
+        let read_back = if reads_back { guards::read_back_again(reported) } else { None };
+        [totals, guards::exhausted(reported), read_back].into_iter().flatten().collect()
+    }
+
+    /// End of a window without a length: right after the last sample.
     fn end_of_samples(&self, samples: &Path) -> Result<u64, Failure> {
         let mut last_ns = self.ran.window_start_ns;
         read_samples(samples, |s| last_ns = last_ns.max(s.finished_ns)).map_err(broken)?;
         Ok(last_ns + 1)
     }
 
-    /// What clients of a closed loop did against the time that they had.
+    /// Checks that clients of a closed loop account for their time.
     fn by_littles_law(&self, tally: &Tally) -> Result<Option<Reason>, Failure> {
         if self.stage.round.load.rate_per_s.is_some() {
             return Ok(None);
         }
         let model = engine::model(self.stage.contender).context("a contender's model must be known")?;
-        // Over HTTP each client has a connection, and only the asking worker can keep it waiting.
+        // Over HTTP each client has its own connection, so only its worker can delay it.
         let shared = self.ran.served.is_none() && model.clients_share();
         let retry = self.stage.engine.retry(&self.stage.contender.settings);
         let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
-        // Where nothing is executed all there is is what the worker takes for itself.
+        // A null driver does no work: all time is the worker's own.
         let late_is_work = spins || shared || !engine::executes(self.stage.contender);
         let (busy_ns, observed_ns) = (self.ran.observed.machine_busy_ns, self.ran.observed.observed_ns);
         let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, observed_ns);
-        Ok(guards::littles_law(&tally.clients, guards::Waits { late_is_work, crowded }))
+        let mut clients = tally.clients.clone();
+        let workers = self.stage.round.workers.iter().zip(&self.ran.observed.kernel.queued_ns);
+        for (worker, queued_ns) in workers {
+            let ids: Vec<u32> = worker.clients.iter().map(|client| client.id).collect();
+            guards::excuse(&mut clients, &ids, queued_ns.unwrap_or(0));
+        }
+        Ok(guards::littles_law(&clients, guards::Waits { late_is_work, crowded }))
     }
 
-    /// What decides the rows of each transaction.
+    /// How the number of rows of each transaction is determined.
     fn kinds(&self) -> Vec<Kind> {
         let kind = |(writes, fixed)| match (writes, fixed) {
             (true, _) => Kind::Write,
@@ -201,7 +214,47 @@ impl Review<'_> {
         writes.zip(fixed::reads(workload)).map(kind).collect()
     }
 
-    /// What reads returned, held against the earlier trials of the round. After an interrupted round is resumed, against those since.
+    /// Whether samples say how many rows were returned. A serving worker returns rows only for reads, and an app may
+    /// return any.
+    fn tells_rows(&self) -> bool {
+        self.ran.served.is_none() && self.stage.setup.service.is_none() && engine::executes(self.stage.contender)
+    }
+
+    fn clients(&self) -> impl Iterator<Item = &Client> + Clone {
+        self.stage.round.workers.iter().flat_map(|drawn| &drawn.clients)
+    }
+
+    fn plan_check(&self, sql: &Sql<'_>) -> PlanCheck<'_> {
+        let retry = self.stage.engine.retry(&self.stage.contender.settings);
+        let check = PlanCheck::new(self.clients().map(|client| (client, self.ran.start_ns)), retry.tries);
+        if self.tells_rows() { check.with_rows_of(&sql.transactions) } else { check }
+    }
+
+    /// Reads whose rows follow from what was committed.
+    fn growth(&self) -> Growth<'_> {
+        let reads = match self.tells_rows() {
+            true => growing::reads(self.bench.workload, self.stage.round.load.scale),
+            false => vec![],
+        };
+        Growth::new(reads, self.clients())
+    }
+
+    /// What the kernel sees of each transaction for sure, under these settings of its connections.
+    fn kernel_sees(&self, sql: &Sql<'_>, settings: &Settings, syncs: Syncs) -> Seen {
+        let counts = self.stage.engine.file_commits.filter(|_| engine::writes_as_told(self.stage.contender));
+        let Some(counts) = counts.filter(|_| self.tells_rows()) else { return Seen::default() };
+        let looks = (counts.looked_at_by_each)(settings);
+        Seen {
+            reads: if looks { touching::data(self.bench.workload) } else { vec![] },
+            sleeps: match self.syncs_each_commit() && syncs.sleep {
+                true => commits::surely(&sql.transactions, &sql.statements),
+                false => vec![],
+            },
+        }
+    }
+
+    /// Compares the rows that reads returned with those of the earlier trials of the round; in a resumed round, with
+    /// those since.
     fn compare_answers(&self, mine: Answers) -> Option<Reason> {
         let mut earlier = self.stage.round.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let found = answers::contradicted(&mine, &earlier);
@@ -213,10 +266,10 @@ impl Review<'_> {
         Some(Reason { against: (!odd).then_some(trial), ..reason })
     }
 
-    /// What workers say of their time, held against the tool's own clock.
+    /// Compares the times that workers report with the tool's clock.
     fn by_the_clock(&self, ends: Ends) -> Vec<Reason> {
         let mut found = vec![];
-        // The log is written back, at the rate of a slow disk. Data in memory is written as a whole.
+        // Closing may write the log back at the speed of a slow disk; data in memory is written back completely.
         let in_memory = self.stage.setup.options.iter().any(|(name, value)| name == "storage" && value == "memory");
         let written_ns = self.ran.observed.wal_bytes_max.saturating_mul(CLOSE_NS_PER_BYTE);
         let close_ns = if in_memory { u64::MAX / 4 } else { CLOSE_NS + written_ns };
@@ -238,9 +291,8 @@ impl Review<'_> {
         if tally.counts(|_| true).committed_inside == 0 {
             trial.invalid.push(guards::nothing_done(tally, self.stage.setup.service.is_some()));
         }
-        let writes = self.stage.contender.tier == Tier::Durable && engine::executes(self.stage.contender);
-        if writes && !self.stage.engine.group_commit {
-            // A sample may name a transaction that is not there: that is found by the accounts.
+        if self.syncs_each_commit() {
+            // A sample may name an unknown transaction; the comparison with the plan reports it.
             let writes = |t: u16| self.bench.transactions.get(usize::from(t)).is_some_and(|t| t.write);
             let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
             let rate = per_second(writes, tally.elapsed_ns());
@@ -248,13 +300,19 @@ impl Review<'_> {
         }
     }
 
-    /// What an operation costs the worker itself; nothing where the null driver does as much as the driver, or more.
-    fn own_ns_per_operation(&self, contender: &Contender) -> u64 {
-        if engine::executes(contender) { self.bench.generator_ns_per_operation } else { 0 }
+    /// Whether each commit waits for a sync of its own.
+    fn syncs_each_commit(&self) -> bool {
+        let writes = self.stage.contender.tier == Tier::Durable && engine::executes(self.stage.contender);
+        writes && !self.stage.engine.group_commit
     }
 
-    /// Puts the commits beside the syncs that a server tells of.
-    pub fn count_commits(&self, trial: &mut Trial, ever: &ever::Acted) {
+    /// Overhead of the worker per operation; 0 for a contender that is itself a null driver.
+    fn own_ns_per_operation(&self, contender: &Contender) -> u64 {
+        if engine::executes(contender) { self.bench.overhead_ns_per_operation } else { 0 }
+    }
+
+    /// Adds the number of commits to the syncs that a server reports.
+    pub fn count_commits(&self, trial: &mut Trial, ever: &Acted<'_>) {
         let Some(syncs) = trial.server.as_mut().and_then(|server| server.syncs.as_mut()) else { return };
         let writes =
             (0..self.bench.transactions.len()).filter(|transaction| self.bench.transactions[*transaction].write);
@@ -262,8 +320,8 @@ impl Review<'_> {
         syncs.commits = writes.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
     }
 
-    /// Whether the clients were the limit. HTTP clients live in event loops: these hardly ever wait if they are the limit.
-    /// For a service that contend did not start, the worker's own cost is checked as well.
+    /// Whether the clients limited the throughput. HTTP clients run in event loops, which hardly ever wait if they are
+    /// the limit. For a service, the worker's overhead is checked as well.
     fn generator_limit(&self, tally: &Tally) -> Option<Reason> {
         let option = |name: &str| self.stage.setup.options.iter().find(|(known, _)| known == name)?.1.parse().ok();
         let loops = match (&self.ran.served, &self.stage.setup.service) {
@@ -272,7 +330,7 @@ impl Review<'_> {
             (None, None) => None,
         };
         let busy_ns = self.ran.observed.usage.iter().take(self.ran.members.len()).map(|usage| usage.cpu_ns);
-        // A worker has no more loops than clients.
+        // A worker has at most one loop per client.
         let clients =
             self.stage.round.workers.iter().map(|worker| u32::try_from(worker.clients.len()).unwrap_or(u32::MAX));
         let busy = loops.and_then(|loops| {
@@ -285,15 +343,18 @@ impl Review<'_> {
         }
     }
 
-    /// CPU time of other programs. A server that contend does not watch counts as one, and may be on another machine: then a
-    /// disturbance cannot be told from the work itself.
+    /// CPU time of other programs. A server that contend does not watch counts as one; its work cannot be distinguished
+    /// from a disturbance, so there is no mark.
     fn foreign_cpu(&self, trial: &mut Trial) {
         let ours_ns: u64 =
             self.ran.observed.usage.iter().chain(&self.ran.observed.server).map(|used| used.cpu_ns).sum();
         let (busy_ns, observed_ns) = (self.ran.observed.machine_busy_ns, self.ran.observed.observed_ns);
         trial.foreign_cpu_permille = marks::foreign_cpu_permille(busy_ns, ours_ns, observed_ns, machine::processors());
-        trial.server_unwatched = self.stage.base.attached.is_some() || self.stage.setup.service.is_some();
+        let setup = &self.stage.setup;
+        trial.server_unwatched =
+            self.stage.base.attached.is_some() || (setup.service.is_some() && setup.service_pid.is_none());
         trial.marks.extend(marks::noisy_cpu(trial.foreign_cpu_permille).filter(|_| !trial.server_unwatched));
+        trial.marks.extend(marks::throttled(self.ran.observed.throttled_ns, observed_ns));
     }
 }
 
@@ -305,8 +366,8 @@ fn broken(error: anyhow::Error) -> Failure {
     Failure::Invalid(Invalid::Samples.because(format!("{error:#}")))
 }
 
-/// What a worker said of itself, as far as it is about this trial: a worker with several drivers cannot know which
-/// one it will be, and an engine that is a server is not in it.
+/// Facts of a worker's `hello` for this trial: of several driver versions the contender's, and the server's version as
+/// the engine.
 fn who_worked(
     said: &Facts,
     contender: &Contender,
@@ -326,7 +387,7 @@ fn who_worked(
     hello
 }
 
-/// What a worker's `done` tells beside its accounts, which its samples show again.
+/// Facts of a worker's `done` without its accounts, which the samples show.
 fn beside_accounts(done: &Facts, workload: &Workload, asked: Option<&Asked>) -> BTreeMap<String, String> {
     const ACCOUNTS: [&str; 5] = ["operations", "attempts", "failed", "exhausted", "retries"];
     let beside = done.iter().filter(|(name, _)| !ACCOUNTS.contains(&name.as_str()));

@@ -1,8 +1,8 @@
-//! A whole run: everything measured once beforehand, then part by part, each by its schedule slot by slot, resumable
-//! anywhere. A study without parts is its own only part.
+//! A whole run: what is measured once, then part by part the slots of the schedule. It can be resumed anywhere. A study
+//! without parts is its own only part.
 
 use crate::analysis::{Findings, until};
-use crate::record::evidence::Known;
+use crate::record::evidence::KnownTier;
 use crate::record::model::{Finished, Instead, Run, ScenarioInfo, Slot, StudyFile, Trial};
 use crate::record::parts::{ALONE, StudyRecord, has_parts, part_dir, undo_study, write_study};
 use crate::record::store::{Record, RecordWriter};
@@ -25,26 +25,26 @@ use crate::trial::stop::Cancelled;
 use crate::trial::watch::machine;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
-use crate::trial::{overhead, programs, resume, trial};
+use crate::trial::{again, overhead, programs, resume, trial};
 use crate::workload::{self, Asked, Editions};
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How a run ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
     Complete,
-    /// Stopped by the user; what is finished is in the record.
+    /// Stopped by the user; finished trials are in the record.
     Stopped,
 }
 
-/// Damaged proofs are reported before a study takes its time.
+/// Reports damaged proofs before the run spends time.
 fn proofs_are_readable(out: &Path) -> Result<()> {
     PROOFS.all().iter().try_for_each(|proofs| (proofs.readable)(out))
 }
 
-/// A stopped run is not an error, at any point.
+/// Turns cancellation into [`Ending::Stopped`].
 pub(super) fn stopped_is_no_error(ending: Result<Ending>) -> Result<Ending> {
     match ending {
         Err(e) if e.is::<Cancelled>() => Ok(Ending::Stopped),
@@ -57,12 +57,12 @@ pub fn run(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>))
     stopped_is_no_error(begin(order, cancelled, tell))
 }
 
-/// Everything that can be refused is refused before the record is there, and data is loaded for all parts before the
-/// first of them takes its time.
+/// Rejects everything that cannot run before the record exists, and loads the data of all parts before the first trial.
 fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -> Result<Ending> {
     let begun_ns = monotonic_ns();
     let studies = order.whole.studies.iter().zip(&order.workloads);
-    let workloads = studies.map(|(study, source)| checked(study, source, order)).collect::<Result<Vec<_>>>()?;
+    let workloads =
+        studies.map(|(study, source)| checked(study, source, &order.secrets)).collect::<Result<Vec<_>>>()?;
     let mut site = Site::open(&order.out, &order.instead, order.allow_tmpfs)?;
     proofs_are_readable(&site.out)?;
     site.attach(order.attached.as_ref());
@@ -101,7 +101,7 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     go_through(common, parts, bases, &mut admin, file)
 }
 
-/// Makes the record: first the parts, then what says that they belong together.
+/// Creates the records of the parts, then `study.toml`, which joins them.
 fn create(out: &Path, file: &StudyFile, parts: &[Task]) -> Result<()> {
     if RecordWriter::is_record(out) {
         return Err(RecordWriter::taken(out));
@@ -114,7 +114,7 @@ fn create(out: &Path, file: &StudyFile, parts: &[Task]) -> Result<()> {
     });
     let all = all.and_then(|()| write_study(out, file));
     if all.is_err() {
-        // Parts without the whole are no record, and would be in the way of the next one.
+        // Parts without `study.toml` are not a record and would block the next run.
         made.into_iter().for_each(|dir| RecordWriter::undo(dir));
         undo_study(out);
     }
@@ -152,7 +152,7 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
     go_through(common, left, Bases::default(), &mut admin, found.file)
 }
 
-/// What is left of an interrupted run, if it may be continued here and with this.
+/// The rest of an interrupted run, if it may be continued on this machine with these replacements.
 fn unfinished(record: Record, now: &Instead) -> Result<Task> {
     let dir = &record.dir;
     if let Some((name, why)) = record.damaged.first() {
@@ -166,7 +166,13 @@ fn unfinished(record: Record, now: &Instead) -> Result<Task> {
     resume::fits(&record.run, dir, &machine::describe(), now)?;
     let workloads = workloads(&record.run, &BTreeMap::new())?;
     let asked = asked_of(&record.run)?;
-    Ok(Task { dir: record.dir, workloads, asked, run: record.run, before: record.trials })
+    Ok(Task {
+        dir: record.dir,
+        workloads,
+        asked,
+        run: record.run,
+        before: record.trials.into_iter().chain(record.again).collect(),
+    })
 }
 
 /// A study to run, or the rest of it.
@@ -175,13 +181,13 @@ struct Task {
     run: Run,
     /// One per condition.
     workloads: Vec<Editions>,
-    /// What clients of apps send.
+    /// The scenario of the clients of apps.
     asked: Option<Asked>,
-    /// Trials that are finished.
+    /// Finished trials.
     before: Vec<Trial>,
 }
 
-/// Runs what is left, one part after the other; the first also answers for the time since the run began.
+/// Runs the remaining parts in order; the time since the run began counts to the first.
 fn go_through(
     common: Common<'_>,
     tasks: Vec<Task>,
@@ -206,119 +212,138 @@ fn go_through(
     Ok(Ending::Complete)
 }
 
-/// Measures the generator, then runs what the schedule still lacks.
+/// Measures the overhead, then runs the missing trials of the schedule.
 fn go(common: Common<'_>, task: Task, bases: &mut Bases, admin: &mut Admin<'_>, begun_ns: u64) -> Result<Ending> {
     let Task { dir, mut run, workloads, asked, before } = task;
     let session = Session { common, workloads: &workloads, writer: RecordWriter::resume(&dir)?, asked: asked.as_ref() };
-    let done: std::collections::BTreeSet<u32> = before.iter().map(|t| t.slot.trial).collect();
+    let done: BTreeSet<u32> = before.iter().map(|t| t.slot.trial).collect();
     let measured_ns: u64 = before.iter().map(|t| t.window_end_ns.saturating_sub(t.window_start_ns)).sum();
-    let left: Vec<Slot> = run.schedule.iter().filter(|s| !done.contains(&s.trial)).copied().collect();
     let mut plans = Plans::default();
     let result = (|| -> Result<(u64, u32)> {
         measure_overhead(&session, &mut run, &mut plans)?;
-        (session.common.tell)(Note::Prepared { disk: &run.disk, generator_ns: run.generator_ns_per_operation });
-        trials(&session, &run, &left, &mut Tools { plans: &mut plans, bases, admin })
+        (session.common.tell)(Note::Prepared { disk: &run.disk, overhead_ns: run.overhead_ns_per_operation });
+        trials(&session, &mut run, done, &mut Tools { plans: &mut plans, bases, admin })
     })();
     run.spent_ns += monotonic_ns() - begun_ns;
     match result {
         Ok((newly_ns, rounds)) => {
             run.schedule.retain(|slot| slot.round <= rounds);
             run.study.rounds = rounds;
-            // Last: what is not finished can be resumed, and this is done again.
-            run.tiers = tiers(&session, &run).context("every trial is over, but how tiers are known cannot be kept")?;
+            // This comes last: an unfinished run can be resumed and then does it again.
+            run.tiers = tiers(&session, &run)
+                .context("every trial is finished, but the evidence for the tiers cannot be written")?;
             run.finished = Some(Finished { elapsed_ns: run.spent_ns, measured_ns: measured_ns + newly_ns });
             session.writer.write_run(&run)?;
             Ok(Ending::Complete)
         }
         Err(e) => {
-            // The first error is the one to report; this only keeps the time spent.
+            // The first error is reported; this only keeps the time spent.
             let _ = session.writer.write_run(&run);
             if (session.common.cancelled)() && !e.is::<Left>() { Ok(Ending::Stopped) } else { Err(e) }
         }
     }
 }
 
-/// What workers cost themselves, unless it is known.
+/// Measures the overhead of the workers unless it is known.
 fn measure_overhead(session: &Session<'_>, run: &mut Run, plans: &mut Plans) -> Result<()> {
     (session.common.tell)(Note::Phase("measuring the worker's own cost"));
-    if run.generator_ns_per_operation == 0 {
-        // A measurement that was cut off begins again.
-        run.generator_ns_by_condition.clear();
-        run.floors.clear();
-        run.floors_missing = overhead::floors_missing(session, &run.study);
+    if run.overhead_ns_per_operation == 0 {
+        // An interrupted measurement starts again.
+        run.overhead_ns_by_condition.clear();
+        run.overheads.clear();
+        run.overheads_missing = overhead::missing(session, &run.study);
         for condition in 0..run.study.conditions.len() {
-            let ns = overhead::generator(session, run, condition, plans)?;
-            run.generator_ns_by_condition.push(ns);
-            let floors = overhead::floors(session, run, condition, plans)?;
-            run.floors.extend(floors);
+            let ns = overhead::of_rust_worker(session, run, condition, plans)?;
+            run.overhead_ns_by_condition.push(ns);
+            let overheads = overhead::of_each_worker(session, run, condition, plans)?;
+            run.overheads.extend(overheads);
         }
-        run.generator_ns_per_operation = run.generator_ns_by_condition.iter().copied().max().unwrap_or(0);
+        run.overhead_ns_per_operation = run.overhead_ns_by_condition.iter().copied().max().unwrap_or(0);
         session.writer.write_run(run)?;
     }
     Ok(())
 }
 
-/// What trials draw their plans, data and answers from.
+/// Plans, data and the script worker for trials.
 struct Tools<'t, 'a> {
     plans: &'t mut Plans,
     bases: &'t mut Bases,
     admin: &'t mut Admin<'a>,
 }
 
-/// All trials that are left, in their order, unless enough is known before: how long they measured, and how many rounds
-/// there are then. The steps of the study's kind come after all of them, so what a step writes cannot change what is
-/// measured.
-fn trials(session: &Session<'_>, run: &Run, left: &[Slot], tools: &mut Tools<'_, '_>) -> Result<(u64, u32)> {
+/// Runs the remaining trials in order, until `until` is met; returns the measured time and the number of rounds. The
+/// steps of the study's kind come after all windows, so what a step writes cannot disturb a measurement.
+fn trials(
+    session: &Session<'_>,
+    run: &mut Run,
+    mut done: BTreeSet<u32>,
+    tools: &mut Tools<'_, '_>,
+) -> Result<(u64, u32)> {
     let Tools { plans, bases, admin } = tools;
-    let mut measured_ns = 0;
-    let (study, total) = (&run.study, run.schedule.len());
-    let (mut to_continue, mut unfinished) = (vec![], left.len());
+    let (mut measured_ns, mut to_continue) = (0, vec![]);
     let tell = session.common.tell;
-    for slot in left {
-        if is_enough(session, run, slot)? {
+    while let Some(slot) = next(session, run, &done, plans)? {
+        if is_enough(session, run, &slot)? {
             return Ok((measured_ns, slot.round - 1));
         }
-        let base = session.base(bases, study, slot, admin)?;
-        tell(Note::Begins { study, slot: *slot, total, left: unfinished });
-        let bench = session.bench(run, slot);
+        let (study, total) = (&run.study, run.schedule.len());
+        let left = run.schedule.iter().filter(|slot| !done.contains(&slot.trial)).count() + to_continue.len();
+        let base = session.base(bases, study, &slot, admin)?;
+        tell(Note::Begins { study, slot, total, left });
+        let bench = session.bench(run, &slot);
         if study.of_kind().is_some() && slot.round == study.rounds {
-            to_continue.push((slot, trial::measure(&bench, *slot, plans, &base, admin)?));
+            to_continue.push((slot, trial::measure(&bench, slot, plans, &base, admin)?));
         } else {
-            let done = trial::trial(&bench, *slot, plans, &base, admin)?;
-            measured_ns += done.window_ns;
-            tell(Note::Done { study, slot: *slot, done: &done });
-            unfinished -= 1;
+            let trial = trial::trial(&bench, slot, plans, &base, admin)?;
+            measured_ns += trial.window_ns;
+            tell(Note::Done { study, slot, done: &trial });
         }
+        done.insert(slot.trial);
     }
-    for (slot, measured) in to_continue {
-        let base = session.base(bases, study, slot, admin)?;
-        tell(Note::Begins { study, slot: *slot, total, left: unfinished });
-        let done = trial::step_and_conclude(&session.bench(run, slot), measured, plans, &base, admin)?;
+    let (study, total) = (&run.study, run.schedule.len());
+    for (left, (slot, measured)) in (1..=to_continue.len()).rev().zip(to_continue) {
+        let base = session.base(bases, study, &slot, admin)?;
+        tell(Note::Begins { study, slot, total, left });
+        let done = trial::step_and_conclude(&session.bench(run, &slot), measured, plans, &base, admin)?;
         measured_ns += done.window_ns;
-        tell(Note::Done { study, slot: *slot, done: &done });
-        unfinished -= 1;
+        tell(Note::Done { study, slot, done: &done });
     }
     Ok((measured_ns, study.rounds))
 }
 
-/// Whether the rounds before this slot, a whole number of pairs of them, say enough.
+/// The next trial; after a disturbance the first of those that run again.
+fn next(session: &Session<'_>, run: &mut Run, done: &BTreeSet<u32>, plans: &Plans) -> Result<Option<Slot>> {
+    let at = run.schedule.iter().position(|slot| !done.contains(&slot.trial)).unwrap_or(run.schedule.len());
+    let ended: Vec<Slot> = again::ended(run, at).copied().collect();
+    let marks = |slot: &Slot| Ok(Record::trial(session.writer.dir(), run, slot.trial)?.marks);
+    let marks = ended.iter().map(marks).collect::<Result<Vec<_>>>()?;
+    if again::is_due(run, &ended, &marks) {
+        again::replace(run, &ended);
+        plans.forget_answers();
+        session.writer.write_run(run)?;
+        (session.common.tell)(Note::Again { study: &run.study, first: ended[0] });
+    }
+    Ok(run.schedule.iter().find(|slot| !done.contains(&slot.trial)).copied())
+}
+
+/// Whether the complete pairs of rounds before this slot satisfy `until`.
 fn is_enough(session: &Session<'_>, run: &Run, slot: &Slot) -> Result<bool> {
     let is_first = run.schedule.iter().find(|other| other.round == slot.round) == Some(slot);
     let pairs_are_whole = slot.round % 2 == 1 && slot.round as usize > Looks::AfterEach.rounds_min();
     if run.study.until.is_none() || !is_first || !pairs_are_whole {
         return Ok(false);
     }
-    (session.common.tell)(Note::Phase("looking whether the ratios are known well enough"));
+    (session.common.tell)(Note::Phase("checking whether the ratios are known well enough"));
     let record = Record::open(session.writer.dir())?;
     Ok(until::is_known(&Findings::new(&record)))
 }
 
-/// Keeps what this run has proved, and tells how the tiers of its contenders are known.
-fn tiers(session: &Session<'_>, run: &Run) -> Result<Vec<Known>> {
+/// Keeps the proofs of this run, and returns how the tiers of its contenders are known.
+fn tiers(session: &Session<'_>, run: &Run) -> Result<Vec<KnownTier>> {
     let (out, trials) = (&session.common.site.out, Record::open(session.writer.dir())?.trials);
     let mut known = vec![];
     for proofs in PROOFS.all() {
-        // A worker that the user named may report any version, so its run proves nothing.
+        // A worker given by the user may report any version, so its run proves nothing.
         if session.common.site.instead.worker.is_none() {
             (proofs.keep)(run, &trials, out)?;
         }

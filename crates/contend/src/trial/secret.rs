@@ -1,4 +1,4 @@
-//! Where the values of secrets come from, and that processes which contend starts do not inherit them.
+//! Values of secrets: read from arguments or the environment, and kept from the processes that contend starts.
 
 use crate::record::model::Reason;
 use crate::source::Source;
@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// What the names of the environment variables begin with.
+/// Prefix of the environment variables.
 const PREFIX: &str = "CONTEND_SECRET_";
 
 /// The environment variable that a secret is read from.
@@ -15,13 +15,13 @@ pub fn variable(name: &str) -> String {
     format!("{PREFIX}{}", name.to_uppercase())
 }
 
-/// Its value in the environment; none if it is empty or not there.
+/// The value in the environment; `None` if it is empty or not set.
 pub fn from_environment(name: &str) -> Option<String> {
     std::env::var(variable(name)).ok().filter(|value| !value.is_empty())
 }
 
-/// A file without what it says of secrets that the environment has: a record keeps its text, and the user who resumes the run has
-/// to give them again.
+/// The file without the values of secrets that come from the environment. A record keeps its text, so the user who
+/// resumes the run has to set them again.
 ///
 /// # Errors
 /// The file cannot be read as TOML.
@@ -31,7 +31,7 @@ pub fn from_environment_only(source: &Source) -> Result<Source> {
     scenario::without_defaults(source, given.iter())
 }
 
-/// The workload with the values of its secrets: as given, else from the environment where its file has none.
+/// The workload with values for the secrets that its file leaves open: the given ones, else those in the environment.
 ///
 /// # Errors
 /// A secret without a value, and how to give it one.
@@ -41,7 +41,8 @@ pub fn told(mut workload: Workload, given: &BTreeMap<String, String>) -> Result<
         match value.or_else(|| from_environment(&name)) {
             Some(value) => workload.secrets.tell(&name, value),
             None => bail!(
-                "{}: the secret `{name}` has no value, as none is ever part of a record: set the environment variable {}",
+                "{}: the secret `{name}` has no value, because a record never contains secrets: set the environment \
+                 variable {}",
                 workload.name,
                 variable(&name)
             ),
@@ -50,12 +51,12 @@ pub fn told(mut workload: Workload, given: &BTreeMap<String, String>) -> Result<
     Ok(workload)
 }
 
-/// A reason without the secrets that a service may have answered with.
+/// The reason with secrets masked: a service may have repeated one in its answer.
 pub fn shown(reason: Reason, workload: &Workload, asked: Option<&Asked>) -> Reason {
     Reason { detail: hidden(&reason.detail, workload, asked), ..reason }
 }
 
-/// A text without them.
+/// The text with secrets masked.
 pub fn hidden(text: &str, workload: &Workload, asked: Option<&Asked>) -> String {
     let text = workload.secrets.hidden(text);
     match asked {
@@ -64,7 +65,8 @@ pub fn hidden(text: &str, workload: &Workload, asked: Option<&Asked>) -> String 
     }
 }
 
-/// A worker is told what it needs in its plan; the environment of a process can be read by others of the same user.
+/// Removes secrets from the environment of a command. Other processes of the same user can read it; workers get what
+/// they need in their plan.
 pub fn keep_from(command: &mut Command) -> &mut Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with(PREFIX) {

@@ -21,17 +21,17 @@ pub struct Common<'s> {
     pub deadlines: Deadlines,
     pub cancelled: &'s dyn Fn() -> bool,
     pub tell: &'s dyn Fn(Note<'_>),
-    /// Reading of the clock when the run began.
+    /// Clock when the run began.
     pub begun_ns: u64,
 }
 
-/// One study at work.
+/// One study that is running.
 pub struct Session<'s> {
     pub common: Common<'s>,
     /// One per condition.
     pub workloads: &'s [Editions],
     pub writer: RecordWriter,
-    /// What clients of apps send.
+    /// The scenario of the clients of apps.
     pub asked: Option<&'s Asked>,
 }
 
@@ -56,7 +56,7 @@ impl Session<'_> {
             deadlines: self.common.deadlines,
             janitor: &self.common.site.janitor,
             disk: &run.disk,
-            generator_ns_per_operation: run.generator_ns_under(slot.condition),
+            overhead_ns_per_operation: run.overhead_ns_under(slot.condition),
             transactions: &run.workload.transactions,
             asked: self.asked,
             cancelled: self.common.cancelled,

@@ -1,5 +1,5 @@
-//! Where a run lives: its directory, the data of the trial at hand, the cache beside it. What a run made and does not
-//! need any more goes with it.
+//! Directories of a run: its record, the data of the current trial, the cache next to it. Temporary ones are removed
+//! with this value.
 
 use crate::engine::dsn::Dsn;
 use crate::record::store::{LOCK_FILE, RecordWriter};
@@ -16,35 +16,35 @@ use std::path::{Path, PathBuf};
 /// Log of the worker that loads and checks data.
 const ADMIN_LOG: &str = "admin.log";
 
-/// Where a run lives.
+/// Directories of a run.
 pub struct Site {
     /// The record's directory.
     pub out: PathBuf,
-    /// Loaded data, shared by all runs beside this one.
+    /// Loaded data, shared by all runs in the same directory.
     pub cache: PathBuf,
-    /// Holds the data of the trial at hand; removed at the end.
+    /// Data of the current trial; removed at the end.
     pub scratch: PathBuf,
     pub instead: InsteadOf,
-    /// Holds data while it is loaded; removed at the end.
+    /// Data that is being loaded; removed at the end.
     pub loading: PathBuf,
     pub own: Launch,
     pub janitor: Janitor,
-    /// The server that takes the place of private ones of its kind.
+    /// Attached server, used instead of private ones of its engine.
     pub attached: Option<Dsn>,
-    /// Whether the directory is there because of this run.
+    /// Whether this run made the directory.
     made_out: bool,
-    /// Held as long as the run goes on.
+    /// Held until the run ends.
     _lock: File,
 }
 
-/// Takes the directory for this run. What is in it is never touched unless a run of contend's made it.
+/// Locks the directory for this run. Its content is never touched unless a run of contend made it.
 fn lock(out: &Path) -> Result<File> {
     let cannot = || format!("cannot create {}; choose a directory you may write to with --out", out.display());
     std::fs::create_dir_all(out).with_context(cannot)?;
     let path = out.join(LOCK_FILE);
     let empty = || std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
     if !path.exists() && !RecordWriter::is_record(out) && !empty() {
-        bail!("{} holds something else than a record; choose another directory with --out", out.display());
+        bail!("{} holds something other than a record; choose another directory with --out", out.display());
     }
     let file = File::options().create(true).truncate(false).write(true).open(&path).with_context(cannot)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -71,7 +71,7 @@ impl Site {
             }
             bail!(
                 "{} is in memory (tmpfs), where a sync costs nothing; choose a directory on a disk with --out, \
-                 or say --allow-tmpfs",
+                 or add --allow-tmpfs",
                 out.display()
             );
         }
@@ -95,7 +95,7 @@ impl Site {
         })
     }
 
-    /// Has trials made on a running server.
+    /// Makes trials use the attached server.
     pub fn attach(&mut self, attached: Option<&Attached>) {
         if let Some(attached) = attached {
             attached.tell(&self.janitor);
@@ -115,7 +115,7 @@ impl Drop for Site {
             self.janitor.dir_gone(dir);
         }
         if !RecordWriter::is_record(&self.out) {
-            // Ended before the first trial: only the log of the loading is there.
+            // The run ended before the first trial: only the log of loading exists.
             let _ = std::fs::remove_file(self.out.join(ADMIN_LOG));
             let _ = std::fs::remove_file(self.out.join(LOCK_FILE));
             if self.made_out {

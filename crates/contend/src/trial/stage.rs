@@ -1,4 +1,4 @@
-//! What a trial works with: its contender, its plans, its base data.
+//! The inputs of a trial: contender, plans, base data.
 
 use crate::engine::{Engine, Setup};
 use crate::record::model::Slot;
@@ -9,7 +9,7 @@ use crate::trial::plans::DrawnRound;
 use crate::workload::Workload;
 use std::path::Path;
 
-/// A trial's parts while it runs.
+/// The inputs of a trial.
 pub struct Stage<'b> {
     pub contender: &'b Contender,
     pub engine: &'static Engine,
@@ -20,7 +20,7 @@ pub struct Stage<'b> {
 }
 
 impl Stage<'_> {
-    /// Hands on what data in this directory is made from and for.
+    /// Calls `make` with the inputs for fresh data in this directory.
     pub fn making<T>(
         &self,
         workload: &Workload,

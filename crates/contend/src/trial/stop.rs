@@ -1,6 +1,6 @@
-//! The user's wish to stop, as an error that ends whatever is waiting.
+//! Cancellation by the user, as an error that ends every wait.
 
-/// The user wants to stop.
+/// The user has cancelled the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Cancelled;
 

@@ -1,5 +1,5 @@
-//! One trial, from top to bottom: fresh data, the window, the checks, its place in the record. Between the window and the crashes
-//! that may belong to it, others may have their windows.
+//! One trial, from top to bottom: fresh data, the window, the checks, its place in the record. The step of the study's
+//! kind comes after the windows of all trials.
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::{Footprint, RECORD_VERSION, Slot, Trial};
@@ -28,12 +28,12 @@ use std::time::Duration;
 /// Log of the server, in the trial's directory.
 const SERVER_LOG: &str = "server.log";
 
-/// A trial whose window is over, and which is not in the record yet.
+/// A trial after its window, not yet in the record.
 pub struct Measured {
     trial: Trial,
     series: String,
     writer: TrialWriter,
-    /// None if it came to nothing.
+    /// `None` if the trial has no result.
     done: Option<Done>,
 }
 
@@ -45,7 +45,7 @@ pub fn trial(bench: &Bench<'_>, slot: Slot, plans: &mut Plans, base: &Base, admi
     conclude(measure(bench, slot, plans, base, admin)?)
 }
 
-/// The window of a trial with its checks.
+/// Runs the window of a trial and its checks.
 ///
 /// # Errors
 /// As for [`trial`].
@@ -66,14 +66,28 @@ pub fn measure(
     Ok(under_way)
 }
 
-/// The window on fresh data, with its checks.
+/// Makes fresh data, then runs window and checks.
 fn run(bench: &Bench<'_>, stage: &Stage<'_>, under_way: &mut Measured, admin: &mut Admin<'_>) -> Result<Done, Failure> {
     let mut fresh = bench.fresh_data(stage, &under_way.writer.partial_dir().join(SERVER_LOG), admin)?;
-    let done = on_fresh_data(bench, stage, &mut fresh, under_way, admin);
+    let done = unless_disk_full(bench, on_fresh_data(bench, stage, &mut fresh, under_way, admin));
     if let Some(databases) = &mut fresh.attached {
         databases.drop_all(admin)?;
     }
     done
+}
+
+/// A trial that went wrong on a full disk says nothing of its contender: the run stops, and can be resumed. It is looked at before
+/// the data is removed, which makes room again.
+fn unless_disk_full(bench: &Bench<'_>, done: Result<Done, Failure>) -> Result<Done, Failure> {
+    let wrong = match &done {
+        Ok(done) => done.invalid.iter().find(|reason| !reason.kind.is_of_speed()),
+        Err(Failure::Invalid(reason)) => Some(reason),
+        Err(_) => None,
+    };
+    match wrong.filter(|_| bench.nearly_full()) {
+        Some(reason) => Err(Failure::Fatal(disk::full(shown(reason.clone(), bench.workload, bench.asked)))),
+        None => done,
+    }
 }
 
 /// How long a server may take to end after it was killed.
@@ -98,11 +112,12 @@ fn on_fresh_data(
     review.describe(trial);
     series.clone_from(&ran.observed.series);
     writer.flush()?;
-    let fastest_ns = disk::fastest_sync(&bench.data_dir)?.min(fastest_before_ns).min(bench.disk.sync_ns_min);
-    let (tally, ever) = review.check(trial, &writer.partial_dir().join(SAMPLES_FILE), fastest_ns)?;
+    let mut syncs = disk::syncs(&bench.data_dir)?;
+    syncs.fastest_ns = syncs.fastest_ns.min(fastest_before_ns).min(bench.disk.sync_ns_min);
+    let (tally, ever) = review.check(trial, &writer.partial_dir().join(SAMPLES_FILE), syncs)?;
     review.count_commits(trial, &ever);
     aftermath.check_data(trial, &ever, admin)?;
-    // A process that was killed takes its time to end, and may have been there when the window was over.
+    // A killed server takes time to end, so it may still have existed at the end of the window.
     if trial.invalid.iter().any(|reason| reason.kind == Invalid::Invariant) {
         let ended = fresh.server.as_mut().and_then(|server| server.death_within(DYING));
         if let Some(how) = ended {
@@ -119,7 +134,7 @@ fn on_fresh_data(
     })
 }
 
-/// The step of the study's kind, and the trial's place in the record.
+/// Runs the step of the study's kind, and writes the trial into the record.
 ///
 /// # Errors
 /// As for [`trial`].
@@ -135,7 +150,8 @@ pub fn step_and_conclude(
         let round = plans.of(bench.study, bench.workload, slot)?;
         let stage = stage(bench, slot, &round, base)?;
         let step = kind::STEPS.all().iter().find(|step| step.kind == bench.study.kind);
-        let step = step.with_context(|| format!("nothing carries out a study of kind `{}`", bench.study.kind))?;
+        let step =
+            step.with_context(|| format!("this contend cannot carry out studies of kind `{}`", bench.study.kind))?;
         let ended = (step.run)(bench, &stage, &mut measured.trial, &mut measured.writer, admin);
         let invalid = measured.trial.invalid.clone();
         measured.done = unless_invalid(bench, ended.map(|()| Done { invalid, ..done }), &mut measured.trial)?;
@@ -151,7 +167,7 @@ fn conclude(measured: Measured) -> Result<Done> {
     Ok(done.unwrap_or(nothing))
 }
 
-/// None if a trial came to nothing, which then says why.
+/// `None` if the trial has no result; its reason is then in `trial`.
 fn unless_invalid(bench: &Bench<'_>, done: Result<Done, Failure>, trial: &mut Trial) -> Result<Option<Done>> {
     match done {
         Ok(done) => Ok(Some(done)),
@@ -200,6 +216,7 @@ fn blank(bench: &Bench<'_>, stage: &Stage<'_>) -> Trial {
         clients: stage.round.clients().count() as u32,
         samples: None,
         samples_sha256: None,
+        series_sha256: None,
         bound_sha256: None,
         scale: bench.workload.numbers(stage.round.load.scale),
         tables: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! The window of a trial: workers started, the time measured, samples collected.
+//! The window of a trial: starts the workers, watches the window, collects the samples.
 
 use crate::check::commits::Counted;
 use crate::engine;
@@ -17,28 +17,28 @@ use crate::trial::workers::serving::{Served, Serving};
 use anyhow::Result;
 use contend_wire::plan::Step;
 
-/// What the window left.
+/// Results of a window.
 pub struct Ran {
     pub members: Vec<Member>,
     pub observed: Observed,
-    /// Of a contender that is asked over HTTP.
+    /// Report of the serving worker, for a contender over HTTP.
     pub served: Option<Served>,
-    /// Syncs of the database server, if it tells.
+    /// Syncs of the database server, if it reports them.
     pub syncs: Option<u64>,
-    /// What the databases counted themselves.
+    /// Commits that the databases counted.
     pub commits: Counted,
-    /// A setting of the server that changed meanwhile.
+    /// Reason if a setting of the server changed meanwhile.
     pub changed: Option<Reason>,
     pub start_ns: u64,
     pub window_start_ns: u64,
-    /// None when the number of operations decides.
+    /// `None` if the number of operations ends the window.
     pub window_end_ns: Option<u64>,
 }
 
-/// The machine and the samples while the window is measured.
+/// Observes the machine and writes the samples during a window.
 struct Watching<'w> {
     begins_ns: u64,
-    /// Until the end of the window.
+    /// `None` after the end of the window.
     sampler: Option<Sampler>,
     observed: Observed,
     writer: &'w mut TrialWriter,
@@ -70,7 +70,7 @@ impl Observer for Watching<'_> {
     }
 }
 
-/// Workers started, the window measured, samples collected.
+/// Starts the workers, watches the window, collects the samples.
 pub fn window(
     bench: &Bench<'_>,
     stage: &Stage<'_>,
@@ -91,7 +91,7 @@ pub fn window(
     let set_before = settings::read(stage, fresh, admin);
     let workers = crew.pids();
     let server = fresh.server.as_ref().map(|server| server.pid());
-    let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).collect();
+    let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).chain(stage.setup.service_pid).collect();
     let dir = bench.data_dir.clone();
     let sampler = Sampler::start(Watched { workers, servers, dir, part: stage.engine.part });
     let steps = bench.workload.transactions.iter().flat_map(|transaction| &transaction.steps);
@@ -99,6 +99,9 @@ pub fn window(
     let mut commits =
         Commits::begin(stage.engine, fresh, admin).filter(|_| engine::writes_as_told(stage.contender) && !connects);
     let start_ns = crew.start();
+    if let Some(commits) = &mut commits {
+        commits.work_begins();
+    }
     let begins_ns = start_ns + load.run_in_ns;
     let ends_ns = (load.window_ns > 0).then(|| begins_ns + load.window_ns);
     let window = Window { begins_ns, ends_ns, drain_ns: load.drain_ns };

@@ -1,5 +1,5 @@
-//! What a person sees while a run goes on: a bar with time left on a terminal, plain lines otherwise.
-//! Everything here goes to standard error; results go to standard output.
+//! Progress of a run: a bar with the time left on a terminal, plain lines otherwise. Everything here goes to standard
+//! error; results go to standard output.
 
 use crate::stats::plain::harmless;
 use crate::stats::precision::{Ns, Rate};
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Shows a run.
+/// Prints the progress of a run.
 pub struct Progress {
     bar: ProgressBar,
     terminal: bool,
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `quiet` shows nothing but what goes wrong.
+    /// With `quiet`, prints only what goes wrong.
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -32,7 +32,7 @@ impl Progress {
         Self { bar, terminal, quiet, line: RefCell::new(String::new()) }
     }
 
-    /// Shows one thing that happened.
+    /// Prints one event.
     pub fn show(&self, note: &Note<'_>) {
         match note {
             Note::Phase(what) => self.phase(what),
@@ -41,13 +41,13 @@ impl Progress {
                 study.part.as_deref().unwrap_or_default(),
                 study.about
             )),
-            Note::Prepared { disk, generator_ns } => self.say(&format!(
+            Note::Prepared { disk, overhead_ns } => self.say(&format!(
                 "{} disk: fsync {}, fdatasync {} when appending, {} when overwriting; the worker itself costs {} per operation",
                 disk.file_system,
                 Ns(disk.fsync_ns_p50),
                 Ns(disk.fdatasync_ns_p50),
                 Ns(disk.overwrite_ns_p50),
-                Ns(*generator_ns)
+                Ns(*overhead_ns)
             )),
             Note::Begins { study, slot, total, left } => {
                 self.bar.set_length(*total as u64);
@@ -55,6 +55,13 @@ impl Progress {
                 let place = place(study, *slot);
                 self.line.replace(format!("round {}/{}  {place}", slot.round, study.rounds));
                 self.bar.set_message(self.line.borrow().clone());
+            }
+            Note::Again { study, first } => {
+                let under = match study.conditions.len() {
+                    1 => String::new(),
+                    _ => format!(", {},", study.conditions[first.condition].label),
+                };
+                self.say(&format!("round {}/{}{under} was disturbed and runs again", first.round, study.rounds));
             }
             Note::Operations(n) => self.bar.set_message(format!("{}  {n} operations", self.line.borrow())),
             Note::Done { study, slot, done } => {
@@ -105,13 +112,13 @@ impl Progress {
     }
 }
 
-/// Writes a message to standard error. A closed standard error is ignored.
+/// Writes a message to standard error. Errors of writing are ignored.
 pub fn tell(text: &str) {
     use std::io::Write;
     let _ = std::io::stderr().lock().write_all(harmless(text).as_bytes());
 }
 
-/// A line to standard error, without anything that steers a terminal.
+/// Prints a line to standard error, without control characters.
 #[macro_export]
 macro_rules! tell {
     ($($text:tt)*) => { $crate::ui::tell(&(format!($($text)*) + "\n")) };

@@ -1,5 +1,5 @@
-//! A workload's transactions as requests: those of a scenario, under the same names and with the values that were drawn
-//! for the workload. So clients of an app and clients of its database do the same.
+//! A workload's transactions as requests: a scenario's transactions of the same names, with the values drawn for the
+//! workload. So clients of an app do the same as clients of its database.
 
 use super::model::{ArgumentGroup, TransactionSpec, Workload};
 use super::secret::Secrets;
@@ -7,22 +7,22 @@ use crate::source::FileError;
 use contend_wire::plan::http::Request;
 use contend_wire::plan::{Source, Step, Transaction};
 
-/// What clients of an app send.
+/// The requests of an app's clients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     pub requests: Vec<Request>,
     /// One for each transaction of the workload, in its order, then the login.
     pub transactions: Vec<Transaction>,
     pub login: Option<u16>,
-    /// Of the scenario.
+    /// Secrets of the scenario.
     pub secrets: Secrets,
 }
 
 /// The requests of a scenario for the transactions of a workload.
 ///
 /// # Errors
-/// A transaction that the scenario lacks, reads where the workload writes, or needs a value that the workload does not
-/// draw; at its place in the scenario.
+/// A transaction that is missing in the scenario, that reads where the workload writes, or that needs a value which the
+/// workload does not draw; with its place in the scenario.
 pub fn asked(scenario: &Workload, workload: &Workload) -> Result<Asked, FileError> {
     let mut transactions =
         workload.transactions.iter().map(|own| request(scenario, own, workload)).collect::<Result<Vec<_>, _>>()?;
@@ -43,7 +43,7 @@ fn request(scenario: &Workload, own: &TransactionSpec, workload: &Workload) -> R
     let theirs = &scenario.transactions[index];
     let wrong = |key: &str, message: String| source.error(&["transaction", &own.name, key], message);
     if theirs.writes != own.writes {
-        return Err(wrong("kind", format!("in workload {} it is of the other kind", workload.name)));
+        return Err(wrong("kind", format!("in workload {} one reads and the other writes", workload.name)));
     }
     let (drawn, wanted) = (places(&own.arguments), places(&theirs.arguments));
     let place = |first: u16| -> Result<u16, FileError> {
@@ -70,14 +70,14 @@ fn request(scenario: &Workload, own: &TransactionSpec, workload: &Workload) -> R
         name: own.name.clone(),
         writes: own.writes,
         begin: None,
-        // Unique numbers go on as they do without HTTP, used or not.
+        // Unique numbers advance as without HTTP, used or not.
         uniques: own.uniques,
         slots: theirs.slots,
         steps,
     })
 }
 
-/// Where the values of each argument begin in an operation, by name.
+/// Position of each argument's first value in an operation, by name.
 fn places(groups: &[ArgumentGroup]) -> Vec<(&str, u16)> {
     let mut places = vec![];
     let mut begin = 0;

@@ -1,7 +1,7 @@
 //! The data of a workload as scripts for a loader: tables, rows, indexes, in this order, so that rows
 //! are appended before any index but the primary key has to be kept.
 
-use super::generate::{Binder, Place};
+use super::generate::{Binder, RowPosition};
 use super::model::{Table, Workload};
 use super::random::Stream;
 use super::sql::{Brackets, asked, load, quoted};
@@ -11,7 +11,7 @@ use contend_wire::literal::Value;
 use contend_wire::script::{Load, ScriptWriter, Target};
 use sha2::{Digest as _, Sha256};
 
-/// Raised whenever the same file, scale and seed would lead to other data than before.
+/// Raised when the same file, scale and seed lead to other data than before.
 const GENERATOR_VERSION: u32 = 1;
 
 /// The data of a workload at a scale. The same scale and seed always lead to the same data.
@@ -60,7 +60,7 @@ impl Data<'_> {
         Ok(loader.binder.rows.iter().sum())
     }
 
-    /// A hash that is equal if and only if the scripts are.
+    /// Hash of everything that the scripts depend on.
     pub fn sha256(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{GENERATOR_VERSION}\n{}\n{:?}\n", self.seed, self.workload.rows(self.scale)));
@@ -77,11 +77,11 @@ pub fn rows_to_load(workload: &Workload, scale: f64) -> Result<Vec<u64>> {
     ensure!(scale.is_finite() && scale > 0.0, "the scale must be greater than 0, found {scale}");
     let rows: Vec<u64> = workload.tables.iter().map(|table| table.rows.at(&workload.scale, scale)).collect();
     let total = rows.iter().fold(0, |sum: u64, rows| sum.saturating_add(*rows));
-    ensure!(total <= ROWS_MAX, "{total} rows would have to be loaded, the most is {ROWS_MAX}: choose a lower scale");
+    ensure!(total <= ROWS_MAX, "{total} rows would have to be loaded, the maximum is {ROWS_MAX}: choose a lower scale");
     Ok(rows)
 }
 
-/// Rows loaded at most.
+/// Most rows that are loaded.
 const ROWS_MAX: u64 = 1_000_000_000;
 
 struct Loader<'a> {
@@ -101,7 +101,7 @@ impl Loader<'_> {
         }
         let columns = &table.columns.0;
         let fields = self.binder.fields(&table.columns, rows)?;
-        // A stream per column: another column does not change what this one is filled with.
+        // One stream per column, so that a new column does not change the values of the others.
         let mut streams: Vec<Stream> =
             columns.iter().map(|column| Stream::new(self.seed, &["column", &table.name, &column.name])).collect();
         let mut row = vec![Value::Null; fields.len()];
@@ -112,7 +112,7 @@ impl Loader<'_> {
                 writer = ScriptWriter::new(self.target);
                 writer.load(insert);
             }
-            fields.fill(Place { row: i, rows }, &mut streams, &mut row);
+            fields.fill(RowPosition { row: i, rows }, &mut streams, &mut row);
             writer.row(&row);
         }
         Ok(writer)

@@ -1,8 +1,7 @@
-//! Draws what every client of a trial does. Nothing here depends on a contender, so what is drawn for
-//! one seed can be encoded once and given to every contender of a round; the transactions, which do
-//! depend on it, come from [`Workload::plan_transactions`].
+//! Draws the operations of every client of a trial. They do not depend on the contender, so they are encoded once for
+//! all contenders of a round. The transactions, which depend on it, come from [`Workload::plan_transactions`].
 
-use super::generate::{Binder, BoundFields, Place};
+use super::generate::{Binder, BoundFields, RowPosition};
 use super::model::{ClientCount, Mix, Pause, Role, RoleMix, Workload};
 use super::random::{Stream, Weighted};
 use super::resolve::listed_names;
@@ -12,11 +11,11 @@ use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Loop};
 use std::collections::BTreeMap;
 
-/// What the drawn clients depend on.
+/// Inputs of the draw.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawRequest<'a> {
     pub seed: u64,
-    /// The scale of the loaded data, which arguments refer to.
+    /// Scale of the loaded data, to which arguments refer.
     pub scale: f64,
     pub profile: Option<&'a str>,
     pub load: &'a Load,
@@ -25,19 +24,19 @@ pub struct DrawRequest<'a> {
     pub axes: &'a BTreeMap<String, String>,
 }
 
-/// What the clients of a trial do.
+/// The operations of a trial's clients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawn {
     /// The text table of every worker's plan.
     pub texts: Vec<String>,
     /// One per process.
     pub workers: Vec<DrawnWorker>,
-    /// Open loop: operations due in the window, by transaction; none in a closed loop, where a client
-    /// only plans its next operation when the last one is over.
+    /// Open loop: operations due in the window, by transaction. `None` in a closed loop, where an operation is planned
+    /// when the previous one has ended.
     pub planned: Option<Vec<u64>>,
 }
 
-/// One process. Clients are numbered from 0 through all workers of the trial.
+/// One process. Clients are numbered from 0 over all workers of the trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnWorker {
     /// Its roles, in the order of their clients.
@@ -77,19 +76,19 @@ impl Workload {
                     drawer.draw(client, &pace, &mut window)
                 }));
             }
-            // Clients that share a thread start in this order: database by database, as a program starts its tasks.
-            // Role by role, all writers would be served before the first reader.
+            // Clients that share a thread start in this order. It is by database, as a program starts its tasks: by
+            // role, all writers would be served before the first reader.
             worker.clients.sort_by_key(|client| client.database);
             workers.push(worker);
         }
         Ok(Drawn { texts, workers, planned: (pace.model() == Loop::Open).then_some(window) })
     }
 
-    /// Whether all of it can be drawn, which takes no time to say: for a caller that is about to load data for it.
+    /// Whether everything can be drawn, without drawing it: for callers that are about to load data.
     ///
     /// # Errors
-    /// An unknown or missing profile, an axis that is no number or changes nothing, a load without end, more clients,
-    /// processes or operations than a trial may have.
+    /// An unknown or missing profile; an axis that is not a number or changes nothing; a load without end; too many
+    /// clients, processes or operations.
     pub fn check_draw(&self, request: &DrawRequest<'_>) -> Result<()> {
         self.asked(request).map(drop)
     }
@@ -127,24 +126,24 @@ impl Workload {
     /// As for [`Workload::check_draw`].
     pub fn clients(&self, request: &DrawRequest<'_>) -> Result<u32> {
         let clients: u64 = self.teams(request)?.iter().map(|team| team.total(self.databases)).sum();
-        u32::try_from(clients).map_err(|_| anyhow::anyhow!("{clients} clients; the most is {CLIENTS_MAX}"))
+        u32::try_from(clients).map_err(|_| anyhow::anyhow!("{clients} clients; the maximum is {CLIENTS_MAX}"))
     }
 
-    /// Roles that take part, and how fast.
+    /// The roles that take part, and their pace.
     fn asked(&self, request: &DrawRequest<'_>) -> Result<(Vec<Team<'_>>, Pace)> {
         self.check_axes(request.axes)?;
         let teams = self.teams(request)?;
         let clients: u64 = teams.iter().map(|team| team.total(self.databases)).sum();
         ensure!(clients > 0, "the load has no clients");
-        ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the most is {CLIENTS_MAX}");
+        ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the maximum is {CLIENTS_MAX}");
         let hosts = teams.iter().filter(|team| team.role.home.is_none());
         let processes: u64 = hosts.map(|team| u64::from(team.processes)).sum();
-        ensure!(processes <= PROCESSES_MAX, "{processes} processes; the most is {PROCESSES_MAX}");
+        ensure!(processes <= PROCESSES_MAX, "{processes} processes; the maximum is {PROCESSES_MAX}");
         let pace = Pace::new(request, clients as u32)?;
         Ok((teams, pace))
     }
 
-    /// The named number of every axis must be the one this workload was read with.
+    /// Checks that the workload was read with the numbers of these axes.
     fn check_axes(&self, axes: &BTreeMap<String, String>) -> Result<()> {
         for (name, named) in &self.scale {
             let same = axes.get(name).is_none_or(|axis| axis.parse() == Ok(named.count));
@@ -156,7 +155,7 @@ impl Workload {
     fn teams(&self, request: &DrawRequest<'_>) -> Result<Vec<Team<'_>>> {
         let processes = axis::<u32>(request.axes, "processes")?;
         let clients = axis::<u32>(request.axes, "clients")?;
-        // The counts of the only role are a default; among several roles they are part of what is asked.
+        // The counts of an only role are defaults; with several roles they are part of the question.
         let only = self.roles.len() == 1;
         let follows = |role: &Role| match role.clients {
             ClientCount::Asked => true,
@@ -262,13 +261,13 @@ impl Workload {
     }
 }
 
-/// The number of a load axis, if it is given.
+/// The value of a load axis, if it is set.
 fn axis<T: std::str::FromStr>(axes: &BTreeMap<String, String>, name: &str) -> Result<Option<T>> {
     let parse = |text: &String| text.parse().map_err(|_| anyhow::anyhow!("axis `{name}` cannot be `{text}`"));
     axes.get(name).map(parse).transpose()
 }
 
-/// A role with its counts and what it does.
+/// A role with its counts and its mix.
 struct Team<'a> {
     /// Its index among the roles.
     number: usize,
@@ -278,14 +277,14 @@ struct Team<'a> {
     mix: TeamMix,
 }
 
-/// How many clients a role has where.
+/// How a role's clients are spread.
 #[derive(Debug, Clone, Copy)]
 enum Share {
     PerProcess(u32),
     PerDatabase(u32),
 }
 
-/// Where a client stands in its role, which its random numbers follow from, and the database it uses.
+/// Position of a client in its role, from which its random numbers follow, and its database.
 struct ClientPlace {
     in_role: u32,
     database: u32,
@@ -338,16 +337,17 @@ struct Maker<'a> {
     carried: &'a [usize],
 }
 
-/// Operations drawn for one trial at most: about 1 GiB of plans.
+/// Most operations drawn for one trial: about 1 GiB of plans.
 const OPERATIONS_MAX: u32 = 4_000_000;
 
-/// Clients and processes of one trial at most.
+/// Most clients or processes of one trial.
 const CLIENTS_MAX: u32 = 100_000;
 const PROCESSES_MAX: u64 = 1_000;
 
 fn too_many(operations: u64) -> String {
     format!(
-        "{operations} operations would have to be drawn, the most is {OPERATIONS_MAX}: fewer clients or operations, a \
+        "{operations} operations would have to be drawn, the maximum is {OPERATIONS_MAX}: fewer clients or \
+         operations, a \
          lower rate, or a shorter window"
     )
 }
@@ -370,7 +370,7 @@ impl Pace {
             let share = OPERATIONS_MAX / clients.max(1);
             let each = load.operations.unwrap_or(0);
             ensure!(each <= share, too_many(u64::from(clients) * u64::from(each)));
-            // Very many clients have a shorter cycle, so that their plans fit into memory.
+            // With very many clients the cycle is shorter, so that the plans fit into memory.
             return Ok(Pace::Closed { limit: load.operations, cycle: load.cycle.min(share) });
         };
         ensure!(rate.is_finite() && rate > 0.0, "the rate must be greater than 0, found {rate}");
@@ -439,7 +439,7 @@ impl Drawer<'_> {
                 }
             }
             Pace::Open { gap_ns, clients, arrivals, limit, window_ns: (begin, end) } => {
-                // Clients at a constant rate take turns; random ones need no arrangement.
+                // At a constant rate clients take turns; random arrivals need no arrangement.
                 let mut due = match arrivals {
                     Arrivals::Constant => gap_ns * f64::from(client.id) / f64::from(*clients),
                     Arrivals::Poisson => self.stream.exponential(*gap_ns),
@@ -473,7 +473,7 @@ impl Drawer<'_> {
         for maker in &self.makers[usize::from(transaction)] {
             let mut row = vec![Value::Null; maker.bound.len()];
             for i in 0..u64::from(maker.repeat) {
-                let place = Place { row: i, rows: u64::from(maker.repeat) };
+                let place = RowPosition { row: i, rows: u64::from(maker.repeat) };
                 maker.bound.fill(place, std::slice::from_mut(&mut self.stream), &mut row);
                 arguments.extend(maker.carried.iter().map(|field| row[*field].clone()));
             }

@@ -1,5 +1,5 @@
-//! A workload file as written. Keys and plain types are checked here; what several forms may be
-//! written in (`5` or `"4*posts"`, a bare value or a generator) is kept as TOML for `resolve`.
+//! A workload file as written. Keys and plain types are checked here; values with several forms (`5` or `"4*posts"`, a
+//! bare value or a generator) stay TOML for `resolve`.
 
 use super::random::Hot;
 use super::words::Style;
@@ -12,11 +12,11 @@ use toml::Value;
 pub struct WorkloadFile {
     pub about: String,
     pub databases: Option<Value>,
-    /// Named texts that `${name}` stands for; filled in before the file is understood.
+    /// Texts for `${name}`, filled in before the file is parsed.
     #[serde(default)]
     #[allow(dead_code, reason = "filled in by `scenario` before; here only a key that is known")]
     pub variable: BTreeMap<String, String>,
-    /// Values that no record has, by name; an empty one has to be given.
+    /// Values that are kept out of records, by name; an empty one must be given by the user.
     #[serde(default)]
     pub secret: BTreeMap<String, String>,
     /// The profile that `contend http` carries out.
@@ -26,10 +26,10 @@ pub struct WorkloadFile {
     pub warm: Option<u32>,
     /// The transaction every client carries out once before it begins.
     pub login: Option<String>,
-    /// What a service is asked before the run, for `list` to draw from.
+    /// Requests before the run that fill `list`.
     #[serde(default)]
     pub setup: BTreeMap<String, SetupFile>,
-    /// What it answered.
+    /// Values from the service's answers.
     #[serde(default)]
     pub list: BTreeMap<String, Vec<Value>>,
     #[serde(default)]
@@ -116,9 +116,9 @@ pub struct StepFile {
     pub headers: BTreeMap<String, String>,
     pub body: Option<String>,
     pub status: Option<Value>,
-    /// Answers that say that nothing was done.
+    /// Answers that mean that nothing was done.
     pub refused: Option<Value>,
-    /// JSON pointer to what is counted as rows.
+    /// JSON pointer to the value that counts as rows.
     pub count: Option<String>,
     pub rows: Option<Value>,
     #[serde(default)]
@@ -148,7 +148,7 @@ pub struct KeepAtFile {
     pub max: Option<u16>,
 }
 
-/// A list that a service is asked for.
+/// A list that a service returns.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetupFile {
@@ -190,6 +190,16 @@ pub struct InvariantFile {
     pub equals: Option<Value>,
     pub at_least: Option<Value>,
     pub at_most: Option<Value>,
+    pub last: Option<LastFile>,
+}
+
+/// The transaction whose last operations the rows must be of, and its arguments in the columns.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LastFile {
+    pub transaction: String,
+    pub key: String,
+    pub values: Vec<String>,
 }
 
 /// A generator: one of its kinds, and options of that kind.
@@ -247,7 +257,7 @@ pub struct WordsFile {
     pub style: Style,
 }
 
-/// The kinds of generator and the options each understands besides `null`.
+/// The kinds of generator with their options, in addition to `null`.
 pub const GENERATOR_KINDS: &[(&str, &[&str])] = &[
     ("serial", &["step"]),
     ("range", &["zipf", "hot"]),

@@ -1,10 +1,10 @@
-//! Which reads return rows that plan and data decide alone, so that every contender must return the same number of them.
+//! Finds reads whose number of rows depends only on plan and data, so that every contender must return the same number.
 
 use super::model::Workload;
 use super::sql::mentions;
 use contend_wire::plan::{Source, Step};
 
-/// Functions whose value is another one each time.
+/// Functions that return another value each time.
 const VOLATILE: [&str; 12] = [
     "random",
     "randomblob",
@@ -20,8 +20,8 @@ const VOLATILE: [&str; 12] = [
     "changes",
 ];
 
-/// By transaction, whether it is such a read. In doubt it is not: a table counts as written if a statement that changes rows
-/// mentions it, and where triggers, cascades or views are, all do.
+/// Whether each transaction is such a read. In doubt it is not: a table counts as written if a writing statement
+/// mentions it, and with triggers, cascades or views all tables do.
 pub fn reads(workload: &Workload) -> Vec<bool> {
     let statements = workload.plan_statements();
     let schema = [workload.schema_sql(), workload.index_sql()].concat();

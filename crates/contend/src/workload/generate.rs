@@ -1,5 +1,5 @@
-//! Makes values. A generator is first bound to the row counts of a scale, so that making a value looks
-//! nothing up; values are written over the previous row's, so that texts reuse their memory.
+//! Makes values. A generator is first bound to the row counts of a scale, so that making a value needs no lookup.
+//! Values overwrite those of the previous row, so that texts reuse their memory.
 
 use super::file::TimeForm;
 use super::generator::{Fields, FormatPiece, Generator, RefWay};
@@ -11,9 +11,9 @@ use anyhow::{Result, ensure};
 use contend_wire::literal::Value;
 use std::fmt::Write as _;
 
-/// Which row of how many a value is made for.
+/// Row for which a value is made, and number of rows.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct RowPosition {
     pub row: u64,
     pub rows: u64,
 }
@@ -37,15 +37,15 @@ impl BoundFields {
         self.0[field].pool = Some((first_text, texts));
     }
 
-    /// Makes one value of one field by itself; it must refer to no other.
+    /// Makes one value of one field, which must not refer to another field.
     pub fn single(&self, field: usize, stream: &mut Stream) -> Value {
         let mut value = Value::Null;
-        self.0[field].bound.generate(Place { row: 0, rows: 1 }, &[], stream, &mut value);
+        self.0[field].bound.generate(RowPosition { row: 0, rows: 1 }, &[], stream, &mut value);
         value
     }
 
     /// Makes the values of one row, field `i` from stream `i` or the last one.
-    pub fn fill(&self, place: Place, streams: &mut [Stream], row: &mut [Value]) {
+    pub fn fill(&self, place: RowPosition, streams: &mut [Stream], row: &mut [Value]) {
         let last = streams.len() - 1;
         for (i, field) in self.0.iter().enumerate() {
             let (before, rest) = row.split_at_mut(i);
@@ -184,7 +184,7 @@ enum Piece {
 }
 
 impl Bound {
-    fn generate(&self, place: Place, row: &[Value], stream: &mut Stream, out: &mut Value) {
+    fn generate(&self, place: RowPosition, row: &[Value], stream: &mut Stream, out: &mut Value) {
         match self {
             Bound::Null => *out = Value::Null,
             Bound::Serial { start, step } => {
@@ -217,7 +217,7 @@ impl Bound {
                     Way::Random(picker) => picker.draw(stream),
                     Way::InTurn { each, n } => place.row / each % n,
                 };
-                value.generate(Place { row: first + index, rows: *rows }, &[], stream, out);
+                value.generate(RowPosition { row: first + index, rows: *rows }, &[], stream, out);
             }
             Bound::Blob { bytes, fill } => {
                 let blob = blob_in(out);
@@ -245,7 +245,7 @@ impl Bound {
 }
 
 impl Piece {
-    fn write(&self, place: Place, row: &[Value], stream: &mut Stream, out: &mut String) {
+    fn write(&self, place: RowPosition, row: &[Value], stream: &mut Stream, out: &mut String) {
         match self {
             Piece::Text(text) => out.push_str(text),
             Piece::Field(i) => write_value(&row[*i], out),
@@ -266,7 +266,7 @@ impl Piece {
 }
 
 /// A point in the row's own slice of the range, so that later rows have later times.
-fn rising(low: i64, high: i64, place: Place, stream: &mut Stream) -> i64 {
+fn rising(low: i64, high: i64, place: RowPosition, stream: &mut Stream) -> i64 {
     let share = (place.row as f64 + stream.unit()) / place.rows.max(1) as f64;
     low + ((high - low) as f64 * share) as i64
 }

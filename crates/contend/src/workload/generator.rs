@@ -1,5 +1,5 @@
-//! What a column or an argument is made of, as the workload file says it. `generate` binds it to the
-//! number of rows and makes the values.
+//! Generators of columns and arguments, as in the workload file. `generate` binds them to the number of rows and makes
+//! the values.
 
 use super::file::TimeForm;
 use super::random::Hot;
@@ -61,7 +61,7 @@ pub enum Generator {
     },
     Blob {
         bytes: u32,
-        /// Every byte; none: random ones.
+        /// Value of every byte; `None` for random bytes.
         fill: Option<u8>,
     },
     /// Row i takes number i modulo their count.
@@ -104,8 +104,7 @@ impl Fields {
         self.0.iter().position(|field| field.name == name)
     }
 
-    /// Whether the column's value follows from its row number alone, so that others can refer to it
-    /// without anyone remembering it.
+    /// Whether the column's value follows from its row number alone, so that references to it can be computed.
     pub fn follows_from_row(&self, column: usize) -> bool {
         self.0[column].generator.follows_from_row(self)
     }

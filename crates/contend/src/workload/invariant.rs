@@ -3,7 +3,7 @@
 use contend_wire::literal::Value;
 use std::collections::BTreeMap;
 
-/// A query with one value as its answer, and what that must be.
+/// A query that returns one value, and the condition on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invariant {
     pub name: String,
@@ -68,7 +68,7 @@ impl Linear {
 }
 
 impl Invariant {
-    /// The lowest and highest answer allowed; none when the answer is a text.
+    /// The lowest and highest allowed answer; `None` if the answer is a text.
     pub fn bounds(&self, rows: &BTreeMap<String, u64>, counts: impl Fn(usize) -> (u64, u64)) -> Option<(i64, i64)> {
         let Expect::Number(relation, linear) = &self.expect else { return None };
         let (low, high) = linear.bounds(rows, counts);
@@ -79,7 +79,7 @@ impl Invariant {
         })
     }
 
-    /// Holds an answer against what is allowed: one row, whose first column counts.
+    /// Judges an answer: it must be one row, of which the first column counts.
     pub fn judge(
         &self,
         answer: &[Vec<Value>],
@@ -103,7 +103,7 @@ impl Invariant {
     }
 }
 
-/// What the database said and what it had to say, in words.
+/// Found and expected answer, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     pub found: String,
@@ -111,7 +111,7 @@ pub struct Judged {
     pub holds: bool,
 }
 
-/// Sums come back as reals or texts from some engines.
+/// Some engines return sums as reals or texts.
 fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Integer(i) => Some(*i),
@@ -140,7 +140,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// What the names in a sum stand for.
+/// Meaning of the names in a sum.
 pub struct Vocabulary<'a> {
     pub is_table: &'a dyn Fn(&str) -> bool,
     /// The index of a transaction.
@@ -152,7 +152,7 @@ pub struct Vocabulary<'a> {
 /// Reads a sum such as `rows.a + batch*committed.b - 1`.
 ///
 /// # Errors
-/// The term at fault, in words.
+/// The wrong term, in words.
 pub fn parse_linear(text: &str, names: &Vocabulary<'_>) -> Result<Linear, String> {
     let mut terms = vec![];
     let mut rest = text.trim();

@@ -1,11 +1,11 @@
-//! Marks: a row in a table of contend's own that every transaction that writes leaves behind. After a crash the marks
-//! say which operations are in the data, whatever the workload does: a mark is in the same transaction as the rest.
+//! Marks: every writing transaction also inserts a row into a table of contend. After a crash the marks show which
+//! operations are in the data, because each mark is part of its transaction.
 
 use super::generator::Fields;
 use super::model::{Begin, Count, Table, Workload};
 use contend_wire::plan::{Client, Source, SqlStep, Step, UNIQUE_STRIDE};
 
-/// The table of marks. No key: a row is appended, so that marks add as little as possible to what is written.
+/// The table of marks. It has no key: rows are appended, so that marks add as few writes as possible.
 const TABLE: &str = "contend_mark";
 const DDL: &str = "CREATE TABLE contend_mark (mark INTEGER NOT NULL)";
 const INSERT: &str = "INSERT INTO contend_mark (mark) VALUES (?)";
@@ -13,8 +13,8 @@ const INSERT: &str = "INSERT INTO contend_mark (mark) VALUES (?)";
 /// The query for all marks.
 pub const QUERY: &str = "SELECT mark FROM contend_mark";
 
-/// The same workload, in which every transaction that writes leaves a mark as its last step. What was not one
-/// transaction becomes one: a statement that commits by itself would commit without its mark.
+/// The workload with a mark as the last step of every writing transaction. Statements that committed one by one become
+/// a transaction; otherwise they would commit without their mark.
 pub fn with_marks(mut workload: Workload) -> Workload {
     if workload.transactions.iter().all(|transaction| !transaction.writes) {
         return workload;
@@ -26,7 +26,7 @@ pub fn with_marks(mut workload: Workload) -> Workload {
         rows: Count { factor: 0, name: None },
         columns: Fields(vec![]),
     });
-    // Other data, so another place in the cache.
+    // The data differs, so the place in the cache must differ too.
     workload.data_definition.push_str(DDL);
     let statement = workload.statements.len() as u32;
     workload.statements.push(INSERT.to_string());
@@ -47,7 +47,7 @@ pub fn with_marks(mut workload: Workload) -> Workload {
     workload
 }
 
-/// The mark of each of a client's first `count` operations; none for those that leave no mark.
+/// The mark of each of a client's first `count` operations; `None` for operations without one.
 pub fn marks_of(workload: &Workload, client: &Client, count: u32) -> Vec<Option<i64>> {
     let mut next = i64::from(client.id) * UNIQUE_STRIDE;
     let of = |number: u32| {

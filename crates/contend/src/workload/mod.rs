@@ -1,6 +1,5 @@
-//! Workloads: what is done. A TOML file says which tables there are and what they are filled with,
-//! which transactions run on them and what must be true afterwards; this module reads it, makes the
-//! data and draws every choice of every client before a trial begins.
+//! Workloads: what clients do. A TOML file defines tables, their data, transactions and invariants. This module reads
+//! it, makes the data, and draws every choice of every client before a trial.
 //!
 //! Pure: text in, text and plans out; the same file, scale and seed give the same bytes anywhere.
 //! `docs/workload-file.md` describes the file.
@@ -13,6 +12,7 @@ mod file;
 pub mod fixed;
 mod generate;
 mod generator;
+pub mod growing;
 pub mod invariant;
 pub mod marks;
 pub mod model;
@@ -21,6 +21,7 @@ mod resolve;
 pub mod scenario;
 pub mod secret;
 pub mod sql;
+pub mod touching;
 mod translate;
 mod words;
 
@@ -71,7 +72,7 @@ pub fn parse(source: &Source) -> Result<Workload, FileError> {
 
 fn read(source: &Source, axes: &BTreeMap<String, String>) -> Result<Workload, FileError> {
     let first = |source: &Source| resolve::workload(source, axes).err();
-    resolve::workload(source, axes).map_err(|error| mistakes::all(source, error, dependence::follows, first))
+    resolve::workload(source, axes).map_err(|error| mistakes::all(source, error, dependence::KIND, first))
 }
 
 /// A workload with other numbers in `[scale]`. Axes of the load are left to [`Workload::draw_clients`].

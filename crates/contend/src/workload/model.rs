@@ -1,14 +1,15 @@
-//! A workload as meant: every reference resolved, every number known but those that depend on the scale.
+//! A resolved workload: all references are checked, and all numbers are known except those that depend on the scale.
 
 use super::generator::Fields;
 use super::invariant::Invariant;
 use super::sql::{Brackets, quoted, statement};
+use crate::growing::LastWrite;
 use contend_sql::Target;
 use contend_wire::plan;
 use contend_wire::statement::Statement;
 use std::collections::BTreeMap;
 
-/// What is done: tables and their data, transactions, mixes, roles, invariants.
+/// Tables and their data, transactions, mixes, roles, invariants.
 #[derive(Debug, Clone)]
 pub struct Workload {
     pub name: String,
@@ -28,13 +29,13 @@ pub struct Workload {
     pub statements: Vec<String>,
     /// Requests that steps refer to; a workload has these or statements.
     pub requests: Vec<plan::http::Request>,
-    /// Values that requests need and no record has.
+    /// Values for requests that are kept out of records.
     pub secrets: super::secret::Secrets,
     /// The transaction that every client carries out once before it begins.
     pub login: Option<u16>,
-    /// What a service is asked before the run.
+    /// Requests before the run that fill lists.
     pub asks: Vec<super::scenario::Ask>,
-    /// The profile that `contend http` carries out; none: the only one.
+    /// The profile that `contend http` carries out; `None` for the only one.
     pub mode: Option<String>,
     /// Operations that it measures without an explicit number or time, and those before that.
     pub operations: Option<u32>,
@@ -43,18 +44,20 @@ pub struct Workload {
     /// Never empty: a file without roles has one, called `client`.
     pub roles: Vec<Role>,
     pub invariants: Vec<Invariant>,
+    /// Invariants with `last`.
+    pub last_writes: Vec<LastWrite>,
     /// Statements for which the file has SQL of its own for a server.
     pub own_sql: Vec<OwnSql>,
-    /// The SQL for a server; none: this is the workload as it was written, for SQLite.
+    /// The SQL for a server; `None` for the workload as written, for SQLite.
     pub translated: Option<Translated>,
-    /// Of the file's text.
+    /// SHA-256 of the file's text.
     pub sha256: String,
-    /// The parts of the file that say what the data is, in a form without comments and layout.
+    /// The parts of the file that define the data, without comments and layout.
     pub(super) data_definition: String,
     pub(super) source: crate::source::Source,
 }
 
-/// The SQL for a server, where SQLite gets the workload's own.
+/// The SQL of a workload for a server.
 #[derive(Debug, Clone)]
 pub struct Translated {
     pub target: Target,
@@ -103,7 +106,7 @@ pub type Mix = Vec<(usize, f64)>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
     pub count: u64,
-    /// Whether the scale leaves it alone.
+    /// Whether the scale does not change it.
     pub fixed: bool,
 }
 
@@ -123,7 +126,7 @@ pub struct Table {
     pub columns: Fields,
 }
 
-/// A transaction with what is drawn for each of its operations.
+/// A transaction with the arguments of its operations.
 #[derive(Debug, Clone)]
 pub struct TransactionSpec {
     pub name: String,
@@ -134,6 +137,21 @@ pub struct TransactionSpec {
     pub steps: Vec<plan::Step>,
     pub uniques: u16,
     pub slots: u16,
+}
+
+impl TransactionSpec {
+    /// Index of a drawn argument among those of an operation; `None` if a step draws it several times.
+    pub fn argument(&self, name: &str) -> Option<u16> {
+        let mut before = 0;
+        for group in &self.arguments {
+            let is_it = |field: &usize| group.fields.0[*field].name == name;
+            if let Some(at) = group.carried.iter().position(is_it).filter(|_| group.repeat == 1) {
+                return u16::try_from(before + at).ok();
+            }
+            before += group.repeat as usize * group.carried.len();
+        }
+        None
+    }
 }
 
 /// Arguments that are drawn together, as often as their step is repeated.
@@ -150,7 +168,7 @@ pub struct ArgumentGroup {
 pub enum Begin {
     /// As the contender begins transactions that write.
     Contender,
-    /// Not at all: every statement commits by itself.
+    /// It does not begin: every statement commits by itself.
     None,
     Deferred,
     Immediate,
@@ -158,7 +176,7 @@ pub enum Begin {
 }
 
 impl Begin {
-    /// The SQL that begins the transaction; none: nothing does.
+    /// The SQL that begins the transaction; `None` if nothing does.
     pub fn sql(self, contender: Option<&str>) -> Option<String> {
         match self {
             Begin::Contender => contender.map(str::to_string),
@@ -174,9 +192,9 @@ impl Begin {
 #[derive(Debug, Clone)]
 pub struct Role {
     pub name: String,
-    /// Index of the role in whose processes its clients live; none: they have their own.
+    /// Index of the role in whose processes its clients run; `None` for their own processes.
     pub home: Option<usize>,
-    /// None: as the study's load says, or 1.
+    /// `None` for the number in the study's load, or 1.
     pub processes: Option<u32>,
     pub clients: ClientCount,
     pub mix: RoleMix,
@@ -185,14 +203,14 @@ pub struct Role {
     pub pause: Pause,
     /// The clients start this long after the trial.
     pub start_ns: u64,
-    /// Database of its clients; none: one after the other.
+    /// Database of its clients; `None` to spread them in turn.
     pub database: Option<u32>,
 }
 
 /// How many clients a role has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientCount {
-    /// In each process as the study's load says, or 1.
+    /// Number in each process from the study's load, or 1.
     Asked,
     /// Number in each process.
     PerProcess(u32),
@@ -203,7 +221,7 @@ pub enum ClientCount {
 /// What the clients of a role do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RoleMix {
-    /// The profile asked for, or the only one; all transactions alike in a file without profiles.
+    /// The study's profile, or the only one; in a file without profiles all transactions, equally often.
     Asked,
     /// Always this profile.
     Profile(String),
@@ -219,7 +237,7 @@ pub enum Pause {
 }
 
 impl Count {
-    /// The number at a scale. What is not 0 stays at least 1, so that a small scale empties no table.
+    /// The number at a scale; at least 1 unless it is 0, so that a small scale empties no table.
     pub fn at(&self, scale: &BTreeMap<String, Named>, factor: f64) -> u64 {
         let base = match &self.name {
             None => 1,
@@ -236,8 +254,8 @@ impl Named {
 }
 
 impl Table {
-    /// Which of its columns is a key that the engine chooses when a row brings none: an INTEGER PRIMARY KEY, as
-    /// its own definition says it. None: no column is, or the definition says it apart.
+    /// The column whose value the engine chooses if a row has none: an INTEGER PRIMARY KEY in the column's definition.
+    /// `None` if there is none, or if the key is defined separately.
     pub fn own_key(&self) -> Option<usize> {
         let body = self.ddl.split_once('(')?.1;
         let columns = body.split(',').map(str::to_ascii_uppercase);
@@ -267,8 +285,8 @@ impl Table {
 }
 
 impl Workload {
-    /// The same for a single client. Where roles have their own transactions, it does all of them alike: else those
-    /// of the other roles would never be done.
+    /// The workload for a single client. If roles have their own transactions, the client does all of them equally
+    /// often.
     pub fn for_one_client(mut self) -> Self {
         if self.roles.iter().any(|role| role.mix != RoleMix::Asked) {
             let alike = (0..self.transactions.len()).map(|transaction| (transaction, 1.0)).collect();
@@ -328,9 +346,9 @@ impl Workload {
         self.transactions.iter().position(|transaction| transaction.name == name)
     }
 
-    /// The statements of a plan, with everything that workers have to know of them.
+    /// The statements of a plan, with everything that workers need to know about them.
     pub fn plan_statements(&self) -> Vec<Statement> {
-        // What was translated is a server's, also where it is carried out on SQLite.
+        // A translated statement uses a server's syntax, even if it is carried out on SQLite.
         let brackets = if self.translated.is_some() { Brackets::Plain } else { Brackets::Quote };
         self.statements.iter().map(|sql| statement(sql, brackets)).collect()
     }

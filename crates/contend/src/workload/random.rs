@@ -1,5 +1,5 @@
-//! Random streams and the distributions drawn from them. A stream is named by labels and a seed, so
-//! that no draw depends on how many others there were before it.
+//! Random streams and distributions. A stream is named by labels and a seed, so that no draw depends on the draws of
+//! other streams.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -90,7 +90,7 @@ impl Weighted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hot {
-    /// Spread over the whole range, the same way for everyone who draws from it.
+    /// Spread over the whole range, in the same way for all streams.
     Scattered,
     First,
     Last,
@@ -130,7 +130,7 @@ impl Picker {
     }
 }
 
-/// A step through 0..n that meets every number once: near the golden section and coprime with n.
+/// A stride through 0..n that visits every number once: near the golden section and coprime with n.
 fn scatter_stride(n: u64) -> u64 {
     fn gcd(a: u64, b: u64) -> u64 {
         if b == 0 { a } else { gcd(b, a % b) }

@@ -1,5 +1,5 @@
-//! What a scenario has beyond a workload: variables that are filled in before it is understood, and lists that a service
-//! is asked for before the run. Both end up in the text, so that a record needs neither the command nor the service.
+//! What a scenario has beyond a workload: variables, filled in before it is parsed, and lists that a service returns
+//! before the run. Both are written into the text, so that a record needs neither the command nor the service.
 
 use crate::source::Source;
 use crate::source::library::{Embedded, Library};
@@ -18,7 +18,7 @@ const BUILT_IN: &[Embedded] = &[
     ("wordpress", include_str!("../../../../scenarios/wordpress.toml")),
 ];
 
-/// What a service is asked before the run.
+/// A request before the run that fills a list.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// Name of the list.
@@ -30,13 +30,13 @@ pub struct Ask {
     pub max: u16,
 }
 
-/// Host and path of an address: the service, and what it is asked for.
+/// Host and path of an address.
 pub fn address(text: &str) -> (String, String) {
     let begin = text.find("://").map_or(0, |at| at + 3);
     match text[begin..].find(['/', '?', '#']) {
         Some(at) => {
             let (url, path) = text.split_at(begin + at);
-            // What follows a # is for who asks, and never sent.
+            // The fragment after # is for the client and never sent.
             let path = path.split('#').next().unwrap_or_default();
             (url.to_string(), if path.starts_with('/') { path.to_string() } else { format!("/{path}") })
         }
@@ -56,7 +56,7 @@ pub fn of_path(path: &str) -> Source {
     Source::new("one-request.toml", text)
 }
 
-/// The top of a scenario, which is there before anything is filled in.
+/// The keys of a scenario that are read before anything is filled in.
 #[derive(serde::Deserialize)]
 struct Top {
     #[serde(default)]
@@ -65,7 +65,7 @@ struct Top {
     secret: BTreeMap<String, String>,
 }
 
-/// Names of the values that no record may have.
+/// Names of the values that are kept out of records.
 ///
 /// # Errors
 /// The file cannot be read as TOML.
@@ -81,8 +81,8 @@ pub fn variables(source: &Source) -> Result<BTreeMap<String, String>> {
     Ok(source.parse::<Top>()?.variable)
 }
 
-/// The scenario without what it says of secrets that were given another value: a later reader of its text has to be
-/// given it again.
+/// The scenario without its values of secrets that the command line replaced: a later use of its text must provide them
+/// again.
 ///
 /// # Errors
 /// The file cannot be read as TOML.
@@ -101,7 +101,7 @@ pub fn without_defaults<'n>(source: &Source, names: impl Iterator<Item = &'n Str
 /// The scenario with its variables filled in: `${name}` anywhere in a text of the file. Lines stay where they are.
 ///
 /// # Errors
-/// A variable that the file does not have, or that has no value.
+/// An unknown variable, or one without a value.
 pub fn filled_in(source: &Source, set: &[(String, String)]) -> Result<Source> {
     let Top { variable: mut variables, secret } = source.parse()?;
     for (name, value) in set {
@@ -136,7 +136,7 @@ fn escaped(value: &str) -> String {
     let quoted = toml::Value::String(value.to_string()).to_string();
     match quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(inside) if !quoted.starts_with("\"\"\"") => inside.to_string(),
-        // It was quoted otherwise, because of what is in it.
+        // TOML quoted it in another way because of its content.
         _ => {
             let mut text = String::new();
             for c in value.chars() {
@@ -151,10 +151,10 @@ fn escaped(value: &str) -> String {
     }
 }
 
-/// The scenario with what a service answered.
+/// The scenario with the lists that a service returned.
 ///
 /// # Errors
-/// A list that is empty, or has something in it that cannot be drawn.
+/// A list that is empty, or holds a value that cannot be drawn.
 pub fn with_lists(source: &Source, lists: &[(String, Vec<Value>)]) -> Result<Source> {
     let mut table = toml::Table::new();
     for (name, values) in lists {
@@ -183,7 +183,7 @@ pub fn with_lists(source: &Source, lists: &[(String, Vec<Value>)]) -> Result<Sou
 }
 
 impl Ask {
-    /// The transaction that asks, with its request at this place among all.
+    /// The transaction that sends the request with this index.
     pub fn transaction(&self, request: u32) -> Transaction {
         use contend_wire::plan::Step;
         use contend_wire::plan::http::{HttpStep, KeepAt};

@@ -1,22 +1,22 @@
-//! Secrets of a scenario: values that a plan needs and nothing that is kept may have. In a workload they stand under
-//! their names; the values come in when a plan is made, and go out of every text that is shown.
+//! Secrets of a scenario: values that plans need and that are never kept. A workload holds their names; values are
+//! filled in when a plan is made, and masked in every text that is shown.
 
 use contend_wire::literal::Value;
 use contend_wire::plan::{Source, Step};
 use std::collections::BTreeMap;
 
-/// What stands for a value in texts that are shown.
+/// Replaces a value in texts that are shown.
 const HIDDEN: &str = "(secret)";
 
-/// What workers write where they cropped a text, and the least of a value before it that is worth hiding, in characters.
+/// End of a text that a worker cropped, and the fewest characters of a value before it that are masked.
 const CROPPED: &str = "...";
 const LEAST_LEFT: usize = 2;
 
-/// Values by name. One that is empty is not known.
+/// Values by name; empty if unknown.
 #[derive(Clone, Default, PartialEq)]
 pub struct Secrets(BTreeMap<String, String>);
 
-/// What a source says until the value is known.
+/// Placeholder source for the value.
 pub fn place(name: &str) -> Source {
     Source::Literal(Value::Text(format!("{{secret.{name}}}")))
 }
@@ -39,7 +39,7 @@ impl Secrets {
         self.0.insert(name.to_string(), value);
     }
 
-    /// Puts the values where their names stand.
+    /// Replaces placeholders by the values.
     pub fn fill(&self, steps: &mut [Step]) {
         for step in steps {
             let Step::Http(http) = step else { continue };
@@ -53,11 +53,11 @@ impl Secrets {
         }
     }
 
-    /// A text that others wrote, such as what a service answered, without the values, however they are written, and without what is
-    /// left of one where the text was cropped.
+    /// A foreign text, such as a service's answer, with the values masked: in every spelling, and also where the text
+    /// was cropped in the middle of one.
     pub fn hidden(&self, text: &str) -> String {
         let mut written: Vec<String> = self.0.values().filter(|v| !v.is_empty()).flat_map(|v| spellings(v)).collect();
-        // A value may be the beginning of another one.
+        // Longest first, because a value may be the beginning of another one.
         written.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
         let mut text = text.to_string();
         for spelling in &written {

@@ -1,10 +1,10 @@
-//! Finds the placeholders of a statement, its first words and its effect, without parsing the statement: only strings,
-//! quoted identifiers and comments are known. This is the only scanner of SQL; workers read none.
+//! Finds the placeholders of a statement, its first words and its effect without parsing it: only strings, quoted
+//! identifiers and comments are recognised. This is the only scanner of SQL; workers read no SQL.
 
 use contend_wire::script::Load;
 use contend_wire::statement::{Effect, Placeholder, Statement};
 
-/// A part of a statement; all parts in order are the statement again.
+/// A part of a statement; all parts in order give the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Text without a placeholder.
@@ -54,8 +54,8 @@ pub fn scan(sql: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Whether a semicolon is followed by more than space and comments. Bodies of triggers have
-/// semicolons of their own, so this is not asked of statements that create one.
+/// Whether a semicolon is followed by more than space and comments. Not for statements that create a trigger: its body
+/// has semicolons.
 pub fn has_second_statement(sql: &str) -> bool {
     let mut at = 0;
     let mut ended = false;
@@ -83,8 +83,8 @@ pub fn mentions(sql: &str, word: &str) -> bool {
     false
 }
 
-/// Statements that change a session, a transaction or a whole server, by their first words. What such a statement sets
-/// holds for everything that comes after it, and nothing reads it back.
+/// Statements that change a session, a transaction or a whole server, by their first words. They affect everything
+/// after them, and nothing reads the change back.
 const BEHIND: &[&[&str]] = &[
     &["abort"],
     &["alter", "database"],
@@ -110,9 +110,9 @@ const BEHIND: &[&[&str]] = &[
     &["xa"],
 ];
 
-/// What in `sql` changes a session or a transaction behind contend's back, as it is written there. Savepoints do not.
+/// The words in `sql` that change a session or a transaction without contend's knowledge; savepoints do not.
 pub fn behind(sql: &str) -> Option<String> {
-    // MariaDB carries out what stands in such a comment, and SQLite takes the mark at the beginning for a space.
+    // MariaDB carries out the text of such a comment; for SQLite it is a plain comment.
     if let Some(comment) = ["/*!", "/*M!"].into_iter().find(|comment| sql.contains(comment)) {
         return Some(comment.to_string());
     }
@@ -124,12 +124,12 @@ pub fn behind(sql: &str) -> Option<String> {
     let found = BEHIND.iter().find(|known| known.iter().enumerate().all(|(i, word)| is(i, word)))?;
     let noise = usize::from(is(1, "transaction") || is(1, "work"));
     let to_savepoint = is(0, "rollback") && is(1 + noise, "to");
-    // A checkpoint is work on the database, and sets nothing.
+    // A checkpoint is work on the database, not a setting.
     let checkpoint = is(0, "pragma") && is(1, "wal_checkpoint");
     (!to_savepoint && !checkpoint).then(|| words[..found.len()].join(" "))
 }
 
-/// The words that a statement begins with, up to anything else. MariaDB has one more way to write a comment.
+/// The leading words of a statement. MariaDB has one more form of comment.
 fn first_words(sql: &str) -> Vec<&str> {
     let (mut words, mut at) = (vec![], 0);
     while let Some((token, len)) = next_token(&sql[at..]) {
@@ -147,7 +147,7 @@ fn first_words(sql: &str) -> Vec<&str> {
     words
 }
 
-/// What `[` and `]` are.
+/// Meaning of `[` and `]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Brackets {
     /// They quote names, as in SQLite.
@@ -228,15 +228,23 @@ fn rows_of_values(sql: &str, brackets: Brackets) -> u32 {
     rows
 }
 
-/// An identifier as it stands in SQL, quoted only if it must be.
+/// Words of SQLite's grammar that are no names without quotes.
+const RESERVED: &str = " add all alter and as autoincrement between case check collate commit constraint create default \
+    deferrable delete distinct drop else escape except exists foreign from group having in index insert intersect into is \
+    isnull join limit not nothing notnull null on or order primary references returning select set table then to \
+    transaction union unique update using values when where ";
+
+/// An identifier for SQL, quoted only if necessary.
 pub fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    let is_reserved = RESERVED.contains(&format!(" {} ", name.to_ascii_lowercase()));
+    let plain = !is_reserved
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
-/// The statement without the values written into it: `?` stands for each string, blob and number, and comments are left
-/// out. Of `SELECT * FROM t WHERE a = 'x' -- y` it is `SELECT * FROM t WHERE a = ?`.
+/// The statement with `?` for each string, blob and number, and without comments: `SELECT * FROM t WHERE a = 'x' -- y`
+/// becomes `SELECT * FROM t WHERE a = ?`.
 ///
 /// SQLite takes `"x"` for a string where no column has that name: it is kept if it could be a name.
 pub fn without_values(sql: &str) -> String {
@@ -283,12 +291,12 @@ enum Token {
     Other,
 }
 
-/// The first token and its length in bytes; none at the end.
+/// The first token and its length in bytes; `None` at the end.
 fn next_token(sql: &str) -> Option<(Token, usize)> {
     token(sql, Brackets::Quote)
 }
 
-/// All tokens but white space and comments, each with its first byte and its text.
+/// All tokens except white space and comments, each with its position in bytes and its text.
 fn tokens(sql: &str, brackets: Brackets) -> impl Iterator<Item = (Token, usize, &str)> {
     let mut at = 0;
     let next = move || {
@@ -298,6 +306,11 @@ fn tokens(sql: &str, brackets: Brackets) -> impl Iterator<Item = (Token, usize, 
         Some(found)
     };
     std::iter::from_fn(next).filter(|(token, _, _)| *token != Token::Space)
+}
+
+/// The texts of all tokens but white space and comments.
+pub fn words_and_signs(sql: &str, brackets: Brackets) -> Vec<&str> {
+    tokens(sql, brackets).map(|(_, _, text)| text).collect()
 }
 
 fn token(sql: &str, brackets: Brackets) -> Option<(Token, usize)> {

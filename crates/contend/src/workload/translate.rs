@@ -1,15 +1,15 @@
-//! A workload in the dialect of a server. Everything but its SQL stays what it is: what is drawn for a seed is
-//! the same whichever database carries it out.
+//! A workload in the dialect of a server. Only its SQL changes: the operations drawn for a seed are the same for every
+//! database.
 
 use super::data::insert_sql;
 use super::model::{AfterLoad, Begin, OwnSql, Table, Translated, TranslatedTable, Workload};
 use super::sql::quoted;
 use anyhow::{Context as _, Result, anyhow};
-use contend_sql::{Catalogue, Certainty, Options, ParamType, Statement, Target, Translation};
+use contend_sql::{Catalogue, Certainty, Options, Statement, Target, Translation};
 use contend_wire::plan::{ANY_ROWS, SqlStep, Step};
 use std::collections::BTreeSet;
 
-/// The server of a name in a workload file; if there is none, the names there are.
+/// The server with this name in a workload file; the error lists the known names.
 pub fn server(name: &str) -> Result<Target, &'static str> {
     match name {
         "postgres" => Ok(Target::Postgres),
@@ -26,21 +26,21 @@ pub fn placeholder(target: Target, number: usize) -> String {
     }
 }
 
-/// Makes another statement of one.
+/// Rewrites a statement.
 pub type Rewrite = fn(&str) -> String;
 
-/// The SQL in which a contender gets a workload's statements.
+/// The SQL dialect in which a contender gets a workload's statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
     pub target: Target,
-    /// A driver speaks it, on data in an engine that is asked in SQLite's SQL what came of them.
+    /// Whether a driver translates the dialect itself and the data is in SQLite, which is checked with SQLite's SQL.
     pub is_inside: bool,
-    /// Every statement of a transaction stands between savepoints of its own.
+    /// Whether every statement of a transaction has its own savepoint.
     pub has_savepoints: bool,
 }
 
 impl Dialect {
-    /// A server's own.
+    /// The dialect of a server.
     pub fn of_server(target: Target) -> Self {
         Self { target, is_inside: false, has_savepoints: false }
     }
@@ -54,17 +54,17 @@ pub struct Editions {
 }
 
 impl Editions {
-    /// Translates a workload for these servers; `load` makes of an INSERT what loads fastest there.
+    /// Translates a workload for these servers; each rewrite turns an INSERT into the fastest load statement.
     ///
     /// # Errors
-    /// A statement without a translation: which, where in it, by which rule and why.
+    /// A statement without a translation: its place, the rule and the reason.
     pub fn new(own: Workload, targets: &[(Dialect, Rewrite)]) -> Result<Self> {
         let translated = targets.iter().map(|(dialect, load)| Ok((*dialect, spoken(&own, *dialect, *load)?)));
         let translated = translated.collect::<Result<_>>()?;
         Ok(Self { own, translated })
     }
 
-    /// The workload in a dialect; none: SQLite's, in which it was written.
+    /// The workload in a dialect; `None` for SQLite's, in which it was written.
     pub fn of(&self, dialect: Option<Dialect>) -> &Workload {
         let found = self.translated.iter().find(|(known, _)| Some(*known) == dialect);
         found.map_or(&self.own, |(_, workload)| workload)
@@ -87,11 +87,13 @@ pub fn spoken(own: &Workload, dialect: Dialect, load: Rewrite) -> Result<Workloa
     let schema = translator.texts(&own.schema_sql())?;
     let indexes = translator.texts(&own.index_sql())?;
     other.after_load = translator.after_load(&own.after_load)?;
-    // Translated in any case: a refusal is found.
+    // Always translated, so that untranslatable invariants are found.
     let invariants = own.invariants.iter().map(|invariant| translator.single(&invariant.sql));
     let invariants = invariants.collect::<Result<Vec<_>>>()?;
+    let last = own.last_writes.iter().map(|last| translator.single(&last.sql)).collect::<Result<Vec<_>>>()?;
     if !dialect.is_inside {
         other.invariants.iter_mut().zip(invariants).for_each(|(invariant, sql)| invariant.sql = sql);
+        other.last_writes.iter_mut().zip(last).for_each(|(invariant, sql)| invariant.sql = sql);
     }
     let tables = own.tables.iter().map(|table| translator.table(table, load));
     let tables = tables.collect::<Result<Vec<_>>>()?;
@@ -137,19 +139,14 @@ impl Translator<'_> {
         self.workload.statements.iter().enumerate().map(|(i, sql)| self.statement(i, sql)).collect()
     }
 
-    /// A statement of the workload: in the file's own words for this server, if there are any, else translated.
+    /// A statement of the workload: the file's own SQL for this server, else the translation.
     fn statement(&mut self, index: usize, sql: &str) -> Result<Translation> {
         let target = self.options.target;
         let of_this = |own: &&OwnSql| own.target == target && own.statement as usize == index;
         let Some(own) = self.workload.own_sql.iter().find(of_this) else { return self.one(sql) };
         let said = own.sql.split_whitespace().collect::<Vec<_>>().join(" ");
         self.conditions.insert(format!("override: the workload's own SQL, not a translation: {said}"));
-        let statement = Statement {
-            sql: own.sql.clone(),
-            params: own.params.clone(),
-            types: vec![ParamType::Unknown; own.params.len()],
-            main: true,
-        };
+        let statement = Statement::of_server(own.sql.clone(), own.params.clone());
         Ok(Translation { statements: vec![statement], rules: vec![], on_error: None })
     }
 
@@ -161,7 +158,7 @@ impl Translator<'_> {
         Ok(found)
     }
 
-    /// Statements after loading: in the file's own words for this server, if there are any, else translated.
+    /// Statements after loading: the file's own SQL for this server, else the translation.
     fn after_load(&mut self, all: &[AfterLoad]) -> Result<Vec<AfterLoad>> {
         let mut found = vec![];
         for after in all {
@@ -182,11 +179,11 @@ impl Translator<'_> {
 
     fn single(&mut self, sql: &str) -> Result<String> {
         let main = self.one(sql)?.statements.into_iter().find(|statement| statement.main);
-        main.map(|statement| statement.sql).with_context(|| format!("`{sql}` becomes nothing on a server"))
+        main.map(|statement| statement.sql).with_context(|| format!("the translation of `{sql}` is empty"))
     }
 
     fn table(&mut self, table: &Table, load: Rewrite) -> Result<TranslatedTable> {
-        // A statement with nothing in it but the table's name.
+        // A statement that holds only the table's name.
         const DELETE: &str = "DELETE FROM ";
         let delete = self.single(&format!("{DELETE}{}", quoted(&table.name)))?;
         let name = delete.strip_prefix(DELETE).unwrap_or(&delete).to_string();
@@ -199,8 +196,8 @@ impl Translator<'_> {
     }
 }
 
-/// A step in the server's words: its arguments in the order of the new placeholders, between statements that only
-/// keep the server in step.
+/// A step in the server's SQL: its arguments in the order of the new placeholders, between statements that only keep
+/// the server's session in step.
 fn push_step(step: Step, translations: &[Translation], statements: &mut Vec<String>, steps: &mut Vec<Step>) {
     let Step::Sql(step) = step else {
         steps.push(step);
@@ -208,7 +205,7 @@ fn push_step(step: Step, translations: &[Translation], statements: &mut Vec<Stri
     };
     let translation = &translations[step.statement as usize];
     let repetitions = match &translation.on_error {
-        // A savepoint is each repetition's own.
+        // Each repetition has its own savepoint.
         Some(_) if step.repeat > 1 => (0..step.repeat).map(|n| step.repetition(n as u16)).collect(),
         _ => vec![step],
     };

@@ -1,6 +1,5 @@
-//! Text that looks like text: common English words as often as they really occur, in sentences and
-//! paragraphs, of a length that varies as real texts do. Indexes, LIKE and compression then meet what
-//! they would meet in an application, which random letters would not give them.
+//! Realistic text: common English words with their real frequencies, in sentences and paragraphs of realistic lengths.
+//! Indexes, LIKE and compression then behave as in an application; with random letters they would not.
 
 use super::random::Stream;
 use std::sync::LazyLock;

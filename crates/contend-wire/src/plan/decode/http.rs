@@ -82,7 +82,7 @@ pub(super) fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     let of_kind = |wanted: bool| all.iter().filter(|(is, _)| *is == wanted).map(|(_, range)| *range).collect();
     let (status, refused): (Vec<_>, Vec<_>) = (of_kind(false), of_kind(true));
     if status.is_empty() {
-        return Err(f.error("a step names at least one status that is no failure"));
+        return Err(f.error("a step names at least one status that is not a failure"));
     }
     let count = match f.text("count")? {
         "-" => None,

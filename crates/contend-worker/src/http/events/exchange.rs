@@ -7,6 +7,7 @@ use crate::connection::RECONNECT_PAUSE;
 use crate::failure::Failure;
 use crate::http::answer::{Asked, is_in};
 use crate::http::json::look_into;
+use crate::http::tls::Progress;
 use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::CodeSpace;
 use rustix::event::epoll;
@@ -16,7 +17,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 
-/// A connection that was quiet for so long is looked at before it is used.
+/// A connection that was quiet for this long is checked before use.
 const QUIET_NS: u64 = 1_000_000;
 
 impl<'p> Events<'p> {
@@ -33,7 +34,7 @@ impl<'p> Events<'p> {
         client.deadline_ns = now_ns.saturating_add(self.options.timeout_ns);
         self.deadline_ns = self.deadline_ns.min(client.deadline_ns);
         client.reader.reset();
-        if client.connection.as_ref().is_some_and(|connection| connection.has_ended(now_ns)) {
+        if client.connection.as_mut().is_some_and(|connection| connection.has_ended(now_ns)) {
             client.connection = None;
         }
         match client.connection {
@@ -55,7 +56,9 @@ impl<'p> Events<'p> {
         let data = epoll::EventData::new_u64(u64::from(client.generation) << 32 | i as u64);
         match open(client.service.address, &self.epoll, data) {
             Ok(stream) => {
-                client.connection = Some(Connection { stream, wants_out: true, used: false, quiet_since_ns: now_ns });
+                let (wants_out, used, quiet_since_ns) = (true, false, now_ns);
+                client.connection =
+                    Some(Connection { stream, tls: None, encrypted: false, wants_out, used, quiet_since_ns });
                 client.phase = Phase::Connecting;
             }
             Err(errno) => self.refused(i, os(errno)),
@@ -66,17 +69,47 @@ impl<'p> Events<'p> {
         let client = &mut self.clients[i];
         let Some(connection) = &client.connection else { return };
         match sockopt::socket_error(&connection.stream) {
-            Ok(Ok(())) => {
-                client.waits.acquire_ns += monotonic_ns().saturating_sub(client.connecting_ns);
-                match client.work {
-                    Work::Once(None) => {
-                        self.want_out(i, false);
-                        self.done(i, Ok(()), 0);
-                    }
-                    _ => self.write(i),
-                }
-            }
+            Ok(Ok(())) if client.service.tls.is_some() => self.secure(i),
+            Ok(Ok(())) => self.ready(i),
             Ok(Err(errno)) | Err(errno) => self.refused(i, os(errno)),
+        }
+    }
+
+    /// As much of the handshake of TLS as can be done now.
+    fn secure(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        let (Some(connection), Some(tls)) = (&mut client.connection, &client.service.tls) else { return };
+        client.phase = Phase::Securing;
+        let Connection { stream, tls: session, .. } = connection;
+        let begun = match session {
+            Some(_) => Ok(()),
+            None => tls.session().map(|made| *session = Some(made)),
+        };
+        let progress = begun.and_then(|()| session.as_mut().map_or(Ok(Progress::Done), |made| made.handshake(stream)));
+        match progress {
+            Ok(Progress::Done) => {
+                client.insecure = None;
+                self.ready(i);
+            }
+            Ok(waits) => self.want_out(i, waits == Progress::WantsOut),
+            Err(e) => {
+                client.insecure = Some(e.to_string());
+                let failure = if e.raw_os_error().is_some() { os_error(&e) } else { os(Errno::PROTO) };
+                self.refused(i, failure);
+            }
+        }
+    }
+
+    /// The connection can be used.
+    fn ready(&mut self, i: usize) {
+        let client = &mut self.clients[i];
+        client.waits.acquire_ns += monotonic_ns().saturating_sub(client.connecting_ns);
+        match client.work {
+            Work::Once(None) => {
+                self.want_out(i, false);
+                self.done(i, Ok(()), 0);
+            }
+            _ => self.write(i),
         }
     }
 
@@ -90,8 +123,8 @@ impl<'p> Events<'p> {
 
     pub(super) fn write(&mut self, i: usize) {
         let client = &mut self.clients[i];
-        let Some(connection) = &client.connection else { return };
-        match (&connection.stream).write(&client.out[client.sent..]) {
+        let Some(connection) = &mut client.connection else { return };
+        match connection.write(&client.out, client.sent) {
             Ok(n) => {
                 client.sent += n;
                 let all = client.sent == client.out.len();
@@ -102,7 +135,7 @@ impl<'p> Events<'p> {
                 client.phase = Phase::Sending;
                 self.want_out(i, true);
             }
-            // Closed by the service after the last answer: nothing of the request has left.
+            // The service closed it after the last answer; nothing of the request was sent.
             Err(_) if connection.used && client.sent == 0 && !client.reopened => {
                 client.reopened = true;
                 client.connection = None;
@@ -138,17 +171,30 @@ impl<'p> Events<'p> {
         match client.phase {
             Phase::Reading => self.read(i),
             Phase::Connecting => self.connected(i),
+            Phase::Securing => self.secure(i),
             Phase::Sending if other_than_out => self.read(i),
             Phase::Sending => self.write(i),
-            // Closed, or something that was not requested.
-            _ => self.clients[i].connection = None,
+            // Closed, or unrequested bytes.
+            _ => {
+                let connection = &mut self.clients[i].connection;
+                if connection.as_mut().is_none_or(Connection::has_spoken) {
+                    *connection = None;
+                }
+            }
         }
     }
 
     pub(super) fn read(&mut self, i: usize) {
+        // What TLS has decrypted makes no further event.
+        while self.read_once(i) {}
+    }
+
+    /// One part of an answer; whether there may be more without an event.
+    fn read_once(&mut self, i: usize) -> bool {
         let client = &mut self.clients[i];
-        let Some(connection) = &client.connection else { return };
-        let read = (&connection.stream).read(client.reader.room());
+        let Some(connection) = &mut client.connection else { return false };
+        let is_secure = connection.tls.is_some();
+        let read = connection.read(client.reader.room());
         let now_ns = monotonic_ns();
         match read {
             Ok(0) if client.reader.end() => self.answered(i, now_ns),
@@ -157,7 +203,7 @@ impl<'p> Events<'p> {
                 self.fail(i, failure);
             }
             Ok(n) => {
-                let Some(step) = client.http_step(self.plan) else { return };
+                let Some(step) = client.http_step(self.plan) else { return false };
                 let is_head = client.service.templates[step.request as usize].is_head;
                 let wanted = match client.work {
                     Work::Once(_) => ANY_STATUS,
@@ -167,16 +213,17 @@ impl<'p> Events<'p> {
                 let jar = self.options.cookies.then_some(&mut client.jar);
                 match client.reader.take(n, Asked { is_head, wanted, expected: &step.status }, jar) {
                     Ok(true) => self.answered(i, now_ns),
-                    Ok(false) => {}
+                    Ok(false) => return is_secure,
                     Err(_) => self.fail(i, NONSENSE),
                 }
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => self.fail(i, os_error(&e)),
         }
+        false
     }
 
-    /// The answer is complete since `now_ns`.
+    /// Handles an answer that was complete at `now_ns`.
     pub(super) fn answered(&mut self, i: usize, now_ns: u64) {
         let client = &mut self.clients[i];
         let (answer, more, whole) = (client.reader.answer(), client.reader.has_more(), client.phase == Phase::Reading);
@@ -218,14 +265,45 @@ impl<'p> Events<'p> {
 }
 
 impl Connection {
-    /// Whether the service has ended a connection on which nothing was to come for a while. Right after an answer this is not checked: that
-    /// would cost every request a call, and what has been ended by then can be ended a moment later as well.
+    /// Whether the service has closed a quiet connection. This is not checked right after an answer: it would cost
+    /// every request a system call, and the service can still close the connection a moment later.
     #[inline]
-    fn has_ended(&self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.quiet_since_ns) > QUIET_NS && {
-            let looked = recv(&self.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-            // Anything that came without a question is the end of it, too.
-            !matches!(looked, Err(Errno::WOULDBLOCK))
+    fn has_ended(&mut self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.quiet_since_ns) > QUIET_NS
+            && match &mut self.tls {
+                Some(session) => session.has_ended(&self.stream),
+                None => {
+                    let looked = recv(&self.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+                    // Unrequested bytes end the connection too.
+                    !matches!(looked, Err(Errno::WOULDBLOCK))
+                }
+            }
+    }
+
+    /// Whether an event on a connection without a request is its end. TLS has messages of its own.
+    fn has_spoken(&mut self) -> bool {
+        self.tls.as_mut().is_none_or(|session| session.has_ended(&self.stream))
+    }
+
+    /// Sends a request, of which `sent` bytes have left; how many more have now. Through TLS it leaves as a whole.
+    #[inline]
+    fn write(&mut self, request: &[u8], sent: usize) -> std::io::Result<usize> {
+        let Some(session) = &mut self.tls else { return (&self.stream).write(&request[sent..]) };
+        if !self.encrypted {
+            session.put(request)?;
+            self.encrypted = true;
+        }
+        let left = if session.flush(&self.stream)? { request.len() } else { request.len() - 1 };
+        self.encrypted = left < request.len();
+        // Of what is on its way the last byte has not left.
+        if left > sent { Ok(left - sent) } else { Err(ErrorKind::WouldBlock.into()) }
+    }
+
+    #[inline]
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        match &mut self.tls {
+            Some(session) => session.read(&self.stream, room),
+            None => (&self.stream).read(room),
         }
     }
 }

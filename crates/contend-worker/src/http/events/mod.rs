@@ -1,7 +1,7 @@
-//! An event loop and its clients. A request costs one write, one read and its share of one wait; the clock is read
-//! right before the first write of an attempt and right after the read that completes its last answer. Between them lies
-//! the exchange, and in an attempt of several requests what comes between two of them in any program: looking for what the
-//! next one needs in the answer, and writing it. Nothing allocates once buffers have grown.
+//! An event loop and its clients. A request costs one write, one read and its share of one wait. The clock is read
+//! right before the first write of an attempt and right after the read that completes its last answer. An attempt of
+//! several requests also includes the work between them: finding values in an answer and writing the next request.
+//! Nothing allocates once buffers have grown.
 //!
 //! A client goes from phase to phase: its attempt is due at some time, perhaps a connection is opened, the request is
 //! sent, the answer read, a pause kept, and so on through the steps of the transaction.
@@ -20,6 +20,7 @@ use crate::http::cookies::Jar;
 use crate::http::options::Options;
 use crate::http::said::Said;
 use crate::http::shared::{Service, Shared};
+use crate::http::tls::Session;
 use crate::kept::Kept;
 use crate::session::Waits;
 use anyhow::{Context, Result};
@@ -37,9 +38,9 @@ use std::sync::Arc;
 
 /// Events taken at once.
 const EVENTS_AT_ONCE: usize = 256;
-/// Marks the event that only wakes the loop.
+/// Data of the event that only wakes the loop.
 const WAKER: u64 = u64::MAX;
-/// Any status, for answers that a person reads.
+/// Any status, for answers that are shown to people.
 const ANY_STATUS: &[(u16, u16)] = &[(100, 999)];
 
 const NONSENSE: Failure = Failure::worker(worker_code::ANSWER);
@@ -59,22 +60,24 @@ fn os_error(e: &std::io::Error) -> Failure {
 /// What a client waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// For the time its attempt is due.
+    /// For the time when its attempt is due.
     Due,
-    /// Before it connects again to a service that refused.
+    /// For the pause before it reconnects to a service that refused.
     Held,
     Connecting,
+    /// The handshake of TLS.
+    Securing,
     Sending,
     Reading,
     Pausing,
-    /// For nothing: it is asked when the loop comes round.
+    /// For nothing: the loop handles it in its next round.
     Idle,
     Over,
 }
 
 impl Phase {
     fn is_in_flight(self) -> bool {
-        matches!(self, Phase::Held | Phase::Connecting | Phase::Sending | Phase::Reading)
+        matches!(self, Phase::Held | Phase::Connecting | Phase::Securing | Phase::Sending | Phase::Reading)
     }
 }
 
@@ -89,11 +92,15 @@ enum Work {
 
 struct Connection {
     stream: TcpStream,
-    /// The loop gets an event when it can be written to.
+    /// Of a service that is spoken to through TLS.
+    tls: Option<Session>,
+    /// The request is encrypted, and not all of it has left.
+    encrypted: bool,
+    /// Whether the loop gets an event when the connection is writable.
     wants_out: bool,
-    /// It has served a request before.
+    /// Whether it has served a request before.
     used: bool,
-    /// Nothing was to come since.
+    /// Time since which nothing was expected.
     quiet_since_ns: u64,
 }
 
@@ -101,9 +108,9 @@ struct Connection {
 pub struct Client<'p> {
     /// Position in the plan.
     pub index: usize,
-    /// What the login kept.
+    /// Values that the login kept.
     pub session: Kept,
-    /// What the attempt kept.
+    /// Values that the attempt kept.
     pub kept: Kept,
     pace: Option<ClientLoop<'p>>,
     service: &'p Service,
@@ -116,25 +123,27 @@ pub struct Client<'p> {
     step: usize,
     rows: u32,
     waits: Waits,
-    /// The service says that it has not done what was asked last.
+    /// Whether the service reported that it did not carry out the last request.
     refused: bool,
     jar: Jar,
-    /// The next request, once it was written here.
+    /// Bytes of the next request.
     out: Vec<u8>,
     rendered: Option<Result<(), Failure>>,
     sent: usize,
-    /// The connection was lost before anything was sent, and opened again.
+    /// Whether the connection was lost before anything was sent, and reopened.
     reopened: bool,
     reader: Reader,
-    /// The request under way must be answered by then.
+    /// Time by which the request in flight must be answered.
     deadline_ns: u64,
-    /// Since when it has been connecting.
+    /// Time since which it has been connecting.
     connecting_ns: u64,
     not_connect_before_ns: u64,
-    /// Its timer counts only if it is for this time.
+    /// Time of its valid timer; other timers are ignored.
     wake_ns: u64,
-    /// How what was to be done once ended.
+    /// Result of the work before the start.
     once: Option<Result<(), Failed>>,
+    /// Why the last handshake failed, in words.
+    pub(crate) insecure: Option<String>,
 }
 
 /// An event loop with its clients.
@@ -148,15 +157,15 @@ pub struct Events<'p> {
     waker: Arc<OwnedFd>,
     found: Vec<epoll::Event>,
     timers: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Clients that ask what is next.
+    /// Clients to handle in the next round.
     asking: Vec<usize>,
-    /// No request under way must be answered before.
+    /// Earliest deadline of a request in flight.
     deadline_ns: u64,
     scratch: Vec<u8>,
     over: Vec<usize>,
     /// Begin and end of the window.
     window_ns: (u64, u64),
-    /// What was answered to requests of the window that failed.
+    /// Answers to failed requests of the window.
     pub said: Said,
 }
 
@@ -172,7 +181,7 @@ impl<'p> Events<'p> {
         epoll::add(&epoll, &waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
         let waker = Arc::new(waker);
         let from_outside = Arc::clone(&waker);
-        // Full only if it was written to before, which wakes as well.
+        // It is full only if it was written to before, which also wakes the loop.
         control.wake_with(move || {
             let _ = rustix::io::write(&from_outside, &1u64.to_ne_bytes());
         });
@@ -206,7 +215,7 @@ impl<'p> Events<'p> {
         self.plan
     }
 
-    /// What each connection reports of itself.
+    /// Facts of each connection.
     pub fn facts(&self) -> Vec<(usize, Facts)> {
         let facts = |client: &Client<'_>| {
             let id = self.plan.clients[client.index].id.to_string();
@@ -220,7 +229,7 @@ impl<'p> Events<'p> {
     /// # Errors
     /// The system refuses to wait for events.
     pub fn run(&mut self, start_ns: u64, ended: &mut impl FnMut(usize, Vec<Sample>, bool)) -> Result<()> {
-        // Services may have closed connections meanwhile, which is no attempt's fault.
+        // Services may have closed connections meanwhile; attempts must not fail for that.
         loop {
             self.round(Some(0))?;
             if self.found.len() < EVENTS_AT_ONCE {
@@ -274,12 +283,12 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// How what was to be done once ended, once it has.
+    /// Result of the work before the start, once it has ended.
     pub(crate) fn take_once(&mut self, i: usize) -> Option<Result<(), Failed>> {
         self.clients[i].once.take()
     }
 
-    /// The client's next attempt, made as ready as it can be before its time.
+    /// Prepares the client's next attempt as far as possible before its time.
     fn next(&mut self, i: usize) {
         let client = &mut self.clients[i];
         let Some(pace) = &mut client.pace else { return };
@@ -317,7 +326,7 @@ impl<'p> Events<'p> {
         self.asking.push(i);
     }
 
-    /// Writes the next request of the attempt, unless it has the time in it and so must wait for its time.
+    /// Writes the next request of the attempt, unless it contains the time and must be written when it is sent.
     fn render(&mut self, i: usize) {
         let client = &mut self.clients[i];
         let steps = &self.plan.head.transactions[usize::from(client.transaction)].steps;
@@ -347,7 +356,7 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// The attempt has failed at its step, and with it the connection.
+    /// Ends an attempt that has failed, and closes its connection.
     #[cold]
     fn fail(&mut self, i: usize, failure: Failure) {
         let client = &mut self.clients[i];
@@ -364,7 +373,7 @@ impl<'p> Events<'p> {
         match (client.work, &mut client.pace) {
             (Work::Turn(turn), Some(pace)) => {
                 pace.end_attempt(turn, outcome, client.rows, client.waits, now_ns);
-                // After a failure other clients come first: it may have taken no time at all.
+                // After a failure other clients come first, because the failure may have taken no time.
                 if outcome.is_ok() { self.next(i) } else { self.ask(i) }
             }
             (Work::Once(_), _) => {
@@ -375,7 +384,7 @@ impl<'p> Events<'p> {
     }
 }
 
-/// Whether a request with this method changes nothing, as HTTP has it.
+/// Whether HTTP defines this method as safe.
 fn is_safe(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
@@ -408,15 +417,16 @@ impl<'p> Client<'p> {
             not_connect_before_ns: 0,
             wake_ns: 0,
             once: None,
+            insecure: None,
         }
     }
 
-    /// The answer to the request that was made last, as far as it is there.
+    /// The answer to the last request, as far as it has arrived.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// Where it is.
+    /// The service of the client.
     pub fn service(&self) -> &'p Service {
         self.service
     }
@@ -428,8 +438,8 @@ impl<'p> Client<'p> {
         self.kept.clear();
     }
 
-    /// Whether something of the attempt, which failed, may have been done: it is one that writes, and a request of it that may write
-    /// was answered or has left, whatever was answered, unless the service says that it did nothing.
+    /// Whether a failed attempt may have changed something: it writes, and a request that may write was answered or
+    /// sent, unless the service reported that it did nothing.
     #[cold]
     fn may_have_acted(&self, plan: &Plan) -> bool {
         let transaction = &plan.head.transactions[usize::from(self.transaction)];
@@ -437,7 +447,7 @@ impl<'p> Client<'p> {
             Step::Http(http) => is_safe(&plan.head.requests[http.request as usize].method),
             _ => true,
         };
-        // Where all of them only read by their methods, it is not the methods that tell.
+        // If all requests of a writing transaction have safe methods, the methods do not show which one writes.
         let all_safe = transaction.steps.iter().all(is_safe);
         let may_write = |step: &Step| matches!(step, Step::Http(_)) && (all_safe || !is_safe(step));
         let (before, rest) = transaction.steps.split_at(self.step.min(transaction.steps.len()));

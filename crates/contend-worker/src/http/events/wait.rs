@@ -1,4 +1,4 @@
-//! Waiting: what is due, what has happened, what was not answered in time.
+//! Waits of the event loop: due attempts, events, and deadlines.
 
 use super::{Events, GIVEN_UP, Phase, TIMED_OUT, WAKER, Work};
 use crate::clock::monotonic_ns;
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::cmp::Reverse;
 
 impl Events<'_> {
-    /// What is due now, and what has happened since, waiting for it at most `wait_ns`.
+    /// Handles due attempts and events, waiting for them at most `wait_ns`.
     pub(crate) fn round(&mut self, wait_ns: Option<u64>) -> Result<()> {
         let now_ns = monotonic_ns();
         self.timers_due(now_ns);
@@ -34,8 +34,8 @@ impl Events<'_> {
         Ok(())
     }
 
-    /// Waits for events. The kernel counts a wait for events in milliseconds; where a client waits for its time, the
-    /// exact wait comes first.
+    /// Waits for events. The kernel's wait has a resolution of milliseconds, so a client's due time has an exact wait
+    /// first.
     pub(super) fn wait(&mut self, wait_ns: Option<u64>) -> Result<()> {
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((ns, _))| *ns);
         let until_ns = timer_ns.min(self.deadline_ns);
@@ -111,7 +111,7 @@ impl Events<'_> {
     #[cold]
     pub(super) fn woken(&mut self) {
         let mut count = [0; 8];
-        // What it reads is of no interest, only that it is read.
+        // The value does not matter; reading it resets the event.
         let _ = rustix::io::read(&self.waker, &mut count);
         let drain_over = self.control.drain_over();
         for i in 0..self.clients.len() {

@@ -1,6 +1,6 @@
 //! Metrics that contenders are compared by: those of the table, and a study's own, which are formulas.
 //!
-//! A name may end in `.read` or `.write`: the metric of transactions of that kind only.
+//! A name may end in `.read` or `.write`: the metric of these transactions only.
 
 pub mod name;
 pub mod table;
@@ -27,7 +27,7 @@ pub struct Metric {
     pub name: String,
     pub what: What,
     pub unit: Unit,
-    /// What it is by: `operation`; empty if it is by nothing.
+    /// Divisor in words, such as `operation`; empty without one.
     pub per: String,
     pub direction: Direction,
 }
@@ -86,7 +86,7 @@ impl Metric {
         }
     }
 
-    /// What it is the mean of, if it is one.
+    /// The time of which it is the mean, if it is one.
     pub fn mean(&self) -> Option<(Measure, Scope)> {
         match self.what {
             What::Listed(Row { of: Of::Time(measure, Stat::Mean), .. }, scope) => Some((*measure, scope)),
@@ -94,8 +94,8 @@ impl Metric {
         }
     }
 
-    /// Whether it is a rate or a time of work that was done. A study's own metric may weigh it with what failed, which
-    /// is then its subject.
+    /// Whether it is a rate or a time of finished work. A study's own metric that also counts failures is not: failures
+    /// are then its subject.
     pub fn is_of_work(&self) -> bool {
         match &self.what {
             What::Listed(row, _) => row.work == Work::Done,
@@ -107,7 +107,7 @@ impl Metric {
         }
     }
 
-    /// A study's own metric has its unit in its heading, so tables do not repeat it.
+    /// The value as in tables. A study's own metric has its unit in its heading.
     pub fn show(&self, value: f64) -> String {
         match self.what {
             What::Own(_) if self.unit != Unit::Count => plain(value),

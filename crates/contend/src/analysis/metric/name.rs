@@ -1,5 +1,5 @@
-//! The names in a formula: metrics of the table, limited to some operations or of another contender, codes, and
-//! numbers that a workload or a contender adds.
+//! The names in a formula: metrics (also of some operations or of another contender), codes, and numbers of a workload
+//! or a contender.
 
 use crate::analysis::formula::Formula;
 use crate::analysis::metric::table::{Dot, Of, Part, Row, TABLE, Work, row};
@@ -7,7 +7,7 @@ use crate::analysis::trial::{Scope, TrialRow};
 use crate::source::nearest;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 
-/// A name in a formula, understood.
+/// A parsed name of a formula.
 #[derive(Debug, Clone, Copy)]
 pub enum Name<'n> {
     Listed(&'static Row, Part<'n>),
@@ -37,7 +37,7 @@ impl<'n> Name<'n> {
         part.map(|(row, part)| Name::Listed(row, part)).ok_or_else(|| with_dot(name, head, rest))
     }
 
-    /// What the operations are of which it tells.
+    /// The kind of operations that it counts or times.
     pub fn work(&self) -> Work {
         match self {
             Name::Listed(row, _) => row.work,
@@ -59,7 +59,7 @@ impl<'n> Name<'n> {
     }
 }
 
-/// What follows the dot of a metric.
+/// Parses the part after the dot of a metric.
 fn part(dot: Dot, rest: &str) -> Option<Part<'_>> {
     match (dot, rest) {
         (_, "") | (Dot::Nothing, _) => None,
@@ -106,18 +106,18 @@ fn code<'n>(code: &str) -> Result<Name<'n>, String> {
     })
 }
 
-/// The names that a workload and the contenders add.
+/// Names that depend on the study, its workload and its contenders.
 #[derive(Debug, Default)]
-pub struct Known<'v> {
+pub struct KnownNames<'v> {
     pub transactions: &'v [String],
     pub scale: &'v [String],
     pub tables: &'v [String],
     pub settings: Vec<&'static str>,
-    /// The study's own metrics, where they may be used.
+    /// The study's own metrics, where formulas may use them.
     pub metrics: Vec<&'v str>,
 }
 
-/// Reads a formula, and every name as far as it can be read without the workload.
+/// Parses a formula, and its names as far as possible without the workload.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -131,11 +131,11 @@ pub fn read(text: &str) -> Result<Formula, String> {
 ///
 /// # Errors
 /// The first unknown name, with the nearest known one.
-pub fn check(text: &str, known: &Known) -> Result<(), String> {
+pub fn check(text: &str, known: &KnownNames) -> Result<(), String> {
     read(text)?.names().into_iter().try_for_each(|name| check_name(name, known))
 }
 
-fn check_name(name: &str, known: &Known) -> Result<(), String> {
+fn check_name(name: &str, known: &KnownNames) -> Result<(), String> {
     let near = |name: &str, all: &[String]| nearest(name, all.iter().map(String::as_str)).map(str::to_string);
     match Name::read(name)? {
         Name::Elsewhere(name, _) => check_name(name, known),
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {
         let (transactions, scale) = (["pay".to_string()], ["posts".to_string()]);
-        let known = Known {
+        let known = KnownNames {
             transactions: &transactions,
             scale: &scale,
             tables: &[],

@@ -49,13 +49,13 @@ impl OverRounds {
     }
 }
 
-/// What the operations are of which a metric tells.
+/// The operations that a metric is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     Done,
     /// Operations or attempts without a result.
     NotDone,
-    /// It is not of operations.
+    /// Not about operations.
     None,
 }
 
@@ -65,7 +65,7 @@ pub enum Dot {
     Nothing,
     /// `.read` or `.write`.
     Kind,
-    /// The same, or the name of a transaction.
+    /// `.read`, `.write` or the name of a transaction.
     Transaction,
     /// The name of a table.
     Table,
@@ -95,9 +95,9 @@ pub enum Part<'n> {
 pub struct Row {
     pub name: String,
     pub unit: Unit,
-    /// `None`: no figure to compare by, only a name in formulas.
+    /// `None` for a name that only formulas use.
     pub better: Option<Direction>,
-    /// As a heading, without the part it is limited to.
+    /// Heading, without the part after the dot.
     pub label: String,
     pub dot: Dot,
     pub work: Work,
@@ -106,7 +106,7 @@ pub struct Row {
     pub of: Of,
 }
 
-/// Metrics of the kinds of study that slices bring.
+/// Metrics of kinds of study, from slices.
 #[cfg(not(test))]
 pub static OF_KINDS: Registry<fn() -> Vec<Row>> = Registry::empty();
 #[cfg(test)]
@@ -145,7 +145,7 @@ impl Row {
         }
     }
 
-    /// A name in formulas: a number of a trial.
+    /// A number of a trial, only for formulas.
     pub fn of_trial_only(name: &str, unit: Unit, label: &str, of: fn(&TrialRow<'_>) -> Option<f64>) -> Self {
         Self::new(name, unit, label, Of::Trial(of))
     }
@@ -155,7 +155,7 @@ impl Row {
         self
     }
 
-    /// Which way is better; empty for what is only a name in formulas.
+    /// Which way is better; empty for names that only formulas use.
     pub fn better_word(&self) -> &'static str {
         match self.better {
             Some(Direction::HigherIsBetter) => "more",
@@ -172,7 +172,7 @@ impl Row {
         }
     }
 
-    /// Whether it adds up operations.
+    /// Whether it counts operations.
     pub fn counts_operations(&self) -> bool {
         matches!(self.of, Of::Count(_)) && self.unit == Unit::Count
     }
@@ -221,7 +221,7 @@ fn of_tables(of: fn(TableBytes) -> u64, part: Part<'_>, row: &TrialRow<'_>) -> O
     }
 }
 
-/// The only one: a transaction that several roles have has no single time.
+/// The item if there is exactly one: a transaction of several roles has no single time.
 pub fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next();
     first.filter(|_| all.next().is_none())
@@ -294,7 +294,7 @@ fn times(measure: Measure) -> impl Iterator<Item = Row> {
     })
 }
 
-/// What else contenders are compared by: shares, processors, memory, disk. Less of each is better.
+/// Other metrics to compare by: shares, processors, memory, disk. Less is better for each.
 fn compared() -> Vec<Row> {
     use Unit::{Bytes, Ns, Share};
     let less = |name: &str, unit: Unit, label: &str, of: fn(&TrialRow<'_>) -> Option<f64>| Row {
@@ -333,7 +333,7 @@ fn compared() -> Vec<Row> {
     ]
 }
 
-/// What was set for a trial, or is known of it: names for formulas.
+/// Settings and facts of a trial, for formulas.
 fn circumstances() -> Vec<Row> {
     load().into_iter().chain(server()).chain(data_and_overhead()).collect()
 }
@@ -451,7 +451,7 @@ fn of_serving(row: &TrialRow<'_>, of: impl Fn(Used) -> Option<u64>) -> Option<f6
     of_server(row, |server| server.serving.and_then(&of))
 }
 
-/// A fact of what an app did, if it is a number.
+/// A number that an app reports.
 fn of_app(row: &TrialRow<'_>, fact: &str) -> Option<f64> {
     of_server(row, |server| server.done.get(fact)?.parse().ok())
 }
@@ -466,7 +466,7 @@ pub fn failed_share(counts: &Counts) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Stands for the kinds of slices: a metric that an embedded study has in a formula.
+    /// Replaces the metrics of slices in tests: one that an embedded study uses.
     pub static METRICS: fn() -> Vec<Row> =
         || vec![Row::of_trial_only("recorded_syncs_per_commit", Unit::Plain, "", |_| Some(1.0))];
 }

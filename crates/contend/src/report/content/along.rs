@@ -1,4 +1,4 @@
-//! What becomes of a metric along an axis of numbers, in words. With too few rounds for a verdict the words say so.
+//! The course of a metric along an axis of numbers, in words. With too few rounds for a verdict the words say so.
 
 use crate::analysis::Findings;
 use crate::analysis::along::{AlongAnswer, Change, ContenderCourse, Course, First, Firsts, Point, Turn};
@@ -8,7 +8,7 @@ use crate::report::document::{Block, Said, Tone};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::verdict::{Comparison, Verdict};
 
-/// One answer for each `[[along]]` of the study that this run has at least two values for.
+/// One answer for each `[[along]]` for which the run has at least two values.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let answer = |of: &AlongAnswer<'_>| {
         let said = of.courses.iter().flat_map(|course| said(findings, of, course)).collect();
@@ -31,7 +31,7 @@ fn said(findings: &Findings<'_>, of: &AlongAnswer<'_>, course: &Course) -> Vec<S
 fn few_rounds(findings: &Findings<'_>) -> String {
     let rounds = findings.study.rounds as usize;
     match rounds < MIN_ROUNDS && !findings.as_published() {
-        true => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict takes.)"),
+        true => format!(" ({rounds} of the {MIN_ROUNDS} rounds that a verdict needs.)"),
         false => String::new(),
     }
 }
@@ -78,7 +78,7 @@ fn turn(course: &ContenderCourse) -> String {
     }
 }
 
-/// Who is first of a tier at each value.
+/// The best contender of a tier at each value.
 fn firsts(findings: &Findings<'_>, of: &AlongAnswer<'_>, Firsts { tier, at }: &Firsts) -> String {
     let name = |point: &Point| words::label(findings, point.contender).to_string();
     let first = |First { best, next, compared }: &First| {
@@ -95,7 +95,7 @@ fn firsts(findings: &Findings<'_>, of: &AlongAnswer<'_>, Firsts { tier, at }: &F
     format!("{label} by {}, best of {}: {}.", axis(of), tier.word(), firsts.join("; "))
 }
 
-/// `1.36 times`, with its interval where there is one.
+/// `1.36 times`, with its interval if there is one.
 fn by(compared: &Comparison) -> String {
     let Some(ratio) = compared.ratio else { return "an unknown part".to_string() };
     match compared.low.zip(compared.high) {

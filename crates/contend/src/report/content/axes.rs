@@ -6,7 +6,7 @@ use crate::report::document::{Axis, Tick};
 /// From this factor between the smallest and the largest value on, an axis is logarithmic.
 const WIDE: f64 = 20.0;
 
-/// As few decimals as it takes.
+/// The value with as few decimals as possible.
 pub fn trimmed(value: f64) -> String {
     format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_string()
 }

@@ -1,11 +1,11 @@
-//! What is drawn: throughput, latency by percentile, the course of a trial, what the machine spent.
+//! Charts: throughput, latency by percentile, the course of the window, resources.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::{Cell, Slice};
 use crate::analysis::dist::{CurvePoint, Shown};
 use crate::analysis::metric::Metric;
 use crate::analysis::plain::Tier;
-use crate::analysis::told;
+use crate::analysis::reported;
 use crate::analysis::trial::Scope;
 use crate::report::content::axes::{extent, linear_axis, log_axis, short_count, short_ns, trimmed};
 use crate::report::content::words;
@@ -27,7 +27,7 @@ const PERCENTILES: [(f64, &str, bool); 9] = [
     (1_000_000.0, "p99.9999", true),
 ];
 
-/// Shown in bars, below the throughput: what the work cost.
+/// Metrics of resources, shown as bars.
 const RESOURCES: [&str; 6] = [
     "cpu_ns_per_operation",
     "written_bytes_per_operation",
@@ -55,7 +55,7 @@ fn section(id: Id, title: &str, intro: &str, blocks: Vec<Block>) -> Option<Secti
     })
 }
 
-/// The headline as bars, and throughput if that is another.
+/// Bars of the headline, and of throughput.
 pub fn throughput(findings: &Findings<'_>) -> Option<Section> {
     let metrics = findings.shown_metrics();
     let charts: Vec<Bars> =
@@ -130,7 +130,7 @@ fn bar(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Bar {
         value: estimate.value,
         low: estimate.low,
         high: estimate.high,
-        // Rounds that do not make a value do not stand for one either.
+        // Without a value of the cell, its rounds are not drawn.
         points: estimate.rounds.iter().filter(|_| estimate.value.is_some()).map(|(_, value)| *value).collect(),
         shown: shown.text,
         tip,
@@ -176,7 +176,7 @@ fn latency_series(findings: &Findings<'_>, cell: &Cell, scope: Scope) -> Series 
     let point = |p: &CurvePoint| {
         let at = format!("p{}", trimmed(100.0 - 100.0 / p.one_in));
         let bound = if p.at_least { "at least " } else { "" };
-        let few = if p.few { "\nfewer operations than this percentile takes" } else { "" };
+        let few = if p.few { "\nfewer operations than this percentile needs" } else { "" };
         Point {
             x: p.one_in,
             y: Some(p.ns.max(1) as f64),
@@ -257,7 +257,7 @@ fn time_lines(
     })
 }
 
-/// What the work cost: processor, memory, disk.
+/// Bars of resources: processor, memory, disk.
 pub fn resources(findings: &Findings<'_>) -> Option<Section> {
     let metrics: Vec<Metric> = RESOURCES.iter().filter_map(|name| findings.metric(name)).collect();
     let charts: Vec<Bars> =
@@ -271,7 +271,7 @@ pub fn resources(findings: &Findings<'_>) -> Option<Section> {
     section(Id::Other("resources"), "Processor, memory, disk", "", blocks)
 }
 
-/// What a tier promises is said where throughput is shown.
+/// Removes the promises of tiers, which the chart of throughput shows.
 fn without_promises(mut chart: Bars) -> Bars {
     for row in &mut chart.rows {
         if let BarRow::Group(_, promise) = row {
@@ -281,9 +281,9 @@ fn without_promises(mut chart: Bars) -> Bars {
     chart
 }
 
-/// How much of the machine others used meanwhile.
+/// CPU time of other programs, in words.
 pub fn foreign(findings: &Findings<'_>) -> String {
-    let found = told::foreign(findings);
+    let found = reported::foreign(findings);
     let share = |permille: u32| Percent(f64::from(permille) / 1000.0);
     let server = if found.with_server { ", with the server if it is on this machine," } else { "" };
     format!(

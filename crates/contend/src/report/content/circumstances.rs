@@ -1,9 +1,9 @@
-//! Under which circumstances: machine, disk, the schedule, and what went wrong.
+//! Circumstances of the run: machine, disk, schedule, and what went wrong.
 
 use crate::analysis::Findings;
 use crate::analysis::circumstances::{Circumstances, Loaded};
 use crate::analysis::plain::Load;
-use crate::analysis::told;
+use crate::analysis::reported;
 use crate::outcome::mark::Mark;
 use crate::report::content::notice;
 use crate::report::content::words::{self, NOTHING};
@@ -11,7 +11,7 @@ use crate::report::document::{Block, Cell as TableCell, Id, Section, Table, Tone
 use crate::stats::precision::{Bytes, Ns, Percent, Rate};
 use std::collections::BTreeMap;
 
-/// What a reader has to know first.
+/// Warnings at the top of a report.
 pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
     let mut warnings = vec![];
     let scheduled = findings.circumstances.schedule.len();
@@ -43,15 +43,16 @@ pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
             was(unreadable)
         ));
     }
+    warnings.extend(ran_again(findings));
     warnings.extend(disturbance(findings));
     warnings.extend(notice::sentences(findings));
     warnings.extend(marked_otherwise(findings));
     warnings
 }
 
-/// Trials that count, with a mark for something else: what was found in their work, or not looked for.
+/// Valid trials with a mark other than a disturbance.
 fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
-    let found = told::marked(findings);
+    let found = reported::marked(findings);
     let (marked, all) = (found.otherwise, found.counting);
     let verb = if marked == 1 { "has" } else { "have" };
     (marked > 0).then(|| {
@@ -61,9 +62,22 @@ fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
     })
 }
 
-/// Trials that count although something disturbed them, and by how much.
+/// Rounds that were disturbed and ran again.
+fn ran_again(findings: &Findings<'_>) -> Option<String> {
+    let (again, all) = reported::rounds_again(findings);
+    let under = if findings.study.conditions.len() > 1 { " (each under one condition)" } else { "" };
+    let (verb, their) = if again == 1 { ("was", "its") } else { ("were", "their") };
+    (again > 0).then(|| {
+        format!(
+            "{again} of {all} rounds{under} {verb} disturbed and ran again; only {their} second trials count (the others are \
+             under \"Trials that ran again\"). Marks decided that, and not what was measured."
+        )
+    })
+}
+
+/// Valid trials that were disturbed, and by how much.
 fn disturbance(findings: &Findings<'_>) -> Option<String> {
-    let found = told::marked(findings);
+    let found = reported::marked(findings);
     let (marked, all, worst) = (found.disturbed, found.counting, found.foreign_permille);
     if marked == 0 {
         return None;
@@ -86,7 +100,7 @@ fn was(n: usize) -> &'static str {
     if n == 1 { "was" } else { "were" }
 }
 
-/// Trials that do not count, and why.
+/// Invalid trials with their reasons.
 pub fn invalid(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["trial|", "round|", words::subject(findings), "condition", "reason"]);
     for row in findings.rows.iter().filter(|row| !row.is_valid()) {
@@ -116,7 +130,7 @@ pub fn invalid(findings: &Findings<'_>) -> Option<Section> {
         true => {
             "A trial whose accounts do not agree, or that was not limited by the service, has no rate and no times."
         }
-        false => "A trial whose answer was not checked and right has no number. It is shown here and ranked nowhere.",
+        false => "A trial without a checked, correct answer has no number. It is listed here and not ranked.",
     };
     let blocks = vec![Block::Text(text.to_string()), Block::Table(table)];
     Some(Section { id: Id::Other("invalid"), title: "Trials that do not count".to_string(), blocks })
@@ -154,7 +168,7 @@ pub fn machine(findings: &Findings<'_>) -> Section {
     fact("fdatasync after an append", format!("{}{}", Ns(syncs.fdatasync_ns_p50), most(syncs.fdatasync_ns_p50)));
     fact("fdatasync after an overwrite", format!("{}{}", Ns(syncs.overwrite_ns_p50), most(syncs.overwrite_ns_p50)));
     fact("the worker's own cost", format!("{} per operation", Ns(run.overhead_ns)));
-    for said in told::hello(findings) {
+    for said in reported::hello(findings) {
         let by = said.by.join(", ");
         table.row([TableCell::new(format!("worker: {}", said.name)), TableCell::new(said.value).small(by)]);
     }
@@ -173,7 +187,7 @@ fn loaded(data: &Loaded<'_>) -> String {
     format!("Rows loaded{conditions}: {}. Data SHA-256 {}.", rows(data.rows), data.sha256)
 }
 
-/// How and in which order it ran, and how to run it again.
+/// Order of the trials, and how to run the study again.
 pub fn schedule(findings: &Findings<'_>) -> Section {
     let run = &findings.circumstances;
     let mut facts = vec![
@@ -197,13 +211,18 @@ pub fn schedule(findings: &Findings<'_>) -> Section {
         ));
     }
     let mut blocks = vec![Block::List(facts)];
-    if let Some(table) = marked(findings) {
-        blocks.push(Block::Heading("Trials with a mark".to_string()));
-        blocks.push(Block::Table(table));
-    }
+    blocks.extend(listed(findings));
     blocks.push(Block::Heading("Order of the trials".to_string()));
     blocks.push(Block::Table(order(findings)));
     Section { id: Id::Other("schedule"), title: "Load and schedule".to_string(), blocks }
+}
+
+/// Trials with a mark, and those that ran again, with headings.
+pub fn listed(findings: &Findings<'_>) -> Vec<Block> {
+    let tables = [("Trials with a mark", marked(findings)), ("Trials that ran again", trials_again(findings))];
+    let block =
+        |(heading, table): (&str, Option<Table>)| Some([Block::Heading(heading.to_string()), Block::Table(table?)]);
+    tables.into_iter().filter_map(block).flatten().collect()
 }
 
 fn rows(rows: &BTreeMap<String, u64>) -> String {
@@ -215,7 +234,7 @@ fn rows(rows: &BTreeMap<String, u64>) -> String {
 
 fn load_sentence(findings: &Findings<'_>) -> String {
     let study = &findings.study;
-    let clients = told::clients(findings, None);
+    let clients = reported::clients(findings, None);
     let clients = clients.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
     let loads: Vec<Load> = (0..study.conditions.len()).map(|condition| findings.load(condition)).collect();
     let kind = match distinct(loads.iter().filter_map(|load| load.rate_per_s).map(|rate| Rate(rate).to_string())) {
@@ -230,7 +249,7 @@ fn load_sentence(findings: &Findings<'_>) -> String {
     format!("{kind}{clients}; {length} after {} that are not measured.", Ns(study.load.run_in_ns))
 }
 
-/// Each once, in their order.
+/// Each text once, in order.
 fn distinct(texts: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = vec![];
     for text in texts {
@@ -259,8 +278,26 @@ pub fn order(findings: &Findings<'_>) -> Table {
     table
 }
 
-/// Trials with a mark.
-pub fn marked(findings: &Findings<'_>) -> Option<Table> {
+/// Trials that were disturbed, or in a round with one that was, and do not count.
+fn trials_again(findings: &Findings<'_>) -> Option<Table> {
+    let mut table = Table::new(&["trial|", "round|", words::subject(findings), "condition", "marks"]);
+    for trial in reported::ran_again(findings) {
+        table.row([
+            TableCell::new(trial.slot.trial.to_string()),
+            TableCell::new(trial.slot.round.to_string()),
+            TableCell::new(words::label(findings, trial.slot.contender)).series(trial.slot.contender),
+            TableCell::new(words::condition(findings, trial.slot.condition)),
+            TableCell::new(marks_in_words(trial.marks)),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn marks_in_words(marks: &[Mark]) -> String {
+    marks.iter().map(Mark::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn marked(findings: &Findings<'_>) -> Option<Table> {
     let of_service = findings.of_service();
     let head = ["trial|", words::subject(findings), "condition", "marks", "others' CPU|", "fsync before|"];
     let mut table = Table::new(&head[..if of_service { 5 } else { 6 }]);
@@ -272,12 +309,12 @@ pub fn marked(findings: &Findings<'_>) -> Option<Table> {
             TableCell::new(row.number.to_string()),
             TableCell::new(words::label(findings, row.contender)).series(row.contender),
             TableCell::new(words::condition(findings, row.condition)),
-            TableCell::new(row.marks().iter().map(Mark::to_string).collect::<Vec<_>>().join(", ")),
+            TableCell::new(marks_in_words(row.marks())),
             TableCell::new(Percent(f64::from(row.foreign_cpu_permille()) / 1000.0).to_string())
                 .small(if row.is_server_unwatched() { "with the server's" } else { "" }),
             TableCell::new(Ns(row.fsync_ns_before()).to_string()),
         ];
-        // Before a service is asked the disk is not measured.
+        // The disk is not measured for a service.
         cells.truncate(table.head.len());
         table.row(cells);
     }

@@ -1,4 +1,4 @@
-//! What processes and files took over time: processors, memory, database, log.
+//! Resources over the window: processors, memory, database, log.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
@@ -10,10 +10,10 @@ use crate::report::document::{Block, Id, Lines, Point, Section, Series};
 use crate::stats::precision::Ns;
 use crate::stats::unit::Unit;
 
-/// A chart without a line of so many points says nothing: samples are taken every 200 ms.
+/// Fewest points of a line for which a chart is drawn; the sampler reads every 200 ms.
 const POINTS_MIN: usize = 4;
 
-/// Number of charts about processes, which come first; the others are about files.
+/// Number of charts about processes; they come before those about files.
 const OF_PROCESSES: usize = 2;
 
 type Get = fn(&Course) -> Option<f64>;
@@ -30,7 +30,7 @@ const CHARTS: [(&str, Unit, Get); 6] = [
 /// Lines of each contender over the window.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
     let conditions = 0..findings.study.conditions.len();
-    // A service's data is somewhere else.
+    // The files of a service are elsewhere.
     let shown = if findings.of_service() { &CHARTS[..OF_PROCESSES] } else { &CHARTS[..] };
     let charts = conditions.flat_map(|condition| shown.iter().filter_map(move |of| chart(findings, condition, of)));
     let blocks: Vec<Block> = charts.map(Block::Lines).collect();
@@ -78,7 +78,7 @@ fn line(findings: &Findings<'_>, cell: &Cell, what: &str, unit: Unit, get: Get) 
         let tip = format!("{label}\n{what}: {}\nat {}", unit.show(y), Ns(course.at_ns as u64));
         Some(Point { x: course.at_ns, y: Some(y), weak: false, tip })
     };
-    // Slices between two samples interrupt no line.
+    // Slices without a reading do not interrupt a line.
     let points = cell.course.iter().filter_map(point).collect();
     Series { series: cell.contender, points, label: label.clone() }
 }

@@ -1,4 +1,4 @@
-//! Details: every transaction, what became of the operations and why, how fairly clients were served.
+//! Details: transactions, outcomes and their codes, fairness between clients.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::{Cell, Pool};
@@ -102,7 +102,7 @@ fn latencies(pool: &Pool) -> Vec<TableCell> {
     cells
 }
 
-/// Figures that only this study has.
+/// The study's own metrics.
 pub fn own_metrics(findings: &Findings<'_>) -> Option<Section> {
     let study = &findings.study;
     let metrics: Vec<_> = study.metrics.iter().filter_map(|m| findings.metric(&m.name)).collect();
@@ -128,7 +128,7 @@ pub fn own_metrics(findings: &Findings<'_>) -> Option<Section> {
     Some(Section { id: Id::Other("own"), title: "This study's own figures".to_string(), blocks })
 }
 
-/// What became of the operations, and the codes behind it.
+/// Outcomes of the operations, with their codes.
 pub fn outcomes(findings: &Findings<'_>) -> Option<Section> {
     let conditions = 0..findings.study.conditions.len();
     let mut blocks: Vec<Block> =

@@ -8,9 +8,9 @@ use crate::report::document::{Cell as TableCell, Tone};
 
 /// How one tier is known.
 struct Said {
-    /// Stands alone in a table.
+    /// Word for tables.
     word: &'static str,
-    /// Small print: what it rests on.
+    /// The proof it rests on, in small print.
     rests_on: String,
     tone: Tone,
 }
@@ -21,7 +21,7 @@ fn said(tier: Tier, evidence: Option<&Evidence<'_>>) -> Said {
     let recorded = if found.one_process { " of one process" } else { "" };
     let cuts = format!("{} power cuts{recorded}, {}, {}", count(found.cuts), found.version, found.date);
     let (proved, place) = if found.here { ("proved here", "here") } else { ("proved elsewhere", "elsewhere") };
-    // Tiers are ordered with what keeps less first.
+    // Weaker tiers are smaller.
     match found.reached.cmp(&tier) {
         std::cmp::Ordering::Equal => Said { word: proved, rests_on: cuts, tone: Tone::Plain },
         std::cmp::Ordering::Greater => Said { rests_on: format!("not seen {place} in {cuts}"), ..documented },
@@ -33,7 +33,7 @@ fn said(tier: Tier, evidence: Option<&Evidence<'_>>) -> Said {
     }
 }
 
-/// For tables.
+/// How a contender's tier is known, for tables.
 pub fn cell(findings: &Findings<'_>, contender: usize) -> TableCell {
     let tier = findings.study.contenders[contender].tier;
     if tier == Tier::Unknown {
@@ -43,7 +43,7 @@ pub fn cell(findings: &Findings<'_>, contender: usize) -> TableCell {
     TableCell::new(said.word).small(said.rests_on).tone(said.tone)
 }
 
-/// For numbers as CSV: the word of where it was proved, and how many power cuts that rests on.
+/// How a contender's tier is known, for CSV: a word and the number of power cuts.
 pub fn plain(findings: &Findings<'_>, contender: usize) -> (&'static str, Option<u64>) {
     let tier = findings.study.contenders[contender].tier;
     if tier == Tier::Unknown {

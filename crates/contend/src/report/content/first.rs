@@ -15,7 +15,7 @@ use crate::stats::precision::{Percent, Ratio};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
 
-/// Of a tier whose contenders all do nothing.
+/// Promise of a tier with null drivers only.
 const NO_PROMISE: &str = "of drivers that do nothing, so nothing is promised";
 
 pub fn answer(findings: &Findings<'_>) -> Section {
@@ -32,18 +32,18 @@ pub fn answer(findings: &Findings<'_>) -> Section {
         }
         blocks.extend(grid::tables(findings, condition));
         match kind::of(findings) {
-            Some(telling) => blocks.extend((telling.table)(findings, condition)),
+            Some(report) => blocks.extend((report.table)(findings, condition)),
             None => blocks.push(Block::Table(table(findings, condition))),
         }
     }
-    let note = kind::of(findings).map_or_else(|| table_note(findings), |telling| Some(telling.note.to_string()));
+    let note = kind::of(findings).map_or_else(|| table_note(findings), |report| Some(report.note.to_string()));
     blocks.extend(note.map(Block::Note));
     blocks.push(Block::Heading("What this does not show".to_string()));
     blocks.push(Block::List(limits(findings)));
     Section { id: Id::Answer, title: "The answer".to_string(), blocks }
 }
 
-/// The driver through which all contenders go, if it is not what their engine has by itself: every metric is of it.
+/// A note on the driver if all contenders use the same one and it is not their engine's usual one.
 fn driver_of_all(findings: &Findings<'_>) -> Option<String> {
     let contenders = &findings.study.contenders;
     let first = contenders.first().filter(|first| !first.resolved.usual_driver)?;
@@ -52,8 +52,8 @@ fn driver_of_all(findings: &Findings<'_>) -> Option<String> {
 }
 
 fn answers(findings: &Findings<'_>) -> Vec<Block> {
-    if let Some(telling) = kind::of(findings) {
-        return (telling.answers)(findings);
+    if let Some(report) = kind::of(findings) {
+        return (report.answers)(findings);
     }
     if findings.cells.iter().all(|cell| !cell.has_data()) {
         let text = "No trial of this run counts, so there is no answer. The reasons are below.".to_string();
@@ -63,9 +63,9 @@ fn answers(findings: &Findings<'_>) -> Vec<Block> {
         }];
     }
     if findings.answers.is_empty() {
-        // A study whose question is what connections report has its answer already.
+        // A study that asks what connections report has its answer already,
         let told = findings.study.readbacks.iter().any(|table| table.ask.is_some());
-        // So has one that asks for the course of a metric, if this run has one.
+        // and so has one that asks for the course of a metric, if this run has one.
         return if told || !findings.alongs.is_empty() { vec![] } else { plain_answers(findings) };
     }
     let said = |a: &Answered| Said {
@@ -98,7 +98,7 @@ fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
     blocks
 }
 
-/// What a factor does to a metric. An interval on both sides of 1 says no more than its ends.
+/// Effect of a factor on a metric, in words. If the interval includes 1, only its ends are shown.
 fn effect_in_words(metric: &str, ratio: f64, interval: Option<Interval>) -> String {
     match interval {
         Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
@@ -113,8 +113,8 @@ fn several_conditions(findings: &Findings<'_>) -> bool {
     findings.study.conditions.len() > 1
 }
 
-/// For a study without sentences of its own: one per tier, about its baseline and the others.
-fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
+/// Answers for a study without its own sentences: one per tier, comparing the others with the baseline.
+pub fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
     let Some(headline) = &findings.headline else { return vec![] };
     let own = findings.study.metrics.iter().find(|own| own.name == headline.name);
     let metric = own.map_or_else(|| headline.label(), |own| own.about.clone());
@@ -144,7 +144,7 @@ fn plain_answers(findings: &Findings<'_>) -> Vec<Block> {
     blocks
 }
 
-/// Whether there are only drivers that do nothing in a tier.
+/// Whether all contenders of a tier have null drivers.
 fn nothing_executes(findings: &Findings<'_>, tier: Tier) -> bool {
     let contenders = &findings.study.contenders;
     findings.of_tier(tier).iter().all(|&contender| contenders[contender].resolved.executes_nothing)
@@ -153,13 +153,16 @@ fn nothing_executes(findings: &Findings<'_>, tier: Tier) -> bool {
 fn plain_sentence(findings: &Findings<'_>, compared: &crate::analysis::compare::Compared) -> String {
     let label = words::label(findings, compared.candidate);
     let ratio = compared.comparison.ratio.map_or(NOTHING.to_string(), |r| Ratio(r).to_string());
+    // A ratio alone does not say which way is better: half the time is faster.
+    let metric = compared.metric.label();
+    let ratio = format!("its {metric} is {ratio} that of {}", words::label(findings, compared.baseline));
     match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => format!("{label}: not comparable ({reason})."),
         Verdict::NoWords => {
             let rounds = words::counted(compared.comparison.rounds as usize, "round");
             format!("{label}: {ratio} ({rounds}, so no verdict).")
         }
-        verdict => format!("{label}: {} ({ratio}).", words::word(findings, verdict)),
+        verdict => format!("{label}: {}; {ratio}.", words::word(findings, verdict)),
     }
 }
 
@@ -258,7 +261,7 @@ fn table_note(findings: &Findings<'_>) -> Option<String> {
     (!findings.cells.is_empty()).then(|| notes.join(" "))
 }
 
-/// What this run cannot answer, in words.
+/// A question that this run cannot answer, in words.
 fn left_out(what: &LeftOut) -> String {
     match what {
         LeftOut::Answer { ask, label, why: Absence::NotPart } => {
@@ -273,7 +276,7 @@ fn left_out(what: &LeftOut) -> String {
     }
 }
 
-/// What the study says of itself, and what follows from the run.
+/// The study's own limits, and those of the run.
 fn limits(findings: &Findings<'_>) -> Vec<String> {
     let run = &findings.circumstances;
     let virtual_machine = if run.virtual_machine { ", a virtual machine," } else { "" };

@@ -1,4 +1,4 @@
-//! The study's own tables of two dimensions, and what they say in words.
+//! The study's grids: tables, and their findings in words.
 
 use crate::analysis::Findings;
 use crate::analysis::grid::{Apart, At, Choice, FilledGrid, Level, Ranking, Value, WhyNot};
@@ -8,10 +8,10 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
 use crate::stats::precision::{Percent, Ratio};
 
-/// Most contenders apart from the best that are named; of more only the number is said.
+/// Most contenders behind the best that are named; of more, only the number is given.
 const NAMED_MAX: usize = 3;
 
-/// What the grids answer.
+/// Answers from the grids.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![];
     let several = findings.study.conditions.len() > 1;
@@ -99,7 +99,7 @@ fn in_words(filled: &FilledGrid<'_>) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// The first and the last of one tier: only those that are apart from all others.
+/// The best and the worst of one tier, if they are apart from all others.
 fn ranked(filled: &FilledGrid<'_>, ranking: &Ranking) -> String {
     let Ranking { best, worst, .. } = *ranking;
     let is = |at: At, what: &str| format!("{} is {what} with {}", name(filled, at), show(filled, at.value));
@@ -109,11 +109,11 @@ fn ranked(filled: &FilledGrid<'_>, ranking: &Ranking) -> String {
             format!("{}, {} last with {}.", is(best, "first"), name(filled, worst), show(filled, worst.value))
         }
         Apart::Best => {
-            format!("{}; the worst, {}, is not apart from all others.", is(best, "first"), with_value(filled, worst))
+            format!("{}; the worst, {}, overlaps with others.", is(best, "first"), with_value(filled, worst))
         }
         Apart::Worst => {
             let best = with_value(filled, best);
-            format!("{}; the best, {best}, is not apart from all others.{level}", is(worst, "last"))
+            format!("{}; the best, {best}, overlaps with others.{level}", is(worst, "last"))
         }
         Apart::Neither(None) => format!("{}.", between(filled, best, worst)),
         Apart::Neither(Some(why)) => format!("{}; {}.{level}", between(filled, best, worst), why_not(why)),
@@ -125,7 +125,7 @@ fn ranked(filled: &FilledGrid<'_>, ranking: &Ranking) -> String {
     }
 }
 
-/// How many cannot be told from the best, and which can.
+/// How many are level with the best, and which are behind it.
 fn level_with(filled: &FilledGrid<'_>, level: &Level) -> String {
     let behind: Vec<String> = level.behind.iter().map(|at| name(filled, *at)).collect();
     let same = level.others - behind.len();
@@ -138,13 +138,13 @@ fn level_with(filled: &FilledGrid<'_>, level: &Level) -> String {
 
 fn why_not(why: &WhyNot) -> &'static str {
     match why {
-        WhyNot::NoInterval => "there is no interval of each that would tell it from chance",
-        WhyNot::NoEnd => "neither end is apart from all others",
-        WhyNot::NoTwo => "no two of them are apart from each other",
+        WhyNot::NoInterval => "not every value has an interval to tell it from chance",
+        WhyNot::NoEnd => "the best and the worst overlap with others",
+        WhyNot::NoTwo => "all of them overlap",
     }
 }
 
-/// How much one of the two choices matters where the other one and the tier are the same.
+/// How much one of the two choices matters with the other choice and the tier fixed.
 fn choice(filled: &FilledGrid<'_>, by_row: bool) -> Option<String> {
     let (rows, columns) = (spoken(&filled.grid.rows), spoken(&filled.grid.columns));
     let (choice, kept) = if by_row { (columns, rows) } else { (rows, columns) };
@@ -175,7 +175,7 @@ fn spoken(key: &str) -> String {
     key.replace('_', " ")
 }
 
-/// What to know of a contender's driver when choosing one, in a line.
+/// Facts of a contender's driver for choosing one, in one line.
 fn driver_facts(contender: &Contender) -> String {
     let facts = contender.resolved.driver_facts.iter();
     facts.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! How it was concluded: every comparison made, effects of single factors, the original's metrics.
+//! The basis of the conclusions: all comparisons, effects of single factors, the original's metrics.
 
 use crate::analysis::compare::{Compared, FactorEffect};
 use crate::analysis::plain::Tier;
@@ -9,7 +9,7 @@ use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Change, Percent};
 
-/// What one setting does: a ratio without a word.
+/// Effects of single settings: ratios without verdicts.
 pub fn effects(findings: &Findings<'_>) -> Option<Section> {
     let mut table = Table::new(&["effect", "condition", "figure", "ratio|", "change|", "pairs|"]);
     for effect in &findings.effects {
@@ -21,7 +21,8 @@ pub fn effects(findings: &Findings<'_>) -> Option<Section> {
     let blocks = vec![
         Block::Text(
             "One factor at a time: contenders that differ in it alone are paired, round by round, and this is what the \
-             change costs or brings. It is no verdict and no ranking, because what a crash may take can change with it."
+             change costs or brings. It is neither a verdict nor a ranking, because what a crash may take can change \
+             with it."
                 .to_string(),
         ),
         Block::Table(table),
@@ -47,7 +48,7 @@ fn effect_row(findings: &Findings<'_>, effect: &FactorEffect) -> Vec<TableCell> 
     row
 }
 
-/// Every comparison, with what it could have found.
+/// All comparisons, with the smallest effect that each could detect.
 pub fn comparisons(findings: &Findings<'_>) -> Section {
     let study = &findings.study;
     let mut blocks = vec![Block::Text(counting(findings))];
@@ -123,7 +124,7 @@ fn noise(findings: &Findings<'_>) -> Vec<Block> {
     vec![Block::List(lines)]
 }
 
-/// What climbs or falls, over the rounds and within windows.
+/// Trends over the rounds and within windows.
 pub fn drifts(findings: &Findings<'_>) -> Vec<String> {
     let over_rounds = findings.drifts.iter().map(|drift| {
         format!(
@@ -159,7 +160,7 @@ fn self_sentence(findings: &Findings<'_>, compared: &Compared) -> String {
     )
 }
 
-/// The original's metrics next to ours, and what was changed.
+/// The original's metrics next to ours, and what the corrected variant changes.
 pub fn published(findings: &Findings<'_>) -> Option<Section> {
     let study = &findings.study;
     if findings.reproduced.is_empty() && study.changes.is_empty() {

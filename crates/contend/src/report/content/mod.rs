@@ -1,4 +1,4 @@
-//! The document, section by section, from the numbers.
+//! From findings to a document, section by section.
 
 mod along;
 pub mod axes;
@@ -7,7 +7,7 @@ pub mod circumstances;
 pub mod course;
 pub mod detail;
 pub mod evidence;
-mod first;
+pub mod first;
 mod grid;
 pub mod method;
 mod notice;
@@ -45,17 +45,17 @@ pub fn document(findings: &Findings<'_>) -> Document {
         unanswered: unanswered(study),
         origin:
             "Made by contend from the record in this directory; the same record gives the same page. The numbers are \
-                 in trials.csv, transactions.csv and latencies.csv beside it."
+                 in trials.csv, transactions.csv and latencies.csv next to it."
                 .to_string(),
         sections: sections.into_iter().flatten().collect(),
-        chart: kind::of(findings).map_or_else(Id::default, |telling| telling.chart),
+        chart: kind::of(findings).map_or_else(Id::default, |report| report.chart),
     }
 }
 
 /// All sections of a report.
 pub type Sections = fn(&Findings<'_>) -> Vec<Option<Section>>;
 
-/// Sections of services, which a slice brings.
+/// Sections of reports on services, from a slice.
 pub static OF_SERVICES: Registry<Sections> = Registry::empty();
 
 fn sections(findings: &Findings<'_>) -> Vec<Option<Section>> {
@@ -76,7 +76,7 @@ fn unanswered(study: &Study) -> Vec<String> {
 }
 
 fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
-    let of_kind = kind::of(findings).map_or_else(Vec::new, |telling| (telling.sections)(findings));
+    let of_kind = kind::of(findings).map_or_else(Vec::new, |report| (report.sections)(findings));
     let measured = vec![
         charts::throughput(findings),
         sweep::section(findings),
@@ -101,26 +101,31 @@ fn of_databases(findings: &Findings<'_>) -> Vec<Option<Section>> {
     [vec![Some(first::answer(findings))], of_kind, measured].concat()
 }
 
+/// The variant of a study that has an original.
+pub const CORRECTED: &str = "the original, corrected";
+
 fn facts(findings: &Findings<'_>) -> Vec<String> {
     let study = findings.study;
     let rounds = until::rounds(findings);
     if findings.of_service() {
         return vec![study.name.clone(), rounds, findings.circumstances.started.to_string()];
     }
+    let has_original = !study.published.is_empty() || !study.changes.is_empty();
     let variant = match study.variant {
-        Variant::Corrected => "corrected variant",
-        Variant::AsPublished => "as published, flaws included",
+        Variant::Corrected => has_original.then_some(CORRECTED),
+        Variant::AsPublished => Some("as published, flaws included"),
     };
     let extent = match study.extent {
         Extent::Quick => "quick",
         Extent::Full => "full",
     };
-    vec![
-        format!("study {}", study.name),
-        variant.to_string(),
+    let mut facts = vec![format!("study {}", study.name)];
+    facts.extend(variant.map(str::to_string));
+    facts.extend([
         extent.to_string(),
         words::counted(study.contenders.len(), "contender"),
         rounds,
         findings.circumstances.started.to_string(),
-    ]
+    ]);
+    facts
 }

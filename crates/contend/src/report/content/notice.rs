@@ -1,9 +1,9 @@
-//! What a reader has to know of the figures before the figures: clients that got nothing, contenders that all did what was
-//! asked, failures that the clients make themselves, and too few operations. Each kind is one sentence at the top.
+//! Notices above the figures: starved clients, contenders that all kept up with the load, conflicts that clients cause
+//! themselves, too few operations. Each kind is one sentence.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::analysis::told;
+use crate::analysis::reported;
 use crate::analysis::trial::{Scope, failed};
 use crate::outcome::Outcome;
 use crate::report::content::words;
@@ -15,10 +15,10 @@ use crate::stats::quantile::{Quantile, QuantileValue};
 /// Share of the operations from which conflicts need an explanation.
 const MANY_CONFLICTS: f64 = 0.1;
 
-/// Clients without pauses are at work for at least one part in so many of their time.
+/// Clients count as without pauses if they are busy for at least one part in this many of their time.
 const AT_WORK: u64 = 4;
 
-/// Share of the operations that may fail where a contender did all that was asked.
+/// Largest share of failed operations for a contender that kept up.
 const KEPT_UP: f64 = 0.001;
 
 pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
@@ -29,7 +29,7 @@ pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
     of_all.into_iter().flatten().collect()
 }
 
-/// The cells with data that are worst in something, the worst first, and how far they go.
+/// The cells for which `of` has a value, largest first.
 fn worst<'f>(findings: &'f Findings<'_>, of: impl Fn(&Cell) -> Option<f64>) -> Vec<(&'f Cell, f64)> {
     let with_data = findings.cells.iter().filter(|cell| cell.has_data());
     let mut found: Vec<(&Cell, f64)> = with_data.filter_map(|cell| Some((cell, of(cell)?))).collect();
@@ -37,7 +37,7 @@ fn worst<'f>(findings: &'f Findings<'_>, of: impl Fn(&Cell) -> Option<f64>) -> V
     found
 }
 
-/// A contender, with its condition where there are several.
+/// A contender's label, with its condition if there are several.
 fn name(findings: &Findings<'_>, cell: &Cell) -> String {
     let label = words::label(findings, cell.contender);
     match findings.study.conditions.len() {
@@ -46,7 +46,7 @@ fn name(findings: &Findings<'_>, cell: &Cell) -> String {
     }
 }
 
-/// That a sentence about one row holds for `count` others.
+/// A suffix: the sentence also holds for `count` others.
 fn others(count: usize) -> String {
     match count {
         0 => String::new(),
@@ -77,17 +77,17 @@ fn rate(findings: &Findings<'_>, cell: &Cell) -> Option<f64> {
     findings.rows[*cell.valid.first()?].load.rate_per_s
 }
 
-/// Whether the clients are at work for most of the time, and do not pause.
+/// Whether the clients are busy most of the time and do not pause.
 fn without_pauses(findings: &Findings<'_>, cell: &Cell) -> bool {
     let run_in_ns = findings.study.load.run_in_ns;
-    let clients = told::clients(findings, Some(cell.condition)).into_iter().max().map_or(1, u64::from);
+    let clients = reported::clients(findings, Some(cell.condition)).into_iter().max().map_or(1, u64::from);
     let measured = || cell.valid.iter().filter_map(|row| findings.rows[*row].measured.as_ref());
     let busy_ns: u64 = measured().map(|measured| measured.busy_ns).sum();
     let clients_ns: u64 = measured().map(|measured| clients * measured.clients_ns(run_in_ns)).sum();
     busy_ns * AT_WORK > clients_ns
 }
 
-/// In a closed loop a client that fails goes on at once with the next operation, and fails again.
+/// Notice of conflicts in a closed loop, where a client that fails begins the next operation at once and fails again.
 fn self_made(findings: &Findings<'_>) -> Option<String> {
     let contenders = &findings.study.contenders;
     let at_once = |cell: &Cell| contenders[cell.contender].settings.get("retry").is_none_or(|retry| retry != "backoff");
@@ -108,7 +108,7 @@ fn self_made(findings: &Findings<'_>) -> Option<String> {
     ))
 }
 
-/// Contenders that all did what was asked have the same throughput, so only their times can differ.
+/// Notice that all contenders kept up with the load: their throughput is equal, so only their times can differ.
 fn kept_up(findings: &Findings<'_>) -> Option<String> {
     let kept_up = |condition: usize| {
         let cells: Vec<&Cell> = findings.cells.iter().filter(|c| c.condition == condition && c.has_data()).collect();

@@ -2,14 +2,14 @@
 
 use crate::analysis::Findings;
 use crate::analysis::circumstances::WorkerOverhead;
-use crate::analysis::plain::Overhead;
+use crate::analysis::plain::NullDriver;
 use crate::report::content::pauses;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use crate::stats::precision::{Ns, Percent};
 use std::collections::BTreeMap;
 
-/// Which contender of a worker has the shortest operations, and how long they take on average.
+/// The contender of a worker with the shortest operations, and their mean time.
 fn quickest(findings: &Findings<'_>, condition: usize, null: &str) -> Option<(usize, f64)> {
     let metric = findings.metric("service_ns_mean")?;
     let contenders = findings.study.contenders.iter().enumerate();
@@ -22,7 +22,7 @@ fn quickest(findings: &Findings<'_>, condition: usize, null: &str) -> Option<(us
     means.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The workers' own cost and pauses; none in a record that does not know.
+/// Overheads and pauses of the workers; `None` if the record has neither.
 pub fn section(findings: &Findings<'_>) -> Option<Section> {
     let mut blocks = costs(findings);
     blocks.extend(not_there(findings).map(Block::Note));
@@ -66,9 +66,10 @@ fn costs(findings: &Findings<'_>) -> Vec<Block> {
             shortest,
         ]);
     }
-    let text = "The same operations for one client of each worker, on its driver that does nothing, before the first trial: from \
-                the end of one to the end of the next, in the later half. What is left is the language's: its loop, its \
-                clock, its garbage collector. The longest is its longest stall there.";
+    let text = "One client of each worker carried out the same operations on its null driver before the first trial. \
+                Times are from the end of one operation to the end of the next, in the later half. What remains is \
+                the cost of the language: its loop, its clock, its garbage collector. The longest is its longest \
+                stall there.";
     let note = "It is a part of every operation measured below or above it, and it is not subtracted anywhere. Conditions that differ \
                 in the number of clients share one measurement.";
     let mut blocks = vec![Block::Text(text.to_string()), Block::Table(table), Block::Note(note.to_string())];
@@ -81,7 +82,8 @@ fn not_there(findings: &Findings<'_>) -> Option<String> {
     let missing = findings.circumstances.overheads_missing;
     (!missing.is_empty()).then(|| {
         format!(
-            "Not measured, because the worker that does nothing was not there: {}. `contend doctor` says how to build it.",
+            "Not measured, because the worker with the null driver was not there: {}. `contend doctor` says how to \
+             build it.",
             missing.join(", ")
         )
     })
@@ -92,15 +94,15 @@ fn other_models(findings: &Findings<'_>) -> Option<String> {
     let mut above: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let overheads = &findings.circumstances.overheads;
     for contender in &findings.study.contenders {
-        let known = |idle: &&Overhead| overheads.iter().any(|overhead| overhead.driver == idle.driver);
+        let known = |idle: &&NullDriver| overheads.iter().any(|overhead| overhead.driver == idle.driver);
         let measured = contender.resolved.overhead.as_ref().filter(known).map(|idle| &idle.model);
         if let Some(model) = measured.filter(|model| contender.model != **model) {
-            above.entry(format!("{} beside {model}", contender.model)).or_default().push(&contender.label);
+            above.entry(format!("{} instead of {model}", contender.model)).or_default().push(&contender.label);
         }
     }
     let of = |(models, labels): (String, Vec<&str>)| format!("{models}: {}", words::labels(&labels));
     let all: Vec<String> = above.into_iter().map(of).collect();
     (!all.is_empty()).then(|| {
-        format!("What a model costs beyond that of the worker that does nothing is not in it ({}).", all.join("; "))
+        format!("The cost of a model beyond that of the null driver's model is not in it ({}).", all.join("; "))
     })
 }

@@ -1,14 +1,14 @@
-//! What workers tell of themselves: pauses of a garbage collector, lag of an event loop, time of a compiler.
+//! Facts that workers report: pauses of a garbage collector, lag of an event loop, time of a compiler.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::analysis::told::{self, Over};
+use crate::analysis::reported::{self, Over};
 use crate::outcome::mark::COMPILING_FACT;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Table};
 use crate::stats::precision::{Ns, Percent};
 
-/// A fact of a worker's `done`, and how it is shown.
+/// A fact of a worker's `done`, with its format.
 #[derive(Debug, Clone, Copy)]
 struct Fact {
     name: &'static str,
@@ -19,7 +19,7 @@ struct Fact {
 struct Column {
     title: &'static str,
     fact: Fact,
-    /// Of lesser weight, after it.
+    /// A second fact in small print.
     small: Option<Fact>,
 }
 
@@ -40,12 +40,13 @@ const COLUMNS: [Column; 6] = [
     },
 ];
 
-const NOTE: &str = "Everything is counted from the begin of the run-in to the end of the trial, the run-in included, but for compiling \
-                    after it: who compiled there was not warmed up yet (in brackets: with the run-in). Means of the trials that count, with all \
-                    processes of a trial; the longest, and the lag, are of the worst process of all these trials. Java counts whole \
-                    milliseconds. Go's collector works beside the program: its time is that in which it stopped all of it, and its longest \
-                    is of the last 256 stops. Rust has no \
-                    collector. PHP frees unreferenced values at once; how long it looks for cycles is not measured.";
+const NOTE: &str = "Everything is counted from the beginning of the run-in to the end of the trial, except compiling, \
+                    which is counted after the run-in (in brackets: with it): a worker that compiled there was not \
+                    warmed up yet. Figures are means of the trials that count, over all processes of a trial; longest \
+                    pause and lag are those of the worst process of all these trials. Java counts whole milliseconds. \
+                    Go's collector runs next to the program: its time is that in which the whole program stood still, \
+                    and its longest is of the last 256 stops. Rust has no collector. PHP frees unreferenced values at \
+                    once; how long it looks for cycles is not measured.";
 
 fn time(ns: f64) -> String {
     Ns(ns.round() as u64).to_string()
@@ -59,7 +60,7 @@ fn of_time(ns: f64) -> String {
     format!("of {}", time(ns))
 }
 
-/// Of a mean below ten the tenths count, too.
+/// A mean count, with one decimal below ten.
 fn runs(mean: f64) -> String {
     match mean.round() as usize {
         n if mean >= 10.0 || mean == n as f64 => words::counted(n, "run"),
@@ -68,9 +69,9 @@ fn runs(mean: f64) -> String {
 }
 
 impl Fact {
-    /// None where no worker reports it.
+    /// `None` if no worker reports it.
     fn shown(&self, findings: &Findings<'_>, cell: &Cell) -> Option<String> {
-        told::fact(findings, cell, self.name, self.over).map(self.show)
+        reported::fact(findings, cell, self.name, self.over).map(self.show)
     }
 }
 
@@ -79,7 +80,7 @@ impl Column {
         Self { title, fact, small: None }
     }
 
-    /// None where no worker reports it.
+    /// `None` if no worker reports it.
     fn cell(&self, findings: &Findings<'_>, cell: &Cell) -> Option<TableCell> {
         let (text, small) = (self.fact.shown(findings, cell), self.small.and_then(|fact| fact.shown(findings, cell)));
         let is_told = text.is_some() || small.is_some();
@@ -88,7 +89,7 @@ impl Column {
     }
 }
 
-/// A row for each contender under each condition whose workers tell, of the trials that count; nothing where no worker reports any.
+/// A row for each contender and condition whose workers report such facts, over valid trials; empty if no worker does.
 pub fn blocks(findings: &Findings<'_>) -> Vec<Block> {
     let row =
         |cell: &Cell| (cell.condition, cell.contender, COLUMNS.each_ref().map(|column| column.cell(findings, cell)));
@@ -110,7 +111,7 @@ pub fn blocks(findings: &Findings<'_>) -> Vec<Block> {
         table.row(cells);
     }
     vec![
-        Block::Heading("Pauses and compiling, as the workers tell".to_string()),
+        Block::Heading("Pauses and compiling, as the workers report them".to_string()),
         Block::Table(table),
         Block::Note(NOTE.to_string()),
     ]

@@ -1,13 +1,13 @@
-//! What the connections of each contender reported, as a table of the study's choice, and in words where they differ.
+//! Settings that connections reported: a table chosen by the study, and the differences in words.
 
 use crate::analysis::Findings;
 use crate::analysis::plain::Readback;
-use crate::analysis::told;
+use crate::analysis::reported;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Said, Table, Tone};
 use std::collections::BTreeMap;
 
-/// The answers in words: each setting in which contenders differ, with who has what.
+/// The answers in words: each setting in which contenders differ, with the contenders of each value.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let asked = findings.study.readbacks.iter().filter_map(|table| Some((table, table.ask.as_ref()?)));
     asked
@@ -24,9 +24,9 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
     let mut by_few = vec![];
     for name in &table.names {
         let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        let found = told::readback(findings, name);
+        let found = reported::readback(findings, name);
         let (all, tellers) = (found.len(), found.iter().flatten().count());
-        // What few tell is said with their number: a reader would take it for all.
+        // If only some contenders report the setting, their number is given.
         let of = if tellers < all { format!(" ({tellers} of {all} {})", tell(tellers)) } else { String::new() };
         for (contender, value) in found.into_iter().enumerate() {
             if let Some(value) = value {
@@ -34,7 +34,7 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
             }
         }
         let mut values: Vec<(String, Vec<&str>)> = who.into_iter().collect();
-        // The rarest first: that is what one would not expect.
+        // The rarest value first: it is the surprising one.
         values.sort_by_key(|(_, labels)| labels.len());
         match values.pop() {
             None => {}
@@ -55,10 +55,10 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
         }
     }
     if !same.is_empty() {
-        lines.push(format!("The same with all: {}.", same.join(", ")));
+        lines.push(format!("The same for all: {}.", same.join(", ")));
     }
     if !by_few.is_empty() {
-        lines.push(format!("The same with those that tell it: {}.", by_few.join(", ")));
+        lines.push(format!("The same for all that report it: {}.", by_few.join(", ")));
     }
     lines
 }
@@ -81,13 +81,15 @@ fn filled(findings: &Findings<'_>, wanted: &Readback) -> Table {
     let mut head = vec!["contender", "language", "tier"];
     head.extend(wanted.names.iter().map(String::as_str));
     let mut table = Table::new(&head);
-    let columns: Vec<Vec<Option<String>>> = wanted.names.iter().map(|name| told::readback(findings, name)).collect();
+    let columns: Vec<Vec<Option<String>>> =
+        wanted.names.iter().map(|name| reported::readback(findings, name)).collect();
     for (index, contender) in findings.study.contenders.iter().enumerate() {
         let mut cells =
             vec![TableCell::new(&contender.label).series(index), TableCell::new(&contender.resolved.language)];
-        // Of what was found, which need not be what a contender that sets nothing was taken for.
+        // The tier of the settings as found, which may differ from the assumed tier of a contender without settings.
         cells.push(
-            told::tier_reported(findings, index).map_or(TableCell::muted(NOTHING), |tier| TableCell::new(tier.word())),
+            reported::tier_reported(findings, index)
+                .map_or(TableCell::muted(NOTHING), |tier| TableCell::new(tier.word())),
         );
         cells.extend(columns.iter().map(|column| match &column[index] {
             Some(value) => TableCell::new(shown(value)),

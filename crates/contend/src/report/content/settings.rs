@@ -1,13 +1,13 @@
-//! Settings as every connection reported them: what the contenders of an engine differ in, and what is the same for them.
+//! Settings as connections reported them: those in which the contenders of an engine differ, and those that they share.
 
 use crate::analysis::Findings;
-use crate::analysis::told;
+use crate::analysis::reported;
 use crate::report::content::evidence;
 use crate::report::content::words::{self, NOTHING};
 use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most contenders that are columns of a table of settings. With more, each value is listed with those that have it.
+/// Most contenders that are columns of a table of settings. With more, each value is listed with its contenders.
 const BESIDE_MAX: usize = 6;
 
 const ABOUT: &str = "Read back from every connection, not taken from what was asked for; a connection that reports anything else \
@@ -31,7 +31,7 @@ pub fn section(findings: &Findings<'_>) -> Section {
     Section { id: Id::Other("settings"), title: "Settings, read back".to_string(), blocks }
 }
 
-/// What each contender promises, and how that is known.
+/// The tier of each contender, and how it is known.
 fn tiers(findings: &Findings<'_>) -> Table {
     let mut table = Table::new(&["contender", "tier", "known how"]);
     for (index, contender) in findings.study.contenders.iter().enumerate() {
@@ -44,11 +44,12 @@ fn tiers(findings: &Findings<'_>) -> Table {
     table
 }
 
-/// Every engine with its contenders that reported something, in the order of the study.
+/// Each engine with its contenders that reported settings, in the order of the study.
 fn of_engines<'s>(findings: &'s Findings<'_>) -> Vec<(&'s str, Vec<Contender<'s>>)> {
     let mut engines: Vec<(&str, Vec<Contender<'_>>)> = vec![];
     for (index, contender) in findings.study.contenders.iter().enumerate() {
-        let contender_read = Contender { label: words::label(findings, index), read: told::settings(findings, index) };
+        let contender_read =
+            Contender { label: words::label(findings, index), read: reported::settings(findings, index) };
         match engines.iter_mut().find(|(engine, _)| *engine == contender.engine) {
             _ if contender_read.read.is_empty() => {}
             Some((_, of_it)) => of_it.push(contender_read),
@@ -58,20 +59,20 @@ fn of_engines<'s>(findings: &'s Findings<'_>) -> Vec<(&'s str, Vec<Contender<'s>
     engines
 }
 
-/// What a contender's connections reported.
+/// Settings of a contender as read back.
 struct Contender<'s> {
     label: &'s str,
     read: Read,
 }
 
 impl Contender<'_> {
-    /// All values of a setting; none if no connection reported it.
+    /// All values of a setting; `None` if no connection reported it.
     fn value(&self, name: &str) -> Option<String> {
         self.read.get(name).map(|values| values.iter().map(String::as_str).collect::<Vec<_>>().join("; "))
     }
 }
 
-/// What differs as a table, then what does not.
+/// The settings that differ as a table, then the others.
 fn in_blocks(contenders: &[Contender<'_>]) -> Vec<Block> {
     let names: BTreeSet<&str> = contenders.iter().flat_map(|c| c.read.keys()).map(String::as_str).collect();
     let is_same = |name: &&str| contenders.iter().all(|c| c.value(name) == contenders[0].value(name));
@@ -104,7 +105,7 @@ fn beside(contenders: &[Contender<'_>], names: &[&str]) -> Table {
     table
 }
 
-/// A row for each value of a setting, with those that have it.
+/// A row for each value of a setting, with its contenders.
 fn by_value(contenders: &[Contender<'_>], names: &[&str]) -> Table {
     let mut table = Table::new(&["setting", "value", "contenders"]);
     for name in names {
@@ -119,7 +120,7 @@ fn by_value(contenders: &[Contender<'_>], names: &[&str]) -> Table {
         for (at, (value, labels)) in values.into_iter().enumerate() {
             let name = if at == 0 { TableCell::new(*name) } else { TableCell::new("") };
             let value = value.map_or(TableCell::muted(NOTHING), TableCell::new);
-            // Labels have commas.
+            // Labels may hold commas.
             table.row([name, value, TableCell::new(labels.join("; "))]);
         }
     }

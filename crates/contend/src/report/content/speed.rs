@@ -1,8 +1,8 @@
-//! How fast a contender was, for tables that show something else as well.
+//! The headline of a contender, for tables of slices.
 
 use crate::analysis::Findings;
 
-/// The headline of the ordinary disk: its value, as it is shown, and each round in the same two ways.
+/// The headline of a contender and its rounds, as numbers and as text.
 pub struct Speed {
     pub value: f64,
     pub shown: String,
@@ -10,7 +10,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// The slowest and the fastest round; nothing to say of a single one.
+    /// The slowest and the fastest round; empty for a single round.
     pub fn range(&self) -> String {
         let by_value = |a: &&(f64, String), b: &&(f64, String)| a.0.total_cmp(&b.0);
         match (self.rounds.iter().min_by(by_value), self.rounds.iter().max_by(by_value)) {
@@ -20,7 +20,7 @@ impl Speed {
     }
 }
 
-/// None if no round of it counts.
+/// `None` if the contender has no valid round.
 pub fn rate(findings: &Findings<'_>, condition: usize, contender: usize) -> Option<Speed> {
     let cell = findings.cell(condition, contender).filter(|cell| cell.has_data())?;
     let metric = findings.headline.as_ref()?;

@@ -10,10 +10,10 @@ use crate::report::content::words;
 use crate::report::document::{Axis, Block, Id, Lines, Point, Section, Series, Tick};
 use crate::stats::unit::Unit;
 
-/// One chart to be.
+/// Data of one chart.
 pub struct Sweep {
     pub title: String,
-    /// Which condition it is about, if it is about one.
+    /// Its condition, if it is about one.
     pub condition: Option<usize>,
     pub axis: String,
     pub metric: String,
@@ -30,7 +30,7 @@ pub struct SweepPoint {
 }
 
 impl Sweep {
-    /// The chart; none without a value.
+    /// The chart; `None` without a value.
     pub fn lines(self, show: &dyn Fn(f64) -> String) -> Option<Lines> {
         let points = || self.series.iter().flat_map(|(_, _, points)| points);
         let y = fitting(points().filter_map(|point| point.y), show)?;
@@ -60,7 +60,8 @@ fn x_axis(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<Axis
     Some(Axis { label: label.to_string(), log, low: if log { low } else { low.min(0.0) }, high, ticks })
 }
 
-/// What is drawn over an axis: the headline, throughput and p99, by kind where there are two, and the study's own.
+/// Metrics drawn over an axis: the headline, throughput and p99 (reads and writes apart if both occur), and the study's
+/// own.
 fn metrics(findings: &Findings<'_>) -> Vec<Metric> {
     let ends: &[&str] = if findings.reads_and_writes() { &[".read", ".write"] } else { &[""] };
     let standard = ["throughput_ops_per_s", "response_ns_p99"].into_iter();
@@ -114,7 +115,7 @@ fn chart(findings: &Findings<'_>, row: &Row, metric: &Metric) -> Option<Lines> {
     sweep.lines(&show)
 }
 
-/// Value, and whether it is a lower bound. Quantiles without their interval, which is dear and not drawn.
+/// Value, and whether it is a lower bound. The interval of quantiles is expensive and not drawn, so it is not computed.
 fn value(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> (Option<f64>, bool) {
     if let Some((measure, quantile, scope)) = metric.quantile() {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);

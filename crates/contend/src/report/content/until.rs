@@ -1,4 +1,4 @@
-//! How many rounds there are, and why, if that was not fixed in advance.
+//! The number of rounds, and why the run stopped there if it was not fixed in advance.
 
 use crate::analysis::{Findings, until};
 use crate::report::content::words::counted;
@@ -21,7 +21,7 @@ pub fn rounds(findings: &Findings<'_>) -> String {
     }
 }
 
-/// What intervals of such a run are; none if the number of rounds was fixed in advance.
+/// A note on the intervals of such a run; `None` if the number of rounds was fixed in advance.
 pub fn method(findings: &Findings<'_>) -> Option<String> {
     let wanted = findings.study.until?;
     Some(format!(

@@ -1,4 +1,4 @@
-//! How metrics and verdicts are put, the same in every section.
+//! Formats and words for metrics and verdicts, shared by all sections.
 
 use crate::analysis::cell::Cell;
 use crate::analysis::compare::Compared;
@@ -13,13 +13,13 @@ pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::{Comparison, ROUNDS_MAX, Verdict};
 
-/// Stands where nothing was measured.
+/// Placeholder for values that were not measured.
 pub const NOTHING: &str = "-";
 pub const TOO_SMALL: &str = "n too small";
-/// Marks a quantile printed with fewer operations than it takes.
+/// Mark of a quantile that was printed with too few operations.
 pub const FEW: &str = "†";
 pub const FEW_NOTE: &str =
-    "† fewer operations than this percentile takes (30 beyond it); printed because the original printed it.";
+    "† fewer operations than this percentile needs (30 beyond it); printed because the original printed it.";
 
 /// A quantile under the rule of minima.
 pub fn quantile(shown: Shown) -> TableCell {
@@ -52,7 +52,7 @@ pub fn interval(metric: &Metric, estimate: &Estimate) -> String {
     }
 }
 
-/// From one to the other; the unit is left out where both have that of the value next to them.
+/// A range; the unit is left out if both ends have that of `value`.
 fn range(value: &str, low: &str, high: &str) -> String {
     let split = |text: &str| {
         let end = text.find(|c: char| !c.is_ascii_digit() && !".,".contains(c)).unwrap_or(text.len());
@@ -95,13 +95,13 @@ pub fn ratio(low: Option<f64>, middle: Option<f64>, high: Option<f64>) -> TableC
     }
 }
 
-/// As [`ratio`], in grey where it compares what is not comparable.
+/// As [`ratio`], in grey if the cells are not comparable.
 pub fn compared_ratio(c: &Comparison) -> TableCell {
     let cell = ratio(c.low, c.ratio, c.high);
     if matches!(c.verdict, Verdict::NotComparable(_)) { cell.tone(Tone::Muted) } else { cell }
 }
 
-/// Word, and what else there is to say of it.
+/// The word, with a remark in small print.
 pub fn verdict(findings: &Findings<'_>, compared: &Compared) -> TableCell {
     let comparison = &compared.comparison;
     let small = match (&comparison.verdict, comparison.rounds_needed) {
@@ -116,7 +116,7 @@ pub fn verdict(findings: &Findings<'_>, compared: &Compared) -> TableCell {
     TableCell::new(word(findings, &comparison.verdict)).small(small).tone(tone(&comparison.verdict))
 }
 
-/// How many rounds count, out of how many.
+/// Valid rounds out of scheduled ones.
 pub fn rounds(cell: &Cell) -> String {
     match (cell.valid.len(), cell.scheduled) {
         (valid, scheduled) if valid == scheduled => valid.to_string(),
@@ -124,7 +124,7 @@ pub fn rounds(cell: &Cell) -> String {
     }
 }
 
-/// A part of a whole: none, a trace of it, or how much.
+/// A count with its share: `0`, `3 (<0.1 %)`, `120 (4.2 %)`.
 pub fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         (_, 0) => NOTHING.to_string(),
@@ -156,12 +156,12 @@ pub fn condition(findings: &Findings<'_>, index: usize) -> String {
     if label.is_empty() { "the one load of this study".to_string() } else { label.clone() }
 }
 
-/// Heads a column of those that were measured.
+/// Heading of the column of contenders.
 pub fn subject(findings: &Findings<'_>) -> &'static str {
     if findings.of_service() { "service" } else { "contender" }
 }
 
-/// Several labels in a sentence, in quotes where one of them has a comma or semicolon of its own.
+/// Several labels in a sentence; in quotes if one of them holds a comma or semicolon.
 pub fn labels(labels: &[&str]) -> String {
     let quoted = labels.len() > 1 && labels.iter().any(|label| label.contains([',', ';']));
     let shown = |label: &&str| if quoted { format!("\"{label}\"") } else { (*label).to_string() };

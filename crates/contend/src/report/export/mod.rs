@@ -1,5 +1,5 @@
-//! CSVs in the columns of a study's choice: written from a record (`csv`), read back from ours or from the
-//! original's own file (`sheet`), and drawn from what was read (`page`).
+//! CSVs with columns chosen by a study: written from a record (`csv`), read back from ours or from the original's file
+//! (`sheet`), and drawn (`page`).
 
 pub mod page;
 pub mod sheet;
@@ -15,7 +15,7 @@ use crate::report::csv::Sheet;
 use crate::report::export::sheet::named;
 use anyhow::Result;
 
-/// The export as CSV. Only what counts is in it; what has no value is an empty cell.
+/// The export as CSV. It holds valid trials only; a missing value is an empty cell.
 pub fn csv(findings: &Findings<'_>, export: &Export) -> Result<String> {
     let mut sheet = Sheet::empty();
     sheet.row(export.columns.iter().map(|column| column.name.clone()))?;

@@ -1,4 +1,4 @@
-//! An imported CSV as a document: charts and tables of what is in it, and that it was not measured here.
+//! An imported CSV as a document: charts and tables, with a note that it was not measured here.
 
 use crate::analysis::metric::plain;
 use crate::analysis::plain::Holds;
@@ -9,7 +9,7 @@ use crate::report::content::words;
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Id, Section, Table};
 use crate::report::export::sheet::{Role, Sheet};
 
-/// The whole page; `file` is what was read.
+/// The document; `file` is the name of the CSV.
 pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
     let conditions = labels(sheet);
     let several = conditions.len() > 1;
@@ -30,7 +30,7 @@ pub fn document(sheet: &Sheet<'_>, file: &str) -> Document {
     }
 }
 
-/// `num_databases` as a reader says it.
+/// Heading of a column: `num_databases` becomes `num databases`.
 fn title(sheet: &Sheet<'_>, column: usize) -> String {
     sheet.export.columns[column].name.replace('_', " ")
 }
@@ -49,7 +49,7 @@ fn facts(sheet: &Sheet<'_>, file: &str) -> Vec<String> {
     facts
 }
 
-/// What each condition is called; one without a name where nothing but the axis varies.
+/// Label of each condition; one empty label if only the axis varies.
 fn labels(sheet: &Sheet<'_>) -> Vec<String> {
     let (columns, conditions) = sheet.conditions();
     let label = |values: &Vec<f64>| {
@@ -162,7 +162,7 @@ fn bars(
     any.then_some(Block::Bars(chart))
 }
 
-/// What a column would hold in an export of contend's own.
+/// What each column holds in an export of contend.
 fn columns(sheet: &Sheet<'_>) -> Section {
     let meaning = |column: &crate::analysis::plain::Column| match &column.holds {
         Holds::Contender { .. } => format!("{}: the contender", column.name),

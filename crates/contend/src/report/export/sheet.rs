@@ -1,4 +1,4 @@
-//! A CSV in the columns of a study's export, read back. Nothing in it is believed but its form.
+//! Reads a CSV in the columns of a study's export. Only its form is checked.
 
 use crate::analysis::formula::Formula;
 use crate::analysis::metric::name::Name;
@@ -9,18 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most rows of a page.
 const ROWS_MAX: usize = 5_000;
 
-/// What a column is for a reader.
+/// Role of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Contender,
-    /// Something that was set: an axis where it varies, else a circumstance.
+    /// A value that was set: an axis if it varies, else a circumstance.
     Set,
-    /// Something that was measured.
+    /// A measured value.
     Metric,
 }
 
-/// What the export calls a contender. One that an axis made has the axis after a comma in its label; where that has no
-/// name of its own, a column of the export tells it apart.
+/// The export's name for a contender. A contender from an axis has the value after a comma in its label; if this label
+/// has no name, that of the part before the comma is used.
 pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str {
     let before_axes = || label.split(", ").next().and_then(|first| names.get(first));
     names.get(label).or_else(before_axes).map_or(label, String::as_str)
@@ -29,9 +29,9 @@ pub fn named<'n>(names: &'n BTreeMap<String, String>, label: &'n str) -> &'n str
 /// One row that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// As the file names it.
+    /// Name in the file.
     pub contender: String,
-    /// By column of the export; none where the cell is empty, and of the contender.
+    /// By column of the export; `None` for empty cells and for the contender's column.
     pub values: Vec<Option<f64>>,
 }
 
@@ -50,7 +50,7 @@ impl<'s> Sheet<'s> {
     /// Reads `text`, the contents of `file`, as the export of one of these studies.
     ///
     /// # Errors
-    /// File, line and column of what is wrong, and which columns were looked for.
+    /// File, line and column of the error, and the expected columns.
     pub fn read(file: &str, text: &str, studies: &'s [Study]) -> Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim().is_empty() {
@@ -104,7 +104,7 @@ impl<'s> Sheet<'s> {
         Ok(row)
     }
 
-    /// Texts that stand for contenders, in the order of the study.
+    /// Names of contenders, in the order of the study.
     pub fn contenders(&self) -> Vec<String> {
         let names = self.export.columns.iter().find_map(|column| match &column.holds {
             Holds::Contender { contender } => Some(contender),
@@ -114,7 +114,7 @@ impl<'s> Sheet<'s> {
         let labels = self.study.contenders.iter().map(|contender| &contender.label);
         let mut listed: Vec<String> = labels.map(|label| named(names, label).to_string()).collect();
         listed.dedup();
-        // A variant may have contenders that the one read here has not.
+        // Another variant may have further contenders.
         let further = names.values().filter(|text| !listed.contains(text)).cloned();
         listed.iter().cloned().chain(further).collect()
     }
@@ -124,7 +124,7 @@ impl<'s> Sheet<'s> {
         if known.iter().any(|name| name == text) {
             return Ok(text.to_string());
         }
-        Err(format!("`{text}` is no contender of study {}; there are {}", self.study.name, known.join(", ")))
+        Err(format!("`{text}` is not a contender of study {}; contenders are {}", self.study.name, known.join(", ")))
     }
 
     /// Contenders that occur, in the order of the study.
@@ -145,14 +145,14 @@ impl<'s> Sheet<'s> {
         (0..self.roles.len()).filter(|column| self.roles[*column] == role).collect()
     }
 
-    /// The axis to draw over: of what was set, that with the most values; none if nothing varies.
+    /// The axis to draw over: the set column with the most values; `None` if nothing varies.
     pub fn axis(&self) -> Option<usize> {
         let varies = |column: &usize| self.values(*column).len() > 1;
-        // The first of equals.
+        // `max_by_key` returns the last of equals; the first is wanted.
         self.columns(Role::Set).into_iter().filter(varies).rev().max_by_key(|column| self.values(*column).len())
     }
 
-    /// What else varies: the columns, and the values that occur together, in rising order.
+    /// The other columns that vary, and their combinations of values in ascending order.
     pub fn conditions(&self) -> (Vec<usize>, Vec<Vec<f64>>) {
         let axis = self.axis();
         let others: Vec<usize> = self
@@ -188,7 +188,7 @@ fn broken(file: &str, error: &csv::Error) -> String {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("{file}:{line}: has {len} cells, the first line has {expected_len}")
         }
-        _ => format!("{file}:{line}: is no CSV: {error}"),
+        _ => format!("{file}:{line}: is not CSV: {error}"),
     }
 }
 
@@ -205,7 +205,7 @@ fn role(holds: &Holds, study: &Study) -> Role {
     if is_name && is_set && !own { Role::Set } else { Role::Metric }
 }
 
-/// The export that has all its columns here, the widest of several.
+/// The export whose columns are all in the file; of several, the widest.
 fn recognise<'s>(file: &str, head: &[String], studies: &'s [Study]) -> Result<(&'s Study, &'s Export), String> {
     let all = || studies.iter().flat_map(|study| study.exports.iter().map(move |export| (study, export)));
     let missing = |export: &Export| -> Vec<String> {

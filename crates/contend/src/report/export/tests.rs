@@ -127,7 +127,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_line() {
         (FILE.replacen("999.8", "NaN", 1), "f.csv:2: column `p50_read_latency_ms`: `NaN` is not a number"),
         (
             FILE.replacen("direct_blocking,1,", "direct,1,", 1),
-            "f.csv:2: column `approach`: `direct` is no contender of study many-databases; there are direct_blocking, spawn_blocking, tokio_rusqlite, fifo",
+            "f.csv:2: column `approach`: `direct` is not a contender of study many-databases; contenders are direct_blocking, spawn_blocking, tokio_rusqlite, fifo",
         ),
         (format!("{}{second},7\n", FILE), "f.csv:20: has 18 cells, the first line has 17"),
     ] {

@@ -7,7 +7,7 @@ use crate::report::files::one_line;
 pub struct Script(String);
 
 impl Script {
-    /// With these comments, for the data in a file next to it unless `datafile` is given.
+    /// A script with these comments that reads `file` next to it, unless `datafile` is given.
     pub fn new(comments: &str, file: &str) -> Self {
         let mut script = Self(comments.to_string());
         script.line(&format!("if (!exists('datafile')) datafile = {}", quoted(file)));
@@ -20,7 +20,7 @@ impl Script {
         self.0.push('\n');
     }
 
-    /// How the CSV is read, whatever is in its names.
+    /// Settings for reading the CSV, with any characters in its names.
     pub fn read_csv(&mut self) {
         self.line("set datafile separator comma\nset datafile columnheaders\nset datafile missing NaN");
         self.line("set termoption noenhanced\nset encoding utf8");

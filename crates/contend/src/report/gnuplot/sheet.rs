@@ -7,7 +7,7 @@ use crate::report::export::sheet::{Role, Row, Sheet};
 /// From this factor on an axis is logarithmic.
 const WIDE: f64 = 20.0;
 
-/// The script; `file` stands beside it.
+/// The script; `file` is next to it.
 pub fn script(sheet: &Sheet<'_>, file: &str) -> String {
     let stem = file.strip_suffix(".csv").unwrap_or(file);
     let (columns, conditions) = sheet.conditions();

@@ -96,7 +96,7 @@ fn cells<'s>(findings: &'s Findings<'_>, condition: usize) -> impl Iterator<Item
     findings.cells.iter().filter(move |cell| cell.condition == condition && has_points(cell))
 }
 
-/// gnuplot stops at a chart without a point.
+/// Whether a cell has points: gnuplot stops at a chart without any.
 fn has_points(cell: &Cell) -> bool {
     cell.has_data() && cell.pool(Scope::All).response.n > cell.pool(Scope::All).response.censored
 }
@@ -127,7 +127,7 @@ fn row(out: &mut Script, findings: &Findings<'_>, condition: usize, cells: &[&Ce
     out.plot(&[points("100.0 * (column('planned') - column('committed')) / column('planned')")]);
 }
 
-/// For each row of `trials.csv`, which of these cells it belongs to.
+/// The cell to which each row of `trials.csv` belongs.
 fn places(findings: &Findings<'_>, cells: &[&Cell]) -> String {
     let place = |row: usize| cells.iter().position(|cell| cell.valid.contains(&row)).map_or(0, |at| at + 1);
     (0..findings.rows.len()).map(|row| place(row).to_string()).collect::<Vec<_>>().join(" ")

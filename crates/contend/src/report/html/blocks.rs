@@ -3,29 +3,29 @@
 use super::{colour, escaped, for_condition, lanes, lines, prose, tracks};
 use crate::report::document::{Block, Cell, Head, Id, Row, Said, Section, Table, Tone};
 
-/// Where on the page a section stands.
+/// Position of a section on the page.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'p> {
-    /// Begins its anchor.
+pub struct SectionPlace<'p> {
+    /// Prefix of its anchor.
     pub prefix: &'p str,
-    /// Of its heading.
+    /// Level of its heading.
     pub level: usize,
     /// Whether there are comparisons to link to.
     pub compared: bool,
 }
 
 /// A section of a page that has no parts.
-pub const PAGE: Place<'_> = Place { prefix: "", level: 2, compared: false };
+pub const PAGE: SectionPlace<'_> = SectionPlace { prefix: "", level: 2, compared: false };
 
-pub fn section(section: &Section, place: Place<'_>) -> String {
-    let Place { prefix, level, .. } = place;
+pub fn section(section: &Section, place: SectionPlace<'_>) -> String {
+    let SectionPlace { prefix, level, .. } = place;
     let title = format!("<h{level}>{}</h{level}>", escaped(&section.title));
-    let content = blocks(&section.blocks, section.id, Place { level: level + 1, ..place });
+    let content = blocks(&section.blocks, section.id, SectionPlace { level: level + 1, ..place });
     format!("<section id=\"{prefix}{0}\" class=\"of-{0}\">\n{title}\n{content}</section>\n", section.id.anchor())
 }
 
-/// Charts that follow each other share a grid.
-pub fn blocks(blocks: &[Block], id: Id, place: Place<'_>) -> String {
+/// The blocks of a section; adjacent charts share a grid.
+pub fn blocks(blocks: &[Block], id: Id, place: SectionPlace<'_>) -> String {
     let mut out = String::new();
     let mut rest = blocks;
     while let Some(first) = rest.first() {
@@ -56,12 +56,12 @@ fn chart(block: &Block) -> String {
     }
 }
 
-fn block(block: &Block, next: Option<&Block>, id: Id, place: Place<'_>) -> String {
+fn block(block: &Block, next: Option<&Block>, id: Id, place: SectionPlace<'_>) -> String {
     let level = place.level;
     match block {
         Block::Answer { ask, said } => answer(ask, said, place),
         Block::Heading(text) => {
-            // A heading goes with what it is the heading of.
+            // A heading belongs to the condition of the block below it.
             let condition = if let Some(Block::Table(table)) = next { table.condition } else { None };
             format!("<h{level}{}>{}</h{level}>\n", for_condition(condition), escaped(text))
         }
@@ -91,7 +91,7 @@ fn tone(tone: Tone) -> &'static str {
 }
 
 /// A question with its answers, and a link to the comparisons behind them.
-fn answer(ask: &str, all: &[Said], place: Place<'_>) -> String {
+fn answer(ask: &str, all: &[Said], place: SectionPlace<'_>) -> String {
     let ask = if ask.is_empty() { String::new() } else { format!("<p class=\"ask\">{}</p>\n", prose(ask)) };
     let said = |Said { condition, text, tone: of }: &Said| {
         let condition =
@@ -115,7 +115,7 @@ fn answer(ask: &str, all: &[Said], place: Place<'_>) -> String {
 fn table_of(table: &Table, id: Id) -> String {
     let head: String = table.head.iter().map(head).collect();
     let rows: String = table.rows.iter().map(|r| row(r, &table.head)).collect();
-    // The table of the first screen is what is read on a phone; there its rows become cards.
+    // On a phone the rows of the first screen's table become cards.
     let cards = if id == Id::Answer { " cards" } else { "" };
     format!(
         "<div class=\"scroll{cards}\"{} tabindex=\"0\" role=\"region\" aria-label=\"Table\">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\

@@ -1,4 +1,4 @@
-//! Lanes over a common time, drawn as SVG. A title element in each span says what it is; no script is needed.
+//! Lanes over a common time, drawn as SVG. The title element of each span describes it; no script is needed.
 
 use super::{colour, escaped};
 use crate::report::document::{Lane, Lanes, Span};

@@ -24,7 +24,7 @@ impl Frame {
     }
 }
 
-/// The metric with its legend.
+/// The chart with its legend.
 pub fn lines(chart: &Lines) -> String {
     let frame = if chart.small { Frame { width: 440.0, height: 270.0 } } else { Frame { width: 560.0, height: 360.0 } };
     let series: String = chart.series.iter().map(|s| drawn(&frame, chart, s)).collect();
@@ -99,7 +99,7 @@ fn drawn(frame: &Frame, chart: &Lines, series: &Series) -> String {
     )
 }
 
-/// The line, and what of it is drawn weakly; gaps where there is no value.
+/// Paths of the line and of its dotted parts; gaps where there is no value.
 fn paths(points: &[Point], at: &dyn Fn(&Point) -> Option<(f64, f64)>) -> (String, String) {
     let (mut sure, mut weak) = (String::new(), String::new());
     let mut pen: Option<bool> = None;

@@ -1,5 +1,5 @@
-//! The document as one HTML file that opens offline: style, script and drawings inside, and a policy that
-//! forbids the browser to fetch anything.
+//! The document as one HTML file that opens offline: style, script and drawings are inside, and a policy forbids the
+//! browser to fetch anything.
 
 mod blocks;
 mod lanes;
@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// Colours there are for contenders; then they begin again, dashed.
+/// Number of colours for contenders; after them they repeat, dashed.
 pub const COLOURS: usize = 8;
 
 /// Below a chart: its values as a table, which the script writes when it is opened.
@@ -28,7 +28,7 @@ pub fn html(document: &Document) -> String {
     body += &header(&document.question, &document.facts, &document.warnings);
     body += &navigation(document);
     body += "<main>\n";
-    let place = blocks::Place { compared: document.has(Id::Comparisons), ..blocks::PAGE };
+    let place = blocks::SectionPlace { compared: document.has(Id::Comparisons), ..blocks::PAGE };
     document.sections.iter().for_each(|section| body += &blocks::section(section, place));
     body += &format!("</main>\n<footer>{}</footer>\n", escaped(&document.origin));
     page(&document.title, &body)
@@ -63,7 +63,7 @@ fn navigation(document: &Document) -> String {
     format!("<nav aria-label=\"Sections\">\n<div class=\"links\">\n{links}</div>\n{}</nav>\n", chooser(document))
 }
 
-/// Chooses the condition that is shown; without the script all of them are.
+/// Control for choosing the condition; without the script all are shown.
 fn chooser(document: &Document) -> String {
     if document.conditions.is_empty() {
         return String::new();
@@ -75,7 +75,7 @@ fn chooser(document: &Document) -> String {
     )
 }
 
-/// Text that HTML takes for nothing else, in content and in quoted attributes.
+/// Escapes a text for HTML content and quoted attributes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -94,7 +94,7 @@ pub fn escaped(text: &str) -> String {
     out.replace(" %", "\u{a0}%")
 }
 
-/// A text whose names in backticks are shown as code. Labels and values may hold backticks: those stay.
+/// A text with names in backticks shown as code. Backticks in labels and values stay.
 pub fn prose(text: &str) -> String {
     let mut out = String::new();
     let mut pieces = text.split('`');
@@ -108,7 +108,7 @@ pub fn prose(text: &str) -> String {
     out
 }
 
-/// Marks what belongs to one condition.
+/// Attribute for elements of one condition.
 pub fn for_condition(condition: Option<usize>) -> String {
     condition.map_or(String::new(), |c| format!(" data-condition=\"{c}\""))
 }

@@ -1,11 +1,11 @@
-//! Bars: a track of SVG in each row, the texts beside it, so that it reads the same on a phone.
+//! Bars: an SVG track in each row with the texts next to it, so that it reads the same on a phone.
 
 use super::{DATA, colour, escaped, for_condition};
 use crate::report::document::{Bar, BarRow, Bars, Stack, StackRow};
 
-/// Units of a track's width; it is stretched to the room there is.
+/// Units of a track's width, which is stretched to the available width.
 const WIDTH: f64 = 1000.0;
-/// What occurs at all is seen.
+/// Least width of a part above 0, so that rare outcomes stay visible.
 const SLIVER: f64 = 4.0;
 
 /// Horizontal bars, each with its interval and rounds.
@@ -36,7 +36,7 @@ fn bar_row(bar: &Bar, max: f64) -> String {
         let (low, high) = (at(low), at(high));
         drawn += &format!("<path class=\"interval\" d=\"M{low:.1} 12H{high:.1}M{low:.1} 7V17M{high:.1} 7V17\"/>");
     }
-    // A line of no length with a round cap stays a dot however the track is stretched.
+    // A line of length 0 with a round cap stays a dot when the track is stretched.
     let dots: String = bar.points.iter().map(|p| format!("M{:.1} 12h0", at(*p).clamp(3.0, WIDTH - 3.0))).collect();
     if !dots.is_empty() {
         drawn += &format!("<path class=\"dots\" d=\"{dots}\"/>");

@@ -1,6 +1,6 @@
 //! A study with parts on one page: the answers of all parts first, then an article for each, its details folded.
 
-use super::blocks::{self, Place};
+use super::blocks::{self, SectionPlace};
 use super::{chooser, escaped, header, page};
 use crate::report::document::{Id, Section};
 use crate::report::volume::{AS_PUBLISHED, Chapter, Volume};
@@ -42,7 +42,7 @@ fn answers(volume: &Volume) -> String {
     let answer = |part: &Chapter| {
         let said: Vec<_> = part.answers().cloned().collect();
         let prefix = format!("{}-", anchor(part));
-        let place = Place { prefix: &prefix, level: 4, compared: part.document.has(Id::Comparisons) };
+        let place = SectionPlace { prefix: &prefix, level: 4, compared: part.document.has(Id::Comparisons) };
         format!(
             "<div class=\"part{}\">\n<h3><a href=\"#{}\">{}</a>{}</h3>\n<p class=\"about\">{}</p>\n{}</div>\n",
             if part.as_published { " published" } else { "" },
@@ -60,7 +60,7 @@ fn answers(volume: &Volume) -> String {
 fn article(part: &Chapter) -> String {
     let anchor = anchor(part);
     let prefix = format!("{anchor}-");
-    let place = Place { prefix: &prefix, level: 3, compared: part.document.has(Id::Comparisons) };
+    let place = SectionPlace { prefix: &prefix, level: 3, compared: part.document.has(Id::Comparisons) };
     let document = &part.document;
     let facts: String = document.facts.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     let warning = |text: &String| format!("<p class=\"warning\"><b>Note</b> {}</p>\n", escaped(text));

@@ -1,5 +1,5 @@
-//! Two parts that ask the same, once as the original did and once fairly: their metrics side by side. No verdict, as
-//! what counts differs; the difference is the point.
+//! Metrics of two parts with the same question, as published and corrected, side by side. There is no verdict: the
+//! parts count differently, and that difference is the point.
 
 use crate::analysis::Findings;
 use crate::analysis::metric::Metric;
@@ -7,10 +7,10 @@ use crate::analysis::plain::{Study, Variant};
 use crate::report::content::words;
 use crate::report::document::{Block, Cell, Id, Section, Table};
 
-/// Shown beside the headlines of both parts. Where a client waits for its turn, the two latencies differ.
+/// Metrics shown next to the headlines of both parts. The two latencies differ if clients wait for their turn.
 const ALSO_SHOWN: [&str; 3] = ["throughput_ops_per_s", "service_ns_p99", "response_ns_p99"];
 
-/// None if no part counts as published, or none asks the same.
+/// `None` if no part is as published, or no other part asks the same.
 pub fn section(parts: &[(String, Findings<'_>)]) -> Option<Section> {
     let mut blocks = vec![];
     for (_, original) in parts.iter().filter(|(_, part)| part.as_published()) {
@@ -37,7 +37,7 @@ fn partner<'a, 'r>(original: &Findings<'r>, all: &'a [(String, Findings<'r>)]) -
     }
     let fair = all.filter(|other| study(other).variant == Variant::Corrected);
     let same_work = fair.filter(|other| study(other).workload == mine.workload);
-    // Of equals the first, as `max_by_key` gives the last.
+    // `max_by_key` returns the last of equals; the first is wanted.
     let best = same_work.rev().max_by_key(|other| shared(mine, study(other)).len())?;
     (!shared(mine, study(best)).is_empty()).then_some(best)
 }
@@ -49,8 +49,8 @@ fn study<'r>(findings: &Findings<'r>) -> &'r Study {
 /// Condition and contender of two parts.
 type Places = [(usize, usize); 2];
 
-/// Cells of the same contender under the same condition, by their labels. Where both have a single condition, it is the
-/// same, whatever it is called.
+/// Cells of the same contender under the same condition, by label. If both parts have a single condition, it counts as
+/// the same.
 fn shared(a: &Study, b: &Study) -> Vec<Places> {
     let single = a.conditions.len() == 1 && b.conditions.len() == 1;
     let mut places = vec![];
@@ -92,7 +92,7 @@ fn side_by_side(original: &Findings<'_>, fair: &Findings<'_>) -> Vec<Block> {
     vec![Block::Heading(format!("{} and {}", name(mine), name(theirs))), Block::Table(table)]
 }
 
-/// Figures that both know: the two headlines and what is always shown.
+/// Metrics that both parts have: the two headlines and [`ALSO_SHOWN`].
 fn metrics(a: &Findings<'_>, b: &Findings<'_>) -> Vec<Metric> {
     let names = [study(a).headline.as_str(), study(b).headline.as_str()].into_iter().chain(ALSO_SHOWN);
     let mut metrics: Vec<Metric> = vec![];

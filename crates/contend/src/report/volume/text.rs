@@ -4,7 +4,7 @@ use super::{Chapter, Volume};
 use crate::report::document::{Block, Id, Section};
 use crate::report::text::{Colour, head_of, render_block, render_section, wrapped};
 
-/// All of it.
+/// The whole report.
 pub fn volume(volume: &Volume, colour: Colour) -> String {
     let mut out = answers(volume, colour);
     if let Some(beside) = &volume.beside {

@@ -142,6 +142,14 @@ const SEVERAL: &[&[(&str, &str)]] = &[
         ("engine = \"sqlite\"\nlabel = \"safe\"", "engin = \"sqlite\"\nlabl = \"safe\""),
         ("rounds = 6", "rounds = \"six\""),
     ],
+    // What must be there is missing.
+    &[
+        ("question = \"q\"\n", ""),
+        ("kind = \"load\"\n", ""),
+        ("headline = \"throughput_ops_per_s\"\n", ""),
+        ("window = \"2s\"", "window = \"2\""),
+        ("synchronous = \"extra\" }", "synchronous = \"ekstra\" }"),
+    ],
 ];
 
 #[test]
@@ -160,7 +168,7 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
     insta::assert_snapshot!("several", messages);
 }
 
-/// Any two mistakes are reported as what they are alone, or the second waits for the first; none is made up.
+/// Of any two mistakes each is reported as it is alone, or the second one is withheld; none is invented.
 #[test]
 fn no_mistake_is_made_up_by_another_one() {
     let alone = |bad: &str, good: &str| error_of(&SAMPLE.replacen(good, bad, 1)).message;

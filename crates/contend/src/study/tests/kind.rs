@@ -15,6 +15,7 @@ const KILLS: Takes = Takes::Number { least: 0, most: 10_000 };
 
 pub static KIND: Kind = Kind {
     name: "powercut",
+    verb: "run",
     keys: &[
         key("crash", "crashes", Takes::Words(&["kill", "drop", "reorder", "torn", "prefix"]), "kill,drop"),
         key("namespace", "namespaces", Takes::Words(&["journal", "posix"]), "journal,posix"),

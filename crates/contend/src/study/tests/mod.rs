@@ -19,14 +19,14 @@ const CORRECTED: (Variant, Extent) = (Variant::Corrected, Extent::Full);
 const QUICK: (Variant, Extent) = (Variant::Corrected, Extent::Quick);
 const AS_PUBLISHED: (Variant, Extent) = (Variant::AsPublished, Extent::Full);
 
-/// An embedded study with what `--set` says of it.
+/// An embedded study with `--set` applied.
 fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> Whole {
     let mut choices = Choices::new(variant, extent);
     choices.set = set.iter().map(|text| parse_set(text).unwrap()).collect();
     resolve_parts(&LIBRARY.find(name).unwrap(), &choices).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The forms that an embedded study has.
+/// The variants and extents of an embedded study.
 fn runs(name: &str) -> impl Iterator<Item = (Variant, Extent)> {
     // There are no published crashes, a whole site or all these drivers to be repeated.
     let of_our_own = ["durability", "languages", "locked", "wordpress-driver", "wordpress-http"];

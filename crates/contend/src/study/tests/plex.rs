@@ -19,7 +19,10 @@ fn quick_keeps_its_time_budget() {
 #[test]
 fn every_part_runs_alone() {
     let all = whole(CORRECTED, &[]);
-    assert_eq!(names(&all), ["contention", "published", "latency", "stress", "locking", "translation", "cache"]);
+    assert_eq!(
+        names(&all),
+        ["contention", "published", "latency", "stress", "rate", "locking", "translation", "cache"]
+    );
     for name in names(&all) {
         assert_eq!(names(&whole(CORRECTED, &[&format!("part={name}")])), [name]);
     }

@@ -134,7 +134,7 @@ fn the_site_is_short_when_it_is_quick() {
     assert_eq!((site.contenders.len(), site.rounds), (8, 6));
 }
 
-/// The site's data are those of the study's, so that the two can be compared; a site keeps logins beside them.
+/// The site's data are those of the study's, so that the two can be compared; a site also keeps logins.
 #[test]
 fn the_site_has_the_data_of_the_study() {
     let read = |name| crate::workload::parse(&crate::workload::LIBRARY.find(name).unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! Loaded data, kept beside the results so that the next run need not load it again: what a run uses is held by a lock
-//! for as long as it runs, and data that has not been used for long, or there is no room for, is removed.
+//! Loaded data, kept next to the results so that the next run need not load it again. A run holds a lock on the data
+//! that it uses. Data that was not used for long, or for which there is no room, is removed.
 
 use crate::engine;
 use crate::load::Load;
@@ -21,23 +21,23 @@ use std::time::{Duration, SystemTime};
 /// Data that no run has used for this long is removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Beyond this many bytes, what was used longest ago is removed.
+/// Beyond this many bytes, the data used longest ago is removed.
 const ROOM_BYTES: u64 = 8 << 30;
 
-/// In the place of loaded data, where every trial loads its own.
+/// Name in place of a path, where every trial loads its own data.
 pub const ATTACHED: &str = "attached";
 
-/// In the directory of loaded data: locked by the runs that use it, changed when one begins to.
+/// File in the directory of loaded data: locked by the runs that use the data, touched when a run begins to.
 const USED_FILE: &str = "used";
 
-/// Loaded data that this run uses, by what it is.
+/// Loaded data that this run uses, by its key.
 #[derive(Default)]
 pub struct Bases {
     loaded: BTreeMap<String, (Base, File)>,
 }
 
 impl Bases {
-    /// The data of a workload, loaded if it is not there, and held until the run ends.
+    /// The data of a workload: loaded if missing, and locked until the run ends.
     pub fn of(
         &mut self,
         site: &Site,
@@ -55,7 +55,7 @@ impl Bases {
         let workload = editions.of(dialect(contender));
         let driver = engine::driver(contender).filter(|_| engine::own_dialect(contender).is_some());
         let by = driver.map_or(engine.loader, |driver| driver.name);
-        // A server's data directory holds all databases, a file is copied as often as there are any.
+        // A server's data directory holds all databases; a file is copied for each database.
         let databases = engine.server.map_or(1, |_| workload.databases);
         let data = Data { workload, scale: load.scale, seed: load.seed }.sha256();
         let key = format!("{} {by} {databases} {data} {}", engine.name, before.join(";"));
@@ -70,7 +70,7 @@ impl Bases {
         let wanted = Wanted { engine, workload, scale: load.scale, seed: load.seed, before, loader, by };
         loop {
             let base = loading::base(&places, &wanted, admin).context("cannot load the workload's data")?;
-            // Another run may have thrown it away in between.
+            // Another run may have removed it in between.
             if let Some(held) = hold(&base)? {
                 self.loaded.insert(key, (base.clone(), held));
                 return Ok(base);
@@ -79,7 +79,7 @@ impl Bases {
     }
 }
 
-/// Marks data as used, now and until the file is closed; none if it is gone.
+/// Marks data as used, now and until the file is closed; `None` if the data is gone.
 fn hold(base: &Base) -> Result<Option<File>> {
     let Some(dir) = base.path.parent() else { return Ok(None) };
     let path = dir.join(USED_FILE);
@@ -89,7 +89,7 @@ fn hold(base: &Base) -> Result<Option<File>> {
     Ok(base.path.exists().then_some(file))
 }
 
-/// Opens the file that is locked, without a change to when it was used.
+/// Opens the lock file without changing its time of use.
 fn open(path: &Path) -> std::io::Result<File> {
     File::options().create(true).truncate(false).write(true).open(path)
 }
@@ -101,7 +101,7 @@ struct Kept {
     bytes: u64,
 }
 
-/// Removes data that is too old or too much, never what a run uses. What cannot be removed now is left for the next run.
+/// Removes data that is too old or too large, except data that a run uses. Failures are left to the next run.
 pub fn prune(cache: &Path) {
     prune_to(cache, UNUSED, ROOM_BYTES);
 }
@@ -120,7 +120,7 @@ fn prune_to(cache: &Path, unused: Duration, room_bytes: u64) {
     }
 }
 
-/// What is being loaded begins with a dot and belongs to a run.
+/// Directories that begin with a dot are still being loaded by a run.
 fn kept(dir: &Path) -> Option<Kept> {
     if dir.file_name()?.to_string_lossy().starts_with('.') || !dir.is_dir() {
         return None;
@@ -134,7 +134,7 @@ fn size(dir: &Path) -> u64 {
     entries.map(|e| if e.path().is_dir() { size(&e.path()) } else { e.metadata().map_or(0, |m| m.len()) }).sum()
 }
 
-/// Removes data that no run holds.
+/// Removes data unless a run has locked it; whether it was removed.
 fn remove(dir: &Path) -> bool {
     let lock = open(&dir.join(USED_FILE));
     lock.is_ok_and(|lock| {

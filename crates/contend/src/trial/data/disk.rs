@@ -1,8 +1,7 @@
-//! What a sync costs on the disk that holds the data, and waiting for the disk to be quiet.
+//! Measures what a sync costs on the disk of the data, and waits until the disk is quiet.
 //!
-//! As PostgreSQL's pg_test_fsync does, small writes are timed with each way of making them durable:
-//! appended and then fdatasync or fsync, and overwritten in place and then fdatasync (what a write-ahead
-//! log does once its file has been used before).
+//! Like PostgreSQL's pg_test_fsync, it times small writes with each way of making them durable: append and fdatasync,
+//! append and fsync, overwrite and fdatasync (as a write-ahead log does in a file that it reuses).
 
 use crate::record::model::Disk;
 use anyhow::{Context, Result};
@@ -13,16 +12,19 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Room below which what an engine says may be about the lack of it.
+/// Free space below which an engine's error may come from a full disk.
 const FULL_BYTES: u64 = 16 << 20;
+
+/// Free inodes below which it may, too: a database has up to three files besides its data.
+const FULL_INODES: u64 = 64;
 
 const BLOCK: [u8; 4096] = [0x5a; 4096];
 
-/// Probes of each kind at most, and how long one kind may take on a slow disk.
+/// Most probes of each kind, and how long one kind may take on a slow disk.
 const PROBES: u32 = 200;
 const PROBE_TIME: Duration = Duration::from_secs(2);
 
-/// A quiet disk syncs within this factor of the baseline (FORMATS: 2), after this long at most.
+/// A quiet disk syncs within this factor of the baseline; after this time the wait ends.
 const QUIET_FACTOR: u64 = 2;
 const QUIET_TIME: Duration = Duration::from_secs(5);
 
@@ -47,13 +49,13 @@ pub fn measure(dir: &Path) -> Result<Disk> {
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     pub fsync_ns_p50: u64,
-    /// Of all syncs made while waiting.
+    /// Fastest sync while waiting.
     pub fastest_ns: u64,
-    /// Whether it is about as fast as at the start of the run.
+    /// Whether the disk is about as fast as at the start of the run.
     pub quiet: bool,
 }
 
-/// Probes of one look at the disk.
+/// Probes of one measurement while waiting.
 const LOOK: u32 = 7;
 
 /// Waits until a sync is about as fast as `baseline_ns`.
@@ -73,31 +75,54 @@ pub fn wait_until_quiet(dir: &Path, baseline_ns: u64, cancelled: &dyn Fn() -> bo
     }
 }
 
-/// The fastest of a few syncs of an overwritten block.
-pub fn fastest_sync(dir: &Path) -> Result<u64> {
-    let probe = Probe::new(dir)?;
-    Ok(probe.time(LOOK, false, |f| fdatasync(f))?[0])
+/// A few syncs of an overwritten block.
+#[derive(Debug, Clone, Copy)]
+pub struct Syncs {
+    pub fastest_ns: u64,
+    /// Whether the thread slept in every sync. It does not where a sync needs no answer of a device.
+    pub sleep: bool,
 }
 
-/// Has everything under `dir` written back: by one sync of its file system, as a server's data is more than a thousand files,
-/// and a sync of each takes a second and more.
+/// Looks at the disk right after a window.
+pub fn syncs(dir: &Path) -> Result<Syncs> {
+    let probe = Probe::new(dir)?;
+    let before = sleeps_of_this_thread();
+    let times = probe.time(LOOK, false, |f| fdatasync(f))?;
+    let slept = sleeps_of_this_thread().zip(before).map_or(0, |(after, before)| after.saturating_sub(before));
+    Ok(Syncs { fastest_ns: times[0], sleep: slept >= times.len() as u64 })
+}
+
+fn sleeps_of_this_thread() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").ok()?;
+    status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse().ok()
+}
+
+/// Writes back everything under `dir` with one sync of its file system: a server has more than a thousand files, and
+/// syncing each takes a second or more.
 pub fn sync_tree(dir: &Path) -> Result<()> {
     let synced = File::open(dir).and_then(|dir| Ok(syncfs(&dir)?));
     synced.with_context(|| format!("cannot sync {}", dir.display()))
 }
 
-/// Whether a disk without room, or a quota, is what an error came from.
+/// Whether an error comes from a full disk or a quota.
 pub fn is_full(error: &anyhow::Error) -> bool {
     let full = |e: &std::io::Error| matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
 }
 
-/// Whether hardly anything can be written there any more.
+/// Whether the disk of `dir` has hardly any room or inodes left.
 pub fn nearly_full(dir: &Path) -> bool {
-    room(dir) < FULL_BYTES
+    // File systems without a fixed number of inodes report none at all.
+    let few = |fs: rustix::fs::StatVfs| fs.f_files > 0 && fs.f_favail < FULL_INODES;
+    room(dir) < FULL_BYTES || rustix::fs::statvfs(dir).is_ok_and(few)
 }
 
-/// Bytes that may still be written there; 0 where nothing may be.
+/// The error of a disk that is full, with what it made fail.
+pub fn full(what: impl std::fmt::Display) -> anyhow::Error {
+    std::io::Error::new(ErrorKind::StorageFull, what.to_string()).into()
+}
+
+/// Free bytes on the disk of `dir`; 0 if unknown.
 pub fn room(dir: &Path) -> u64 {
     let writable = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok();
     rustix::fs::statvfs(dir).ok().filter(|_| writable).map_or(0, |fs| fs.f_bavail * fs.f_frsize)
@@ -108,7 +133,7 @@ pub fn file_system(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let mounts = procfs::process::Process::myself().and_then(|me| me.mountinfo());
     let holding = mounts.ok().and_then(|mounts| {
-        // Of mounts at the same place the last one is on top.
+        // Of several mounts at one place, the last one is visible.
         mounts
             .0
             .into_iter()
@@ -118,7 +143,7 @@ pub fn file_system(path: &Path) -> String {
     holding.map_or("unknown".to_string(), |m| m.fs_type)
 }
 
-/// A file that is written and synced, and removed in the end.
+/// A file for probes, removed on drop.
 struct Probe {
     file: File,
     path: std::path::PathBuf,
@@ -132,11 +157,11 @@ impl Probe {
             .truncate(true)
             .write(true)
             .open(&path)
-            .with_context(|| format!("cannot write in {}", dir.display()))?;
+            .with_context(|| format!("cannot write to {}", dir.display()))?;
         Ok(Self { file, path })
     }
 
-    /// Sorted times of write and sync.
+    /// Times of a write with its sync, sorted.
     fn time(&self, probes: u32, append: bool, sync: impl Fn(&File) -> rustix::io::Result<()>) -> Result<Vec<u64>> {
         let begun = Instant::now();
         let mut times = vec![];

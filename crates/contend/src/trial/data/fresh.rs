@@ -13,24 +13,24 @@ use anyhow::{Context, Result};
 use contend_wire::database::Database;
 use std::path::{Path, PathBuf};
 
-/// What a trial works on.
+/// The databases of a trial.
 pub struct Fresh<'j> {
-    /// For the workers, one per database.
+    /// Addresses for the workers, one per database.
     pub databases: Vec<Database>,
-    /// The same for contend's own scripts.
+    /// The same databases for contend's own scripts.
     pub inside: Vec<Database>,
     pub server: Option<Running<'j>>,
     /// Databases on a server that contend did not start.
     pub attached: Option<Databases>,
 }
 
-/// What fresh data is made from and for.
+/// Inputs for fresh data.
 pub struct Making<'m> {
     pub engine: &'static Engine,
     pub base: &'m Base,
-    /// What the base was loaded with.
+    /// Definition of the base.
     pub wanted: &'m Wanted<'m>,
-    /// The trial's data.
+    /// Directory of the trial's data.
     pub dir: &'m Path,
     pub setup: &'m Setup,
     pub settings: &'m Settings,
@@ -49,7 +49,7 @@ pub fn fresh<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_
     open(making, janitor, admin)
 }
 
-/// Databases on a server that is already running, loaded for this trial.
+/// Creates databases on a server that contend did not start, and loads them for this trial.
 fn on_attached<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
     let (engine, workload) = (making.engine, making.wanted.workload);
     let server = engine.server.with_context(|| format!("{} has no server to attach to", engine.name))?;
@@ -61,7 +61,7 @@ fn on_attached<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) ->
     Ok(Fresh { databases: inside.clone(), inside, server: None, attached: Some(databases) })
 }
 
-/// Copies of the data with the contender's lasting settings, and nothing that runs on them.
+/// Copies the data and applies the contender's persistent settings; starts no server.
 pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
     let dir = making.dir;
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
@@ -73,7 +73,7 @@ pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
     let files = files(making);
     for path in &files {
         std::fs::copy(from, path).with_context(|| format!("cannot copy the data to {}", path.display()))?;
-        // What the first copy was prepared with is in its file: the others are copies of that.
+        // Persistent settings are in the first copy's file; the other databases are copies of it.
         if from == &making.base.path && !making.setup.prepare.is_empty() {
             admin
                 .sql(&script_target(making.engine, &file(path)), &making.setup.prepare)
@@ -84,7 +84,7 @@ pub fn lay_out(making: &Making<'_>, admin: &mut Admin<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A server's data below that of a trial.
+/// Directory of a server's data in that of the trial.
 const SERVER_DIR: &str = "server";
 
 fn files(making: &Making<'_>) -> Vec<PathBuf> {
@@ -97,14 +97,14 @@ fn file(path: &Path) -> Database {
 }
 
 impl Fresh<'_> {
-    /// Of an engine in the process of its client: its files are the databases.
+    /// The databases of an embedded engine: its files.
     pub fn embedded(making: &Making<'_>) -> Self {
         let files: Vec<Database> = files(making).iter().map(|path| file(path)).collect();
         Fresh { databases: files.clone(), inside: files, server: None, attached: None }
     }
 }
 
-/// What lies in the directory, with the server started that it is for.
+/// Opens the data in the directory; starts the server that it belongs to.
 pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Fresh<'j>> {
     let (Some(server), Some(programs)) = (making.engine.server, &making.base.programs) else {
         return Ok(Fresh::embedded(making));
@@ -129,7 +129,7 @@ pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>
     })
 }
 
-/// Copies a directory with everything in it, for the server's user.
+/// Copies a directory tree and gives the copy to the server's user.
 pub(super) fn copy_tree(from: &Path, to: &Path, identity: &Identity) -> Result<()> {
     std::fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
     for entry in sorted_entries(from)? {

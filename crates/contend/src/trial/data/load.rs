@@ -1,5 +1,5 @@
-//! Fresh data for every trial: loaded once per definition, kept in a cache beside the results, copied. For an
-//! embedded engine that is a file; for a server it is the data directory of a server that was stopped.
+//! The base data: loaded once per definition, kept in a cache next to the results, and copied for every trial. It is a
+//! file for an embedded engine, and the data directory of a stopped server for a server.
 
 use crate::engine::dsn::Dsn;
 use crate::engine::server::Server;
@@ -20,16 +20,16 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Scripts of a load that are on their way at once: one carried out, one waiting, one being made.
+/// Load scripts sent ahead: one is carried out, one waits, and a third is being made.
 const SCRIPTS_AHEAD: usize = 2;
 
-/// Beside loaded data: its digest.
+/// File with the digest, next to loaded data.
 const DIGEST_FILE: &str = "base.sha256";
 
 /// Bytes of one load script.
 const SCRIPT_BYTES: usize = 8 << 20;
 
-/// Log of what makes the data directory, then of the server that data is loaded with.
+/// Log of the program that makes the data directory, and of the server that loads.
 const LOADING_LOG: &str = "server.log";
 
 /// Loaded data.
@@ -37,17 +37,16 @@ const LOADING_LOG: &str = "server.log";
 pub struct Base {
     /// The database file, or a server's data directory.
     pub path: PathBuf,
-    /// Rows loaded; none when it came from the cache.
+    /// Rows loaded; `None` if the data came from the cache.
     pub loaded_rows: Option<u64>,
-    /// The programs of the server it was loaded with.
+    /// Programs of the server that loaded the data.
     pub programs: Option<Programs>,
-    /// A server that contend did not start; nothing is kept on it: every trial loads its own data.
+    /// A server that contend did not start. It keeps no base: every trial loads its own data.
     pub attached: Option<Dsn>,
 }
 
 impl Base {
-    /// Its path from a record, as the cache lies beside that: `../.cache/KEY/base.db`, a step further up from a part. What
-    /// is no file is called by its name.
+    /// Path relative to the record: `../.cache/KEY/base.db`, one level more for a part; `attached` if there is no file.
     pub fn beside(&self, record: &Path) -> String {
         if self.path.is_relative() {
             return self.path.display().to_string();
@@ -60,7 +59,7 @@ impl Base {
     }
 }
 
-/// What has to be loaded.
+/// Definition of the data to load.
 pub struct Wanted<'w> {
     pub engine: &'static Engine,
     /// In the engine's dialect.
@@ -69,9 +68,9 @@ pub struct Wanted<'w> {
     pub seed: u64,
     /// Statements on the connection that loads, such as a page size.
     pub before: Vec<String>,
-    /// Versions of driver and engine: another one may write other bytes.
+    /// Versions of driver and engine: other versions may write other bytes.
     pub loader: String,
-    /// The driver that loads it.
+    /// Driver that loads the data.
     pub by: &'static str,
 }
 
@@ -81,10 +80,10 @@ impl<'w> Wanted<'w> {
     }
 }
 
-/// Where data is kept, and who removes it when the tool cannot.
+/// Directories for the data, and the janitor that removes it if the tool is killed.
 pub struct Places<'p> {
     pub cache: &'p Path,
-    /// Holds data until it is whole.
+    /// Directory for data that is still being loaded.
     pub loading: &'p Path,
     pub janitor: &'p Janitor,
 }
@@ -99,7 +98,7 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     if is_whole(&dir, &path) {
         return Ok(Base { path, loaded_rows: None, programs, attached: None });
     }
-    // Not there, or not what was loaded.
+    // Missing or damaged.
     let _ = std::fs::remove_dir_all(&dir);
     let _ = std::fs::remove_dir_all(&partial);
     std::fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
@@ -117,14 +116,14 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
         .inspect_err(|_| drop(std::fs::remove_dir_all(&partial)))?;
     match std::fs::rename(&partial, &dir) {
         Ok(()) => {}
-        // Another run was faster with the same data.
+        // Another run has loaded the same data meanwhile.
         Err(_) if path.exists() => drop(std::fs::remove_dir_all(&partial)),
         Err(e) => return Err(e).with_context(|| format!("cannot complete {}", dir.display())),
     }
     Ok(Base { path, loaded_rows: Some(loaded), programs, attached: None })
 }
 
-/// Whether loaded data is still what was loaded.
+/// Whether the data still has the digest that it had when it was loaded.
 fn is_whole(dir: &Path, path: &Path) -> bool {
     let kept = std::fs::read_to_string(dir.join(DIGEST_FILE));
     kept.is_ok_and(|kept| digest(path).is_ok_and(|found| found == kept))
@@ -169,7 +168,7 @@ fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
     hash.update(wanted.before.join("\n"));
     hash.update(&wanted.loader);
     if let (Some(server), Some(programs)) = (wanted.engine.server, programs) {
-        // A server's data directory holds everything it was made with.
+        // The data directory depends on all these settings.
         let layout = crate::engine::server::Layout {
             data: PathBuf::new(),
             socket_dir: PathBuf::new(),
@@ -185,7 +184,7 @@ fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
     Ok(hex(&hash.finalize()[..12]))
 }
 
-/// A server, and the programs that make and run one.
+/// A private server for loading: its product and programs.
 struct Private<'p> {
     server: &'static Server,
     programs: &'p Programs,
@@ -202,7 +201,7 @@ fn load_server(
     let Private { server, programs } = *of;
     let data = partial.join("server");
     let log = initialise(server, programs, &data, janitor, &|| admin.is_cancelled())?;
-    // Nothing is lost if this is cut off: data that is not whole is never used.
+    // Loading needs no durability: data from an interrupted load is never used.
     let settings: Settings = (wanted.engine.durability.tier_settings)(crate::study::model::Tier::Unsafe)
         .iter()
         .map(|(name, value)| ((*name).to_string(), (*value).to_string()))
@@ -219,7 +218,7 @@ fn load_server(
     };
     let mut running = Running::start(&start, janitor, admin)?;
     let rows = fill(&running, server, wanted, admin).map_err(|e| match running.death() {
-        // That it was killed, perhaps for want of memory, explains whatever its clients say.
+        // A killed server (out of memory, for example) explains the errors of its clients.
         Some(how) if !e.is::<Cancelled>() => e.context(how),
         _ => e,
     })?;
@@ -228,7 +227,7 @@ fn load_server(
     Ok(rows)
 }
 
-/// Creates and loads every database of a new server; the rows they have then.
+/// Creates and loads every database of a new server; returns the number of rows.
 fn fill(running: &Running<'_>, server: &Server, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
     let first = script_target(wanted.engine, &running.inside(server.first_database));
     admin.sql(&first, (server.provision)()).with_context(|| format!("cannot set up {}", server.title))?;
@@ -249,7 +248,7 @@ pub fn database_names(count: u32) -> impl Iterator<Item = String> {
     (0..count).map(|i| format!("app_{i}"))
 }
 
-/// Loads one database; the rows it has then.
+/// Loads one database; returns the number of rows.
 pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> Result<u64> {
     let engine = wanted.engine;
     let before = wanted.before.iter().map(String::as_str);

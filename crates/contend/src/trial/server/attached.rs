@@ -1,4 +1,4 @@
-//! A server that contend did not start, named with `--dsn`: contend creates its own databases there, and leaves nothing but
+//! A server that contend did not start, given with `--dsn`. contend creates its own databases there, and leaves only
 //! lines in the server's log.
 
 use crate::engine::dsn::{Dsn, Typed};
@@ -18,22 +18,23 @@ use tempfile::TempDir;
 /// A running server to work on.
 #[derive(Clone)]
 pub struct Attached {
-    /// Without a password in it.
+    /// Address without the password.
     pub address: Dsn,
-    /// Holds the password, if one was typed; removed with the last copy of this.
+    /// Directory with the password, if one was typed; removed with the last copy.
     secret: Option<Arc<TempDir>>,
 }
 
 impl Attached {
-    /// Reads what a user typed. A password in it goes into a file that only this user may read.
+    /// Parses the address that a user typed. A password goes into a file that only this user may read.
     ///
     /// # Errors
-    /// It is no address, or the password cannot be put away.
+    /// It is not an address, or the password cannot be stored.
     pub fn typed(text: &str) -> Result<Self> {
         let Typed { dsn: mut address, password } = Typed::parse(text).map_err(|e| anyhow!("--dsn: {e}"))?;
         let mut secret = None;
         if let Some(password) = password {
-            let dir = tempfile::Builder::new().prefix("contend-").tempdir().context("cannot put the password away")?;
+            let dir =
+                tempfile::Builder::new().prefix("contend-").tempdir().context("cannot write the password file")?;
             let file = dir.path().join("password");
             write_secret(&file, &password)?;
             address.address.password = Password::File(file.display().to_string());
@@ -42,7 +43,26 @@ impl Attached {
         Ok(Self { address, secret })
     }
 
-    /// Tells the janitor what to remove should the tool be killed.
+    /// As [`Attached::typed`], with a janitor that removes the password should this process be killed.
+    ///
+    /// # Errors
+    /// As [`Attached::typed`]; or the janitor cannot be started.
+    pub fn alone(text: &str) -> Result<(Self, Janitor)> {
+        Typed::parse(text).map_err(|why| anyhow!("{why}"))?;
+        let janitor = Janitor::start()?;
+        let attached = Self::typed(text)?;
+        attached.tell(&janitor);
+        Ok((attached, janitor))
+    }
+
+    /// The address for people: without the password, and without the place where it is.
+    pub fn shown(&self) -> Dsn {
+        let mut shown = self.address.clone();
+        shown.address.password = Password::None;
+        shown
+    }
+
+    /// Registers its files with the janitor, which removes them if the tool is killed.
     pub fn tell(&self, janitor: &Janitor) {
         if let Some(dir) = &self.secret {
             janitor.dir_exists(dir.path());
@@ -55,8 +75,8 @@ impl Attached {
     }
 }
 
-/// What the settings of a contender mean on a server that others configured: what a session can set is set; what
-/// was asked for, and what decides the tier, is held against what is found there.
+/// The settings of a contender on a server that others configured. Session settings are set; requested settings, and
+/// those that decide the tier, are compared with what is read back.
 pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
     let mut setup = engine.setup_with(settings);
     if setup.only_told {
@@ -81,7 +101,7 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// Creates so many databases and fills each; `fill` gets its address. What was created is dropped after a failure.
+    /// Creates this number of databases and fills each; `fill` gets its address. After a failure they are dropped.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
@@ -99,7 +119,7 @@ impl Databases {
             let name = format!("contend_{run}_{i}");
             let target = script_target(engine, &first(server, address));
             let created = admin.sql(&target, [(server.create_database)(&name)]);
-            // Without an answer it may be there.
+            // Without an answer the database may exist.
             if !created.as_ref().is_err_and(|e| e.is::<EngineSaid>()) {
                 own.names.push(name.clone());
             }
@@ -143,7 +163,7 @@ impl Databases {
     }
 }
 
-/// Databases that could not be dropped.
+/// Names of databases that could not be dropped.
 #[derive(Debug, Clone)]
 pub struct Left(pub Vec<String>);
 
@@ -153,7 +173,7 @@ impl std::fmt::Display for Left {
     }
 }
 
-/// The database to create others from: the one the user named, else the one that is always there.
+/// The database to connect to for creating others: the one that the user gave, else the one that always exists.
 fn first(server: &Server, dsn: &Dsn) -> Database {
     Database::Server(match dsn.address.database.is_empty() {
         true => dsn.address.with_database(server.first_database),
@@ -161,7 +181,7 @@ fn first(server: &Server, dsn: &Dsn) -> Database {
     })
 }
 
-/// What an attached server says of its version.
+/// The version that an attached server reports.
 ///
 /// # Errors
 /// It cannot be reached or refuses.
@@ -170,12 +190,11 @@ pub fn version(engine: &Engine, address: &Dsn, admin: &mut Admin<'_>) -> Result<
     let rows = admin.sql(&script_target(engine, &first(server, address)), [server.version])?;
     match rows.first().and_then(|rows| rows.first()).and_then(|row| row.first()) {
         Some(Value::Text(version)) => Ok(version.clone()),
-        other => bail!("{} says {other:?} of its version", server.title),
+        other => bail!("{} reports {other:?} as its version", server.title),
     }
 }
 
-/// Tries the server that trials of these contenders are to be made on, if there is one: what is wrong with it should show
-/// at once, not in every trial.
+/// Connects to the attached server, if there is one, so that its errors show at once and not in every trial.
 ///
 /// # Errors
 /// As [`version`].
@@ -187,10 +206,10 @@ pub fn try_out<'c>(
     let Some(address) = address else { return Ok(()) };
     let mut engines = contenders.filter_map(|contender| engine::find(&contender.engine));
     let Some(engine) = engines.find(|e| e.server.is_some_and(|s| s.scheme == address.scheme)) else { return Ok(()) };
-    version(engine, address, admin).map(drop).context("cannot work on the server named with --dsn")
+    version(engine, address, admin).map(drop).context("cannot use the server named with --dsn")
 }
 
-/// The command line as typed, but for the password in a `--dsn`.
+/// The command line as typed, without the password in `--dsn`.
 pub fn without_passwords(args: impl Iterator<Item = String>) -> Vec<String> {
     let shown = |text: &str| match Typed::parse(text) {
         Ok(typed) => typed.dsn.to_string(),

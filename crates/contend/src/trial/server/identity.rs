@@ -11,7 +11,7 @@ use std::process::Command;
 /// The user servers run as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// User and group to become; none: who we are.
+    /// User and group to switch to; `None`: the current user.
     become_other: Option<(u32, u32)>,
 }
 
@@ -19,10 +19,10 @@ pub struct Identity {
 const NOBODY: u32 = 65_534;
 
 impl Identity {
-    /// Who runs a server with its data in `data`.
+    /// The user of a server with its data in `data`.
     ///
     /// # Errors
-    /// That user may not reach the directory, or cannot be become.
+    /// That user may not enter the directory, or switching to it is not permitted.
     pub fn for_servers(data: &Path) -> Result<Self> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self { become_other: None });
@@ -30,8 +30,8 @@ impl Identity {
         let parent = data.parent().unwrap_or(data);
         if let Some(closed) = parent.ancestors().find(|dir| dir.exists() && !may_pass(dir)) {
             bail!(
-                "started by root, servers run as `nobody`, who may not enter {}; choose another directory with --out, \
-                 let others pass through (chmod o+x), or run contend as another user",
+                "started by root, servers run as `nobody`, which may not enter {}; choose another directory \
+                 with --out, let others pass through (chmod o+x), or run contend as another user",
                 closed.display()
             );
         }
@@ -56,7 +56,7 @@ impl Identity {
     /// Gives a file or directory to the server's user, closed to all others.
     ///
     /// # Errors
-    /// It cannot be given away.
+    /// The owner cannot be changed.
     pub fn own(&self, path: &Path) -> Result<()> {
         let mode = if path.is_dir() { 0o700 } else { 0o600 };
         let context = || format!("cannot give {} to the server's user", path.display());
@@ -73,7 +73,8 @@ fn may_pass(dir: &Path) -> bool {
 
 const SETPRIV: &str = "/usr/bin/setpriv";
 
-/// What a server is told if the tool and its janitor die at once: to end without delay, and to remove its shared memory.
+/// Signal that a server gets if the tool and its janitor die at once: it ends without delay and removes its shared
+/// memory.
 const ORPHANED: &str = "--pdeathsig=QUIT";
 
 /// A command, run as `identity`. The program replaces `setpriv`, so its number is the server's.
@@ -96,10 +97,16 @@ pub fn command(program: &Path, args: &[impl AsRef<OsStr>], identity: Option<&Ide
             command
         }
     };
-    // What a server says is read by programs; what it is told comes from its configuration alone.
-    // A place for temporary files of ours need not be open to the user it becomes.
+    // The output of a server is parsed, so its language is fixed; only its configuration file may set anything. Our
+    // directory for temporary files may be closed to the server's user.
     command.env_remove("TMPDIR");
     keep_from(&mut command);
-    command.args(args).env("LC_ALL", "C").env_remove("PGDATA").env_remove("PGPORT").env_remove("MYSQL_UNIX_PORT");
+    command
+        .args(args)
+        .env("LC_ALL", "C")
+        .env_remove("LD_PRELOAD")
+        .env_remove("PGDATA")
+        .env_remove("PGPORT")
+        .env_remove("MYSQL_UNIX_PORT");
     command
 }

@@ -6,3 +6,4 @@ pub mod private;
 pub mod secrets;
 pub mod settings;
 mod shared_memory;
+mod socket_dir;

@@ -1,5 +1,5 @@
-//! A private database server: its data directory made, configured, started as a user without rights, asked
-//! until it answers, watched, stopped, and removed with everything it leaves.
+//! A private database server: makes and configures its data directory, starts it as an unprivileged user, waits until
+//! it answers, watches and stops it, and removes everything that it leaves.
 
 use crate::engine::server::{Layout, LockWaits, Server, Signal};
 use crate::engine::{Engine, Settings};
@@ -7,6 +7,7 @@ use crate::record::model::ServerLockWaits;
 use crate::trial::server::identity::{Identity, command};
 use crate::trial::server::secrets::{free_port, random_password, write_secret};
 use crate::trial::server::shared_memory::SharedMemory;
+use crate::trial::server::socket_dir::SocketDir;
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::group::Group;
 use crate::trial::watch::janitor::Janitor;
@@ -24,31 +25,28 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
-/// Longest until a server answers. Recovery and a slow disk included.
+/// Longest time until a server answers, with recovery and on a slow disk.
 const READY_TIME: Duration = Duration::from_secs(120);
-/// How often it is asked meanwhile.
+/// Time between two attempts to connect.
 const ASK_EVERY: Duration = Duration::from_millis(20);
-/// Longest for a stop in good order, with everything written back.
+/// Longest time for an orderly stop, with everything written back.
 const STOP_TIME: Duration = Duration::from_secs(120);
-/// Longest for a stop at once.
+/// Longest time for an immediate stop.
 const ABORT_TIME: Duration = Duration::from_secs(5);
-/// Directories of servers' programs, separated by colons, in the place of PATH and the usual ones: for versions
-/// that are not installed as packages.
+/// Directories of servers' programs, separated by colons, instead of PATH and the usual directories: for versions that
+/// are not installed as packages.
 const DIRS_VARIABLE: &str = "CONTEND_SERVERS";
-/// The kernel's limit for the path of a socket, without its terminating NUL.
-const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// The programs of a server that this machine has.
+/// Paths of a server's programs on this machine.
 #[derive(Debug, Clone)]
 pub struct Programs(BTreeMap<&'static str, PathBuf>);
 
 impl Programs {
-    /// Looks for them in PATH and where packages put them.
+    /// Looks for the programs in PATH and where packages install them.
     ///
     /// # Errors
-    /// Which one is missing, and how to install it.
+    /// The program that is missing, and how to install it.
     pub fn find(server: &Server) -> Result<Self> {
         let dirs: Vec<PathBuf> = match std::env::var_os(DIRS_VARIABLE) {
             Some(dirs) => std::env::split_paths(&dirs).collect(),
@@ -73,7 +71,7 @@ impl Programs {
         Ok(Self(found))
     }
 
-    /// What the server's program says of its version.
+    /// The version that the server's program prints.
     ///
     /// # Errors
     /// It cannot be run.
@@ -82,7 +80,7 @@ impl Programs {
         let output = command(program, &["--version".to_string()], None).output();
         let output = output.with_context(|| format!("cannot run {}", program.display()))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // The path may stand in it, and two paths are no two versions.
+        // The text may contain the path, which is not part of the version.
         Ok(text.trim().replace(&program.display().to_string(), server.programs[0]))
     }
 
@@ -97,7 +95,7 @@ impl Programs {
     }
 }
 
-/// Directories a pattern stands for, the highest version first.
+/// Directories that match a pattern, the highest version first.
 fn expanded(place: &str) -> Vec<PathBuf> {
     let Some((before, after)) = place.split_once('*') else { return vec![PathBuf::from(place)] };
     let (parent, prefix) = before.rsplit_once('/').unwrap_or(("", before));
@@ -114,44 +112,44 @@ fn expanded(place: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What a server is started with.
+/// Arguments for starting a server.
 pub struct Start<'s> {
     pub engine: &'static Engine,
     pub server: &'static Server,
     pub programs: &'s Programs,
     pub settings: &'s Settings,
-    /// Its data directory, made before by [`initialise`].
+    /// Its data directory, made by [`initialise`].
     pub data: PathBuf,
     pub log: PathBuf,
     /// Connections that clients will open.
     pub connections: u32,
-    /// Whether it listens on the loopback interface, too.
+    /// Whether it also listens on the loopback interface.
     pub tcp: bool,
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Running<'j> {
     child: Child,
     server: &'static Server,
     layout: Layout,
     log: PathBuf,
-    /// Holds socket and password; removed with the server.
-    private: TempDir,
-    /// Where clients connect, but for the database.
+    /// Directory of socket and password; removed with the server.
+    private: SocketDir,
+    /// Address for clients, without the database.
     address: Address,
-    /// What it says of its version.
+    /// Version that it reports.
     pub version: String,
     janitor: &'j Janitor,
-    /// What it has beside its data directory, under names.
+    /// Its named shared memory.
     shared_memory: SharedMemory,
-    /// What a crash leaves outside of the data directory is for the next server on it, which tidies up.
+    /// Whether shared memory is left after a crash for the next server on this data, which cleans up.
     rest_is_kept: bool,
 }
 
 /// Makes an empty data directory; the output goes into a log next to it, whose path is returned.
 ///
 /// # Errors
-/// The command that failed, with the last lines it said; [`Cancelled`].
+/// The command that failed, with the last lines of its output; [`Cancelled`].
 pub fn initialise(
     server: &Server,
     programs: &Programs,
@@ -174,7 +172,7 @@ pub fn initialise(
         let mut command = programs.command(&line, &identity)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let mut program = Group::start(&mut command, janitor).with_context(|| format!("cannot run {}", line[0]))?;
-        let status = program.wait(None, cancelled)?.context("it was waited for without a deadline")?;
+        let status = program.wait(None, cancelled)?.context("it was waited for without a deadline")?.status;
         if !status.success() {
             let said = last_lines(&String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()));
             bail!("{} could not make a data directory in {} ({status}): {said}", line[0], data.display());
@@ -193,7 +191,7 @@ impl<'j> Running<'j> {
         let mut tries = PORTS_TRIED;
         loop {
             match Self::start_once(start, janitor, admin) {
-                // Somebody else may have taken the port in between.
+                // Another program may have taken the port in between.
                 Err(_) if start.tcp && tries > 1 && port_was_taken(&start.log) => tries -= 1,
                 other => return other,
             }
@@ -202,7 +200,7 @@ impl<'j> Running<'j> {
 
     fn start_once(start: &Start<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>) -> Result<Self> {
         let (server, identity) = (start.server, Identity::for_servers(&start.data)?);
-        let private = private_dir(server, &identity)?;
+        let private = SocketDir::make(server, &identity)?;
         janitor.dir_exists(private.path());
         let port = if start.tcp { Some(free_port()?) } else { None };
         let layout = Layout {
@@ -252,7 +250,7 @@ impl<'j> Running<'j> {
     }
 
     fn wait_until_ready(&mut self, engine: &Engine, admin: &mut Admin<'_>) -> Result<()> {
-        // Whatever goes wrong without any settings is that the server does not answer yet.
+        // No settings are sent, so any error means that the server does not answer yet.
         let target = script_target(engine, &self.inside(self.server.first_database));
         let target = Target { session: vec![], ..target };
         let deadline = Instant::now() + READY_TIME;
@@ -304,18 +302,18 @@ impl<'j> Running<'j> {
         self.child.id()
     }
 
-    /// How it ended, if it has.
+    /// How the server ended; `None` if it runs.
     fn ended(&mut self) -> Result<Option<String>> {
         Ok(self.child.try_wait().context("cannot ask for the server's state")?.map(|status| status.to_string()))
     }
 
-    /// Why it is not there any more, with the last lines of its log; none if it is.
+    /// How the server ended, with the last lines of its log; `None` if it runs.
     pub fn death(&mut self) -> Option<String> {
         let ending = self.ended().ok().flatten()?;
         Some(format!("{} ended ({ending}); its log ends: {}", self.server.title, self.last_words()))
     }
 
-    /// As [`Self::death`], of one that ends within this time.
+    /// As [`Self::death`], waiting up to this time for it to end.
     pub fn death_within(&mut self, time: Duration) -> Option<String> {
         let deadline = Instant::now() + time;
         loop {
@@ -326,7 +324,7 @@ impl<'j> Running<'j> {
         }
     }
 
-    /// How often it has synced since its start, as it says; nothing if it does not, or is dead.
+    /// Syncs since its start, as it reports; `None` if it does not report them or is dead.
     ///
     /// # Errors
     /// [`Cancelled`].
@@ -342,7 +340,7 @@ impl<'j> Running<'j> {
         }
     }
 
-    /// What it tells of waits for locks since its start; nothing if it is dead.
+    /// Waits for locks since its start, as it reports; `None` if it is dead.
     ///
     /// # Errors
     /// [`Cancelled`].
@@ -386,10 +384,10 @@ impl<'j> Running<'j> {
         last_lines(&std::fs::read_to_string(&self.log).unwrap_or_default())
     }
 
-    /// Stops it in good order: its data directory can be copied afterwards.
+    /// Stops it in an orderly way, so that its data directory can be copied.
     ///
     /// # Errors
-    /// It does not end in time, or not well.
+    /// It does not end in time, or ends with an error.
     pub fn stop(mut self) -> Result<()> {
         self.signal(self.server.stop);
         if !self.wait(STOP_TIME) {
@@ -397,21 +395,21 @@ impl<'j> Running<'j> {
         }
         match self.child.try_wait()? {
             Some(status) if status.success() => Ok(()),
-            status => bail!("{} did not stop well ({status:?}): {}", self.server.title, self.last_words()),
+            status => bail!("{} did not stop cleanly ({status:?}): {}", self.server.title, self.last_words()),
         }
     }
 
-    /// Kills all of its processes at once, as a crash would, and waits until they are gone.
+    /// Kills all its processes at once, as a crash would, and waits until they are gone.
     ///
     /// # Errors
-    /// One of them lives on.
+    /// A process is still alive.
     pub fn kill(&mut self) -> Result<()> {
         self.rest_is_kept = true;
         kill_all(&mut self.child).with_context(|| format!("{} cannot be killed", self.server.title))
     }
 
-    /// Removes what it leaves outside of its data directory. What cannot be removed is removed at the next restart
-    /// the machine; nothing depends on it.
+    /// Removes what it leaves outside its data directory. Failures are ignored: nothing depends on it, and a restart of
+    /// the machine removes it.
     fn remove_rest(&self) {
         self.shared_memory.remove(self.server.lists_memory);
         if let Some(line) = (self.server.leftover)(&|name| std::fs::read_to_string(self.layout.data.join(name)).ok()) {
@@ -439,13 +437,13 @@ impl<'j> Running<'j> {
 }
 
 impl Drop for Running<'_> {
-    /// What a trial leaves is thrown away: no server writes it back first.
+    /// The data of a trial is thrown away, so the server is killed instead of stopped.
     fn drop(&mut self) {
         let pid = self.child.id();
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal(self.server.abort);
             if !self.wait(ABORT_TIME) {
-                // With its children: one that lived on would hold what the next server on the same files needs.
+                // With its children: a surviving one could hold locks that the next server on these files needs.
                 let _ = kill_all(&mut self.child);
             }
         }
@@ -459,25 +457,13 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Whether a server's log says so. What the system says of it is the same for every server.
+/// Whether a server's log has the system's message that the port is in use.
 fn port_was_taken(log: &Path) -> bool {
     std::fs::read_to_string(log).is_ok_and(|text| text.contains("Address already in use"))
 }
 
-/// A directory for the socket that only the server's user may enter, with a path short enough.
-fn private_dir(server: &Server, identity: &Identity) -> Result<TempDir> {
-    let longest = (server.socket)(Some(u16::MAX));
-    let fits = |dir: &Path| dir.join("contend-0123456789").join(&longest).as_os_str().len() <= SOCKET_PATH_BYTES_MAX;
-    let wanted = std::env::temp_dir();
-    let parent = if fits(&wanted) && Identity::may_enter(&wanted) { wanted } else { PathBuf::from("/tmp") };
-    let dir = tempfile::Builder::new().prefix("contend-").rand_bytes(10).tempdir_in(&parent);
-    let dir = dir.with_context(|| format!("cannot create a directory for a socket in {}", parent.display()))?;
-    identity.own(dir.path())?;
-    Ok(dir)
-}
-
 fn last_lines(text: &str) -> String {
-    // PostgreSQL says why it ends five lines before it has ended.
+    // PostgreSQL writes the reason five lines before its last line.
     const LINES: usize = 6;
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).rev().take(LINES).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join(" / ")

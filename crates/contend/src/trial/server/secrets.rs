@@ -1,4 +1,4 @@
-//! What is given to one server alone: a port, a password, a file with it.
+//! What each server gets for itself: a port, a password, a file with the password.
 
 use crate::units::hex;
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A port of the loopback interface that is not in use. Somebody may take it before the server does.
+/// A free port of the loopback interface. Another program may take it before the server does.
 pub fn free_port() -> Result<u16> {
     const FIRST: u16 = 20_000;
     const COUNT: u16 = 12_000;
@@ -18,7 +18,7 @@ pub fn free_port() -> Result<u16> {
         .collect();
     let start = u16::from_le_bytes(random_bytes()?) % COUNT;
     let mut ports = (0..COUNT).map(|i| FIRST + (start + i) % COUNT);
-    ports.find(|port| !taken.contains(port)).context("every port from 20000 to 31999 is taken")
+    ports.find(|port| !taken.contains(port)).context("every port from 20000 to 31999 is in use")
 }
 
 fn random_bytes<const N: usize>() -> Result<[u8; N]> {

@@ -1,5 +1,5 @@
-//! The settings of a server, read before the clients start and again when they have ended: a change in between stays unseen by
-//! what connections read back at their beginning, and one that was taken back by what they read back at their end.
+//! The settings of a server, read before the clients start and after they end. What connections read back at their
+//! start misses a later change, and what they read back at their end misses a change that was undone.
 
 use crate::outcome::reason::{Invalid, Reason};
 use crate::trial::data::fresh::Fresh;
@@ -7,10 +7,11 @@ use crate::trial::stage::Stage;
 use crate::trial::workers::admin::{Admin, script_target};
 use contend_wire::literal::Value;
 
-/// Name of the moment at which the server last took in its configuration.
+/// Name for the time at which the server last loaded its configuration.
 const CONFIGURED: &str = "time of its configuration";
 
-/// What a server says of the contender's settings and of when it was configured. Nothing without a server, or if it is dead.
+/// The contender's settings and the time of the configuration, as the server reports them; empty without a server, or
+/// if it is dead.
 pub fn read(stage: &Stage<'_>, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Vec<(String, String)> {
     let Some((server, inside)) = stage.engine.server.zip(fresh.inside.first()) else { return vec![] };
     let asked = stage.setup.readbacks.iter().map(|read| (read.name.as_str(), read.sql.as_str()));
@@ -26,7 +27,7 @@ pub fn read(stage: &Stage<'_>, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Vec<
     names.into_iter().map(str::to_string).zip(values).collect()
 }
 
-/// The first setting that is another one now. A server that does not answer any more has its own reason.
+/// The first setting that has changed. A server that no longer answers has its own reason.
 pub fn changed(before: &[(String, String)], after: &[(String, String)]) -> Option<Reason> {
     let other = before.iter().zip(after).find(|(before, after)| before != after);
     other.map(|((name, before), (_, after))| {

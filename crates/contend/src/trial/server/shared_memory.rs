@@ -1,20 +1,20 @@
-//! Shared memory under a name, which outlives a server that was killed: what a server of contend's own had is noted while it
-//! runs and removed with it. What belongs to others is never touched.
+//! Named shared memory, which outlives a killed server. That of a private server is listed while it runs and removed
+//! with it; that of other programs is never touched.
 
 use crate::trial::watch::janitor::Janitor;
 use procfs::process::{MMapPath, Process};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where Linux shows it as files.
+/// Directory in which Linux shows it as files.
 const DIRECTORY: &str = "/dev/shm";
 
-/// Files that a process had mapped, with their numbers: a name may be given again.
+/// Files that a process had mapped, with their inode numbers, because a name may be reused.
 #[derive(Debug, Default)]
 pub struct SharedMemory(Vec<(PathBuf, u64)>);
 
 impl SharedMemory {
-    /// What a process has now; nothing if it may not be seen.
+    /// The shared memory of a process now; empty if it may not be read.
     pub fn of(pid: u32) -> Self {
         let maps = Process::new(pid as i32).and_then(|process| process.maps());
         let paths = maps.into_iter().flatten().filter_map(|map| match map.pathname {
@@ -27,17 +27,17 @@ impl SharedMemory {
         Self(files)
     }
 
-    /// Tells the janitor what to remove should the tool be killed.
+    /// Registers the files with the janitor, which removes them if the tool is killed.
     pub fn tell(&self, janitor: &Janitor) {
         self.0.iter().for_each(|(path, _)| janitor.dir_exists(path));
     }
 
-    /// There is nothing left for the janitor.
+    /// Withdraws the files from the janitor.
     pub fn forget(&self, janitor: &Janitor) {
         self.0.iter().for_each(|(path, _)| janitor.dir_gone(path));
     }
 
-    /// Removes what is still there, and first what it lists: names of more of it.
+    /// Removes the files that still exist, and before them those that they list by name.
     pub fn remove(&self, lists: fn(&[u8]) -> Vec<String>) {
         for (path, _) in self.0.iter().filter(|(path, n)| number(path) == Some(*n)) {
             for name in std::fs::read(path).map(|bytes| lists(&bytes)).unwrap_or_default() {

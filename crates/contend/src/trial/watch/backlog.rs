@@ -1,5 +1,5 @@
-//! How far the checkpoints and the readers of SQLite's write-ahead logs are behind, read from the `-shm` files and
-//! `/proc/locks`. No lock is taken and no database is opened: this process has no locks that closing a file could drop.
+//! How far checkpoints and readers of SQLite's write-ahead logs are behind, read from the `-shm` files and
+//! `/proc/locks`. It opens no database and takes no lock, so closing a file cannot drop a lock of this process.
 
 use crate::engine::wal::{HEADER_BYTES, Log};
 use procfs::{FromBufRead, Lock, LockKind, LockMode};
@@ -9,29 +9,29 @@ use std::io::{BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// First byte of a `-shm` file whose lock is a reader's; there are five, one for each read mark.
+/// First of the five bytes of a `-shm` file that readers lock, one for each read mark.
 const READ_BYTE: u64 = 123;
 const READ_MARKS: u64 = 5;
 
-/// All logs of a trial at a moment.
+/// All logs of a trial at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Frames that no checkpoint has copied yet.
     pub frames: u64,
-    /// Frames that were written since the oldest snapshot in use was taken, of the log where they are most.
+    /// Frames written since the oldest snapshot in use, in the log where they are most.
     pub reader_behind: u64,
     /// How long that snapshot has been seen in use.
     pub reader_ns: u64,
 }
 
-/// What is remembered between two looks: since when a log's oldest snapshot has been in use.
+/// State between two readings: since when each log's oldest snapshot has been in use.
 #[derive(Debug, Default)]
 pub struct Logs {
     oldest: HashMap<u64, (u32, u64)>,
 }
 
 impl Logs {
-    /// Looks at all logs below a directory; `None` without any.
+    /// Reads all logs below a directory; `None` if there are none.
     pub fn look(&mut self, dir: &Path, now_ns: u64) -> Option<Backlog> {
         let mut found = vec![];
         logs_below(dir, &mut found);
@@ -70,15 +70,15 @@ fn logs_below(dir: &Path, found: &mut Vec<(u64, Log)>) {
         {
             let inode = file.metadata().map_or(0, |metadata| metadata.ino());
             let mut header = Vec::with_capacity(HEADER_BYTES);
-            // A header that cannot be read is none.
+            // An unreadable header counts as missing.
             let _ = file.take(HEADER_BYTES as u64).read_to_end(&mut header);
             found.extend(Log::read(&header).map(|log| (inode, log)));
         }
     }
 }
 
-/// Files with a read mark that a process has locked, and its number. Another file may have the same number on another device;
-/// it is not one of a trial's.
+/// Inode and number of each read mark that a process has locked. The same inode on another device is not a file of the
+/// trial.
 fn marks_in_use() -> Vec<(u64, u8)> {
     let locks = File::open("/proc/locks").ok().and_then(|file| procfs::Locks::from_buf_read(BufReader::new(file)).ok());
     let locks = locks.map_or(vec![], |locks| locks.0);

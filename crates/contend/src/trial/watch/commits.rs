@@ -1,5 +1,4 @@
-//! How often the databases of a trial have committed, by their own counters: read by the tool itself, so that no worker has a
-//! say in it.
+//! Commits of the databases of a trial by their own counters. The tool reads them itself, independently of workers.
 
 use crate::check::commits::{Counted, Reading};
 use crate::engine::{Counts, Engine, FileCommits};
@@ -11,20 +10,34 @@ use contend_wire::literal::Value;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Longest a server may take for its answer; without one its commits are not held against anything.
+/// Longest time for a server's answer; without an answer its commits are not compared.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// What is read.
+/// Pause between two readings of [`FILES`] files while clients work; it grows with their number. A reading makes
+/// six system calls for each file with WAL and two with a rollback journal, so this costs about a thousandth of a processor.
+const EVERY: Duration = Duration::from_millis(10);
+const FILES: usize = 2;
+
+/// Source of the counters.
 enum From {
-    Files(Vec<Counter>),
-    /// A server: the query.
+    Files(Arc<Counters>),
+    /// A server, with the query.
     Server(&'static str),
 }
 
-/// The counter of one database that is a file, kept open: a file that is removed meanwhile can still be read, and none with its
-/// number takes its place.
+/// Those of all databases.
+struct Counters {
+    each: Vec<Counter>,
+    counts: &'static FileCommits,
+}
+
+/// The counter of a database file. It is kept open, so it can be read after it was removed, and its inode is not
+/// reused.
 struct Counter {
     file: File,
     at: CounterAt,
@@ -36,36 +49,48 @@ enum CounterAt {
     Shared(PathBuf),
 }
 
-/// The counters of a trial, as they were when its clients were about to start.
+/// The counters of a trial right before its clients start.
 pub struct Commits<'e> {
     engine: &'e Engine,
     from: From,
     first: u64,
-    pub counted: Counted,
+    /// Reads in between, where that is cheap.
+    meanwhile: Option<Meanwhile>,
+    counted: Counted,
 }
 
 impl<'e> Commits<'e> {
-    /// None if the engine counts no commits, or programs other than contend's clients are expected to write.
+    /// `None` if the engine counts no commits, or if other programs are expected to write.
     pub fn begin(engine: &'e Engine, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Self> {
         let (from, own, of) = match (engine.file_commits, engine.server, &fresh.server) {
             (Some(counts), ..) => {
-                let counters = fresh.databases.iter().map(|database| Counter::open(counts, database));
-                (From::Files(counters.collect::<Option<_>>()?), 0, Counts::Transactions)
+                let each = fresh.databases.iter().map(|database| Counter::open(counts, database));
+                let counters = Counters { each: each.collect::<Option<_>>()?, counts };
+                (From::Files(Arc::new(counters)), 0, Counts::Transactions)
             }
             (None, Some(server), Some(_)) => (From::Server(server.commits), server.own_commits, server.counts),
             _ => return None,
         };
-        let mut commits = Self { engine, from, first: 0, counted: Counted { own, of, ..Counted::default() } };
+        let counted = Counted { own, of, ..Counted::default() };
+        let mut commits = Self { engine, from, first: 0, meanwhile: None, counted };
         commits.first = commits.read(fresh, admin)?.commits;
         Some(commits)
     }
 
-    /// At the end of the window, while clients may still be at work.
+    /// Starts to read the counters of files, once clients have been told to start.
+    pub fn work_begins(&mut self) {
+        if let From::Files(counters) = &self.from {
+            self.meanwhile = Some(Meanwhile::start(Arc::clone(counters)));
+        }
+    }
+
+    /// Reads the counters at the end of the window, while clients may still be working.
     pub fn window_ends(&mut self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) {
+        self.counted.meanwhile = self.meanwhile.take().map(Meanwhile::end).unwrap_or_default();
         self.counted.at_window_end = self.read(fresh, admin);
     }
 
-    /// When all clients have ended.
+    /// Reads the counters after all clients have ended.
     pub fn end(mut self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Counted {
         let known = self.counted.at_window_end.is_some();
         self.counted.at_end = if known { self.read(fresh, admin) } else { None };
@@ -75,7 +100,7 @@ impl<'e> Commits<'e> {
     fn read(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Reading> {
         let before_ns = monotonic_ns();
         let commits = match &self.from {
-            From::Files(counters) => counters.iter().map(|counter| counter.since(self.engine.file_commits?)).sum(),
+            From::Files(counters) => counters.read(),
             From::Server(query) => {
                 let running = fresh.server.as_ref()?;
                 let inside = running.inside(self.engine.server?.first_database);
@@ -88,6 +113,60 @@ impl<'e> Commits<'e> {
             }
         };
         Some(Reading { commits: commits?, between_ns: (before_ns, monotonic_ns()) })
+    }
+}
+
+impl Counters {
+    fn read(&self) -> Option<u64> {
+        self.each.iter().map(|counter| counter.since(self.counts)).sum()
+    }
+}
+
+/// A thread that reads the counters.
+struct Meanwhile {
+    stop: Arc<AtomicBool>,
+    /// None once its readings were taken.
+    thread: Option<JoinHandle<Vec<Reading>>>,
+}
+
+impl Meanwhile {
+    fn start(counters: Arc<Counters>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let pause = EVERY * u32::try_from(counters.each.len().div_ceil(FILES)).unwrap_or(u32::MAX);
+        let thread = std::thread::spawn(move || {
+            let mut readings = vec![];
+            while !seen.load(Ordering::Relaxed) {
+                let before_ns = monotonic_ns();
+                let Some(commits) = counters.read() else { break };
+                let between_ns = (before_ns, monotonic_ns());
+                // What is not there twice may have been read while it was being written.
+                if counters.read() == Some(commits) {
+                    readings.push(Reading { commits, between_ns });
+                }
+                std::thread::park_timeout(pause);
+            }
+            readings
+        });
+        Self { stop, thread: Some(thread) }
+    }
+
+    fn end(mut self) -> Vec<Reading> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Vec<Reading> {
+        self.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = self.thread.take() else { return vec![] };
+        thread.thread().unpark();
+        thread.join().unwrap_or_default()
+    }
+}
+
+impl Drop for Meanwhile {
+    /// A trial that fails leaves no thread that looks at the next one.
+    fn drop(&mut self) {
+        self.join();
     }
 }
 
@@ -115,11 +194,12 @@ impl Counter {
         }
     }
 
-    /// What was counted since the beginning; none if another counter has taken the place of this one.
+    /// Commits since the beginning; `None` if another counter has replaced this one.
     fn since(&self, counts: &FileCommits) -> Option<u64> {
         if let CounterAt::Shared(path) = &self.at {
             let mine = self.file.metadata().ok()?.ino();
-            // The process that closes the last connection removes the file, maybe right after the window: then this is its last count.
+            // The process that closes the last connection removes the file, possibly right after the window: this is
+            // then the last count.
             if std::fs::metadata(path).is_ok_and(|there| there.ino() != mine) {
                 return None;
             }

@@ -1,30 +1,43 @@
-//! A program that works by itself for a while: in its own process group, watched, and ended for sure with all it has
-//! started, also when the tool is killed.
+//! A program in its own process group. It is ended with all that it has started, even if the tool is killed.
 
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
+use crate::trial::workers::process::monotonic_ns;
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+use wait4::Wait4;
 
-/// How often it is looked at.
+/// How often the deadline and cancellation are checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Longest until one that was told to end is killed.
+/// Time between the signal to end and the kill.
 const END_TIME: Duration = Duration::from_secs(5);
 
-/// A program at work.
+/// How a program ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    pub status: ExitStatus,
+    /// When, as [`monotonic_ns`] counts.
+    pub at_ns: u64,
+    /// CPU time of it and of all processes that it started and waited for.
+    pub cpu_ns: u64,
+}
+
+/// A running program.
 pub struct Group<'j> {
     child: Child,
     janitor: &'j Janitor,
-    /// Whether it was waited for: another process may have its number then.
+    /// Whether it was waited for: another process may then have its id.
     over: bool,
 }
 
 impl<'j> Group<'j> {
-    /// Starts it.
+    /// Starts the program.
     ///
     /// # Errors
     /// It cannot be started.
@@ -34,24 +47,42 @@ impl<'j> Group<'j> {
         Ok(Self { child, janitor, over: false })
     }
 
-    /// How it ended; none if the deadline came first.
+    /// How it ended; `None` if the deadline came first.
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn wait(&mut self, deadline: Option<Instant>, cancelled: &dyn Fn() -> bool) -> Result<Option<ExitStatus>> {
-        while !self.has_ended() {
+    pub fn wait(&mut self, deadline: Option<Instant>, cancelled: &dyn Fn() -> bool) -> Result<Option<Ended>> {
+        let at_ns = self.end();
+        loop {
+            match at_ns.recv_timeout(LOOK_AGAIN) {
+                Ok(at_ns) => return self.kill(at_ns).map(Some),
+                Err(RecvTimeoutError::Disconnected) => return self.kill(monotonic_ns()).map(Some),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
             if cancelled() {
                 return Err(Cancelled.into());
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(None);
             }
-            std::thread::sleep(LOOK_AGAIN);
         }
-        self.kill().map(Some)
     }
 
-    /// Whether it has ended, without taking note: that would free its number.
+    /// Sends the time when it ended. A thread waits without reaping it, which would free its id, and so sees the end
+    /// within microseconds.
+    fn end(&self) -> Receiver<u64> {
+        let (told, end) = channel();
+        if let Some(pid) = self.pid() {
+            std::thread::spawn(move || {
+                let wait = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                while matches!(waitid(WaitId::Pid(pid), wait), Err(Errno::INTR)) {}
+                let _ = told.send(monotonic_ns());
+            });
+        }
+        end
+    }
+
+    /// Whether it has ended. It is not reaped, which would free its id.
     fn has_ended(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.over || self.pid().is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
@@ -62,17 +93,19 @@ impl<'j> Group<'j> {
     }
 
     /// Kills what is left of it; how it ended.
-    fn kill(&mut self) -> Result<ExitStatus> {
+    fn kill(&mut self, at_ns: u64) -> Result<Ended> {
         if let Some(group) = self.pid().filter(|_| !self.over) {
             let _ = kill_process_group(group, Signal::KILL);
         }
         self.over = true;
-        self.child.wait().context("cannot wait for a program")
+        let used = self.child.wait4().context("cannot wait for a program")?;
+        let cpu = used.rusage.utime + used.rusage.stime;
+        Ok(Ended { status: used.status, at_ns, cpu_ns: cpu.as_nanos() as u64 })
     }
 }
 
 impl Drop for Group<'_> {
-    /// It is told to end first, and may clean up.
+    /// Asks the program to end first, so that it can clean up.
     fn drop(&mut self) {
         if let Some(pid) = self.pid().filter(|_| !self.over) {
             let _ = kill_process(pid, Signal::TERM);
@@ -80,7 +113,7 @@ impl Drop for Group<'_> {
             while !self.has_ended() && Instant::now() < deadline {
                 std::thread::sleep(LOOK_AGAIN);
             }
-            let _ = self.kill();
+            let _ = self.kill(0);
         }
         self.janitor.program_gone(self.child.id());
     }

@@ -1,5 +1,5 @@
-//! Cleans up after a tool that was killed: a small process in its own session. The tool reports what exists; when the input
-//! ends without `done`, the janitor kills and removes it.
+//! Cleans up after a tool that was killed: a small process in its own session. The tool sends it a line for everything
+//! that exists; when its input ends without `done`, the janitor kills and removes what still exists.
 //!
 //! | exists | no more | what it is |
 //! |---|---|---|
@@ -29,26 +29,25 @@ pub static UNMOUNT: Registry<fn(&Path)> = Registry::empty();
 /// The word of the command line that starts the janitor.
 pub const VERB: &str = "janitor";
 
-/// A janitor that died is replaced as often as this.
+/// How often a janitor that died is replaced.
 const REPLACED_MAX: u32 = 5;
 
-/// The tool's end.
+/// The tool's side.
 pub struct Janitor {
     told: Arc<Mutex<Told>>,
     watch: Option<JoinHandle<()>>,
 }
 
-/// What a janitor has been told, and where further lines go.
+/// Lines sent to the janitor, and the pipe to it.
 struct Told {
     stdin: Option<ChildStdin>,
-    /// Lines about what exists, by what they are about.
+    /// Lines about what exists, by the thing that they name.
     exists: BTreeMap<String, String>,
-    /// The tool ends, and so may the janitor.
+    /// Whether the tool is ending, so that the janitor may end too.
     over: bool,
 }
 
-fn process() -> Result<Child> {
-    let program = std::env::current_exe().context("cannot find the path of this program")?;
+fn process(program: &Path) -> Result<Child> {
     keep_from(&mut Command::new(program))
         .arg(VERB)
         .stdin(Stdio::piped())
@@ -58,15 +57,15 @@ fn process() -> Result<Child> {
         .context("cannot start the janitor process")
 }
 
-/// Waits for the janitor, and puts another in its place if it ended before the tool did: told of all that exists.
-fn watch(mut child: Child, told: &Mutex<Told>) {
+/// Waits for the janitor. If it ends before the tool does, starts another one and sends it all that exists.
+fn watch(mut child: Child, program: &Path, told: &Mutex<Told>) {
     for _ in 0..REPLACED_MAX {
         let _ = child.wait();
         let mut told = told.lock().expect("no panic while held");
         if told.over {
             return;
         }
-        let Ok(mut next) = process() else { return };
+        let Ok(mut next) = process(program) else { return };
         if let Some(stdin) = &mut next.stdin {
             let all: String = told.exists.values().map(|line| format!("{line}\n")).collect();
             let _ = stdin.write_all(all.as_bytes());
@@ -78,12 +77,18 @@ fn watch(mut child: Child, told: &Mutex<Told>) {
 }
 
 impl Janitor {
+    /// Starts a janitor for this program, which must be the tool.
     pub fn start() -> Result<Self> {
-        let mut child = process()?;
+        Self::of(std::env::current_exe().context("cannot find the path of this program")?)
+    }
+
+    /// Starts a janitor; `tool` is the tool's binary.
+    pub fn of(tool: PathBuf) -> Result<Self> {
+        let mut child = process(&tool)?;
         let told = Told { stdin: child.stdin.take(), exists: BTreeMap::new(), over: false };
         let told = Arc::new(Mutex::new(told));
         let shared = Arc::clone(&told);
-        let watch = std::thread::Builder::new().name("janitor".to_string()).spawn(move || watch(child, &shared));
+        let watch = std::thread::Builder::new().name("janitor".to_string()).spawn(move || watch(child, &tool, &shared));
         Ok(Self { told, watch: Some(watch.context("cannot watch the janitor process")?) })
     }
 
@@ -95,7 +100,7 @@ impl Janitor {
         self.tell(&format!("gone {group}"));
     }
 
-    /// A program that cleans up after itself when told to end.
+    /// Registers a program that cleans up when it gets a signal to end.
     pub fn program_lives(&self, group: u32) {
         self.tell(&format!("program {group}"));
     }
@@ -104,7 +109,7 @@ impl Janitor {
         self.tell(&format!("over {group}"));
     }
 
-    /// A server cleans up after itself when told to end, and not when killed.
+    /// Registers a server, which cleans up on its signal but not when killed.
     pub fn server_lives(&self, pid: u32, abort: ServerSignal) {
         self.tell(&format!("server {pid} {}", number(abort).as_raw()));
     }
@@ -121,7 +126,7 @@ impl Janitor {
         self.tell(&format!("done {}", dir.display()));
     }
 
-    /// A file system that must not outlive the tool.
+    /// Registers a mount, which must not outlive the tool.
     pub fn mounted(&self, at: &Path) {
         self.tell(&format!("mount {}", at.display()));
     }
@@ -143,13 +148,13 @@ impl Janitor {
             None => drop(told.exists.insert(line.to_string(), line.to_string())),
         }
         if let Some(stdin) = told.stdin.as_mut() {
-            // A janitor that is gone is replaced by one that is told all of it.
+            // If the janitor is gone, its replacement gets all lines.
             let _ = writeln!(stdin, "{line}");
         }
     }
 }
 
-/// The word that something is gone, and the one that it is there.
+/// The word for the end of something, and the word for its beginning.
 const ENDS: [(&str, &str); 5] =
     [("gone", "group"), ("over", "program"), ("stopped", "server"), ("unmounted", "mount"), ("done", "dir")];
 
@@ -166,9 +171,9 @@ impl Drop for Janitor {
     }
 }
 
-/// The janitor's own end: reads until the input ends, then cleans up what is left.
+/// The janitor's side: reads until the input ends, then cleans up.
 pub fn serve() {
-    // A Ctrl-C at the terminal is for the tool; the janitor must outlive it.
+    // The janitor must survive Ctrl-C, which goes to the tool.
     let _ = setsid();
     let mut left = Left::default();
     for line in std::io::stdin().lock().lines() {
@@ -181,12 +186,12 @@ pub fn serve() {
     left.remove();
 }
 
-/// What exists, as far as the tool has said.
+/// What exists according to the tool.
 #[derive(Default)]
 struct Left {
     groups: BTreeSet<i32>,
     programs: BTreeSet<i32>,
-    /// With the signal on which each ends at once.
+    /// Servers, with the signal on which each ends at once.
     servers: BTreeMap<i32, i32>,
     mounts: BTreeSet<PathBuf>,
     dirs: BTreeSet<PathBuf>,
@@ -214,7 +219,7 @@ impl Left {
         }
     }
 
-    /// Groups are killed; programs and servers are told to end, and killed when they do not in time.
+    /// Kills groups. Programs and servers get a signal to end and are killed if they are late.
     fn end_processes(&self) {
         kill_groups(&self.groups);
         for pid in self.programs.iter().copied().filter_map(Pid::from_raw) {
@@ -237,7 +242,7 @@ impl Left {
         kill_groups(&self.programs);
     }
 
-    /// Mounts before directories: what lies under a mount must not be removed through it.
+    /// Unmounts first: files below a mount must not be removed through it.
     fn remove(self) {
         for mount in self.mounts {
             UNMOUNT.all().iter().for_each(|unmount| unmount(&mount));
@@ -254,10 +259,10 @@ fn kill_groups(groups: &BTreeSet<i32>) {
     }
 }
 
-/// How long servers may take to end.
+/// Longest time for servers to end.
 const SERVER_TIME: Duration = Duration::from_secs(5);
 
-/// Whether a process is there and has not ended; its parent may be gone.
+/// Whether a process exists and is not a zombie; its parent may be gone.
 fn lives(pid: i32) -> bool {
     let stat = procfs::process::Process::new(pid).and_then(|process| process.stat());
     stat.is_ok_and(|stat| stat.state != 'Z')

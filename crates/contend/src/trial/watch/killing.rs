@@ -1,4 +1,4 @@
-//! A crash of a server, really made: all of its processes killed, whatever groups and sessions they have made of their own.
+//! A real crash of a server: kills all its processes, in whatever groups and sessions they are.
 
 use crate::engine::server;
 use crate::trial::watch::sampler::tree;
@@ -8,21 +8,20 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Longest until a process that was told to stop starts no other one any more.
+/// Longest time until a process that was sent SIGSTOP has stopped.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
-/// Longest until a killed process is gone: it may wait for a disk.
+/// Longest time until a killed process is gone; it may be waiting for a disk.
 const DEATH_TIME: Duration = Duration::from_secs(30);
 
 const ASK_EVERY: Duration = Duration::from_millis(1);
 
-/// Kills a process, which leads a group, with all that descend from it, and waits until none of them lives: from then on
-/// no promise can be kept.
+/// Kills a process, which leads a group, with all its descendants, and waits until none of them is alive.
 ///
 /// # Errors
-/// One of them lives on.
+/// A process is still alive.
 pub fn kill_all(first: &mut Child) -> Result<()> {
-    // One that is stopped starts no other that would be missed.
+    // A stopped process cannot start another one that would be missed.
     if let Some(pid) = Pid::from_raw(first.id() as i32) {
         let _ = kill_process(pid, Signal::STOP);
         wait(STOP_TIME, || state(first.id()).is_none_or(|state| state == ProcState::Stopped || is_dead(state)));
@@ -38,7 +37,7 @@ pub fn kill_all(first: &mut Child) -> Result<()> {
     let _ = first.wait();
     if !wait(DEATH_TIME, || !all.iter().any(lives)) {
         let left: Vec<String> = all.iter().filter(|p| lives(p)).map(|p| p.pid.to_string()).collect();
-        bail!("process {} lived on for {} s after SIGKILL", left.join(", "), DEATH_TIME.as_secs());
+        bail!("process {} was still alive {} s after SIGKILL", left.join(", "), DEATH_TIME.as_secs());
     }
     Ok(())
 }
@@ -47,7 +46,7 @@ fn state(pid: u32) -> Option<ProcState> {
     Process::new(pid as i32).ok()?.stat().ok()?.state().ok()
 }
 
-/// A handle of another process that has got the same number since shows nothing.
+/// If the id now belongs to another process, this one is dead.
 fn lives(process: &Process) -> bool {
     process.stat().ok().and_then(|stat| stat.state().ok()).is_some_and(|state| !is_dead(state))
 }

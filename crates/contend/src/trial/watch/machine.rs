@@ -1,11 +1,11 @@
-//! What machine this is, for the record.
+//! The machine, for the record.
 
 use crate::record::model::Machine;
 use crate::units::write_time;
 use procfs::{Current, CurrentSI};
 use std::fs::read_to_string;
 
-/// Reads it from /proc and /etc; what cannot be read is `unknown` or 0.
+/// Reads the machine from /proc and /etc; what cannot be read is `unknown` or 0.
 pub fn describe() -> Machine {
     let cpus = procfs::CpuInfo::current().ok();
     let cpu = cpus.as_ref().and_then(|c| c.model_name(0)).unwrap_or("unknown").to_string();
@@ -28,7 +28,7 @@ pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
 
-/// Processors of the whole machine, whose time the kernel adds up: a process may be kept to some of them.
+/// Processors of the whole machine, whose time /proc/stat adds up. A process may be limited to some of them.
 pub fn processors() -> u32 {
     procfs::KernelStats::current().map_or(0, |stats| stats.cpu_time.len() as u32).max(1)
 }
@@ -39,7 +39,7 @@ pub fn now_utc() -> String {
     rfc3339(now.tv_sec)
 }
 
-/// A time as RFC 3339 wants it.
+/// A time in RFC 3339.
 fn rfc3339(seconds: i64) -> String {
     let mut out = String::new();
     write_time(seconds, &mut out);

@@ -1,4 +1,4 @@
-//! What is observed of the machine and of processes, and what ends them for sure.
+//! Observes the machine and processes, and makes sure that processes end.
 
 pub mod backlog;
 pub mod commits;
@@ -6,4 +6,6 @@ pub mod group;
 pub mod janitor;
 pub mod killing;
 pub mod machine;
+pub mod passing;
+mod quota;
 pub mod sampler;

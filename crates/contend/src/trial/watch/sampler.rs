@@ -1,13 +1,16 @@
-//! Reads /proc and file sizes while a trial runs: CPU, memory, writes and context switches of each worker, of the server (both
-//! with their child processes) and of the tool; busy time of the machine; sizes of database and log; how far checkpoints
-//! and readers of a write-ahead log are behind.
+//! Reads /proc and file sizes while a trial runs: CPU, memory, writes and context switches of workers, server and tool
+//! (with child processes); busy time of the machine; sizes of database and log; how far checkpoints and readers of a
+//! write-ahead log are behind.
 
 use super::backlog::{Backlog, Logs};
+use super::quota::throttled_ns;
+use crate::check::kernel::Kernel;
 use crate::engine::Part;
 use crate::record::model::Used;
 use crate::trial::workers::process::monotonic_ns;
 use procfs::CurrentSI;
-use procfs::process::Process;
+use procfs::process::{Process, Task};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often.
+/// Time between two readings.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// What one process has used so far.
+/// Use of one process so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     pub cpu_ns: u64,
     pub rss_bytes: u64,
-    /// None where /proc/PID/io may not be read.
+    /// `None` if /proc/PID/io may not be read.
     pub written_bytes: Option<u64>,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
@@ -33,9 +36,12 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineTime {
     pub busy_ns: u64,
-    /// When that was so.
+    /// Time of the reading.
     pub at_ns: u64,
 }
+
+/// A count of the kernel so far, by process or thread of a worker; `None` if it may not be read.
+type Counts = Option<BTreeMap<i32, u64>>;
 
 /// One row of the series.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,48 +56,59 @@ struct Row {
     backlog: Option<Backlog>,
 }
 
-/// What a trial's processes used between two moments.
+/// Use of a trial's processes in its window.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
-    /// Of each worker with all its processes, and last of the tool itself.
+    /// Use of each worker with all its processes, and last of the tool.
     pub usage: Vec<Usage>,
-    /// Of the database server with all its processes.
+    /// Use of the database server with all its processes.
     pub server: Option<Usage>,
-    /// Its memory when the window ended, what is shared divided among those who share it.
+    /// Memory of the server at the end of the window, shared pages divided among their processes.
     pub server_pss_bytes: Option<u64>,
-    /// The same of each of [`Watched::servers`] alone.
+    /// Use of each of [`Watched::servers`] alone.
     pub each_server: Vec<Used>,
     pub machine_busy_ns: u64,
-    /// Between the two looks at the machine. On a busy one they are late, by more than a short window is long.
+    /// Time in which a container's CPU limit held processes back, added over processors.
+    pub throttled_ns: u64,
+    /// Time between the two readings of the machine. On a busy machine they may be late by more than a short window.
     pub observed_ns: u64,
     pub wal_bytes_max: u64,
     /// The series as CSV, times relative to the start of the window.
     pub series: String,
+    /// What the kernel counted of the workers in the window.
+    pub kernel: Kernel,
 }
 
-/// What a sampler looks at.
+/// What a sampler reads.
 #[derive(Debug, Clone)]
 pub struct Watched {
     /// First process of each worker: in some languages a client is its own process.
     pub workers: Vec<u32>,
-    /// First process of the database server, and of the worker that serves; there may be neither.
+    /// First process of the database server, and of the serving worker; may be empty.
     pub servers: Vec<u32>,
-    /// The trial's data.
+    /// Directory of the trial's data.
     pub dir: PathBuf,
-    /// What a file in there is.
+    /// Classifies a file in it by name: database, log or other.
     pub part: fn(&str) -> Part,
 }
 
 impl Watched {
     fn now(&self) -> Moment {
-        Moment {
-            usage: self.clients(),
-            servers: self.servers.iter().map(|first| usage_of_tree(*first)).collect(),
-            machine: machine_time(),
+        let mut moment = Moment::default();
+        for first in &self.workers {
+            let processes = tree(*first);
+            moment.usage.push(usage_of_all(&processes));
+            moment.reads.push(reads_of_all(&processes));
+            moment.threads.push(threads_of_all(&processes));
         }
+        moment.usage.push(usage(std::process::id()));
+        moment.servers = self.servers.iter().map(|first| usage_of_tree(*first)).collect();
+        moment.machine = machine_time();
+        moment.throttled_ns = throttled_ns();
+        moment
     }
 
-    /// What the workers have used, and last the tool itself without those it has started.
+    /// Use of the workers, and last of the tool itself without its child processes.
     fn clients(&self) -> Vec<Usage> {
         let workers = self.workers.iter().map(|first| usage_of_tree(*first));
         workers.chain([usage(std::process::id())]).collect()
@@ -104,15 +121,20 @@ struct Moment {
     usage: Vec<Usage>,
     servers: Vec<Usage>,
     machine: MachineTime,
+    throttled_ns: u64,
+    reads: Vec<Counts>,
+    threads: Vec<Threads>,
 }
 
 /// A running sampler.
 pub struct Sampler {
     stop: Arc<AtomicBool>,
-    /// None once its rows were taken.
+    /// `None` once its rows were taken.
     thread: Option<JoinHandle<Vec<Row>>>,
     watched: Watched,
     before: Option<Moment>,
+    /// When the reading before was over.
+    before_ns: u64,
 }
 
 impl Sampler {
@@ -121,22 +143,28 @@ impl Sampler {
         let stop = Arc::new(AtomicBool::new(false));
         let (seen, its) = (Arc::clone(&stop), watched.clone());
         let thread = std::thread::spawn(move || watch(&its, &seen));
-        Self { stop, thread: Some(thread), watched, before: None }
+        Self { stop, thread: Some(thread), watched, before: None, before_ns: u64::MAX }
     }
 
     /// Marks the beginning of the window.
     pub fn window_begins(&mut self) {
         self.before = Some(self.watched.now());
+        self.before_ns = monotonic_ns();
     }
 
-    /// Marks its end and hands out what happened in between.
+    /// Marks the end of the window, and returns the use in it.
     pub fn window_ends(mut self, window_start_ns: u64) -> Observed {
+        let after_ns = monotonic_ns();
         let after = self.watched.now();
         let pss: Vec<_> = self.watched.servers.iter().map(|first| pss_of_server(*first)).collect();
         let rows = self.end();
         let before = self.before.take().unwrap_or_default();
-        // Without a beginning of the window the difference is to the start of the process.
+        // If the beginning was not marked, the use since the start of the process counts.
         let since = |i: usize| before.usage.get(i).copied().unwrap_or_default();
+        let of_threads = |count: fn(&Threads) -> &Counts| {
+            let all = |moment: &Moment| moment.threads.iter().map(count).cloned().collect::<Vec<_>>();
+            more(&all(&after), &all(&before))
+        };
         Observed {
             usage: after.usage.iter().enumerate().map(|(i, usage)| difference(usage, &since(i))).collect(),
             server: sum(&after.servers).map(|after| difference(&after, &sum(&before.servers).unwrap_or_default())),
@@ -149,13 +177,20 @@ impl Sampler {
                 .map(|(i, (after, pss))| used(after, &before.servers.get(i).copied().unwrap_or_default(), *pss))
                 .collect(),
             machine_busy_ns: after.machine.busy_ns.saturating_sub(before.machine.busy_ns),
+            throttled_ns: after.throttled_ns.saturating_sub(before.throttled_ns),
             observed_ns: after.machine.at_ns.saturating_sub(before.machine.at_ns),
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
+            kernel: Kernel {
+                reads: more(&after.reads, &before.reads),
+                sleeps: of_threads(|threads| &threads.sleeps),
+                queued_ns: of_threads(|threads| &threads.queued_ns),
+                between_ns: (self.before_ns, after_ns),
+            },
         }
     }
 
-    /// Ends the thread; what it has seen.
+    /// Ends the thread and returns its rows.
     fn end(&mut self) -> Vec<Row> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -163,7 +198,7 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// A trial that fails before its window is over leaves no process that looks at the next ones.
+    /// Ends the thread of a trial that failed before the end of its window.
     fn drop(&mut self) {
         self.end();
     }
@@ -184,11 +219,49 @@ fn difference(after: &Usage, before: &Usage) -> Usage {
     }
 }
 
+/// Of each worker, what was counted between two readings. It is not known if a process or thread has ended in between.
+fn more(after: &[Counts], before: &[Counts]) -> Vec<Option<u64>> {
+    let of_worker = |(after, before): (&Counts, &Counts)| {
+        let (after, before) = (after.as_ref()?, before.as_ref()?);
+        let all_live = before.keys().all(|id| after.contains_key(id));
+        let more = |(id, count): (&i32, &u64)| count.saturating_sub(before.get(id).copied().unwrap_or(0));
+        all_live.then(|| after.iter().map(more).sum())
+    };
+    after.iter().zip(before).map(of_worker).collect()
+}
+
+/// Calls that read files, by process.
+fn reads_of_all(processes: &[Process]) -> Counts {
+    let calls = |process: &Process| Some((process.pid, process.io().ok()?.syscr));
+    processes.iter().map(calls).collect::<Option<BTreeMap<_, _>>>().filter(|counts| !counts.is_empty())
+}
+
+/// What the kernel counts of each thread.
+#[derive(Debug, Clone, Default)]
+struct Threads {
+    /// Voluntary context switches.
+    sleeps: Counts,
+    /// Time for which it could have run and no processor was free, ns.
+    queued_ns: Counts,
+}
+
+fn threads_of_all(processes: &[Process]) -> Threads {
+    let all: Vec<_> = processes.iter().filter_map(|process| process.tasks().ok()).flatten().collect();
+    let of = |count: &dyn Fn(&Task) -> Option<u64>| {
+        let counted = all.iter().map(|thread| thread.as_ref().ok().and_then(|it| Some((it.tid, count(it)?))));
+        counted.collect::<Option<BTreeMap<_, _>>>().filter(|counts| !counts.is_empty())
+    };
+    Threads {
+        sleeps: of(&|thread| thread.status().ok()?.voluntary_ctxt_switches),
+        queued_ns: of(&|thread| Some(thread.schedstat().ok()?.run_delay)),
+    }
+}
+
 fn ticks_to_ns(ticks: u64) -> u64 {
     ticks * 1_000_000_000 / procfs::ticks_per_second().max(1)
 }
 
-/// What a process has used; zero for one that is gone.
+/// Use of a process; zero if it is gone.
 fn usage(pid: u32) -> Usage {
     let Ok(process) = Process::new(pid as i32) else { return Usage::default() };
     let Ok(stat) = process.stat() else { return Usage::default() };
@@ -211,24 +284,31 @@ pub fn machine_time() -> MachineTime {
     MachineTime { busy_ns: ticks_to_ns(busy.unwrap_or(0)), at_ns: monotonic_ns() }
 }
 
-/// A process and those it has started, or they in turn.
+/// A process and all its descendants, itself first.
 pub(in crate::trial) fn tree(first: u32) -> Vec<Process> {
     let (mut found, mut next) = (vec![], vec![first]);
     while let Some(pid) = next.pop() {
         let Ok(process) = Process::new(pid as i32) else { continue };
-        next.extend(process.task_main_thread().and_then(|main| main.children()).unwrap_or_default());
+        // Each thread lists the processes that it has started.
+        let threads = process.tasks().into_iter().flatten().flatten();
+        next.extend(threads.flat_map(|thread| thread.children().unwrap_or_default()));
         found.push(process);
     }
     found
 }
 
-/// What a server or a worker has used with all its processes. Of those that have ended, the first one has the sums. Memory is
-/// what each has for itself, and once the largest part that they share.
+/// Use of a server or a worker with all its processes.
 fn usage_of_tree(first: u32) -> Usage {
+    usage_of_all(&tree(first))
+}
+
+/// Use of processes, the first of which holds the sums of those that ended. Memory is the private memory of each, and
+/// once the largest shared part.
+fn usage_of_all(processes: &[Process]) -> Usage {
     let (mut sum, mut shared_pages) = (Usage::default(), 0);
-    for process in tree(first) {
+    for (at, process) in processes.iter().enumerate() {
         let Ok(stat) = process.stat() else { continue };
-        let ended = if stat.pid == first as i32 { (stat.cutime + stat.cstime).max(0) as u64 } else { 0 };
+        let ended = if at == 0 { (stat.cutime + stat.cstime).max(0) as u64 } else { 0 };
         sum.cpu_ns += ticks_to_ns(stat.utime + stat.stime + ended);
         if let Ok(memory) = process.statm() {
             sum.rss_bytes += memory.resident.saturating_sub(memory.shared) * procfs::page_size();
@@ -260,7 +340,7 @@ fn sum(all: &[Usage]) -> Option<Usage> {
     })
 }
 
-/// Its memory, what is shared divided among those who share it; none where that may not be read.
+/// Memory of a server, shared pages divided among their processes; `None` if it may not be read.
 fn pss_of_server(first: u32) -> Option<u64> {
     tree(first).iter().map(|process| pss(process).ok().flatten()).sum()
 }
@@ -290,7 +370,7 @@ fn row(watched: &Watched, logs: &mut Logs) -> Row {
     row
 }
 
-/// Bytes of the data files below a directory, and of the logs beside them.
+/// Bytes of the data files below a directory, and of their logs.
 pub fn sizes(dir: &Path, part: fn(&str) -> Part) -> (u64, u64) {
     let mut sums = (0, 0);
     add_sizes(dir, "", part, &mut sums);

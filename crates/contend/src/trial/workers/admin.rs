@@ -1,8 +1,8 @@
-//! A worker that carries out scripts outside any measurement: loads data, applies persistent settings,
-//! checks invariants, measures footprints. One for a whole run; it keeps no connection open in between.
+//! The script worker, which works outside measurements: loads data, applies persistent settings, checks invariants,
+//! measures footprints. A run has one; it keeps no connection open between scripts.
 //!
-//! A worker that died, said something unexpected, gave no answer in time or owes one that is no longer expected is
-//! replaced before the next script: its late replies must never be taken for those to other questions.
+//! The worker is replaced before the next script if it died, sent something unexpected, was late, or still owes an
+//! answer: a late reply must never be taken for the reply to another script.
 
 use crate::engine::Engine;
 use crate::trial::stop::Cancelled;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Longest a single script may take.
+/// Longest time for one script.
 const SCRIPT_TIME: Duration = Duration::from_secs(600);
 
-/// Longest until a worker says `hello`.
+/// Longest time until `hello`.
 const HELLO_TIME: Duration = Duration::from_secs(60);
 
 /// The script worker.
@@ -31,20 +31,20 @@ pub struct Admin<'a> {
     log: PathBuf,
     janitor: &'a Janitor,
     cancelled: &'a dyn Fn() -> bool,
-    /// Whether it goes on although the user wants to stop.
+    /// Whether it ignores cancellation.
     persists: bool,
-    /// None after it failed, until the next script.
+    /// `None` after a failure, until the next script.
     running: Option<Running>,
     script_time: Duration,
-    /// What it said of itself.
+    /// Facts of its `hello`.
     pub hello: Facts,
 }
 
-/// A worker and what it does.
+/// A worker and its open scripts.
 struct Running {
     worker: Worker,
     events: Receiver<(u32, Event)>,
-    /// Scripts that were sent and not answered yet.
+    /// Scripts sent and not yet answered.
     unanswered: usize,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Admin<'a> {
         Ok(admin)
     }
 
-    /// Another script worker, for what this one has no driver for.
+    /// Another script worker, for drivers that this one lacks.
     pub fn beside(&self, launch: &Launch) -> Result<Self> {
         Self::start(launch, &self.log.with_extension("driver.log"), self.janitor, self.cancelled)
     }
@@ -80,12 +80,12 @@ impl<'a> Admin<'a> {
         self.running = Some(Running { worker, events, unanswered: 0 });
         match self.next(HELLO_TIME)? {
             Event::Line(WorkerLine::Hello(facts), _) => self.hello = facts,
-            other => return Err(self.give_up(&format!("said {other:?} instead of `hello`"))),
+            other => return Err(self.give_up(&format!("sent {other:?} instead of `hello`"))),
         }
         Ok(())
     }
 
-    /// Ends a worker that cannot be believed any more.
+    /// Ends a worker that no longer keeps the protocol.
     fn give_up(&mut self, what: &str) -> anyhow::Error {
         let Some(mut running) = self.running.take() else { return anyhow!("the script worker {what}") };
         let pid = running.worker.pid();
@@ -112,12 +112,12 @@ impl<'a> Admin<'a> {
         }
     }
 
-    /// Whether the user wants to stop.
+    /// Whether the user has cancelled.
     pub fn is_cancelled(&self) -> bool {
         !self.persists && (self.cancelled)()
     }
 
-    /// Does work that must be done even if the user wants to stop, such as cleaning up.
+    /// Does work that must be done even after cancellation, such as cleaning up.
     pub fn persisting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.persists, true);
         let done = work(self);
@@ -125,7 +125,7 @@ impl<'a> Admin<'a> {
         done
     }
 
-    /// Has scripts be carried out within another time.
+    /// Does work with another time limit for scripts.
     pub fn within<T>(&mut self, time: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.script_time, time);
         let done = work(self);
@@ -133,17 +133,17 @@ impl<'a> Admin<'a> {
         done
     }
 
-    /// Carries out a finished script; its answers.
+    /// Carries out a script and returns its answers.
     ///
     /// # Errors
-    /// The engine's own words for the statement that failed, or [`Cancelled`].
+    /// The engine's message for the statement that failed, or [`Cancelled`].
     pub fn run(&mut self, script: String) -> Result<Vec<Answer>> {
         self.abandon_debtor();
         self.send(script)?;
         self.reply()
     }
 
-    /// Carries out statements on one connection; the rows of each.
+    /// Carries out statements on one connection and returns the rows of each.
     pub fn sql<S: AsRef<str>>(
         &mut self,
         target: &Target,
@@ -163,7 +163,7 @@ impl<'a> Admin<'a> {
             .collect())
     }
 
-    /// Sends a script without waiting, so that the next one can be made meanwhile.
+    /// Sends a script without waiting for its answers, so that the next one can be made meanwhile.
     ///
     /// # Errors
     /// No worker can be started.
@@ -177,7 +177,7 @@ impl<'a> Admin<'a> {
         Ok(())
     }
 
-    /// Waits for the answers to the oldest script sent. After an error there are none to later ones.
+    /// Waits for the answers to the oldest script. After an error, later scripts get no answers.
     ///
     /// # Errors
     /// As [`Admin::run`].
@@ -197,7 +197,7 @@ impl<'a> Admin<'a> {
         let text = match event {
             Event::Reply(text) => text,
             Event::Line(WorkerLine::Failed(message), _) => bail!("the script worker refused: {message}"),
-            other => return Err(self.give_up(&format!("said {other:?} instead of a reply"))),
+            other => return Err(self.give_up(&format!("sent {other:?} instead of a reply"))),
         };
         let reply = match Reply::decode(&text) {
             Ok(reply) => reply,
@@ -207,7 +207,7 @@ impl<'a> Admin<'a> {
             None => Ok(reply.answers),
             Some(e) => {
                 let code = format!("{} {}", e.space.word(), e.space.shown(e.code));
-                // Before the first line is the connection.
+                // Line 0 is the connection.
                 let place = if e.line == 0 { String::new() } else { format!(", line {} of the script", e.line) };
                 Err(EngineSaid { message: e.message, place: Some(format!("{code}{place}")) }.into())
             }
@@ -215,12 +215,12 @@ impl<'a> Admin<'a> {
     }
 
     fn next(&mut self, within: Duration) -> Result<Event> {
-        let running = self.running.as_ref().context("the script worker is gone, and its answer with it")?;
+        let running = self.running.as_ref().context("the script worker ended without an answer")?;
         match next(&running.events, Instant::now() + within, &|| self.is_cancelled()) {
             Ok((_, Event::Broken(what))) => Err(self.give_up(&what)),
             Ok((_, event)) => Ok(event),
             Err(Nothing::Late) => {
-                Err(Late(self.give_up(&format!("gave no answer within {} s", within.as_secs())).to_string()).into())
+                Err(Late(self.give_up(&format!("did not answer within {} s", within.as_secs())).to_string()).into())
             }
             Err(Nothing::Gone) => Err(self.give_up("is gone")),
             Err(Nothing::Cancelled) => {
@@ -241,8 +241,8 @@ impl Drop for Admin<'_> {
     }
 }
 
-/// What an engine itself answered, or how it ended, when it did not do what it was asked. Every other error is one of the
-/// tool, its workers or the machine, and says nothing of the engine.
+/// An error that the engine itself reported, or how it ended. Other errors come from the tool, its workers or the
+/// machine, and tell nothing about the engine.
 #[derive(Debug, Clone)]
 pub struct EngineSaid {
     pub message: String,
@@ -261,7 +261,7 @@ impl std::fmt::Display for EngineSaid {
 
 impl std::error::Error for EngineSaid {}
 
-/// There was no answer in time.
+/// No answer in time.
 #[derive(Debug, Clone)]
 pub struct Late(String);
 
@@ -273,7 +273,7 @@ impl std::fmt::Display for Late {
 
 impl std::error::Error for Late {}
 
-/// A script's target on a database.
+/// The target of a script: driver, address, options and session statements.
 pub fn script_target(engine: &Engine, database: &Database) -> Target {
     let (options, session) = match engine.server {
         None => (vec![("busy_timeout_ms".to_string(), "10000".to_string())], vec![]),

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Attempts to read the clock of a worker that is slow to report it.
 const CLOCK_TRIES: u32 = 5;
 
-/// How often the tool looks whether it runs itself: it cannot hear what is said while it stands still.
+/// Longest time between two looks at the clock, by which the tool notices that it stood still itself.
 const LOOK_NS: u64 = 100_000_000;
 
 /// Why a trial has no result.
@@ -38,15 +38,15 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// What is known of one worker.
+/// Reports of one worker.
 #[derive(Debug, Clone, Default)]
 pub struct Member {
     pub hello: Facts,
     pub sessions: Vec<Facts>,
     pub done: Facts,
-    /// How far its clock may be from the tool's.
+    /// Largest possible difference between its clock and the tool's.
     pub clock_error_ns: u64,
-    /// What was heard of it in its run, by the tool's clock.
+    /// When its lines arrived during the run, by the tool's clock.
     pub heard: Heard,
 }
 
@@ -54,19 +54,19 @@ pub struct Member {
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     pub begins_ns: u64,
-    /// None when the number of operations decides.
+    /// `None` if the number of operations ends the run.
     pub ends_ns: Option<u64>,
-    /// How long operations may go on after its end.
+    /// How long operations may continue after the end of the window.
     pub drain_ns: u64,
 }
 
 impl Window {
-    /// The moment at which the drain is over, if time decides.
+    /// End of the drain; `None` if the number of operations ends the run.
     pub fn drained_ns(&self) -> Option<u64> {
         self.ends_ns.map(|end| end + self.drain_ns)
     }
 
-    /// The next moment at which something is to be done: the beginning of the window, then its end.
+    /// Time of the next mark: the beginning of the window, then its end.
     fn next_mark_ns(&self, phase: Phase) -> u64 {
         match phase {
             Phase::RunIn => self.begins_ns,
@@ -89,16 +89,16 @@ impl Phase {
     }
 }
 
-/// What happens to the samples of workers, and at the marks of their window.
+/// Receives the samples of workers and the marks of their window.
 pub trait Observer {
-    /// Called once, also when no worker works until then.
+    /// Called once, even if all workers have ended before.
     fn window_begins(&mut self) {}
 
     /// Called once: at the end of the window, or when the last worker is done if that is sooner.
     fn window_ends(&mut self) {}
 
     /// # Errors
-    /// The samples cannot be kept, which ends the run.
+    /// The samples cannot be written, which ends the run.
     fn samples(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// Operations of all workers so far.
@@ -115,7 +115,7 @@ impl<F: FnMut(&[u8]) -> Result<()>> Observer for F {
 /// A trial's workers.
 pub struct Crew<'a> {
     whose: Whose,
-    /// Whether they were told to start: a worker that fails later did begin.
+    /// Whether `start` was sent: from then on a worker that gives up has died, not failed to begin.
     begun: bool,
     workers: Box<dyn Workers + 'a>,
     pub members: Vec<Member>,
@@ -133,7 +133,7 @@ impl<'a> Crew<'a> {
         Self { whose, begun: false, workers, members: vec![], deadlines, cancelled }
     }
 
-    /// Workers that are processes; their logs lie in `logs`.
+    /// Workers as processes, with their logs in `logs`.
     pub fn of_processes(whose: Whose, launch: &Launch, logs: &Path, with: &Supervision<'a>) -> Self {
         let processes = Processes::new(launch.clone(), logs, with.janitor);
         Self::new(whose, Box::new(processes), with.deadlines, with.cancelled)
@@ -156,7 +156,7 @@ impl<'a> Crew<'a> {
         let deadline_ns = self.workers.now_ns() + ns(self.deadlines.ready);
         let mut waiting = plans.len();
         while waiting > 0 {
-            let (number, event) = self.next(deadline_ns, Invalid::NotReady, "did not say `ready`")?;
+            let (number, event) = self.next(deadline_ns, Invalid::NotReady, "did not send `ready`")?;
             match self.line(number, event)? {
                 (WorkerLine::Hello(facts), _) => {
                     if let Some(what) = hello_problem(&facts) {
@@ -172,7 +172,8 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Compares every worker's clock with the tool's; more than once, as a worker on a busy machine may be slow to report it.
+    /// Compares every worker's clock with the tool's; repeatedly, because a worker on a busy machine may be slow to
+    /// report it.
     pub fn compare_clocks(&mut self) -> Result<(), Failure> {
         for _ in 1..CLOCK_TRIES {
             match self.compare_clocks_once() {
@@ -188,7 +189,7 @@ impl<'a> Crew<'a> {
             let sent_ns = self.workers.now_ns();
             self.workers.send(number, &ToolLine::Clock, &[]);
             let deadline_ns = sent_ns + ns(self.deadlines.silence);
-            let (from, event) = self.next(deadline_ns, Invalid::Stalled, "did not tell its clock")?;
+            let (from, event) = self.next(deadline_ns, Invalid::Stalled, "did not report its clock")?;
             let (line, received_ns) = self.line(from, event)?;
             let WorkerLine::Clock(reading_ns) = line else { return Err(self.unexpected(from, &line)) };
             if from != number {
@@ -207,17 +208,17 @@ impl<'a> Crew<'a> {
             return Err(self.invalid(Invalid::Clock, number, &format!("reads a clock {off_ns} ns from the tool's")));
         }
         if error_ns > CLOCK_ERROR_NS_MAX {
-            let what = format!("took {} ns to tell its clock", error_ns * 2);
+            let what = format!("took {} ns to report its clock", error_ns * 2);
             return Err(self.invalid(Invalid::Clock, number, &what));
         }
         self.members[number].clock_error_ns = error_ns;
         Ok(())
     }
 
-    /// Tells all workers to start at the same moment, which is returned.
+    /// Sends all workers the same time to start, and returns it.
     pub fn start(&mut self) -> u64 {
         self.begun = true;
-        // Time for the line to reach the last worker.
+        // Allows for the line to reach the last worker.
         let start_ns = self.workers.now_ns() + 5_000_000 + 1_000_000 * self.members.len() as u64;
         for number in 0..self.members.len() {
             self.workers.send(number, &ToolLine::Start(start_ns), &[]);
@@ -225,14 +226,15 @@ impl<'a> Crew<'a> {
         start_ns
     }
 
-    /// Waits until every worker is done and has handed over its samples.
+    /// Waits until every worker has finished and sent its samples.
     pub fn collect(&mut self, window: &Window, observer: &mut dyn Observer) -> Result<(), Failure> {
         let mut heard = Listening::new(self.members.len(), self.workers.now_ns(), window.drained_ns(), self.deadlines);
         let mut phase = Phase::RunIn;
         loop {
             let now_ns = self.workers.now_ns();
+            heard.look(now_ns, window.ends_ns);
             if phase != Phase::Drain {
-                heard.silences(now_ns, &mut self.members);
+                heard.silences(&mut self.members);
             }
             while phase != Phase::Drain && (now_ns >= window.next_mark_ns(phase) || heard.all_ended()) {
                 if phase == Phase::RunIn {
@@ -241,6 +243,7 @@ impl<'a> Crew<'a> {
                     observer.window_ends()
                 }
                 phase = phase.following();
+                heard.looked_ns = self.workers.now_ns();
             }
             if heard.all_ended() {
                 return Ok(());
@@ -259,7 +262,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// What a worker sends during the run and after it.
+    /// Handles what a worker sends during the run and after it.
     fn take_in(
         &mut self,
         heard: &mut Listening,
@@ -270,10 +273,10 @@ impl<'a> Crew<'a> {
         let now_ns = self.workers.now_ns();
         heard.of(number, now_ns);
         match event {
-            // It has handed over everything and leaves while others still send.
+            // It has sent everything and may exit while others still send.
             Event::Broken(_) if heard.ended[number] => {}
             _ if heard.ended[number] => {
-                return Err(self.invalid(Invalid::Protocol, number, "said something after `end`"));
+                return Err(self.invalid(Invalid::Protocol, number, "sent something after `end`"));
             }
             Event::Samples(bytes) => {
                 if bytes.len() % SAMPLE_BYTES != 0 {
@@ -291,6 +294,7 @@ impl<'a> Crew<'a> {
                 }
                 (WorkerLine::Done(facts), at_ns) => {
                     self.members[number].heard.done_ns = at_ns;
+                    self.members[number].heard.still_ns = heard.still_ns;
                     self.members[number].done = facts;
                 }
                 (WorkerLine::End, _) => heard.ended[number] = true,
@@ -300,7 +304,7 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Lets the workers go; what does not leave is killed.
+    /// Ends the workers; those that do not exit are killed.
     pub fn dismiss(&mut self) {
         self.workers.dismiss();
     }
@@ -339,7 +343,7 @@ impl<'a> Crew<'a> {
     }
 
     fn unexpected(&self, number: usize, line: &WorkerLine) -> Failure {
-        self.invalid(Invalid::Protocol, number, &format!("said `{}` out of turn", line.encode().trim_end()))
+        self.invalid(Invalid::Protocol, number, &format!("sent `{}` out of turn", line.encode().trim_end()))
     }
 
     fn invalid(&self, kind: Invalid, number: usize, what: &str) -> Failure {
@@ -348,16 +352,18 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// What was heard of the workers during a run, and until when the next event has to come.
+/// When each worker was last heard during a run, and the deadline of the next event.
 struct Listening {
     last_ns: Vec<u64>,
-    /// How long the tool has been awake, and then when each worker was heard last.
+    /// Time for which the tool was awake; `awake_at_last_ns` is the same when each worker was last heard.
     awake_ns: u64,
     awake_at_last_ns: Vec<u64>,
     looked_ns: u64,
+    /// Time since the end of the window for which the tool was not awake; since the start if there is no such end.
+    still_ns: u64,
     operations: Vec<u64>,
     ended: Vec<bool>,
-    /// Of the whole, where its length is known; else of the operation at hand.
+    /// Deadline of the whole run if its length is known, else of the current operation.
     last_moment_ns: u64,
     length_is_known: bool,
     deadlines: Deadlines,
@@ -375,6 +381,7 @@ impl Listening {
             awake_ns: 0,
             awake_at_last_ns: vec![0; workers],
             looked_ns: now_ns,
+            still_ns: 0,
             operations: vec![0; workers],
             ended: vec![false; workers],
             last_moment_ns,
@@ -389,11 +396,17 @@ impl Listening {
         self.awake_at_last_ns[number] = self.awake_ns;
     }
 
-    /// Notes how long each worker that works has been silent. A long time between two looks is the tool's own standstill, or the
-    /// machine's.
-    fn silences(&mut self, now_ns: u64, members: &mut [Member]) {
-        self.awake_ns += now_ns.saturating_sub(self.looked_ns).min(2 * LOOK_NS);
+    /// Notes the time since the last look. In a long gap between two looks the tool or the machine stood still.
+    fn look(&mut self, now_ns: u64, window_ends_ns: Option<u64>) {
+        let gap_ns = now_ns.saturating_sub(self.looked_ns);
+        let awake_ns = gap_ns.min(2 * LOOK_NS);
+        self.awake_ns += awake_ns;
+        self.still_ns += (gap_ns - awake_ns).min(now_ns.saturating_sub(window_ends_ns.unwrap_or(0)));
         self.looked_ns = now_ns;
+    }
+
+    /// Notes for how much of the time that the tool was awake each working worker has been silent.
+    fn silences(&self, members: &mut [Member]) {
         for (number, member) in members.iter_mut().enumerate().filter(|(number, _)| !self.ended[*number]) {
             let silence_ns = self.awake_ns - self.awake_at_last_ns[number];
             member.heard.silence_ns = member.heard.silence_ns.max(silence_ns);
@@ -404,21 +417,21 @@ impl Listening {
         self.ended.iter().all(|ended| *ended)
     }
 
-    /// Until when one of the workers that have not ended must send something.
+    /// Time by which one of the working workers must send something.
     fn deadline_ns(&self, now_ns: u64) -> u64 {
         let working = self.ended.iter().zip(&self.last_ns).filter(|(ended, _)| !**ended);
         let quiet_since = working.map(|(_, last)| *last).min().unwrap_or(now_ns);
         (quiet_since + ns(self.deadlines.silence)).min(self.last_moment_ns)
     }
 
-    /// A run by number of operations lasts as long as operations go on.
+    /// Moves the deadline of a run by number of operations, which may go on as long as operations end.
     fn work_goes_on(&mut self, now_ns: u64) {
         if !self.length_is_known {
             self.last_moment_ns = now_ns + ns(self.deadlines.operations);
         }
     }
 
-    /// Notes the operations of one worker; returns those of all.
+    /// Notes the operations of one worker; returns the sum over all.
     fn operations_of(&mut self, number: usize, so_far: u64, now_ns: u64) -> u64 {
         if so_far > self.operations[number] {
             self.work_goes_on(now_ns);
@@ -427,12 +440,12 @@ impl Listening {
         self.operations.iter().sum()
     }
 
-    /// The worker that has been silent for longest, and what is wrong with it.
+    /// The worker that has been silent for the longest time, and the problem in words.
     fn too_late(&self, now_ns: u64) -> (usize, String) {
         let silent = (0..self.ended.len()).filter(|i| !self.ended[*i]).min_by_key(|i| self.last_ns[*i]).unwrap_or(0);
         let over = now_ns >= self.last_moment_ns;
         let what = match self.length_is_known {
-            true if over => "did not hand over its samples in time".to_string(),
+            true if over => "did not send its samples in time".to_string(),
             false if over => format!("finished no operation in {:?}", self.deadlines.operations),
             _ => format!("gave no sign of life for {:?}", self.deadlines.silence),
         };
@@ -444,8 +457,8 @@ fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
 }
 
-/// A worker's program does not run. A disk without room, or without room for names, is not the program's fault: the run
-/// stops, and the trial can be done again.
+/// The failure if a worker's program does not start. A full disk is not the program's fault: the run stops, and can be
+/// resumed.
 pub fn not_started(whose: &Whose, error: anyhow::Error) -> Failure {
     match is_full(&error) {
         true => Failure::Fatal(error),
@@ -453,7 +466,7 @@ pub fn not_started(whose: &Whose, error: anyhow::Error) -> Failure {
     }
 }
 
-/// What keeps the tool from understanding a worker that says this of itself.
+/// Why the tool cannot work with a worker with this `hello`: another version of the protocol.
 pub fn hello_problem(hello: &Facts) -> Option<String> {
     let (spoken, known) = (fact(hello, "protocol"), PROTOCOL_VERSION.to_string());
     (spoken != Some(known.as_str()))

@@ -7,7 +7,7 @@ use super::testing::{BEGINNING, Behaviour, Clock, MS, S, Simulated};
 use anyhow::Result;
 use contend_wire::handshake::WorkerLine;
 
-/// What the tool observed, at which moments after the start of the work.
+/// What the tool observed, with times after the start.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Seen {
     begins: Vec<u64>,
@@ -49,12 +49,14 @@ enum By {
     Number,
 }
 
-/// How a trial ended: the reason's kind and its words, or nothing; when, after the beginning.
+/// How a trial ended: kind and words of the reason, or neither; and the time after the beginning.
 struct Ended {
     result: Result<(), (String, String)>,
     at_ns: u64,
     seen: Seen,
     started_ns: u64,
+    /// How long the tool stood still, as noted for the first worker.
+    still_ns: u64,
 }
 
 fn trial(simulated: Simulated, count: usize, by: By, stop_at: Option<u64>) -> Ended {
@@ -79,7 +81,8 @@ fn trial(simulated: Simulated, count: usize, by: By, stop_at: Option<u64>) -> En
         Failure::Cancelled => ("cancelled".to_string(), String::new()),
         Failure::Fatal(e) => ("fatal".to_string(), format!("{e:#}")),
     });
-    Ended { result, at_ns: clock.now_ns() - BEGINNING, seen, started_ns }
+    let still_ns = crew.members.first().map_or(0, |member| member.heard.still_ns);
+    Ended { result, at_ns: clock.now_ns() - BEGINNING, seen, started_ns, still_ns }
 }
 
 fn one(edit: impl Fn(&mut Behaviour)) -> Vec<Behaviour> {
@@ -93,7 +96,8 @@ fn two(edit: impl Fn(&mut Behaviour)) -> Vec<Behaviour> {
     vec![Behaviour::default(), one(edit).remove(0)]
 }
 
-/// Name, workers, by what the trial ends, the kind of the reason and a part of its words; sound if both are empty.
+/// Name, workers, what ends the trial, the kind of the reason and a part of its words; both are empty for a valid
+/// trial.
 type Scenario = (&'static str, Vec<Behaviour>, By, &'static str, &'static str);
 
 #[rustfmt::skip]
@@ -106,8 +110,8 @@ fn scenarios() -> Vec<Scenario> {
         ("two sound", two(|_| ()), Time, "", ""),
         ("no program", one(|w| w.hello = None), Time, "not-started", "no such program"),
         ("late hello in time", one(|w| w.hello_after = 59 * S), Time, "", ""),
-        ("late hello", one(|w| w.hello_after = 61 * S), Time, "not-ready", "did not say `ready` in time"),
-        ("late ready of one", two(|w| w.ready_after = 60 * S), Time, "not-ready", "did not say `ready` in time"),
+        ("late hello", one(|w| w.hello_after = 61 * S), Time, "not-ready", "did not send `ready` in time"),
+        ("late ready of one", two(|w| w.ready_after = 60 * S), Time, "not-ready", "did not send `ready` in time"),
         ("another protocol", two(|w| w.hello = old()), Time, "protocol", "worker 1 speaks protocol 0"),
         ("clock ahead", two(|w| w.clock_off = 3_600 * S as i64), Time, "clock", "worker 1 reads a clock 3600"),
         ("clock behind", one(|w| w.clock_off = -2 * MS as i64), Time, "clock", "worker 0 reads a clock -2000000 ns"),
@@ -115,7 +119,7 @@ fn scenarios() -> Vec<Scenario> {
         ("clock as slow as allowed", one(|w| w.clock_after = [50 * MS, 50 * MS]), Time, "", ""),
         ("clock slow four times", one(|w| { w.clock_after = [S, S]; w.slow_clocks = 4 }), Time, "", ""),
         ("clock slow five times", one(|w| { w.clock_after = [S, S]; w.slow_clocks = 5 }), Time, "clock", "took 2000000000 ns"),
-        ("no clock", one(|w| w.clock_after = [16 * S, 0]), Time, "stalled", "did not tell its clock in time"),
+        ("no clock", one(|w| w.clock_after = [16 * S, 0]), Time, "stalled", "did not report its clock in time"),
         ("silent", one(|w| w.silent_from = 3 * S), Time, "stalled", "worker 0 gave no sign of life for 15s"),
         ("one silent", two(|w| w.silent_from = 3 * S), Time, "stalled", "worker 1 gave no sign of life for 15s"),
         ("signs of life just in time", one(|w| { w.progress_every = 14 * S; w.works_for = 14 * S }), Time, "", ""),
@@ -123,11 +127,11 @@ fn scenarios() -> Vec<Scenario> {
         ("death in the window", two(|w| w.dies_at = 5 * S), Time, "worker-died", "worker 1 closed its output (signal: 9"),
         ("death before its samples", one(|w| w.dies_at = 11 * S), Time, "worker-died", "closed its output"),
         ("gives up", one(|w| w.says = Some((2 * S, WorkerLine::Failed("disk full".to_string())))), Time, "worker-died", "gave up: disk full"),
-        ("out of turn", one(|w| w.says = Some((2 * S, WorkerLine::Ready))), Time, "protocol", "said `ready` out of turn"),
-        ("says something after the end", two(|w| { w.works_for = 5 * S; w.says = Some((8 * S, progress())) }), Time, "protocol", "worker 1 said something after `end`"),
+        ("out of turn", one(|w| w.says = Some((2 * S, WorkerLine::Ready))), Time, "protocol", "sent `ready` out of turn"),
+        ("says something after the end", two(|w| { w.works_for = 5 * S; w.says = Some((8 * S, progress())) }), Time, "protocol", "worker 1 sent something after `end`"),
         ("drains as long as it may", one(|w| w.works_for = 13 * S), Time, "", ""),
         ("samples late", one(|w| w.samples_after = 59 * S), Time, "stalled", "no sign of life"),
-        ("drains too long", one(|w| w.works_for = 90 * S), Time, "stalled", "did not hand over its samples in time"),
+        ("drains too long", one(|w| w.works_for = 90 * S), Time, "stalled", "did not send its samples in time"),
         ("one lags", two(|w| w.works_for = 12 * S), Time, "", ""),
         ("half a sample", one(|w| w.sample_bytes = 65), Time, "samples", "sent 65 bytes of samples"),
         ("by number", one(|w| w.works_for = 3 * S), Number, "", ""),
@@ -198,6 +202,18 @@ fn a_machine_that_stood_still_is_no_silence_unless_it_was_long() {
     let long = trial(Simulated::new(two(|_| ())).leaping(4 * S, 16 * S), 2, By::Time, None);
     let (kind, words) = long.result.expect_err("too long");
     assert!(kind == "stalled" && words.contains("no sign of life"), "{kind}: {words}");
+}
+
+#[test]
+fn the_time_for_which_the_tool_stood_still_after_the_window_is_noted() {
+    let still_ns = |at, by| {
+        let worker = one(|w| w.works_for = 12 * S);
+        trial(Simulated::new(worker).leaping(at, by), 1, By::Time, None).still_ns
+    };
+    assert_eq!(still_ns(4 * S, 2 * S), 0, "in the window");
+    let after = still_ns(11 * S + S / 2, S);
+    assert!((700 * MS..S).contains(&after), "{after}");
+    assert_eq!(still_ns(11 * S + S / 2, 90 * MS), 0, "as long as any program may wait");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Workers: starting them, speaking with them, and what they say when they fail.
+//! Workers: processes, protocol, deadlines, and messages when they fail.
 
 pub mod admin;
 pub mod crew;

@@ -1,4 +1,4 @@
-//! Whether workers start, and what they say of themselves.
+//! Tests whether workers start, for `contend doctor`.
 
 use crate::engine::{Driver, app};
 use crate::trial::workers::process::{Event, Launch, Worker};
@@ -8,10 +8,10 @@ use contend_wire::handshake::{Facts, WorkerLine};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Time until a worker must have said `hello`: on a slow machine a virtual machine of some language starts in it.
+/// Longest time until `hello`; allows for a virtual machine that starts on a slow machine.
 const HELLO_TIME: Duration = Duration::from_secs(20);
 
-/// Starts the worker of each driver, side by side, waits for its `hello`, and ends it.
+/// Starts the workers of all drivers at once, waits for each `hello`, and ends them.
 pub fn all(drivers: &[&'static Driver]) -> Vec<Result<Facts>> {
     std::thread::scope(|scope| {
         let started: Vec<_> = drivers.iter().map(|driver| scope.spawn(|| hello(driver))).collect();
@@ -28,14 +28,14 @@ fn hello(driver: &Driver) -> Result<Facts> {
     let mut worker = Worker::start(&launch, 0, log.path(), sender)?;
     match events.recv_timeout(HELLO_TIME) {
         Ok((_, Event::Line(WorkerLine::Hello(facts), _))) => Ok(facts),
-        Err(_) => bail!("it says nothing"),
+        Err(_) => bail!("it sends nothing"),
         Ok((_, event)) => {
             let ending = worker.ending();
             let words = worker.last_words();
             match (words.is_empty(), event) {
                 (false, _) => bail!("it does not start ({ending}): {words}"),
                 (true, Event::Broken(what)) => bail!("it {what} ({ending})"),
-                (true, other) => bail!("it says {other:?} and not hello"),
+                (true, other) => bail!("it sends {other:?} instead of `hello`"),
             }
         }
     }

@@ -1,11 +1,11 @@
-//! A worker process: started in its own process group, spoken to with deadlines, killed for sure.
+//! A worker process in its own process group, with deadlines for everything that it must send.
 //!
-//! One thread reads what the worker says, one writes what it is told, so that a worker that neither
-//! reads nor speaks can never block the tool.
+//! One thread reads from the worker and one writes to it, so that a worker which does neither cannot block the tool.
 
-use crate::engine::Driver;
+use crate::engine::{self, Driver};
+use crate::study::model::Contender;
 use crate::trial::secret::keep_from;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use contend_wire::handshake::{ToolLine, WorkerLine};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::File;
@@ -17,19 +17,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Longest frame a worker may announce: 1 GiB of samples at once is a broken worker.
+/// Longest frame that a worker may announce; a longer one means that the worker is broken.
 const FRAME_BYTES_MAX: usize = 1 << 30;
 
 /// What a worker did.
 #[derive(Debug)]
 pub enum Event {
-    /// Said a line, at this reading of the tool's monotonic clock.
+    /// Sent a line, received at this time of the tool's monotonic clock.
     Line(WorkerLine, u64),
     /// Sent samples.
     Samples(Vec<u8>),
     /// Sent the reply to a script.
     Reply(String),
-    /// Said something that is not of the protocol, or closed its output.
+    /// Broke the protocol, or closed its output.
     Broken(String),
 }
 
@@ -40,28 +40,34 @@ pub struct Launch {
     pub args: Vec<String>,
 }
 
-/// Workers that take the place of those that contend would start.
+/// Commands that replace contend's own workers.
 #[derive(Debug, Clone, Default)]
 pub struct InsteadOf {
-    /// Of the worker that has a contender's driver.
+    /// Replaces the worker with a contender's driver.
     pub worker: Option<Launch>,
-    /// Of the client that asks over HTTP.
+    /// Replaces the HTTP client.
     pub client: Option<Launch>,
 }
 
-/// Runs commands that a user typed.
+/// Name of contend's program, which is its own worker too.
+const OWN: &str = "contend";
+
+/// Verb with which contend is its own worker.
+const OWN_VERB: &str = "worker";
+
+/// Shell for commands that a user typed.
 const SHELL: &str = "/bin/sh";
 
-/// The worker takes the place of the shell: what is measured and killed by its number must be the worker.
+/// Makes the worker replace the shell, so that the process id is the worker's.
 const IN_ITS_PLACE: &str = "exec ";
 
 impl Launch {
-    /// Through a shell, so that quotes and launchers such as `ssh HOST` or `env NAME=VALUE` work as typed.
+    /// A command run by a shell, so that quotes and launchers such as `ssh HOST` or `env NAME=VALUE` work as typed.
     pub fn shell(command: &str) -> Self {
         Self { program: PathBuf::from(SHELL), args: vec!["-c".to_string(), format!("{IN_ITS_PLACE}{command}")] }
     }
 
-    /// What a user has to type for it.
+    /// The command for the user's shell.
     pub fn typed(&self) -> String {
         match self.args.last().and_then(|line| line.strip_prefix(IN_ITS_PLACE)) {
             Some(command) if self.program == Path::new(SHELL) => command.to_string(),
@@ -73,13 +79,38 @@ impl Launch {
     /// The tool's own binary as the Rust worker.
     pub fn own() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find the path of this program")?;
-        Ok(Self { program, args: vec!["worker".to_string()] })
+        Ok(Self { program, args: vec![OWN_VERB.to_string()] })
     }
 
-    /// The worker that has this driver.
+    /// The worker of a contender: the build that it names, or the worker with its driver.
     ///
     /// # Errors
-    /// It is a separate program and not there: where it was looked for, and the command that builds it.
+    /// The program does not exist: where it was looked for, and what to do.
+    pub fn of_contender(contender: &Contender) -> Result<Self> {
+        let driver = engine::driver(contender).context("a contender's driver must be known")?;
+        match &contender.worker {
+            Some(path) => Self::at(driver, Path::new(path)),
+            None => Self::of(driver),
+        }
+    }
+
+    /// A build of the worker with this driver; `path` is the program or its directory.
+    fn at(driver: &Driver, path: &Path) -> Result<Self> {
+        let (name, args) = driver.program.map_or((OWN, vec![OWN_VERB.to_string()]), |program| (program.name, vec![]));
+        let program = if path.is_dir() { path.join(name) } else { path.to_path_buf() };
+        ensure!(
+            program.is_file(),
+            "there is no {}; `worker` names a build of {name} for driver {}, or the directory that it is in",
+            program.display(),
+            driver.name
+        );
+        Ok(Self { program, args })
+    }
+
+    /// The worker with this driver.
+    ///
+    /// # Errors
+    /// It is a separate program that does not exist: where it was looked for, and the command that builds it.
     pub fn of(driver: &Driver) -> Result<Self> {
         let Some(worker) = &driver.program else { return Self::own() };
         let dirs = worker_dirs()?;
@@ -98,16 +129,16 @@ impl Launch {
     }
 }
 
-/// Names the directories of workers that are programs, with manifests beside them; `:` is between two.
+/// Environment variable with directories of worker programs and their manifests, separated by `:`.
 pub const WORKERS: &str = "CONTEND_WORKERS";
 
-/// The directories that `CONTEND_WORKERS` names; none if it is not set.
+/// The directories in `CONTEND_WORKERS`; `None` if it is not set.
 pub fn named_dirs() -> Option<Vec<PathBuf>> {
     std::env::var_os(WORKERS).map(|dirs| std::env::split_paths(&dirs).collect())
 }
 
-/// Where workers that are programs are looked for: `CONTEND_WORKERS`, else beside this program or, where it was built,
-/// beside its profile's directory.
+/// Directories to search for worker programs: those in `CONTEND_WORKERS`, else next to this program or, where it was
+/// built, next to its profile's directory.
 ///
 /// # Errors
 /// The path of this program is unknown.
@@ -124,7 +155,7 @@ pub fn worker_dirs() -> Result<Vec<PathBuf>> {
 pub struct Worker {
     pub log: PathBuf,
     child: Child,
-    /// Once it was waited for.
+    /// Exit status once it was waited for.
     status: Option<ExitStatus>,
     to_worker: Option<Sender<Arc<[u8]>>>,
 }
@@ -136,7 +167,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 impl Worker {
-    /// Starts a worker; what it does arrives on `events` with its number.
+    /// Starts a worker; its events arrive on `events` with its number.
     pub fn start(launch: &Launch, number: u32, log: &Path, events: Sender<(u32, Event)>) -> Result<Self> {
         let log_file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
         let mut child = keep_from(&mut Command::new(&launch.program))
@@ -158,12 +189,12 @@ impl Worker {
         self.child.id()
     }
 
-    /// Tells the worker something; a worker that is gone shows as an event.
+    /// Sends the worker a line; if the worker is gone, an event shows it.
     pub fn tell(&self, line: &ToolLine) {
         self.send(Arc::from(line.encode().into_bytes()));
     }
 
-    /// Sends a frame: its line, then its bytes in pieces, which are shared and not copied.
+    /// Sends a line, then the bytes of its frame in pieces, which are shared, not copied.
     pub fn send_frame(&self, line: &ToolLine, pieces: &[Arc<[u8]>]) {
         self.tell(line);
         for piece in pieces {
@@ -177,7 +208,7 @@ impl Worker {
         }
     }
 
-    /// Asks the worker to leave and waits for it; kills it when it does not.
+    /// Sends `quit` and waits; kills the worker if it does not exit in time.
     pub fn quit(&mut self, within: Duration) {
         self.tell(&ToolLine::Quit);
         self.to_worker = None;
@@ -188,11 +219,11 @@ impl Worker {
         self.kill();
     }
 
-    /// Kills the worker with all it started, and waits until it is gone.
+    /// Kills the worker and all that it started, and waits until it is gone.
     pub fn kill(&mut self) {
         self.to_worker = None;
         if self.status.is_none() {
-            // Its children may outlive it. Its number is its own until it is waited for.
+            // Its children may outlive it. Its id cannot be reused until it is waited for.
             if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
                 let _ = kill_process_group(pid, Signal::KILL);
             }
@@ -200,14 +231,14 @@ impl Worker {
         }
     }
 
-    /// Whether it has ended, without taking note: that would free its number.
+    /// Whether it has ended. It is not reaped, which would free its id.
     fn has_ended(&self) -> bool {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return true };
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.status.is_some() || !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
     }
 
-    /// How it ended; none if it is there.
+    /// How it ended; `None` if it runs.
     pub fn death(&mut self) -> Option<String> {
         self.has_ended().then(|| self.ending())
     }
@@ -220,7 +251,7 @@ impl Worker {
 
     /// How the worker ended, for messages.
     pub fn ending(&mut self) -> String {
-        // Its output closes a moment before it can be waited for.
+        // The output closes slightly before the process can be waited for.
         for _ in 0..200 {
             if self.has_ended() {
                 self.kill();
@@ -238,7 +269,7 @@ impl Worker {
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
     }
 
-    /// The same behind what a message says; nothing if it is empty.
+    /// The last lines of its log, to append to a message; empty if the log is.
     pub fn end_of_log(&self) -> String {
         let words = self.last_words();
         if words.is_empty() { words } else { format!("; its log ends: {words}") }
@@ -282,7 +313,7 @@ fn next_event(reader: &mut BufReader<ChildStdout>) -> Result<Event, String> {
     let Some(line) = line.strip_suffix('\n') else {
         return Err("ended in the middle of a line".to_string());
     };
-    let line = WorkerLine::decode(line).map_err(|e| format!("said something unexpected: {}", e.message))?;
+    let line = WorkerLine::decode(line).map_err(|e| format!("sent something unexpected: {}", e.message))?;
     match line {
         WorkerLine::Samples(n) => read_frame(reader, n).map(Event::Samples),
         WorkerLine::Reply(n) => String::from_utf8(read_frame(reader, n)?)
@@ -294,7 +325,7 @@ fn next_event(reader: &mut BufReader<ChildStdout>) -> Result<Event, String> {
 
 fn read_frame(reader: &mut BufReader<ChildStdout>, bytes: usize) -> Result<Vec<u8>, String> {
     if bytes > FRAME_BYTES_MAX {
-        return Err(format!("announced a frame of {bytes} bytes; the most is {FRAME_BYTES_MAX}"));
+        return Err(format!("announced a frame of {bytes} bytes; the maximum is {FRAME_BYTES_MAX}"));
     }
     let mut frame = vec![0; bytes];
     reader.read_exact(&mut frame).map_err(|_| format!("ended in the middle of a frame of {bytes} bytes"))?;
@@ -306,13 +337,13 @@ fn read_frame(reader: &mut BufReader<ChildStdout>, bytes: usize) -> Result<Vec<u
 pub enum Nothing {
     /// The deadline passed.
     Late,
-    /// The sender is gone.
+    /// All senders are gone.
     Gone,
     /// The user wants to stop.
     Cancelled,
 }
 
-/// Waits for the next event until `deadline`, looking out for cancellation.
+/// Waits for the next event until `deadline` or cancellation.
 pub fn next(
     events: &Receiver<(u32, Event)>,
     deadline: Instant,
@@ -328,7 +359,7 @@ pub fn next(
             Ok(event) => return Ok(event),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Nothing::Late),
             Err(RecvTimeoutError::Timeout) => {}
-            // Their last events were taken before.
+            // Remaining events were received before.
             Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Gone),
         }
     }

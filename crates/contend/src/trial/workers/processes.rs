@@ -1,5 +1,5 @@
-//! Workers as the tool meets them: lines go to them, events come from them, and a clock runs meanwhile. Real ones are
-//! processes; tests have simulated ones with a virtual clock.
+//! Workers behind a trait: lines go to them, events come from them, and a clock runs. Real workers are processes; tests
+//! have simulated workers with a virtual clock.
 
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
@@ -10,21 +10,21 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Longest until a worker that was told to leave is killed.
+/// Time between `quit` and the kill.
 const LEAVE_TIME: Duration = Duration::from_secs(2);
 
-/// Deadlines of everything a worker has to do.
+/// Deadlines for workers.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
     /// Until `ready`: parsing the plan, opening connections.
     pub ready: Duration,
     /// Longest silence while it works.
     pub silence: Duration,
-    /// From the end of the drain until all samples are handed over.
+    /// From the end of the drain until all samples have arrived.
     pub collect: Duration,
-    /// Longest until another operation is over, in a trial that ends after a number of them.
+    /// Longest time without a finished operation, in a trial by number of operations.
     pub operations: Duration,
-    /// Until the data of one database is checked afterwards: its invariants and the engine's own check.
+    /// For checking the data of one database afterwards: its invariants and the engine's integrity check.
     pub check: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Default for Deadlines {
     }
 }
 
-/// What supervising a worker takes.
+/// Deadlines, janitor and cancellation for supervising workers.
 #[derive(Clone, Copy)]
 pub struct Supervision<'a> {
     pub janitor: &'a Janitor,
@@ -60,10 +60,10 @@ pub trait Workers {
     /// Its program cannot be started.
     fn start(&mut self) -> Result<()>;
 
-    /// Sends a line and the frame that it announces.
+    /// Sends a line and its frame.
     fn send(&mut self, number: usize, line: &ToolLine, pieces: &[Arc<[u8]>]);
 
-    /// The next event with its worker's number, waited for until the clock reads `until_ns`.
+    /// Waits until `until_ns` for the next event; returns it with its worker's number.
     ///
     /// # Errors
     /// Why there is none.
@@ -72,12 +72,12 @@ pub trait Workers {
     /// How a worker that closed its output ended; `None` if it still runs.
     fn death(&mut self, number: usize) -> Option<String>;
 
-    /// The end of its log, for messages; empty if there is none.
+    /// The last lines of its log, for messages; empty if there is no log.
     fn end_of_log(&self, number: usize) -> String;
 
     fn pids(&self) -> Vec<u32>;
 
-    /// Ends all of them in good order.
+    /// Ends all workers.
     fn dismiss(&mut self);
 }
 

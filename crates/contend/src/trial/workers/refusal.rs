@@ -1,23 +1,24 @@
-//! Why a worker could not begin, for the person who fixes it: which driver it is of, what it says, and what to do.
+//! Messages for workers that could not begin: the driver, the worker's message, and what to do.
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
 
-/// What a worker is there for.
+/// The task of a worker, with the driver for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
     /// Clients of a database, through this driver.
     Driver(String),
     /// Serves a database over HTTP, through this driver or as this app.
     Serving(String),
-    /// Clients that ask a service over HTTP.
+    /// Clients that send requests to a service.
     Asking,
 }
 
-const MEND_DRIVER: &str = "Mend what that names, or leave the contender out with --only. A setting or model has to be one that \
-    the driver has (`contend list drivers`), a database or server has to be there and let it in (`contend doctor`)";
-const MEND_ASKING: &str = "See that the service answers at this address, and that it takes the login if there is one";
-const MEND_START: &str = "See that the program is there and may be executed (`contend doctor` says what builds it)";
+const FIX_DRIVER: &str = "Fix what the message names, or leave the contender out with --only. The driver must have \
+                           the setting and the model (`contend list drivers`); the database or server must exist and \
+                           accept the login (`contend doctor`)";
+const FIX_SERVICE: &str = "Check that the service answers at this address and accepts the login, if there is one";
+const FIX_START: &str = "Check that the program exists and is executable (`contend doctor` says what builds it)";
 
 impl Whose {
     fn in_words(&self) -> String {
@@ -28,23 +29,23 @@ impl Whose {
         }
     }
 
-    /// Worker `number` says why it cannot do what its plan asks; `log` is the end of its log, if that says anything.
+    /// The reason when worker `number` rejects its plan with the message `says`; `log` is the end of its log.
     pub fn could_not_begin(&self, number: usize, says: &str, log: &str) -> Reason {
         let whose = self.in_words();
-        // One of several is in the log of this number; where the first one fails, its number says nothing.
+        // The number names the log of one of several workers. If the first one fails, the number is of no use.
         let which = if number == 0 { String::new() } else { format!(" in worker {number}") };
-        let mend = if *self == Whose::Asking { MEND_ASKING } else { MEND_DRIVER };
+        let mend = if *self == Whose::Asking { FIX_SERVICE } else { FIX_DRIVER };
         let says = without_first_client(says).trim_end_matches('.');
         Invalid::NotStarted.because(format!("{whose} could not begin{which}: {says}{log}. {mend}"))
     }
 
-    /// Its program does not run.
+    /// The reason when its program does not start.
     pub fn cannot_be_started(&self, error: &anyhow::Error) -> Reason {
-        Invalid::NotStarted.because(format!("{}: {error:#}. {MEND_START}", self.in_words()))
+        Invalid::NotStarted.because(format!("{}: {error:#}. {FIX_START}", self.in_words()))
     }
 }
 
-/// An error about a worker's first client probably concerns all its clients.
+/// The message without the first client's name: such an error probably concerns all clients.
 fn without_first_client(says: &str) -> &str {
     let rest = says.strip_prefix("client 0").and_then(|rest| rest.strip_prefix([',', ':']));
     rest.map_or(says, str::trim_start)
@@ -61,7 +62,7 @@ mod tests {
         let reason = driver.could_not_begin(0, says, "; its log ends: no");
         assert_eq!(reason.kind, Invalid::NotStarted);
         let begins = "driver postgres could not begin: database postgres://me@h/d: `connect`: password authentication failed; \
-                      its log ends: no. Mend what that names";
+                      its log ends: no. Fix what the message names";
         assert!(reason.detail.starts_with(begins), "{}", reason.detail);
         assert!(reason.detail.contains("`contend list drivers`") && !reason.detail.contains("client 0"));
         let later = driver.could_not_begin(3, "client 07: too many connections", "").detail;
@@ -72,15 +73,19 @@ mod tests {
     fn whoever_serves_or_asks_is_told_apart() {
         let serving = Whose::Serving("go-mattn".to_string()).could_not_begin(0, "client 0: no port", "").detail;
         assert!(
-            serving.starts_with("driver go-mattn, which serves over HTTP, could not begin: no port. Mend"),
+            serving.starts_with("driver go-mattn, which serves over HTTP, could not begin: no port. Fix"),
             "{serving}"
         );
         let asking = Whose::Asking.could_not_begin(0, "client 0, http://h: cannot connect", "").detail;
         assert!(
-            asking.starts_with("the client over HTTP could not begin: http://h: cannot connect. See that the service")
+            asking
+                .starts_with("the client over HTTP could not begin: http://h: cannot connect. Check that the service")
         );
         let error = anyhow::anyhow!("Permission denied").context("cannot start /w");
         let absent = Whose::Driver("pgx".to_string()).cannot_be_started(&error).detail;
-        assert!(absent.starts_with("driver pgx: cannot start /w: Permission denied. See that the program"), "{absent}");
+        assert!(
+            absent.starts_with("driver pgx: cannot start /w: Permission denied. Check that the program"),
+            "{absent}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The worker that serves a contender's transactions over HTTP: started with what the database's plan says, watched,
-//! stopped, and asked what it has done.
+//! The worker that serves a contender's transactions over HTTP: starts it with the plan's head, watches it, stops it,
+//! and collects its report.
 
 use crate::outcome::reason::Invalid;
 use crate::trial::watch::janitor::Janitor;
@@ -17,43 +17,43 @@ use std::time::{Duration, Instant};
 const VERB: &str = "serve";
 /// Its log, in the trial's directory.
 const LOG: &str = "serving.log";
-/// From the end of the drain until it has interrupted everything and said what it did.
+/// Longest time from the end of the drain until its `done`.
 const STOP_TIME: Duration = Duration::from_secs(10);
-/// Longest until it has closed everything: it may write a log back.
+/// Longest time for closing its connections: it may write a log back.
 const CLOSE_TIME: Duration = Duration::from_secs(30);
 
-/// How a worker program is started to serve.
+/// How to start a worker program that serves.
 pub fn serving(launch: &Launch) -> Launch {
     let args = launch.args.iter().cloned().chain([VERB.to_string()]).collect();
     Launch { program: launch.program.clone(), args }
 }
 
-/// A worker that serves.
+/// A running serving worker.
 pub struct Serving<'a> {
     worker: Worker,
     events: Receiver<(u32, Event)>,
     janitor: &'a Janitor,
     cancelled: &'a dyn Fn() -> bool,
     pub url: String,
-    /// What its plan says that every request must bring.
+    /// The secret that every request must carry.
     pub secret: Option<String>,
     served: Served,
 }
 
-/// What it said of itself.
+/// Report of a serving worker.
 #[derive(Debug, Clone, Default)]
 pub struct Served {
     pub hello: Facts,
     /// Settings of its connections.
     pub sessions: Vec<Facts>,
-    /// Empty if it was not there any more.
+    /// Facts of its `done`; empty if it had died.
     pub done: Facts,
-    /// How it ended before it was told to.
+    /// How it ended, if it ended early.
     pub death: Option<String>,
 }
 
 impl<'a> Serving<'a> {
-    /// Starts a worker and waits until it serves the plan, through this driver.
+    /// Starts a worker and waits until it serves the plan.
     pub fn start(
         driver: &str,
         launch: &Launch,
@@ -71,7 +71,7 @@ impl<'a> Serving<'a> {
         serving.worker.send_frame(&ToolLine::Plan(plan.len()), &[Arc::from(plan.into_bytes())]);
         let deadline = Instant::now() + deadlines.ready;
         while serving.url.is_empty() {
-            match serving.next(deadline, Invalid::NotReady, "did not say `serving` in time")? {
+            match serving.next(deadline, Invalid::NotReady, "did not send `serving` in time")? {
                 WorkerLine::Hello(facts) => {
                     if let Some(what) = hello_problem(&facts) {
                         return Err(serving.invalid(Invalid::Protocol, &what));
@@ -93,18 +93,18 @@ impl<'a> Serving<'a> {
         self.worker.pid()
     }
 
-    /// Kills it in the midst of what it does, as a crash would.
+    /// Kills it as a crash would.
     pub fn kill(&mut self) {
         self.worker.kill();
     }
 
-    /// Whether it is gone, and how.
+    /// How it ended; `None` if it runs.
     pub fn death(&mut self) -> Option<String> {
         let ending = self.worker.death()?;
         Some(format!("the worker that served ended ({ending}){}", self.worker.end_of_log()))
     }
 
-    /// Has it answer what is under way, say what it has done, and close its connections.
+    /// Lets it answer open requests, report, and close its connections.
     pub fn end(mut self, drain_ns: u64) -> Result<Served, Failure> {
         self.served.death = self.death();
         if self.served.death.is_none() {
@@ -137,7 +137,7 @@ impl<'a> Serving<'a> {
     }
 
     fn unexpected(&self, line: &WorkerLine) -> Failure {
-        self.invalid(Invalid::Protocol, &format!("said `{}` out of turn", line.encode().trim_end()))
+        self.invalid(Invalid::Protocol, &format!("sent `{}` out of turn", line.encode().trim_end()))
     }
 
     fn invalid(&self, kind: Invalid, what: &str) -> Failure {

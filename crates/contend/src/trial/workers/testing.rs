@@ -1,5 +1,5 @@
-//! Simulated workers with a virtual clock, behind the same trait as processes: what a real worker does in seconds happens
-//! here at exact moments and takes no time.
+//! Simulated workers with a virtual clock, behind the same trait as processes: seconds of work happen at exact times
+//! and take no time.
 
 use super::process::{Event, Nothing};
 use super::processes::Workers;
@@ -17,33 +17,33 @@ pub const S: u64 = 1_000 * MS;
 /// Reading of the virtual clock when a simulation begins.
 pub const BEGINNING: u64 = 1_000 * S;
 
-/// What one worker does, and when. Times are nanoseconds after the line of the tool that causes it.
+/// What one worker does, and when; times are ns after the line of the tool that causes it.
 #[derive(Clone)]
 pub struct Behaviour {
-    /// None: its program cannot be started.
+    /// `None`: its program cannot be started.
     pub hello: Option<Facts>,
     pub hello_after: u64,
     pub connections: usize,
     pub ready_after: u64,
-    /// Until it has read its clock, and from then until the tool hears of it.
+    /// Time until it reads its clock, and from then until the line arrives.
     pub clock_after: [u64; 2],
     pub clock_off: i64,
-    /// Clocks that it answers at once after this many slow ones.
+    /// Number of slow clock lines before fast ones.
     pub slow_clocks: usize,
-    /// Between two signs of life.
+    /// Time between two progress lines.
     pub progress_every: u64,
     pub operation_takes: u64,
-    /// Length of its work after the start; the rest of the plan is done by then.
+    /// Length of its work after the start.
     pub works_for: u64,
-    /// From the end of its work until its samples and `done`.
+    /// Time from the end of its work until `done` and samples.
     pub samples_after: u64,
     pub sample_bytes: usize,
-    /// From then until `end`.
+    /// Time from then until `end`.
     pub end_after: u64,
-    /// Moments after the start: it says nothing more, or is gone.
+    /// Times after the start from which it is silent, or gone.
     pub silent_from: u64,
     pub dies_at: u64,
-    /// A line that it says out of turn, so long after the start.
+    /// A line that it sends out of turn, with the time after the start.
     pub says: Option<(u64, WorkerLine)>,
 }
 
@@ -87,9 +87,9 @@ pub struct Simulated {
     behaviours: Vec<Behaviour>,
     started: usize,
     clocks_told: Vec<usize>,
-    /// What happens, by its moment and in the order in which it was planned.
+    /// Events by time, and in the order in which they were planned.
     due: BTreeMap<(u64, usize), (usize, Event)>,
-    /// The clock leaps from the first moment to the second, as if the machine had stood still.
+    /// The clock leaps from the first time to the second, as if the machine had stood still.
     leap: Option<(u64, u64)>,
     dead: Vec<bool>,
     pub told: Rc<Cell<usize>>,
@@ -112,7 +112,7 @@ impl Simulated {
         }
     }
 
-    /// The clock leaps at a moment after the beginning by so much.
+    /// Makes the clock leap by `by` at `at` after the beginning.
     pub fn leaping(mut self, at: u64, by: u64) -> Self {
         self.leap = Some((BEGINNING + at, BEGINNING + at + by));
         self
@@ -126,7 +126,7 @@ impl Simulated {
         self.plan(at_ns, number, Event::Line(line, at_ns));
     }
 
-    /// All that a worker does after its start.
+    /// Plans the events of a worker after its start.
     fn work(&mut self, number: usize, start_ns: u64) {
         let behaviour = self.behaviours[number].clone();
         let done_ns = behaviour.works_for + behaviour.samples_after;
@@ -205,7 +205,7 @@ impl Workers for Simulated {
             if now_ns >= until_ns {
                 return Err(Nothing::Late);
             }
-            // As the real one does, it looks from time to time whether the user wants to stop.
+            // Like the real one, it checks for cancellation from time to time.
             let next_ns = due.unwrap_or(u64::MAX).min(until_ns).min(now_ns + 100 * MS);
             match self.leap {
                 Some((at, to)) if next_ns >= at => {

@@ -35,7 +35,7 @@ impl<'a> At<'a> {
         Err(self.error(message))
     }
 
-    /// A value of which only the form is known to be TOML.
+    /// Reads a TOML value as a type.
     pub fn read<T: DeserializeOwned>(&self, value: &Value) -> Result<T, FileError> {
         value.clone().try_into().map_err(|e: toml::de::Error| self.error(e.message()))
     }

@@ -13,17 +13,17 @@ use contend_wire::literal::Value;
 use std::collections::BTreeMap;
 use toml::Value as Toml;
 
-/// What generators of one list of fields may refer to.
+/// Names to which the generators of one list of fields may refer.
 pub struct Scope<'a> {
     /// Tables resolved so far, in order.
     pub tables: &'a [Table],
     /// All names of tables, resolved or not.
     pub table_names: &'a [String],
-    /// The table whose columns these are; none for arguments.
+    /// The table of these columns; `None` for arguments.
     pub own_table: Option<&'a str>,
-    /// What a service was asked for, by name.
+    /// Values that a service returned, by name.
     pub lists: &'a BTreeMap<String, Vec<Toml>>,
-    /// Names of lists that a service is asked for.
+    /// Names of lists that a service returns.
     pub asked: &'a [String],
 }
 
@@ -86,7 +86,7 @@ fn each_generator(value: &Toml, visit: &mut impl FnMut(&toml::Table)) {
 struct Resolver<'a> {
     at: At<'a>,
     scope: &'a Scope<'a>,
-    /// Those that this one may refer to.
+    /// Fields to which this one may refer.
     fields: &'a Fields,
 }
 
@@ -106,7 +106,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The kind of a generator; none if it is only ever NULL. Checks that every other key is an option of it.
+    /// The kind of a generator; `None` if it is always NULL. Checks that every other key is one of its options.
     fn kind(&self, table: &toml::Table) -> Result<Option<&'static str>, FileError> {
         if let Some(key) = ["unique", "kept"].iter().find(|key| table.contains_key(**key)) {
             return self.at.fail(format!("`{key}` is for arguments of transactions and steps"));
@@ -200,7 +200,7 @@ impl Resolver<'_> {
         Ok(Generator::Choice { values, weights: file.weights.clone() })
     }
 
-    /// One of the values that a service answered with; before it was asked there are none.
+    /// One of the values that a service returned; none before the run.
     fn list(&self, name: &str) -> Result<Generator, FileError> {
         match self.scope.lists.get(name) {
             Some(values) if values.is_empty() => self.at.fail(format!("the list `{name}` is empty")),
@@ -208,7 +208,7 @@ impl Resolver<'_> {
                 let values = values.iter().map(|value| self.literal(value)).collect::<Result<_, _>>()?;
                 Ok(Generator::Choice { values, weights: None })
             }
-            // Drawn like the values that will be there, so that an argument stays an argument.
+            // Drawn like the values to come, so that the argument stays an argument.
             None if self.scope.asked.iter().any(|asked| asked == name) => {
                 Ok(Generator::Choice { values: vec![Value::Null], weights: None })
             }

@@ -1,5 +1,5 @@
-//! From a workload file as written to the workload as meant. Everything that can be wrong is found
-//! here and named with file, line and key, so that nothing after this needs to doubt a reference.
+//! From a workload file as written to a resolved workload. All mistakes are found here, with file, line and key, so
+//! that later code can rely on every reference.
 
 mod at;
 mod generator;
@@ -11,24 +11,26 @@ mod statement;
 mod transaction;
 
 use super::file::{
-    AfterLoadFile, AfterLoadOwn, InvariantFile, ProfileFile, RoleFile, SetupFile, StepFile, TableFile, WorkloadFile,
+    AfterLoadFile, AfterLoadOwn, InvariantFile, LastFile, ProfileFile, RoleFile, SetupFile, StepFile, TableFile,
+    WorkloadFile,
 };
 use super::generator::Fields;
 use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
-use super::model::{AfterLoad, Named, Role, Table, Workload};
+use super::model::{AfterLoad, Named, Role, Table, TransactionSpec, Workload};
 use super::scenario::Ask;
 use super::secret::Secrets;
 use super::sql::mentions;
 use super::translate::server;
+use crate::growing::LastWrite;
 use crate::load;
-use crate::source::{FileError, Source};
+use crate::source::{FileError, Source, did_you_mean};
 use crate::units::hex;
 pub use at::listed as listed_names;
 use at::{At, listed};
 use contend_wire::plan::http::check_pointer;
 use generator::{Scope, fields, tables_needed};
 use order::ordered;
-use role::Known;
+use role::RoleScope;
 use sha2::{Digest as _, Sha256};
 use statement::Names;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,15 +66,14 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     }
     let asks = asks(&file, &session, &at)?;
     let login = file.login.as_ref().and_then(|name| file.transaction.keys().position(|known| known == name));
-    let known =
-        Known { transactions: &file.transaction, profiles: &file.profile, roles: &file.role, scale: &scale, databases };
+    let known = RoleScope::of(&file, &scale, databases);
     let profile_at = at.key("profile");
     let mix = |(name, profile): (&String, &ProfileFile)| {
         Ok((name.clone(), known.mix(&profile.mix, &profile_at.key(name).key("mix"))?))
     };
     let profiles = file.profile.iter().map(mix).collect::<Result<BTreeMap<_, _>, FileError>>()?;
     let roles = roles(&file, &known, &at.key("role"))?;
-    let invariants = invariants(&file, &scale, &at.key("invariant"))?;
+    let (invariants, last_writes) = invariants(&file, &scale, &transactions, &at.key("invariant"))?;
     Ok(Workload {
         name: name_of(&source.name),
         about: file.about,
@@ -94,6 +95,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
         profiles,
         roles,
         invariants,
+        last_writes,
         sha256: hex(&Sha256::digest(&source.text)),
         data_definition: data_definition(source),
         translated: None,
@@ -101,7 +103,7 @@ pub fn workload(source: &Source, axes: &BTreeMap<String, String>) -> Result<Work
     })
 }
 
-/// What keys that need no other to be understood must say.
+/// Checks keys that depend on no other key.
 fn check(file: &WorkloadFile, at: &At<'_>) -> Result<(), FileError> {
     if file.transaction.is_empty() {
         return at.fail("a workload needs at least one [transaction.NAME]");
@@ -118,27 +120,27 @@ fn check(file: &WorkloadFile, at: &At<'_>) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Databases of one trial at most: as many as clients.
+/// Most databases of one trial: as many as clients.
 const DATABASES_MAX: u32 = 100_000;
 
 fn databases(file: &WorkloadFile, scale: &BTreeMap<String, Named>, at: &At<'_>) -> Result<u32, FileError> {
     let at = at.key("databases");
     match file.databases.as_ref().map_or(Ok(1), |value| at.fixed::<u32>(value, scale))? {
         0 => at.fail("at least one database is needed"),
-        many if many > DATABASES_MAX => at.fail(format!("{many} databases; the most is {DATABASES_MAX}")),
+        many if many > DATABASES_MAX => at.fail(format!("{many} databases; the maximum is {DATABASES_MAX}")),
         some => Ok(some),
     }
 }
 
-/// Those that the file names; without any, clients of one kind.
-fn roles(file: &WorkloadFile, known: &Known<'_>, at: &At<'_>) -> Result<Vec<Role>, FileError> {
+/// The roles of the file; one default role if it has none.
+fn roles(file: &WorkloadFile, known: &RoleScope<'_>, at: &At<'_>) -> Result<Vec<Role>, FileError> {
     if file.role.is_empty() {
         return Ok(vec![known.role("client", &RoleFile::default(), at)?]);
     }
     file.role.iter().map(|(name, role)| known.role(name, role, &at.key(name))).collect()
 }
 
-/// What a service was asked for, or is to be.
+/// Lists of a service, filled or not.
 #[derive(Clone, Copy)]
 struct Lists<'a> {
     lists: &'a BTreeMap<String, Vec<Value>>,
@@ -151,7 +153,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// What requests may name: what the login keeps, and secrets.
+/// Names for requests: values that the login keeps, and secrets.
 fn session(file: &WorkloadFile, at: &At<'_>) -> Result<request::Session, FileError> {
     let secrets = file.secret.keys().cloned().collect();
     let Some(name) = &file.login else { return Ok(request::Session { secrets, ..request::Session::default() }) };
@@ -163,7 +165,7 @@ fn session(file: &WorkloadFile, at: &At<'_>) -> Result<request::Session, FileErr
     Ok(request::Session { kept: kept.zip(0..).collect(), secrets })
 }
 
-/// What a service is to be asked.
+/// The requests that fill lists.
 fn asks(file: &WorkloadFile, session: &request::Session, at: &At<'_>) -> Result<Vec<Ask>, FileError> {
     let ask = |(name, written): (&String, &SetupFile)| {
         let at = at.key("setup").key(name);
@@ -213,8 +215,7 @@ fn name_of(source: &str) -> String {
     base.strip_suffix(".toml").unwrap_or(base).to_string()
 }
 
-/// The parts of the file that say what the data is; text that differs only in comments, layout or
-/// other parts leads to the same definition.
+/// The parts of the file that define the data; comments, layout and other parts do not change it.
 fn data_definition(source: &Source) -> String {
     let whole: toml::Table = toml::from_str(&source.text).unwrap_or_default();
     let data: toml::Table =
@@ -310,19 +311,55 @@ fn table(
     Ok(Table { name: name.to_string(), ddl: file.ddl.clone(), indexes: file.indexes.clone(), rows, columns })
 }
 
-fn invariants(file: &WorkloadFile, scale: &BTreeMap<String, Named>, at: &At<'_>) -> Result<Vec<Invariant>, FileError> {
+fn invariants(
+    file: &WorkloadFile,
+    scale: &BTreeMap<String, Named>,
+    transactions: &[TransactionSpec],
+    at: &At<'_>,
+) -> Result<(Vec<Invariant>, Vec<LastWrite>), FileError> {
     let mut names = BTreeSet::new();
-    let mut invariants = vec![];
+    let (mut invariants, mut last_writes) = (vec![], vec![]);
     for (i, invariant) in file.invariant.iter().enumerate() {
         let at = at.key(i);
         if !names.insert(&invariant.name) {
             return at.key("name").fail(format!("another invariant is called `{}` too", invariant.name));
         }
         check_single(&invariant.sql, &at.key("sql"))?;
-        let expect = expect(invariant, file, scale, &at)?;
-        invariants.push(Invariant { name: invariant.name.clone(), sql: invariant.sql.clone(), expect });
+        let (name, sql) = (invariant.name.clone(), invariant.sql.clone());
+        match &invariant.last {
+            Some(last)
+                if [&invariant.equals, &invariant.at_least, &invariant.at_most].iter().all(|of| of.is_none()) =>
+            {
+                let (transaction, key, values) = written_last(last, transactions, &at.key("last"))?;
+                last_writes.push(LastWrite { name, sql, transaction, key, values });
+            }
+            _ => invariants.push(Invariant { name, sql, expect: expect(invariant, file, scale, &at)? }),
+        }
     }
-    Ok(invariants)
+    Ok((invariants, last_writes))
+}
+
+/// A transaction, and the indexes of its arguments that are the key and the values.
+fn written_last(
+    last: &LastFile,
+    transactions: &[TransactionSpec],
+    at: &At<'_>,
+) -> Result<(u16, u16, Vec<u16>), FileError> {
+    let Some(index) = transactions.iter().position(|known| known.name == last.transaction) else {
+        let known: Vec<&str> = transactions.iter().map(|known| known.name.as_str()).collect();
+        let advice = did_you_mean(&last.transaction, known.iter().copied());
+        return at.key("transaction").fail(format!("there is no transaction `{}`{advice}", last.transaction));
+    };
+    if last.values.is_empty() {
+        return at.key("values").fail("names the arguments that are in the columns after the key");
+    }
+    let argument = |name: &String, at: At<'_>| {
+        let missing = || at.error(format!("`{}` has no drawn argument `{name}`", last.transaction));
+        transactions[index].argument(name).ok_or_else(missing)
+    };
+    let key = argument(&last.key, at.key("key"))?;
+    let values = last.values.iter().enumerate().map(|(i, name)| argument(name, at.key("values").key(i)));
+    Ok((index as u16, key, values.collect::<Result<_, _>>()?))
 }
 
 fn expect(
@@ -335,7 +372,7 @@ fn expect(
         (Some(value), None, None) => ("equals", Relation::Equals, value),
         (None, Some(value), None) => ("at_least", Relation::AtLeast, value),
         (None, None, Some(value)) => ("at_most", Relation::AtMost, value),
-        _ => return at.fail("an invariant has exactly one of equals, at_least, at_most"),
+        _ => return at.fail("an invariant has exactly one of equals, at_least, at_most, last"),
     };
     let at = at.key(key);
     let text = match value {

@@ -12,8 +12,8 @@ type Presets = BTreeMap<String, BTreeMap<String, BTreeMap<String, u64>>>;
 /// The axes with every preset replaced by its numbers. A number that is an axis itself wins over a preset.
 ///
 /// # Errors
-/// A preset that bears the name of something else or sets what is not there, two presets that set the same
-/// number, or a value the preset does not have.
+/// A preset with the name of something else or an unknown number, two presets that set the same number, or an unknown
+/// value of a preset.
 pub fn expanded(
     presets: &Presets,
     scale: &BTreeMap<String, Value>,

@@ -10,10 +10,10 @@ use contend_wire::plan::{ANY_ROWS, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value as Toml;
 
-/// What the name of a secret begins with.
+/// Prefix of a secret's name.
 const SECRET: &str = "secret.";
 
-/// A piece of a text: itself, or a name in braces. Braces around anything else are braces.
+/// Splits a text into plain pieces and names in braces. Braces around anything else are plain text.
 fn split(text: &str) -> Vec<(bool, &str)> {
     let mut pieces = vec![];
     let (mut from, mut at) = (0, 0);
@@ -46,7 +46,7 @@ pub fn names_in(step: &StepFile) -> BTreeSet<&str> {
     texts.flat_map(|text| split(text)).filter(|(is_name, _)| *is_name).map(|(_, name)| name).collect()
 }
 
-/// What requests may name in addition to what their transaction has.
+/// Names for requests in addition to those of their transaction.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     /// What the login keeps, by name and slot.
@@ -102,7 +102,7 @@ pub fn request(
         return request_at.fail("a request is a method and a target, such as \"GET /items/{id}\"");
     };
     let mut templates = Templates { names, session, sources: vec![] };
-    // A blank in a target is written as one, for the sake of readers.
+    // A target may hold a blank for readability.
     let target = templates.template(&target.trim().replace(' ', "%20"), &request_at)?;
     let mut headers = vec![];
     for (name, value) in &file.headers {
@@ -119,7 +119,7 @@ pub fn request(
     Ok((request, sources))
 }
 
-/// A step without its request and arguments: which answers are right, what is counted and kept.
+/// A step without its request and arguments: accepted answers, and what is counted and kept.
 pub fn step<'f>(
     file: &StepFile,
     rows: (u32, u32),

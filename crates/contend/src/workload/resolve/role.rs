@@ -1,24 +1,28 @@
-//! Profiles and roles: who does how much of what.
+//! Profiles and roles: the mix of transactions of each group of clients.
 
 use super::at::{At, listed};
 use super::generator::check_weights;
 use super::transaction::transaction_names;
 use crate::source::FileError;
-use crate::workload::file::{ProfileFile, RoleFile, TransactionFile};
+use crate::workload::file::{ProfileFile, RoleFile, TransactionFile, WorkloadFile};
 use crate::workload::model::{ClientCount, Mix, Named, Pause, Role, RoleMix};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// What roles refer to.
-pub struct Known<'a> {
-    pub transactions: &'a BTreeMap<String, TransactionFile>,
-    pub profiles: &'a BTreeMap<String, ProfileFile>,
-    pub roles: &'a BTreeMap<String, RoleFile>,
-    pub scale: &'a BTreeMap<String, Named>,
-    pub databases: u32,
+/// Names to which roles refer.
+pub struct RoleScope<'a> {
+    transactions: &'a BTreeMap<String, TransactionFile>,
+    profiles: &'a BTreeMap<String, ProfileFile>,
+    roles: &'a BTreeMap<String, RoleFile>,
+    scale: &'a BTreeMap<String, Named>,
+    databases: u32,
 }
 
-impl Known<'_> {
+impl<'a> RoleScope<'a> {
+    pub fn of(file: &'a WorkloadFile, scale: &'a BTreeMap<String, Named>, databases: u32) -> Self {
+        Self { transactions: &file.transaction, profiles: &file.profile, roles: &file.role, scale, databases }
+    }
+
     /// Resolves the weights of a profile or role.
     pub fn mix(&self, written: &BTreeMap<String, f64>, at: &At<'_>) -> Result<Mix, FileError> {
         let mix = written.iter().map(|(name, weight)| Ok((self.transaction(name, &at.key(name))?, *weight)));
@@ -90,7 +94,7 @@ impl Known<'_> {
         }
     }
 
-    /// The role in whose processes this one lives. Roles are numbered in the order of their names.
+    /// The role in whose processes this one's clients run. Roles are numbered in the order of their names.
     fn home(&self, name: &str, file: &RoleFile, at: &At<'_>) -> Result<Option<usize>, FileError> {
         let Some(home) = &file.home else { return Ok(None) };
         let at_home = at.key("in");

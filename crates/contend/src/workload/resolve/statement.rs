@@ -7,7 +7,7 @@ use contend_wire::literal::Value;
 use contend_wire::plan::Source;
 use std::collections::BTreeMap;
 
-/// What a name in a transaction stands for.
+/// Meaning of a name in a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
     Literal(Value),
@@ -35,7 +35,7 @@ pub enum Meaning {
 pub struct Name<'a> {
     meaning: Meaning,
     at: At<'a>,
-    /// The step whose argument it is; none: known to all later steps.
+    /// The step whose argument it is; `None` if all later steps may use it.
     step: Option<usize>,
     pub used: bool,
 }
@@ -137,7 +137,7 @@ pub fn sources_of(name: &str, in_list: bool, names: &mut Names<'_>, at: &At<'_>)
         "now_ms" => return Ok(vec![Source::Now { unit_ns: 1_000_000 }]),
         _ => {}
     }
-    // What is beyond 16 bits is refused when the whole transaction is known.
+    // Numbers beyond 16 bits are rejected when the whole transaction is resolved.
     let narrow = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
     let source = match names.use_name(name) {
         None => {

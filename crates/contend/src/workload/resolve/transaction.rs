@@ -24,12 +24,12 @@ pub struct Shared<'a> {
     pub own_sql: Vec<OwnSql>,
     /// Every request.
     pub requests: Vec<Request>,
-    /// What requests may name in addition to what their transaction has.
+    /// Names for requests in addition to those of their transaction.
     pub session: Session,
 }
 
 impl<'a> Shared<'a> {
-    /// Of transactions that are still to be read.
+    /// The shared state before any transaction is resolved.
     pub fn new(scale: &'a BTreeMap<String, Named>, scope: Scope<'a>, session: Session) -> Self {
         Self { scale, scope, statements: vec![], own_sql: vec![], requests: vec![], session }
     }
@@ -150,8 +150,8 @@ impl<'f> Builder<'_, '_, 'f> {
         self.declare_fields(fields, at, step, repeat, used)
     }
 
-    /// Declares drawn arguments. Constants become literals of the step, and arguments that only
-    /// serve a format beside them stay out of the plan.
+    /// Declares drawn arguments. Constants become literals of the step; arguments that are only used by a format stay
+    /// out of the plan.
     fn declare_fields(
         &mut self,
         fields: Fields,
@@ -202,7 +202,7 @@ impl<'f> Builder<'_, '_, 'f> {
         }
     }
 
-    /// The steps of a plan that a step of the file stands for: none for a wait of no time.
+    /// The steps of a plan for a step of the file; empty for a wait of 0.
     fn step(&mut self, index: usize, file: &StepFile, at: &At<'f>) -> Result<Vec<Step>, FileError> {
         let given = [
             file.sql.is_some(),
@@ -242,7 +242,7 @@ impl<'f> Builder<'_, '_, 'f> {
             (Some(hold), _) => at.key("hold").duration(hold, scale).map(|ns| waits(ns, Step::Hold { ns })),
             (_, Some(pause)) => at.key("pause").duration(pause, scale).map(|ns| waits(ns, Step::Pause { ns })),
             _ if index > 0 => at.key("connect").fail("only the first step can connect"),
-            _ if file.connect == Some(false) => at.key("connect").fail("`connect` is only ever true"),
+            _ if file.connect == Some(false) => at.key("connect").fail("`connect` can only be true"),
             _ => Ok(vec![Step::Connect]),
         }
     }
@@ -255,10 +255,10 @@ impl<'f> Builder<'_, '_, 'f> {
         if repeat == 0 {
             return at.key("repeat").fail("a step is done at least once");
         }
-        if file.every.is_some() && !(2..=SPACED_MAX).contains(&repeat) {
+        if file.every.is_some() && (file.repeat.is_none() || repeat > SPACED_MAX) {
             return at
                 .key("every")
-                .fail(format!("only a step that is repeated, 2 to {SPACED_MAX} times, can be spaced"));
+                .fail(format!("only a step with `repeat`, at most {SPACED_MAX} times, can be spaced"));
         }
         let sql_at = at.key("sql");
         check_step(sql, &sql_at)?;
@@ -275,7 +275,7 @@ impl<'f> Builder<'_, '_, 'f> {
         Ok(SqlStep { statement, rows_min, rows_max, repeat, keep, args })
     }
 
-    /// A statement for one server in place of this one: with the same values, in any order.
+    /// A statement for one server instead of this one, with the same values in any order.
     fn own_sql(
         &mut self,
         name: &str,
@@ -318,7 +318,7 @@ impl<'f> Builder<'_, '_, 'f> {
         self.shared.requests.push(request);
         let number = self.shared.requests.len() as u32 - 1;
         let step = request::step(file, rows, &mut self.slots, &mut self.names, at)?;
-        // What is kept may be for others: a login keeps for all operations.
+        // Kept values may be used elsewhere: a login keeps them for all operations.
         for name in file.keep.keys() {
             self.names.use_name(name);
         }
@@ -378,7 +378,7 @@ fn in_format(fields: &Fields, field: usize) -> bool {
     })
 }
 
-/// Refuses a text of several statements, of which an engine would carry out only the first.
+/// Rejects a text of several statements, of which an engine would carry out only the first.
 pub fn check_single(sql: &str, at: &At<'_>) -> Result<(), FileError> {
     if sql.trim().is_empty() {
         return at.fail("the statement is empty");
@@ -389,8 +389,8 @@ pub fn check_single(sql: &str, at: &At<'_>) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Refuses several statements, and one that would change how those after it are carried out: what is measured would
-/// then no longer be what the report says of the contender.
+/// Rejects several statements, and a statement that changes how later ones are carried out: the report would then name
+/// other settings than were measured.
 fn check_step(sql: &str, at: &At<'_>) -> Result<(), FileError> {
     check_single(sql, at)?;
     match behind(sql) {

@@ -246,7 +246,7 @@ fn databases_are_spread_over_processes_with_all_their_clients() {
     assert_eq!(of(0), [0, 0, 0, 0, 1, 2, 2, 2, 2, 4, 4, 4, 4]);
     assert_eq!(of(1), [1, 1, 1, 1, 1, 3, 3, 3, 3]);
     let one = draw(&workload, &load(None), &[]).unwrap();
-    // A client in the same place of a role does the same, however the role is spread.
+    // A client in the same position of a role does the same, however the role is spread.
     let work = |drawn: &Drawn, database: u32| {
         let mut all: Vec<_> =
             clients(drawn).iter().filter(|c| c.database == database).map(|c| c.arguments.clone()).collect();

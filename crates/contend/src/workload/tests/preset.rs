@@ -72,7 +72,7 @@ fn spaced_repetitions_are_steps_with_pauses_between_them() {
         .collect();
     assert_eq!(uniques, [0, 1, 2].map(|first| Argument::Unique { first, stride: 0 }));
     let once = SMALL.replace("repeat = \"batch\"", "every = \"10ms\"");
-    assert!(with_axes(&once, &[]).unwrap_err().contains("only a step that is repeated"));
+    assert!(with_axes(&once, &[]).unwrap_err().contains("only a step with `repeat`"));
 }
 
 #[test]

@@ -1,22 +1,24 @@
-//! What trials say of their contenders beyond metrics: servers, settings read back, facts of workers, marks and disturbance.
-//! Reports see these values and no trial.
+//! Facts of trials other than metrics, for reports: servers, settings read back, facts of workers, marks and
+//! disturbances.
 
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
-use crate::outcome::mark::is_disturbed;
+use crate::outcome::mark::{Mark, is_disturbed};
 use crate::record::model::{ServerInfo, Trial};
-use crate::study::model::Tier;
+use crate::study::model::{Slot, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The server of a contender, over all its trials.
 pub struct Server {
     pub contender: usize,
-    /// Version that the last trial reported.
+    /// Version in the last trial.
     pub version: String,
-    /// Median CPU time in a second of the window.
+    /// Median CPU time per second of the window.
     pub cpu_ns_per_s: Option<u64>,
     /// Median memory.
     pub rss_bytes: Option<u64>,
+    /// Median of bytes written per second of the window.
+    pub written_bytes_per_s: Option<u64>,
     /// Conditions under which the translated workload returns SQLite's answers.
     pub translation: BTreeSet<String>,
 }
@@ -30,8 +32,11 @@ pub fn servers(findings: &Findings<'_>) -> Vec<Server> {
         Some(Server {
             contender,
             version: last.version.clone(),
-            cpu_ns_per_s: median(its.iter().filter_map(|(trial, server)| cpu_per_second(trial, server))),
+            cpu_ns_per_s: median(its.iter().filter_map(|(trial, server)| per_second(trial, server.cpu_ns?))),
             rss_bytes: median(its.iter().filter_map(|(_, server)| server.rss_bytes)),
+            written_bytes_per_s: median(
+                its.iter().filter_map(|(trial, server)| per_second(trial, server.written_bytes?)),
+            ),
             translation: its.iter().flat_map(|(_, server)| server.translation.iter().cloned()).collect(),
         })
     };
@@ -42,10 +47,10 @@ fn of_contender<'f>(findings: &'f Findings<'_>, contender: usize) -> impl Iterat
     findings.trials.iter().filter(move |trial| trial.slot.contender == contender)
 }
 
-fn cpu_per_second(trial: &Trial, server: &ServerInfo) -> Option<u64> {
+fn per_second(trial: &Trial, in_window: u64) -> Option<u64> {
     let window_ns = trial.window_end_ns.saturating_sub(trial.window_start_ns);
-    let cpu_ns = u128::from(server.cpu_ns?);
-    (cpu_ns * 1_000_000_000).checked_div(u128::from(window_ns)).and_then(|ns| u64::try_from(ns).ok())
+    let scaled = u128::from(in_window) * 1_000_000_000;
+    scaled.checked_div(u128::from(window_ns)).and_then(|per_s| u64::try_from(per_s).ok())
 }
 
 fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
@@ -54,12 +59,12 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     sorted.get(sorted.len() / 2).copied()
 }
 
-/// Values found under a name, by contender, several of one joined; `None` where no connection reported it. What a worker says of its
-/// library comes before what its connection shows: a worker may have told the connection otherwise to carry out plans.
+/// Values of a setting by contender, several joined; `None` where no connection reported it. A worker's fact about its
+/// library comes first, because the worker may have changed the connection's setting to carry out plans.
 pub fn readback(findings: &Findings<'_>, name: &str) -> Vec<Option<String>> {
     let contenders = &findings.study.contenders;
     let of = |contender: usize| {
-        // Of a worker with several drivers.
+        // Prefixed with the driver by workers that have several.
         let of_driver = format!("{}.{name}", contenders[contender].driver);
         let told = of_contender(findings, contender).flat_map(|trial| {
             let hello = trial.workers.iter().map(|worker| &worker.hello);
@@ -73,12 +78,12 @@ pub fn readback(findings: &Findings<'_>, name: &str) -> Vec<Option<String>> {
     (0..contenders.len()).map(of).collect()
 }
 
-/// Tier of the settings that a contender's connections reported first.
+/// Tier of a contender's settings as first read back.
 pub fn tier_reported(findings: &Findings<'_>, contender: usize) -> Option<Tier> {
     of_contender(findings, contender).find(|trial| !trial.settings.is_empty())?.tier_reported
 }
 
-/// Settings that the connections of a contender reported, with every value that any of its trials had.
+/// Settings of a contender as read back, with all values over its trials.
 pub fn settings(findings: &Findings<'_>, contender: usize) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, value) in of_contender(findings, contender).flat_map(|trial| &trial.settings) {
@@ -87,7 +92,7 @@ pub fn settings(findings: &Findings<'_>, contender: usize) -> BTreeMap<String, B
     all
 }
 
-/// A fact that workers report of themselves.
+/// A fact of workers' `hello`.
 pub struct Hello<'r> {
     pub name: &'r str,
     pub value: &'r str,
@@ -130,7 +135,7 @@ pub enum Over {
 /// A number that workers report when they end, over the valid trials of a cell; `None` where no worker reports it.
 pub fn fact(findings: &Findings<'_>, cell: &Cell, name: &str, over: Over) -> Option<f64> {
     let told = |&row: &usize| -> Vec<u64> {
-        let facts = findings.rows[row].trial.workers.iter().filter_map(|worker| worker.told.get(name));
+        let facts = findings.rows[row].trial.workers.iter().filter_map(|worker| worker.done.get(name));
         facts.filter_map(|text| text.parse().ok()).collect()
     };
     let trials: Vec<Vec<u64>> = cell.valid.iter().map(told).filter(|told| !told.is_empty()).collect();
@@ -143,14 +148,14 @@ pub fn fact(findings: &Findings<'_>, cell: &Cell, name: &str, over: Over) -> Opt
     (parts > 0).then(|| all().sum::<u64>() as f64 / parts as f64)
 }
 
-/// Trials without a reason not to count, and those of them with a mark.
+/// Number of valid trials, and of those with a mark.
 pub struct Marked {
     pub counting: usize,
     /// With a mark of a disturbance.
     pub disturbed: usize,
-    /// With a mark of something else.
+    /// With another mark.
     pub otherwise: usize,
-    /// Largest CPU time of other programs in any of them whose server was watched, in thousandths.
+    /// Largest CPU time of other programs in a trial with a watched server, in thousandths.
     pub foreign_permille: u32,
 }
 
@@ -165,12 +170,29 @@ pub fn marked(findings: &Findings<'_>) -> Marked {
     }
 }
 
+/// A trial that was disturbed, or in a round with one that was: it ran again and does not count.
+pub struct RanAgain<'r> {
+    pub slot: Slot,
+    pub marks: &'r [Mark],
+}
+
+/// All of them, in their order.
+pub fn ran_again<'r>(findings: &Findings<'r>) -> Vec<RanAgain<'r>> {
+    findings.again.iter().map(|trial| RanAgain { slot: trial.slot, marks: &trial.marks }).collect()
+}
+
+/// Number of rounds, each under one condition, that ran again; and of all.
+pub fn rounds_again(findings: &Findings<'_>) -> (usize, usize) {
+    let rounds: BTreeSet<_> = findings.again.iter().map(|trial| (trial.slot.round, trial.slot.condition)).collect();
+    (rounds.len(), findings.study.rounds as usize * findings.study.conditions.len())
+}
+
 /// CPU time of other programs in all trials.
 pub struct Foreign {
-    /// In thousandths, of the median trial and of the busiest.
+    /// Thousandths in the median trial; `max_permille` in the busiest.
     pub median_permille: u32,
     pub max_permille: u32,
-    /// Whether the time of a server that contend did not start is part of it.
+    /// Whether it includes the time of a server that contend did not start.
     pub with_server: bool,
 }
 
@@ -186,7 +208,7 @@ pub fn foreign(findings: &Findings<'_>) -> Foreign {
     }
 }
 
-/// Numbers of clients that trials had, each once; under one condition or all.
+/// Distinct numbers of clients of trials, under one condition or all.
 pub fn clients(findings: &Findings<'_>, condition: Option<usize>) -> BTreeSet<u32> {
     let here = |trial: &&Trial| condition.is_none_or(|condition| trial.slot.condition == condition);
     findings.trials.iter().filter(here).map(|trial| trial.clients).collect()

@@ -1,0 +1,136 @@
+//! Compares the transactions that samples report with what the kernel counted of a worker. A transaction that looks at the
+//! database's file makes a call, and a commit that waits for the disk puts a thread to sleep.
+
+use crate::outcome::reason::Invalid;
+use crate::record::model::Reason;
+use contend_wire::sample::Sample;
+use std::collections::HashMap;
+
+/// Counts of the kernel between two readings, of each worker with all its processes; `None` if a count is not known.
+#[derive(Debug, Clone, Default)]
+pub struct Kernel {
+    /// Calls that read files.
+    pub reads: Vec<Option<u64>>,
+    /// Voluntary context switches of its threads: how often they waited for something.
+    pub sleeps: Vec<Option<u64>>,
+    /// Time for which its threads could have run and no processor was free, ns.
+    pub queued_ns: Vec<Option<u64>>,
+    /// From the end of the first reading to the beginning of the second.
+    pub between_ns: (u64, u64),
+}
+
+/// What the kernel sees of a transaction for sure, by transaction.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// It makes a call that reads a file.
+    pub reads: Vec<bool>,
+    /// It puts a thread to sleep.
+    pub sleeps: Vec<bool>,
+}
+
+/// Takes a trial's samples one by one.
+pub struct KernelCheck {
+    kernel: Kernel,
+    seen: Seen,
+    worker_of: HashMap<u32, usize>,
+    /// Of each worker, the transactions between the readings that surely read, and those that surely slept.
+    reported: Vec<(u64, u64)>,
+}
+
+impl KernelCheck {
+    /// For the clients of each worker.
+    pub fn new(kernel: Kernel, clients: &[Vec<u32>], seen: Seen) -> Self {
+        let of =
+            |(number, clients): (usize, &Vec<u32>)| clients.iter().map(move |id| (*id, number)).collect::<Vec<_>>();
+        let worker_of = clients.iter().enumerate().flat_map(of).collect();
+        Self { kernel, seen, worker_of, reported: vec![(0, 0); clients.len()] }
+    }
+
+    pub fn push(&mut self, sample: &Sample) {
+        let (from_ns, to_ns) = self.kernel.between_ns;
+        let inside = from_ns <= sample.started_ns && sample.finished_ns <= to_ns;
+        // A client that no plan has is found by the accounts.
+        let Some(worker) = self.worker_of.get(&sample.client).filter(|_| inside && sample.is_ok()) else { return };
+        let surely = |of: &[bool]| u64::from(of.get(usize::from(sample.transaction)).is_some_and(|surely| *surely));
+        let (reads, sleeps) = &mut self.reported[*worker];
+        *reads += surely(&self.seen.reads);
+        *sleeps += surely(&self.seen.sleeps);
+    }
+
+    /// The first worker that did less than it reports, in each of the two ways.
+    pub fn finish(self) -> Vec<Reason> {
+        let counted = self.kernel.reads.iter().zip(&self.kernel.sleeps);
+        let workers = || self.reported.iter().zip(counted.clone()).enumerate();
+        let reads = workers().find_map(|(number, ((reported, _), (counted, _)))| {
+            let counted = counted.filter(|counted| counted < reported)?;
+            Some(Invalid::Answers.because(format!(
+                "worker {number} reports {reported} transactions in the window, each of which must read the header of the \
+                 database's file, and the kernel counted {counted} calls of it that read files: the others were not carried out"
+            )))
+        });
+        // A sync whose device answers at once need not put its thread to sleep, so only half of them must have.
+        let sleeps = workers().find_map(|(number, ((_, reported), (_, counted)))| {
+            let counted = counted.filter(|counted| *counted < reported / 2)?;
+            Some(Invalid::NotCredible.because(format!(
+                "worker {number} reports {reported} durable commits in the window, each of which must wait for the disk, and its \
+                 threads waited {counted} times for anything: some commits were not synced (a library such as libeatmydata in \
+                 LD_PRELOAD, or a setting that is not in effect)"
+            )))
+        });
+        reads.into_iter().chain(sleeps).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
+
+    /// What is found in transactions of client 7 (number, start, end), if the kernel counted these reads and sleeps between the
+    /// times 10 and 90. Transaction 0 reads, transaction 1 sleeps.
+    fn found(reads: Option<u64>, sleeps: Option<u64>, transactions: &[(u16, u64, u64)]) -> Vec<String> {
+        let kernel = Kernel {
+            reads: vec![Some(0), reads],
+            sleeps: vec![Some(0), sleeps],
+            between_ns: (10, 90),
+            ..Kernel::default()
+        };
+        let seen = Seen { reads: vec![true, false], sleeps: vec![false, true] };
+        let mut check = KernelCheck::new(kernel, &[vec![3], vec![7]], seen);
+        for (transaction, started_ns, finished_ns) in transactions {
+            check.push(&Sample {
+                client: 7,
+                operation: 0,
+                transaction: *transaction,
+                attempt: 0,
+                failed_step: STEP_NONE,
+                code_space: CodeSpace::Ok,
+                flags: 0,
+                code: 0,
+                rows: 0,
+                due_ns: *started_ns,
+                started_ns: *started_ns,
+                finished_ns: *finished_ns,
+                lock_wait_ns: NOT_MEASURED,
+                acquire_wait_ns: NOT_MEASURED,
+            });
+        }
+        check.finish().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn more_transactions_than_the_kernel_saw_are_found() {
+        let two_each = [(0, 10, 20), (1, 20, 30), (0, 80, 90), (1, 80, 90)];
+        assert_eq!(found(Some(2), Some(2), &two_each), [""; 0]);
+        assert_eq!(found(Some(2), Some(1), &two_each), [""; 0], "a device may answer at once");
+        let words = found(Some(1), Some(0), &two_each);
+        assert!(words[0].starts_with("answers: worker 1 reports 2 transactions in the window"), "{words:?}");
+        assert!(words[1].starts_with("not-credible: worker 1 reports 2 durable commits in the window"), "{words:?}");
+        assert_eq!(found(None, None, &two_each), [""; 0], "the counts are not known");
+    }
+
+    #[test]
+    fn what_the_kernel_need_not_have_seen_between_the_readings_does_not_count() {
+        assert_eq!(found(Some(0), Some(0), &[(0, 9, 20), (1, 9, 20), (1, 80, 91), (2, 30, 40)]), [""; 0]);
+    }
+}
