@@ -6,7 +6,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 1
 
-.PHONY: run build workers worker-sqlx workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint fmt bench verify fuzz clean help
+.PHONY: run build workers worker-sqlx worker-system workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint clippy clippy-sqlx fmt bench verify fuzz clean help
 
 build: ## the tool, optimised
 	$(CARGO) build --release
@@ -20,6 +20,11 @@ worker-sqlx: ## the driver sqlx, which brings an SQLite of its own
 
 run: ## the main job: the first study, quick, on embedded SQLite
 	$(CARGO) run --release -- run
+
+worker-system: ## the worker in Rust over the system's libsqlite3, for another library behind the same API (docs/workers.md)
+	LIBSQLITE3_SYS_USE_PKG_CONFIG=1 $(CARGO) build --release -p contend-worker --target-dir target/workers-system
+	mkdir -p target/workers/system
+	cp target/workers-system/release/contend-worker target/workers/system/contend
 
 workers-go: ## the workers in Go, one program per driver
 	scripts/build-workers-go.sh
@@ -41,15 +46,7 @@ workers-java: ## the workers in Java, one launcher per driver
 
 test: test-deps ## everything but the long checks
 	CARGO=$(CARGO) scripts/build-for-tests.sh
-	scripts/build-workers-go.sh --test
-	scripts/build-workers-python.sh --test
-	scripts/build-workers-php.sh --test
-	scripts/build-workers-node.sh --test
-	scripts/build-workers-java.sh --test
-	scripts/test-apps.sh
-	CARGO=$(CARGO) scripts/test-rust.sh
-	cd workers/fake && python3 -m unittest -q
-	scripts/check-report.sh
+	CARGO=$(CARGO) scripts/test-all.py
 
 test-deps: ## what the tests need beyond Rust: servers, languages, a browser, a plotting program
 	scripts/install-test-deps.sh
@@ -59,9 +56,15 @@ kernel: ## User-Mode Linux and file systems, for power cuts of a real kernel; wi
 
 lint: ## format, clippy as errors
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) fmt --manifest-path workers/rust-sqlx/Cargo.toml --check
-	$(CARGO) clippy --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build -- -D warnings
+	$(MAKE) --no-print-directory -j2 clippy clippy-sqlx
+
+clippy:
+	+$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+# Side by side with the other one: it waits for the compiler of SQLite.
+clippy-sqlx:
+	+$(CARGO) clippy --release --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build -- -D warnings
 
 fmt: ## format all Rust
 	$(CARGO) fmt --all
@@ -69,16 +72,19 @@ fmt: ## format all Rust
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh
 
-verify: kernel test build ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
+verify: kernel test build worker-system ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
 	CONTEND_LIES=1000 $(CARGO) test --test trial lies::lies_are_found -- --nocapture
+	CONTEND_HONEST=18 $(CARGO) test --test trial honest:: -- --include-ignored --nocapture
 	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability
 	scripts/verify-durability.sh target/verify/durability
 
-fuzz: ## random SQL through the translator and on both servers, for FUZZ_SECONDS (an hour) from FUZZ_SEED
+fuzz: ## random SQL through the translator, then random calls through the shim, each for FUZZ_SECONDS (an hour) from FUZZ_SEED
 	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \
 		$(CARGO) test -p contend-sql --test fuzz -- --include-ignored --nocapture
+	CONTEND_SHIM_SECONDS=$(FUZZ_SECONDS) CONTEND_SHIM_SEED=$(FUZZ_SEED) \
+		$(CARGO) test --test shim -- --ignored --nocapture random_calls
 
 clean: ## what was built, and all records in results/
 	$(CARGO) clean

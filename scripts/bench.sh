@@ -15,6 +15,10 @@ cargo bench --quiet --bench load
 echo
 cargo bench --quiet --bench report
 echo
+cargo bench --quiet --bench watch
+echo
+cargo bench --quiet --bench capture
+echo
 echo "SQL translation: five statements cold, the parser alone, and caches by design"
 cargo bench --quiet -p contend-sql
 echo

@@ -1,20 +1,20 @@
 #!/bin/sh
 # Builds the workers in Java into target/workers, where contend looks for them: classes and libraries in target/workers/java,
-# and a launcher for each driver. With --test a machine without Java or Maven is no error, as scripts/left-out.sh says.
+# and a launcher for each driver. With --may-lack a machine without Java or Maven is no error, as scripts/left-out.sh says.
 # Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/left-out.sh
 . scripts/drivers.sh
 
-test=${1:-}
+may_lack=${1:-}
 to=target/workers/java
 # What an older source made must not be tested in place of this one.
 rm -rf $to
 rm -f target/workers/contend-worker-java-*
 
 missing() {
-    left_out "$test" workers-java "$1"
+    left_out "$may_lack" workers-java "$1"
 }
 
 for program in java javac mvn; do
@@ -28,13 +28,3 @@ cp -r target/workers-build/java/classes target/workers-build/java/lib $to/
 for driver in $(drivers_of java); do
     launcher java "$driver" java
 done
-if [ "$test" = --test ]; then
-    tests=target/workers-build/java/own-tests
-    rm -rf $tests
-    mkdir -p $tests
-    javac -cp "$to/classes:$to/lib/*" -d $tests workers/java/test/contend/*.java
-    java -cp "$tests:$to/classes:$to/lib/*" contend.Tests
-    command -v python3 >/dev/null ||
-        left_out "$test" "workers-java, tests of whole workers" "Python is not installed; apt-get install python3"
-    ONLY=java- python3 -B -m unittest discover -q -s workers/tests -t workers
-fi

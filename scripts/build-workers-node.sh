@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the workers for Node into target/workers, where contend looks for them: their source and packages in
 # target/workers/node, and a launcher for each driver. Where Node is older than the packages need (Debian 12 has 18), the Node
-# pinned below is fetched with npm, also if NODE_PINNED=1. With --test a machine without Node is no error, as
+# pinned below is fetched with npm, also if NODE_PINNED=1. With --may-lack a machine without Node is no error, as
 # scripts/left-out.sh says. Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -15,10 +15,10 @@ fail() {
 
 # No runtime that could carry them out.
 missing() {
-    left_out "$test" workers-node "$1"
+    left_out "$may_lack" workers-node "$1"
 }
 
-test=${1:-}
+may_lack=${1:-}
 # What an older source made must not be tested in place of this one.
 rm -f target/workers/contend-worker-node-*
 for program in node npm; do
@@ -89,9 +89,3 @@ for driver in $(drivers_of node); do
     fi
 done
 [ -z "$failed" ] || fail "cannot be loaded:$failed"
-if [ "$test" = --test ]; then
-    node --test workers/node/test
-    command -v python3 >/dev/null ||
-        left_out "$test" "workers-node, tests of whole workers" "Python is not installed; apt-get install python3"
-    ONLY=node- python3 -B -m unittest discover -q -s workers/tests -t workers
-fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the workers in PHP in target/workers, where contend looks for them: a copy of workers/php and a launcher for each
-# driver whose extension is here. With --test a machine without PHP or an extension is no error, as scripts/left-out.sh says.
-# Anything else that goes wrong is one. What is built is then put to the tests; those of whole workers are in Python.
+# driver whose extension is here. With --may-lack a machine without PHP or an extension is no error, as scripts/left-out.sh
+# says. Anything else that goes wrong is one.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/left-out.sh
@@ -40,8 +40,3 @@ if [ -n "$missing" ]; then
     echo "workers-php: some drivers are not here; apt-get install$missing" >&2
     may_lack "${1:-}" || exit 1
 fi
-[ "${1:-}" = --test ] || exit 0
-if has pdo_sqlite; then php workers/php/tests/run.php; fi
-command -v python3 >/dev/null ||
-    left_out "${1:-}" "workers-php, tests of whole workers" "Python is not installed; apt-get install python3"
-ONLY=php- python3 -B -m unittest discover -q -s workers/tests -t workers

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the workers in Python in target/workers, where contend looks for them: a virtual environment with the libraries
-# of workers/python/requirements.lock, and a launcher for each driver. With --test their own tests are run as well, and
-# a machine without Python is no error, as scripts/left-out.sh says.
+# of workers/python/requirements.lock, and a launcher for each driver. With --may-lack a
+# machine without Python is no error, as scripts/left-out.sh says.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/left-out.sh
@@ -46,8 +46,4 @@ done
 if [ -n "$failed" ]; then
     echo "workers-python: cannot be loaded:$failed" >&2
     exit 1
-fi
-if [ "${1:-}" = --test ]; then
-    "$home/venv/bin/python" -B -m unittest discover -q -s workers/python/tests -t workers/python
-    ONLY=python- "$home/venv/bin/python" -B -m unittest discover -q -s workers/tests -t workers
 fi

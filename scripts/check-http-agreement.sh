@@ -1,7 +1,8 @@
 #!/bin/sh
 # Whether contend, wrk, oha and hey agree on the same load: 50 connections to a service that is slower than each of
 # them, so that it says how much there is to do and how long it takes. The tools take turns, and medians count:
-# throughput within 5 % of each other's, p50 and p99 within 1 % (at least 0.1 ms, which is what hey tells).
+# throughput within 5 % of each other's, p50 and p99 within 1 % (at least 0.1 ms, which is what hey tells). Then whether
+# contend, oha and vegeta agree within 5 % on p99 at the rate that `contend limit` finds for the same service.
 #
 #   SECONDS_EACH=5 ROUNDS=3 CONTEND=target/release/contend scripts/check-http-agreement.sh
 set -eu
@@ -49,4 +50,29 @@ for tool, theirs in medians.items():
 if failed:
     sys.exit("contend does not agree with\n  " + "\n  ".join(failed))
 print("contend agrees with all of them")
+PYTHON
+
+"$CONTEND" limit "$url/" --clients $connections --rounds 3 --rates-only --bound 'response_ns_p99<=50ms' --quiet --out "$dir/limit" >&2
+RATE=$(python3 -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["contenders"][0]["rate_per_s"]))' "$dir/limit/report.json")
+export RATE
+for round in $(seq "$rounds"); do
+    for tool in contend oha vegeta; do
+        scripts/measure-http.py $tool "$url" "$seconds" $connections "$dir/record" >>"$dir/open"
+        rm -rf "$dir/record"
+        tail -1 "$dir/open" | sed "s/^/open loop, round $round: /" >&2
+    done
+done
+python3 - "$dir/open" "$RATE" <<'PYTHON'
+import statistics, sys
+rows = [line.split() for line in open(sys.argv[1])]
+print(f"{'client':10}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}   (due: {sys.argv[2]} requests/s, the highest rate with p99 of 50 ms)")
+p99s = {}
+for tool in dict.fromkeys(row[0] for row in rows):
+    rate, _, p50, p99s[tool] = [statistics.median(c) for c in zip(*[[float(x) for x in row[1:]] for row in rows if row[0] == tool])]
+    print(f"{tool:10}{rate:12.0f}{p50:10.3f}{p99s[tool]:10.3f}")
+ours = p99s.pop("contend")
+failed = [f"{tool}: p99 {theirs} ms against {ours}" for tool, theirs in p99s.items() if abs(ours / theirs - 1) > 0.05]
+if failed:
+    sys.exit("in an open loop contend does not agree with\n  " + "\n  ".join(failed))
+print("contend agrees with them in an open loop, too")
 PYTHON

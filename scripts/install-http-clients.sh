@@ -1,10 +1,11 @@
 #!/bin/sh
-# The programs that contend's HTTP client is held against: wrk and hey from the system's packages, oha with cargo into
-# target/tools. Fails, and says which, where one is missing and cannot be had.
+# The programs that contend's HTTP client is held against: wrk and hey from the system's packages, oha with cargo and
+# vegeta with go into target/tools. Fails, and says which, where one is missing and cannot be had.
 set -eu
 cd "$(dirname "$0")/.."
 # Debian has no oha. This version with the system's OpenSSL needs no cmake and 5 minutes of processor time, once; TLS is not used here.
 oha_version=1.8.0
+vegeta_version=12.13.0
 
 missing=
 for tool in wrk hey; do
@@ -29,4 +30,10 @@ if ! target/tools/bin/oha --version 2>/dev/null | grep -qF "oha $oha_version"; t
         exit 2
     fi
     rm -rf target/tools/build
+fi
+if ! [ -x target/tools/bin/vegeta ]; then
+    if ! GOBIN="$PWD/target/tools/bin" go install "github.com/tsenart/vegeta/v12@v$vegeta_version" >&2; then
+        echo "$0: cannot build vegeta $vegeta_version; it needs Go and a network for its modules" >&2
+        exit 2
+    fi
 fi

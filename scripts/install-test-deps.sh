@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Rust, where it may: a browser and a plotting program to look at
-# reports with, Python for the worker that lies on purpose and for the apps, the sqlite3 shell and sysbench for the benchmarks, the
+# reports with, Python for the worker that lies on purpose and for the apps, the sqlite3 shell and sysbench for the benchmarks, strace, the
 # servers that translated SQL runs on. The tests start servers of their own: the packages' services stay off.
 set -euo pipefail
 . "$(dirname "$0")/packages.sh"
 
 missing=()
-for pair in chromium:chromium gnuplot:gnuplot-nox python3:python3 sqlite3:sqlite3 sysbench:sysbench; do
+for pair in chromium:chromium gnuplot:gnuplot-nox python3:python3 sqlite3:sqlite3 sysbench:sysbench strace:strace; do
   command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
 done
 # Debian keeps the programs of PostgreSQL in a directory for each version, off the path.
@@ -21,6 +21,7 @@ done
 command -v unzip >/dev/null || missing+=(unzip)
 # A program in C that the tests watch links the system's SQLite.
 [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
+python3 -c 'import flask' 2>/dev/null || /usr/bin/python3 -c 'import flask' 2>/dev/null || missing+=(python3-flask)
 # Lets an ordinary user mount the file system that records.
 command -v fusermount3 >/dev/null || missing+=(fuse3)
 # Workers and apps in Python have environments of their own; Debian keeps what makes those apart.

@@ -2,6 +2,7 @@
 """One run of an HTTP client against a service: requests/s, CPU ms per 100,000 requests, p50 ms, p99 ms.
 
 measure-http.py TOOL URL SECONDS CONNECTIONS RECORD [COMMAND...]   COMMAND goes before the client, such as `taskset -c 1`.
+With RATE in the environment, contend, oha and vegeta send that many requests a second, evenly, whatever the service does.
 """
 import json
 import math
@@ -14,6 +15,7 @@ import tomllib
 
 tool, url, seconds, connections, record = sys.argv[1:6]
 before_it = sys.argv[6:]
+rate_per_s = os.environ.get("RATE")
 contend = os.environ.get("CONTEND", "target/release/contend")
 commands = {
     "wrk": ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", url],
@@ -22,6 +24,14 @@ commands = {
     "contend": [contend, "http", "examples/one-request.toml", "--url", url, "--clients", connections,
                 "--duration", f"{seconds}s", "--run-in", "0ms", "--json-line", "--out", record],
 }
+if rate_per_s:
+    attack = f"echo GET {url} | target/tools/bin/vegeta attack -rate={rate_per_s} -duration={seconds}s -max-connections={connections}"
+    commands = {
+        "contend": commands["contend"] + ["--rate", rate_per_s, "--arrivals", "constant"],
+        # Counted from when a request was due, as the others do.
+        "oha": commands["oha"] + ["-q", rate_per_s, "--latency-correction"],
+        "vegeta": ["sh", "-c", attack + " | target/tools/bin/vegeta report -type=json"],
+    }
 before = os.times()
 done = subprocess.run(before_it + commands[tool], capture_output=True, text=True)
 after = os.times()
@@ -57,6 +67,10 @@ elif tool == "oha":
     line = json.loads(said)
     rate, total = line["summary"]["requestsPerSec"], sum(line["statusCodeDistribution"].values())
     p50, p99 = (line["latencyPercentiles"][q] * 1e3 for q in ("p50", "p99"))
+elif tool == "vegeta":
+    line = json.loads(said)
+    rate, total = line["throughput"], line["status_codes"]["200"]
+    p50, p99 = (line["latencies"][q] / 1e6 for q in ("50th", "99th"))
 else:
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])
     total = sum(int(n) for n in re.findall(r"\[200\]\s+(\d+)", said))

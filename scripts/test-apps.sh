@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# The tests of the apps, on servers of their own.
+# The tests of the apps, as built by scripts/build-apps.sh, on servers of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/build-apps.sh
 for app in apps/*/; do
   name=$(basename "$app")
   echo "Testing the app $name"

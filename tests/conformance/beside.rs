@@ -1,4 +1,4 @@
-//! Workers are put to the test side by side: most cases wait rather than work.
+//! Runs workers side by side: most cases wait rather than work.
 
 use crate::support::workers::left_out;
 use crate::support::{Bench, tool};
@@ -6,8 +6,8 @@ use crate::workers::Entry;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Workers, some at a time and the last of the list first: those in languages that take long to start stand there, because they
-/// must not begin when all others are through. What went wrong with them; `with` is there for each thread.
+/// Runs workers, some at a time and the last of the list first: slow starters are at its end, and must not begin after
+/// all others. Returns what went wrong; `with` is made once for each thread.
 pub fn side_by_side<T: Clone + Send>(
     threads: usize,
     entries: &[&Entry],

@@ -5,8 +5,8 @@
 //! CLIENT ...                      any number of further samples of this client, all ok
 //! each OUTCOME                    so did every attempt of every client end
 //! within A:B C:D                  client C's operation D began after A:B had, and ended before it
-//! exhausted N                     what `done` has to say; 0 if it is not there
-//! differs NAME                    `done` tells that this setting is another one on a later connection; else it must not tell any
+//! exhausted N                     what `done` has to report; 0 if it has none
+//! differs NAME                    `done` must report this setting as different on a later connection; else none
 //! ```
 //!
 //! OUTCOME is `ok`, or `STEP:SPACE:CODE` with `begin`, `commit` or a number as STEP; alternatives are

@@ -1,5 +1,5 @@
-//! HikariCP takes what a new connection is told as one string, and sqlite-jdbc carries out the first statement of a string
-//! only: what is read back must say so, of every connection, and a trial must not count.
+//! HikariCP takes the statements for a new connection as one string, of which sqlite-jdbc carries out only the first.
+//! The settings read back from every connection must show that, and the trial must not count.
 
 use crate::short::complete;
 use crate::support::{self, workers::needed};
@@ -42,7 +42,8 @@ fn a_trial_whose_init_string_lost_something_does_not_count_and_says_what() {
     if needed("contend-worker-java-sqlite").is_none() {
         return;
     }
-    // WAL is in the file, and the timeout first in the string; what is lost beside is missed where it is not the default.
+    // WAL is in the file, and the timeout is first in the string; other lost settings are found if they are not the
+    // default.
     for (asked, lost) in [
         ("synchronous=normal,pool_init=string", Some("synchronous = 1 and reads back `2`")),
         ("synchronous=full,cache_size=-4000,pool_init=string", Some("cache_size = -4000 and reads back `-2000`")),

@@ -34,7 +34,7 @@ use support::{root, tool};
 use worker::{Ran, Worker};
 use workers::{ENTRIES, Entry, SERVER_ENTRIES};
 
-/// Workers looked at side by side; most cases wait rather than work.
+/// Workers that run side by side; most cases wait rather than work.
 const SIDE_BY_SIDE: usize = 4;
 /// The same on a server, where the cases on SQLite may go on meanwhile.
 const ON_A_SERVER: usize = 3;
@@ -51,7 +51,7 @@ impl From<String> for Problem {
 /// Carries out one case with one worker.
 struct Conversation<'a> {
     worker: &'a mut Worker,
-    /// Who is asked for the data as well.
+    /// Also reports the data, for comparison.
     witness: &'a mut Worker,
     entry: &'a Entry,
     values: Vec<(&'static str, String)>,
@@ -212,7 +212,7 @@ fn check_sessions(plan: &Plan, sessions: &[Facts], entry: &Entry) -> Checked {
     Ok(())
 }
 
-/// What every connection must have told.
+/// What every connection must have reported.
 fn session(section: &Section, sessions: Option<Result<Vec<Facts>, String>>) -> Checked {
     let sessions = sessions.expect("a plan before its sessions")?;
     for line in section.lines() {
@@ -272,7 +272,7 @@ fn put_to_the_test(
     problems
 }
 
-/// What is wrong with the outcome of a case: a failure that is not the known one, or a known one that is not there.
+/// What is wrong with the outcome of a case: an unknown failure, or a known failure that did not occur.
 fn problem(found: Result<(), String>, known: Option<&Known>, case: &str) -> Option<String> {
     match (found, known) {
         (Ok(()), None) => None,
@@ -319,7 +319,7 @@ fn one_case(
     let found = conversation.carry_out(case);
     let _ = std::fs::remove_dir_all(&dir);
     found.map_err(|Problem::Wrong(words)| {
-        // What it is in the middle of must not disturb the next case.
+        // Unfinished work must not disturb the next case.
         *worker = None;
         words
     })
@@ -352,7 +352,7 @@ fn on_a_server(engine: &str) {
         SERVER_ENTRIES.iter().filter(|e| e.engine == engine && e.name().contains(&only)).collect();
     let mut problems = vec![];
     servers::with_server(engine, &bench, ON_A_SERVER, |new_database| {
-        // Databases are made here, by the user who may, for all callers.
+        // Databases are made here, by a user with the right to, for all callers.
         let (asked, asking) = channel::<Sender<String>>();
         problems = std::thread::scope(|scope| {
             let work = scope.spawn(|| {
@@ -397,8 +397,8 @@ fn every_worker_comes_to_the_same_samples_and_data() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// Not all cases can be said in its words: a driver that speaks another dialect on SQLite is also held against the others by what
-/// comes of a workload.
+/// Some cases cannot be written in its dialect: a driver with another dialect on SQLite is also compared with the
+/// others by the results of a workload.
 #[test]
 fn a_driver_with_a_dialect_of_its_own_comes_to_the_same_data() {
     if needed("contend-worker-php-mysql-on-sqlite").is_none() {
@@ -427,8 +427,8 @@ fn problems_of(case: &str, fault: &str, known: &'static [Known]) -> Vec<String> 
 #[test]
 fn a_worker_that_lies_does_not_pass() {
     assert_eq!(problems_of("retry", "none", &[]), Vec::<String>::new());
-    // Each is found by what it is, not by something else that it spoils, nor as the fault could not be asked for. What a
-    // lost sample is missed for (`|`) depends on which one it was.
+    // Each fault is found for what it is, not for a side effect or because it could not be planted. The reason for
+    // which a lost sample is missed (`|`) depends on the sample.
     let faults = [
         ("settings", "setting", "synchronous=3 was expected of every connection"),
         ("settings", "missing-session", "sessions of the clients [\"5\", \"3\"]"),

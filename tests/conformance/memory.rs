@@ -1,5 +1,5 @@
-//! A worker whose memory is at its end says `failed`, or is gone: it never stays silent, and never tells of a run as if nothing had
-//! happened.
+//! A worker without memory reports `failed`, or ends: it never stays silent, and never reports the run as if nothing
+//! had happened.
 
 use crate::short::complete;
 use crate::support::{self, workers::needed};
@@ -9,14 +9,15 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// Far more samples than what the worker is given can hold.
+/// Far more samples than the worker's memory can hold.
 const OPERATIONS: u32 = 20_000_000;
-/// As many as any worker can hold.
+/// Few enough for any worker's memory.
 const FEW: u32 = 1_000;
-/// How long one that closed its output may take to end.
+/// How long a worker may take to end after it closed its output.
 const LEAVES_WITHIN: Duration = Duration::from_secs(60);
 
-/// Drivers that do nothing, in a model, and what gives them little memory: limits of the runtime, or of the system in KiB.
+/// Drivers that do nothing, in a model, and what gives them little memory: limits of the runtime, or of the system in
+/// KiB.
 const STARVED: [(&str, &str, &str); 3] = [
     ("go-null", "thread", "ulimit -v 800000; exec"),
     ("java-null", "thread", "export JAVA_TOOL_OPTIONS=-Xmx48m; exec"),
@@ -45,7 +46,7 @@ fn a_worker_without_memory_fails_or_dies() {
     let bench = support::Bench::new();
     for (driver, model, limits) in STARVED {
         let Some(program) = needed(&format!("contend-worker-{driver}")) else { continue };
-        // Else any fault of the plan would look like memory that ends.
+        // Otherwise any fault of the plan would look like a lack of memory.
         let (_, ran) = run(&[program.display().to_string()], &plan(model, FEW), &bench.path("log"));
         assert_eq!(ran.map(|ran| ran.samples.len()), Ok(FEW as usize), "{driver}");
         let command = ["sh", "-c", &format!("{limits} {}", program.display())].map(str::to_string);

@@ -7,7 +7,7 @@ use contend_wire::plan::{Client, Connections, Loop, Plan, Step};
 use contend_wire::sample::{NOT_MEASURED, Sample, flag};
 use std::time::Duration;
 
-/// How much later than asked for a retry may begin before the machine is thought to be too busy to tell.
+/// How much later than requested a retry may begin before the machine counts as too busy to judge.
 const BACKOFF_LATE_NS: u64 = 1_500_000_000;
 /// After the drain, clients may take this long to return.
 const STUCK_NS: u64 = 5_000_000_000;
@@ -107,7 +107,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Retried exactly if the plan says so, after the wait it says.
+    /// Attempts are retried exactly where the plan has it, after the wait in the plan.
     fn attempts(&self) -> Checked {
         let retry = &self.plan.head.retry;
         let mut turn = 0;
@@ -134,7 +134,7 @@ impl View<'_> {
                         return Err(Problem::Wrong(format!("a back-off of {wait_ns} ns took {waited_ns}")));
                     }
                 }
-                // One that would begin right before the end of the drain may come to it too late.
+                // An attempt due right before the end of the drain may begin too late.
                 None => {
                     let early = s.finished_ns + wait_ns + BACKOFF_LATE_NS < self.drain_end_ns();
                     hold!(!early, "{s:?}: not tried again");

@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Connections of all clients of one worker's case, with those of the worker before it that are being closed.
+/// Connections of all clients of one worker's case, and those of the previous worker that are being closed.
 const CONNECTIONS: u32 = 40;
 
 fn server_of(engine: &str) -> &'static Server {
@@ -60,7 +60,7 @@ fn numbered(sql: &str) -> String {
     numbered
 }
 
-/// Does something with a private server for so many workers at a time, which is told for every case to make a new database.
+/// Calls `work` with a private server for `workers` at a time; its argument makes a new database for a case.
 pub fn with_server(engine: &str, bench: &Bench, workers: usize, work: impl FnOnce(&mut dyn FnMut(&Path) -> String)) {
     let (server, engine) = (server_of(engine), engine::find(engine).expect("an engine"));
     let programs = match Programs::find(server) {
@@ -68,7 +68,7 @@ pub fn with_server(engine: &str, bench: &Bench, workers: usize, work: impl FnOnc
         Err(e) => return eprintln!("not tested: {e:#}"),
     };
     fs::set_permissions(bench.dir.path(), fs::Permissions::from_mode(0o755)).expect("opened");
-    let (janitor, never) = (Janitor::start().expect("a process"), || false);
+    let (janitor, never) = (Janitor::of(tool().into()).expect("a process"), || false);
     let launch = Launch { program: tool().into(), args: vec!["worker".to_string()] };
     let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &never).expect("a worker");
     let data = bench.path("server");

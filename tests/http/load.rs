@@ -1,5 +1,5 @@
-//! HTTP from outside, as somebody uses it who came for a load generator: an address alone, lists of clients and rates, numbers
-//! of requests, services that say nothing, and a report that speaks of requests.
+//! HTTP from outside, used as a load generator: an address alone, lists of clients and rates, numbers of requests,
+//! silent services, and a report about requests.
 
 use crate::service::{Reply, Service, ok};
 use crate::support::{Bench, Said, wait_for};
@@ -8,8 +8,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Stdio;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn reply(status: &str, body: &str) -> Reply {
     Reply::raw(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).as_bytes())
@@ -44,9 +46,96 @@ fn an_address_is_enough() {
     // Only the host: its root.
     bench.contend(&["http", &service.url, "--requests", "8", "--out", "second", "--json-line"]);
     assert!(service.asked().iter().any(|request| request.starts_with("GET / ")), "the root");
-    let said = bench.contend(&["http", "https://127.0.0.1:1/x", "--out", "third"]).exits(2);
-    assert!(said.err.contains("no https") && !bench.path("third").exists(), "{}", said.err);
+    let said = bench.contend(&["http", "ftp://127.0.0.1:1/x", "--out", "third"]).exits(2);
+    assert!(said.err.contains("https://HOST:PORT") && !bench.path("third").exists(), "{}", said.err);
     bench.assert_nothing_left();
+}
+
+#[test]
+fn several_services_take_turns_and_are_judged() {
+    let (bench, quick) = (Bench::new(), Service::start(|_| ok("{}")));
+    let slow = Service::start(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        ok("{}")
+    });
+    let addresses = [format!("{}/x", slow.url), format!("{}/x", quick.url)];
+    let load = ["--requests", "40", "--clients", "2", "--quiet", "--out", "record"];
+    let said = bench.contend(&[&["http", &addresses[0], &addresses[1]], &load[..]].concat());
+    assert_eq!((slow.asked().len(), quick.asked().len()), (240, 240), "six rounds of the same work: {said:?}");
+    let record = Record::open(&bench.path("record")).expect("a record");
+    if record.trials.iter().all(|trial| trial.invalid.is_empty()) {
+        let place = quick.url.trim_start_matches("http://");
+        let said = said.exits(0);
+        assert!(said.out.contains(place) && said.out.contains("faster"), "{}", said.out);
+        assert!(said.out.contains("All 240 requests were answered as expected"), "{}", said.out);
+    }
+    // Both begin as often.
+    let first = record.trials.iter().filter(|trial| trial.slot.trial % 2 == 1 && trial.slot.contender == 0).count();
+    assert_eq!(first, 3);
+
+    let json = ["--requests", "8", "--json-line", "--rounds", "1", "--label", "old", "--label", "new", "--out", "json"];
+    let found = lines(&bench.contend(&[&["http", &addresses[0], &addresses[1]], &json[..]].concat()));
+    let told: Vec<(&str, u64)> =
+        found.iter().map(|line| (line["label"].as_str().unwrap_or_default(), number(line, "total"))).collect();
+    assert_eq!(told, [("old", 8), ("new", 8)]);
+    let other = format!("{}/y", quick.url);
+    for (args, why) in [
+        (vec!["http", &addresses[0], &addresses[0]], "an address is given twice"),
+        (vec!["http", &addresses[0], &other], "different paths (/x, /y)"),
+        (vec!["http", &addresses[0], &addresses[1], "--label", "old"], "--label is given 1 times"),
+        (vec!["http", "gameplan", "wordpress"], "there can be only one scenario"),
+    ] {
+        let said = bench.contend(&[&args[..], &["--out", "none"]].concat()).exits(2);
+        assert!(said.err.contains(why) && !bench.path("none").exists(), "{}", said.err);
+    }
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn the_use_of_a_service_on_this_machine_is_measured() {
+    let bench = Bench::new();
+    let mut service = Command::new("python3");
+    service.args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]).current_dir(bench.dir.path());
+    let mut service = service.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("python3");
+    let mut line = String::new();
+    BufReader::new(service.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    let port = line.split("port ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a port");
+    let address = format!("http://127.0.0.1:{port}/");
+    let pid = service.id().to_string();
+    let args = ["http", &address, "--requests", "200", "--clients", "2", "--pid", &pid, "--out", "record", "--quiet"];
+    let said = bench.contend(&args);
+    service.kill().and_then(|()| service.wait()).expect("it ends");
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let server = record.trials[0].server.as_ref().unwrap_or_else(|| panic!("{said:?}"));
+    assert!(
+        server.cpu_ns.is_some_and(|ns| ns > 0) && server.rss_bytes.is_some_and(|bytes| bytes > 1 << 20),
+        "{server:?}"
+    );
+    assert!(server.version.starts_with(&format!("process {pid} python3")), "{server:?}");
+    assert!(!record.trials[0].server_unwatched, "its time is no disturbance");
+    let page = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
+    assert!(page.contains("What the service took") && page.contains(&server.version), "{page}");
+    // It has ended, and two services need two.
+    for (args, why) in [
+        (vec!["http", &address, "--pid", &pid], "there is no such process"),
+        (vec!["http", &address, "--pid", "1,1"], "--pid is given 2 times"),
+    ] {
+        let said = bench.contend(&[&args[..], &["--out", "none"]].concat()).exits(2);
+        assert!(said.err.contains(why) && !bench.path("none").exists(), "{}", said.err);
+    }
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn services_with_other_data_are_not_compared() {
+    let bench = Bench::new();
+    let [one, other] = ["[1,2]", "[1,3]"].map(|ids| Service::start(move |_| ok(ids)));
+    let text = "about = 'One of a list'\n[setup.ids]\nrequest = 'GET /ids'\nat = '/*'\n[transaction.get]\nkind = \
+                'read'\nargs = { id = { list = 'ids' } }\n[[transaction.get.step]]\nrequest = 'GET /{id}'\n";
+    let scenario = write(&bench, text);
+    let args = ["http", scenario, "--url", &one.url, "--url", &other.url, "--requests", "8", "--out", "record"];
+    let said = bench.contend(&args).exits(2);
+    assert!(said.err.contains("setup.ids") && said.err.contains("the same data"), "{}", said.err);
 }
 
 #[test]
@@ -145,7 +234,7 @@ fn what_the_service_says_of_its_failures_is_told() {
         sample.iter().map(|m| (m["message"].as_str().unwrap_or_default(), number(m, "count"))).collect();
     assert_eq!(told[0], ("{\"message\": \"database is locked\"}", 16));
     assert!(told[1].0.starts_with("deadlock xxx") && told[1].0.ends_with("x...") && told[1].0.len() == 203, "{told:?}");
-    assert_eq!((told[1].1, told[2]), (8, ("there is no such thing", 4)));
+    assert_eq!((told[1].1, told[2]), (8, ("the path does not exist", 4)));
     assert_eq!(sample[0]["code"], "HTTP 500 Internal Server Error");
     bench.contend(&["report", "record"]);
     let page = fs::read_to_string(bench.path("record/report.md")).expect("a report");
@@ -153,7 +242,7 @@ fn what_the_service_says_of_its_failures_is_told() {
     bench.assert_nothing_left();
 }
 
-/// Nothing of a database is spoken of, in any form of the report.
+/// No form of the report mentions a database.
 #[test]
 fn the_report_of_a_service_speaks_of_requests() {
     let (bench, turn) = (Bench::new(), AtomicUsize::new(0));
@@ -168,7 +257,7 @@ fn the_report_of_a_service_speaks_of_requests() {
     let said = bench.contend(&[&args[..], &times].concat());
     for name in ["report.md", "report.txt", "report.html"] {
         let text = fs::read_to_string(bench.path("record").join(name)).expect("a report").to_lowercase();
-        // What a page has for its looks and behaviour is no speech.
+        // Styles and scripts of a page are not text.
         let text = text.split("<script").next().unwrap_or_default().split("</style>").last().unwrap_or_default();
         for word in [
             "commit",

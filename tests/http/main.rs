@@ -8,4 +8,5 @@ mod support;
 
 mod load;
 mod serving;
+mod tls;
 mod writes;

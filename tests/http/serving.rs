@@ -13,7 +13,7 @@ use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// As awkward as a password can be that is typed after `--set`, which divides at commas.
+/// As awkward as a password after `--set` can be: commas divide there.
 const PASSWORD: &str = "ge heim&\"+%{x}";
 const VARIABLE: &str = "CONTEND_SECRET_PASSWORD";
 
@@ -41,8 +41,8 @@ fn ask(bench: &Bench, scenario: &str, url: &str, args: &[&str]) -> (Said, Option
     (said, line)
 }
 
-/// The line of JSON of requests with which nothing is wrong. So few are over in 20 ms, which a busy machine may keep a client
-/// from beginning: then the trial does not count, and what was answered is told all the same.
+/// The line of JSON of correct requests. They take 20 ms, in which a client on a busy machine may not have begun: then
+/// the trial does not count, but its answers are reported.
 fn answered(bench: &Bench, scenario: &str, url: &str, args: &[&str]) -> Value {
     let (said, line) = ask(bench, scenario, url, args);
     said.settled(&bench.path("record"));
@@ -113,7 +113,7 @@ fn what_cannot_begin_says_why() {
     assert!(said.code == Some(1) && said.err.contains("refused"), "{said:?}");
     assert_eq!(reasons(&bench.path("record")), [(1, vec!["not-started".to_string()])]);
     assert!(said.err.contains("the client over HTTP could not begin: http://"), "{}", said.err);
-    assert!(said.err.contains("See that the service answers at this address"), "{}", said.err);
+    assert!(said.err.contains("Check that the service answers at this address"), "{}", said.err);
     let weights = format!("{}[profile.none]\nmix = {{ get = 0 }}\n", fs::read_to_string(bench.path(&one)).expect("it"));
     fs::write(bench.path("weights.toml"), weights).expect("written");
     let status = fs::read_to_string(bench.path(&one)).expect("it") + "status = '200,600'\n";
@@ -126,7 +126,7 @@ fn what_cannot_begin_says_why() {
         ("status.toml", service.url.as_str(), vec![], "from 100 to 599"),
         ("missing.toml", &service.url, vec![], "missing.toml"),
         ("nonsense", &service.url, vec![], "gameplan"),
-        ("one.toml", "https://127.0.0.1:1", vec![], "http://"),
+        ("one.toml", "ftp://127.0.0.1:1", vec![], "http://"),
         ("one.toml", &service.url, vec!["--set", "user=eve"], "no variable `user`"),
         ("one.toml", &service.url, vec!["--set", PASSWORD], "NAME=VALUE"),
         (
@@ -138,13 +138,13 @@ fn what_cannot_begin_says_why() {
         ("one.toml", &service.url, vec!["--mode", "write"], "has no profile `write`"),
         ("one.toml", &service.url, vec!["--speed", "9"], "--set NAME=VALUE"),
         ("one.toml", &service.url, vec!["--password", PASSWORD], "no [secret] `password`"),
-        (&example, &service.url, vec!["--user", "eve", "--set", "user=eve"], "say the same"),
+        (&example, &service.url, vec!["--user", "eve", "--set", "user=eve"], "set the same variable"),
         ("one.toml", "http://127.0.0.1:99999", vec![], "from 1 to 65535"),
         ("one.toml", &service.url, vec!["--seed", "9223372036854775808"], "--seed"),
         ("one.toml", &service.url, vec!["--rounds", "4294967295"], "--rounds"),
         ("one.toml", &service.url, vec!["--clients", "4,4"], "twice"),
         (&example, &service.url, vec!["--drain", "soon"], "--drain"),
-        (&example, &service.url, vec!["--requests", "9000000"], "the most is"),
+        (&example, &service.url, vec!["--requests", "9000000"], "the maximum is"),
     ] {
         let (said, _) = ask(&bench, scenario, url, &args);
         assert!(said.code == Some(2) && said.err.contains(complaint), "{scenario} {args:?}: {said:?}");
@@ -166,11 +166,11 @@ fn a_warm_up_leaves_nothing_and_takes_nothing_away() {
     let one = one_request(&bench, "");
     let all = ["http", &one, "--url", &service.url, "--json-line", "--clients", "2", "--requests", "20"];
     let warm = |out: &str| bench.contend(&[&all[..], &["--warm", "6", "--out", out]].concat());
-    // The slash at its end is no part of a directory's name.
+    // The slash at the end is not part of a directory's name.
     warm("record/").settled(&bench.path("record"));
     assert_eq!((reasons(&bench.path("record")).len(), service.asked().len()), (1, 26));
     assert!(!bench.path("record.warm").exists() && !bench.path("record/.cache").exists());
-    // What was there before is somebody else's, a record too.
+    // Whatever was there before belongs to another run, even a record.
     fs::rename(bench.path("record"), bench.path("second.warm")).expect("renamed");
     let said = warm("second").exits(2);
     assert!(said.err.contains("second.warm exists"), "{}", said.err);
@@ -246,7 +246,7 @@ fn spelled(text: &str) -> bool {
     [PASSWORD, "heim%26", "heim&"].iter().any(|spelling| text.contains(spelling))
 }
 
-/// Fails if a process that the tool has started names the password; none may be left that could.
+/// Fails if a process that the tool has started names the password, or if one is left.
 fn assert_hidden_in_processes(bench: &Bench, tool: &Child) {
     let mine = bench.dir.path().to_string_lossy().into_owned();
     let seen = std::cell::RefCell::new(BTreeSet::new());
@@ -272,7 +272,7 @@ fn a_password_is_sent_and_nowhere_else() {
     let (bench, service) = (Bench::new(), notes());
     let file = scenario(&bench, true, "of the file");
     let url = service.url.as_str();
-    // As the file has it: this service refuses, and says what it was told.
+    // With the values of the file: this service refuses, and repeats what it received.
     let (said, _) = ask(&bench, &file, url, &[]);
     assert!(said.code == Some(2) && said.err.contains("403"), "{said:?}");
     assert!(said.err.contains("pwd=(secret)") && !said.err.contains("of the file"), "{said:?}");

@@ -1,5 +1,5 @@
-//! HTTP from outside, with care for what is written and what is secret: outcomes of writes, addresses with passwords, secrets
-//! typed and in the environment, and that a waiting user can stop.
+//! HTTP from outside, writes and secrets: outcomes of writes, addresses with passwords, secrets typed and in the
+//! environment, and stopping while requests wait.
 
 use crate::service::{Reply, Service, ok};
 use crate::support::place::files;
@@ -69,7 +69,7 @@ fn what_nobody_expected_of_a_write_is_unknown_unless_the_scenario_says_otherwise
     bench.assert_nothing_left();
 }
 
-/// Fails if the password is in what was said, or in a file below the test's directory but for `source`.
+/// Fails if the password is in the output, or in a file below the test's directory other than `source`.
 fn assert_hidden(bench: &Bench, said: &Said) {
     assert!(!said.err.contains("geheim") && !said.out.contains("geheim"), "{said:?}");
     for path in files(bench.dir.path()) {
@@ -137,7 +137,7 @@ fn a_comparison_that_takes_too_long_or_is_interrupted_leaves_nothing() {
     let bench = Bench::new();
     let args = ["verify", "bank", "--operations", "4000000000", "--contender", "sqlite:transport=http"];
     let said = bench.contend(&[&args[..], &["--timeout", "1"]].concat()).exits(2);
-    assert!(said.err.contains("not over after 1 s") && said.err.contains("--timeout"), "{}", said.err);
+    assert!(said.err.contains("not finished after 1 s") && said.err.contains("--timeout"), "{}", said.err);
     let left = || {
         fs::read_dir(bench.path("results")).map_or(0, |dir| dir.flatten().filter(|e| e.file_name() != ".cache").count())
     };

@@ -127,7 +127,7 @@ fn tells_other_studies(bench: &Bench) {
     assert!(row.contains("SQLite 3."), "the version: {row}");
     let csv = fs::read_to_string(bench.path("load/trials.csv")).expect("numbers");
     assert!(csv.contains(",proved-here,89,") && csv.contains(",documented,,"), "{csv}");
-    // The same proofs, brought along by a contend on another machine, are of elsewhere: they name no machine.
+    // The same proofs, copied to another machine, count as proofs from elsewhere: they name no machine.
     let shipped = bench.contend(&["durability", "evidence", "record"]).exits(0).out;
     assert!(shipped.contains("[[proof]]") && !shipped.contains("machine ="), "{shipped}");
     fs::write(bench.path(".evidence/proofs.toml"), &shipped).expect("written");
@@ -135,7 +135,7 @@ fn tells_other_studies(bench: &Bench) {
     let text = fs::read_to_string(bench.path("elsewhere/report.md")).expect("a report");
     assert!(text.contains("proved elsewhere: cut; only documented: other settings"), "{text}");
     as_a_part(bench, &shipped);
-    // A damaged file of proofs is told of before anything runs.
+    // A damaged file of proofs is reported before anything runs.
     fs::write(bench.path(".evidence/proofs.toml"), "[[proof]]\nengine = ").expect("written");
     let said = bench.contend(&["run", &study, "--out", "refused", "--quiet"]).exits(2);
     assert!(said.err.contains("proofs.toml"), "{}", said.err);
@@ -207,7 +207,7 @@ fn images_of(report: &Path) -> Vec<String> {
     cells.map(str::to_string).collect()
 }
 
-/// Whichever report of a study with parts names an image, the name behind the directory of the whole rebuilds it.
+/// In all reports of a study with parts, an image's name, appended to the directory of the run, rebuilds it.
 fn replays_of_a_part(bench: &Bench) {
     let text = fs::read_to_string(study()).expect("a study");
     fs::write(bench.path("parts.toml"), text + "\n[part.cuts]\nabout = \"What does one keep?\"\n").expect("written");
@@ -438,7 +438,8 @@ fn a_log_that_reaches_its_bound_is_told_and_judged_as_far_as_it_goes() {
     bench.assert_nothing_left();
 }
 
-/// Cuts the power while the first page of a table's file is on its way: how many images there were, and how many were bad.
+/// Cuts the power while the first page of a table's file is on its way: how many images there were, and how many were
+/// bad.
 fn torn_first_pages(args: &[&str]) -> Vec<(String, u64, u64)> {
     let bench = Bench::new();
     let study = root().join("tests/fixtures/torn-first-pages.toml").display().to_string();
@@ -463,7 +464,7 @@ fn torn_pages_are_repaired_from_their_other_copy_or_not_at_all() {
     }
 }
 
-/// A candidate defect of an earlier prototype, looked for where it would be. What it finds is a finding: see docs/study-durability.md.
+/// Looks for a candidate defect of an earlier prototype. What it finds is described in docs/study-durability.md.
 #[test]
 #[ignore = "500 starts of a server: four minutes on two quiet cores, half an hour on busy ones"]
 fn torn_first_pages_of_tables_are_repaired() {

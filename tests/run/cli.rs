@@ -45,7 +45,7 @@ fn usage_errors_leave_with_2_and_nothing_behind() {
         (vec!["run", &study, "--set", "profile=absent"], "mixed"),
         (
             vec!["run", &study, "--clients", "1000000"],
-            "condition `mixed, 1000000 clients`: 2000000 clients; the most is",
+            "condition `mixed, 1000000 clients`: 2000000 clients; the maximum is",
         ),
         (vec!["run", &study, "--scale", "1e12"], "rows would have to be loaded"),
         (vec!["run", &study, "--window", "5000000h"], "the longest is ten years"),
@@ -68,6 +68,53 @@ fn usage_errors_leave_with_2_and_nothing_behind() {
         assert_eq!(said.out, "", "{args:?}");
     }
     assert!(fs::read_dir(bench.dir.path()).expect("readable").next().is_none(), "something was left");
+}
+
+#[test]
+fn a_contender_may_name_a_build_of_its_worker() {
+    let bench = Bench::new();
+    for build in ["one", "two"] {
+        fs::create_dir(bench.path(build)).expect("a directory");
+        fs::copy(env!("CARGO_BIN_EXE_contend"), bench.path(build).join("contend")).expect("a build");
+    }
+    let study = fs::read_to_string(tiny_study()).expect("the study");
+    let settings = "settings = { journal_mode = \"truncate\"";
+    let two = format!("worker = \"{}\"\n{settings}", bench.path("two").display());
+    fs::write(bench.path("study.toml"), study.replacen(settings, &two, 1)).expect("written");
+    let one = format!("sqlite@{}:journal_mode=wal", bench.path("one").display());
+    let args = ["run", "study.toml", "--contender", &one, "--out", "record", "--quiet"];
+    let said = bench.command(&args).output().expect("the tool starts");
+    let (code, err) = (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned());
+    assert!(matches!(code, Some(0 | 1)), "{code:?}: {err}");
+    let run = fs::read_to_string(bench.path("record/run.toml")).expect("a record");
+    let record: toml::Table = toml::from_str(&run).expect("TOML");
+    let programs = record["programs"].as_array().expect("programs");
+    let builds: Vec<_> = programs.iter().map(|program| program.get("worker").and_then(|path| path.as_str())).collect();
+    let path = |build| bench.path(build).display().to_string();
+    assert_eq!(builds, [None, Some(path("two").as_str()), Some(path("one").as_str())], "{run}");
+    let report = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
+    assert!(report.contains("@one"), "{report}");
+
+    let nowhere = bench.contend(&["run", "study.toml", "--contender", "sqlite@nowhere", "--quiet"]).exits(2).err;
+    assert!(nowhere.contains("nowhere; `worker` names a build of contend for driver rusqlite"), "{nowhere}");
+    bench.assert_nothing_left();
+}
+
+#[test]
+#[ignore = "needs `make worker-system`; `make verify` runs it"]
+fn the_systems_library_is_a_contender_beside_the_bundled_one() {
+    let bench = Bench::new();
+    let system = format!("sqlite@{}", root().join("target/workers/system").display());
+    let args = ["run", &tiny_study(), "--contender", &system, "--out", "record", "--quiet"];
+    let said = bench.command(&args).output().expect("the tool starts");
+    assert!(matches!(said.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&said.stderr));
+    let mut versions = std::collections::BTreeSet::new();
+    for trial in fs::read_dir(bench.path("record/trials")).expect("trials").flatten() {
+        let text = fs::read_to_string(trial.path().join("trial.toml")).expect("a trial");
+        versions.extend(text.lines().filter(|line| line.starts_with("engine = \"SQLite ")).map(str::to_string));
+    }
+    assert_eq!(versions.len(), 2, "{versions:?}");
+    bench.assert_nothing_left();
 }
 
 #[test]
@@ -138,7 +185,7 @@ fn the_walk_through_of_the_docs_can_be_walked() {
     let args = ["verify", &workload, "--contender", "sqlite/rusqlite/pool", "--contender", "sqlite/rusqlite/fifo"];
     assert!(bench.contend(&args).exits(0).out.contains("The same everywhere"));
 
-    // Where the other driver's worker is not built, the run says so and goes on without.
+    // If the other driver's worker is not built, the run reports that and goes on without it.
     let args = ["run", &study, "--quick", "--out", "record", "--rounds", "1", "--window", "100ms", "--quiet"];
     let run = || bench.command(&args).env("CONTEND_WORKERS", bench.path("none")).output().expect("the tool starts");
     let said = sound(&bench.path("record"), || run().into());
@@ -160,7 +207,7 @@ fn alone_it_asks_what_one_wants_to_know() {
     let said = bench.contend(&[]).exits(0).out;
     let lines: Vec<&str> = said.lines().collect();
     assert!(
-        (10..=15).contains(&lines.len()),
+        (10..=16).contains(&lines.len()),
         "about a dozen lines:
 {said}"
     );
@@ -277,7 +324,7 @@ fn several_databases_and_held_connections_are_checked_like_one() {
     });
     let record = contend::record::store::Record::open(&bench.path("record")).expect("a record");
     assert_eq!(record.trials[0].invariants.len(), 10, "five of each database");
-    assert!(record.run.generator_ns_per_operation < 1_000_000, "a held connection is no cost of the worker");
+    assert!(record.run.overhead_ns_per_operation < 1_000_000, "a held connection is no cost of the worker");
 }
 
 #[test]
@@ -396,7 +443,7 @@ fn a_workload_cannot_change_what_the_report_says_of_a_contender() {
     );
     std::fs::write(bench.path("w.toml"), many).expect("written");
     let said = bench.contend(&["plan", "show", "w.toml"]).exits(2).err;
-    assert!(said.contains("1000000000 databases; the most is 100000"), "{said}");
+    assert!(said.contains("1000000000 databases; the maximum is 100000"), "{said}");
 }
 
 #[test]

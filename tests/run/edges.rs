@@ -1,5 +1,5 @@
-//! What goes wrong around servers, each on the real thing: programs that are not there, ports and directories that
-//! cannot be had, servers of somebody else, and what the record says of who did the work.
+//! Failures around real servers: missing programs, ports and directories that cannot be used, servers that contend did
+//! not start, and what the record says about who did the work.
 
 use crate::support::place::{Own, Place, files, is_root, postgres_bin, record, study};
 use crate::support::{Bench, Said, interrupt, processes_mentioning, reasons, root, status, wait_for, wrong_in};
@@ -81,7 +81,7 @@ fn a_worker_explains_itself() {
     }
 }
 
-/// Programs of PostgreSQL of which the server finds its port taken the first `times` times it is to listen.
+/// Programs of PostgreSQL whose server finds its port in use the first `times` times.
 fn with_ports_taken(place: &Place, times: u32) -> PathBuf {
     let (dir, real) = (place.bench.path("bin"), postgres_bin());
     let taken = dir.join("taken");
@@ -140,7 +140,7 @@ fn where_every_port_is_taken_the_trials_say_so() {
     place.assert_nothing_left();
 }
 
-/// As root nothing is forbidden to contend itself, but to the user that servers run as.
+/// Root may do everything; the user that servers run as may not.
 #[test]
 fn a_directory_that_a_server_cannot_use_is_named() {
     let place = Place::new();
@@ -159,7 +159,7 @@ fn a_directory_that_a_server_cannot_use_is_named() {
     place.assert_nothing_left();
 }
 
-/// What was begun on that server goes on there and nowhere else.
+/// A run on that server is resumed there and nowhere else.
 fn resume_on(place: &Place, own: &Own) {
     interrupt(&place.bench.path("record"), 6, |_| ());
     let resume = |args: &[&str]| place.contend(&[&["run", "--resume", "record", "--quiet"], args].concat());
@@ -173,8 +173,8 @@ fn resume_on(place: &Place, own: &Own) {
     assert!(trials.len() == 6 && trials.iter().all(|trial| trial.base == "attached"));
 }
 
-/// Runs on a server of somebody else, looking at all processes meanwhile: only the command that was typed
-/// may show the password. What the record says of the server is what the server says of itself.
+/// Runs on a server that contend did not start, and looks at all processes meanwhile: only the typed command may show
+/// the password. The record has the server's own description of itself.
 fn work_on(place: &Place, own: &Own, only: &str, version: &str, databases: &str) {
     let before = own.asked(databases);
     let typed = own.dsn("geheim");
@@ -237,7 +237,7 @@ fn a_mariadb_that_is_there_is_left_as_it_was() {
     work_on(&place, &own, "mariadb durable", "SELECT version()", databases);
 }
 
-/// A study of three databases, on a server of somebody else: stopped as soon as they are there.
+/// A study of three databases on a server that contend did not start, stopped as soon as they exist.
 fn stop_on(place: &Place, own: &Own, before: impl Fn(&str)) -> Said {
     let workload = root().join("tests/fixtures/many-workload.toml");
     let text = format!(

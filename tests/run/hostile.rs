@@ -1,5 +1,4 @@
-//! What comes from outside and means harm, or is broken: arguments, files that never end, texts that steer a terminal, and
-//! processes that somebody kills.
+//! Hostile and broken input: arguments, files that never end, texts that steer a terminal, and killed processes.
 
 use crate::support::{Bench, Said, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -81,11 +80,11 @@ fn a_file_that_never_ends_is_refused() {
     fs::remove_file(&trial).expect("it was there");
     assert!(Command::new("mkfifo").arg(&trial).status().expect("mkfifo").success());
     let said = bench.contend(&["report", "record"]);
-    assert!(said.err.contains("it is no regular file"), "{said:?}");
+    assert!(said.err.contains("it is not a regular file"), "{said:?}");
     let said = bench.contend(&["report", "--import", "/dev/zero", "--out", "imported"]).exits(2);
-    assert!(said.err.contains("it is no regular file"), "{}", said.err);
+    assert!(said.err.contains("it is not a regular file"), "{}", said.err);
     let csv = ["compare", "--csv", "/dev/zero", "--variant", "a", "--value", "b"];
-    assert!(bench.contend(&csv).exits(2).err.contains("it is no regular file"));
+    assert!(bench.contend(&csv).exits(2).err.contains("it is not a regular file"));
 }
 
 #[test]
@@ -134,5 +133,8 @@ fn a_file_of_a_record_that_was_edited_is_not_believed() {
         let said = edit("record/trials/0001/trial.toml", from, to).exits(1);
         assert!((said.out + &said.err).contains("trial.toml was changed since contend wrote it"), "{}", said.err);
     }
+    // The course of a trial is a table without a first line of its own.
+    let said = edit("record/trials/0001/series.csv", "\n", "\n0,1,2,3,4,5,6,7\n").exits(1);
+    assert!((said.out + &said.err).contains("series.csv was changed since it was written"), "{}", said.err);
     bench.contend(&["report", "record"]).settled(&bench.path("record"));
 }

@@ -1,8 +1,12 @@
 //! `contend limit` on services of known capacity: transactions that are each stopped by one thing.
 
-use crate::support::{Bench, root};
+use crate::support::place::{Own, Place};
+use crate::support::{Bench, Said, root};
 use contend::record::store::Record;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 /// Half of the operations hold the lock for 5 ms.
 const MOST_PER_S: f64 = 400.0;
@@ -40,15 +44,60 @@ fn the_highest_rate_is_below_what_the_lock_allows() {
     assert_eq!(fs::read_to_string(bench.path("found/report.md")).expect("a report"), before);
 }
 
-/// What a search of a profile says after the rate of its only contender, with every suspect relaxed in three rounds.
+#[test]
+fn the_most_clients_that_meet_a_bound_are_found() {
+    let bench = Bench::new();
+    let args = ["--of", "clients", "--set", "profile=sums", "--bound", "service_ns_p50<=100ms", "--out", "found"];
+    let said = bench.contend(&[&["limit", &study()], &args[..]].concat()).exits(0);
+    assert!(said.out.contains("With how many clients") && said.out.contains("Most clients"), "{said:?}");
+    let json: serde_json::Value =
+        serde_json::from_str(&bench.contend(&["report", "found", "--json"]).exits(0).out).expect("JSON");
+    let found = json["contenders"][0]["number"].as_f64().expect("a number");
+    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
+    let missed = saved["probes"].as_array().expect("probes").iter().filter(|p| p["seen"].as_str() == Some("misses"));
+    let missed: Vec<f64> = missed.map(|probe| probe["number"].as_integer().expect("a number") as f64).collect();
+    assert!(found >= 1.0 && missed.iter().any(|missed| *missed > found && missed / found < 2.1), "{json} {missed:?}");
+    let record = Record::open(&bench.path("found/probes")).expect("a record");
+    for trial in &record.trials {
+        let condition = &record.run.study.conditions[trial.slot.condition];
+        let clients: u32 = condition.axes["clients"].parse().expect("a number");
+        assert_eq!((trial.clients, condition.axes.contains_key("rate_per_s")), (clients * 2, false), "{condition:?}");
+        let words = if clients == 1 { "1 client ".to_string() } else { format!("{clients} clients ") };
+        assert!(condition.label.starts_with(&format!("sums, {words}for ")), "{condition:?}");
+    }
+    for (axis, part) in [("nothing", "nothing"), ("cache_size", "not a number of the load"), ("duration", "duration")] {
+        let said = bench.contend(&["limit", &study(), "--of", axis, "--out", "none"]).exits(2);
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+    let said = bench.contend(&["limit", &study(), "--of", "clients", "--clients", "3", "--out", "none"]).exits(2);
+    assert!(said.err.contains("leave one out") && !bench.path("none").exists(), "{}", said.err);
+}
+
+/// A library, made from C, that is loaded before contend and everything that it starts.
+fn library(bench: &Bench, source: &str) -> PathBuf {
+    let library = bench.path("planted.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-Wall", "-shared", "-fPIC", "-o"]).arg(&library).arg(root().join(source));
+    assert!(compiler.status().is_ok_and(|status| status.success()), "{source}");
+    library
+}
+
+/// What a search of a profile says of its only contender, in three rounds or in those of `args`.
 fn stopped_by(profile: &str, args: &[&str]) -> String {
+    stopped_with(None, profile, args)
+}
+
+/// The same with a library loaded before contend.
+fn stopped_with(planted: Option<&str>, profile: &str, args: &[&str]) -> String {
     let bench = Bench::new();
     let profile = format!("profile={profile}");
-    let fixed =
-        ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--rounds", "3", "--out", "found", "--set", &profile];
-    let said = bench.contend(&[&fixed[..], args].concat()).exits(0);
+    let rounds: &[&str] = if args.contains(&"--rounds") { &[] } else { &["--rounds", "3"] };
+    let fixed = ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--out", "found", "--set", &profile];
+    let mut command = bench.command(&[&fixed[..], rounds, args].concat());
+    planted.map(|source| command.env("LD_PRELOAD", library(&bench, source)));
+    let said = Said::from(command.output().expect("the tool starts")).exits(0);
     bench.assert_nothing_left();
-    let from = said.out.find("plain carries").expect("an answer");
+    let from = said.out.find("> ").expect("an answer");
     let to = said.out[from..].find("\n\n").expect("the end of the answer");
     said.out[from..from + to].split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -56,7 +105,7 @@ fn stopped_by(profile: &str, args: &[&str]) -> String {
 #[test]
 #[ignore = "takes four minutes on two quiet cores; make verify runs it"]
 fn a_lock_that_is_held_by_a_pause_is_named() {
-    let answer = stopped_by("half", &[]);
+    let answer = stopped_by("half", &["--quick", "--rounds", "6"]);
     assert!(answer.contains("stopped by its one writer") && answer.contains("with half the writes"), "{answer}");
 }
 
@@ -75,6 +124,67 @@ fn one_processor_is_named() {
 }
 
 #[test]
+#[ignore = "takes four minutes on two quiet cores; make verify runs it"]
+fn a_slow_sync_is_named() {
+    let args = [
+        "--contender",
+        "sqlite:journal_mode=wal,synchronous=full,begin=immediate,busy_timeout=5000",
+        "--only",
+        "WAL/FULL",
+    ];
+    let answer = stopped_with(Some("tests/watch/slow_disk.c"), "puts", &args);
+    assert!(answer.contains("stopped by waiting for the disk") && answer.contains("synchronous=off"), "{answer}");
+}
+
+/// Python takes longer for its loop than SQLite does for a row by rowid.
+#[test]
+#[ignore = "needs the workers in Python; make verify runs it"]
+fn a_slow_generator_is_named() {
+    let bench = Bench::new();
+    let args =
+        ["limit", &study(), "--driver", "python-sqlite3", "--set", "profile=looks", "--rounds", "3", "--out", "found"];
+    let said = bench.contend(&args).exits(1);
+    let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("No rate was found for plain") && one_line.contains("generator-limited"), "{said:?}");
+}
+
+#[test]
+fn a_servers_connection_limit_is_named() {
+    let place = Place::new();
+    let server = Own::postgres_with(&place, "-c max_connections=10 -c superuser_reserved_connections=0");
+    fs::write(place.bench.path("study.toml"), on_a_server()).expect("written");
+    fs::copy(root().join("tests/fixtures/limit/planted.toml"), place.bench.path("planted.toml")).expect("copied");
+    let dsn = server.dsn("geheim");
+    let args = ["limit", "study.toml", "--rounds", "1", "--out", "found", "--rates-only", "--dsn", &dsn];
+    let said = place.contend(&[&args[..], &["--processes", "3", "--clients", "4"]].concat()).exits(1);
+    let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("No rate was found for PostgreSQL") && one_line.contains("too many clients"), "{said:?}");
+    assert!(!format!("{said:?}").contains("geheim"), "{said:?}");
+}
+
+/// The fixture's study on PostgreSQL.
+fn on_a_server() -> String {
+    let text = fs::read_to_string(study()).expect("a study");
+    let (head, _) = text.split_once("[[contender]]").expect("a contender");
+    let head = head.replace("\"half\"", "\"puts\"");
+    format!("{head}[[contender]]\nlabel = \"PostgreSQL\"\nengine = \"postgres\"\ntier = \"durable\"\n")
+}
+
+#[test]
+fn a_report_is_written_again_as_numbers() {
+    let bench = Bench::new();
+    let args = ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--rates-only", "--out", "found"];
+    bench.contend(&args).exits(0);
+    let json = bench.contend(&["report", "found", "--json"]).exits(0).out;
+    assert_eq!(json, fs::read_to_string(bench.path("found/report.json")).expect("a report"));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
+    let plain = &json["contenders"][0];
+    assert_eq!(plain["rate_per_s"].as_f64(), saved["capacities"][0]["rate_per_s"].as_float());
+    assert_eq!((&plain["contender"], &json["bounds"][0]), (&"plain".into(), &"response_ns_p50<=60ms".into()));
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused_before_anything_is_made() {
     let bench = Bench::new();
     let study = study();
@@ -87,4 +197,82 @@ fn what_cannot_be_searched_is_refused_before_anything_is_made() {
     }
     fs::create_dir(bench.path("taken")).and_then(|()| fs::write(bench.path("taken/file"), "x")).expect("a file");
     assert!(bench.contend(&["limit", &study, "--out", "taken"]).exits(2).err.contains("not empty"));
+}
+
+#[test]
+fn mistakes_of_a_study_are_named_where_they_are() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(study()).expect("a study").replace("kind = \"load\"", "kind = \"limit\"");
+    fs::copy(root().join("tests/fixtures/limit/planted.toml"), bench.path("planted.toml")).expect("copied");
+    let written = |more: &str| fs::write(bench.path("s.toml"), format!("{text}\n{more}\n")).expect("written");
+    for (more, part) in [
+        ("[limit]\nbounds = [\"failed<=1%\"]", "there is no such key (did you mean `bound`?)"),
+        ("[limit]\nbound = [\"response_ns_p99<50ms\"]", "s.toml:16: "),
+        ("[limit]\nbound = [\"response_ns_p99<50ms\"]", "write METRIC<=VALUE"),
+        ("[limit]\nbound = \"failed<=1%\"", "must be a list"),
+        ("[limit]\nbound = [\"failed<=1%\", \"failed<=2%\"]", "is bounded twice"),
+    ] {
+        written(more);
+        let said = bench.contend(&["limit", "s.toml", "--out", "none"]).exits(2);
+        assert!(said.err.contains(part), "{more}: {}", said.err);
+    }
+    written("[limit]\nbound = [\"response_ns_p50<=60ms\"]");
+    let said = bench.contend(&["run", "s.toml", "--out", "none"]).exits(2);
+    assert!(said.err.contains("carry it out with contend limit"), "{}", said.err);
+    assert!(!bench.path("none").exists());
+    bench.contend(&["limit", "s.toml", "--rates-only", "--out", "found"]).exits(0);
+    let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
+    assert!(saved.contains("bounds = [\"response_ns_p50<=60ms\", \"failed<=0.1%\"]"), "{saved}");
+}
+
+#[test]
+fn a_workload_is_searched_without_a_study() {
+    let bench = Bench::new();
+    let workload = root().join("tests/fixtures/limit/planted.toml").display().to_string();
+    let args = ["limit", &workload, "--set", "profile=naps", "--only", "bounded", "--rounds", "1", "--rates-only"];
+    let more = ["--bound", "response_ns_p50<=60ms", "--window", "300ms", "--out", "found"];
+    let said = bench.contend(&[&args[..], &more].concat()).exits(0);
+    assert!(said.out.contains("SQLite, bounded carries"), "{}", said.out);
+}
+
+/// A service that needs 5 ms for a request, one at a time.
+struct Service(Child, u16);
+
+impl Service {
+    fn start() -> Self {
+        let text = "import http.server, threading, time\nlock = threading.Lock()\n\
+                    class H(http.server.BaseHTTPRequestHandler):\n  protocol_version = 'HTTP/1.1'\n  \
+                    def do_GET(self):\n    with lock: time.sleep(0.005)\n    self.send_response(200)\n    \
+                    self.send_header('Content-Length', '0')\n    self.end_headers()\n  \
+                    def log_message(self, *a): pass\n\
+                    s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H)\n\
+                    print(s.server_port, flush=True)\ns.serve_forever()\n";
+        let mut child = Command::new("python3").args(["-c", text]).stdout(Stdio::piped()).spawn().expect("python3");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        Self(child, line.trim().parse().expect("a port"))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[test]
+fn a_service_at_an_address_is_searched() {
+    let (bench, service) = (Bench::new(), Service::start());
+    let url = format!("http://127.0.0.1:{}/", service.1);
+    let args = ["limit", &url, "--rounds", "1", "--rates-only", "--window", "500ms", "--out", "found"];
+    let said = bench.contend(&[&args[..], &["--bound", "response_ns_p50<=60ms"]].concat()).exits(0);
+    let json = fs::read_to_string(bench.path("found/report.json")).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let found = json["contenders"][0]["rate_per_s"].as_f64().expect("a rate");
+    // 200/s at most; a short window sees a part of the queue, and a busy machine is slower.
+    assert!((40.0..230.0).contains(&found), "{found}\n{}", said.out);
+    assert!(said.out.contains("keeps its state from probe to probe"), "{}", said.out);
+    let said = bench.contend(&["limit", &url, "--scale", "2", "--out", "none"]).exits(2);
+    assert!(said.err.contains("--scale changes nothing for a service"), "{}", said.err);
+    bench.assert_nothing_left();
 }

@@ -3,8 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod again;
 mod cli;
+mod containers;
 mod edges;
+mod gate;
 mod hostile;
 mod limit;
 mod parts;

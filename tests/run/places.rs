@@ -33,7 +33,7 @@ fn a_trial_in_another_place_or_with_another_contender_is_named_and_does_not_coun
     for (changed, words) in [
         (exchanged(of, other), "it is of sqlite"),
         (exchanged("round = 1", "round = 2"), "the schedule has another round"),
-        (exchanged("plan_sha256 = \"", "plan_sha256 = \"0"), "`bound_sha256` is another"),
+        (exchanged("plan_sha256 = \"", "plan_sha256 = \"0"), "`bound_sha256` differs"),
     ] {
         assert_ne!(changed, text, "{words}");
         fs::write(&file, changed).expect("written");

@@ -2,7 +2,7 @@
 
 use crate::support;
 use crate::support::{Bench, edit, interrupt, processes_mentioning, tiny_study, wait_for};
-use contend::record::model::{Floor, Instead};
+use contend::record::model::{Instead, Overhead};
 use contend::record::store::{Record, RecordWriter};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,18 +121,19 @@ fn own_costs_whose_measurement_was_cut_off_are_measured_anew() {
     let args = ["run", "two.toml", "--out", "record", "--rounds", "1", "--only", "WAL/FULL", "--quiet"];
     bench.contend(&args).ran();
     interrupt(&bench.path("record"), 2, |run| {
-        assert_eq!(run.generator_ns_by_condition.len(), 2);
-        run.generator_ns_per_operation = 0;
-        run.generator_ns_by_condition.truncate(1);
+        assert_eq!(run.overhead_ns_by_condition.len(), 2);
+        run.overhead_ns_per_operation = 0;
+        run.overhead_ns_by_condition.truncate(1);
         let driver = "cut off".to_string();
-        run.floors = vec![Floor { driver, condition: 0, operations: 1, ns_per_operation: 1, ns_p999: 1, ns_max: 1 }];
+        run.overheads =
+            vec![Overhead { driver, condition: 0, operations: 1, ns_per_operation: 1, ns_p999: 1, ns_max: 1 }];
     });
     bench.contend(&["run", "--resume", "record", "--quiet"]).ran();
     let run = Record::open(&bench.path("record")).expect("a record").run;
-    let each = &run.generator_ns_by_condition;
-    assert!(each.len() == 2 && each.iter().max() == Some(&run.generator_ns_per_operation), "{each:?}");
-    let whose: BTreeSet<_> = run.floors.iter().map(|floor| (&floor.driver, floor.condition)).collect();
-    assert!(whose.len() == run.floors.len() && whose.iter().all(|(driver, _)| *driver != "cut off"), "{whose:?}");
+    let each = &run.overhead_ns_by_condition;
+    assert!(each.len() == 2 && each.iter().max() == Some(&run.overhead_ns_per_operation), "{each:?}");
+    let whose: BTreeSet<_> = run.overheads.iter().map(|overhead| (&overhead.driver, overhead.condition)).collect();
+    assert!(whose.len() == run.overheads.len() && whose.iter().all(|(driver, _)| *driver != "cut off"), "{whose:?}");
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn a_full_disk_keeps_finished_trials_and_says_what_to_do() {
     bench.assert_nothing_left();
 }
 
-/// What has no room while data is copied says nothing of the contender; when the copy is removed there is room again.
+/// A full disk while data is copied says nothing about the contender; when the copy is removed there is room again.
 #[test]
 fn a_disk_that_is_full_before_a_trial_stops_the_run_and_makes_no_trial_invalid() {
     let bench = Bench::new();
@@ -225,6 +226,33 @@ fn a_disk_that_is_full_before_a_trial_stops_the_run_and_makes_no_trial_invalid()
     assert!(stopped.trials.is_empty() && stopped.run.finished.is_none(), "{:?}", stopped.trials);
     let kept = Record::open(&bench.path("kept")).expect("the record is whole");
     assert!(kept.trials.len() == 1 && kept.run.finished.is_some(), "{said:?}");
+    bench.assert_nothing_left();
+}
+
+/// A worker reports in its engine's words that it can create no file; when it has ended there are inodes again.
+#[test]
+fn a_disk_without_inodes_makes_no_trial_invalid() {
+    let bench = Bench::new();
+    let (study, tool) = (tiny_study(), support::tool());
+    // Enough for the record, for the files of the trial, for those of its database, or for the first trial alone.
+    for inodes in [16, 20, 22, 24] {
+        let script = format!(
+            "mkdir -p small && mount -t tmpfs -o size=200m,nr_inodes={inodes} tmpfs small && \
+             {tool} run {study} --out small/record --rounds 1 --allow-tmpfs --quiet; cp -r small/record stopped-{inodes}; \
+             mount -o remount,size=200m,nr_inodes=10000 small && {tool} run --resume small/record --quiet; \
+             cp -r small/record kept-{inodes}"
+        );
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-rm", "sh", "-c", &script]).current_dir(bench.dir.path());
+        let said: support::Said = command.output().expect("unshare").into();
+        assert!(said.err.contains("The disk is full") && said.err.contains("--resume"), "{inodes}: {}", said.err);
+        for when in ["stopped", "kept"] {
+            let record = bench.path(&format!("{when}-{inodes}"));
+            assert_eq!(support::wrong_in(&record), [], "{inodes} inodes, {when}");
+        }
+        let kept = Record::open(&bench.path(&format!("kept-{inodes}"))).expect("the record is whole");
+        assert!(kept.trials.len() == 2 && kept.run.finished.is_some(), "{inodes}: {said:?}");
+    }
     bench.assert_nothing_left();
 }
 
@@ -252,7 +280,7 @@ fn who_resumes_hears_how_much_is_left() {
     assert!(said.err.contains("study tiny: 1 of 2 trials left, about 1 s"), "{}", said.err);
 }
 
-/// What is known of tiers is part of a record that is complete.
+/// The evidence for tiers is part of a complete record.
 #[test]
 fn a_run_whose_proofs_cannot_be_read_in_the_end_is_resumed_to_its_report() {
     let bench = Bench::new();
@@ -383,7 +411,7 @@ fn what_others_left_in_a_directory_is_not_touched() {
     let study = support::tiny_study();
     let run = |out: &str| bench.contend(&["run", &study, "--out", out, "--quiet", "--rounds", "1"]);
     let said = run("mine").exits(2);
-    assert!(said.err.contains("holds something else than a record"), "{}", said.err);
+    assert!(said.err.contains("holds something other than a record"), "{}", said.err);
     assert!(bench.path("mine/data/precious").exists());
 }
 
@@ -414,5 +442,5 @@ fn samples_that_are_missing_are_noticed() {
     file.set_len(whole - 64).expect("cut");
     bench.contend(&["report", "record"]).exits(1);
     let page = fs::read_to_string(bench.path("record/report.txt")).expect("a report");
-    assert!(page.contains("samples are"), "{page}");
+    assert!(page.contains("samples are left"), "{page}");
 }

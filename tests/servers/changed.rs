@@ -1,7 +1,8 @@
-//! A server that somebody else configures or writes to while it is measured.
+//! A server that another client configures or writes to while it is measured.
 
 use crate::support::place::Place;
 use crate::support::{reasons, root, tool};
+use contend::outcome::reason::Invalid;
 
 /// The kinds of reasons of each trial of this contender with a fault.
 fn with(contender: &str, rounds: &str, fault: &str) -> Vec<Vec<String>> {
@@ -17,7 +18,7 @@ fn with(contender: &str, rounds: &str, fault: &str) -> Vec<Vec<String>> {
     kinds
 }
 
-/// One trial on PostgreSQL in whose window somebody executes this; the kinds of its reasons.
+/// The kinds of reasons of one trial on PostgreSQL in whose window another client executes `sql`.
 fn meddled(sql: &str) -> Vec<String> {
     with("postgres durable", "1", &format!("meddle --sql \"{sql}\"")).remove(0)
 }
@@ -45,11 +46,22 @@ fn transactions_that_mariadb_was_never_asked_for_are_found() {
     assert!(lying.iter().any(|kind| kind == "commits"), "{kinds:?}");
 }
 
-/// Answers that come late are no lie; what was never carried out, or twice, is found in what it leaves.
-#[test]
-fn a_proxy_that_drops_repeats_or_invents_is_found_and_one_that_delays_is_believed() {
-    let kinds = with("postgres durable", "4", "between --between delays,drops,repeats,answers");
+/// Late answers are not a lie; operations that were not carried out, or twice, are found in the data.
+fn proxies_are_found(contender: &str) {
+    let kinds = with(contender, "4", "between --between delays,drops,repeats,answers");
     let [late, lying @ ..] = &kinds[..] else { panic!("{kinds:?}") };
     let is_found = |kinds: &Vec<String>| kinds.iter().any(|kind| ["invariant", "commits"].contains(&kind.as_str()));
-    assert!(!is_found(late) && lying.len() == 3 && lying.iter().all(is_found), "{kinds:?}");
+    let is_speed = |kind: &String| Invalid::ALL.iter().any(|reason| reason.word() == kind && reason.is_of_speed());
+    assert!(late.iter().all(is_speed), "{kinds:?}");
+    assert!(lying.len() == 3 && lying.iter().all(is_found), "{kinds:?}");
+}
+
+#[test]
+fn a_proxy_that_drops_repeats_or_invents_is_found_and_one_that_delays_is_believed() {
+    proxies_are_found("postgres durable");
+}
+
+#[test]
+fn a_proxy_before_mariadb_is_found_in_the_same_way() {
+    proxies_are_found("mariadb durable");
 }

@@ -5,3 +5,4 @@ mod support;
 
 mod changed;
 mod private;
+mod sizes;

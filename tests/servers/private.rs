@@ -1,4 +1,4 @@
-//! Private servers, as their users see them: whole trials, wrong things told, nothing left behind.
+//! Private servers, as their users see them: whole trials, wrong input, nothing left behind.
 
 use crate::support::place::{Own, Place, files, record, study};
 use crate::support::workers::needed;
@@ -15,7 +15,7 @@ use contend_wire::literal::Value;
 use contend_wire::script::ScriptWriter;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 #[test]
 fn trials_on_servers_are_whole() {
@@ -130,8 +130,8 @@ fn as_another_user(place: &Place, args: &[String]) -> Said {
     command.output().expect("the client starts").into()
 }
 
-/// Tries `logins` (commands without a password, for a port and a socket's directory) on the server of a trial over TCP, until each
-/// has been refused by the server itself three times; none may get in.
+/// Tries `logins` (commands without a password, for a port and a socket's directory) on the server of a trial over TCP,
+/// until each has been refused by the server itself three times; none may get in.
 fn refuses_other_users(engine: &str, configuration: &str, logins: &dyn Fn(&str, &str) -> Vec<Vec<String>>) {
     let place = Place::new();
     let contender = format!("{engine}:transport=tcp");
@@ -271,11 +271,17 @@ fn nothing_is_left_after_ctrl_c_or_a_kill() {
     }
 }
 
-/// Tool and janitor killed in one moment: nobody is left who could tell the server to end.
+/// Tool and janitor are killed at the same time: no process is left that could stop the server. In the background of a
+/// script, SIGQUIT is ignored.
 #[test]
 fn a_server_ends_with_a_tool_that_dies_together_with_its_janitor() {
     let place = Place::new();
-    let mut child = place.start(&["--rounds", "2", "--only", "postgres durable"]);
+    let args = ["run", &study(), "--out", "record", "--quiet", "--rounds", "2", "--only", "postgres durable"];
+    let run = place.command(&args);
+    let mut child = Command::new("sh");
+    child.args(["-c", "trap '' HUP INT QUIT && exec \"$@\"", "sh", tool()]).args(run.get_args());
+    child.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(place.bench.dir.path());
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the tool starts");
     wait_for("a first trial", || place.bench.path("record/trials/0001").exists());
     wait_for("a server", || !place.servers("postgres").is_empty());
     let kill = |signal: &str, pid: &str| Command::new("kill").args([signal, pid]).status().expect("kill");
@@ -291,9 +297,10 @@ fn a_server_ends_with_a_tool_that_dies_together_with_its_janitor() {
     kill("-KILL", &tool);
     child.wait().expect("it ends");
     wait_for("the server to end", || place.servers("postgres").is_empty());
+    assert_eq!(fs::read_dir(place.sockets.path()).expect("readable").count(), 1, "its socket's directory is left");
     place.contend(&["run", "--resume", "record", "--quiet"]).ran();
     assert_eq!(record(&place).trials.len(), 2);
-    place.bench.assert_nothing_left();
+    place.assert_nothing_left();
 }
 
 #[test]
@@ -347,7 +354,7 @@ fn what_translate_prints_is_for_the_servers_own_clients() {
 fn a_wrong_address_is_said_without_its_password() {
     let place = Place::new();
     for (dsn, only, part) in [
-        ("oracle://me:geheim@h/d", "postgres durable", "`oracle` is no scheme"),
+        ("oracle://me:geheim@h/d", "postgres durable", "`oracle` is not a scheme"),
         ("postgres://me:x?geheim@h/d", "postgres durable", "a `?` in a password is written %3F"),
         ("mysql://me:geheim@127.0.0.1:1/d", "postgres durable", "no contender runs on a server of mysql://"),
         ("postgres://me:geheim@127.0.0.1:1/d", "postgres durable", "(sqlstate 08001)"),
@@ -370,7 +377,7 @@ fn file(path: &Path) -> Database {
 fn a_script_worker_that_dies_is_replaced() {
     let bench = Bench::new();
     let launch = Launch { program: tool().into(), args: vec!["worker".to_string()] };
-    let (janitor, never) = (Janitor::start().expect("a process"), || false);
+    let (janitor, never) = (Janitor::of(tool().into()).expect("a process"), || false);
     let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &never).expect("a worker");
     let engine = contend::engine::find("sqlite").expect("an engine");
     let target = script_target(engine, &file(&bench.path("a.db")));
@@ -395,7 +402,7 @@ fn an_answer_that_nobody_waits_for_is_never_taken_for_another() {
     let bench = Bench::new();
     let launch = Launch { program: tool().into(), args: vec!["worker".to_string()] };
     let stop = std::cell::Cell::new(false);
-    let (janitor, cancelled) = (Janitor::start().expect("a process"), || stop.get());
+    let (janitor, cancelled) = (Janitor::of(tool().into()).expect("a process"), || stop.get());
     let mut admin = Admin::start(&launch, &bench.path("admin.log"), &janitor, &cancelled).expect("a worker");
     let engine = contend::engine::find("sqlite").expect("an engine");
     let target = script_target(engine, &file(&bench.path("a.db")));
@@ -414,7 +421,7 @@ fn an_answer_that_nobody_waits_for_is_never_taken_for_another() {
     // This answer was not requested yet.
     admin.send(script("SELECT 1")).expect("sent");
     assert_eq!(admin.sql(&target, ["SELECT 2"]).expect("an answer"), two);
-    // As when the user wants to stop; what must be cleaned up is cleaned up.
+    // As when the user stops the run; everything is cleaned up.
     stop.set(true);
     for _ in 0..2 {
         assert!(admin.sql(&target, ["SELECT 1"]).expect_err("stopped").is::<Cancelled>());

@@ -58,7 +58,7 @@ fn go_drivers_as_published() {
         let (waits, lazy) = match () {
             () if trial.contender.contains("/modernc/") => ("busy_timeout=0", true),
             () if trial.contender.contains("/mattn/") => ("busy_timeout=5000", true),
-            // Its settings are not known: once as mattn, once as crawshaw.
+            // Its settings are unknown: once as mattn, once as crawshaw.
             () if trial.contender.contains("/tailscale/") && trial.contender.contains("pool_open=lazy") => {
                 ("busy_timeout=5000", true)
             }

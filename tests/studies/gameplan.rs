@@ -9,7 +9,7 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-/// One client of each, on the engine that needs no server.
+/// One client of each, on the engine without a server.
 const SHORT: [&str; 16] = [
     "run",
     "gameplan",
@@ -41,7 +41,7 @@ fn the_app_does_what_its_transactions_do_without_it() {
     let (app, alone): (Vec<&Trial>, Vec<&Trial>) = record.trials.iter().partition(|trial| trial.server.is_some());
     assert_eq!((app.len(), alone.len()), (2, 2), "{}", String::from_utf8_lossy(&said.stderr));
     for trial in &record.trials {
-        // Who else uses the processors decides how late a client begins: that is not what is tested.
+        // Other programs on the processors decide how late a client begins, which is not tested here.
         let wrong = wrong_with(trial);
         assert!(wrong.is_empty() && trial.samples > Some(0), "{}: {wrong:?}", trial.contender);
         assert!(trial.invariants.len() > 7 && trial.invariants.iter().all(|invariant| invariant.holds));
@@ -86,7 +86,8 @@ fn a_study_of_an_app_says_what_its_clients_send() {
     assert!(said.contains("`gameplan` is an app: its transport is http"), "{said}");
 }
 
-/// The data must be sound, and every engine do the same on it, whatever the scale: quick runs and tests use a part of it.
+/// The data must be sound, and every engine do the same on it, whatever the scale: quick runs and tests use a part of
+/// it.
 #[test]
 fn the_data_has_its_shape_at_every_scale() {
     let bench = Bench::new();
@@ -165,7 +166,7 @@ impl Drop for Site {
     }
 }
 
-/// How many requests a line of JSON tells of, which has the original's fields and no failure.
+/// The number of requests in a line of JSON, which has the original's fields and no failure.
 #[track_caller]
 fn total(line: Option<&Value>) -> u64 {
     let line = line.expect("a line of JSON");
@@ -184,7 +185,7 @@ fn a_site_that_is_running_is_asked_as_the_original_was() {
     let bench = Bench::new();
     let site = Site::start(&bench);
     let password = ["--set", "password=geheim"];
-    // 8 clients and 400 requests, unless it is told otherwise; nothing is written.
+    // 8 clients and 400 requests by default; nothing is written.
     let (said, line) = site.asked(&bench, "full.test", &password);
     assert_eq!(total(line.as_ref()), 400, "{said:?}");
     assert_eq!(Record::open(&bench.path("record")).expect("a record").trials[0].clients, 8);

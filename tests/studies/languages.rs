@@ -1,5 +1,5 @@
-//! The study of languages as somebody runs it: drivers whose workers are not there are left out and named, each worker's own
-//! cost stands beside the results, and the page of defaults says what the drivers here really do.
+//! The study of languages, as users run it: drivers whose workers are not built are left out and named, each worker's
+//! overhead is next to the results, and the page of defaults says what these drivers really do.
 
 use crate::support;
 use crate::support::workers::needed;
@@ -66,12 +66,12 @@ fn each_workers_own_cost_stands_beside_its_results() {
     let said = said.settled(&bench.path("record"));
     let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
     let run = &found.parts[0].1.run;
-    let mut floors: Vec<(&str, usize)> = run.floors.iter().map(|f| (f.driver.as_str(), f.condition)).collect();
-    floors.sort_unstable();
-    assert!(floors.contains(&("go-null", 0)) && floors.contains(&("go-null", 1)), "{floors:?}");
-    for floor in &run.floors {
-        assert!(floor.operations > 40_000 && floor.ns_per_operation > 0, "{floor:?}");
-        assert!(floor.ns_per_operation <= floor.ns_max && floor.ns_p999 <= floor.ns_max, "{floor:?}");
+    let mut overheads: Vec<(&str, usize)> = run.overheads.iter().map(|f| (f.driver.as_str(), f.condition)).collect();
+    overheads.sort_unstable();
+    assert!(overheads.contains(&("go-null", 0)) && overheads.contains(&("go-null", 1)), "{overheads:?}");
+    for overhead in &run.overheads {
+        assert!(overhead.operations > 40_000 && overhead.ns_per_operation > 0, "{overhead:?}");
+        assert!(overhead.ns_per_operation <= overhead.ns_max && overhead.ns_p999 <= overhead.ns_max, "{overhead:?}");
     }
     let report = std::fs::read_to_string(bench.path("record/read/report.md")).expect("a report");
     assert!(report.contains("What the workers take for themselves") && report.contains("go-null"), "{report}");
@@ -94,10 +94,10 @@ fn a_worker_whose_own_cost_cannot_be_measured_is_named() {
     let said = said.settled(&bench.path("record"));
     let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
     let run = &found.parts[0].1.run;
-    assert_eq!(run.floors_missing, ["go-null"]);
-    assert!(run.floors.is_empty(), "{:?}", run.floors);
+    assert_eq!(run.overheads_missing, ["go-null"]);
+    assert!(run.overheads.is_empty(), "{:?}", run.overheads);
     let report = std::fs::read_to_string(bench.path("record/read/report.md")).expect("a report");
-    assert!(report.contains("the worker that does nothing was not there: go-null."), "{report}");
+    assert!(report.contains("the worker with the null driver was not there: go-null."), "{report}");
     bench.assert_nothing_left();
 }
 
@@ -107,7 +107,7 @@ fn a_driver_that_does_nothing_is_a_valid_contender() {
     // It says that it wrote, and no row is there.
     let args =
         ["run", "languages", "--quick", "--set", "part=insert", "--contender", "sqlite/null", "--only", "*null*"];
-    // A machine that others keep busy may starve a client; what is asked here is not judged by that.
+    // Other programs may starve a client, which is not tested here.
     let said = bench.contend(&[&args[..], &["--rounds", "1", "--window", "20ms", "--out", "record"]].concat());
     let said = said.settled(&bench.path("record"));
     let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };

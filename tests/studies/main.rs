@@ -6,6 +6,7 @@ mod support;
 mod as_published;
 mod async_study;
 mod backlog;
+mod conditions;
 mod gameplan;
 mod languages;
 mod locked;

@@ -35,7 +35,7 @@ fn a_short_run_of_every_part_is_whole() {
     let of = |part: &str| &all.iter().find(|(name, _)| name == part).expect("it ran").1;
     assert_eq!((of("published").len(), of("contention").len(), of("cache").len()), (4, 12, 6));
 
-    // Servers tell of their own waits for locks; SQLite, which has no server, does not.
+    // Servers report waits for locks; SQLite, which has no server, does not.
     for trial in of("contention") {
         let tells = trial.server.as_ref().is_some_and(|server| server.lock_waits.is_some());
         assert_eq!(tells, !trial.contender.starts_with("sqlite"), "{}", trial.contender);

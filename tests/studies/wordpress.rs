@@ -1,5 +1,5 @@
-//! A real WordPress behind PHP: the app and its statements alone do the same operations, comments that were acknowledged
-//! are there, and the settings that were asked for are in force.
+//! A real WordPress behind PHP: the app and its statements alone do the same operations, comments that were
+//! acknowledged are there, and the settings that were asked for are in force.
 
 use crate::support::{Bench, wrong_with};
 use contend::record::model::Trial;
@@ -37,7 +37,7 @@ fn a_whole_wordpress_does_what_its_statements_do_without_it() {
     assert_eq!((site.len(), alone.len()), (1, 1), "{words}");
     let (site, alone) = (site[0], alone[0]);
     for trial in [site, alone] {
-        // Who else uses the processors decides how late a client begins: that is not what is tested.
+        // Other programs on the processors decide how late a client begins, which is not tested here.
         let wrong = wrong_with(trial);
         assert!(wrong.is_empty() && trial.samples > Some(0), "{}: {wrong:?}: {words}", trial.contender);
         assert!(

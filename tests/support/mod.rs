@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // every test binary uses another part
 
+pub mod django;
 pub mod place;
 #[path = "../../crates/contend-powercut/tests/support/possible.rs"]
 pub mod possible;
@@ -10,8 +11,11 @@ pub mod workers;
 use contend::record::model::{Reason, Run, Trial};
 use contend::record::parts::StudyRecord;
 use contend::record::store::{Record, RecordWriter};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -46,10 +50,17 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    /// The tool with these arguments, not yet started.
+    /// The tool with these arguments, not yet started. Trials have the numbers of the schedule, however busy the
+    /// machine is.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(tool());
-        command.args(args).current_dir(self.dir.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
+        let begins = args.first() == Some(&"run") && !args.contains(&"--resume") && !args.contains(&"--again");
+        command
+            .args(args)
+            .args(if begins { &["--again", "0"][..] } else { &[] })
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null())
+            .env("NO_COLOR", "1");
         command
     }
 
@@ -87,8 +98,8 @@ impl Bench {
     }
 }
 
-/// Reasons why the work of a trial is wrong. How fast it was decides nothing here: guards of speed depend on what else the
-/// machine does, and are tested on simulated workers, where time is exact.
+/// Reasons why the work of a trial is wrong. How fast it was decides nothing here: guards of speed depend on what else
+/// the machine does, and are tested on simulated workers, where time is exact.
 pub fn wrong_with(trial: &Trial) -> Vec<&Reason> {
     trial.invalid.iter().filter(|reason| !reason.kind.is_of_speed()).collect()
 }
@@ -138,6 +149,25 @@ impl Said {
     }
 }
 
+/// Programs that use far more of the processors than a trial that counts as undisturbed may see.
+pub struct Busy(Vec<Child>);
+
+impl Busy {
+    pub fn begin() -> Self {
+        let enough = available_parallelism().map_or(1, usize::from).div_ceil(8);
+        let one = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+        Self((0..enough).map(|_| one()).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
+}
+
 /// Processes whose command line, working directory or open files are below a path.
 pub fn processes_mentioning(path: &str) -> Vec<String> {
     let me = std::process::id().to_string();
@@ -156,6 +186,20 @@ pub fn processes_mentioning(path: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Does something with each item, `at_once` of them at a time: what mostly waits need not wait alone. Results are in no
+/// order.
+pub fn at_once<T: Sync, R: Send>(at_once: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let take = || items.get(next.fetch_add(1, Ordering::Relaxed));
+        std::iter::from_fn(take).map(&work).collect::<Vec<R>>()
+    };
+    std::thread::scope(|threads| {
+        let all: Vec<_> = (0..at_once).map(|_| threads.spawn(worker)).collect();
+        all.into_iter().flat_map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 /// Waits for something that must happen soon; its absence fails the test.
@@ -212,7 +256,7 @@ pub fn column(csv: &Path, name: &str) -> Vec<(String, f64)> {
     rows.filter_map(|row| Some((row[contender].to_string(), row[value].parse().ok()?))).collect()
 }
 
-/// Fails unless so many trials are in the table of a record, or of a part, and each committed something.
+/// Fails unless the table of a record, or of a part, has this number of trials, and each committed something.
 #[track_caller]
 pub fn assert_all_committed(record: &Path, trials: usize) {
     let committed = column(&record.join("trials.csv"), "committed");

@@ -1,4 +1,4 @@
-//! A place in which servers may run, and servers of somebody else in it.
+//! A place in which servers may run, and servers in it that contend did not start.
 
 use super::{Bench, Said, root, sound, wait_for};
 use contend::record::store::Record;
@@ -83,18 +83,19 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// A server of somebody else's: over TCP, where `me` has to say `geheim`.
+/// A server that contend did not start: over TCP, where `me` has the password `geheim`.
 pub struct Own {
     child: Child,
     scheme: &'static str,
     pub port: u16,
 }
 
-fn free_port() -> u16 {
+/// A port of this machine on which nothing listens.
+pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port()
 }
 
-/// Whether the tests run as root, as whom no server runs.
+/// Whether the tests run as root: servers then run as another user.
 pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n")
 }

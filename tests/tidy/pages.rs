@@ -100,3 +100,28 @@ fn pages_are_wrapped() {
     }
     assert_none(problems);
 }
+
+/// The page of what was found names a test for each row, and each of them exists.
+#[test]
+fn tests_that_hold_what_was_found_exist() {
+    let page = fs::read_to_string(root().join("docs/attacks.md")).expect("the page");
+    let sources = files(&root(), &[".rs"]);
+    let text = |path: &PathBuf| fs::read_to_string(path).expect("readable");
+    let functions: String = sources.iter().map(text).collect();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ") && line.contains(": ")).collect();
+    let mut problems = vec![];
+    for row in &rows {
+        let commands: Vec<&str> = row.split('`').filter(|quoted| quoted.starts_with("cargo test ")).collect();
+        if commands.is_empty() {
+            problems.push(format!("no test holds {row}"));
+        }
+        let name = |command: &str| command.rsplit([' ', ':']).next().unwrap_or_default().to_string();
+        let missing = commands.into_iter().filter(|command| {
+            let name = name(command);
+            name != "tests" && !functions.contains(&format!("fn {name}"))
+        });
+        problems.extend(missing.map(|command| format!("docs/attacks.md: no test for `{command}`")));
+    }
+    assert_eq!(rows.len(), 17 + 3 + 6 + 8, "{rows:#?}");
+    assert_none(problems);
+}

@@ -12,10 +12,7 @@ const BY_HAND: &[(&str, &[&str])] = &[
     (
         "async",
         &[
-            "docs/study-async.md: | databases | by the clock inside the task: direct / spawn-blocking / dedicated | published | from when the read was due |",
             "docs/study-async.md: | databases | model | writes done | reads/s | mean read, response | mean read, service |",
-            "docs/study-async.md: | databases | writes done here, direct / spawn-blocking / dedicated | published | reads/s here | published |",
-            "docs/study-async.md: | databases | writes done, direct / spawn-blocking / dedicated | reads/s | p99 of reads, ms |",
         ],
     ),
     ("durability", &["docs/study-durability.md: | setting | power cut | process crash |"]),
@@ -23,11 +20,8 @@ const BY_HAND: &[(&str, &[&str])] = &[
     (
         "go-drivers",
         &[
-            "docs/study-go-drivers.md: | driver | pool 1 | 4 | 8 | 50 | 100 |",
-            "docs/study-go-drivers.md: | driver | pool 1 | 4 | 8 | 50 | 100 | server, µs of processor time for a request (pool 4, 50) |",
             "docs/study-go-drivers.md: | driver | pool 4 | pool 50 | server, µs for a request (pool 4) | without HTTP (pool 4) |",
             "docs/study-go-drivers.md: | what | failed |",
-            "docs/study-go-drivers.md: | | mattn 1.14.52 | modernc 1.61.1 | modernc 1.14.5 |",
         ],
     ),
     (
@@ -43,20 +37,9 @@ const BY_HAND: &[(&str, &[&str])] = &[
         &[
             "docs/study-plex.md: | design | ns |",
             "docs/study-plex.md: | tier | pauses | SQLite, may wait 5 s | PostgreSQL | MariaDB | SQLite, no wait, spinning |",
-            "docs/study-plex.md: | | SQLite | PostgreSQL, socket | PostgreSQL, TCP | published (M4): SQLite, PostgreSQL |",
-            "docs/study-plex.md: | | rows written | errors | reads |",
-            "docs/study-plex.md: | | work | rows/s | refused attempts per minute | \"failed\", as the original counted | slowest report of a stream |",
         ],
     ),
     ("wordpress-http", &["docs/study-wordpress-http.md: | | operations per second | half of them take at most |"]),
-    (
-        "wordpress",
-        &[
-            "docs/study-wordpress.md: | profile | settings | operations/s | p50 ms | p95 ms | p99 ms | errors |",
-            "docs/study-wordpress.md: | profile | settings | ops/s published | here | gain published | here | CPU busy here |",
-            "docs/study-wordpress.md: | | DELETE/FULL, 16 processes | WAL/NORMAL, 16 processes | gain | one operation, alone |",
-        ],
-    ),
 ];
 
 /// Tables outside generated blocks: head and cells of the body.

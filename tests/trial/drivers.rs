@@ -50,7 +50,10 @@ fn a_driver_is_one_source_file_and_one_table() {
     let trial = &record.trials[0];
     assert!(trial.samples.is_some_and(|samples| samples > 0), "{trial:?}");
     assert_eq!(trial.settings.get("journal_mode").map(String::as_str), Some("wal"));
-    assert_eq!(record.run.floors.iter().map(|floor| floor.driver.as_str()).collect::<Vec<_>>(), ["python-null"]);
+    assert_eq!(
+        record.run.overheads.iter().map(|overhead| overhead.driver.as_str()).collect::<Vec<_>>(),
+        ["python-null"]
+    );
     // The record says what the manifest said.
     bench.contend(&["report", "record"]).settled(&bench.path("record"));
     bench.assert_nothing_left();

@@ -1,8 +1,8 @@
-//! Equal work: every workload asks the same of SQLite and of every server, and leaves the same data there; and what must be
-//! true of its data is true on each after several clients have worked on it at once.
+//! Equal work: every workload does the same on SQLite and on every server, and leaves the same data; its invariants
+//! hold on each after several clients have worked at once.
 
 use crate::support::place::{Place, study};
-use crate::support::root;
+use crate::support::{at_once, root};
 use contend::engine::ENGINES;
 use contend::record::store::Record;
 use contend::source::Source;
@@ -12,7 +12,6 @@ use contend_wire::plan::Step;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 /// Of each workload's own rows. A read of `lookups` returns 101 of its 10,000.
 const SCALE: &str = "0.05";
@@ -20,7 +19,7 @@ const SCALE: &str = "0.05";
 /// Statements of one contender, about: enough for the rarest transaction of every profile, and not for minutes.
 const STATEMENTS: u32 = 6000;
 
-/// Workloads that no server can be asked for, with what the tool says of it.
+/// Workloads that cannot run on a server, with the tool's message.
 const NOT_ON_SERVERS: &[(&str, &str)] =
     &[("rowread", "the table has no INTEGER PRIMARY KEY, so the server has no rowid to give")];
 
@@ -91,7 +90,7 @@ fn statements(transaction: &TransactionSpec) -> u32 {
     transaction.steps.iter().map(|step| if let Step::Sql(step) = step { step.repeat } else { 0 }).sum()
 }
 
-/// Why no server can be asked for a workload.
+/// Why a workload cannot run on a server.
 fn refusal(workload: &Workload) -> Option<&'static (&'static str, &'static str)> {
     NOT_ON_SERVERS.iter().find(|(name, _)| *name == workload.name)
 }
@@ -188,7 +187,7 @@ fn written(place: &Place, workload: &Workload, profile: Option<&str>) -> String 
     file
 }
 
-/// One after the other on data that is loaded once; two workloads at a time.
+/// One after the other on data that is loaded once; three workloads at a time.
 #[test]
 fn every_workload_is_the_same_work_on_every_engine_and_whole_under_load() {
     let all = workloads();
@@ -196,18 +195,10 @@ fn every_workload_is_the_same_work_on_every_engine_and_whole_under_load() {
     let named = NOT_ON_SERVERS.iter().chain(AXES).map(|(name, _)| *name);
     named.for_each(|name| assert!(known(name), "there is no workload {name} any more"));
     let place = Place::new();
-    let waiting = Mutex::new(all.iter());
-    let next = || waiting.lock().expect("it is never held for long").next();
-    std::thread::scope(|threads| {
-        for _ in 0..2 {
-            threads.spawn(|| {
-                while let Some(workload) = next() {
-                    has_as_many_statements(workload);
-                    is_the_same(&place, workload);
-                    is_whole_under_load(&place, workload);
-                }
-            });
-        }
+    at_once(3, &all, |workload| {
+        has_as_many_statements(workload);
+        is_the_same(&place, workload);
+        is_whole_under_load(&place, workload);
     });
     place.assert_nothing_left();
 }

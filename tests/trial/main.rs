@@ -6,5 +6,6 @@ mod support;
 mod drivers;
 mod equal;
 mod faults;
+mod honest;
 mod lies;
 mod models;

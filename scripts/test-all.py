@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""All tests: the workspace's test programs, and those of workers and apps in other languages, on what scripts/build-for-tests.sh
+built. CONTEND_TESTS_AT_ONCE programs run at a time, one if it is not set: tests mostly wait, but some measure time. What a
+program prints comes when it has ended. A failure is a failure; only tests in scripts/retried-tests.txt run a second time, alone.
+
+With names (`conformance`, `workers-go`) only these programs run.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CARGO = os.environ.get("CARGO", "cargo")
+WORKSPACE = [CARGO, "test", "--workspace"]
+# Programs at a time; each Rust program runs as many tests at a time as there are processors.
+AT_ONCE = int(os.environ.get("CONTEND_TESTS_AT_ONCE", "1"))
+# These take longest and begin first, so that with several at a time none of them is alone at the end.
+LONGEST = ["trial", "conformance", "watch", "studies", "run", "servers", "apps"]
+LANGUAGES = ["go", "java", "node", "php", "python"]
+OTHERS = {
+    "apps": ["scripts/test-apps.sh"],
+    **{f"workers-{language}": ["scripts/test-workers.sh", language] for language in LANGUAGES},
+    "fake": ["sh", "-c", "cd workers/fake && python3 -m unittest -q"],
+    "report": ["scripts/check-report.sh"],
+    # The whole workspace: with other packages dependencies would be built with other features.
+    "examples": [*WORKSPACE, "--doc", "--", "--quiet"],
+}
+
+
+class Program:
+    def __init__(self, name, command, directory=ROOT, is_rust=False):
+        self.name, self.command, self.directory, self.is_rust = name, command, directory, is_rust
+        self.output, self.failed = "", False
+
+    def run(self, *further):
+        began = time.monotonic()
+        environment = {**os.environ, "CARGO_MANIFEST_DIR": str(self.directory)} if self.is_rust else None
+        done = subprocess.run(
+            [*self.command, *further], cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        self.output, self.failed = done.stdout, done.returncode != 0
+        result = f"FAILED with {done.returncode}" if self.failed else "ok"
+        print(f"== {self.name}: {result}, {time.monotonic() - began:.0f} s\n{self.output}", flush=True)
+        return self
+
+    def failures(self):
+        """Names of failed tests; none if the program did not come to its end."""
+        ended = self.output.rpartition("test result: FAILED")[0]
+        listed = ended.rpartition("\nfailures:\n")[2]
+        return re.findall(r"^    (\S+)$", listed, re.MULTILINE) if ended else []
+
+    def passes_again(self, names):
+        """Whether the failed tests pass alone. A name that the program does not know would pass by not being run."""
+        print(f"== a second time, alone: {self.name}: {' '.join(names)}")
+        self.run("--exact", *names, "--test-threads=1")
+        passed = re.findall(r"^test result: ok\. (\d+) passed", self.output, re.MULTILINE)
+        return not self.failed and sum(map(int, passed)) >= len(names)
+
+
+def rust_programs():
+    # Cargo's own messages go to the terminal.
+    built = subprocess.run(
+        [*WORKSPACE, "--tests", "--no-run", "--message-format=json-render-diagnostics"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    for message in map(json.loads, built.stdout.splitlines()):
+        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            directory = Path(message["manifest_path"]).parent
+            target = message["target"]
+            name = target["name"] if directory == ROOT else f"{directory.name}/{target['name']}"
+            yield Program(name, [message["executable"], "--quiet"], directory, is_rust=True)
+
+
+def main(only):
+    programs = [*rust_programs(), *(Program(name, command) for name, command in OTHERS.items())]
+    unknown = {*only, *LONGEST} - {program.name for program in programs}
+    if unknown:
+        sys.exit(f"no program is called {', '.join(sorted(unknown))}")
+    programs = [program for program in programs if not only or program.name in only]
+    programs.sort(key=lambda program: LONGEST.index(program.name) if program.name in LONGEST else len(LONGEST))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        failed = [program for program in pool.map(Program.run, programs) if program.failed]
+    lines = (ROOT / "scripts/retried-tests.txt").read_text().splitlines()
+    may = {line.split("\t")[0] for line in lines}
+    for program in failed:
+        names = program.failures()
+        if not program.is_rust or not names or not may.issuperset(names):
+            print(f"== {program.name} failed, see above: {' '.join(name for name in names if name not in may)}")
+        elif program.passes_again(names):
+            print(f"== failed among the others and passed alone: {program.name}: {' '.join(names)}")
+            continue
+        program.failed = True
+    wrong = [program.name for program in failed if program.failed]
+    if wrong:
+        sys.exit(f"tests failed: {' '.join(wrong)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
