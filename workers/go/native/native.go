@@ -259,10 +259,19 @@ func (c *conn[C, S]) Names() ([]string, error) {
 	return p.names, nil
 }
 
+// Run executes a statement. The end of the drain interrupts once, at any moment: one that has to be executed even then is
+// executed again without interruptions, because a transaction that stays open keeps its locks.
 func (c *conn[C, S]) Run(statement *worker.Statement, args []any, each func([]any) error) (int64, error) {
-	if statement.Always && c.setup.Context != nil && c.setup.Context.Err() != nil {
+	count, err := c.dispatch(statement, args, each)
+	if err != nil && statement.Always && c.setup.Context != nil && c.setup.Context.Err() != nil {
 		c.conn.SetInterrupt(nil)
+		return c.dispatch(statement, args, each)
 	}
+	return count, err
+}
+
+// dispatch finds the statement prepared, or prepares it.
+func (c *conn[C, S]) dispatch(statement *worker.Statement, args []any, each func([]any) error) (int64, error) {
 	switch {
 	case statement.Index >= 0 && statement.Index < len(c.kept):
 		s := c.kept[statement.Index]
