@@ -71,13 +71,11 @@ fn run(bench: &Bench, fault: &str) -> Said {
     bench.tiny(&[&["--rounds", "3", "--only", "WAL/FULL*"][..], &whose, further].concat())
 }
 
-/// Seconds of silence. Only a worker that hangs is waited for that long; millions of invented samples are made in
-/// Python and take their time on a busy machine.
+/// Seconds until a silent worker is given up. Faults that are silent have a shorter deadline, which still allows for a
+/// slow start; no other fault is waited for.
 fn deadline(fault: &str) -> &'static str {
-    match fault {
-        "instant" | "too-fast" => "60",
-        _ => "4",
-    }
+    const SILENT: [&str; 5] = ["hang-before-hello", "never-ready", "stall", "no-newline", "cut-samples"];
+    if SILENT.contains(&fault) { "12" } else { "60" }
 }
 
 /// Faults at a moment of the window, or found by what is missing in it, have a window that is long enough for a slow
