@@ -112,7 +112,7 @@ fn what_cannot_begin_says_why() {
     let (said, _) = ask(&bench, &one, &format!("http://{free}"), &[]);
     assert!(said.code == Some(1) && said.err.contains("refused"), "{said:?}");
     assert_eq!(reasons(&bench.path("record")), [(1, vec!["not-started".to_string()])]);
-    assert!(said.err.contains("the client over HTTP could not begin: http://"), "{}", said.err);
+    assert!(said.err.contains("the client over HTTP could not begin: client 0, http://"), "{}", said.err);
     assert!(said.err.contains("Check that the service answers at this address"), "{}", said.err);
     let weights = format!("{}[profile.none]\nmix = {{ get = 0 }}\n", fs::read_to_string(bench.path(&one)).expect("it"));
     fs::write(bench.path("weights.toml"), weights).expect("written");

@@ -2,13 +2,15 @@
 //! read clocks, what a source file looks like. `docs/architecture.md` gives the reasons.
 
 mod fields;
+mod names;
 mod never;
 mod pages;
 mod results;
 mod shape;
 mod source;
 
-use source::{assert_none, code, files, imports, is_test_file, leads_to, paths, root, tool_files};
+use names::Crate;
+use source::{assert_none, code, files, imports, is_test_file, root, slice_files, tool_files, worker_files};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -52,10 +54,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("lib", &[]),
 ];
 
-/// Files that know one module more than theirs may, with the reason.
-const DOORS: &[(&str, &str, &str)] =
-    &[("record/upgrade.rs", "engine", "older records lack what the tables of engines say of a contender")];
-
 /// Modules that know an engine only by what the record says of it, so that a report does not change with the tables.
 const WITHOUT_ENGINES: &[&str] = &["analysis", "record", "report"];
 
@@ -73,6 +71,29 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("contend_stats", &["lib"], "modules know it as `stats`, which MAY_KNOW looks for"),
 ];
 
+/// Words that only these slices may use, with the reason. What a slice prints follows from values, as in the core.
+const RESERVED_IN_SLICES: &[(&str, &[&str], &str)] = &[
+    ("Command::new", &["capture", "gate", "powercut", "shim", "watch"], "these start programs of a user"),
+    ("Instant::now", &["capture", "gate", "powercut", "shim", "watch"], "these wait for such programs"),
+    ("SystemTime", &["capture", "watch"], "these write down when something was seen"),
+    ("clock_gettime", &["capture", "watch"], "these time what they see"),
+    ("std::net", &["capture"], "only the proxy opens sockets"),
+    ("rusqlite::", &["capture", "measure", "migrate"], "these read databases of a user"),
+];
+
+/// Words that only these files of the Rust worker may use, with the reason.
+const RESERVED_IN_WORKER: &[(&str, &[&str], &str)] = &[
+    ("Command::new", &[], "a worker starts no processes"),
+    ("SystemTime", &["clock.rs"], "one clock"),
+    ("clock_gettime", &["clock.rs"], "one clock"),
+    (
+        "Instant::now",
+        &["models/tasks.rs", "server.rs"],
+        "timers of a runtime and of a connection, which are no samples",
+    ),
+    ("std::env", &["main.rs", "server.rs"], "the plan says everything; a password is in a variable that it names"),
+];
+
 #[test]
 fn modules_know_only_what_they_may() {
     let mut problems = vec![];
@@ -83,8 +104,7 @@ fn modules_know_only_what_they_may() {
         };
         for import in imports(&code(path)) {
             let is_module = MAY_KNOW.iter().any(|(name, _)| *name == import);
-            let door = DOORS.iter().any(|(file, to, _)| path.ends_with(file) && *to == import);
-            if is_module && import != *module && !may.contains(&import.as_str()) && !door {
+            if is_module && import != *module && !may.contains(&import.as_str()) {
                 problems.push(format!("{}: `{module}` may not know `{import}`", path.display()));
             }
         }
@@ -94,22 +114,18 @@ fn modules_know_only_what_they_may() {
 
 #[test]
 fn a_report_reaches_no_table_of_engines() {
-    let src = root().join("crates/contend/src");
-    let relative = |path: &PathBuf| path.strip_prefix(&src).expect("below src").to_path_buf();
-    let all: Vec<PathBuf> =
-        files(&src, &[".rs"]).into_iter().filter(|p| !is_test_file(p)).map(|p| relative(&p)).collect();
-    let starts = all.iter().filter(|file| WITHOUT_ENGINES.iter().any(|module| file.starts_with(module)));
-    let mut seen: Vec<(PathBuf, Option<usize>)> = starts.map(|file| (file.clone(), None)).collect();
+    let graph = Crate::read(&root().join("crates/contend/src")).graph();
+    let starts = graph.keys().filter(|file| WITHOUT_ENGINES.iter().any(|module| file.starts_with(module)));
+    let mut seen: Vec<(&PathBuf, Option<usize>)> = starts.map(|file| (file, None)).collect();
     let mut problems = vec![];
     let mut next = 0;
-    while next < seen.len() {
-        let file = seen[next].0.clone();
+    while let Some((file, _)) = seen.get(next).copied() {
         if file.starts_with("engine") {
             let way = std::iter::successors(Some(next), |at| seen[*at].1).map(|at| seen[at].0.display().to_string());
             problems.push(way.collect::<Vec<_>>().join(" <- "));
-        } else if !DOORS.iter().any(|(door, to, _)| file.ends_with(door) && *to == "engine") {
-            for to in paths(&code(&src.join(&file))).iter().filter_map(|path| leads_to(path, &file, &src)) {
-                if !is_test_file(&to) && !seen.iter().any(|(other, _)| *other == to) {
+        } else {
+            for to in &graph[file] {
+                if !seen.iter().any(|(other, _)| *other == to) {
                     seen.push((to, Some(next)));
                 }
             }
@@ -127,6 +143,28 @@ fn processes_clocks_and_files_are_used_only_where_allowed() {
         let code = code(path);
         for (word, allowed, why) in RESERVED {
             if code.contains(word) && !allowed.contains(&module.as_str()) {
+                problems.push(format!("{}: `{word}`: {why}", path.display()));
+            }
+        }
+    }
+    assert_none(problems);
+}
+
+#[test]
+fn slices_and_the_worker_use_reserved_words_only_where_allowed() {
+    let mut problems = vec![];
+    for (slice, path) in slice_files() {
+        let code = code(&path);
+        for (word, allowed, why) in RESERVED_IN_SLICES {
+            if code.contains(word) && !allowed.contains(&slice.as_str()) {
+                problems.push(format!("{}: `{word}`: {why}", path.display()));
+            }
+        }
+    }
+    for path in worker_files() {
+        let code = code(&path);
+        for (word, allowed, why) in RESERVED_IN_WORKER {
+            if code.contains(word) && !allowed.iter().any(|file| path.ends_with(file)) {
                 problems.push(format!("{}: `{word}`: {why}", path.display()));
             }
         }

@@ -1,8 +1,7 @@
 //! The shape of the house: no circle of files, one type in at most two files, few parameters.
 
-use super::source::{
-    after_word, bare, bracketed, code, crates, files, is_test_file, leads_to, nothing_breaks, paths, root, shown,
-};
+use super::names::{Crate, File, Graph};
+use super::source::{after_word, bare, bracketed, crates, files, nothing_breaks, root, shown};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,25 +11,6 @@ const PARAMETERS_MAX: usize = 5;
 
 /// Most files with an `impl` of one type.
 const IMPL_FILES_MAX: usize = 2;
-
-/// Files of a crate with the files that each names, relative to its `src`.
-type Graph = BTreeMap<PathBuf, BTreeSet<PathBuf>>;
-
-fn sources(src: &Path) -> Vec<PathBuf> {
-    files(src, &[".rs"]).into_iter().filter(|path| !is_test_file(path)).collect()
-}
-
-fn graph(src: &Path) -> Graph {
-    let of = |path: &PathBuf| {
-        let file = path.strip_prefix(src).expect("below src").to_path_buf();
-        let named = paths(&bare(&code(path)));
-        // A single word is a variable as often as a module.
-        let named = named.iter().filter(|path| path.len() > 1);
-        let to = named.filter_map(|path| leads_to(path, &file, src)).filter(|to| *to != file).collect();
-        (file, to)
-    };
-    sources(src).iter().map(of).collect()
-}
 
 fn reachable(graph: &Graph, from: &Path) -> BTreeSet<PathBuf> {
     let mut seen = BTreeSet::new();
@@ -52,7 +32,7 @@ fn circular(graph: &Graph) -> BTreeSet<&PathBuf> {
 fn no_circle_of_files() {
     let mut found = BTreeSet::new();
     for (_, src) in crates() {
-        let graph = graph(&src);
+        let graph = Crate::read(&src).graph();
         let circular = circular(&graph);
         for file in &circular {
             found.insert(shown(&src.join(file)));
@@ -64,8 +44,8 @@ fn no_circle_of_files() {
     nothing_breaks("is in a circle of files (each file in it, with what it names there, is printed above)", &found);
 }
 
-/// Names of the types that a text implements something for: the last word of `Type` in `impl Type` and `impl Trait for Type`.
-fn implemented(code: &str) -> Vec<String> {
+/// Paths of the types that a text implements something for: `Type` in `impl Type` and `impl Trait for Type`.
+fn implemented(code: &str) -> Vec<Vec<String>> {
     let heads = after_word(code, "impl").filter_map(|rest| {
         let rest = rest.trim_start();
         // Of a function that returns `impl Trait` no block follows before the next sign.
@@ -74,9 +54,10 @@ fn implemented(code: &str) -> Vec<String> {
         let head = head.split(" where ").next()?;
         let head = head.split_once(" for ").map_or(head, |(_, of)| of);
         let name = head.trim().trim_start_matches(['&', ' ']).split('<').next()?;
-        name.rsplit("::").next().map(|name| name.trim().to_string())
+        Some(name.trim().split("::").map(str::to_string).collect::<Vec<_>>())
     });
-    heads.filter(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')).collect()
+    let is_name = |name: &String| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    heads.filter(|path| path.iter().all(is_name)).collect()
 }
 
 /// Bytes of the `<...>` that a text begins with.
@@ -108,27 +89,16 @@ fn blocks(code: &str) -> String {
 fn one_type_in_at_most_two_files() {
     let mut found = BTreeSet::new();
     for (crate_name, src) in crates() {
-        let texts: Vec<(PathBuf, String)> = sources(&src)
-            .into_iter()
-            .map(|p| {
-                let t = bare(&code(&p));
-                (p, t)
-            })
-            .collect();
+        let of_crate = Crate::read(&src);
         let mut of_type: BTreeMap<(PathBuf, String), BTreeSet<&PathBuf>> = BTreeMap::new();
-        for (path, text) in &texts {
-            let file = path.strip_prefix(&src).expect("below src");
-            let named = paths(text);
-            for name in implemented(&blocks(text)) {
-                let defines = |text: &str| {
-                    ["struct", "enum"].iter().any(|kind| after_word(text, kind).any(|rest| first_word(rest) == name))
-                };
-                let imported = || {
-                    named.iter().filter(|path| path.last() == Some(&name)).find_map(|path| leads_to(path, file, &src))
-                };
-                let home = if defines(text) { Some(file.to_path_buf()) } else { imported() };
+        for (file, File { text, .. }) in &of_crate.files {
+            for path in implemented(&blocks(text)) {
+                let name = path.last().cloned().unwrap_or_default();
+                let defines = |kind| after_word(text, kind).any(|rest| first_word(rest) == name);
+                let here = path.len() == 1 && (defines("struct") || defines("enum"));
+                let home = if here { Some(file.clone()) } else { of_crate.imported(&path, file) };
                 if let Some(home) = home {
-                    of_type.entry((home, name)).or_default().insert(path);
+                    of_type.entry((home, name)).or_default().insert(file);
                 }
             }
         }
@@ -209,7 +179,7 @@ fn the_scanners_see_what_is_there() {
                 impl Other<'_> {\n fn f<F: Fn(u8, u8) -> u8>(&mut self, a: Map<u8, u8>, (b, c): (u8, u8), d: F) -> impl X {} }\n\
                 fn g(text: &str, c: char) { call(\"fn h(a, b)\", '\"', r#\"impl C {\"#) }\n";
     let code = bare(text);
-    assert_eq!(implemented(&blocks(&code)), ["A", "Other"]);
+    assert_eq!(implemented(&blocks(&code)), [["A"], ["Other"]]);
     assert_eq!(functions(&code), [("f".to_string(), 3), ("g".to_string(), 2)]);
     let graph: Graph = [("a", "b"), ("b", "c"), ("c", "b"), ("d", "a")]
         .into_iter()

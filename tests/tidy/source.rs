@@ -1,8 +1,9 @@
-//! Reading source files: which there are, their code without comments, and the paths that they name.
+//! Reading source files: which there are, their code without comments and tests, and the paths that it names.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -25,11 +26,41 @@ pub fn files(dir: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The text of a source file without its unit tests and comment lines. Unit tests are a module at the end.
+/// The text of a source file without comment lines and without what only tests have.
 pub fn code(path: &Path) -> String {
-    let text = fs::read_to_string(path).expect("readable");
-    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
-    text[..tests].lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    code_of(&fs::read_to_string(path).expect("readable"))
+}
+
+/// The same of a text.
+pub fn code_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    without_tests(&lines).join("\n")
+}
+
+/// Lines without the items that follow `#[cfg(test)]`. An item ends as rustfmt writes it: with `;` or `,`, or with `}`
+/// as far in as its first line.
+fn without_tests<'t>(lines: &[&'t str]) -> Vec<&'t str> {
+    let (mut kept, mut at) = (vec![], 0);
+    while let Some(line) = lines.get(at) {
+        at += 1;
+        if line.trim() != "#[cfg(test)]" {
+            kept.push(*line);
+            continue;
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let closes = |line: &str| line.strip_prefix(indent).is_some_and(|rest| rest.starts_with('}'));
+        let mut opened = false;
+        while let Some(line) = lines.get(at).filter(|_| !opened || !closes(lines[at])) {
+            at += 1;
+            let is_attribute = line.trim_start().starts_with('#');
+            if !opened && !is_attribute && line.ends_with([';', ',', '}']) {
+                break;
+            }
+            opened |= line.ends_with('{');
+        }
+        at += usize::from(opened);
+    }
+    kept
 }
 
 /// The first module below `src` that a file belongs to.
@@ -40,7 +71,27 @@ pub fn module(path: &Path, src: &Path) -> String {
 
 pub fn is_test_file(path: &Path) -> bool {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    name == "tests" || name == "testing" || name.ends_with("_tests") || path.iter().any(|part| part == "tests")
+    let is_named_so = name == "tests" || name == "testing" || name.ends_with("_tests");
+    is_named_so || path.iter().any(|part| part == "tests") || only_of_tests().contains(path)
+}
+
+/// Files of modules that only tests have, as `#[cfg(test)] mod simulation;` declares them.
+fn only_of_tests() -> &'static BTreeSet<PathBuf> {
+    static FOUND: LazyLock<BTreeSet<PathBuf>> = LazyLock::new(|| {
+        let mut found = BTreeSet::new();
+        for path in files(&root(), &[".rs"]) {
+            let text = fs::read_to_string(&path).expect("readable");
+            let is_root = ["mod.rs", "lib.rs", "main.rs"].iter().any(|name| path.ends_with(name));
+            let folder = if is_root { path.with_file_name("") } else { path.with_extension("") };
+            for item in text.split("#[cfg(test)]\n").skip(1) {
+                let line = item.lines().next().unwrap_or_default();
+                let module = line.trim().rsplit_once("mod ").and_then(|(_, rest)| rest.strip_suffix(';'));
+                found.extend(module.map(|module| folder.join(module).with_extension("rs")));
+            }
+        }
+        found
+    });
+    &FOUND
 }
 
 /// The tool's source files with the modules that they belong to. `stats` is its own crate.
@@ -51,6 +102,23 @@ pub fn tool_files() -> Vec<(String, PathBuf)> {
     };
     let stats = sources("crates/contend-stats/src").map(|(_, path)| ("stats".to_string(), path));
     sources("crates/contend/src").chain(stats).collect()
+}
+
+/// The source files of the slices with the names of their slices.
+pub fn slice_files() -> Vec<(String, PathBuf)> {
+    let slices = crates().into_iter().filter(|(_, src)| src.starts_with(root().join("slices")));
+    let sources = slices.flat_map(|(slice, src)| files(&src, &[".rs"]).into_iter().map(move |p| (slice.clone(), p)));
+    let found: Vec<_> = sources.filter(|(_, path)| !is_test_file(path)).collect();
+    assert!(found.len() > 40, "the slices must be found: {found:?}");
+    found
+}
+
+/// The source files of the Rust worker.
+pub fn worker_files() -> Vec<PathBuf> {
+    let all = files(&root().join("crates/contend-worker/src"), &[".rs"]);
+    let found: Vec<PathBuf> = all.into_iter().filter(|path| !is_test_file(path)).collect();
+    assert!(found.len() > 40, "the worker must be found: {found:?}");
+    found
 }
 
 /// Requires that nothing breaks a rule. `found` names what does.
@@ -134,32 +202,6 @@ fn write_out(
         }
     }
     before.truncate(depth);
-}
-
-/// The file that a path of another file leads to, relative to `src`.
-pub fn leads_to(path: &[String], from: &Path, src: &Path) -> Option<PathBuf> {
-    let is_mod = from.ends_with("mod.rs");
-    let parent = from.parent()?;
-    let (mut at, mut rest) = match path.first()?.as_str() {
-        "crate" => (PathBuf::new(), &path[1..]),
-        "self" | "super" if is_mod => (parent.to_path_buf(), path),
-        "super" => (from.with_extension(""), path),
-        _ if is_mod => (parent.to_path_buf(), path),
-        _ => return None,
-    };
-    while let [first, others @ ..] = rest {
-        match first.as_str() {
-            "self" => {}
-            "super" => at = at.parent()?.to_path_buf(),
-            _ => break,
-        }
-        rest = others;
-    }
-    let below = rest.iter().scan(at, |at, part| {
-        at.push(part);
-        Some([at.with_extension("rs"), at.join("mod.rs")])
-    });
-    below.map_while(|files| files.into_iter().find(|file| src.join(file).is_file())).last()
 }
 
 /// A text with its comments removed and the contents of strings and characters blank; lines stay lines.

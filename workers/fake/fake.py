@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker that can be told to fail.
+"""A worker that fails on request.
 
 It starts the real worker and passes the protocol through unchanged, except for one fault. Every way in
 which contend declares a trial invalid can so be provoked; README.md says which fault leads to which.
@@ -71,7 +71,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "nothing": ("nothing-done", "invariant,commits", "reports every attempt as failed with SQLITE_BUSY"),
     "rewrite": ("invariant", "commits,accounts", "executes its statements changed as --rewrite says"),
     "rounds-integers": ("-", "invariant", "rounds a plan's integers like reals: 9007199254740993 to ...992"),
-    "lie": ("-", "-", "tells a lie of lies.py that --seed chooses"),
+    "lie": ("-", "-", "falsifies results as lies.py does; --seed chooses how"),
     **{kind: ("-", "-", lies.KINDS[kind].__doc__.strip(".")) for kind in ("cache", "drop", "join", "repeat", "shift", "skip", "swap")},
     "swallows": ("-", "invariant,commits,accounts,answers", "reports every attempt that failed as a success"),
 }

@@ -7,7 +7,7 @@ mod plans;
 #[allow(dead_code)] // another test uses the rest
 mod service;
 
-use common::{MS, client, holds, in_one_of_three, ready, run, wait_until};
+use common::{MS, client, ready, run, wait_until};
 use contend_wire::plan::{Loop, Plan, Step, Window};
 use contend_wire::sample::{CodeSpace, STEP_NONE, Sample, flag};
 use contend_worker::clock::monotonic_ns;
@@ -31,15 +31,13 @@ fn an_open_loop_keeps_its_due_times() {
     let service = Service::start(|_| ok("hello"));
     let mut p = get(&service.url, "/");
     open_loop(&mut p, 200, 2 * MS);
-    in_one_of_three(|| {
-        let samples = run(&p).samples.remove(0);
-        assert_eq!(samples.len(), 200);
-        assert!(samples.windows(2).all(|w| w[1].due_ns - w[0].due_ns == 2 * MS));
-        let mut late: Vec<u64> = samples.iter().map(|s| s.started_ns - s.due_ns).collect();
-        late.sort_unstable();
-        // A busy machine makes most of them late; those it does not are where a worker's own lateness shows.
-        holds(late[20] < 10 * MS, || format!("one in ten operations began {} us late or less", late[20] / 1000))
-    });
+    let samples = run(&p).samples.remove(0);
+    assert_eq!(samples.len(), 200);
+    assert!(samples.windows(2).all(|w| w[1].due_ns - w[0].due_ns == 2 * MS));
+    // A busy machine makes most of them late. The one that is least late, of those long after the start, is as late as
+    // the worker itself makes it.
+    let least = samples[100..].iter().map(|s| s.started_ns - s.due_ns).min().unwrap();
+    assert!(least < 10 * MS, "every operation began {} us late or later", least / 1000);
 }
 
 #[test]

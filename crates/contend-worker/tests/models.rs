@@ -62,112 +62,119 @@ fn beside_a_slow_disk(model: &str) -> RunResult {
     let r = transaction(&mut p, None, vec![look]);
     reading(&mut p, r);
     client(&mut p, vec![(0, w, vec![]); 4]);
-    client(&mut p, vec![(10 * MS, r, vec![]); 5]).database = 1;
+    client(&mut p, vec![(10 * MS, r, vec![]); 20]).database = 1;
     run(&p)
+}
+
+/// Begin and end of the time in which an attempt had its connection.
+fn held_ns(sample: &Sample) -> (u64, u64) {
+    (sample.started_ns + sample.acquire_wait_ns, sample.finished_ns)
+}
+
+/// Reads, by their own clock, of which a part was in the time of a write.
+fn reads_in_a_write(result: &RunResult) -> Vec<&Sample> {
+    let [writes, reads] = &result.samples[..] else { panic!("two clients: {:?}", result.samples) };
+    assert!(writes.iter().chain(reads).all(Sample::is_ok), "{:?}", result.samples);
+    let overlap = |read: &Sample, write: &Sample| {
+        let (begin_ns, end_ns) = held_ns(write);
+        read.started_ns < end_ns && begin_ns < read.finished_ns
+    };
+    reads.iter().filter(|read| writes.iter().any(|write| overlap(read, write))).collect()
 }
 
 #[test]
 fn direct_lets_everybody_wait_and_no_clock_inside_a_task_sees_it() {
-    in_one_of_three(|| {
-        let result = beside_a_slow_disk("direct");
-        let reads = &result.samples[1];
-        let late: u64 = reads.iter().map(late_ns).sum();
-        assert!(late >= 80 * MS, "the reader could not begin while the only thread was blocked: {late} ns");
-        let worst = reads.iter().max_by_key(|s| late_ns(s)).unwrap();
-        holds(service_ns(worst) * 3 < late_ns(worst), || format!("what the task itself measures hides it: {worst:?}"))
-    });
+    let result = beside_a_slow_disk("direct");
+    let late: u64 = result.samples[1].iter().map(late_ns).sum();
+    assert!(late >= 80 * MS, "the reader could not begin while the only thread was blocked: {late} ns");
+    // The one thread carries out one attempt at a time: what the task itself measures does not have the wait.
+    assert_eq!(reads_in_a_write(&result), [] as [&Sample; 0]);
 }
 
 #[test]
 fn other_models_keep_the_runtime_free() {
+    // The reader asks every 10 ms and each write takes 100 ms: a blocked runtime alone keeps every read out of every write.
     for model in ["block-in-place", "spawn-blocking", "dedicated", "fifo", "pool"] {
-        in_one_of_three(|| {
-            let reads = &beside_a_slow_disk(model).samples[1];
-            holds(median_late_ns(reads) < 50 * MS, || format!("{model}: {reads:?}"))
-        });
+        let result = beside_a_slow_disk(model);
+        assert!(!reads_in_a_write(&result).is_empty(), "{model}: {:?}", result.samples);
     }
-    // The bound is one that the model fails which blocks the runtime.
-    let reads = &beside_a_slow_disk("direct").samples[1];
-    assert!(median_late_ns(reads) >= 50 * MS, "{reads:?}");
-}
-
-fn median_late_ns(samples: &[Sample]) -> u64 {
-    let mut late: Vec<u64> = samples.iter().map(late_ns).collect();
-    late.sort_unstable();
-    late[late.len() / 2]
 }
 
 #[test]
 fn an_attempt_holds_the_connection_from_its_first_to_its_last_step() {
     for model in SHARED {
-        in_one_of_three(|| last_of_four_waits(model));
+        let db = db("CREATE TABLE t (a)");
+        let mut p = plan_in(model, &db);
+        let write = insert(&mut p);
+        let w = transaction(&mut p, None, vec![hold(20), write.clone(), write.clone(), write]);
+        for _ in 0..4 {
+            client(&mut p, vec![(0, w, vec![])]);
+        }
+        let result = run(&p);
+        let samples: Vec<Sample> = result.samples.concat();
+        assert!(samples.iter().all(Sample::is_ok), "{model}: {samples:?}");
+        let mut held: Vec<(u64, u64)> = samples.iter().map(held_ns).collect();
+        held.sort_unstable();
+        // 20 ms each, one after the other: what each waited for the one before it is its wait for the connection.
+        assert!(held.windows(2).all(|two| two[1].0 - two[0].0 >= 20 * MS), "{model}: {held:?}");
+        assert!(samples.iter().all(|s| s.lock_wait_ns == 0), "{model}: no client waited inside SQLite");
     }
-}
-
-fn last_of_four_waits(model: &str) -> Result<(), String> {
-    let db = db("CREATE TABLE t (a)");
-    let mut p = plan_in(model, &db);
-    let write = insert(&mut p);
-    let w = transaction(&mut p, None, vec![hold(20), write.clone(), write.clone(), write]);
-    for _ in 0..4 {
-        client(&mut p, vec![(0, w, vec![])]);
-    }
-    let result = run(&p);
-    let samples: Vec<Sample> = result.samples.concat();
-    assert!(samples.iter().all(Sample::is_ok), "{model}: {samples:?}");
-    let mut held: Vec<(u64, u64)> = samples.iter().map(|s| (s.started_ns + s.acquire_wait_ns, s.finished_ns)).collect();
-    held.sort_unstable();
-    // 20 ms each, one after the other: the last one waited for three.
-    assert!(held[3].0 - held[0].0 >= 60 * MS, "{model}: {held:?}");
-    assert!(samples.iter().all(|s| s.lock_wait_ns == 0), "{model}: no client waited inside SQLite");
-    // If it began with the others.
-    let waited: u64 = samples.iter().map(|s| s.acquire_wait_ns).max().unwrap();
-    let direct_on_four_threads = 55 * MS;
-    holds(waited >= direct_on_four_threads, || format!("{model}: waited {waited} ns for the connection"))
 }
 
 #[test]
 fn a_pause_gives_the_connection_back_unless_a_transaction_is_open() {
-    for model in SHARED {
-        for (begin, given_back) in [(None, true), (Some("BEGIN IMMEDIATE"), false)] {
-            in_one_of_three(|| pauses(model, begin, given_back));
+    let cases = SHARED.iter().flat_map(|model| [(model, None, true), (model, Some("BEGIN IMMEDIATE"), false)]);
+    // They mostly pause.
+    std::thread::scope(|scope| {
+        for (model, begin, given_back) in cases {
+            scope.spawn(move || pauses(model, begin, given_back));
         }
-    }
+    });
 }
 
-fn pauses(model: &str, begin: Option<&str>, given_back: bool) -> Result<(), String> {
+fn pauses(model: &str, begin: Option<&str>, given_back: bool) {
+    const PAUSE_NS: u64 = 2_000 * MS;
     let db = db("CREATE TABLE t (a)");
     let mut p = plan_in(model, &db);
     let write = insert(&mut p);
-    let long = transaction(&mut p, begin, vec![write.clone(), Step::Pause { ns: 300 * MS }, write.clone()]);
+    let long = transaction(&mut p, begin, vec![write.clone(), Step::Pause { ns: PAUSE_NS }, write.clone()]);
     let short = transaction(&mut p, None, vec![write]);
     client(&mut p, vec![(0, long, vec![])]);
-    client(&mut p, vec![(0, short, vec![])]).start_ns = 100 * MS;
+    client(&mut p, vec![(0, short, vec![])]).start_ns = 500 * MS;
     let result = run(&p);
     let (long, short) = (result.samples[0][0], result.samples[1][0]);
     assert!(long.is_ok() && short.is_ok(), "{model}: {long:?} {short:?}");
-    assert!(service_ns(&long) >= 300 * MS, "a pause is part of the attempt");
+    assert!(service_ns(&long) >= PAUSE_NS, "a pause is part of the attempt");
     assert_eq!((long.rows, db.count("SELECT count(*) FROM t")), (2, 3));
-    holds((short.acquire_wait_ns < 100 * MS) == given_back, || format!("{model}, {begin:?}: {short:?}"))
+    if given_back {
+        assert!(short.finished_ns < long.finished_ns, "{model}: {short:?} waited for {long:?}");
+    } else {
+        let free_ns = held_ns(&long).0 + PAUSE_NS;
+        assert!(held_ns(&short).0 >= free_ns, "{model}: {short:?} did not wait for {long:?}");
+    }
 }
 
 #[test]
 fn a_pool_reads_while_it_writes() {
+    const HOLD_NS: u64 = 2_000 * MS;
     for (model, waits) in [("pool", false), ("fifo", true), ("dedicated", true)] {
-        in_one_of_three(|| {
-            let db = db("CREATE TABLE t (a)");
-            let mut p = plan_in(model, &db);
-            let write = insert(&mut p);
-            let w = transaction(&mut p, Some("BEGIN IMMEDIATE"), vec![write, hold(400)]);
-            let look = read(&mut p);
-            let r = transaction(&mut p, None, vec![look]);
-            reading(&mut p, r);
-            client(&mut p, vec![(0, w, vec![])]);
-            client(&mut p, vec![(0, r, vec![])]).start_ns = 100 * MS;
-            let result = run(&p);
-            let sample = result.samples[1][0];
-            holds((sample.acquire_wait_ns >= 200 * MS) == waits, || format!("{model}: {sample:?}"))
-        });
+        let db = db("CREATE TABLE t (a)");
+        let mut p = plan_in(model, &db);
+        let write = insert(&mut p);
+        let w = transaction(&mut p, Some("BEGIN IMMEDIATE"), vec![write, Step::Hold { ns: HOLD_NS }]);
+        let look = read(&mut p);
+        let r = transaction(&mut p, None, vec![look]);
+        reading(&mut p, r);
+        client(&mut p, vec![(0, w, vec![])]);
+        client(&mut p, vec![(0, r, vec![])]).start_ns = 500 * MS;
+        let result = run(&p);
+        let (written, read) = (result.samples[0][0], result.samples[1][0]);
+        if waits {
+            let free_ns = held_ns(&written).0 + HOLD_NS;
+            assert!(held_ns(&read).0 >= free_ns, "{model}: {read:?} did not wait for {written:?}");
+        } else {
+            assert!(read.finished_ns < written.finished_ns, "{model}: {read:?} waited for {written:?}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Memory of a process, from `/proc`.
 
-use crate::{Measured, Size};
+use crate::model::{Measured, Size};
 use anyhow::{Context, Result};
 use procfs::process::Process;
 

@@ -1,6 +1,6 @@
 //! A server: the sizes that PostgreSQL or MariaDB reports of one database.
 
-use crate::{Measured, Size, Table, sorted};
+use crate::model::{Measured, Size, Table, sorted};
 use anyhow::{Context, Result, bail};
 use contend::trial::server::attached::Attached;
 use contend::workload::sql::asked;

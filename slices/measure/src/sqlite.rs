@@ -1,7 +1,7 @@
 //! Measures an SQLite file: reads every page once through the virtual table `dbstat`
 //! (<https://www.sqlite.org/dbstat.html>).
 
-use crate::{Measured, Size, Table, sorted};
+use crate::model::{Measured, Size, Table, sorted};
 use anyhow::{Context, Result, ensure};
 use contend_stats::precision::{Percent, count};
 use rusqlite::{Connection, OpenFlags, Row};

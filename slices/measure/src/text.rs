@@ -1,6 +1,6 @@
 //! Prints sizes on a terminal of 80 columns.
 
-use crate::{Measured, Size, Table};
+use crate::model::{Measured, Size, Table};
 use contend_stats::precision::{Bytes, Ratio, count};
 use std::fmt::Write;
 

@@ -1,6 +1,7 @@
 //! `contend measure`.
 
-use crate::{Measured, process, server, sqlite, text};
+use crate::model::Measured;
+use crate::{process, server, sqlite, text};
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueHint};
 use contend::cli::{OK, print};

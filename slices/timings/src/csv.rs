@@ -3,8 +3,8 @@
 //! Two columns have a fixed meaning if they exist. `excluded`: any text in it is the reason why the line is not used.
 //! `runs`: number of runs of which the value is the median. Lines that begin with `#` are comments.
 
+use super::model::{CsvOptions, Pairing, UnusedLine};
 use super::value::{self, Measured, Unit};
-use super::{CsvOptions, Pairing, UnusedLine};
 use std::fmt;
 
 const EXCLUDED: &str = "excluded";

@@ -1,7 +1,7 @@
 //! Compares the variants of a table, group by group, as far as its lines allow.
 
-use super::csv::{CsvError, Row, Table};
-use super::{Arm, CsvComparison, CsvOptions, GroupComparison, Method, UnusedLine};
+use super::csv::{self, CsvError, Row, Table};
+use super::model::{Arm, CsvComparison, CsvOptions, GroupComparison, Method, UnusedLine};
 use contend_stats::interval;
 use contend_stats::precision::Change;
 use contend_stats::shift;
@@ -9,7 +9,13 @@ use contend_stats::verdict::{self, Comparison, LnRatio, RoundPair, Verdict};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-pub fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
+/// Compares the variants of a CSV table. Errors name line and column; the caller adds the file.
+pub fn compare_csv(text: &str, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
+    let table = csv::read(text, options)?;
+    judge_table(table, options)
+}
+
+fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
     let variants = in_order(table.rows.iter().map(|row| row.variant.as_str()));
     let baseline = choose_baseline(&variants, options)?.to_owned();
     let candidates: Vec<String> = variants.iter().filter(|&&name| name != baseline).map(|&name| name.into()).collect();

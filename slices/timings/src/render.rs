@@ -1,6 +1,6 @@
 //! Prints a comparison of CSV timings as a table for a terminal.
 
-use super::{CsvComparison, GroupComparison, Method};
+use super::model::{CsvComparison, GroupComparison, Method};
 use contend_stats::precision::{Change, Percent};
 use contend_stats::verdict::{Direction, ROUNDS_MAX, Verdict};
 use std::collections::BTreeMap;

@@ -1,8 +1,7 @@
 //! One attempt on a connection of sqlx: every step is a message to the connection's thread.
 
-use crate::failure;
 use contend_wire::plan::{Head, SqlStep, Step};
-use contend_wire::sample::{NOT_MEASURED, STEP_BEGIN, STEP_COMMIT, worker_code};
+use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_COMMIT, worker_code};
 use contend_worker::argument::Argument;
 use contend_worker::arguments::Arguments;
 use contend_worker::attempt::{Attempt, Failed};
@@ -17,6 +16,15 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow, SqliteValueRef}
 use sqlx::{Arguments as _, AssertSqlSafe, Decode, Either, Row as _, Sqlite, TypeInfo as _, ValueRef as _};
 use std::hint::black_box;
 use std::sync::Arc;
+
+/// SQLite's code for an error, or the worker's code for errors of sqlx itself.
+pub fn failure(error: &sqlx::Error) -> Failure {
+    let code = error.as_database_error().and_then(|e| e.code()?.parse::<i32>().ok());
+    match code {
+        Some(code) => Failure { space: CodeSpace::Sqlite, code: code.cast_unsigned() },
+        None => Failure::worker(worker_code::DRIVER),
+    }
+}
 
 /// The plan's statements for sqlx, shared by all clients.
 pub struct Statements {

@@ -8,9 +8,7 @@ pub mod pools;
 use anyhow::{Result, bail, ensure};
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
 use contend_wire::plan::{Connections, Plan};
-use contend_wire::sample::{CodeSpace, worker_code};
 use contend_worker::control::Control;
-use contend_worker::failure::Failure;
 use contend_worker::kit::{Kit, LANGUAGE};
 use contend_worker::models;
 use contend_worker::models::tasks::{Tasks, runtime};
@@ -23,15 +21,6 @@ use std::sync::mpsc::Sender;
 
 /// The abilities of this worker. It carries out no scripts: the tool's own worker loads and inspects data.
 pub const KIT: Kit = Kit { hello, prepare, serve: None, script: |_| bail!("this worker carries out no scripts") };
-
-/// SQLite's code for an error, or the worker's code for errors of sqlx itself.
-pub fn failure(error: &sqlx::Error) -> Failure {
-    let code = error.as_database_error().and_then(|e| e.code()?.parse::<i32>().ok());
-    match code {
-        Some(code) => Failure { space: CodeSpace::Sqlite, code: code.cast_unsigned() },
-        None => Failure::worker(worker_code::DRIVER),
-    }
-}
 
 /// Defaults of a connection: whether a write is committed at once, so that a transaction can begin after it, and how
 /// many of very many statements it caches.

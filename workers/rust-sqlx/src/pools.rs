@@ -1,7 +1,6 @@
 //! The connections of one database: a pool with one writer, and a pool of readers.
 
-use crate::attempt::{Statements, carry_out};
-use crate::failure;
+use crate::attempt::{Statements, carry_out, failure};
 use anyhow::{Context, Error, Result, ensure};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::{Plan, Step};

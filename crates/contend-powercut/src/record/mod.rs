@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use fuser::BackgroundSession;
 
 use crate::log::{Recorded, Writer};
 use crate::{Error, Result};
@@ -11,6 +11,7 @@ use crate::{Error, Result};
 mod changes;
 mod filesystem;
 mod ledger;
+mod mounting;
 mod possible;
 mod release;
 mod tree;
@@ -52,7 +53,8 @@ pub fn mount(options: &Options) -> Result<Mount> {
     let log = Arc::new(Writer::create(&options.log, options.bound_bytes)?);
     known.iter().try_for_each(|known| log.known(known))?;
     let recorder = Arc::new(changes::Recorder::new(tree, log.clone()));
-    let mounted = fuser::spawn_mount(filesystem::Passthrough(recorder), &mountpoint, &config(options.threads));
+    let mounted =
+        fuser::spawn_mount(filesystem::Passthrough(recorder), &mountpoint, &mounting::config(options.threads));
     let session = mounted.map_err(|e| {
         // Nothing was recorded; a leftover log would block the next attempt.
         let _ = std::fs::remove_file(&options.log);
@@ -63,21 +65,6 @@ pub fn mount(options: &Options) -> Result<Mount> {
         ))
     })?;
     Ok(Mount { mountpoint, session: Some(session), log })
-}
-
-fn config(threads: usize) -> Config {
-    let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName("contend-powercut".into()),
-        MountOption::Subtype("contend-powercut".into()),
-        MountOption::DefaultPermissions,
-        MountOption::NoAtime,
-    ];
-    // Servers run under other users. An ordinary user can only grant access to itself.
-    config.acl = if rustix::process::geteuid().is_root() { SessionACL::All } else { SessionACL::Owner };
-    config.n_threads = Some(threads.max(1));
-    config.clone_fd = threads > 1;
-    config
 }
 
 /// The absolute path of the mount point, after all checks.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{config, release, unmount};
+use super::mounting::config;
+use super::{release, unmount};
 
 /// An empty file system, mounted for a moment.
 struct Nothing;

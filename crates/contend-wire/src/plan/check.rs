@@ -31,40 +31,28 @@ impl Head {
                     return Err(wrong("a session value that no login keeps".to_string()));
                 }
             }
-            transaction.check_arguments()?;
+            check_transaction(transaction)?;
         }
         Ok(())
     }
-}
 
-impl Transaction {
-    /// Checks that an operation can carry all arguments.
-    pub(super) fn check_arguments(&self) -> Result<(), String> {
-        match self.arguments_needed() {
-            0..=65_535 => Ok(()),
-            needed => Err(format!("`{}` takes {needed} arguments; the maximum is 65535", self.name)),
-        }
-    }
-}
-
-impl Client {
-    /// Checks the operations against the head they are carried out with.
+    /// Checks a client's operations, which are carried out with this head.
     ///
     /// # Errors
     /// The operation at fault, from 0, and what is wrong with it.
-    pub fn check(&self, head: &Head) -> Result<(), String> {
-        if self.database as usize >= head.databases.len() {
+    pub fn check_client(&self, client: &Client) -> Result<(), String> {
+        if client.database as usize >= self.databases.len() {
             return Err(format!(
                 "client {} uses database {}; the plan has {}",
-                self.id,
-                self.database,
-                head.databases.len()
+                client.id,
+                client.database,
+                self.databases.len()
             ));
         }
-        let needed: Vec<usize> = head.transactions.iter().map(Transaction::arguments_needed).collect();
+        let needed: Vec<usize> = self.transactions.iter().map(Transaction::arguments_needed).collect();
         let mut previous_due = 0;
-        for (i, op) in self.operations.iter().enumerate() {
-            let wrong = |message: String| Err(format!("client {}, operation {i}: {message}", self.id));
+        for (i, op) in client.operations.iter().enumerate() {
+            let wrong = |message: String| Err(format!("client {}, operation {i}: {message}", client.id));
             match needed.get(usize::from(op.transaction)) {
                 None => return wrong(format!("transaction {} is not in the plan", op.transaction)),
                 Some(needed) if *needed != usize::from(op.arguments) => {
@@ -72,12 +60,20 @@ impl Client {
                 }
                 Some(_) => {}
             }
-            if self.load == Loop::Open && op.offset_ns < previous_due {
+            if client.load == Loop::Open && op.offset_ns < previous_due {
                 return wrong("due times of an open loop must not go back".to_string());
             }
             previous_due = op.offset_ns;
         }
-        self.arguments.iter().try_for_each(|value| check_text(value, head.texts.len()))
+        client.arguments.iter().try_for_each(|value| check_text(value, self.texts.len()))
+    }
+}
+
+/// Checks that an operation can carry all arguments.
+pub(super) fn check_transaction(transaction: &Transaction) -> Result<(), String> {
+    match transaction.arguments_needed() {
+        0..=65_535 => Ok(()),
+        needed => Err(format!("`{}` takes {needed} arguments; the maximum is 65535", transaction.name)),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Text to plans, with every reference checked.
 
 mod http;
+mod reader;
 
-use super::check::{Known, check_step, check_text};
+use super::check::{Known, check_step, check_text, check_transaction};
 use super::{
-    ANY_ROWS, Client, Connections, Head, Keep, Loop, NowSource, PLAN_VERSION, Plan, Readback, Retry, Source, SqlStep,
-    Step, Transaction, Window,
+    Client, Connections, Head, Keep, Loop, NowSource, PLAN_VERSION, Plan, Readback, Retry, SqlStep, Step, Transaction,
+    Window,
 };
 use crate::database::Database;
 use crate::digest;
@@ -13,6 +14,7 @@ use crate::literal::{Value, unescape};
 use crate::sample::CodeSpace;
 use crate::statement::Statement;
 use crate::{FormatError, check_version};
+use reader::{Fields, Reader, bounds, expect_index, list, sources};
 
 /// Reads a whole plan.
 pub(super) fn plan(text: &str) -> Result<Plan, FormatError> {
@@ -21,107 +23,7 @@ pub(super) fn plan(text: &str) -> Result<Plan, FormatError> {
     Reader::new(digest::open("plan", text)?).plan()
 }
 
-impl Source {
-    fn decode(field: &str) -> Result<Self, String> {
-        let bad = || format!("`{}` is not the source of an argument", crate::crop(field));
-        let Some(kind) = field.chars().next() else { return Err(bad()) };
-        let rest = &field[kind.len_utf8()..];
-        fn pair<A: std::str::FromStr, B: std::str::FromStr>(text: &str) -> Option<(A, B)> {
-            let (a, b) = text.split_once('+')?;
-            Some((a.parse().ok()?, b.parse().ok()?))
-        }
-        match kind {
-            'p' => pair(rest).map(|(first, stride)| Source::Argument { first, stride }).ok_or_else(bad),
-            'k' => pair(rest).map(|(slot, plus)| Source::Kept { slot, plus }).ok_or_else(bad),
-            'K' => pair(rest).map(|(slot, row)| Source::KeptRow { slot, row }).ok_or_else(bad),
-            'u' => pair(rest).map(|(first, stride)| Source::Unique { first, stride }).ok_or_else(bad),
-            's' => rest.parse().map(|slot| Source::Session { slot }).map_err(|_| bad()),
-            'c' => match rest.parse() {
-                Ok(unit_ns) if unit_ns > 0 => Ok(Source::Now { unit_ns }),
-                _ => Err(bad()),
-            },
-            _ => Value::decode(field).map(Source::Literal),
-        }
-    }
-}
-
-/// Reads the lines of a plan in their order, knowing which one it is at.
-struct Reader<'a> {
-    lines: std::iter::Peekable<std::str::Split<'a, char>>,
-    at: usize,
-    /// The line that needs the highest session value, with its slot, until the login is known.
-    session_use: Option<(usize, u16)>,
-}
-
-/// The fields of one line after its kind.
-struct Fields<'a> {
-    line: usize,
-    kind: &'static str,
-    fields: std::str::Split<'a, char>,
-}
-
-impl<'a> Fields<'a> {
-    fn error(&self, message: impl Into<String>) -> FormatError {
-        FormatError::new("plan", self.line, message)
-    }
-
-    fn text(&mut self, what: &str) -> Result<&'a str, FormatError> {
-        self.fields.next().ok_or_else(|| self.error(format!("a `{}` line without its {what}", self.kind)))
-    }
-
-    fn unescaped(&mut self, what: &str) -> Result<String, FormatError> {
-        let field = self.text(what)?;
-        unescape(field).map_err(|e| self.error(e))
-    }
-
-    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, FormatError> {
-        let field = self.text(what)?;
-        field.parse().map_err(|_| self.error(format!("{what} `{}` is not a number that fits", crate::crop(field))))
-    }
-
-    fn end(mut self) -> Result<(), FormatError> {
-        match self.fields.next() {
-            None => Ok(()),
-            Some(extra) => Err(self.error(format!("an extra field: `{}`", crate::crop(extra)))),
-        }
-    }
-}
-
 impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Self {
-        Self { lines: text.split('\n').peekable(), at: 0, session_use: None }
-    }
-
-    fn error(&self, message: impl Into<String>) -> FormatError {
-        FormatError::new("plan", self.at, message)
-    }
-
-    /// The next line if it is of this kind.
-    fn next_if(&mut self, kind: &'static str) -> Option<Fields<'a>> {
-        let line = self.lines.peek()?;
-        let mut fields = line.split('\t');
-        if fields.next() != Some(kind) {
-            return None;
-        }
-        self.lines.next();
-        self.at += 1;
-        Some(Fields { line: self.at, kind, fields })
-    }
-
-    fn expect(&mut self, kind: &'static str) -> Result<Fields<'a>, FormatError> {
-        match self.next_if(kind) {
-            Some(fields) => Ok(fields),
-            None => {
-                let found = self.lines.peek().map_or("the end of the text", |line| *line);
-                Err(FormatError::new(
-                    "plan",
-                    self.at + 1,
-                    format!("expected a `{kind}` line, found `{}`", crate::crop(found)),
-                ))
-            }
-        }
-    }
-
     fn plan(mut self) -> Result<Plan, FormatError> {
         self.lines.next();
         self.at = 1;
@@ -163,7 +65,7 @@ impl<'a> Reader<'a> {
             f.end()?;
         }
         let statements = self.statements()?;
-        let requests = self.requests()?;
+        let requests = http::requests(self)?;
         let texts = self.texts()?;
         let mut transactions = vec![];
         let known = Known { statements: &statements, requests: &requests, texts: texts.len() };
@@ -171,7 +73,7 @@ impl<'a> Reader<'a> {
             let transaction = self.transaction(f, transactions.len(), known)?;
             transactions.push(transaction);
         }
-        let login = self.login(&transactions)?;
+        let login = http::login(self, &transactions)?;
         let retry = self.retry()?;
         Ok(Head {
             worker,
@@ -277,10 +179,10 @@ impl<'a> Reader<'a> {
             let line = f.line;
             let step = step(f)?;
             check_step(&step, i, &transaction, known).map_err(|m| FormatError::new("plan", line, m))?;
-            self.note_session_use(line, &step);
+            http::note_session_use(self, line, &step);
             transaction.steps.push(step);
         }
-        transaction.check_arguments().map_err(|m| self.error(m))?;
+        check_transaction(&transaction).map_err(|m| self.error(m))?;
         Ok(transaction)
     }
 
@@ -359,22 +261,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn expect_index(f: &mut Fields<'_>, index: usize) -> Result<(), FormatError> {
-    let found: usize = f.number("number")?;
-    if found == index { Ok(()) } else { Err(f.error(format!("expected number {index}, found {found}"))) }
-}
-
-fn list<T>(f: &mut Fields<'_>, what: &str, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, FormatError> {
-    let field = f.text(what)?;
-    if field == "-" {
-        return Ok(vec![]);
-    }
-    field
-        .split(',')
-        .map(|item| read(item).ok_or_else(|| f.error(format!("`{}` in the list of {what}", crate::crop(item)))))
-        .collect()
-}
-
 fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     let step = match f.text("kind")? {
         "sql" => return sql_step(f),
@@ -386,19 +272,6 @@ fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     };
     f.end()?;
     Ok(step)
-}
-
-/// `MIN..MAX` or `MIN..*`.
-fn bounds(text: &str) -> Option<(u32, u32)> {
-    let (min, max) = text.split_once("..")?;
-    let max = if max == "*" { ANY_ROWS } else { max.parse().ok()? };
-    Some((min.parse().ok()?, max)).filter(|(min, max)| min <= max)
-}
-
-/// The rest of a line as sources.
-fn sources(f: Fields<'_>) -> Result<Vec<Source>, FormatError> {
-    let (line, fields) = (f.line, f.fields);
-    fields.map(Source::decode).collect::<Result<Vec<_>, _>>().map_err(|m| FormatError::new("plan", line, m))
 }
 
 fn sql_step(mut f: Fields<'_>) -> Result<Step, FormatError> {

@@ -3,7 +3,7 @@
 //! A template is text with places for values: `{}` takes the next source of the step in the way that suits where it
 //! stands, `{v}` takes it as a value of the plan (`i5`, `tname`), percent-encoded; `{{` and `}}` are braces.
 
-use super::Source;
+use super::source::Source;
 
 /// A request whose values are filled in when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

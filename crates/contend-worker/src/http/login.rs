@@ -15,70 +15,68 @@ const LOOK_AGAIN_NS: u64 = 5_000_000;
 /// Most bytes of an answer that are shown.
 const SHOWN_BYTES: usize = 300;
 
-impl Events<'_> {
-    /// Connects every client, and logs it in if the plan has a login.
-    ///
-    /// # Errors
-    /// The client that failed, and why.
-    pub(super) fn log_in(&mut self) -> Result<()> {
-        let login = self.plan().head.login;
-        let (mut begun, mut running) = (0, vec![]);
-        loop {
-            while running.len() < AT_ONCE && begun < self.clients.len() {
-                self.start_once(begun, login);
-                running.push(begun);
-                begun += 1;
-            }
-            if running.is_empty() {
-                return Ok(());
-            }
-            self.round(Some(LOOK_AGAIN_NS))?;
-            let mut still = vec![];
-            for i in running {
-                match self.take_once(i) {
-                    None => still.push(i),
-                    Some(Ok(())) => {
-                        let client = &mut self.clients[i];
-                        std::mem::swap(&mut client.session, &mut client.kept);
-                    }
-                    Some(Err(failed)) => {
-                        let what = if login.is_some() { "the login failed" } else { "cannot connect" };
-                        bail!(self.in_words(i, what, login, failed));
-                    }
-                }
-            }
-            running = still;
+/// Connects every client, and logs it in if the plan has a login.
+///
+/// # Errors
+/// The client that failed, and why.
+pub(super) fn log_in(events: &mut Events<'_>) -> Result<()> {
+    let login = events.plan().head.login;
+    let (mut begun, mut running) = (0, vec![]);
+    loop {
+        while running.len() < AT_ONCE && begun < events.clients.len() {
+            events.start_once(begun, login);
+            running.push(begun);
+            begun += 1;
         }
-    }
-
-    /// Carries out a transaction once with the first client; returns the kept values.
-    pub(super) fn carry_out_once(mut self, transaction: u16) -> Result<Kept> {
-        self.start_once(0, Some(transaction));
-        loop {
-            self.round(Some(LOOK_AGAIN_NS))?;
-            match self.take_once(0) {
-                None => {}
-                Some(Ok(())) => return Ok(std::mem::take(&mut self.clients[0].kept)),
+        if running.is_empty() {
+            return Ok(());
+        }
+        events.round(Some(LOOK_AGAIN_NS))?;
+        let mut still = vec![];
+        for i in running {
+            match events.take_once(i) {
+                None => still.push(i),
+                Some(Ok(())) => {
+                    let client = &mut events.clients[i];
+                    std::mem::swap(&mut client.session, &mut client.kept);
+                }
                 Some(Err(failed)) => {
-                    let name = &self.plan().head.transactions[usize::from(transaction)].name;
-                    let words = self.in_words(0, &format!("`{name}` failed"), Some(transaction), failed);
-                    return Err(anyhow!(words));
+                    let what = if login.is_some() { "the login failed" } else { "cannot connect" };
+                    bail!(in_words(events, i, what, login, failed));
                 }
             }
         }
+        running = still;
     }
+}
 
-    /// The message for a client that failed before the start.
-    pub(super) fn in_words(&self, i: usize, what: &str, transaction: Option<u16>, failed: Failed) -> String {
-        let client = &self.clients[i];
-        let mut words = format!("client {}, {}: {what}", self.plan().clients[client.index].id, client.service().url);
-        if let Some(request) = transaction.and_then(|t| request_line(self.plan(), t, failed.step)) {
-            words += &format!(": {request}");
+/// Carries out a transaction once with the first client; returns the kept values.
+pub(super) fn carry_out_once(mut events: Events<'_>, transaction: u16) -> Result<Kept> {
+    events.start_once(0, Some(transaction));
+    loop {
+        events.round(Some(LOOK_AGAIN_NS))?;
+        match events.take_once(0) {
+            None => {}
+            Some(Ok(())) => return Ok(std::mem::take(&mut events.clients[0].kept)),
+            Some(Err(failed)) => {
+                let name = &events.plan().head.transactions[usize::from(transaction)].name;
+                let words = in_words(&events, 0, &format!("`{name}` failed"), Some(transaction), failed);
+                return Err(anyhow!(words));
+            }
         }
-        let insecure = client.insecure.as_ref().map(|why| format!("TLS: {why}"));
-        words += &format!(": {}", insecure.unwrap_or_else(|| code_in_words(failed)));
-        words + &said(client)
     }
+}
+
+/// The message for a client that failed before the start.
+fn in_words(events: &Events<'_>, i: usize, what: &str, transaction: Option<u16>, failed: Failed) -> String {
+    let client = &events.clients[i];
+    let mut words = format!("client {}, {}: {what}", events.plan().clients[client.index].id, client.service().url);
+    if let Some(request) = transaction.and_then(|t| request_line(events.plan(), t, failed.step)) {
+        words += &format!(": {request}");
+    }
+    let insecure = client.insecure.as_ref().map(|why| format!("TLS: {why}"));
+    words += &format!(": {}", insecure.unwrap_or_else(|| code_in_words(failed)));
+    words + &said(client)
 }
 
 fn request_line(plan: &Plan, transaction: u16, step: u16) -> Option<String> {

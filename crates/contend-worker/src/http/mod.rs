@@ -83,7 +83,17 @@ pub fn once(plan: Plan) -> Result<Kept> {
     check(&plan)?;
     ensure!(plan.clients.len() == 1 && !plan.head.transactions.is_empty(), "one client and a transaction are needed");
     let shared = Shared::new(plan, options)?;
-    Events::open(&shared, &[0])?.carry_out_once(0)
+    login::carry_out_once(opened(&shared, &[0])?, 0)
+}
+
+/// An event loop whose clients are connected and logged in.
+///
+/// # Errors
+/// The client that could not be made ready, and why.
+fn opened<'s>(shared: &'s Shared, clients: &[usize]) -> Result<Events<'s>> {
+    let mut events = Events::open(shared, clients)?;
+    login::log_in(&mut events)?;
+    Ok(events)
 }
 
 /// The thread of an event loop. It sends the result of opening on `opened`, and the ends of its clients on `events`.
@@ -98,7 +108,7 @@ fn loop_thread(
     let mut ended = vec![false; shared.plan.clients.len()];
     let body = std::panic::AssertUnwindSafe(|| -> Result<()> {
         crate::clock::wake_exactly();
-        let mut made = match Events::open(shared, &clients) {
+        let mut made = match self::opened(shared, &clients) {
             Ok(made) => made,
             Err(e) => {
                 // The receiver is waiting for this.
@@ -115,7 +125,7 @@ fn loop_thread(
         })?;
         let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.merge(std::mem::take(&mut made.said));
-        shared.control.tell(said.facts());
+        shared.control.report(said.facts());
         Ok(())
     });
     let why = match std::panic::catch_unwind(body) {

@@ -19,17 +19,17 @@ pub struct Tls {
     name: ServerName<'static>,
 }
 
-/// A connection's end of it.
+/// The client's end of a TLS connection.
 #[derive(Debug)]
 pub struct Session(Box<ClientConnection>);
 
-/// Where a handshake, or a request on its way, stands.
+/// State of a handshake, or of a request that is being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Done,
     /// The socket takes no more.
     WantsOut,
-    /// The service has to say something.
+    /// The service must send something first.
     WantsIn,
 }
 
@@ -126,7 +126,7 @@ impl Session {
         loop {
             match self.0.reader().read(room) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                // The connection ended without a farewell: whether the answer is whole its own length says.
+                // The connection ended without `close_notify`. The length of the answer shows whether it is whole.
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }
@@ -134,8 +134,8 @@ impl Session {
         }
     }
 
-    /// Whether the service has ended the connection, or said something without a question. Tickets for later sessions are
-    /// taken.
+    /// Whether the service has ended the connection, or sent data that no request asked for. Tickets for later sessions
+    /// are read.
     pub fn has_ended(&mut self, stream: &TcpStream) -> bool {
         !matches!(self.read(stream, &mut [0; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
     }
@@ -144,7 +144,7 @@ impl Session {
     fn take(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         let n = self.0.read_tls(&mut stream)?;
         let _ = self.0.process_new_packets().map_err(|e| {
-            // Sends the service the alert that says why.
+            // Sends the alert with the cause to the service.
             let _ = self.0.write_tls(&mut stream);
             io::Error::new(ErrorKind::InvalidData, e)
         })?;

@@ -2,7 +2,8 @@
 //! carried out once, after the login. Its answer is what the slots hold then, one column per slot. The tool asks in
 //! this way for what later arguments are drawn from.
 
-use super::{Database, LineError, LoadError, Rows, value_error};
+use super::database::{Database, Rows};
+use super::error::{LineError, LoadError, value_error};
 use crate::argument::Argument;
 use crate::http::once;
 use crate::kept::Kept;

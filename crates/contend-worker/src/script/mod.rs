@@ -1,61 +1,19 @@
 //! Carrying out a script on its own connection: loading data, settings, checks. What differs from
-//! database to database is behind [`Database`].
+//! database to database is behind [`database::Database`].
 
+mod database;
+mod error;
 mod http;
 mod mysql;
 mod postgres;
 mod sqlite;
 
-use crate::argument::Argument;
-use crate::connection::OpenError;
-use crate::failure::Failure;
 use crate::options::Options;
 use anyhow::{Error, Result, bail};
-use contend_wire::FormatError;
-use contend_wire::literal::{Scratch, Value, ValueRef};
-use contend_wire::sample::worker_code;
-use contend_wire::script::{Answer, Load, RawLine, RawRow, Reply, ScriptError, ScriptReader, Target};
-
-/// Why a line of a script failed.
-struct LineError {
-    failure: Failure,
-    message: String,
-}
-
-impl From<OpenError> for LineError {
-    fn from(error: OpenError) -> Self {
-        Self { failure: error.failure, message: format!("{}: {}", error.what, error.message) }
-    }
-}
-
-/// Why rows could not be loaded.
-enum LoadError {
-    /// The script is not of the form.
-    Script(FormatError),
-    /// The database refuses.
-    Line(LineError),
-}
-
-impl From<FormatError> for LoadError {
-    fn from(error: FormatError) -> Self {
-        Self::Script(error)
-    }
-}
-
-impl<E: Into<LineError>> From<E> for LoadError {
-    fn from(error: E) -> Self {
-        Self::Line(error.into())
-    }
-}
-
-/// A connection that carries out scripts.
-trait Database {
-    /// Executes a statement and returns its rows.
-    fn query(&mut self, sql: &str) -> Result<Vec<Vec<Value>>, LineError>;
-
-    /// Loads rows with a statement, in one transaction; returns their number.
-    fn load(&mut self, load: &Load, rows: &mut Rows<'_, '_>) -> Result<u64, LoadError>;
-}
+use contend_wire::literal::Value;
+use contend_wire::script::{Answer, RawLine, Reply, ScriptError, ScriptReader, Target};
+use database::{Database, Rows};
+use error::{LineError, LoadError};
 
 /// A connection that stays open for many statements, for tools that query a database repeatedly.
 pub struct Connection(Box<dyn Database>);
@@ -79,22 +37,6 @@ impl Connection {
     pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Value>>> {
         self.0.query(sql).map_err(|e| Error::msg(e.message))
     }
-}
-
-/// A value of a server's answer, for the reply.
-fn as_value(cell: Argument<'_>) -> Result<Value, LineError> {
-    Ok(match cell {
-        Argument::Null => Value::Null,
-        Argument::Integer(i) => Value::Integer(i),
-        Argument::Real(r) if r.is_finite() => Value::Real(r),
-        Argument::Real(r) => return Err(value_error(format!("{r} in the result"))),
-        Argument::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-        Argument::Blob(bytes) => Value::Blob(bytes.to_vec()),
-    })
-}
-
-fn value_error(message: impl Into<String>) -> LineError {
-    LineError { failure: Failure::worker(worker_code::VALUE), message: message.into() }
 }
 
 /// Carries out a script. Errors of the database end it and are part of the reply.
@@ -171,53 +113,4 @@ fn carry_out_lines(database: &mut dyn Database, reader: &mut ScriptReader<'_>, r
         }
     }
     Ok(())
-}
-
-/// The rows of one load, and the line after them, which shows that they end. Rows are read from the text without
-/// allocation.
-struct Rows<'r, 'a> {
-    reader: &'r mut ScriptReader<'a>,
-    at: usize,
-    pending: Option<Result<(usize, RawLine<'a>), FormatError>>,
-}
-
-impl<'a> Rows<'_, 'a> {
-    fn next_row(&mut self) -> Option<RawRow<'a>> {
-        match self.reader.next_raw()? {
-            Ok((number, RawLine::Row(row))) => {
-                self.at = number;
-                Some(row)
-            }
-            other => {
-                self.pending = Some(other);
-                None
-            }
-        }
-    }
-}
-
-/// Passes every value of a row to `each`; returns their number. A script has no table of texts.
-fn each_value(
-    mut row: RawRow<'_>,
-    scratch: &mut Scratch,
-    mut each: impl FnMut(usize, ValueRef<'_>) -> Result<(), LineError>,
-) -> Result<usize, LoadError> {
-    let mut count = 0;
-    while let Some(value) = row.next_value(scratch) {
-        match value? {
-            ValueRef::TextRef(n) => return Err(value_error(format!("a script has no text {n}")).into()),
-            value => each(count, value)?,
-        }
-        count += 1;
-    }
-    Ok(count)
-}
-
-/// Checks that a row has one value for every placeholder.
-fn check_count(found: usize, places: usize) -> Result<(), LineError> {
-    if found == places {
-        return Ok(());
-    }
-    let more = if found > places { "more" } else { "fewer" };
-    Err(value_error(format!("{more} values than the {places} placeholders of `load`")))
 }

@@ -1,9 +1,10 @@
 //! Scripts on MariaDB and MySQL. A load is an `INSERT ... VALUES (?, ...)`, sent with many rows at once.
 
-use super::{Database, LineError, LoadError, Rows, as_value, check_count, each_value, value_error};
+use super::database::{Database, Rows, as_value, check_count, each_value};
+use super::error::{LineError, LoadError, value_error};
+use crate::mysql::connect;
 use crate::mysql::values::{Template, cell};
-use crate::mysql::{code_of, connect, in_words};
-use contend_wire::database::Database as Place;
+use contend_wire::database;
 use contend_wire::literal::{Scratch, Value, ValueRef};
 use contend_wire::script::Load;
 use mysql::Conn;
@@ -12,17 +13,11 @@ use mysql::prelude::Queryable;
 /// Bytes of one INSERT: far below the smallest `max_allowed_packet` in use (16 MiB).
 const CHUNK: usize = 1 << 20;
 
-impl From<mysql::Error> for LineError {
-    fn from(error: mysql::Error) -> Self {
-        Self { failure: code_of(&error), message: in_words(&error) }
-    }
-}
-
 /// A database of a MariaDB or MySQL server.
 pub(super) struct Mysql(Conn);
 
 impl Mysql {
-    pub(super) fn open(database: &Place) -> Result<Self, LineError> {
+    pub(super) fn open(database: &database::Database) -> Result<Self, LineError> {
         Ok(Self(connect(database)?))
     }
 

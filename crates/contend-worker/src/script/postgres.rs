@@ -1,13 +1,11 @@
 //! Scripts on PostgreSQL. A load is a `COPY ... FROM STDIN` in its text format.
 
-use super::{Database, LineError, LoadError, Rows, as_value, each_value, value_error};
-use crate::failure::Failure;
+use super::database::{Database, Rows, as_value, each_value};
+use super::error::{LineError, LoadError, value_error};
 use crate::postgres::crate_postgres::connect;
 use crate::postgres::values::Cell;
-use crate::postgres::{code_of, in_words};
-use contend_wire::database::Database as Place;
+use contend_wire::database;
 use contend_wire::literal::{Scratch, Value, ValueRef};
-use contend_wire::sample::worker_code;
 use contend_wire::script::Load;
 use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
@@ -17,27 +15,11 @@ use std::io::Write as _;
 /// Bytes of rows that are sent at once.
 const CHUNK: usize = 1 << 16;
 
-impl From<postgres::Error> for LineError {
-    fn from(error: postgres::Error) -> Self {
-        Self { failure: code_of(&error), message: in_words(&error) }
-    }
-}
-
-impl From<std::io::Error> for LineError {
-    fn from(error: std::io::Error) -> Self {
-        // A writer of COPY wraps the server's errors in I/O errors.
-        match error.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
-            Some(inner) => Self { failure: code_of(inner), message: in_words(inner) },
-            None => Self { failure: Failure::worker(worker_code::DRIVER), message: error.to_string() },
-        }
-    }
-}
-
 /// A database of a PostgreSQL server.
 pub(super) struct Postgres(Client);
 
 impl Postgres {
-    pub(super) fn open(database: &Place) -> Result<Self, LineError> {
+    pub(super) fn open(database: &database::Database) -> Result<Self, LineError> {
         Ok(Self(connect(database)?))
     }
 }

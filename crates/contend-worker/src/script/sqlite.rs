@@ -1,24 +1,13 @@
 //! Scripts on SQLite.
 
-use super::{Database, LineError, LoadError, Rows, check_count, each_value, value_error};
+use super::database::{Database, Rows, check_count, each_value};
+use super::error::{LineError, LoadError, value_error};
 use crate::options::Options;
-use crate::sqlite::{code_of, open};
+use crate::sqlite::open;
 use contend_wire::literal::{Scratch, Value, ValueRef};
 use contend_wire::script::Load;
 use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
 use rusqlite::{Connection, Statement};
-
-impl From<rusqlite::Error> for LineError {
-    fn from(error: rusqlite::Error) -> Self {
-        let failure = code_of(&error);
-        let message = match error {
-            // The message without the statement, which the caller has.
-            rusqlite::Error::SqlInputError { msg, .. } => msg,
-            other => other.to_string(),
-        };
-        Self { failure, message }
-    }
-}
 
 /// A SQLite database.
 pub(super) struct Sqlite(Connection);

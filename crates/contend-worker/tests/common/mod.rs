@@ -189,15 +189,3 @@ pub fn wait_until(happened: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
-
-/// What a busy machine can hide for once has to show in one of three tries; what never does is a finding.
-#[track_caller]
-pub fn in_one_of_three(look: impl FnMut() -> Result<(), String>) {
-    let told: Vec<String> = std::iter::repeat_with(look).take(3).map_while(Result::err).collect();
-    assert!(told.len() < 3, "in three tries: {told:?}");
-}
-
-/// A look's verdict on what depends on times.
-pub fn holds(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
-    if is_so { Ok(()) } else { Err(otherwise()) }
-}

@@ -12,8 +12,13 @@ pub mod order;
 mod plan;
 mod report;
 pub mod run;
+mod shell;
+mod text;
 mod translate;
 mod verify;
+
+pub use shell::{INVALID, OK, STOPPED, USAGE, arguments, colour, print, stop_on_signals};
+pub use text::read_text;
 
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
@@ -24,42 +29,14 @@ use self::report::ReportArgs;
 use self::run::RunArgs;
 use self::translate::TranslateArgs;
 use self::verify::VerifyArgs;
-use crate::report::text::Colour;
 use crate::slice::{self, Form, Process, Slice, Verb};
-
 use crate::trial::watch::janitor;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use shell::is_broken_pipe;
 use std::ffi::OsString;
-use std::io::IsTerminal;
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-/// A valid result.
-pub const OK: u8 = 0;
-/// A trial is invalid, or a record is damaged.
-pub const INVALID: u8 = 1;
-/// Usage or environment.
-pub const USAGE: u8 = 2;
-/// Stopped by the user.
-pub const STOPPED: u8 = 130;
-
-/// Becomes true at the first signal. The second ends the tool at once; the janitor then cleans up.
-pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    // Programs inherit a signal that is ignored, as SIGQUIT is in the background of a script, but not a handler. A server
-    // that is still starting must not miss it when the tool dies.
-    signal_hook::flag::register_conditional_default(SIGQUIT, Arc::new(AtomicBool::new(true)))?;
-    Ok(stop)
-}
 
 /// Verbs with which contend starts itself as another process; clap does not parse their arguments.
 const WORKER_VERB: &str = "worker";
@@ -233,11 +210,6 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
     }
 }
 
-/// The command line for the record; invalid UTF-8 is replaced.
-pub fn arguments() -> impl Iterator<Item = String> {
-    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())
-}
-
 /// The role in which contend was started as another process, if any.
 fn process(verb: &str) -> Option<Process> {
     let ours = [
@@ -267,47 +239,4 @@ fn carry_out(verbs: &[Verb], matches: &ArgMatches) -> Result<u8> {
 fn completions(args: &CompletionsArgs) -> Result<u8> {
     clap_complete::generate(args.shell, &mut command(&verbs()), "contend", &mut std::io::stdout());
     Ok(OK)
-}
-
-/// The reader of our output may stop reading: `contend list ... | head` is not an error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
-}
-
-/// Colour on a terminal, unless the user does not want it (<https://no-color.org>).
-pub fn colour() -> Colour {
-    let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
-}
-
-/// Longest definition file; a longer one (a device or a dump) is rejected before it fills the memory.
-const TEXT_BYTES_MAX: u64 = 16 << 20;
-
-/// The text of a definition file.
-pub fn read_text(path: impl AsRef<Path>) -> std::io::Result<String> {
-    use std::io::Error;
-    let path = path.as_ref();
-    let file = std::fs::metadata(path)?;
-    if !file.is_file() {
-        return Err(Error::other("it is not a regular file"));
-    }
-    if file.len() > TEXT_BYTES_MAX {
-        return Err(Error::other(format!(
-            "it has {} bytes; a definition may have at most {TEXT_BYTES_MAX}",
-            file.len()
-        )));
-    }
-    std::fs::read_to_string(path)
-}
-
-/// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.
-pub fn print(text: &str) -> Result<()> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! The directory of a run: its types, writing it safely, reading it back.
 
 pub mod evidence;
+mod frozen;
 pub mod kind;
 pub mod model;
 pub mod parts;

@@ -1,12 +1,12 @@
-//! Upgrades records of older formats when they are read. Only this file reads the current tables of engines after a run
-//! began.
+//! Upgrades records of older formats when they are read. What they lack comes from data of that time ([`frozen`]), not
+//! from today's tables of engines.
 //!
 //! - Format 1: a worker had one role, in fields instead of a list.
 //! - Format 2: contenders had no `resolved` facts, trials no `tier_reported`, and a mark was its text; the unit of a
 //!   study's own metric was the end of its name, and what a run could not show a sentence among the limits.
 
+use super::frozen;
 use crate::contender::{Contender, Resolved};
-use crate::engine;
 use crate::outcome::mark::Mark;
 use crate::record::model::RECORD_VERSION;
 use crate::study::model::{Absence, LeftOut};
@@ -92,8 +92,9 @@ fn unit(metric: &mut Table) {
 fn resolve(value: &mut Value) -> Result<()> {
     let contender = value.as_table_mut().context("is no table")?;
     contender.insert("resolved".to_string(), Value::try_from(Resolved::default())?);
-    let resolved = engine::resolved(value.clone().try_into::<Contender>()?);
-    *value = Value::try_from(resolved)?;
+    let mut contender = value.clone().try_into::<Contender>()?;
+    contender.resolved = frozen::resolved(&contender);
+    *value = Value::try_from(contender)?;
     Ok(())
 }
 
@@ -130,7 +131,7 @@ fn tier_reported(table: &mut Table) -> Result<()> {
     let settings = table.get("settings").and_then(Value::as_table).filter(|settings| !settings.is_empty());
     let (Some(engine), Some(settings)) = (engine, settings) else { return Ok(()) };
     let reported = settings.clone().try_into()?;
-    if let Some(tier) = engine::tier_reported(engine, &reported) {
+    if let Some(tier) = frozen::tier_reported(engine, &reported) {
         table.insert("tier_reported".to_string(), Value::try_from(tier)?);
     }
     Ok(())

@@ -77,7 +77,7 @@ pub fn setup_of(engine: &'static Engine, contender: &Contender, on_attached: boo
         true => attached::setup_of(engine, &contender.settings),
         false => engine::setup_of(engine, contender),
     };
-    engine::app::tell(engine, contender, &mut setup);
+    engine::app::add_settings(engine, contender, &mut setup);
     setup
 }
 
@@ -306,7 +306,7 @@ impl DrawnRound {
         head.check().map_err(unsound)?;
         let mut plans = vec![];
         for (number, (worker, body)) in self.workers.iter().zip(&self.bodies).enumerate() {
-            worker.clients.iter().try_for_each(|client| client.check(&head)).map_err(unsound)?;
+            worker.clients.iter().try_for_each(|client| head.check_client(client)).map_err(unsound)?;
             head.worker = number as u32;
             let opening = head.encode(worker.clients.len());
             let mut digest = Digest::default();

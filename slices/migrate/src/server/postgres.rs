@@ -1,6 +1,6 @@
 //! PostgreSQL: COPY, and DDL in transactions.
 
-use super::{EachRow, Load, Product, is_about_data, masked, number, rows, text, texts};
+use super::product::{EachRow, Load, Product, is_about_data, masked, number, rows, text, texts};
 use crate::rows::Form;
 use anyhow::{Context, Result, anyhow, ensure};
 use contend_sql::{ParamType, Target, session};

@@ -1,76 +1,71 @@
 //! The lines of a plan that have to do with HTTP.
 
-use super::{Fields, Reader, bounds, expect_index, list, sources};
+use super::reader::{Fields, Reader, bounds, expect_index, list, sources};
 use crate::FormatError;
 use crate::literal::unescape;
 use crate::plan::check::check_login;
 use crate::plan::http::{Count, HttpStep, KeepAt, Request, check_pointer};
 use crate::plan::{Source, Step, Transaction};
 
-impl Reader<'_> {
-    /// All requests, each with its headers.
-    pub(super) fn requests(&mut self) -> Result<Vec<Request>, FormatError> {
-        let mut requests = vec![];
-        while let Some(mut f) = self.next_if("request") {
+/// All requests, each with its headers.
+pub(super) fn requests(reader: &mut Reader<'_>) -> Result<Vec<Request>, FormatError> {
+    let mut requests = vec![];
+    while let Some(mut f) = reader.next_if("request") {
+        let line = f.line;
+        expect_index(&mut f, requests.len())?;
+        let (method, target) = (f.unescaped("method")?, f.unescaped("target")?);
+        let body = match f.text("body")? {
+            "-" => None,
+            body => Some(unescape(body).map_err(|e| f.error(e))?),
+        };
+        f.end()?;
+        let mut request = Request { method, target, body, headers: vec![] };
+        request.places().map_err(|m| FormatError::new("plan", line, m))?;
+        while let Some(mut f) = reader.next_if("header") {
             let line = f.line;
             expect_index(&mut f, requests.len())?;
-            let (method, target) = (f.unescaped("method")?, f.unescaped("target")?);
-            let body = match f.text("body")? {
-                "-" => None,
-                body => Some(unescape(body).map_err(|e| f.error(e))?),
-            };
+            request.headers.push((f.unescaped("name")?, f.unescaped("value")?));
             f.end()?;
-            let mut request = Request { method, target, body, headers: vec![] };
             request.places().map_err(|m| FormatError::new("plan", line, m))?;
-            while let Some(mut f) = self.next_if("header") {
-                let line = f.line;
-                expect_index(&mut f, requests.len())?;
-                request.headers.push((f.unescaped("name")?, f.unescaped("value")?));
-                f.end()?;
-                request.places().map_err(|m| FormatError::new("plan", line, m))?;
-            }
-            requests.push(request);
         }
-        Ok(requests)
+        requests.push(request);
     }
+    Ok(requests)
+}
 
-    /// The login, and whether the session values that steps use are kept by it.
-    pub(super) fn login(&mut self, transactions: &[Transaction]) -> Result<Option<u16>, FormatError> {
-        let mut login = None;
-        if let Some(mut f) = self.next_if("login") {
-            let index: u16 = f.number("transaction")?;
-            let Some(transaction) = transactions.get(usize::from(index)) else {
-                return Err(f.error(format!("transaction {index} is not in the plan")));
-            };
-            check_login(transaction).map_err(|m| f.error(m))?;
-            f.end()?;
-            login = Some((index, transaction));
-        }
-        match (self.session_use, login) {
-            (Some((line, _)), None) => {
-                Err(FormatError::new("plan", line, "a session value, but the plan has no `login`"))
-            }
-            (Some((line, slot)), Some((_, t))) if slot >= t.slots => Err(FormatError::new(
-                "plan",
-                line,
-                format!("session value {slot} is beyond the {} of `{}`", t.slots, t.name),
-            )),
-            (_, login) => Ok(login.map(|(index, _)| index)),
-        }
+/// The login, and whether the session values that steps use are kept by it.
+pub(super) fn login(reader: &mut Reader<'_>, transactions: &[Transaction]) -> Result<Option<u16>, FormatError> {
+    let mut login = None;
+    if let Some(mut f) = reader.next_if("login") {
+        let index: u16 = f.number("transaction")?;
+        let Some(transaction) = transactions.get(usize::from(index)) else {
+            return Err(f.error(format!("transaction {index} is not in the plan")));
+        };
+        check_login(transaction).map_err(|m| f.error(m))?;
+        f.end()?;
+        login = Some((index, transaction));
     }
-
-    /// Remembers the highest session value a step needs.
-    pub(super) fn note_session_use(&mut self, line: usize, step: &Step) {
-        for source in step.sources().0 {
-            if let Source::Session { slot } = source
-                && self.session_use.is_none_or(|(_, highest)| highest < *slot)
-            {
-                self.session_use = Some((line, *slot));
-            }
-        }
+    match (reader.session_use, login) {
+        (Some((line, _)), None) => Err(FormatError::new("plan", line, "a session value, but the plan has no `login`")),
+        (Some((line, slot)), Some((_, t))) if slot >= t.slots => Err(FormatError::new(
+            "plan",
+            line,
+            format!("session value {slot} is beyond the {} of `{}`", t.slots, t.name),
+        )),
+        (_, login) => Ok(login.map(|(index, _)| index)),
     }
 }
 
+/// Remembers the highest session value a step needs.
+pub(super) fn note_session_use(reader: &mut Reader<'_>, line: usize, step: &Step) {
+    for source in step.sources().0 {
+        if let Source::Session { slot } = source
+            && reader.session_use.is_none_or(|(_, highest)| highest < *slot)
+        {
+            reader.session_use = Some((line, *slot));
+        }
+    }
+}
 pub(super) fn step(mut f: Fields<'_>) -> Result<Step, FormatError> {
     let request = f.number("request")?;
     let all = list(&mut f, "status", |item| {

@@ -1,6 +1,9 @@
 //! An exchange with a service: a connection, a request, an answer.
 
-use super::{ANY_STATUS, Connection, Events, LOST, NONSENSE, Phase, Work, os, os_error};
+use super::Events;
+use super::client::{Phase, Work};
+use super::connection::{Connection, open};
+use super::failures::{LOST, NONSENSE, os, os_error};
 use crate::attempt::Failed;
 use crate::clock::monotonic_ns;
 use crate::connection::RECONNECT_PAUSE;
@@ -12,13 +15,11 @@ use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::CodeSpace;
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, connect, ipproto, recv, socket_with, sockopt};
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use rustix::net::sockopt;
+use std::io::ErrorKind;
 
-/// A connection that was quiet for this long is checked before use.
-const QUIET_NS: u64 = 1_000_000;
+/// Any status, for answers that are shown to people.
+const ANY_STATUS: &[(u16, u16)] = &[(100, 999)];
 
 impl<'p> Events<'p> {
     pub(super) fn send(&mut self, i: usize, step: &'p HttpStep, now_ns: u64) {
@@ -262,62 +263,4 @@ impl<'p> Events<'p> {
             }
         }
     }
-}
-
-impl Connection {
-    /// Whether the service has closed a quiet connection. This is not checked right after an answer: it would cost
-    /// every request a system call, and the service can still close the connection a moment later.
-    #[inline]
-    fn has_ended(&mut self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.quiet_since_ns) > QUIET_NS
-            && match &mut self.tls {
-                Some(session) => session.has_ended(&self.stream),
-                None => {
-                    let looked = recv(&self.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-                    // Unrequested bytes end the connection too.
-                    !matches!(looked, Err(Errno::WOULDBLOCK))
-                }
-            }
-    }
-
-    /// Whether an event on a connection without a request is its end. TLS has messages of its own.
-    fn has_spoken(&mut self) -> bool {
-        self.tls.as_mut().is_none_or(|session| session.has_ended(&self.stream))
-    }
-
-    /// Sends a request, of which `sent` bytes have left; how many more have now. Through TLS it leaves as a whole.
-    #[inline]
-    fn write(&mut self, request: &[u8], sent: usize) -> std::io::Result<usize> {
-        let Some(session) = &mut self.tls else { return (&self.stream).write(&request[sent..]) };
-        if !self.encrypted {
-            session.put(request)?;
-            self.encrypted = true;
-        }
-        let left = if session.flush(&self.stream)? { request.len() } else { request.len() - 1 };
-        self.encrypted = left < request.len();
-        // Of what is on its way the last byte has not left.
-        if left > sent { Ok(left - sent) } else { Err(ErrorKind::WouldBlock.into()) }
-    }
-
-    #[inline]
-    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
-        match &mut self.tls {
-            Some(session) => session.read(&self.stream, room),
-            None => (&self.stream).read(room),
-        }
-    }
-}
-
-/// A connection that is being opened.
-fn open(address: SocketAddr, epoll: &OwnedFd, data: epoll::EventData) -> Result<TcpStream, Errno> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-    sockopt::set_tcp_nodelay(&socket, true)?;
-    match connect(&socket, &address) {
-        Ok(()) | Err(Errno::INPROGRESS) => {}
-        Err(errno) => return Err(errno),
-    }
-    epoll::add(epoll, &socket, data, epoll::EventFlags::IN | epoll::EventFlags::OUT)?;
-    Ok(TcpStream::from(socket))
 }

@@ -6,33 +6,33 @@
 //! A client goes from phase to phase: its attempt is due at some time, perhaps a connection is opened, the request is
 //! sent, the answer read, a pause kept, and so on through the steps of the transaction.
 
+mod client;
+mod connection;
 mod exchange;
-mod wait;
+mod failures;
 
-use crate::arguments::Arguments;
+pub use client::Client;
+
 use crate::attempt::Failed;
-use crate::client::{ClientLoop, Engine, Turn, room_for_samples};
+use crate::client::{ClientLoop, Engine, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::failure::Failure;
-use crate::http::answer::Reader;
-use crate::http::cookies::Jar;
 use crate::http::options::Options;
 use crate::http::said::Said;
-use crate::http::shared::{Service, Shared};
-use crate::http::tls::Session;
+use crate::http::shared::Shared;
 use crate::kept::Kept;
-use crate::session::Waits;
 use anyhow::{Context, Result};
+use client::{Phase, Work};
 use contend_wire::handshake::Facts;
-use contend_wire::plan::http::HttpStep;
 use contend_wire::plan::{Plan, Source, Step};
-use contend_wire::sample::{CodeSpace, NOT_MEASURED, Sample, worker_code};
-use rustix::event::{EventfdFlags, epoll, eventfd};
+use contend_wire::sample::{Sample, worker_code};
+use failures::{GIVEN_UP, TIMED_OUT};
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -40,112 +40,6 @@ use std::sync::Arc;
 const EVENTS_AT_ONCE: usize = 256;
 /// Data of the event that only wakes the loop.
 const WAKER: u64 = u64::MAX;
-/// Any status, for answers that are shown to people.
-const ANY_STATUS: &[(u16, u16)] = &[(100, 999)];
-
-const NONSENSE: Failure = Failure::worker(worker_code::ANSWER);
-const TIMED_OUT: Failure = os(Errno::TIMEDOUT);
-const GIVEN_UP: Failure = os(Errno::CANCELED);
-/// The connection ended before a byte of the answer had come.
-const LOST: Failure = os(Errno::CONNRESET);
-
-const fn os(errno: Errno) -> Failure {
-    Failure { space: CodeSpace::Os, code: errno.raw_os_error() as u32 }
-}
-
-fn os_error(e: &std::io::Error) -> Failure {
-    Failure { space: CodeSpace::Os, code: e.raw_os_error().unwrap_or(Errno::IO.raw_os_error()) as u32 }
-}
-
-/// What a client waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// For the time when its attempt is due.
-    Due,
-    /// For the pause before it reconnects to a service that refused.
-    Held,
-    Connecting,
-    /// The handshake of TLS.
-    Securing,
-    Sending,
-    Reading,
-    Pausing,
-    /// For nothing: the loop handles it in its next round.
-    Idle,
-    Over,
-}
-
-impl Phase {
-    fn is_in_flight(self) -> bool {
-        matches!(self, Phase::Held | Phase::Connecting | Phase::Securing | Phase::Sending | Phase::Reading)
-    }
-}
-
-/// What a client does.
-#[derive(Debug, Clone, Copy)]
-enum Work {
-    None,
-    Turn(Turn),
-    /// Before the start: a connection, and then a transaction, if there is one.
-    Once(Option<u16>),
-}
-
-struct Connection {
-    stream: TcpStream,
-    /// Of a service that is spoken to through TLS.
-    tls: Option<Session>,
-    /// The request is encrypted, and not all of it has left.
-    encrypted: bool,
-    /// Whether the loop gets an event when the connection is writable.
-    wants_out: bool,
-    /// Whether it has served a request before.
-    used: bool,
-    /// Time since which nothing was expected.
-    quiet_since_ns: u64,
-}
-
-/// A client of the plan.
-pub struct Client<'p> {
-    /// Position in the plan.
-    pub index: usize,
-    /// Values that the login kept.
-    pub session: Kept,
-    /// Values that the attempt kept.
-    pub kept: Kept,
-    pace: Option<ClientLoop<'p>>,
-    service: &'p Service,
-    connection: Option<Connection>,
-    /// Tells events of this connection from those of an earlier one.
-    generation: u32,
-    phase: Phase,
-    work: Work,
-    transaction: u16,
-    step: usize,
-    rows: u32,
-    waits: Waits,
-    /// Whether the service reported that it did not carry out the last request.
-    refused: bool,
-    jar: Jar,
-    /// Bytes of the next request.
-    out: Vec<u8>,
-    rendered: Option<Result<(), Failure>>,
-    sent: usize,
-    /// Whether the connection was lost before anything was sent, and reopened.
-    reopened: bool,
-    reader: Reader,
-    /// Time by which the request in flight must be answered.
-    deadline_ns: u64,
-    /// Time since which it has been connecting.
-    connecting_ns: u64,
-    not_connect_before_ns: u64,
-    /// Time of its valid timer; other timers are ignored.
-    wake_ns: u64,
-    /// Result of the work before the start.
-    once: Option<Result<(), Failed>>,
-    /// Why the last handshake failed, in words.
-    pub(crate) insecure: Option<String>,
-}
-
 /// An event loop with its clients.
 pub struct Events<'p> {
     plan: &'p Plan,
@@ -170,10 +64,10 @@ pub struct Events<'p> {
 }
 
 impl<'p> Events<'p> {
-    /// A loop for the clients with these positions in the plan, connected and logged in.
+    /// A loop for the clients with these positions in the plan, before anything is connected.
     ///
     /// # Errors
-    /// Which client could not be made ready, and why.
+    /// The system has no event loop for it.
     pub fn open(shared: &'p Shared, clients: &[usize]) -> Result<Self> {
         let Shared { plan, options, control, members, services, .. } = shared;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an event loop")?;
@@ -191,7 +85,7 @@ impl<'p> Events<'p> {
             let pace = ClientLoop::new(plan, *index, control, pulse, room_for_samples(plan, of, Engine::Elsewhere));
             Client::new(*index, Kept::new(&plan.head), Kept::new(&plan.head), pace, &services[of.database as usize])
         };
-        let mut events = Self {
+        Ok(Self {
             plan,
             options,
             control,
@@ -206,9 +100,7 @@ impl<'p> Events<'p> {
             over: vec![],
             window_ns: (0, 0),
             said: Said::default(),
-        };
-        events.log_in()?;
-        Ok(events)
+        })
     }
 
     pub(super) fn plan(&self) -> &'p Plan {
@@ -382,99 +274,126 @@ impl<'p> Events<'p> {
             _ => {}
         }
     }
-}
 
-/// Whether HTTP defines this method as safe.
-fn is_safe(method: &str) -> bool {
-    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
-}
+    /// Handles due attempts and events, waiting for them at most `wait_ns`.
+    pub(crate) fn round(&mut self, wait_ns: Option<u64>) -> Result<()> {
+        let now_ns = monotonic_ns();
+        self.timers_due(now_ns);
+        if now_ns >= self.deadline_ns {
+            self.deadlines_due(now_ns);
+        }
+        for i in std::mem::take(&mut self.asking) {
+            self.next(i);
+        }
+        if !self.over.is_empty() {
+            return Ok(());
+        }
+        self.wait(if self.asking.is_empty() { wait_ns } else { Some(0) })?;
+        let found = std::mem::take(&mut self.found);
+        for event in &found {
+            match event.data.u64() {
+                WAKER => self.woken(),
+                data => self.happened((data & 0xffff_ffff) as usize, (data >> 32) as u32, event.flags),
+            }
+        }
+        self.found = found;
+        Ok(())
+    }
 
-impl<'p> Client<'p> {
-    fn new(index: usize, session: Kept, kept: Kept, pace: ClientLoop<'p>, service: &'p Service) -> Self {
-        Self {
-            index,
-            session,
-            kept,
-            pace: Some(pace),
-            service,
-            connection: None,
-            generation: 0,
-            phase: Phase::Idle,
-            work: Work::None,
-            transaction: 0,
-            step: 0,
-            rows: 0,
-            waits: Waits { lock_ns: NOT_MEASURED, ..Waits::UNKNOWN },
-            refused: false,
-            jar: Jar::default(),
-            out: vec![],
-            rendered: None,
-            sent: 0,
-            reopened: false,
-            reader: Reader::default(),
-            deadline_ns: u64::MAX,
-            connecting_ns: 0,
-            not_connect_before_ns: 0,
-            wake_ns: 0,
-            once: None,
-            insecure: None,
+    /// Waits for events. The kernel's wait has a resolution of milliseconds, so a client's due time has an exact wait
+    /// first.
+    fn wait(&mut self, wait_ns: Option<u64>) -> Result<()> {
+        let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((ns, _))| *ns);
+        let until_ns = timer_ns.min(self.deadline_ns);
+        let mut timeout = match (wait_ns, until_ns) {
+            (None, u64::MAX) => None,
+            (wait_ns, _) => Some(until_ns.saturating_sub(monotonic_ns()).min(wait_ns.unwrap_or(u64::MAX))),
+        };
+        if let Some(ns @ 1..) = timeout
+            && timer_ns <= self.deadline_ns
+        {
+            let mut one = [PollFd::new(&self.epoll, PollFlags::IN)];
+            match poll(&mut one, Some(&timespec(ns))) {
+                Ok(0) => return self.nothing_found(),
+                Ok(_) => timeout = Some(0),
+                Err(Errno::INTR) => return self.nothing_found(),
+                Err(e) => return Err(e).context("cannot wait for events"),
+            }
+        }
+        self.found.clear();
+        let whole_ms = timeout.map(|ns| timespec(ns.div_ceil(1_000_000).saturating_mul(1_000_000).min(1 << 50)));
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.found), whole_ms.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(e) => Err(e).context("cannot wait for events"),
         }
     }
 
-    /// The answer to the last request, as far as it has arrived.
-    pub fn reader(&self) -> &Reader {
-        &self.reader
+    fn nothing_found(&mut self) -> Result<()> {
+        self.found.clear();
+        Ok(())
     }
 
-    /// The service of the client.
-    pub fn service(&self) -> &'p Service {
-        self.service
+    fn timers_due(&mut self, now_ns: u64) {
+        while let Some(Reverse((ns, i))) = self.timers.peek().copied() {
+            if ns > now_ns {
+                break;
+            }
+            self.timers.pop();
+            let i = i as usize;
+            if self.clients[i].wake_ns != ns {
+                continue;
+            }
+            match self.clients[i].phase {
+                Phase::Due => self.begin(i, monotonic_ns()),
+                Phase::Held => self.connect(i, monotonic_ns()),
+                Phase::Pausing => {
+                    self.clients[i].step += 1;
+                    self.step(i, monotonic_ns());
+                }
+                _ => {}
+            }
+        }
     }
 
-    fn begin_attempt(&mut self, transaction: u16) {
-        (self.transaction, self.step, self.rows, self.rendered) = (transaction, 0, 0, None);
-        self.waits = Waits::UNKNOWN;
-        (self.refused, self.sent) = (false, 0);
-        self.kept.clear();
+    fn set_timer(&mut self, i: usize, phase: Phase, wake_ns: u64) {
+        (self.clients[i].phase, self.clients[i].wake_ns) = (phase, wake_ns);
+        self.timers.push(Reverse((wake_ns, i as u32)));
     }
 
-    /// Whether a failed attempt may have changed something: it writes, and a request that may write was answered or
-    /// sent, unless the service reported that it did nothing.
+    /// Gives up requests that were not answered in time.
     #[cold]
-    fn may_have_acted(&self, plan: &Plan) -> bool {
-        let transaction = &plan.head.transactions[usize::from(self.transaction)];
-        let is_safe = |step: &Step| match step {
-            Step::Http(http) => is_safe(&plan.head.requests[http.request as usize].method),
-            _ => true,
-        };
-        // If all requests of a writing transaction have safe methods, the methods do not show which one writes.
-        let all_safe = transaction.steps.iter().all(is_safe);
-        let may_write = |step: &Step| matches!(step, Step::Http(_)) && (all_safe || !is_safe(step));
-        let (before, rest) = transaction.steps.split_at(self.step.min(transaction.steps.len()));
-        let left = self.sent > 0 && !self.refused;
-        transaction.writes && (before.iter().any(may_write) || left && rest.first().is_some_and(may_write))
+    fn deadlines_due(&mut self, now_ns: u64) {
+        for i in 0..self.clients.len() {
+            if self.clients[i].phase.is_in_flight() && self.clients[i].deadline_ns <= now_ns {
+                self.clients[i].waits.timeout_spent = true;
+                self.fail(i, TIMED_OUT);
+            }
+        }
+        let in_flight = self.clients.iter().filter(|client| client.phase.is_in_flight());
+        self.deadline_ns = in_flight.map(|client| client.deadline_ns).min().unwrap_or(u64::MAX);
     }
 
-    fn http_step(&self, plan: &'p Plan) -> Option<&'p HttpStep> {
-        match plan.head.transactions[usize::from(self.transaction)].steps.get(self.step) {
-            Some(Step::Http(step)) => Some(step),
-            _ => None,
+    /// The window's end has moved, or the drain is over.
+    #[cold]
+    fn woken(&mut self) {
+        let mut count = [0; 8];
+        // The value does not matter; reading it resets the event.
+        let _ = rustix::io::read(&self.waker, &mut count);
+        let drain_over = self.control.drain_over();
+        for i in 0..self.clients.len() {
+            let client = &mut self.clients[i];
+            match (client.phase, client.work, &client.pace) {
+                (Phase::Due, Work::Turn(turn), Some(pace)) if pace.in_vain(&turn) => self.begin(i, monotonic_ns()),
+                (phase, Work::Turn(_), _) if drain_over && (phase.is_in_flight() || phase == Phase::Pausing) => {
+                    client.waits.cut_short = true;
+                    self.fail(i, GIVEN_UP);
+                }
+                _ => {}
+            }
         }
     }
+}
 
-    fn write_request(&mut self, step: &'p HttpStep, plan: &'p Plan, scratch: &mut Vec<u8>) {
-        let arguments = match (self.work, &self.pace) {
-            (Work::Turn(turn), Some(pace)) => pace.arguments(&turn),
-            _ => Arguments { head: &plan.head, drawn: &[], first_unique: 0, operation: 0 },
-        };
-        let Self { out, kept, session, jar, .. } = self;
-        out.clear();
-        let template = &self.service.templates[step.request as usize];
-        let (session, kept) = (&*session, &*kept);
-        let written = template.write(out, scratch, jar.line(), &step.args, |source| match source {
-            Source::Session { slot } => session.get(*slot, 0).ok_or(Failure::worker(worker_code::NOT_KEPT)),
-            other => arguments.resolve(other, 0, kept),
-        });
-        self.rendered = Some(written);
-    }
+fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }

@@ -1,6 +1,7 @@
 //! Sections, texts and tables.
 
-use super::{colour, escaped, for_condition, lanes, lines, prose, tracks};
+use super::markup::{colour, escaped, for_condition, prose};
+use super::{lanes, lines, tracks};
 use crate::report::document::{Block, Cell, Head, Id, Row, Said, Section, Table, Tone};
 
 /// Position of a section on the page.

@@ -1,6 +1,6 @@
 //! Lanes over a common time, drawn as SVG. The title element of each span describes it; no script is needed.
 
-use super::{colour, escaped};
+use super::markup::{colour, escaped};
 use crate::report::document::{Lane, Lanes, Span};
 
 /// Width of the drawing, and of the names on its left.

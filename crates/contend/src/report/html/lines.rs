@@ -1,6 +1,6 @@
 //! Lines over an axis, drawn as SVG.
 
-use super::{DATA, colour, escaped, for_condition};
+use super::markup::{DATA, colour, escaped, for_condition};
 use crate::report::document::{Axis, Lines, Point, Series};
 
 /// A drawing and the room around the plot, in its own units.

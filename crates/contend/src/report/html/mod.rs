@@ -4,23 +4,18 @@
 mod blocks;
 mod lanes;
 mod lines;
+mod markup;
 mod tracks;
 mod volume;
 
 pub use volume::volume;
 
 use crate::report::document::{Document, Id};
-use crate::stats::plain::is_harmful;
+use markup::{escaped, prose};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
-
-/// Number of colours for contenders; after them they repeat, dashed.
-pub const COLOURS: usize = 8;
-
-/// Below a chart: its values as a table, which the script writes when it is opened.
-const DATA: &str = "<details class=\"data\"><summary>Data</summary></details>\n";
 
 /// The page.
 pub fn html(document: &Document) -> String {
@@ -73,60 +68,4 @@ fn chooser(document: &Document) -> String {
     format!(
         "<label class=\"chooser\" hidden>Show <select><option value=\"\">all conditions</option>{options}</select></label>\n"
     )
-}
-
-/// Escapes a text for HTML content and quoted attributes.
-pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            '\n' => out += "&#10;",
-            c if c.is_control() || is_harmful(c) => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    // A number and its sign stay on one line.
-    out.replace(" %", "\u{a0}%")
-}
-
-/// A text with names in backticks shown as code. Backticks in labels and values stay.
-pub fn prose(text: &str) -> String {
-    let mut out = String::new();
-    let mut pieces = text.split('`');
-    out += &escaped(pieces.next().unwrap_or_default());
-    while let Some(inside) = pieces.next() {
-        match pieces.next() {
-            Some(after) => out += &format!("<code>{}</code>{}", escaped(inside), escaped(after)),
-            None => out += &format!("`{}", escaped(inside)),
-        }
-    }
-    out
-}
-
-/// Attribute for elements of one condition.
-pub fn for_condition(condition: Option<usize>) -> String {
-    condition.map_or(String::new(), |c| format!(" data-condition=\"{c}\""))
-}
-
-/// Class of a contender's colour.
-pub fn colour(series: usize) -> String {
-    let again = if series >= COLOURS { " again" } else { "" };
-    format!("s{}{again}", series % COLOURS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_in_backticks_are_code_and_nothing_becomes_markup() {
-        assert_eq!(prose("in `a<b` and `c`."), "in <code>a&lt;b</code> and <code>c</code>.");
-        assert_eq!(prose("one ` alone & `x` "), "one <code> alone &amp; </code>x` ");
-        assert_eq!(prose("none"), "none");
-    }
 }

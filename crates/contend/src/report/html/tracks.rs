@@ -1,6 +1,6 @@
 //! Bars: an SVG track in each row with the texts next to it, so that it reads the same on a phone.
 
-use super::{DATA, colour, escaped, for_condition};
+use super::markup::{DATA, colour, escaped, for_condition};
 use crate::report::document::{Bar, BarRow, Bars, Stack, StackRow};
 
 /// Units of a track's width, which is stretched to the available width.

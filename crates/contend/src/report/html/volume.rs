@@ -1,7 +1,8 @@
 //! A study with parts on one page: the answers of all parts first, then an article for each, its details folded.
 
 use super::blocks::{self, SectionPlace};
-use super::{chooser, escaped, header, page};
+use super::markup::escaped;
+use super::{chooser, header, page};
 use crate::report::document::{Id, Section};
 use crate::report::volume::{AS_PUBLISHED, Chapter, Volume};
 

@@ -35,7 +35,7 @@ impl Whose {
         // The number names the log of one of several workers. If the first one fails, the number is of no use.
         let which = if number == 0 { String::new() } else { format!(" in worker {number}") };
         let mend = if *self == Whose::Asking { FIX_SERVICE } else { FIX_DRIVER };
-        let says = without_first_client(says).trim_end_matches('.');
+        let says = says.trim_end_matches('.');
         Invalid::NotStarted.because(format!("{whose} could not begin{which}: {says}{log}. {mend}"))
     }
 
@@ -43,12 +43,6 @@ impl Whose {
     pub fn cannot_be_started(&self, error: &anyhow::Error) -> Reason {
         Invalid::NotStarted.because(format!("{}: {error:#}. {FIX_START}", self.in_words()))
     }
-}
-
-/// The message without the first client's name: such an error probably concerns all clients.
-fn without_first_client(says: &str) -> &str {
-    let rest = says.strip_prefix("client 0").and_then(|rest| rest.strip_prefix([',', ':']));
-    rest.map_or(says, str::trim_start)
 }
 
 #[cfg(test)]
@@ -61,26 +55,25 @@ mod tests {
         let says = "client 0, database postgres://me@h/d: `connect`: password authentication failed.";
         let reason = driver.could_not_begin(0, says, "; its log ends: no");
         assert_eq!(reason.kind, Invalid::NotStarted);
-        let begins = "driver postgres could not begin: database postgres://me@h/d: `connect`: password authentication failed; \
-                      its log ends: no. Fix what the message names";
+        let begins = "driver postgres could not begin: client 0, database postgres://me@h/d: `connect`: password \
+                      authentication failed; its log ends: no. Fix what the message names";
         assert!(reason.detail.starts_with(begins), "{}", reason.detail);
-        assert!(reason.detail.contains("`contend list drivers`") && !reason.detail.contains("client 0"));
+        assert!(reason.detail.contains("`contend list drivers`"));
         let later = driver.could_not_begin(3, "client 07: too many connections", "").detail;
         assert!(later.starts_with("driver postgres could not begin in worker 3: client 07: too many"), "{later}");
     }
 
     #[test]
-    fn whoever_serves_or_asks_is_told_apart() {
+    fn serving_workers_and_clients_over_http_have_their_own_words() {
         let serving = Whose::Serving("go-mattn".to_string()).could_not_begin(0, "client 0: no port", "").detail;
         assert!(
-            serving.starts_with("driver go-mattn, which serves over HTTP, could not begin: no port. Fix"),
+            serving.starts_with("driver go-mattn, which serves over HTTP, could not begin: client 0: no port. Fix"),
             "{serving}"
         );
         let asking = Whose::Asking.could_not_begin(0, "client 0, http://h: cannot connect", "").detail;
-        assert!(
-            asking
-                .starts_with("the client over HTTP could not begin: http://h: cannot connect. Check that the service")
-        );
+        assert!(asking.starts_with(
+            "the client over HTTP could not begin: client 0, http://h: cannot connect. Check that the service"
+        ));
         let error = anyhow::anyhow!("Permission denied").context("cannot start /w");
         let absent = Whose::Driver("pgx".to_string()).cannot_be_started(&error).detail;
         assert!(

@@ -1,0 +1,84 @@
+//! A client's connection to its service.
+
+use crate::http::tls::Session;
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, connect, ipproto, recv, socket_with, sockopt};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+
+/// A connection that was quiet for this long is checked before use.
+const QUIET_NS: u64 = 1_000_000;
+
+pub struct Connection {
+    pub(super) stream: TcpStream,
+    /// Of a service that is spoken to through TLS.
+    pub(super) tls: Option<Session>,
+    /// The request is encrypted, and not all of it has left.
+    pub(super) encrypted: bool,
+    /// Whether the loop gets an event when the connection is writable.
+    pub(super) wants_out: bool,
+    /// Whether it has served a request before.
+    pub(super) used: bool,
+    /// Time since which nothing was expected.
+    pub(super) quiet_since_ns: u64,
+}
+
+impl Connection {
+    /// Whether the service has closed a quiet connection. This is not checked right after an answer: it would cost
+    /// every request a system call, and the service can still close the connection a moment later.
+    #[inline]
+    pub(super) fn has_ended(&mut self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.quiet_since_ns) > QUIET_NS
+            && match &mut self.tls {
+                Some(session) => session.has_ended(&self.stream),
+                None => {
+                    let looked = recv(&self.stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+                    // Unrequested bytes end the connection too.
+                    !matches!(looked, Err(Errno::WOULDBLOCK))
+                }
+            }
+    }
+
+    /// Whether an event on a connection without a request is its end. TLS has messages of its own.
+    pub(super) fn has_spoken(&mut self) -> bool {
+        self.tls.as_mut().is_none_or(|session| session.has_ended(&self.stream))
+    }
+
+    /// Sends a request, of which `sent` bytes have left; how many more have now. Through TLS it leaves as a whole.
+    #[inline]
+    pub(super) fn write(&mut self, request: &[u8], sent: usize) -> std::io::Result<usize> {
+        let Some(session) = &mut self.tls else { return (&self.stream).write(&request[sent..]) };
+        if !self.encrypted {
+            session.put(request)?;
+            self.encrypted = true;
+        }
+        let left = if session.flush(&self.stream)? { request.len() } else { request.len() - 1 };
+        self.encrypted = left < request.len();
+        // Of what is on its way the last byte has not left.
+        if left > sent { Ok(left - sent) } else { Err(ErrorKind::WouldBlock.into()) }
+    }
+
+    #[inline]
+    pub(super) fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        match &mut self.tls {
+            Some(session) => session.read(&self.stream, room),
+            None => (&self.stream).read(room),
+        }
+    }
+}
+
+/// A connection that is being opened.
+pub fn open(address: SocketAddr, epoll: &OwnedFd, data: epoll::EventData) -> Result<TcpStream, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    match connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(errno) => return Err(errno),
+    }
+    epoll::add(epoll, &socket, data, epoll::EventFlags::IN | epoll::EventFlags::OUT)?;
+    Ok(TcpStream::from(socket))
+}

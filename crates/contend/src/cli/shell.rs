@@ -1,0 +1,58 @@
+//! What contend exchanges with the shell that starts it: exit status, signals, arguments, output.
+
+use crate::report::text::Colour;
+use anyhow::Result;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A valid result.
+pub const OK: u8 = 0;
+/// A trial is invalid, or a record is damaged.
+pub const INVALID: u8 = 1;
+/// Usage or environment.
+pub const USAGE: u8 = 2;
+/// Stopped by the user.
+pub const STOPPED: u8 = 130;
+
+/// Becomes true at the first signal. The second ends the tool at once; the janitor then cleans up.
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    // Programs inherit a signal that is ignored, as SIGQUIT is in the background of a script, but not a handler. A server
+    // that is still starting must not miss it when the tool dies.
+    signal_hook::flag::register_conditional_default(SIGQUIT, Arc::new(AtomicBool::new(true)))?;
+    Ok(stop)
+}
+
+/// The command line for the record; invalid UTF-8 is replaced.
+pub fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())
+}
+
+/// Colour on a terminal, unless the user does not want it (<https://no-color.org>).
+pub fn colour() -> Colour {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
+}
+
+/// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.
+pub fn print(text: &str) -> Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// The reader of our output may stop reading: `contend list ... | head` is not an error.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
