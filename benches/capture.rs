@@ -1,14 +1,16 @@
-//! What `contend capture --listen` costs the clients of a PostgreSQL server: prepared point reads and small writes,
-//! directly and through the proxy, with one client and with four. In turns, so that both see the same machine.
+//! What `contend capture` costs. A program on SQLite: processor time of a statement plain, with the library loaded but
+//! off, and captured. Clients of a PostgreSQL server (`--listen`): prepared point reads and small writes, directly and
+//! through the proxy, with one client and with four. In turns, so that all see the same machine.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use postgres::{Client, NoTls};
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 use support::place::{Own, Place};
+use support::{Bench, root};
 
 const TURNS: usize = 9;
 const ROWS: i32 = 10_000;
@@ -26,6 +28,76 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
+    of_a_program();
+    of_clients();
+}
+
+/// Turns of the program in each way, and statements of each kind in a round.
+const RUNS: usize = 11;
+const STATEMENTS: usize = 20_000;
+/// INSERTs, SELECTs and scans of one run of `cost.c`, which has five rounds.
+const CAPTURED: u64 = 5 * (2 * STATEMENTS as u64 + 1);
+
+/// Processor time of a statement, lowest of all turns, and what a capture takes on disk.
+fn of_a_program() {
+    let bench = Bench::new();
+    let (program, library) = (bench.path("cost").display().to_string(), bench.path("library.so"));
+    let source = root().join("benches/cost.c").display().to_string();
+    let built = Command::new("cc").args(["-O2", "-o", &program, &source, "-lsqlite3"]).status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("contend capture, a program on SQLite: not measured: there is no C compiler with sqlite3.h");
+        return;
+    }
+    std::fs::write(&library, contend_interpose::LIBRARY).expect("written");
+    let count = STATEMENTS.to_string();
+    let mut best = [[f64::MAX; 3]; 4];
+    let mut bytes = [0; 2];
+    for turn in 0..RUNS {
+        for step in 0..best.len() {
+            let way = (turn + step) % best.len();
+            let taken = format!("taken-{turn}-{way}");
+            let values = if way == 3 { "--values=full" } else { "--values=hash" };
+            let mut command = match way {
+                0 | 1 => Command::new(&program),
+                _ => bench.command(&["capture", "--out", &taken, values, "--", &program, &count]),
+            };
+            if way < 2 {
+                command.arg(&count);
+            }
+            if way == 1 {
+                command.env("LD_PRELOAD", &library);
+            }
+            let out = command.stderr(Stdio::null()).output().expect("runs").stdout;
+            let text = String::from_utf8(out).expect("text");
+            let times = text.split_whitespace().map(|number| number.parse::<f64>().expect("a number"));
+            best[way].iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
+            if way >= 2 {
+                let files = std::fs::read_dir(bench.path(&taken).join("segments")).expect("readable").flatten();
+                bytes[way - 2] = files.map(|file| file.metadata().expect("there").len()).sum::<u64>();
+            }
+            let _ = std::fs::remove_dir_all(bench.path(&taken));
+        }
+    }
+    println!("contend capture, a program on SQLite: processor time, lowest of {RUNS} turns; what the capture adds");
+    for (kind, name) in ["INSERT with two values", "point SELECT", "row"].into_iter().enumerate() {
+        let [plain, off, hash, full] = [0, 1, 2, 3].map(|way: usize| best[way][kind]);
+        println!(
+            "{name:>22}: {plain:>6.1} ns; loaded but off {:>+6.1}, captured {:>+6.1} (hashes), {:>+6.1} (values)",
+            off - plain,
+            hash - plain,
+            full - plain
+        );
+    }
+    let each = |bytes: u64| bytes as f64 / CAPTURED as f64;
+    println!(
+        "{:>22}: {:.1} bytes a statement (hashes), {:.1} (values)",
+        "on disk, packed",
+        each(bytes[0]),
+        each(bytes[1])
+    );
+}
+
+fn of_clients() {
     let place = Place::new();
     // Commits that do not wait for the disk: what the proxy adds is a larger part of them.
     let server = Own::postgres_with(&place, "-c synchronous_commit=off");

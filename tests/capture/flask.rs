@@ -60,5 +60,20 @@ fn lock_errors_and_what_would_have_removed_them() {
     let records = std::fs::read_dir(bench.path("results")).expect("a record").flatten();
     let names: Vec<String> = records.map(|record| record.file_name().to_string_lossy().into_owned()).collect();
     assert!(names.iter().any(|name| name.ends_with("-taken-quick")), "named after the capture: {names:?}");
+
+    // How much of the time two busy cores get decides the verdict; each verdict names the factor or says why there is none.
+    let only = ["--only", "WAL and BEGIN IMMEDIATE", "--only", "PostgreSQL", "--set", "load=full"];
+    let options = ["run", "taken", "--quick", "--window", "400ms", "--allow-tmpfs"];
+    let ran = bench.contend(&[&options[..], &only[..]].concat());
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ").replace("> ", "");
+    let (_, answer) = words
+        .split_once("Is PostgreSQL faster than SQLite with WAL and BEGIN IMMEDIATE?")
+        .unwrap_or_else(|| panic!("the question: {ran:?}"));
+    let factor =
+        answer.split_once("PostgreSQL would have been ").and_then(|(_, rest)| rest.split_once(" times as fast ("));
+    let is_number = factor.is_some_and(|(factor, _)| factor.parse::<f64>().is_ok_and(|factor| factor > 0.0));
+    let others = ["No: there is no difference.", "This run cannot tell:", "The two cannot be compared in this run:"];
+    assert!(is_number || others.iter().any(|other| answer.trim_start().starts_with(other)), "{ran:?}");
     assert!(!root().join("tests/capture/flask/shop.db").exists(), "the program works in the bench's directory");
 }

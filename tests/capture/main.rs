@@ -5,9 +5,12 @@
 mod support;
 
 mod flask;
+mod found;
 mod fresh;
+mod gaps;
 mod matrix;
 mod replay;
+mod round_trip;
 mod server;
 mod session;
 

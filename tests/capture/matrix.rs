@@ -108,3 +108,45 @@ fn what_cannot_be_captured_is_said() {
         assert!(missing.contains(words), "{worker}: {missing}");
     }
 }
+
+/// The program of the matrix in Rust, with the SQLite that is linked into this test program: 20 INSERTs, 10 SELECTs.
+#[test]
+#[ignore = "a program for scripts/capture-matrix.py"]
+fn bundled_rusqlite() {
+    let path = std::env::var_os("CONTEND_MATRIX_DB").expect("a database");
+    let mut db = rusqlite::Connection::open(path).expect("made");
+    db.execute_batch("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT)").expect("made");
+    let transaction = db.transaction().expect("begun");
+    for i in 0..20 {
+        transaction.execute("INSERT INTO thing (name) VALUES (?)", [format!("thing {i}")]).expect("inserted");
+    }
+    transaction.commit().expect("committed");
+    for i in 1..=10 {
+        db.query_row("SELECT name FROM thing WHERE id = ?", [i], |row| row.get::<_, String>(0)).expect("a row");
+    }
+    println!("SQLite {}", rusqlite::version());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+}
+
+/// What the page says of each driver holds for those that are built here.
+#[test]
+fn drivers_that_are_built_are_as_the_page_says() {
+    if !has("python3", "the matrix of drivers") {
+        return;
+    }
+    let script = root().join("scripts/capture-matrix.py");
+    let tests = std::env::current_exe().expect("this program");
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(script).arg("--built").env("CONTEND", crate::support::tool());
+    let done = command.env("CONTEND_CAPTURE_TESTS", tests).output().expect("starts");
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    println!("{out}");
+    assert!(done.status.success(), "{out}{err}");
+    let rows = out.lines().filter(|line| line.starts_with("| ")).count();
+    assert!(rows >= 3 && out.contains("rusqlite"), "{out}{err}");
+    let must = std::env::var_os("CONTEND_TESTS_MUST_HAVE_WORKERS").is_some();
+    let missing = |line: &&str| {
+        line.starts_with("NOT VERIFIED") && !["modernc", "ncruces", "pysqlite3"].iter().any(|name| line.contains(name))
+    };
+    assert_eq!(out.lines().find(missing).filter(|_| must), None, "{out}");
+}

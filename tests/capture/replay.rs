@@ -80,3 +80,44 @@ fn a_capture_becomes_a_workload_and_a_study() {
         assert!(workload.contains("processes = 2\nclients = 2\n"), "{workload}");
     }
 }
+
+/// Moves rows into an attached database, which exists, and into one that ATTACH makes.
+const ATTACHES: &str = "
+import sqlite3
+old = sqlite3.connect('old.db', isolation_level=None)
+old.execute('CREATE TABLE kept (id INTEGER PRIMARY KEY, v TEXT)')
+old.execute(\"INSERT INTO kept (v) VALUES ('first')\")
+old.close()
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)')
+db.execute(\"ATTACH 'old.db' AS past\")
+db.execute('ATTACH DATABASE ? AS made', ('made.db',))
+db.execute('CREATE TABLE made.log (n INTEGER)')
+for i in range(20):
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('INSERT INTO t (v) VALUES (?)', (str(i),))
+    db.execute('INSERT INTO past.kept SELECT NULL, v FROM t WHERE id = ?', (i + 1,))
+    db.execute('INSERT INTO made.log VALUES (?)', (i,))
+    db.execute('COMMIT')
+for i in range(20):
+    db.execute('UPDATE t SET v = ? WHERE id = ?', ('x' + str(i), i + 1))
+db.execute('DETACH past')
+";
+
+#[test]
+fn attached_databases_are_replayed_on_copies_and_refused_for_a_workload() {
+    let bench = Bench::new();
+    let said = capture(&bench, &["--values=full"], &["python3", "-c", ATTACHES]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let before = std::fs::read(bench.path("old.db")).expect("readable");
+    let (said, outcome) = replayed(&bench);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(outcome["databases"].as_array().map(Vec::len), Some(3), "{outcome}");
+    assert_eq!(outcome["diverged"].as_array().map(Vec::len), Some(0), "{outcome}");
+    assert_eq!(outcome["left_out"].as_array().map(Vec::len), Some(0), "{outcome}");
+    assert_eq!(std::fs::read(bench.path("old.db")).expect("readable"), before, "the program's own file is not touched");
+    let written = bench.contend(&["capture", "to-workload", "taken"]).exits(0);
+    assert!(written.err.contains("it uses an attached database, and a workload has one database"), "{written:?}");
+    let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    assert!(workload.contains("UPDATE t SET v") && !workload.contains("past"), "{workload}");
+}

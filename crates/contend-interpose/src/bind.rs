@@ -5,7 +5,7 @@ use crate::call::{Name, OK, hook};
 use crate::format::{kind, record, value};
 use crate::hash::{self, Sip};
 use crate::real::{self, Real};
-use crate::segment::{commit, head, note, put, room, settings};
+use crate::segment::{commit, head, lose, note, put, room, settings};
 use crate::sys::{self, P};
 use crate::table;
 use crate::thread::{Thread, enter, is_inner, leave, thread};
@@ -131,8 +131,13 @@ unsafe fn bind(stmt: P, index: c_int, given: Value, caller: usize, call: impl Fn
     let before = enter(t, (*s).real);
     let rc = call(&*(*s).real);
     leave(t, before);
-    if rc == OK && bytes > 0 && (*t).at == at {
-        commit(t, bytes);
+    if rc == OK && bytes > 0 {
+        // A destructor of the program may have written records meanwhile.
+        if (*t).at == at {
+            commit(t, bytes);
+        } else {
+            lose(t);
+        }
     }
     rc
 }

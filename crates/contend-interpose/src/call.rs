@@ -2,7 +2,7 @@
 
 use crate::format::{OPENED_UNSEEN, kind, record};
 use crate::real::{self, Real};
-use crate::segment::{commit, is_on, new_id, put, ticks, with_text};
+use crate::segment::{commit, is_on, new_id, put, ticks, untracked, with_text};
 use crate::sys::{self, P};
 use crate::table::{self, Connection};
 use crate::thread::Thread;
@@ -12,34 +12,54 @@ pub type Name = *const c_char;
 pub const OK: c_int = 0;
 
 /// Defines a function with SQLite's name that passes its return address to `run` as one more argument, in the next
-/// free register or on the stack. With `none` there is no free place, and `run` gets no address.
+/// free register or on the stack. With `thread` there is no free place: the address is in the thread's data
+/// ([`Thread::caller`]), and `run` gets no argument. While nothing is captured it jumps to SQLite's function
+/// ([`crate::hooks::bypass`]).
 macro_rules! hook {
     ($place:tt; $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $caller:ident $body:block) => {
+        pub mod $name {
+            /// SQLite's function; NULL if each caller may have its own SQLite.
+            pub static mut DIRECT: crate::sys::P = core::ptr::null_mut();
+        }
+
         #[cfg_attr(interpose, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
             #[allow(clippy::too_many_arguments)]
             unsafe extern "C" fn run($($argument: $type,)* $caller: usize) -> $result $body
-            crate::call::pass!($place, run)
+            crate::call::pass!($place, run, $name::DIRECT)
         }
     };
 }
 
 macro_rules! pass {
-    (stack, $run:ident) => {
-        core::arch::naked_asm!("push qword ptr [rsp]", "call {run}", "add rsp, 8", "ret", run = sym $run)
+    (stack, $run:ident, $direct:path) => {
+        crate::call::pass!(@ $run, $direct, "push qword ptr [rsp]", "call {run}", "add rsp, 8", "ret")
     };
-    (none, $run:ident) => {
-        core::arch::naked_asm!("jmp {run}", run = sym $run)
+    (thread, $run:ident, $direct:path) => {
+        crate::call::pass!(@ $run, $direct, crate::thread::keep_caller!(), "jmp {run}")
     };
-    ($register:ident, $run:ident) => {
-        core::arch::naked_asm!(concat!("mov ", stringify!($register), ", qword ptr [rsp]"), "jmp {run}", run = sym $run)
+    ($register:ident, $run:ident, $direct:path) => {
+        crate::call::pass!(@ $run, $direct, concat!("mov ", stringify!($register), ", qword ptr [rsp]"), "jmp {run}")
+    };
+    (@ $run:ident, $direct:path, $($line:expr),*) => {
+        core::arch::naked_asm!(
+            "mov rax, qword ptr [rip + {direct}]",
+            "test rax, rax",
+            "jz 2f",
+            "jmp rax",
+            "2:",
+            $($line,)*
+            run = sym $run,
+            direct = sym $direct,
+        )
     };
 }
 
 pub(crate) use {hook, pass};
 
-/// The entry of the connection with this address. A connection that was opened unseen is added now.
+/// The entry of the connection with this address. A connection that was opened unseen is added now. NULL if there is no
+/// space, which is counted.
 ///
 /// # Safety
 /// `t` belongs to this thread, and the connection is open.
@@ -66,7 +86,7 @@ pub struct Opening {
     pub file: (u64, u64),
 }
 
-/// Adds a connection, and writes its record.
+/// Adds a connection, and writes its record. NULL if there is no space, which is counted.
 ///
 /// # Safety
 /// `t` belongs to this thread, and the connection is open and not in the table.
@@ -75,6 +95,7 @@ pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening) -> *
     let _errno = sys::Errno::keep();
     let connection = table::add_connection(db, new_id(), real);
     if connection.is_null() {
+        untracked(t);
         return connection;
     }
     write_library(t, real);

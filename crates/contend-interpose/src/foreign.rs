@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// How a file contains SQLite.
+/// Form in which a file contains SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Brings {
     Nothing,
@@ -65,7 +65,7 @@ impl Brings {
 pub struct Foreign {
     /// A description: `/usr/bin/app has SQLite linked into it`.
     pub what: String,
-    /// What to change so that it can be intercepted.
+    /// The change with which it can be intercepted.
     pub change: String,
 }
 

@@ -20,6 +20,8 @@ pub mod header {
     pub const PROCESS: usize = 32;
     /// Number of records that could not be written.
     pub const LOST: usize = 40;
+    /// Number of calls on statements and connections for which the library had no entry left.
+    pub const UNTRACKED: usize = 48;
     pub const BYTES: usize = 64;
 }
 
@@ -86,6 +88,7 @@ pub mod kind {
     pub const STEP: u8 = 9;
     /// A statement was reset or finalized before its last row. `NUMBER` is its result.
     pub const RESET: u8 = 10;
+    /// `sqlite3_exec`. With 1 in `b` it replaces the one that is pending on the connection.
     pub const EXEC: u8 = 11;
     /// `sqlite3_busy_timeout`: `NUMBER` in milliseconds.
     pub const TIMEOUT: u8 = 12;
@@ -123,6 +126,7 @@ pub mod note {
     pub const BACKUP: u16 = 3;
     pub const DESERIALIZE: u16 = 4;
     pub const EXTENSION: u16 = 5;
+    /// A function, collation or virtual table that the program defines.
     pub const FUNCTION: u16 = 6;
     /// Of servers: rows of COPY, a function called by number, replication, a message that was not understood, a text
     /// in an encoding that cannot be read safely.

@@ -77,9 +77,16 @@ pub fn bytes(key: [u64; 2], bytes: &[u8]) -> u64 {
         sip.word(u64::from_le_bytes(*word));
         rest = after;
     }
-    for &byte in rest {
-        sip.byte(byte);
-    }
+    sip.tail = match rest.len() {
+        0 => 0,
+        // The end of the last word, whose beginning is hashed already.
+        length if bytes.len() >= 8 => {
+            let last = bytes.last_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
+            last >> (64 - 8 * length)
+        }
+        _ => rest.iter().rev().fold(0, |tail, &byte| tail << 8 | u64::from(byte)),
+    };
+    sip.length = bytes.len() as u64;
     sip.end()
 }
 

@@ -3,12 +3,13 @@
 use crate::ask;
 use crate::call::{Name, OK, Opening, hook, opened};
 use crate::format::{kind, note as noted};
+use crate::loader::{self, Scope};
 use crate::real::{self, Real};
-use crate::segment::{is_on, note, ticks};
+use crate::segment::{is_on, note, ticks, untracked};
 use crate::statement::exec;
 use crate::sys::{self, P};
-use crate::table;
-use crate::thread::{enter, is_inner, leave, thread};
+use crate::table::{self, Connection};
+use crate::thread::{Thread, enter, is_inner, leave, thread};
 use core::ffi::{c_char, c_int, c_void};
 
 unsafe fn open(out: *mut P, flags: u32, name: &[u8], caller: usize, call: impl FnOnce(&Real) -> c_int) -> c_int {
@@ -120,7 +121,7 @@ hook!(stack; sqlite3_get_table(db: P, sql: Name, cells: *mut P, lines: *mut c_in
     })
 });
 
-/// Passes a call on, and records a note about it.
+/// Passes a call on, and records a note about it: a setting each time, a use of a feature once for each connection.
 unsafe fn passed<T>(db: P, caller: usize, tag: (u8, u16), number: i64, call: impl FnOnce(&Real) -> T) -> Option<T> {
     let t = thread();
     let inner = is_inner(t, caller);
@@ -134,7 +135,9 @@ unsafe fn passed<T>(db: P, caller: usize, tag: (u8, u16), number: i64, call: imp
         return None;
     }
     if !connection.is_null() {
-        note(t, (tag.0, 0, tag.1), (*connection).id, ticks(), number);
+        mark(t, connection, tag, number);
+    } else if !inner && !db.is_null() && is_on() {
+        untracked(t);
     }
     let before = enter(t, real);
     let result = call(&*real);
@@ -162,12 +165,62 @@ hook!(stack; sqlite3_deserialize(db: P, schema: Name, data: P, size: i64, room: 
     passed(db, caller, tag, size, |real| (real.deserialize)(db, schema, data, size, room, flags)).unwrap_or(21)
 });
 
-// All argument registers are used, so the caller is derived from the connection.
-hook!(none; sqlite3_blob_open(db: P, schema: Name, of: Name, column: Name, row: i64, flags: c_int, out: *mut P) -> c_int, _nothing {
-    let caller = if (*thread()).depth > 0 { (*(*thread()).inside).step as usize } else { 0 };
+unsafe fn mark(t: *mut Thread, connection: *mut Connection, (kind, code): (u8, u16), number: i64) {
+    let bit = if kind == kind::NOTE { 1 << code } else { 0 };
+    if bit == 0 || (*connection).noted & bit == 0 {
+        (*connection).noted |= bit;
+        note(t, (kind, 0, code), (*connection).id, ticks(), number);
+    }
+}
+
+hook!(r8; sqlite3_load_extension(db: P, file: Name, entry: Name, message: *mut P) -> c_int, caller {
+    let t = thread();
+    let connection = if is_inner(t, caller) { core::ptr::null_mut() } else { table::connection(db) };
+    let real = match (is_inner(t, caller), connection.is_null()) {
+        (true, _) => (*t).inside,
+        (false, true) => real::of_caller(caller),
+        (false, false) => (*connection).real,
+    };
+    if real.is_null() {
+        return 21;
+    }
+    let before = enter(t, real);
+    let rc = ((*real).load_extension)(db, file, entry, message);
+    leave(t, before);
+    if rc == OK && !connection.is_null() {
+        mark(t, connection, (kind::NOTE, noted::EXTENSION), 0);
+    }
+    rc
+});
+
+hook!(thread; sqlite3_blob_open(db: P, schema: Name, of: Name, column: Name, row: i64, flags: c_int, out: *mut P) -> c_int, _nothing {
     let tag = (kind::NOTE, noted::BLOB);
+    let caller = (*thread()).caller;
     passed(db, caller, tag, row, |real| (real.blob_open)(db, schema, of, column, row, flags, out)).unwrap_or(21)
 });
+
+/// Functions that give a connection something of the program's own, which a replay does not have.
+macro_rules! defining {
+    ($($name:ident $real:ident ($($argument:ident: $type:ty),*);)*) => {$(
+        hook!(thread; $name(db: P, $($argument: $type),*) -> c_int, _nothing {
+            let tag = (kind::NOTE, noted::FUNCTION);
+            let caller = (*thread()).caller;
+            passed(db, caller, tag, 0, |real| (real.$real)(db, $($argument),*)).unwrap_or(21)
+        });
+    )*};
+}
+
+defining! {
+    sqlite3_create_function create_function (name: Name, count: c_int, code: c_int, own: P, call: P, step: P, last: P);
+    sqlite3_create_function16 create_function16 (name: P, count: c_int, code: c_int, own: P, call: P, step: P, last: P);
+    sqlite3_create_function_v2 create_function_v2 (name: Name, count: c_int, code: c_int, own: P, call: P, step: P, last: P, end: P);
+    sqlite3_create_window_function create_window_function (name: Name, count: c_int, code: c_int, own: P, step: P, last: P, value: P, inverse: P, end: P);
+    sqlite3_create_collation create_collation (name: Name, code: c_int, own: P, compare: P);
+    sqlite3_create_collation16 create_collation16 (name: P, code: c_int, own: P, compare: P);
+    sqlite3_create_collation_v2 create_collation_v2 (name: Name, code: c_int, own: P, compare: P, end: P);
+    sqlite3_create_module create_module (name: Name, module: P, own: P);
+    sqlite3_create_module_v2 create_module_v2 (name: Name, module: P, own: P, end: P);
+}
 
 macro_rules! by_name {
     ($($module:ident::$name:ident)*) => {
@@ -178,13 +231,32 @@ macro_rules! by_name {
             })*
             None
         }
+
+        /// While nothing is captured: if the program's own scope has a SQLite, which all callers use then, calls go to
+        /// it directly.
+        ///
+        /// # Safety
+        /// Before the program's own code, in its first thread.
+        pub unsafe fn bypass() {
+            let step = loader::find(&Scope::Next, c"sqlite3_step");
+            if step.is_null() || loader::is_ours(step as usize) {
+                return;
+            }
+            $(
+                let name = core::ffi::CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes());
+                crate::$module::$name::DIRECT = loader::find(&Scope::Next, name);
+            )*
+        }
     };
 }
 
 by_name! {
     hooks::sqlite3_open hooks::sqlite3_open_v2 hooks::sqlite3_open16 hooks::sqlite3_close hooks::sqlite3_close_v2
     hooks::sqlite3_exec hooks::sqlite3_get_table hooks::sqlite3_busy_timeout hooks::sqlite3_busy_handler
-    hooks::sqlite3_backup_init hooks::sqlite3_deserialize hooks::sqlite3_blob_open
+    hooks::sqlite3_backup_init hooks::sqlite3_deserialize hooks::sqlite3_blob_open hooks::sqlite3_load_extension
+    hooks::sqlite3_create_function hooks::sqlite3_create_function16 hooks::sqlite3_create_function_v2
+    hooks::sqlite3_create_window_function hooks::sqlite3_create_collation hooks::sqlite3_create_collation16
+    hooks::sqlite3_create_collation_v2 hooks::sqlite3_create_module hooks::sqlite3_create_module_v2
     statement::sqlite3_prepare statement::sqlite3_prepare_v2 statement::sqlite3_prepare_v3
     statement::sqlite3_prepare16 statement::sqlite3_prepare16_v2 statement::sqlite3_prepare16_v3
     statement::sqlite3_step statement::sqlite3_reset statement::sqlite3_finalize

@@ -75,6 +75,16 @@ functions! {
     blob_open: "sqlite3_blob_open", (P, Text, Text, Text, i64, c_int, *mut P) -> c_int;
     backup_init: "sqlite3_backup_init", (P, Text, P, Text) -> P;
     deserialize: "sqlite3_deserialize", (P, Text, P, i64, i64, u32) -> c_int;
+    load_extension: "sqlite3_load_extension", (P, Text, Text, *mut P) -> c_int;
+    create_function: "sqlite3_create_function", (P, Text, c_int, c_int, P, P, P, P) -> c_int;
+    create_function16: "sqlite3_create_function16", (P, P, c_int, c_int, P, P, P, P) -> c_int;
+    create_function_v2: "sqlite3_create_function_v2", (P, Text, c_int, c_int, P, P, P, P, P) -> c_int;
+    create_window_function: "sqlite3_create_window_function", (P, Text, c_int, c_int, P, P, P, P, P, P) -> c_int;
+    create_collation: "sqlite3_create_collation", (P, Text, c_int, P, P) -> c_int;
+    create_collation16: "sqlite3_create_collation16", (P, P, c_int, P, P) -> c_int;
+    create_collation_v2: "sqlite3_create_collation_v2", (P, Text, c_int, P, P, P) -> c_int;
+    create_module: "sqlite3_create_module", (P, Text, P, P) -> c_int;
+    create_module_v2: "sqlite3_create_module_v2", (P, Text, P, P, P) -> c_int;
     changes: "sqlite3_changes", (P) -> c_int;
     last_insert_rowid: "sqlite3_last_insert_rowid", (P) -> i64;
     get_autocommit: "sqlite3_get_autocommit", (P) -> c_int;

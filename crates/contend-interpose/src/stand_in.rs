@@ -26,6 +26,8 @@ extern "C" fn begin() {
         segment::begin();
         if segment::is_on() {
             bind_to_program();
+        } else {
+            hooks::bypass();
         }
     }
 }

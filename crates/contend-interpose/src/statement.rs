@@ -5,7 +5,7 @@ use crate::call::{Name, OK, connection_of, hook};
 use crate::format::{PENDING, kind, prepared, record, state, value};
 use crate::hash;
 use crate::real::{self, Real};
-use crate::segment::{commit, get, head, is_on, new_id, note, put, room, settings, ticks};
+use crate::segment::{commit, get, head, is_on, new_id, note, put, room, settings, ticks, untracked};
 use crate::sys::{self, P};
 use crate::table::{self, Statement};
 use crate::text::{self, Sink};
@@ -114,10 +114,13 @@ unsafe fn prepare(db: P, sql: Sql, out: *mut P, caller: usize, call: impl FnOnce
     let number = if rc == OK { new_id() } else { 0 };
     if rc == OK {
         let (is_attach, db) = (starts_with(sql, b"attach"), db);
-        table::add_statement(statement, |entry| {
+        let is_added = table::add_statement(statement, |entry| {
             (entry.id, entry.real, entry.db, entry.is_readonly) = (number, real, db, is_readonly);
             entry.is_attach = is_attach;
         });
+        if !is_added {
+            untracked(t);
+        }
     }
     let place = room(t, record::PREPARE_BYTES);
     if !place.is_null() {
@@ -216,9 +219,8 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         return ((*(*t).inside).step)(stmt);
     }
     let s = table::statement(t, stmt);
-    if s.is_null() || !is_on() {
-        let real = real::of_caller(caller);
-        return if real.is_null() { 21 } else { ((*real).step)(stmt) };
+    if s.is_null() {
+        return unknown(t, stmt, caller);
     }
     let real = &*(*s).real;
     // After the eighth row, one row in sixteen is timed.
@@ -228,11 +230,12 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         let before = enter(t, real);
         let rc = (real.step)(stmt);
         leave(t, before);
-        if rc == ROW {
-            (*s).rows = rows + 1;
-            put((*s).record, record::ROWS, get::<u64>((*s).record, record::ROWS) + 1);
-        } else {
+        let place = record_of(t, s);
+        if rc != ROW {
             ended(t, s, ticks(), rc);
+        } else if !place.is_null() {
+            (*s).rows = rows + 1;
+            put(place, record::ROWS, get::<u64>(place, record::ROWS) + 1);
         }
         return rc;
     }
@@ -248,9 +251,8 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     let rc = (real.step)(stmt);
     leave(t, before);
     let t1 = ticks();
-    let place = (*s).record;
-    // A callback of the program may have filled the segment meanwhile.
-    if !place.is_null() && (*s).serial == (*t).serial {
+    let place = record_of(t, s);
+    if !place.is_null() {
         let weight = if rows < 8 { 1 } else { 16 };
         put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + (t1 - t0) * weight);
         put(place, record::DURATION, t1 - get::<u64>(place, record::T));
@@ -270,6 +272,42 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     }
     rc
 });
+
+/// The record of a running statement. If a callback of the program has filled the segment meanwhile, a new record
+/// continues it.
+#[inline(always)]
+unsafe fn record_of(t: *mut Thread, s: *mut Statement) -> *mut u8 {
+    if (*s).serial != (*t).serial && !(*s).record.is_null() {
+        continued(t, s);
+    }
+    (*s).record
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn continued(t: *mut Thread, s: *mut Statement) {
+    begin(t, s, ticks());
+}
+
+/// A step of a statement that is not in the table.
+#[inline(always)]
+unsafe fn unknown(t: *mut Thread, stmt: P, caller: usize) -> c_int {
+    let real = real::of_caller(caller);
+    if real.is_null() {
+        return 21;
+    }
+    if !is_on() {
+        return ((*real).step)(stmt);
+    }
+    let before = enter(t, real);
+    let rc = ((*real).step)(stmt);
+    leave(t, before);
+    // An execution counts once, not with each of its rows.
+    if rc != ROW && !stmt.is_null() {
+        untracked(t);
+    }
+    rc
+}
 
 /// Completes the record of an execution with its result.
 #[inline(always)]
@@ -365,6 +403,20 @@ hook!(rsi; sqlite3_finalize(stmt: P) -> c_int, caller {
     rc
 });
 
+/// Begins the record of an `sqlite3_exec`; `part` is 1 if it replaces one in a segment that is full.
+unsafe fn begin_exec(t: *mut Thread, real: &Real, (db, id): (P, u64), (t0, hash, part): (u64, u64, u16)) -> *mut u8 {
+    let place = room(t, record::EXEC_BYTES);
+    if !place.is_null() {
+        let before = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_BEFORE } else { 0 };
+        head(place, record::EXEC_BYTES, (kind::EXEC, before, part), id, t0);
+        core::ptr::write_bytes(place.add(record::HEAD), 0, record::EXEC_BYTES - record::HEAD);
+        put(place, record::RC, PENDING);
+        put(place, record::EXEC_SQL, hash);
+        commit(t, record::EXEC_BYTES);
+    }
+    place
+}
+
 /// Shared by `sqlite3_exec` and `sqlite3_get_table`; `rows` is the number of rows at the end.
 ///
 /// # Safety
@@ -385,22 +437,16 @@ pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mu
     let errno = sys::Errno::keep();
     let hash = write_text(t, Sql::Utf8(sql, -1), core::ptr::null());
     let t0 = ticks();
-    let place = room(t, record::EXEC_BYTES);
-    if !place.is_null() {
-        let before = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_BEFORE } else { 0 };
-        head(place, record::EXEC_BYTES, (kind::EXEC, before, 0), id, t0);
-        core::ptr::write_bytes(place.add(record::HEAD), 0, record::EXEC_BYTES - record::HEAD);
-        put(place, record::RC, PENDING);
-        put(place, record::EXEC_SQL, hash);
-        commit(t, record::EXEC_BYTES);
-    }
+    let place = begin_exec(t, real, (db, id), (t0, hash, 0));
     drop(errno);
     let (serial, waited, sleeps) = ((*t).serial, (*t).waited, (*t).sleeps);
     let before = enter(t, real);
     let rc = call(real, &mut rows);
     leave(t, before);
     let duration = ticks() - t0;
-    if !place.is_null() && (*t).serial == serial {
+    let place =
+        if place.is_null() || (*t).serial == serial { place } else { begin_exec(t, real, (db, id), (t0, hash, 1)) };
+    if !place.is_null() {
         put(place, record::DURATION, duration);
         put(place, record::INSIDE, duration);
         put(place, record::WAITED, (*t).waited - waited);

@@ -66,20 +66,17 @@ pub const NR_GETPID: c_long = 39;
 pub const NR_KILL: c_long = 62;
 pub const NR_TRUNCATE: c_long = 76;
 pub const NR_UNLINK: c_long = 87;
-pub const NR_FTRUNCATE: c_long = 77;
 pub const NR_GETPPID: c_long = 110;
 pub const NR_GETTID: c_long = 186;
 pub const NR_READ: c_long = 0;
 pub const NR_OPENAT: c_long = 257;
 pub const NR_NEWFSTATAT: c_long = 262;
 pub const NR_READLINKAT: c_long = 267;
-pub const NR_FALLOCATE: c_long = 285;
+pub const NR_PWRITEV: c_long = 296;
 
 pub const AT_FDCWD: c_long = -100;
 pub const O_RDWR_NEW: c_long = 0o2 | 0o100 | 0o200 | 0o400000 | 0o2000000;
 pub const O_RDONLY_CLOEXEC: c_long = 0o2000000;
-pub const EOPNOTSUPP: c_int = 95;
-pub const ENOSYS: c_int = 38;
 pub const ESRCH: c_int = 3;
 
 /// Restores `errno` when dropped.

@@ -34,6 +34,8 @@ pub struct Connection {
     key: AtomicUsize,
     pub id: u64,
     pub real: *const Real,
+    /// Notes that are written already, as bits.
+    pub noted: u32,
 }
 
 static mut OF_STATEMENTS: [Statement; STATEMENTS] = [const {
@@ -52,7 +54,7 @@ static mut OF_STATEMENTS: [Statement; STATEMENTS] = [const {
 }; STATEMENTS];
 
 static mut OF_CONNECTIONS: [Connection; CONNECTIONS] =
-    [const { Connection { key: AtomicUsize::new(0), id: 0, real: core::ptr::null() } }; CONNECTIONS];
+    [const { Connection { key: AtomicUsize::new(0), id: 0, real: core::ptr::null(), noted: 0 } }; CONNECTIONS];
 
 #[inline(always)]
 fn place(address: usize, places: usize, try_: usize) -> usize {
@@ -89,8 +91,8 @@ unsafe fn find<T: Keyed>(table: *mut T, places: usize, address: usize) -> *mut T
     core::ptr::null_mut()
 }
 
-/// A free entry; NULL if all slots for the address are taken: then the object is not captured. Other threads find the
-/// entry only after [`open`].
+/// A free entry; NULL if all slots for the address are taken: callers count what they cannot capture then. Other threads
+/// find the entry only when its key is stored.
 unsafe fn take<T: Keyed>(table: *mut T, places: usize, address: usize) -> *mut T {
     const TAKEN: usize = 1;
     for try_ in 0..TRIES {
@@ -121,17 +123,18 @@ pub unsafe fn statement(t: *mut Thread, address: P) -> *mut Statement {
     found
 }
 
-/// Adds a statement.
+/// Adds a statement; false if there is no space.
 ///
 /// # Safety
 /// SQLite has just returned this address.
-pub unsafe fn add_statement(address: P, fill: impl FnOnce(&mut Statement)) {
+pub unsafe fn add_statement(address: P, fill: impl FnOnce(&mut Statement)) -> bool {
     let entry: *mut Statement = take((&raw mut OF_STATEMENTS).cast(), STATEMENTS, address as usize);
     if !entry.is_null() {
         ((*entry).is_running, (*entry).is_attach, (*entry).rows, (*entry).serial) = (false, false, 0, 0);
         fill(&mut *entry);
         (*entry).key.store(address as usize, Ordering::Release);
     }
+    !entry.is_null()
 }
 
 /// # Safety
@@ -157,7 +160,7 @@ pub fn connection(address: P) -> *mut Connection {
 pub unsafe fn add_connection(address: P, id: u64, real: *const Real) -> *mut Connection {
     let entry: *mut Connection = take((&raw mut OF_CONNECTIONS).cast(), CONNECTIONS, address as usize);
     if !entry.is_null() {
-        ((*entry).id, (*entry).real) = (id, real);
+        ((*entry).id, (*entry).real, (*entry).noted) = (id, real, 0);
         (*entry).key.store(address as usize, Ordering::Release);
     }
     entry

@@ -6,6 +6,8 @@ use core::ptr::null_mut;
 
 #[repr(C)]
 pub struct Thread {
+    /// Return address of the last call of a function whose arguments use all registers.
+    pub caller: usize,
     /// The segment; NULL without one.
     pub base: *mut u8,
     /// Offsets of the next record and of the segment's end.
@@ -63,6 +65,23 @@ pub fn thread() -> *mut Thread {
     }
     place
 }
+
+/// Stores the return address in the first field of the thread's data. Registers that hold no argument are used.
+#[cfg(interpose)]
+macro_rules! keep_caller {
+    () => {
+        "mov r11, qword ptr [rip + contend_thread@GOTTPOFF]\nmov r10, qword ptr [rsp]\nmov qword ptr fs:[r11], r10"
+    };
+}
+
+#[cfg(not(interpose))]
+macro_rules! keep_caller {
+    () => {
+        "nop"
+    };
+}
+
+pub(crate) use keep_caller;
 
 /// In contend itself nothing is captured.
 #[cfg(not(interpose))]

@@ -1,6 +1,7 @@
 //! `contend capture anonymise`: replaces the values of a capture with hashes.
 
 use crate::manifest::{Manifest, Values, make_private, random_key, write_private};
+use crate::pack::pack;
 use crate::postgres_text;
 use crate::segment::{Raw, SEGMENTS, files, of_file};
 use anyhow::{Context, Result, bail, ensure};
@@ -9,8 +10,7 @@ use contend_interpose::hash;
 use contend_interpose::text::{Sink, room, write};
 use std::path::Path;
 
-/// Makes `out`, which has what `dir` has, with hashes in place of values. The key of the hashes is drawn here and kept
-/// nowhere.
+/// Copies the capture `dir` to `out` with hashes in place of values. The key of the hashes is drawn here and never stored.
 ///
 /// # Errors
 /// `dir` has no values or is damaged, or `out` cannot be written.
@@ -37,7 +37,7 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
         bytes[header::FULL..header::FULL + 4].fill(0);
         bytes[header::COMMITTED..header::COMMITTED + 8].copy_from_slice(&end.to_ne_bytes());
         bytes.extend(records);
-        write_private(&out.join(SEGMENTS).join(name), &bytes)?;
+        write_private(&out.join(SEGMENTS).join(name), &pack(&bytes)?)?;
     }
     manifest.values = Values::Hash;
     for database in &mut manifest.databases {
@@ -61,7 +61,7 @@ fn anonymous(raw: &Raw, key: [u64; 2], is_server: bool) -> Vec<u8> {
     match raw.kind() {
         kind::TEXT => {
             let sql = raw.bytes(record::HEAD, raw.t());
-            // What is stored has no backslashes but in E'...'.
+            // Stored texts have backslashes only in E'...'.
             let written = if is_server { postgres_text::written(sql, false, key, false) } else { of_sqlite(sql, key) };
             let mut bytes = raw.bytes(0, record::HEAD as u64).to_vec();
             put(&mut bytes, record::T, written.len() as u64);

@@ -1,7 +1,8 @@
 //! `contend new --from app.db`: a workload and a study from a database, for those who cannot capture their program.
 
 use crate::content::{look, open};
-use crate::generator::{CHOICES, line, of_column, plain, text};
+use crate::generator::{line, of_column, plain};
+use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Table, write_private};
 use crate::servers::{self, Server};
 use crate::tables::Tables;

@@ -1,19 +1,13 @@
 //! Generators for a workload's values: for columns from what was counted, for arguments from their positions in
 //! statements and the values bound there.
 
+use crate::literal::{free, text};
 use crate::manifest::{Column, Content, Table};
+use crate::skew::Seen;
 use crate::sql::{Token, tokens};
 use crate::trace::Value;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-
-/// Most values that are listed one by one.
-pub const CHOICES: usize = 20;
-
-/// A TOML string.
-pub fn text(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
 
 /// A name with letters, digits and `_` only.
 pub fn plain(name: &str) -> String {
@@ -147,21 +141,6 @@ fn kind_of(column: &Column) -> &str {
     }
 }
 
-/// A generator for values of known type, number and length.
-fn free(kind: &str, distinct: u64, length: u64, null: &str) -> String {
-    match kind {
-        "integer" => format!("{{ range = [1, {}]{null} }}", distinct.max(1)),
-        "real" => format!("{{ range = [0.0, {}.0]{null} }}", distinct.max(1)),
-        "blob" => format!("{{ blob = {}{null} }}", length.clamp(1, 1 << 20)),
-        _ if distinct <= CHOICES as u64 && distinct > 0 => {
-            let values: Vec<String> = (1..=distinct).map(|i| text(&format!("value-{i}"))).collect();
-            format!("{{ choice = [{}]{null} }}", values.join(", "))
-        }
-        _ if length <= 16 => format!("{{ format = \"{{hex:{}}}\"{null} }}", length.max(1)),
-        _ => format!("{{ words = {{ median = {} }}{null} }}", (length / 6).max(1)),
-    }
-}
-
 /// The column that each parameter or literal of a statement is compared with or stored in, by token index.
 pub fn columns_of(sql: &str) -> HashMap<usize, String> {
     let tokens = tokens(sql);
@@ -217,20 +196,6 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
     found
 }
 
-/// Skew of values: the exponent of Zipf's law under which the most frequent value has its share.
-pub fn zipf(most: f64, distinct: u64) -> Option<f64> {
-    if distinct < 2 || most * (distinct as f64) < 2.0 {
-        return None;
-    }
-    let share = |s: f64| 1.0 / (1..=distinct.min(100_000)).map(|rank| (rank as f64).powf(-s)).sum::<f64>();
-    let (mut low, mut high) = (0.0, 4.0);
-    for _ in 0..30 {
-        let middle = (low + high) / 2.0;
-        if share(middle) < most { low = middle } else { high = middle }
-    }
-    (low > 0.05).then_some((low * 100.0).round() / 100.0)
-}
-
 /// The generator of an argument: from its column, or from the values bound to it.
 pub fn of_argument(
     content: &Content,
@@ -239,70 +204,33 @@ pub fn of_argument(
     values: &[&Value],
     inserts: bool,
 ) -> String {
-    let mut counts: HashMap<String, (u64, &Value)> = HashMap::new();
-    for value in values {
-        counts.entry(format!("{value:?}")).or_insert((0, *value)).0 += 1;
-    }
-    let total = values.len().max(1) as u64;
-    let nulls = values.iter().filter(|value| matches!(value, Value::Null)).count() as f64 / total as f64;
-    let null = if nulls > 0.0 && nulls < 1.0 { format!(", null = {nulls:.3}") } else { String::new() };
-    if nulls >= 1.0 {
-        return "{ null = 1 }".into();
-    }
-    let most = counts.values().map(|(count, _)| *count).max().unwrap_or(0);
-    let distinct = counts.len() as u64;
-    let skew = zipf(most as f64 / total as f64, distinct).map_or(String::new(), |s| format!(", zipf = {s}"));
+    let seen = Seen::of(values);
+    let null = match seen.nulls {
+        nulls if nulls >= 1.0 => return "{ null = 1 }".into(),
+        nulls if nulls > 0.0 => format!(", null = {nulls:.3}"),
+        _ => String::new(),
+    };
     if let Some((table, column)) = name.and_then(|name| column_of(content, tables, name)) {
-        let own = is_serial(table, column).then(|| (format!("{}.{}", table.name, column.name), table.rows));
-        match own.filter(|(_, rows)| *rows > 0) {
-            Some(_) if inserts => return "{ unique = true }".into(),
-            Some((to, _)) => return format!("{{ ref = {}{skew} }}", text(&to)),
-            None => {}
+        if is_serial(table, column) && table.rows > 0 {
+            let to = format!("{}.{}", table.name, column.name);
+            return if inserts { "{ unique = true }".into() } else { seen.of_rows(&to, table.rows, "") };
         }
-        if let Some((to, _)) = target(content, column) {
-            return format!("{{ ref = {}{skew}{null} }}", text(&to));
+        if let Some((to, rows)) = target(content, column) {
+            return seen.of_rows(&to, rows, &null);
         }
         if inserts && (column.unique || column.key > 0) {
             return "{ unique = true }".into();
         }
     }
-    let is_limit = name.is_some_and(|name| name.eq_ignore_ascii_case("limit") || name.eq_ignore_ascii_case("offset"));
-    chosen(&mut counts.into_values().collect(), &null).unwrap_or_else(|| {
-        if is_limit {
-            return if name.is_some_and(|name| name.eq_ignore_ascii_case("limit")) { "20" } else { "0" }.into();
+    let is = |word: &str| name.is_some_and(|name| name.eq_ignore_ascii_case(word));
+    seen.listed(&null).or_else(|| seen.between(&null)).unwrap_or_else(|| match seen.counts.first() {
+        _ if is("limit") => "20".into(),
+        _ if is("offset") => "0".into(),
+        first => {
+            let (kind, length) = first.map_or(("text", 8), |(value, _)| type_of(value));
+            seen.free(kind, length, &null)
         }
-        let first = values.iter().find(|value| !matches!(value, Value::Null));
-        let (kind, length) = first.map_or(("text", 8), |value| type_of(value));
-        free(kind, distinct.max(1), length, &null)
     })
-}
-
-/// A list of the values, if they are known and few.
-fn chosen(counts: &mut Vec<(u64, &Value)>, null: &str) -> Option<String> {
-    counts.retain(|(_, value)| !matches!(value, Value::Null));
-    let known: Option<Vec<String>> = counts.iter().map(|(_, value)| written(value)).collect();
-    if counts.len() > CHOICES {
-        let numbers: Option<Vec<i64>> = counts
-            .iter()
-            .map(|(_, value)| match value {
-                Value::Integer(number) => Some(*number),
-                _ => None,
-            })
-            .collect();
-        let numbers = numbers?;
-        return Some(format!("{{ range = [{}, {}]{null} }}", numbers.iter().min()?, numbers.iter().max()?));
-    }
-    let (values, weights) = (known?.join(", "), counts.iter().map(|(count, _)| count.to_string()).collect::<Vec<_>>());
-    Some(format!("{{ choice = [{values}], weights = [{}]{null} }}", weights.join(", ")))
-}
-
-fn written(value: &Value) -> Option<String> {
-    match value {
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Real(number) if number.is_finite() => Some(format!("{number:?}")),
-        Value::Text(bytes) => std::str::from_utf8(bytes).ok().filter(|text| text.len() <= 200).map(text),
-        _ => None,
-    }
 }
 
 fn type_of(value: &Value) -> (&'static str, u64) {
@@ -337,13 +265,5 @@ mod tests {
         assert_eq!(names("INSERT INTO t (a, b) VALUES (?, lower(?)), (?1, 'x')"), ["a", "a", "b"]);
         assert_eq!(names("UPDATE t SET a = ?, b = b + 1 WHERE t.id >= :n"), ["a", "id"]);
         assert_eq!(names("SELECT * FROM t WHERE x IN (?, ?) LIMIT 5 OFFSET ?"), ["x", "x", "LIMIT", "OFFSET"]);
-    }
-
-    #[test]
-    fn skew_comes_back() {
-        assert_eq!(zipf(0.01, 100), None, "all equal");
-        let most = 1.0 / (1..=1000).map(|rank| f64::from(rank).powf(-1.0)).sum::<f64>();
-        let found = zipf(most, 1000).expect("skew");
-        assert!((found - 1.0).abs() < 0.02, "{found}");
     }
 }

@@ -10,11 +10,16 @@
 //! `session` and `content` make a capture. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
 mod anonymise;
+mod attach;
 mod content;
+mod finding;
 mod fresh;
+mod gaps;
 mod generator;
 mod listening;
+mod literal;
 mod manifest;
+mod pack;
 mod postgres_text;
 mod program;
 mod proxy;
@@ -26,6 +31,7 @@ mod servers;
 mod session;
 mod share;
 mod show;
+mod skew;
 mod sql;
 mod study;
 mod summary;

@@ -1,8 +1,9 @@
 //! `contend capture --listen ADDRESS --to SERVER`: arguments, the checks before, and the manifest.
 
+use crate::gaps::gaps;
 use crate::manifest::{Clock, Database, FORMAT, Manifest, Server, Values, make_private};
 use crate::proxy::{Keys, Relay, Said, Target, Writers, now_ns};
-use crate::segment::SEGMENTS;
+use crate::segment::{SEGMENTS, pack_all};
 use crate::session::{say, say_what_there_is};
 use crate::trace::Trace;
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -74,11 +75,8 @@ fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
             manifest.databases.push(Database { path: connection.path.clone(), content: None, end: None });
         }
     }
-    if trace.lost > 0 {
-        let sentence = format!("{} records could not be written (disk full?).", trace.lost);
-        say(&sentence);
-        manifest.missing.push(sentence);
-    }
+    manifest.missing.extend(gaps(&trace));
+    pack_all(&out.join(SEGMENTS))?;
     manifest.write(out)?;
     say_what_there_is(manifest, &trace, out);
     Ok(())

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 pub const FORMAT: u32 = 1;
@@ -123,18 +123,18 @@ pub struct Column {
 }
 
 impl Column {
-    /// Whether different values in it keep every unique index of which it is the last column.
+    /// Whether distinct values in this column alone satisfy every unique index that ends with it.
     pub fn is_unique(&self) -> bool {
         self.unique || self.completes_unique
     }
 }
 
 impl Manifest {
-    /// All gaps, including those that contend could not write down.
+    /// All gaps, also that of a contend that was killed.
     pub fn missing_in_all(&self) -> Vec<String> {
         let killed = self.status.is_none().then(|| {
             "The capture is incomplete: contend was killed before the command had ended. The final contents of the \
-             databases are unknown, and so is what was not seen."
+             databases, and other gaps, are unknown."
                 .to_string()
         });
         self.missing.iter().cloned().chain(killed).collect()
@@ -191,18 +191,29 @@ pub fn make_private(dir: &Path) -> Result<()> {
     let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(dir);
     made.with_context(|| format!("cannot make {}", dir.display()))?;
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?.count();
-    ensure!(entries == 0, "{} is not empty; name a directory that is not there yet", dir.display());
+    ensure!(entries == 0, "{} is not empty: name a new directory", dir.display());
     let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     fs::set_permissions(dir, owner_only).with_context(|| format!("cannot make {} private", dir.display()))
 }
 
-/// Writes a file that only its owner can read.
+/// Writes a file that only its owner can read. It replaces a file or symbolic link of this name: the permissions of the
+/// one and the target of the other do not matter. A pipe or a terminal is written to.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
-    let open = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    open.and_then(|mut file| file.write_all(bytes)).with_context(|| format!("cannot write {}", path.display()))
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> std::io::Result<()> {
+        if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        }
+        // Made with a new name, O_EXCL and mode 0600.
+        let mut file = tempfile::Builder::new().prefix(".contend-").tempfile_in(dir)?;
+        file.write_all(bytes)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A key for hashes of values.
@@ -215,4 +226,28 @@ pub fn random_key() -> Result<[u8; 16]> {
         .and_then(|mut file| file.read_exact(&mut key))
         .context("cannot read random numbers")?;
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_private_file_takes_neither_the_mode_nor_the_target_of_what_was_there() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (target, link, old) = (dir.path().join("target"), dir.path().join("link"), dir.path().join("old"));
+        fs::write(&target, "theirs").expect("written");
+        std::os::unix::fs::symlink(&target, &link).expect("linked");
+        fs::write(&old, "old").expect("written");
+        fs::set_permissions(&old, PermissionsExt::from_mode(0o644)).expect("set");
+        for path in [&link, &old] {
+            write_private(path, b"new").expect("written");
+            let meta = fs::symlink_metadata(path).expect("there");
+            assert!(meta.is_file() && meta.permissions().mode() & 0o777 == 0o600, "{}", path.display());
+            assert_eq!(fs::read(path).expect("readable"), b"new");
+        }
+        assert_eq!(fs::read(&target).expect("readable"), b"theirs");
+        assert_eq!(fs::read_dir(dir.path()).expect("readable").count(), 3, "no temporary file is left");
+    }
 }

@@ -6,7 +6,7 @@ use crate::trace::{Call, How, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// How a transaction ended.
+/// End of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     Committed,
@@ -16,7 +16,7 @@ pub enum End {
     Unfinished,
 }
 
-/// How a transaction began.
+/// Begin of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Began {
     /// A single statement without BEGIN.

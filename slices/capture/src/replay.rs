@@ -4,6 +4,7 @@
 //! A transaction that could commit read nothing that another one changed meanwhile, so this order gives the same
 //! tables.
 
+use crate::attach::{attached, number};
 use crate::content::quoted;
 use crate::manifest::{Database, Manifest};
 use crate::program::{Began, End, Shapes, Transaction, transactions};
@@ -27,7 +28,7 @@ pub struct Replayed {
     pub replayed_ns: u64,
     /// Statements whose result differs from the captured one.
     pub diverged: Vec<Divergence>,
-    /// What was left out, as sentences.
+    /// Statements and transactions that are left out, as sentences.
     pub left_out: BTreeSet<String>,
     pub databases: Vec<Compared>,
 }
@@ -215,9 +216,9 @@ impl Replay<'_> {
         // In a script, any statement may contain it.
         let has = |word: &str| shape.text.contains(';') && words.iter().any(|other| other.eq_ignore_ascii_case(word));
         let leaves = match first.as_str() {
-            _ if has("attach") || has("detach") => Some("attach other databases"),
+            _ if has("attach") || has("detach") => Some("attach databases in a script"),
             _ if has("vacuum") && has("into") => Some("write another file"),
-            "attach" | "detach" => Some("attach other databases"),
+            "attach" if attached(call).is_none() => Some("attach a database whose name is computed"),
             "vacuum" if shape.text.to_ascii_lowercase().contains(" into ") => Some("write another file"),
             "pragma" if shape.text.to_ascii_lowercase().contains("directory") => Some("name directories"),
             _ => None,
@@ -234,7 +235,11 @@ impl Replay<'_> {
         self.open(call.connection)?;
         self.outcome.statements += 1;
         let db = &self.connections[&call.connection];
-        let done = if call.how == How::Exec { script(db, call) } else { statement(db, call) };
+        let done = match attached(call) {
+            Some(it) => self.attach(db, &it.schema, it.path.as_deref()),
+            None if call.how == How::Exec => script(db, call),
+            None => statement(db, call),
+        };
         let differs = match done {
             Ok(done) if call.has_failed() => {
                 Some(("result", format!("error {}", call.rc), format!("{} rows", done.rows.unwrap_or(0))))
@@ -248,6 +253,18 @@ impl Replay<'_> {
             self.diverged.entry((self.shapes.number(call), what)).or_insert(new).count += 1;
         }
         Ok(())
+    }
+}
+
+impl Replay<'_> {
+    /// Attaches the copy of a database. One that is not in the capture starts empty, in the replay's directory.
+    fn attach(&self, db: &Connection, schema: &str, path: Option<&Path>) -> rusqlite::Result<Done> {
+        let copy = path.map_or(PathBuf::new(), |path| match number(self.databases, path) {
+            Some(number) => copy_of(self.dir, number),
+            None => self.dir.join(format!("attached-{}.db", path.to_string_lossy().replace(['/', '\\'], "_"))),
+        });
+        db.execute(&format!("ATTACH ?1 AS {}", quoted(schema)), [copy.to_string_lossy()])?;
+        Ok(Done { rows: None, changes: 0, rowid: 0 })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Roles of a captured program: processes, clients, and pauses.
 
-use crate::generator::{line, plain, text};
+use crate::generator::{line, plain};
+use crate::literal::text;
 use crate::program::Group;
 use crate::summary::Known;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

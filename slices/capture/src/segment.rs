@@ -1,5 +1,7 @@
 //! Reads segments: the records of each thread in order, and all of them by time.
 
+use crate::manifest::write_private;
+use crate::pack::{pack, unpack};
 use anyhow::{Context, Result, ensure};
 use contend_interpose::format::{MAGIC, VERSION, header, kind, record};
 use std::collections::BTreeMap;
@@ -68,20 +70,32 @@ impl Raw {
     }
 }
 
-/// All records by time, and the number of records that could not be written. Bound values have the time of the
-/// following call.
+/// Losses that the library counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lost {
+    /// Records that could not be written.
+    pub records: u64,
+    /// Calls on statements and connections beyond those that it can keep apart.
+    pub untracked: u64,
+}
+
+/// All records by time, and what is lost. Bound values have the time of the following call.
 ///
 /// # Errors
 /// A file cannot be read, or is not a segment of this version.
-pub fn read(dir: &Path) -> Result<(Vec<Raw>, u64)> {
+pub fn read(dir: &Path) -> Result<(Vec<Raw>, Lost)> {
     let mut threads: BTreeMap<Who, Vec<(u64, Vec<Raw>)>> = BTreeMap::new();
-    let mut lost = BTreeMap::new();
+    let (mut lost, mut unwritten) = (BTreeMap::new(), 0);
     for path in files(dir)? {
         let serial = path.file_stem().and_then(|stem| stem.to_str()?.rsplit('-').next()?.parse().ok()).unwrap_or(0);
         if let Some(Segment { who, records, lost: lost_here, .. }) = of_file(&path)? {
-            let most: &mut u64 = lost.entry(who.process).or_default();
-            *most = lost_here.max(*most);
+            let most: &mut Lost = lost.entry(who.process).or_default();
+            most.records = lost_here.records.max(most.records);
+            most.untracked = lost_here.untracked.max(most.untracked);
             threads.entry(who).or_default().push((serial, records));
+        } else if fs::metadata(&path)?.len() == 0 {
+            // A thread that could not write its first record has no place for a count.
+            unwritten += 1;
         }
     }
     let mut all: Vec<(u64, Raw)> = vec![];
@@ -99,7 +113,9 @@ pub fn read(dir: &Path) -> Result<(Vec<Raw>, u64)> {
     }
     // A stable sort: records of a thread with equal times keep their order.
     all.sort_by_key(|(at, _)| *at);
-    Ok((all.into_iter().map(|(_, raw)| raw).collect(), lost.values().sum()))
+    let records = unwritten + lost.values().map(|lost| lost.records).sum::<u64>();
+    let lost = Lost { records, untracked: lost.values().map(|lost| lost.untracked).sum() };
+    Ok((all.into_iter().map(|(_, raw)| raw).collect(), lost))
 }
 
 /// The files of all segments.
@@ -112,12 +128,27 @@ pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|end| end == "seg")).collect())
 }
 
-/// A segment: its thread, the bytes of its header, its records, and the number of records that could not be written.
+/// Packs all segments, of which each is replaced when its packed form is complete.
+///
+/// # Errors
+/// A file cannot be read or written, or is damaged.
+pub fn pack_all(dir: &Path) -> Result<()> {
+    for path in files(dir)? {
+        let bytes = fs::read(&path)?;
+        if bytes.starts_with(&MAGIC.to_ne_bytes()) {
+            let packed = pack(&bytes).with_context(|| format!("cannot pack {}", path.display()))?;
+            write_private(&path, &packed)?;
+        }
+    }
+    Ok(())
+}
+
+/// A segment: its thread, the bytes of its header, its records, and what it counts as lost.
 pub struct Segment {
     pub who: Who,
     pub head: Vec<u8>,
     pub records: Vec<Raw>,
-    lost: u64,
+    lost: Lost,
 }
 
 /// Reads a segment; `None` if its process ended while it created the file.
@@ -126,6 +157,8 @@ pub struct Segment {
 /// It cannot be read, is damaged, or is of another version.
 pub fn of_file(path: &Path) -> Result<Option<Segment>> {
     let bytes = fs::read(path)?;
+    let unpacked = unpack(&bytes).with_context(|| format!("{} is damaged: copy the capture again", path.display()))?;
+    let bytes = unpacked.unwrap_or(bytes);
     let head = Raw { who: Who { process: 0, pid: 0, tid: 0 }, bytes };
     if head.u64(0) != MAGIC {
         return Ok(None);
@@ -144,6 +177,6 @@ pub fn of_file(path: &Path) -> Result<Option<Segment>> {
         records.push(Raw { who, bytes: head.bytes[at..at + length].to_vec() });
         at += length;
     }
-    let lost = head.u64(header::LOST);
+    let lost = Lost { records: head.u64(header::LOST), untracked: head.u64(header::UNTRACKED) };
     Ok(Some(Segment { who, head: head.bytes[..header::BYTES].to_vec(), records, lost }))
 }

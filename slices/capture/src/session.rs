@@ -1,9 +1,11 @@
 //! Runs a captured command: loads the library into it, stores the content of databases on request, and notes what is
 //! missing.
 
+use crate::attach::{attached, number};
 use crate::content;
+use crate::gaps::gaps;
 use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, make_private, random_key, write_private};
-use crate::segment::SEGMENTS;
+use crate::segment::{SEGMENTS, pack_all};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail, ensure};
 use contend::trial::watch::passing::PassedOn;
@@ -280,6 +282,13 @@ impl<'s> Session<'s> {
                 self.manifest.databases.push(Database { path: path.clone(), content: None, end: None });
             }
         }
+        // A file that ATTACH created was not there to be kept.
+        for path in trace.calls.iter().filter(|call| !call.has_failed()).filter_map(|call| attached(call)?.path) {
+            let path = path.canonicalize().unwrap_or(path);
+            if path.is_absolute() && number(&self.manifest.databases, &path).is_none() {
+                self.manifest.databases.push(Database { path, content: None, end: None });
+            }
+        }
         for (i, database) in self.manifest.databases.iter_mut().enumerate() {
             let name = format!("end-{}.db", i + 1);
             if database.path.is_file() {
@@ -287,12 +296,8 @@ impl<'s> Session<'s> {
             }
         }
         self.say_what_was_not_seen();
-        if trace.lost > 0 {
-            self.is_missing(format!(
-                "{} calls could not be written down: no more segments could be made (disk full?).",
-                trace.lost
-            ));
-        }
+        self.manifest.missing.extend(gaps(&trace));
+        pack_all(&self.out.join(SEGMENTS))?;
         self.manifest.write(&self.out)?;
         say_what_there_is(&self.manifest, &trace, &self.out);
         Ok(())
@@ -331,8 +336,10 @@ pub fn say_what_there_is(manifest: &Manifest, trace: &Trace, out: &Path) {
         "calls: {statements}, connections: {connections}, {programs}: {}, databases: {}; {values}. {}",
         trace.processes.len(),
         manifest.databases.len(),
-        if manifest.missing.is_empty() { "Nothing is known to be missing." } else { "See above for what is missing." }
+        if manifest.missing.is_empty() { "Nothing is known to be missing." } else { "The capture has gaps:" }
     ));
+    // The first messages about them may be far above, among what the program printed.
+    manifest.missing.iter().for_each(|sentence| say(&format!("- {sentence}")));
     if statements == 0 && is_server {
         say("No statement was seen: no client has used the address above.");
     } else if statements == 0 {

@@ -1,8 +1,8 @@
-//! What share of a capture its workload has.
+//! The share of a capture that its workload covers.
 
 use crate::program::Group;
 
-/// How many of the captured transactions the workload has, and how many of those that write.
+/// Numbers of captured transactions that the workload leaves out and takes, of all and of those that write.
 #[derive(Default)]
 pub struct Share {
     all: [usize; 2],

@@ -1,23 +1,14 @@
 //! `contend capture show`: the summary as a document, for the terminal and as a page.
 
+use crate::finding::time;
 use crate::manifest::Values;
-use crate::summary::{Kind, Summary};
+use crate::summary::{Kind, Sort, Summary};
 use contend::report::document::{Block, Cell, Document, Head, Id, Section, Table};
 
 /// Most rows of a table; the JSON has all.
 const MOST: usize = 12;
 /// Longest statement in a table or list, in characters.
 const SQL: usize = 300;
-
-fn time(ns: u64) -> String {
-    match ns {
-        0 => "0".into(),
-        1..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
-    }
-}
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
@@ -41,7 +32,7 @@ fn plural(count: u64, one: &str) -> String {
 }
 
 /// The document.
-pub fn document(summary: &Summary) -> Document {
+pub fn document(summary: &Summary, sort: Sort) -> Document {
     let values = match summary.values {
         Values::Hash => "values as keyed hashes",
         Values::Full => "ALL VALUES and copies of the data",
@@ -68,15 +59,31 @@ pub fn document(summary: &Summary) -> Document {
         warnings: summary.missing.clone(),
         origin: "contend capture".into(),
         sections: vec![
+            findings(summary),
             databases(summary),
             transactions(summary),
-            statements(summary),
+            statements(summary, sort),
             connections(summary),
             keys(summary),
             roles(summary),
         ],
         ..Document::default()
     }
+}
+
+fn findings(summary: &Summary) -> Section {
+    let mut blocks = vec![];
+    for finding in &summary.findings {
+        blocks.push(Block::Heading(finding.title.clone()));
+        blocks.push(Block::Text(format!("{} {}", finding.evidence, finding.change)));
+    }
+    if blocks.is_empty() {
+        blocks.push(Block::Text(match summary.server {
+            Some(_) => "Locks of a server are not visible in its messages: none are looked for.".into(),
+            None => "None: no call failed at a lock, and no program kept others waiting while no statement ran.".into(),
+        }));
+    }
+    Section { id: Id::Other("findings"), title: "Findings".into(), blocks }
 }
 
 fn databases(summary: &Summary) -> Section {
@@ -146,7 +153,7 @@ fn where_time_goes(summary: &Summary) -> Block {
         (if is_server { "after a write" } else { "with write lock" }, true),
         ("rolled back", true),
     ];
-    // What a server waits for is not in its messages.
+    // The messages of a server do not show its waits.
     if !is_server {
         head.insert(2, ("of it waiting", true));
     }
@@ -175,7 +182,7 @@ fn steps(kind: &Kind) -> Block {
     Block::List(statements.collect())
 }
 
-fn statements(summary: &Summary) -> Section {
+fn statements(summary: &Summary, sort: Sort) -> Section {
     let row = |statement: &crate::summary::Statement| {
         vec![
             time(statement.total_ns),
@@ -203,7 +210,7 @@ fn statements(summary: &Summary) -> Section {
     if !errors.is_empty() {
         blocks.push(Block::Text(format!("Errors by code (SQLSTATE): {errors}.")));
     }
-    Section { id: Id::Other("statements"), title: "Statements by time".into(), blocks }
+    Section { id: Id::Other("statements"), title: format!("Statements by {}", sort.word()), blocks }
 }
 
 fn connections(summary: &Summary) -> Section {

@@ -1,6 +1,7 @@
 //! The study of a capture: what would have helped?
 
-use crate::generator::{plain, text};
+use crate::generator::plain;
+use crate::literal::text;
 use crate::manifest::Database;
 use crate::roles::{PACES, Role};
 use crate::servers::Server;
@@ -54,10 +55,10 @@ struct Contender {
 
 const CAPTURED: &str = "as captured";
 
-/// What one contender changes, in words and as a change of settings.
+/// A change of settings, and its name.
 type Change = (&'static str, fn(&mut Settings));
 
-/// What might help against locks, as far as the program does not do it already.
+/// Changes that may remove lock errors and that the program does not have yet.
 fn changes(now: &Settings) -> Vec<Change> {
     let all: [(bool, Change); 3] = [
         (now.journal_mode != "wal", ("WAL", |settings| settings.journal_mode = "wal".into())),
@@ -103,7 +104,7 @@ fn safer(now: &Settings) -> Option<Settings> {
     ALL[at + 1..].iter().map(with).find(|settings| tier(settings) != tier(now))
 }
 
-/// What a study is made of.
+/// The capture that a study is made from.
 pub struct Captured<'c> {
     pub known: &'c Known<'c>,
     pub database: &'c Database,
@@ -111,7 +112,7 @@ pub struct Captured<'c> {
     pub servers: &'c [Server],
 }
 
-/// The study file. `begin`: how most of its writing transactions begin, if any begins with a statement of its own.
+/// The study file. `begin`: the most frequent BEGIN of writing transactions; `None` if all are single statements.
 pub fn study(of: &Captured, begin: Option<&'static str>, roles: &[Role]) -> String {
     let Captured { known, database, share, servers } = of;
     let now = captured(known, database, begin);
@@ -155,7 +156,7 @@ fn head(known: &Known, share: &Share, tier: &str) -> String {
     format!(
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
-         baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` says what is left out, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
+         baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
          \"An operation that met a lock is not tried again.\",\n  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
          [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
@@ -185,7 +186,7 @@ fn write_contender(out: &mut String, contender: &Contender, label: &str) {
     );
 }
 
-/// Calls of the capture that a lock ended, and how many they are of 1,000 operations.
+/// Captured calls that a lock ended: their number, and the rate per 1,000 operations.
 struct LockErrors {
     count: usize,
     per_1000: f64,
@@ -200,7 +201,8 @@ impl LockErrors {
         LockErrors { count, per_1000: 1000.0 * count as f64 / operations.max(1) as f64 }
     }
 
-    /// Whether a contender would have removed them; the share that it leaves is that of the study.
+    /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
+    /// the study.
     fn write_answer(&self, out: &mut String, label: &str) {
         let LockErrors { count, per_1000 } = self;
         let metric = format!("left_by_{}", plain(label));
@@ -215,22 +217,24 @@ impl LockErrors {
             format!("of 1,000 operations {{against_value}} fail as captured (in the capture {per_1000:.3}), and");
         let (neither, only_against, both) = if *count == 0 {
             (
-                "The capture has no lock error, and none comes here.".to_string(),
+                "The capture has no lock error, and the study has none.".to_string(),
                 format!(
-                    "The capture has none. Here {{against_value}} of 1,000 operations fail as captured, with {label} none."
+                    "The capture has none. In the study {{against_value}} of 1,000 operations fail as captured, and none with {label}."
                 ),
                 format!(
-                    "The capture has none. Here {{against_value}} of 1,000 operations fail as captured, with {label} {{this_value}}."
+                    "The capture has none. In the study {{against_value}} of 1,000 operations fail as captured, and {{this_value}} with {label}."
                 ),
             )
         } else {
             (
-                format!("This run cannot say: the {count} lock errors of the capture did not come again."),
                 format!(
-                    "Yes, as far as this run shows: {label} would have removed {count} of {count} lock errors. Here {here} none with it."
+                    "This run cannot tell: with the captured settings the study has none of the {count} lock errors of the capture."
                 ),
                 format!(
-                    "Not all: {label} would have left about {{this.{metric}}} of {count} lock errors. Here {here} {{this_value}} with it."
+                    "Yes: {label} would have removed {count} of {count} lock errors. In this run {here} none with it."
+                ),
+                format!(
+                    "Not all: {label} would have left about {{this.{metric}}} of {count} lock errors. In this run {here} {{this_value}} with it."
                 ),
             )
         };
@@ -241,7 +245,7 @@ impl LockErrors {
             text(&format!("Would {label} have removed the lock errors?")),
             text(label),
             text(&neither),
-            text("No: it adds some, {this_value} of 1,000 operations."),
+            text("No: it adds lock errors, {this_value} in 1,000 operations."),
             text(&only_against),
             text(&both)
         );
@@ -262,13 +266,13 @@ fn write_more_load(out: &mut String, label: &str, load: &str, times: u64) {
     );
 }
 
-/// How fast a server is next to the best settings of SQLite, when clients never pause.
+/// Writes the question about a server against the best settings of SQLite, with clients that never pause.
 fn write_server(out: &mut String, server: &str, best: &str) {
     let speed = format!("{server} would have been {{ratio}} times as fast ({{low}} to {{high}})");
     let _ = write!(
         out,
         "\n[[answer]]\nask = {}\nmetric = \"throughput_ops_per_s\"\ncondition = \"load=full\"\nthis = \"{server}\"\nagainst = {}\n\n\
-         [answer.words]\nfaster = \"Yes: {speed}.\"\nslower = \"No: {speed}.\"\nno-difference = \"No: both get the same done.\"\n\
+         [answer.words]\nfaster = \"Yes: {speed}.\"\nslower = \"No: {speed}.\"\nno-difference = \"No: there is no difference.\"\n\
          cannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
          not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n",
         text(&if best == CAPTURED {

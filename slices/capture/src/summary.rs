@@ -4,6 +4,7 @@ use crate::manifest::Manifest;
 use crate::program::{Began, End, Group, Shapes, Transaction, groups, transactions};
 use crate::sql::{Begin, Does};
 use crate::trace::{Connection, Trace, Value, note_text};
+use clap::ValueEnum;
 use contend_interpose::format::value;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,6 +24,8 @@ pub struct Summary {
     pub lock_errors: usize,
     pub databases: Vec<Database>,
     pub missing: Vec<String>,
+    /// Filled in by [`crate::finding::findings`].
+    pub findings: Vec<Finding>,
     pub transactions: Vec<Kind>,
     pub connections: Vec<Setting>,
     pub statements: Vec<Statement>,
@@ -33,12 +36,53 @@ pub struct Summary {
     pub bursts: Bursts,
 }
 
+/// Causes of waits and failures at locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    ProgramHoldsLock,
+    IdleInTransaction,
+    ReadThenWrite,
+    NoBusyTimeout,
+    TimeoutTooShort,
+    OpenCloseChurn,
+}
+
+/// A problem, its evidence, and what to change.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    pub kind: Cause,
+    pub title: String,
+    pub evidence: String,
+    pub change: &'static str,
+}
+
 #[derive(Debug, Serialize)]
 pub struct Database {
     pub path: String,
     pub made_by_the_program: bool,
     pub journal_mode: String,
     pub tables: Vec<(String, u64, u64)>,
+}
+
+/// Order of the statements: most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// Time inside of SQLite
+    Time,
+    /// Rows returned and changed
+    Rows,
+    Calls,
+}
+
+impl Sort {
+    pub fn word(self) -> &'static str {
+        match self {
+            Sort::Time => "time",
+            Sort::Rows => "rows",
+            Sort::Calls => "calls",
+        }
+    }
 }
 
 /// Transactions of one shape. Times are those of the last attempt.
@@ -173,7 +217,7 @@ impl<'m> Known<'m> {
         }
     }
 
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self, sort: Sort) -> Summary {
         let manifest = self.manifest;
         let databases = manifest.databases.iter().map(|database| {
             let known = database.end.as_ref().or(database.content.as_ref());
@@ -199,9 +243,10 @@ impl<'m> Known<'m> {
             lock_errors: self.trace.calls.iter().filter(|call| call.is_busy()).count(),
             databases: databases.collect(),
             missing: manifest.missing_in_all(),
+            findings: vec![],
             transactions: self.groups.iter().map(|group| self.kind(group)).collect(),
             connections: self.connections(),
-            statements: self.statements(),
+            statements: self.statements(sort),
             errors: if manifest.server.is_some() { self.errors() } else { vec![] },
             keys: self.keys(),
             roles: self.roles(),
@@ -248,7 +293,7 @@ impl<'m> Known<'m> {
         found
     }
 
-    fn statements(&self) -> Vec<Statement> {
+    fn statements(&self, sort: Sort) -> Vec<Statement> {
         let empty = |shape: &crate::sql::Shape| Statement {
             text: shape.text.clone(),
             count: 0,
@@ -271,7 +316,13 @@ impl<'m> Known<'m> {
             statement.failed += u64::from(call.has_failed());
             statement.waited_ns += call.waited_ns + call.prepare.1;
         }
-        all.sort_by_key(|statement| std::cmp::Reverse(statement.total_ns));
+        all.sort_by_key(|statement| {
+            std::cmp::Reverse(match sort {
+                Sort::Time => statement.total_ns,
+                Sort::Rows => statement.rows + statement.changes,
+                Sort::Calls => statement.count,
+            })
+        });
         all
     }
 

@@ -1,7 +1,8 @@
 //! Tables of a workload: schema, number of rows, and a generator for each column.
 
 use crate::content::quoted;
-use crate::generator::{CHOICES, is_serial, key, line, of_column, paired_with, plain, text};
+use crate::generator::{is_serial, key, line, of_column, paired_with, plain};
+use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
 use crate::sql::{Token, tokens};
 use anyhow::Result;
@@ -9,7 +10,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use std::fmt::Write as _;
 
-/// What is known of a database, and the database itself if its values may be used.
+/// Counts of a database, and a copy of it if its values may be used.
 pub struct Tables<'c> {
     pub content: &'c Content,
     pub values: Option<&'c Connection>,

@@ -1,7 +1,7 @@
 //! The captured activity of a program: processes, connections, and calls with values, results and times.
 
 use crate::manifest::Manifest;
-use crate::segment::{self, Raw, SEGMENTS, Who};
+use crate::segment::{self, Lost, Raw, SEGMENTS, Who};
 use anyhow::Result;
 use contend_interpose::format::{PENDING, kind, note, prepared, record, state, value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,7 +19,7 @@ pub struct Trace {
     pub connections: BTreeMap<u64, Connection>,
     /// Calls, ordered by start.
     pub calls: Vec<Call>,
-    pub lost: u64,
+    pub lost: Lost,
     pub from_ns: u64,
     pub to_ns: u64,
 }
@@ -228,7 +228,14 @@ impl Reader<'_> {
             kind::EXEC => {
                 let sql = self.text(raw.u64(record::EXEC_SQL));
                 let call = self.call(raw, raw.id(), How::Exec, &sql);
-                self.push(call);
+                // The result of a call whose first segment was full before it ended.
+                let is_begun = |known: &&mut Call| {
+                    known.how == How::Exec && known.is_pending() && (known.connection, known.who) == (raw.id(), raw.who)
+                };
+                match self.trace.calls.iter_mut().rev().find(is_begun).filter(|_| raw.b() == 1) {
+                    Some(known) => *known = Call { before: known.before, ..call },
+                    None => drop(self.push(call)),
+                }
             }
             kind::TIMEOUT => {
                 if let Some(connection) = self.trace.connections.get_mut(&raw.id()) {
@@ -341,6 +348,7 @@ impl Reader<'_> {
             // The rest of an execution that another thread, or another segment, recorded.
             let first = &mut self.trace.calls[before];
             (first.rows, first.inside_ns) = (first.rows + call.rows, first.inside_ns + call.inside_ns);
+            first.waited_ns += call.waited_ns;
             first.duration_ns = call.end_ns().saturating_sub(first.at_ns);
             (first.rc, first.after, first.changes, first.rowid) = (call.rc, call.after, call.changes, call.rowid);
             return;
@@ -408,12 +416,12 @@ pub fn note_text(code: u16) -> &'static str {
         note::BLOB => "incremental access to blobs (not captured)",
         note::BACKUP => "written by a backup (not captured)",
         note::DESERIALIZE => "filled by sqlite3_deserialize (not captured)",
-        note::EXTENSION => "an extension was loaded",
+        note::EXTENSION => "an extension was loaded (calls that it makes itself are not captured)",
         note::COPY => "COPY (its rows are not captured)",
         note::CALL => "functions called by number (their values are not captured)",
         note::REPLICATION => "replication (not captured)",
         note::LOST => "a message that contend does not understand (nothing after it is captured)",
         note::ENCODING => "texts in an encoding other than UTF-8 and Latin (not captured)",
-        _ => "functions of the program's own",
+        _ => "functions, collations or virtual tables of the program's own",
     }
 }

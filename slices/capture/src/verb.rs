@@ -1,11 +1,12 @@
 //! `contend capture`: arguments and output.
 
 use crate::anonymise::anonymise;
+use crate::finding::findings;
 use crate::listening::listen;
 use crate::manifest::{Manifest, Values, write_private};
 use crate::session::{Session, shown};
 use crate::show;
-use crate::summary::Known;
+use crate::summary::{Known, Sort};
 use crate::trace::Trace;
 use crate::workload::{self, Written};
 use anyhow::{Result, ensure};
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
   contend replay day                                does it again and compares the tables at the end
   contend run capture-1 --quick                     what would have helped: WAL, BEGIN IMMEDIATE, PostgreSQL?
   contend capture anonymise day --out day-hashed    hashes in place of values, to give away
-  contend capture to-workload capture-1             writes its workload and study again; says what they leave out
+  contend capture to-workload capture-1             writes its workload and study again, and lists what they leave out
 
 The program is not changed, and its databases are opened by contend's own process only. SQLite must be \
 linked dynamically; what cannot be captured is named at once and at the end. Values are kept as keyed hashes, and the key \
@@ -43,7 +44,7 @@ struct CaptureArgs {
     /// Directory for the capture [default: capture-1, capture-2, ...]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// What is kept of values
+    /// The form in which values are stored
     #[arg(long, value_enum, default_value = "hash")]
     values: Keeps,
     /// Pass connections on to the server of --to, and record them: an address of this machine
@@ -69,7 +70,7 @@ enum Keeps {
 enum CaptureVerb {
     /// Show what a captured program does
     Show(ShowArgs),
-    /// Write the workload and the study of a capture again, and say what is not in them
+    /// Write the workload and the study of a capture again, and list what is not in them
     ToWorkload(ToWorkloadArgs),
     /// Make a capture of hashes out of one with all values, to give away
     Anonymise(AnonymiseArgs),
@@ -103,6 +104,9 @@ struct ShowArgs {
     /// Write a page to read in a browser
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     page: Option<PathBuf>,
+    /// Order of the statements, most first
+    #[arg(long, value_enum, default_value = "time")]
+    sort: Sort,
 }
 
 pub const VERB: Verb = Verb {
@@ -169,8 +173,10 @@ fn write_study(dir: &Path) -> Result<Written> {
 fn show(args: &ShowArgs) -> Result<u8> {
     let manifest = Manifest::read(&args.dir)?;
     let trace = Trace::read(&args.dir, &manifest)?;
-    let summary = Known::new(&manifest, trace).summary();
-    let document = show::document(&summary);
+    let known = Known::new(&manifest, trace);
+    let mut summary = known.summary(args.sort);
+    summary.findings = findings(&known);
+    let document = show::document(&summary, args.sort);
     if args.json {
         print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
     } else if args.page.is_none() {

@@ -1,8 +1,10 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 
-use crate::generator::{column_of, columns_of, line, of_argument, plain, text};
+use crate::attach::{names_one_of, schemas};
+use crate::generator::{column_of, columns_of, line, of_argument, plain};
+use crate::literal::text;
 use crate::manifest::{Content, Database, Values};
-use crate::program::{Began, Group, Step, Transaction};
+use crate::program::{Began, End, Group, Step, Transaction};
 use crate::roles;
 use crate::servers;
 use crate::share::Share;
@@ -104,6 +106,7 @@ impl<'k> Writer<'k> {
             .iter()
             .map(|table| table.name.to_ascii_lowercase())
             .collect();
+        let attached = schemas(&known.trace);
         for group in &known.groups {
             let asks = |step: &&Step| known.shapes.all[step.shape].only_asks();
             let shapes = || group.steps.iter().filter(|step| !asks(step)).map(|step| &known.shapes.all[step.shape]);
@@ -122,6 +125,8 @@ impl<'k> Writer<'k> {
                 "it only reads settings"
             } else if shapes().any(|shape| shape.text.contains(';')) {
                 "it is a script of several statements"
+            } else if shapes().any(|shape| names_one_of(&shape.text, &attached)) {
+                "it uses an attached database, and a workload has one database"
             } else if shapes().any(|shape| !matches!(shape.does, Does::Read | Does::Write | Does::Savepoint)) {
                 "it changes settings or tables"
             } else if shapes()
@@ -167,8 +172,17 @@ impl<'k> Writer<'k> {
             (_, true) => {}
             (_, false) => line(&mut self.out, "begin", "\"deferred\""),
         }
+        let rolled_back =
+            group.transactions.iter().filter(|&&i| self.known.transactions[i].end == End::RolledBack).count();
+        if rolled_back > 0 {
+            self.left_out.push(format!(
+                "{}: the program rolled back {rolled_back} of {}; in the workload all commit",
+                kind.name,
+                group.transactions.len()
+            ));
+        }
         let mut all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.known.transactions[i]).collect();
-        // What a lock cut short lacks arguments.
+        // Transactions that a lock cut short lack arguments.
         if all.iter().any(|transaction| transaction.has_succeeded()) {
             all.retain(|transaction| transaction.has_succeeded());
         }
@@ -323,7 +337,7 @@ fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>> {
     (found.len() == places(like)).then_some(found)
 }
 
-/// How most of the writing transactions begin that begin with a statement of their own.
+/// The most frequent BEGIN of writing transactions; `None` if all are single statements.
 fn captured_begin(known: &Known) -> Option<&'static str> {
     let mut counts: BTreeMap<Begin, usize> = BTreeMap::new();
     for group in known.groups.iter().filter(|group| group.writes) {

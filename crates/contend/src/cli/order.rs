@@ -210,7 +210,7 @@ fn with_workloads_mistakes(source: &Source, error: StudyError) -> StudyError {
     let parts = file.get("part").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
     let tables = parts.filter_map(toml::Value::as_table).chain([&file]);
     let names: BTreeSet<&str> = tables.filter_map(|table| table.get("workload")?.as_str()).collect();
-    let opened = names.iter().filter_map(|name| workload::LIBRARY.open(name, |path| read_beside(source, path)).ok());
+    let opened = names.iter().filter_map(|name| workload_named(source, name).ok());
     let theirs = opened.filter_map(|workload| workload::parse(&workload).err());
     StudyError::File(FileError::together([error.clone()].into_iter().chain(theirs)).unwrap_or(error))
 }
@@ -239,7 +239,15 @@ fn checked_workload(source: &Source, study: &Study) -> Result<Source> {
 
 /// The workload of a study or part.
 fn workload_of(source: &Source, study: &Study) -> Result<Source> {
-    workload::LIBRARY.open(&study.workload, |path| read_beside(source, path))
+    workload_named(source, &study.workload)
+}
+
+/// A built-in workload, a file, or a directory with a `workload.toml`, such as a capture.
+fn workload_named(source: &Source, name: &str) -> Result<Source> {
+    let is_built_in = workload::LIBRARY.find(name).is_some();
+    let is_directory = !is_built_in && (beside(source, name).is_dir() || Path::new(name).is_dir());
+    let inside = format!("{}/workload.toml", name.trim_end_matches('/'));
+    workload::LIBRARY.open(if is_directory { &inside } else { name }, |path| read_beside(source, path))
 }
 
 /// The names in a workload that a study may use. Of a workload with mistakes, those of its sections; `None` if one of them
@@ -264,9 +272,12 @@ fn vocabulary(workload: &Source) -> Option<Vocabulary> {
 }
 
 /// A path in a study file is relative to that file.
+fn beside(source: &Source, path: &str) -> PathBuf {
+    Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default().join(path)
+}
+
 fn read_beside(source: &Source, path: &str) -> std::io::Result<String> {
-    let beside = Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default();
-    read_text(beside.join(path)).or_else(|_| read_text(path))
+    read_text(beside(source, path)).or_else(|_| read_text(path))
 }
 
 /// The scenario of a study or part, whose requests must fit its workload.

@@ -1,4 +1,4 @@
-//! What a client has asked and the server has not answered yet.
+//! Requests of a client that the server has not answered yet.
 
 use super::frame::Fields;
 use crate::trace::DONE;

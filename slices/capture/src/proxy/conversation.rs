@@ -1,4 +1,4 @@
-//! What a client and its server say to each other, as calls: statements with values, rows, results and times.
+//! The messages of a client and its server as calls: statements with values, rows, results and times.
 
 use super::asked::{Asked, Pending, Portal, Prepared, What, code, is_commit, values};
 use super::frame::{Fields, Frames, Message};

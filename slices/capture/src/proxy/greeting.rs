@@ -10,7 +10,7 @@ const GSS: u32 = 80_877_104;
 /// As the server itself.
 const LENGTH_MAX: usize = 10_000;
 
-/// What a client wants first.
+/// The first request of a client.
 pub enum Wish {
     /// To log in; with the message itself.
     Start(Start),

@@ -24,7 +24,7 @@ pub fn now_ns() -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// What is kept of values. The key is in memory only.
+/// The form in which values are stored. The key is in memory only.
 #[derive(Clone, Copy)]
 pub struct Keys {
     pub is_full: bool,
@@ -150,7 +150,7 @@ impl Writer {
         }
     }
 
-    /// Writes what waits. What a full disk refuses is counted.
+    /// Writes the buffered records. Records that do not fit on a full disk are counted.
     pub fn flush(&mut self) {
         if self.buffer.is_empty() {
             return;
@@ -161,7 +161,7 @@ impl Writer {
             Ok(()) => self.end = end,
             Err(_) => {
                 self.lost += self.waiting;
-                // The next text may depend on one that is lost.
+                // Texts among the lost records must be written again.
                 self.seen.clear();
                 let _ = self.file.write_all_at(&self.lost.to_ne_bytes(), header::LOST as u64);
             }
@@ -226,7 +226,7 @@ impl Writer {
         }
     }
 
-    /// Forgets the values of a statement's last execution.
+    /// Ends the values of a statement's last execution.
     pub fn clear(&mut self, statement: u64) {
         self.record((kind::CLEAR, 0, 0), statement, 0, &[]);
     }

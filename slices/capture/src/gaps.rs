@@ -1,0 +1,55 @@
+//! Gaps of a trace, as sentences.
+
+use crate::trace::Trace;
+use contend_interpose::format::note;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The gap that a connection's note stands for; `None` if nothing is missing.
+fn gap(code: u16) -> Option<&'static str> {
+    Some(match code {
+        note::BLOB => "used blobs through sqlite3_blob_open; what it read and wrote there is not captured",
+        note::BACKUP => "was the target of a backup; the content that it received is not captured",
+        note::DESERIALIZE => "received a database through sqlite3_deserialize; the content is not captured",
+        note::EXTENSION => "loaded an extension; calls that the extension itself makes are not captured",
+        note::COPY => "used COPY; its rows are not captured",
+        note::CALL => "called functions by number; their values are not captured",
+        note::REPLICATION => "used replication, which is not captured",
+        note::LOST => "sent a message that contend does not understand; nothing after it is captured",
+        note::ENCODING => "sent texts in an encoding other than UTF-8 and Latin; they are not captured",
+        _ => return None,
+    })
+}
+
+/// The gaps of a trace, most serious first.
+pub fn gaps(trace: &Trace) -> Vec<String> {
+    let mut found = vec![];
+    if trace.lost.records > 0 {
+        found.push(format!(
+            "At least {} records could not be written; is the disk full? Capture again with --out on a disk with space.",
+            trace.lost.records
+        ));
+    }
+    if trace.lost.untracked > 0 {
+        found.push(format!(
+            "At least {} calls of SQLite's functions are not captured: a process had more statements or connections open than contend can keep apart \
+             (about 60,000 and 4,000). Does the program finalize its statements?",
+            trace.lost.untracked
+        ));
+    }
+    let mut counts: BTreeMap<(&str, &Path, u16), u64> = BTreeMap::new();
+    for connection in trace.connections.values() {
+        for &code in &connection.notes {
+            let place = (trace.process(connection.process), connection.path.as_path(), code);
+            *counts.entry(place).or_default() += 1;
+        }
+    }
+    for ((program, path, code), count) in counts {
+        let Some(what) = gap(code) else { continue };
+        let database =
+            if path.as_os_str().is_empty() { "a database in memory".into() } else { path.display().to_string() };
+        let connections = if count == 1 { "a connection".into() } else { format!("each of {count} connections") };
+        found.push(format!("{program}: {connections} to {database} {what}."));
+    }
+    found
+}

@@ -1,0 +1,193 @@
+//! Frequencies of an argument's values, and generators that draw values with these frequencies.
+
+use crate::literal::{CHOICES, free, text, written};
+use crate::trace::Value;
+use std::collections::HashMap;
+
+/// Most values that are listed with their frequencies.
+const LISTED: usize = 1_000;
+
+/// The values of an argument in all executions.
+pub struct Seen<'v> {
+    /// Values other than NULL, most frequent first.
+    pub counts: Vec<(&'v Value, u64)>,
+    total: u64,
+    /// Share of NULL.
+    pub nulls: f64,
+}
+
+impl<'v> Seen<'v> {
+    pub fn of(values: &[&'v Value]) -> Seen<'v> {
+        let mut by_text: HashMap<String, (&Value, u64)> = HashMap::new();
+        for value in values.iter().filter(|value| !matches!(value, Value::Null)) {
+            by_text.entry(format!("{value:?}")).or_insert((value, 0)).1 += 1;
+        }
+        let mut all: Vec<(String, (&Value, u64))> = by_text.into_iter().collect();
+        // The same capture gives the same file.
+        all.sort_by(|(a, (_, one)), (b, (_, other))| other.cmp(one).then_with(|| a.cmp(b)));
+        let counts: Vec<(&Value, u64)> = all.into_iter().map(|(_, counted)| counted).collect();
+        let total = counts.iter().map(|(_, count)| count).sum();
+        let nulls = 1.0 - total as f64 / values.len().max(1) as f64;
+        Seen { counts, total, nulls }
+    }
+
+    /// Whether the most frequent value came no more often than chance allows if all of so many are equally frequent.
+    fn is_even(&self, among: u64) -> bool {
+        let mean = self.total as f64 / among.max(1) as f64;
+        self.counts.first().is_none_or(|(_, most)| *most as f64 <= mean + 4.0 * mean.sqrt() + 2.0)
+    }
+
+    /// Zipf's exponent as an option of a generator; empty if the values are equally frequent.
+    fn zipf(&self, among: u64) -> String {
+        let most = self.counts.first().map_or(0, |(_, count)| *count) as f64 / self.total.max(1) as f64;
+        let exponent = if self.is_even(among) { None } else { zipf(most, among) };
+        exponent.map_or(String::new(), |exponent| format!(", zipf = {exponent}"))
+    }
+
+    /// The values with their frequencies.
+    fn list(&self, values: &[String], null: &str) -> String {
+        let weights: Vec<String> = self.counts.iter().map(|(_, count)| count.to_string()).collect();
+        format!("{{ choice = [{}], weights = [{}]{null} }}", values.join(", "), weights.join(", "))
+    }
+
+    fn known(&self) -> Option<Vec<String>> {
+        self.counts.iter().map(|(value, _)| written(value)).collect()
+    }
+
+    fn integers(&self) -> Option<Vec<i64>> {
+        let integer = |(value, _): &(&Value, u64)| match value {
+            Value::Integer(number) => Some(*number),
+            _ => None,
+        };
+        self.counts.iter().map(integer).collect()
+    }
+
+    /// Keys of a table with this many rows. Those that were captured, if they are known and some are more frequent.
+    pub fn of_rows(&self, to: &str, rows: u64, null: &str) -> String {
+        let is_there = |key: &i64| u64::try_from(*key).is_ok_and(|key| (1..=rows).contains(&key));
+        let all_there = self.integers().is_some_and(|keys| keys.iter().all(is_there));
+        if !self.is_even(rows)
+            && self.counts.len() <= LISTED
+            && all_there
+            && let Some(known) = self.known()
+        {
+            return self.list(&known, null);
+        }
+        format!("{{ ref = {}{}{null} }}", text(to), self.zipf(rows))
+    }
+
+    /// The values themselves, if they are known and few, or some are more frequent than others, or they come again and
+    /// again.
+    pub fn listed(&self, null: &str) -> Option<String> {
+        let distinct = self.counts.len();
+        if distinct == 0 || distinct > LISTED {
+            return None;
+        }
+        let is_range = self.integers().is_some_and(|numbers| {
+            let span = numbers.iter().max().zip(numbers.iter().min()).map(|(high, low)| high.abs_diff(*low));
+            span.is_some_and(|span| span < 4 * distinct as u64) && self.is_even(distinct as u64)
+        });
+        let is_closed = !self.is_even(distinct as u64) || self.total >= 3 * distinct as u64;
+        (distinct <= CHOICES || (is_closed && !is_range))
+            .then(|| self.known())
+            .flatten()
+            .map(|known| self.list(&known, null))
+    }
+
+    /// Numbers between the lowest and the highest one.
+    pub fn between(&self, null: &str) -> Option<String> {
+        if let Some(numbers) = self.integers() {
+            let skew = self.zipf(self.counts.len() as u64);
+            return Some(format!("{{ range = [{}, {}]{skew}{null} }}", numbers.iter().min()?, numbers.iter().max()?));
+        }
+        let real = |(value, _): &(&Value, u64)| match value {
+            Value::Real(number) if number.is_finite() => Some(*number),
+            _ => None,
+        };
+        let reals: Vec<f64> = self.counts.iter().map(real).collect::<Option<_>>()?;
+        let (low, high) =
+            reals.iter().fold((f64::MAX, f64::MIN), |(low, high), real| (low.min(*real), high.max(*real)));
+        (low < high).then(|| format!("{{ range = [{low:?}, {high:?}]{null} }}"))
+    }
+
+    /// Values of known type, number and length in place of hashed or too many ones, as often.
+    pub fn free(&self, kind: &str, length: u64, null: &str) -> String {
+        let distinct = self.counts.len() as u64;
+        match kind {
+            "integer" => format!("{{ range = [1, {}]{}{null} }}", distinct.max(1), self.zipf(distinct)),
+            "text"
+                if self.counts.len() <= LISTED
+                    && (self.counts.len() <= CHOICES || !self.is_even(distinct))
+                    && distinct > 0 =>
+            {
+                let width = usize::try_from(length).unwrap_or(0).clamp(8, 64);
+                let values: Vec<String> =
+                    (1..=distinct).map(|i| text(&format!("{:-<width$}", format!("value-{i}")))).collect();
+                self.list(&values, null)
+            }
+            _ => free(kind, distinct.max(1), length, null),
+        }
+    }
+}
+
+/// Skew of values: the exponent of Zipf's law under which the most frequent value has its share.
+fn zipf(most: f64, distinct: u64) -> Option<f64> {
+    if distinct < 2 {
+        return None;
+    }
+    let share = |s: f64| 1.0 / (1..=distinct.min(100_000)).map(|rank| (rank as f64).powf(-s)).sum::<f64>();
+    let (mut low, mut high) = (0.0, 4.0);
+    for _ in 0..30 {
+        let middle = (low + high) / 2.0;
+        if share(middle) < most { low = middle } else { high = middle }
+    }
+    (low > 0.05).then_some((low * 100.0).round() / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn integers(counts: impl Iterator<Item = (i64, usize)>) -> Vec<Value> {
+        counts.flat_map(|(number, count)| vec![Value::Integer(number); count]).collect()
+    }
+
+    fn seen(values: &[Value]) -> Seen<'_> {
+        Seen::of(&values.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn skew_comes_back() {
+        let most = 1.0 / (1..=1000).map(|rank| f64::from(rank).powf(-1.0)).sum::<f64>();
+        let found = zipf(most, 1000).expect("skew");
+        assert!((found - 1.0).abs() < 0.02, "{found}");
+    }
+
+    #[test]
+    fn frequencies_are_kept_where_values_are_unequal() {
+        let even = integers((1..=100).map(|n| (n, 10)));
+        assert_eq!(seen(&even).listed(""), None, "any number of the range");
+        assert_eq!(seen(&even).between("").as_deref(), Some("{ range = [1, 100] }"));
+        assert_eq!(seen(&even).of_rows("t.id", 1_000, ""), "{ ref = \"t.id\" }");
+        let skewed = integers((1..=50).map(|n| (n, if n == 7 { 500 } else { 2 })));
+        let listed = seen(&skewed).listed("").expect("listed");
+        assert!(listed.starts_with("{ choice = [7, 1, ") && listed.contains("weights = [500, 2, "), "{listed}");
+        assert_eq!(seen(&skewed).of_rows("t.id", 1_000, ""), listed, "the captured keys");
+        assert!(
+            seen(&skewed).of_rows("t.id", 20, "").starts_with("{ ref = \"t.id\", zipf = "),
+            "keys that are not there"
+        );
+        let sparse = integers((1..=30).map(|n| (n * 1_000, 5)));
+        assert!(seen(&sparse).listed("").is_some_and(|listed| listed.contains("30000")), "numbers of a closed set");
+    }
+
+    #[test]
+    fn hashed_texts_and_real_numbers_keep_frequency_and_range() {
+        let hashed: Vec<Value> =
+            (0..40u64).flat_map(|n| vec![Value::Hash(3, 12, n); if n == 0 { 200 } else { 1 }]).collect();
+        let free = seen(&hashed).free("text", 12, "");
+        assert!(free.starts_with("{ choice = [\"value-1-----\", ") && free.contains("weights = [200, 1, "), "{free}");
+        let reals: Vec<Value> = (0..30).map(|n| Value::Real(2.5 + f64::from(n))).collect();
+        assert_eq!(seen(&reals).between(", null = 0.1").as_deref(), Some("{ range = [2.5, 31.5], null = 0.1 }"));
+    }
+}

@@ -1,0 +1,96 @@
+//! What `contend capture show` finds and how it shows it.
+
+use super::{capture, shown};
+use crate::support::Bench;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+/// A program with every problem: connections in turn, so that each one is certain.
+const PROBLEMS: &str = "
+import sqlite3, threading, time
+def connect(timeout):
+    return sqlite3.connect('app.db', isolation_level=None, timeout=timeout)
+def refused(db, sql):
+    try:
+        db.execute(sql)
+        raise SystemExit('not refused: ' + sql)
+    except sqlite3.OperationalError:
+        pass
+a = connect(5)
+a.execute('PRAGMA journal_mode = wal')
+a.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
+a.executemany('INSERT INTO t VALUES (?, 0)', [(i,) for i in range(50)])
+b, c, d = connect(0), connect(0.05), connect(5)
+a.execute('BEGIN IMMEDIATE')
+a.execute('UPDATE t SET v = 1 WHERE id = 1')
+time.sleep(0.02)
+refused(b, 'INSERT INTO t (v) VALUES (1)')
+refused(c, 'DELETE FROM t WHERE id = 9')
+a.execute('COMMIT')
+d.execute('BEGIN')
+d.execute('SELECT v FROM t WHERE id = 1').fetchall()
+a.execute('UPDATE t SET v = 2 WHERE id = 1')
+refused(d, 'UPDATE t SET v = 3 WHERE id = 2')
+d.execute('ROLLBACK')
+a.execute('SELECT * FROM t').fetchall()
+for i in range(20):
+    connect(5).execute('SELECT 1').fetchall()
+";
+
+#[test]
+fn problems_are_found_with_evidence_and_advice() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", PROBLEMS]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let summary = shown(&bench);
+    let found = summary["findings"].as_array().expect("a list");
+    let of = |kind: &str| {
+        let finding = found.iter().find(|finding| finding["kind"] == kind);
+        finding.unwrap_or_else(|| panic!("{kind}: {found:?}"))["evidence"].as_str().expect("a text").to_string()
+    };
+    assert!(of("program-holds-lock").contains("after `UPDATE t SET v = ? WHERE id = ?`"), "{found:?}");
+    assert!(of("read-then-write").starts_with("1 refusal, such as `UPDATE t"), "{found:?}");
+    assert!(of("no-busy-timeout").starts_with("1 refusal, such as `INSERT INTO t"), "{found:?}");
+    assert!(of("timeout-too-short").contains("such as `DELETE FROM t"), "{found:?}");
+    assert!(of("open-close-churn").contains("connections, "), "{found:?}");
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(text.contains("BEGIN IMMEDIATE.") && text.contains("Statements by time"), "{text}");
+}
+
+#[test]
+fn a_program_without_problems_has_no_finding() {
+    let bench = Bench::new();
+    let quiet = "import sqlite3\ndb = sqlite3.connect('app.db')\ndb.execute('CREATE TABLE t (a)')\nfor i in range(50):\n    db.execute('INSERT INTO t VALUES (?)', (i,))\n    db.commit()\n";
+    capture(&bench, &[], &["python3", "-c", quiet]);
+    assert_eq!(shown(&bench)["findings"].as_array().map(Vec::len), Some(0));
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(text.contains("no call failed at a lock"), "{text}");
+}
+
+#[test]
+fn the_page_has_what_the_text_has_and_is_private() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", PROBLEMS]);
+    let (page, theirs) = (bench.path("page.html"), bench.path("theirs.html"));
+    std::fs::write(&theirs, "theirs").expect("written");
+    symlink(&theirs, &page).expect("linked");
+    bench.contend(&["capture", "show", "taken", "--page", "page.html", "--sort", "rows"]).exits(0);
+    let meta = std::fs::symlink_metadata(&page).expect("there");
+    assert!(meta.is_file() && meta.permissions().mode() & 0o777 == 0o600, "{meta:?}");
+    assert_eq!(std::fs::read(&theirs).expect("readable"), b"theirs", "a link is not followed");
+    let html = std::fs::read_to_string(&page).expect("text");
+    for part in [
+        "<!DOCTYPE html>",
+        "What `python3",
+        "Findings",
+        "Statements by rows",
+        "UPDATE t SET v = ?",
+        "Connections and their settings",
+    ] {
+        assert!(html.to_lowercase().contains(&part.to_lowercase()), "{part}: {html}");
+    }
+    // By rows the SELECT of all 50 rows comes first.
+    let text = bench.contend(&["capture", "show", "taken", "--sort", "rows"]).exits(0).out;
+    let (_, statements) = text.split_once("Statements by rows").expect("the section");
+    let (all, one) = (statements.find("SELECT * FROM t"), statements.find("UPDATE t SET v"));
+    assert!(all < one && all.is_some(), "{statements}");
+}

@@ -1,0 +1,102 @@
+//! What a capture does not have is counted, noted and said, at once and at the end.
+
+use super::{capture, counts, database, has, script, shown};
+use crate::support::{Bench, Said};
+use std::process::Command;
+
+/// The program `gaps.c`; `None` without a compiler.
+fn built(bench: &Bench) -> Option<String> {
+    if !has("cc", "a program in C") {
+        return None;
+    }
+    let program = bench.path("gaps").display().to_string();
+    let built = Command::new("cc").args(["-O1", "-o", &program, &script("gaps.c"), "-lsqlite3"]).output().expect("cc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some(program)
+}
+
+fn ends_with_gaps(said: &Said, words: &[&str]) {
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let (_, end) = said.err.split_once("The capture has gaps:").unwrap_or_else(|| panic!("{said:?}"));
+    for word in words {
+        assert!(end.contains(word), "{word}: {said:?}");
+    }
+}
+
+#[test]
+fn statements_beyond_the_table_are_counted() {
+    let bench = Bench::new();
+    let Some(program) = built(&bench) else { return };
+    let said = capture(&bench, &[], &[&program, "statements", ":memory:"]);
+    ends_with_gaps(&said, &["calls of SQLite's functions are not captured: a process had more statements"]);
+    let summary = shown(&bench);
+    let [captured, ..] = counts(&summary, "SELECT ? WHERE ?");
+    let lost: u64 = summary["missing"][0]
+        .as_str()
+        .and_then(|sentence| sentence.split(' ').nth(2)?.parse().ok())
+        .unwrap_or_else(|| panic!("{summary}"));
+    // Each lost statement is one that was prepared and one that was stepped.
+    assert!(captured > 40_000 && captured + lost / 2 == 80_000, "{captured} and {lost}");
+}
+
+#[test]
+fn a_callback_that_fills_the_segment_loses_nothing() {
+    let bench = Bench::new();
+    let Some(program) = built(&bench) else { return };
+    let path = database(&bench).display().to_string();
+    let said = capture(&bench, &["--values=full"], &[&program, "callback", &path]);
+    assert!(said.code == Some(0) && said.err.contains("Nothing is known to be missing"), "{said:?}");
+    let summary = shown(&bench);
+    assert_eq!(counts(&summary, "INSERT INTO log"), [180_000, 0, 180_000, 0]);
+    assert_eq!(counts(&summary, "SELECT fill")[..2], [1, 3], "the execution goes on in another segment");
+    assert_eq!(counts(&summary, "SELECT * FROM three"), [1, 3, 0, 0]);
+    let unfinished = summary["transactions"].as_array().expect("a list").iter().map(|kind| kind["failed"].as_u64());
+    assert_eq!(unfinished.flatten().sum::<u64>(), 0, "no result is lost");
+    let notes = summary["connections"].to_string();
+    assert!(notes.contains("functions, collations or virtual tables of the program's own"), "{notes}");
+    // 180,000 INSERTs of consecutive numbers, packed.
+    let files = std::fs::read_dir(bench.path("taken/segments")).expect("readable").flatten();
+    let bytes: u64 = files.map(|file| file.metadata().expect("there").len()).sum();
+    assert!(bytes < 180_000 * 10, "{bytes} bytes on disk, more than 10 for a statement");
+}
+
+const FEATURES: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (b BLOB)')
+db.execute('INSERT INTO t VALUES (zeroblob(8))')
+with db.blobopen('t', 'b', 1) as blob:
+    blob.write(b'12345678')
+copy = sqlite3.connect('copy.db')
+db.backup(copy)
+memory = sqlite3.connect(':memory:')
+memory.deserialize(db.serialize())
+";
+
+#[test]
+fn blobs_backups_and_deserialized_databases_are_said_to_be_missing() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", FEATURES]);
+    let words = [
+        "app.db used blobs through sqlite3_blob_open",
+        "copy.db was the target of a backup",
+        "a database in memory received a database through sqlite3_deserialize",
+    ];
+    ends_with_gaps(&said, &words);
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(text.contains("incremental access to blobs") && text.contains("written by a backup"), "{text}");
+}
+
+#[test]
+fn extensions_are_said() {
+    let bench = Bench::new();
+    let Some(program) = built(&bench) else { return };
+    let source = bench.path("empty.c");
+    std::fs::write(&source, "int sqlite3_empty_init(void *db, char **message, const void *api) { return 0; }")
+        .expect("written");
+    let library = bench.path("empty.so").display().to_string();
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source.display().to_string()]).status();
+    assert!(made.expect("cc").success());
+    let said = capture(&bench, &[], &[&program, "extension", ":memory:", &library]);
+    ends_with_gaps(&said, &["loaded an extension; calls that the extension itself makes are not captured"]);
+}
