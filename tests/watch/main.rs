@@ -11,6 +11,7 @@ mod targets;
 mod workers;
 
 use serde_json::Value;
+use support::possible::lacking;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -21,14 +22,22 @@ use tempfile::TempDir;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Whether the kernel may be asked here. Mounting tracefs is what the tool's own message says to do.
+/// Set to 1 where every test that traces must do so.
+const MUST_TRACE: &str = "CONTEND_TESTS_MUST_TRACE";
+
+/// Whether the kernel may be asked here; where not, that is said. Mounting tracefs is what the tool's own message says
+/// to do.
+///
+/// # Panics
+/// It may not, although [`MUST_TRACE`] is set.
+#[track_caller]
 fn may_trace(test: &str) -> bool {
     if !Path::new(TRACEFS).join("uprobe_events").exists() {
         let _ = Command::new("mount").args(["-t", "tracefs", "nodev", TRACEFS]).stderr(Stdio::null()).status();
     }
     let may = fs::read_dir(Path::new(TRACEFS).join("instances")).is_ok();
     if !may {
-        println!("NOT VERIFIED: {test}: tracefs cannot be used here; run the tests as root");
+        lacking(MUST_TRACE, &format!("{test}: tracefs cannot be used here; run the tests as root"));
     }
     may
 }
