@@ -2,6 +2,7 @@
 //! none. What needs tracefs says NOT VERIFIED where this user may not use it.
 
 mod faults;
+mod planted;
 mod record;
 mod safety;
 mod servers;
@@ -11,6 +12,8 @@ mod targets;
 mod workers;
 
 use serde_json::Value;
+use support::possible::lacking;
+use support::wait_for;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -21,14 +24,22 @@ use tempfile::TempDir;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Whether the kernel may be asked here. Mounting tracefs is what the tool's own message says to do.
+/// Set to 1 where every test that traces must do so.
+const MUST_TRACE: &str = "CONTEND_TESTS_MUST_TRACE";
+
+/// Whether the kernel may be asked here; where not, that is said. Mounting tracefs is what the tool's own message says
+/// to do.
+///
+/// # Panics
+/// It may not, although [`MUST_TRACE`] is set.
+#[track_caller]
 fn may_trace(test: &str) -> bool {
     if !Path::new(TRACEFS).join("uprobe_events").exists() {
         let _ = Command::new("mount").args(["-t", "tracefs", "nodev", TRACEFS]).stderr(Stdio::null()).status();
     }
     let may = fs::read_dir(Path::new(TRACEFS).join("instances")).is_ok();
     if !may {
-        println!("NOT VERIFIED: {test}: tracefs cannot be used here; run the tests as root");
+        lacking(MUST_TRACE, &format!("{test}: tracefs cannot be used here; run the tests as root"));
     }
     may
 }
@@ -141,8 +152,12 @@ impl Drop for Program {
 
 /// Programs on a slow disk, and by how much each sync takes longer than 3 ms. A checkpoint syncs the log and then the
 /// database, so it takes as long whatever the machine.
-const ON_A_SLOW_DISK: [(&str, Option<u64>); 3] =
-    [("disk_journal", None), ("checkpoint_blocks_writers", Some(SYNC_MS)), ("checkpoint_in_commit", Some(SYNC_MS))];
+const ON_A_SLOW_DISK: [(&str, Option<u64>); 4] = [
+    ("disk_journal", None),
+    ("checkpoint_blocks_writers", Some(SYNC_MS)),
+    ("checkpoint_call_blocks_writers", Some(SYNC_MS)),
+    ("checkpoint_in_commit", Some(SYNC_MS)),
+];
 const SYNC_MS: u64 = 200;
 
 /// Programs of two processes.
@@ -159,6 +174,8 @@ const HAS_OTHER: &[&str] = &[
     "reader_pins_log",
     "disk_journal",
     "checkpoint_blocks_writers",
+    "checkpoint_call_blocks_writers",
+    "old_snapshot",
     "healthy_pair",
     "healthy_pieces",
     "healthy_readers",
@@ -196,8 +213,14 @@ fn findings_until(
     let go = dir.path().join("go");
     command.env("CONTEND_GO", &go);
     let program = Program::begin(command, dir.path(), name, 60);
-    let database = program.database.display().to_string();
-    let mut watching = watch(&[&[database.as_str(), "--for", "8s", "--json-line"], further].concat());
+    let (database, pid) = (program.database.display().to_string(), program.pids["self"].to_string());
+    // In a mount namespace of its own the program has a database that is not there outside.
+    let is_here = program.database.exists();
+    let target = if is_here { vec![database.as_str()] } else { vec!["--pid", pid.as_str()] };
+    let has_open = |link: fs::DirEntry| fs::read_link(link.path()).is_ok_and(|path| path == program.database);
+    let fds = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    wait_for("the database to be open", || is_here || fds().any(has_open));
+    let mut watching = watch(&[&target[..], &["--for", "8s", "--json-line"], further].concat());
     let mut watching = watching.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
     lines.next().expect("a line");
@@ -213,212 +236,6 @@ fn findings_until(
     }
     watching.wait().expect("it ends");
     (program, found)
-}
-
-/// The finding of this kind about a process of the program.
-fn about<'f>(found: &'f [Value], program: &Program, kind: &str, who: &str) -> Option<&'f Value> {
-    found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == program.pids[who])
-}
-
-/// Findings about whole processes; the others name a thread.
-const OF_PROCESSES: [&str; 5] = ["starvation", "disk", "small-commits", "open-close-churn", "log-never-restarts"];
-
-/// Fails unless a finding of this kind about this process of the program becomes as wanted, in the thread that works; by
-/// its name, the other process's number is found too.
-#[track_caller]
-fn finds_in(
-    command: Command,
-    (name, kind, who): (&str, &str, &str),
-    further: &[&str],
-    is_as_wanted: impl Fn(&Value) -> bool,
-) {
-    let is_found = |program: &Program, found: &[Value]| about(found, program, kind, who).is_some_and(&is_as_wanted);
-    let (program, found) = findings_until(command, name, further, &is_found);
-    let its = about(&found, &program, kind, who).unwrap_or_else(|| panic!("{name}: no `{kind}` in {found:#?}"));
-    assert!(is_as_wanted(its), "{name}: {its:#}");
-    if !OF_PROCESSES.contains(&kind) && who == "self" {
-        assert_eq!(its["tid"], program.thread, "the thread that works: {its:#}");
-    }
-}
-
-/// The same of the program itself, in each language.
-#[track_caller]
-fn finds(name: &str, kind: &str, is_as_wanted: impl Fn(&Value) -> bool) {
-    for language in Language::ALL {
-        finds_in(language.command(), (name, kind, "self"), &[], &is_as_wanted);
-    }
-}
-
-/// Whether a text of a finding begins like this.
-fn begins(text: &Value, with: &str) -> bool {
-    text.as_str().is_some_and(|text| text.starts_with(with))
-}
-
-/// Whether a number of a finding is at least this one.
-fn at_least(number: &Value, least: u64) -> bool {
-    number.as_u64() >= Some(least)
-}
-
-#[test]
-fn a_program_that_works_while_it_holds_the_lock_is_named_with_its_statements() {
-    if may_trace("program-holds-lock") {
-        // It sleeps 150 ms.
-        finds("program_holds_lock", "program-holds-lock", |found| {
-            found["after"] == "COMMIT" && at_least(&found["longest_gap_ns"], 150_000_000)
-        });
-    }
-}
-
-#[test]
-fn refusals_are_told_apart_by_their_cause() {
-    if !may_trace("refusals") {
-        return;
-    }
-    let inserts =
-        |found: &Value, sql: &str| begins(&found["sql"], sql) && begins(&found["holder_sql"], "INSERT INTO t");
-    finds("read_then_write", "read-then-write", |found| inserts(found, "INSERT INTO t"));
-    finds("no_busy_timeout", "no-busy-timeout", |found| inserts(found, "BEGIN IMMEDIATE"));
-    for language in Language::ALL {
-        finds_in(language.command(), ("refused_rarely", "refused-at-once", "self"), &["--no-sql"], |_| true);
-    }
-    // The other one sleeps 600 ms.
-    finds("timeout_too_short", "timeout-too-short", |found| {
-        at_least(&found["held_ns_max"], 600_000_000) && inserts(found, "BEGIN IMMEDIATE")
-    });
-}
-
-#[test]
-fn a_long_transaction_is_named_with_its_longest_statement() {
-    if may_trace("long-transaction") {
-        // It takes 1.5 s.
-        finds("long_transaction", "long-transaction", |found| {
-            begins(&found["sql"], "INSERT INTO t (v) VALUES (slow(")
-                && at_least(&found["longest_ns"], 1_500_000_000)
-                && at_least(&found["longest_wait_ns"], 1_000_000_000)
-        });
-    }
-}
-
-/// What holds in WAL holds with a rollback journal, too.
-#[test]
-fn findings_are_the_same_with_a_rollback_journal() {
-    if !may_trace("a rollback journal") {
-        return;
-    }
-    for (name, kind) in [
-        ("program_holds_lock", "program-holds-lock"),
-        ("idle_in_transaction", "idle-in-transaction"),
-        ("long_transaction", "long-transaction"),
-        ("read_then_write", "read-then-write"),
-        ("no_busy_timeout", "no-busy-timeout"),
-        ("timeout_too_short", "timeout-too-short"),
-        ("small_commits", "small-commits"),
-    ] {
-        let mut command = Language::C.command();
-        command.env("CONTEND_JOURNAL", "delete");
-        finds_in(command, (name, kind, "self"), &[], |_| true);
-    }
-}
-
-/// A kind of finding, and whether one is as wanted.
-type Wanted<'w> = (&'w str, &'w dyn Fn(&Value) -> bool);
-
-/// Connections of one process settle conflicts in memory, without a lock call.
-#[test]
-fn threads_of_one_process_that_refuse_each_other_are_found() {
-    if !may_trace("threads") {
-        return;
-    }
-    let finds = |name: &str, wanted: &[Wanted]| {
-        let is = |program: &Program, found: &[Value], (kind, is_as_wanted): &Wanted| {
-            let of_a_thread = |found: &Value| found["tid"].is_u64() && found["tid"] != program.pids["self"];
-            about(found, program, kind, "self").is_some_and(|found| of_a_thread(found) && is_as_wanted(found))
-        };
-        let are = |program: &Program, found: &[Value]| wanted.iter().all(|one| is(program, found, one));
-        let (program, found) = findings_until(Language::Python.command(), name, &[], &are);
-        assert!(are(&program, &found), "{name}: {found:#?}");
-    };
-    for name in ["threads_in_wal", "threads_with_journal"] {
-        finds(name, &[("read-then-write", &|found| begins(&found["sql"], "INSERT INTO t"))]);
-    }
-    // Another thread sleeps 200 ms.
-    finds(
-        "threads_immediate",
-        &[
-            ("timeout-too-short", &|found| at_least(&found["held_ns_max"], 150_000_000)),
-            ("program-holds-lock", &|found| found["after"] == "COMMIT"),
-        ],
-    );
-}
-
-#[test]
-fn a_starved_process_and_the_one_that_starves_it_are_named() {
-    if may_trace("starvation") {
-        for language in Language::ALL {
-            let are_named = |program: &Program, found: &[Value]| {
-                let starved = about(found, program, "starvation", "self");
-                starved.is_some_and(|one| one["holder"] == program.pids["other"] && one["holder_sql"].is_string())
-            };
-            let (program, found) = findings_until(language.command(), "starvation", &[], &are_named);
-            assert!(are_named(&program, &found), "{language:?}: {found:#?}");
-        }
-    }
-}
-
-#[test]
-fn a_transaction_that_was_left_open_is_found_while_it_is() {
-    if may_trace("idle-in-transaction") {
-        finds("idle_in_transaction", "idle-in-transaction", |found| at_least(&found["idle_ns"], 1_000_000_000));
-    }
-}
-
-#[test]
-fn readers_that_hold_up_a_commit_or_the_log_are_named() {
-    if !may_trace("readers") {
-        return;
-    }
-    finds("reader_pins_log", "reader-pins-log", |found| {
-        at_least(&found["behind_frames"], 2_000) && begins(&found["sql"], "SELECT count(*)")
-    });
-    finds("readers_block_writer", "readers-block-writer", |found| begins(&found["longest_read"], "SELECT * FROM t"));
-    // Readers take turns.
-    finds("log_never_restarts", "log-never-restarts", |found| {
-        at_least(&found["frames"], 10_000) && at_least(&found["checkpoints"], 1)
-    });
-}
-
-#[test]
-fn many_small_commits_and_many_connections_are_found() {
-    if may_trace("small-commits, open-close-churn") {
-        finds("open_close_churn", "open-close-churn", |found| {
-            found["per_s"].as_u64() >= Some(5) && found["processes"] == 1
-        });
-        // Python has prepared its statement before the watch.
-        finds("small_commits", "small-commits", |found| {
-            begins(&found["sql"], "INSERT INTO t") && found["commits_per_s"].as_u64() >= Some(50)
-        });
-    }
-}
-
-#[test]
-fn a_disk_that_is_waited_for_under_the_lock_is_found() {
-    if may_trace("disk") {
-        let waits = |found: &Value| at_least(&found["sync_permille"], 500) && found["sql"].is_string();
-        finds("disk_journal", "disk", waits);
-    }
-}
-
-#[test]
-fn checkpoints_that_keep_writers_out_or_make_commits_slow_are_found() {
-    if may_trace("checkpoints") {
-        let both_syncs = |found: &Value| found["longest_ns"].as_u64() >= Some(2 * SYNC_MS * 1_000_000);
-        finds("checkpoint_blocks_writers", "checkpoint-blocks-writers", |found| {
-            begins(&found["sql"], "PRAGMA wal_checkpoint(TRUNCATE)") && both_syncs(found)
-        });
-        finds("checkpoint_in_commit", "checkpoint-in-commit", |found| {
-            ["WITH", "DELETE"].iter().any(|word| begins(&found["sql"], word)) && both_syncs(found)
-        });
-    }
 }
 
 #[test]

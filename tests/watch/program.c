@@ -20,7 +20,24 @@ static double now(void) {
 
 static void pause_s(double seconds) { usleep((useconds_t)(seconds * 1e6)); }
 
-static int run(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, 0, 0, 0); }
+/* Each statement compiled from UTF-16. */
+static int run_utf16(sqlite3 *db, const char *sql) {
+    short wide[512] = {0};
+    const void *next = wide;
+    int rc = SQLITE_OK;
+    for (int i = 0; sql[i] && i < 511; i++) wide[i] = sql[i];
+    while (rc == SQLITE_OK && *(const short *)next) {
+        sqlite3_stmt *statement;
+        if ((rc = sqlite3_prepare16_v2(db, next, -1, &statement, &next)) || !statement) break;
+        while (sqlite3_step(statement) == SQLITE_ROW);
+        rc = sqlite3_finalize(statement);
+    }
+    return rc;
+}
+
+static int run(sqlite3 *db, const char *sql) {
+    return getenv("CONTEND_UTF16") ? run_utf16(db, sql) : sqlite3_exec(db, sql, 0, 0, 0);
+}
 
 static sqlite3 *open_with(const char *path, int timeout_ms, const char *journal) {
     sqlite3 *db;
@@ -60,9 +77,30 @@ static void read_then_write(const char *path) {
     while (now() < end) {
         run(db, "BEGIN");
         run(db, "SELECT count(*) FROM t");
+        pause_s(0.02);
         if (run(db, "INSERT INTO t (v) VALUES (zeroblob(10))") == SQLITE_OK) run(db, "COMMIT");
         if (!sqlite3_get_autocommit(db)) run(db, "ROLLBACK");
         pause_s(0.01);
+    }
+}
+
+/* BEGIN, read, then write after another process has committed. */
+static void old_snapshot(const char *path) {
+    int ask[2], answer[2];
+    char byte = 0;
+    if (pipe(ask) || pipe(answer)) exit(1);
+    int is_other = other();
+    sqlite3 *db = open_with(path, 5000, "wal");
+    while (is_other && read(ask[0], &byte, 1) == 1) {
+        run(db, "INSERT INTO t (v) VALUES (zeroblob(10))");
+        if (write(answer[1], &byte, 1) != 1) exit(1);
+    }
+    while (now() < end) {
+        run(db, "BEGIN; SELECT count(*) FROM t");
+        if (write(ask[1], &byte, 1) != 1 || read(answer[0], &byte, 1) != 1) exit(1);
+        run(db, "INSERT INTO t (v) VALUES (zeroblob(10))");
+        run(db, "ROLLBACK");
+        pause_s(0.02);
     }
 }
 
@@ -179,6 +217,18 @@ static void many(const char *path) {
     for (int i = 0; i < 1000; i++) kill(pids[i], SIGKILL), waitpid(pids[i], 0, 0);
 }
 
+/* Checkpoints by a call of the library, without a statement. */
+static void checkpoint_calls(const char *path) {
+    sqlite3 *db = open_with(path, 5000, "wal");
+    run(db, "PRAGMA wal_autocheckpoint = 0");
+    while (now() < end) {
+        run(db, "INSERT INTO t (v) VALUES (zeroblob(100000))");
+        sqlite3_wal_checkpoint_v2(db, 0, SQLITE_CHECKPOINT_TRUNCATE, 0, 0);
+        run(db, "DELETE FROM t");
+        pause_s(0.1);
+    }
+}
+
 static int is(const char *a, const char *b) { return !strcmp(a, b); }
 
 static void program(const char *name, const char *path) {
@@ -186,6 +236,10 @@ static void program(const char *name, const char *path) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else write_for_ever(path, 0.15, 0.05, 5000, wal);
     } else if (is(name, "read_then_write")) {
         if (other()) write_for_ever(path, 0.03, 0.005, 5000, wal); else read_then_write(path);
+    } else if (is(name, "old_snapshot")) {
+        old_snapshot(path);
+    } else if (is(name, "checkpoint_call_blocks_writers")) {
+        if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else checkpoint_calls(path);
     } else if (is(name, "no_busy_timeout")) {
         if (other()) write_for_ever(path, 0.05, 0.01, 5000, wal); else write_for_ever(path, 0, 0.02, 0, wal);
     } else if (is(name, "refused_rarely")) {
@@ -209,7 +263,7 @@ static void program(const char *name, const char *path) {
         idle(path, "BEGIN IMMEDIATE", "UPDATE t SET v = NULL WHERE id = 1");
     } else if (is(name, "small_commits")) {
         repeat(path, wal, "PRAGMA synchronous = FULL", "INSERT INTO t (v) VALUES (zeroblob(10))", 0);
-    } else if (is(name, "open_close_churn")) {
+    } else if (is(name, "open_close_churn") || is(name, "churn_with_journal")) {
         open_and_close(path);
     } else if (is(name, "disk_journal")) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, "delete");

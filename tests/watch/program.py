@@ -62,12 +62,40 @@ def read_then_write(path, end):
         try:
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM t").fetchall()
+            time.sleep(0.02)
             connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))")
             connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             time.sleep(0.01)
+
+    until(end, work)
+
+
+def old_snapshot(path, end):
+    """BEGIN, read, then write after another process has committed."""
+    ours, theirs = multiprocessing.Pipe()
+
+    def commits():
+        connection = connect(path)
+        while theirs.recv():
+            connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))")
+            theirs.send(1)
+
+    other(commits)
+    connection = connect(path)
+
+    def work():
+        try:
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM t").fetchall()
+            ours.send(1)
+            ours.recv()
+            connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))")
+        finally:
+            connection.execute("ROLLBACK")
+            time.sleep(0.02)
 
     until(end, work)
 
@@ -222,8 +250,8 @@ def small_commits(path, end):
     until(end, lambda: connection.execute("INSERT INTO t (v) VALUES (zeroblob(10))"))
 
 
-def open_close_churn(path, end):
-    connect(path).close()
+def open_close_churn(path, end, journal="wal"):
+    connect(path, journal=journal).close()
 
     def work():
         connection = sqlite3.connect(path)
@@ -232,6 +260,10 @@ def open_close_churn(path, end):
         time.sleep(0.02)
 
     until(end, work)
+
+
+def churn_with_journal(path, end):
+    open_close_churn(path, end, "delete")
 
 
 def disk_journal(path, end):

@@ -78,7 +78,7 @@ fn a_record_ends_at_its_limit_and_says_so() {
     let bytes = fs::metadata(out.join("holds.csv")).expect("there").len();
     assert!(bytes <= 1 << 20, "{bytes}");
     let (_, said) = report(&out);
-    assert!(said.contains("holds.csv ends") && said.contains("lines are missing"), "{said}");
+    assert!(said.contains("holds.csv: ") && said.contains("the limit for an hour was reached"), "{said}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Connections {
                 self.forget(thread.pid);
                 thread.tid
             }
-            What::EndUnseen => thread.tid,
+            What::Opens { .. } | What::EndUnseen => thread.tid,
         };
         events.push(Event { who: Who { tid, ..thread }, ..event });
         events

@@ -36,9 +36,9 @@ pub enum What {
     SyncEnds {
         database: usize,
     },
-    /// A call that compiles a statement begins, with the statement's text.
+    /// A call that compiles a statement begins, with the statement's text if it is reported.
     PrepareBegins {
-        sql: String,
+        sql: Option<String>,
     },
     /// The call returns SQLite's result code.
     PrepareEnds {
@@ -52,6 +52,10 @@ pub enum What {
     /// The call returns SQLite's result code (100: a row, 101: done, 5: busy, ...).
     StepEnds {
         code: i32,
+    },
+    /// A connection to the database is opened, or a new process uses it.
+    Opens {
+        database: usize,
     },
     /// The innermost call returned without an event.
     EndUnseen,

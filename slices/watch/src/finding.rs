@@ -63,7 +63,8 @@ pub enum Kind {
     /// A transaction holds the write lock for long because of its statements, and another process waits for it.
     LongTransaction { holds: u64, longest_ns: u64, longest_wait_ns: u64 },
     /// A transaction read first and wrote later: SQLite refuses at once, and no timeout helps.
-    ReadThenWrite { refused: u64, longest_ns: u64, holder: Option<u32>, holder_sql: Option<String> },
+    /// `outdated`: refusals for which the lock was free, but another connection had committed since the read.
+    ReadThenWrite { refused: u64, outdated: u64, longest_ns: u64, holder: Option<u32>, holder_sql: Option<String> },
     /// A refused call was not retried: no busy timeout is set.
     NoBusyTimeout { refused: u64, holder: Option<u32>, holder_sql: Option<String> },
     /// A refused call was not retried; without statements the cause (an earlier read, or no timeout) is unknown.
@@ -94,7 +95,7 @@ pub enum Kind {
     /// Many commits, each with its own sync.
     SmallCommits { commits_per_s: u64, sync_permille: u64 },
     /// The database is opened and closed repeatedly.
-    OpenCloseChurn { per_s: u64, processes: usize },
+    OpenCloseChurn { per_s: u64, processes: usize, recoveries: u64 },
 }
 
 /// A problem, and the process concerned.
@@ -278,7 +279,8 @@ impl<'t> View<'t> {
         let kind = if !self.timeline.visible.contains(&pid) {
             Kind::RefusedAtOnce { refused, holder }
         } else if is_read {
-            Kind::ReadThenWrite { refused: after_read.count, longest_ns: *read_ns_max, holder, holder_sql }
+            let (refused, outdated, longest_ns) = (after_read.count, after_read.outdated, *read_ns_max);
+            Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql }
         } else {
             Kind::NoBusyTimeout { refused, holder, holder_sql }
         };
@@ -423,13 +425,15 @@ impl<'t> View<'t> {
     }
 
     fn churn(&self) -> Option<Finding> {
-        // The last close removes the `-shm`, and the next opening creates another file: either count may miss some.
-        let of = |sums: &Sums| sums.connects.max(sums.last_closes);
+        // The last close removes the `-shm`, and the next opening creates another file: each count may miss some. With a
+        // rollback journal only calls and new processes are seen.
+        let of = |sums: &Sums| sums.connects.max(sums.last_closes).max(sums.recoveries).max(sums.opens);
         let connects: u64 = self.sums.values().map(|sums| of(sums)).sum();
         let per_s = connects * SECOND / self.watched_ns();
         let (&pid, _) = self.sums.iter().max_by_key(|(_, sums)| of(sums))?;
         let processes = self.sums.values().filter(|sums| of(sums) > 0).count();
-        let kind = Kind::OpenCloseChurn { per_s, processes };
+        let recoveries = self.sums.values().map(|sums| sums.recoveries).sum();
+        let kind = Kind::OpenCloseChurn { per_s, processes, recoveries };
         let case = Case::of_process(kind);
         (per_s >= CONNECTS_PER_S && connects >= COUNT_MIN).then_some(Finding { database: self.database, pid, case })
     }

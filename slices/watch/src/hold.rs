@@ -93,6 +93,8 @@ pub struct Wait {
     /// The refused statement, if known, and when it began.
     pub sql: Option<String>,
     pub call_from_ns: Option<u64>,
+    /// Whether the lock was free, and the snapshot too old to write (SQLITE_BUSY_SNAPSHOT).
+    pub is_outdated: bool,
     /// Processes that kept the lock meanwhile.
     pub causes: Vec<Cause>,
 }

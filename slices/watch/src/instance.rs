@@ -153,7 +153,8 @@ impl Instance {
 
     /// The directory of the instance that an event belongs to.
     fn of(&self, event: &str) -> &Path {
-        if event.starts_with(&self.group) || event == NEW_TASK_EVENT { &self.calls } else { &self.dir }
+        let is_call = event.starts_with(&self.group) || event.starts_with("syscalls/") || event == NEW_TASK_EVENT;
+        if is_call { &self.calls } else { &self.dir }
     }
 
     /// Registers a probe; `line` has the form of the kernel's `uprobetracer`.

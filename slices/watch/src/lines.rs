@@ -6,6 +6,9 @@ use crate::watch::Watch;
 use crate::words::{Words, bytes, percent, time};
 use serde::Serialize;
 
+/// What a rollback journal means that a writer left behind.
+pub const HOT_JOURNAL: &str = "hot journal: the next to read the database rolls it back";
+
 /// The last second of a database, as one line of text.
 pub fn line(at: &str, database: &DatabaseView) -> String {
     let name = database.path.rsplit('/').next().unwrap_or(&database.path);
@@ -23,6 +26,9 @@ pub fn line(at: &str, database: &DatabaseView) -> String {
     }
     if refused > 0 {
         out += &format!("; refused {refused}/s");
+    }
+    if database.hot_journal {
+        out += &format!("; {HOT_JOURNAL}");
     }
     if database.journal == "wal" {
         out += &format!("; log {}, {} frames to checkpoint", bytes(database.log_bytes), database.backlog_frames);
@@ -79,7 +85,10 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
 
 /// Processes of a database, ordered by the time for which they held the write lock.
 fn table(database: &DatabaseView) -> String {
-    let out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
+    let mut out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
+    if database.hot_journal {
+        out += &format!("{HOT_JOURNAL}\n");
+    }
     if database.processes.is_empty() {
         return out + "No process took a lock.\n";
     }

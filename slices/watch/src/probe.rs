@@ -19,13 +19,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::Path;
 
-/// Functions of SQLite: `(connection, text, ...)` compiles a statement, `(statement)` executes it. The last one,
-/// `(statement)`, returns its text; it is not probed, its code says where a statement has the pointer to the text.
-const FUNCTIONS: [(&str, Option<Called>); 5] = [
+/// Functions of SQLite: `(connection, text, ...)` compiles a statement, `(statement)` executes it, `(connection, ...)`
+/// makes a checkpoint, `(path, ...)` opens a connection. The last one, `(statement)`, returns its text; it is not probed, its code says where a statement
+/// has the pointer to the text.
+const FUNCTIONS: [(&str, Option<Called>); 11] = [
     ("sqlite3_prepare_v2", Some(Called::Prepare)),
     ("sqlite3_prepare_v3", Some(Called::Prepare)),
     ("sqlite3_prepare", Some(Called::Prepare)),
+    ("sqlite3_prepare16_v2", Some(Called::Prepare16)),
+    ("sqlite3_prepare16_v3", Some(Called::Prepare16)),
+    ("sqlite3_prepare16", Some(Called::Prepare16)),
     ("sqlite3_step", Some(Called::Step)),
+    ("sqlite3_wal_checkpoint_v2", Some(Called::Checkpoint)),
+    ("sqlite3_open", Some(Called::Open)),
+    ("sqlite3_open_v2", Some(Called::Open)),
     ("sqlite3_sql", None),
 ];
 /// Prefix of their names.
@@ -53,16 +60,26 @@ const REGISTERS: Option<Registers> = if cfg!(target_arch = "x86_64") {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Called {
     Prepare,
+    /// With a text in UTF-16, which the kernel does not copy. SQLite stores it in UTF-8, where it is read later.
+    Prepare16,
     Step,
+    Checkpoint,
+    Open,
 }
 
 /// Event that a probe reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     PrepareBegins,
+    /// The same with a text that is not reported.
+    Prepare16Begins,
     PrepareEnds,
     StepBegins,
     StepEnds,
+    /// A checkpoint that a program asks for by a call, not by a statement.
+    CheckpointBegins,
+    /// A connection is opened.
+    Opens,
 }
 
 /// A function of SQLite in a file.
@@ -305,14 +322,18 @@ pub fn probes(functions: &BTreeMap<u64, Function>, first: usize) -> Vec<Probe> {
     let mut probes = vec![];
     for ((&offset, function), number) in functions.iter().zip(first..) {
         let (begins, ends, word) = match function.called {
-            Called::Step => (Kind::StepBegins, Kind::StepEnds, "step"),
-            Called::Prepare => (Kind::PrepareBegins, Kind::PrepareEnds, "prepare"),
+            Called::Step => (Kind::StepBegins, Some(Kind::StepEnds), "step"),
+            Called::Prepare => (Kind::PrepareBegins, Some(Kind::PrepareEnds), "prepare"),
+            Called::Prepare16 => (Kind::Prepare16Begins, Some(Kind::PrepareEnds), "prepare16"),
+            Called::Checkpoint => (Kind::CheckpointBegins, Some(Kind::StepEnds), "checkpoint"),
+            Called::Open => (Kind::Opens, None, "open"),
         };
         let of_go = function.returns.is_some();
         // Ends are registered first: an end without a beginning is ignored, but a call without an end would never
         // finish.
-        for (at, offset) in function.returns.clone().unwrap_or(vec![offset]).into_iter().enumerate() {
-            probes.push(Probe { kind: ends, name: format!("{word}_{number}_ends_{at}"), offset, of_go });
+        let returns = function.returns.clone().unwrap_or(vec![offset]).into_iter().enumerate();
+        for ((at, offset), kind) in returns.filter_map(|place| Some((place, ends?))) {
+            probes.push(Probe { kind, name: format!("{word}_{number}_ends_{at}"), offset, of_go });
         }
         probes.push(Probe { kind: begins, name: format!("{word}_{number}"), offset, of_go });
     }
@@ -327,6 +348,8 @@ pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped) -> Option<String> {
     let (first, second) = if probe.of_go { (after_state, then) } else { (first, second) };
     let fields = match probe.kind {
         Kind::PrepareBegins => format!("connection={first}:x64 sql=+0({second}):ustring stack=%sp:x64"),
+        Kind::Opens => format!("sql=+0({first}):ustring"),
+        Kind::Prepare16Begins | Kind::CheckpointBegins => format!("connection={first}:x64 stack=%sp:x64"),
         // A statement's first field is the address of its connection.
         Kind::StepBegins => format!("connection=+0({first}):x64 statement={first}:x64 stack=%sp:x64"),
         Kind::PrepareEnds | Kind::StepEnds if probe.of_go => format!("code={go_result}:s32"),
@@ -364,6 +387,9 @@ mod tests {
         let prepare = "p:g/n /reached/l:0x1f0 connection=%di:x64 sql=+0(%si):ustring stack=%sp:x64";
         assert_eq!(line(Kind::PrepareBegins, false), prepare);
         assert_eq!(line(Kind::StepEnds, false), "r:g/n /reached/l:0x1f0 code=%ax:s32");
+        let checkpoint = "p:g/n /reached/l:0x1f0 connection=%di:x64 stack=%sp:x64";
+        assert_eq!(line(Kind::CheckpointBegins, false), checkpoint);
+        assert_eq!(line(Kind::Prepare16Begins, false), checkpoint, "without its text");
         let step = "p:g/n /reached/l:0x1f0 connection=+0(%bx):x64 statement=%bx:x64 stack=%sp:x64 goroutine=%r14:x64";
         assert_eq!(line(Kind::StepBegins, true), step);
         assert_eq!(line(Kind::StepEnds, true), "p:g/n /reached/l:0x1f0 code=%ax:s32 goroutine=%r14:x64");

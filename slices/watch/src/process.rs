@@ -218,6 +218,13 @@ pub fn memory(pid: u32, address: u64, bytes: usize) -> Option<Vec<u8>> {
     Some(buffer)
 }
 
+/// Whether a process has started after this time of CLOCK_MONOTONIC; also true if it has ended.
+pub fn is_younger(pid: u32, at_ns: u64) -> bool {
+    let started = Process::new(pid as i32).ok().and_then(|process| process.stat().ok()).map(|stat| stat.starttime);
+    // A tick is 10 ms.
+    started.is_none_or(|ticks| ticks.saturating_mul(1_000_000_000 / procfs::ticks_per_second().max(1)) > at_ns)
+}
+
 /// Whether the process exists.
 pub fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()

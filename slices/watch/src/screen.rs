@@ -1,6 +1,7 @@
 //! The live screen. Drawing is a function of its data, so that tests draw into a buffer.
 
 use crate::connection::is_thread;
+use crate::lines::HOT_JOURNAL;
 use crate::view::{DatabaseView, Row, ThreadRow};
 use crate::words::{Words, bytes, percent, time};
 use ratatui::Frame;
@@ -157,6 +158,9 @@ fn bold(mut text: String, choice: &Choice) -> Line<'static> {
 
 fn about(database: &DatabaseView, shown: &Shown<'_>) -> Vec<Line<'static>> {
     let mut facts = format!("{}, {}", database.journal, bytes(database.database_bytes));
+    if database.hot_journal {
+        facts += &format!(", {HOT_JOURNAL}");
+    }
     if database.journal == "wal" {
         facts += &format!(", log {}, {} frames to checkpoint", bytes(database.log_bytes), database.backlog_frames);
     }
@@ -355,6 +359,7 @@ mod tests {
         let database = DatabaseView {
             path: "/srv/app.db".to_string(),
             journal: "wal",
+            hot_journal: false,
             database_bytes: 1_200_000,
             log_bytes: 4_100_000,
             backlog_frames: 1_000,

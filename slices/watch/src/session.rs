@@ -50,8 +50,28 @@ pub trait Live {
     /// # Errors
     /// The disk is full.
     fn end_record(&mut self) -> Result<Vec<PathBuf>>;
-    /// A function that draws the current state.
-    fn drawing(&self, seconds: u64) -> Drawing;
+    /// A function that draws the current state, with the newest findings first.
+    fn drawing(&mut self, seconds: u64) -> Drawing;
+}
+
+/// The order in which findings have appeared.
+#[derive(Default)]
+struct Appeared(Vec<String>);
+
+impl Appeared {
+    /// Findings with the newest first. One that has gone and comes again is new.
+    fn newest_first(&mut self, found: Vec<(String, Words)>) -> Vec<Words> {
+        self.0.retain(|key| found.iter().any(|(known, _)| known == key));
+        // Those of one moment stay in their order.
+        for (key, _) in found.iter().rev() {
+            if !self.0.contains(key) {
+                self.0.push(key.clone());
+            }
+        }
+        let mut found = found;
+        found.sort_by_key(|(key, _)| std::cmp::Reverse(self.0.iter().position(|known| known == key)));
+        found.into_iter().map(|(_, words)| words).collect()
+    }
 }
 
 /// Watched SQLite databases.
@@ -59,11 +79,12 @@ pub struct Files {
     pub watch: Watch,
     rates: Rates,
     record: Option<Recorder>,
+    appeared: Appeared,
 }
 
 impl Files {
     pub fn new(watch: Watch, record: Option<Recorder>) -> Files {
-        Files { watch, rates: Rates::default(), record }
+        Files { watch, rates: Rates::default(), record, appeared: Appeared::default() }
     }
 
     /// The current state.
@@ -76,7 +97,7 @@ impl Live for Files {
     fn poll(&mut self, all: bool) -> Result<()> {
         self.watch.poll(all)?;
         self.rates.look(&self.watch.timeline);
-        let Files { watch, rates, record } = self;
+        let Files { watch, rates, record, .. } = self;
         record.as_mut().map_or(Ok(()), |record| record.follow(watch, || view(watch, rates, STRIP.0, STRIP.1)))
     }
 
@@ -113,9 +134,10 @@ impl Live for Files {
         lines::summary(&self.watch, &self.view(), WIDTH)
     }
 
-    fn drawing(&self, seconds: u64) -> Drawing {
+    fn drawing(&mut self, seconds: u64) -> Drawing {
         let (databases, missing, depth) = (self.view(), self.watch.missing(), self.watch.depth.word());
-        let findings: Vec<Words> = self.found().into_iter().map(|(_, words)| words).collect();
+        let found = self.found();
+        let findings = self.appeared.newest_first(found);
         Box::new(move |frame, choice| {
             let colour = contend::cli::colour() == Colour::Ansi;
             let (databases, findings, missing) = (&databases[..], &findings[..], &missing[..]);
@@ -127,7 +149,14 @@ impl Live for Files {
 /// A watched server, and its record.
 pub struct Served {
     pub server: Server,
-    pub record: Option<ServerRecorder>,
+    record: Option<ServerRecorder>,
+    appeared: Appeared,
+}
+
+impl Served {
+    pub fn new(server: Server, record: Option<ServerRecorder>) -> Served {
+        Served { server, record, appeared: Appeared::default() }
+    }
 }
 
 impl Live for Served {
@@ -164,11 +193,12 @@ impl Live for Served {
         server::summary(&self.server, WIDTH)
     }
 
-    fn drawing(&self, seconds: u64) -> Drawing {
+    fn drawing(&mut self, seconds: u64) -> Drawing {
+        let found = self.found();
         let shown = ShownServer {
             facts: server::line("", &self.server).trim_start().to_string(),
             tree: server::tree(&self.server, 200),
-            findings: self.found().into_iter().map(|(_, words)| words).collect(),
+            findings: self.appeared.newest_first(found),
             missing: self.server.missing(),
             seconds,
         };
@@ -262,4 +292,23 @@ fn draw_until_over(live: &mut dyn Live, terminal: &mut ratatui::DefaultTerminal,
         std::thread::sleep(POLL);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_finding_comes_first_and_one_that_comes_again_is_new() {
+        let mut appeared = Appeared::default();
+        let mut order = |keys: &[&str]| -> Vec<String> {
+            let words = |key: &&str| Words { title: key.to_string(), evidence: String::new(), change: String::new() };
+            let found = keys.iter().map(|key| (key.to_string(), words(key))).collect();
+            appeared.newest_first(found).into_iter().map(|words| words.title).collect()
+        };
+        assert_eq!(order(&["a", "b"]), ["a", "b"], "at once: as they are");
+        assert_eq!(order(&["a", "b", "c"]), ["c", "a", "b"]);
+        assert_eq!(order(&["b", "c"]), ["c", "b"]);
+        assert_eq!(order(&["a", "b", "c"]), ["a", "c", "b"]);
+    }
 }

@@ -35,6 +35,10 @@ pub struct Sums {
     pub connects: u64,
     /// Number of times it closed the last connection, which copies and deletes the log.
     pub last_closes: u64,
+    /// Number of times it rebuilt the log's index: the first to open does, and the first after a crash.
+    pub recoveries: u64,
+    /// Number of calls that opened a connection, as far as calls are visible; a new process is one.
+    pub opens: u64,
 }
 
 /// Number, total and maximum of durations.
@@ -90,6 +94,8 @@ pub struct Shape {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Refused {
     pub count: u64,
+    /// Number of them whose snapshot was too old to write.
+    pub outdated: u64,
     /// The first one.
     pub first: Option<Wait>,
 }
@@ -204,6 +210,7 @@ impl Tally {
         if wait.tries == 1 && wait.lock.is_writers() {
             let refused = if wait.after_read { &mut self.refused_after_read } else { &mut self.refused_fresh };
             refused.count += 1;
+            refused.outdated += u64::from(wait.is_outdated);
             refused.first.get_or_insert_with(|| wait.clone());
         } else if wait.tries > 1 && (wait.has_statement() || !is_visible) && self.gave_up.add(ns, wait.who.tid) {
             self.longest_gave_up = Some(wait.clone());

@@ -1,18 +1,21 @@
 //! Watched databases: their files by the kernel's numbers, and their sizes.
 
+use crate::journal::{self, Journal};
 use crate::lock::File;
-
 use anyhow::{Context, Result, bail};
 use contend::engine::wal::{HEADER_BYTES, Log};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// First bytes of every SQLite database that has content.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Most databases in one watch.
 const DATABASES_MAX: usize = 64;
+/// Interval between looks at a database's header.
+const HEADER_EVERY: Duration = Duration::from_secs(1);
 
 /// A file as tracepoints identify it: device in the kernel's internal numbering, and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +46,9 @@ pub struct Database {
     pub shm: Option<FileId>,
     /// The previous `-shm` file: events on it may still arrive.
     shm_before: Option<FileId>,
+    /// The mode in its header, and when that was read.
+    journal: Journal,
+    read_at: Instant,
 }
 
 /// Sizes, and state of the log, at one time.
@@ -52,8 +58,10 @@ pub struct State {
     pub log_bytes: u64,
     /// Header of the `-shm` file; `None` outside of WAL mode, or while it changes.
     pub log: Option<Log>,
-    /// Whether there is a rollback journal that is not empty.
-    pub has_journal: bool,
+    /// Mode in the header of the database.
+    pub journal: Journal,
+    /// Rollback journal with content.
+    pub journal_content: Option<journal::Content>,
 }
 
 impl Database {
@@ -81,7 +89,7 @@ impl Database {
         }
         let id = id.with_context(|| format!("{}: cannot be read", path.display()))?;
         let shm = FileId::at(&beside(&path, "-shm"));
-        Ok(Database { path, id, shm, shm_before: None })
+        Ok(Database { journal: Journal::of(&path), read_at: Instant::now(), path, id, shm, shm_before: None })
     }
 
     /// The databases at these paths: files, or all databases directly in a directory.
@@ -111,8 +119,12 @@ impl Database {
         Ok(found)
     }
 
-    /// Looks up the `-shm` file. Returns whether it was created, removed or replaced.
+    /// Looks up the `-shm` file, and once a second the journal mode. Returns whether the `-shm` was created, removed or
+    /// replaced.
     pub fn look_again(&mut self) -> bool {
+        if self.read_at.elapsed() >= HEADER_EVERY {
+            (self.journal, self.read_at) = (Journal::of(&self.path), Instant::now());
+        }
         let shm = FileId::at(&beside(&self.path, "-shm"));
         self.shm_before = std::mem::replace(&mut self.shm, shm);
         self.shm != self.shm_before
@@ -147,6 +159,11 @@ impl Database {
         [self.shm, self.shm_before].contains(&Some(id)).then_some(File::Shm)
     }
 
+    /// Whether this is the database's write-ahead log, or its rollback journal, as they are now.
+    pub fn log_or_journal(&self, id: FileId) -> bool {
+        id.device == self.id.device && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&beside(&self.path, suffix)) == Some(id))
+    }
+
     /// Sizes and log, read from this process: it holds no locks on the files, which closing them would drop.
     pub fn state(&self) -> State {
         let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -159,7 +176,8 @@ impl Database {
             database_bytes: length(&self.path),
             log_bytes: length(&beside(&self.path, "-wal")),
             log: Log::read(&header),
-            has_journal: length(&beside(&self.path, "-journal")) > 0,
+            journal: self.journal,
+            journal_content: journal::content(&beside(&self.path, "-journal")),
         }
     }
 }

@@ -71,8 +71,8 @@ impl Texts {
         self.places.insert(object, at);
     }
 
-    /// A thread has compiled a text.
-    pub fn compiled(&mut self, pid: u32, tid: u32, sql: &str) {
+    /// A thread has compiled a text; `None` if that is not reported and must be read from memory.
+    pub fn compiled(&mut self, pid: u32, tid: u32, sql: Option<&str>) {
         self.processes.entry(pid).or_default().compile(tid, sql);
     }
 
@@ -130,8 +130,12 @@ impl Texts {
 }
 
 impl Statements {
-    fn compile(&mut self, tid: u32, sql: &str) {
+    fn compile(&mut self, tid: u32, sql: Option<&str>) {
         self.compilations += 1;
+        let Some(sql) = sql else {
+            self.fresh.remove(&tid);
+            return;
+        };
         self.fresh.insert(tid, sql.to_string());
         if !self.compiled.iter().any(|text| text == sql) {
             self.compiled.push(sql.to_string());

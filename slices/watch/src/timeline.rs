@@ -21,8 +21,9 @@ const DEPTH_MAX: usize = 16;
 /// Ended holds from which on, twice as many, old reads are removed.
 const HOLDS_MAX: usize = 100_000;
 
-/// SQLite's primary code.
+/// SQLite's primary code, and the extended one of a snapshot that is too old to write.
 const BUSY: i32 = 5;
+const BUSY_SNAPSHOT: i32 = 517;
 
 /// Everything that was seen.
 #[derive(Debug, Default)]
@@ -126,9 +127,9 @@ impl Timeline {
             },
             What::SyncBegins { .. } => self.threads.entry(who).or_default().sync_from_ns = Some(at_ns),
             What::SyncEnds { database } => self.synced(*database, who, at_ns),
-            What::PrepareBegins { sql } => self.begins(who, Some(sql.clone()), at_ns),
-            What::StepBegins { sql, .. } => self.begins(who, sql.clone(), at_ns),
+            What::PrepareBegins { sql } | What::StepBegins { sql, .. } => self.begins(who, sql.clone(), at_ns),
             What::PrepareEnds { code } | What::StepEnds { code } => self.ends(who, *code, at_ns),
+            What::Opens { database } => self.sums(*database, who.pid).opens += 1,
             What::EndUnseen => _ = self.threads.get_mut(&who).and_then(|thread| thread.calls.pop()),
             // Its calls never return. The kernel reports the locks that it releases.
             What::Replaced => self.threads.retain(|other, _| other.pid != who.pid),
@@ -254,8 +255,10 @@ impl Timeline {
             checkpoint_ns: 0,
         };
         self.held.insert(key, hold);
-        if lock == Lock::Connected {
-            self.sums(database, who.pid).connects += 1;
+        match lock {
+            Lock::Connected => self.sums(database, who.pid).connects += 1,
+            Lock::Recover => self.sums(database, who.pid).recoveries += 1,
+            _ => {}
         }
     }
 
@@ -288,6 +291,7 @@ impl Timeline {
             after_read,
             sql: call.and_then(|call| call.sql),
             call_from_ns,
+            is_outdated: false,
             causes: vec![],
         });
         wait.tries += 1;
@@ -392,7 +396,6 @@ impl Timeline {
             return;
         }
         let is_busy = code & 0xff == BUSY;
-        let after_read = thread.transaction == Some(true);
         thread.has_read = true;
         if !is_busy {
             thread.transaction = after(thread.transaction, call.sql.as_deref());
@@ -404,12 +407,12 @@ impl Timeline {
             hold.count_statement(at_ns.saturating_sub(call.from_ns.max(hold.from_ns)), call.sql.as_deref());
         }
         if is_busy {
-            self.busy(who, call, after_read, at_ns);
+            self.busy(who, call, code, at_ns);
         }
     }
 
     /// A statement has returned SQLITE_BUSY.
-    fn busy(&mut self, who: Who, call: Call, after_read: bool, at_ns: u64) {
+    fn busy(&mut self, who: Who, call: Call, code: i32, at_ns: u64) {
         let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
         if let Some((database, _)) = waits.first() {
             self.sums(*database, who.pid).busy += 1;
@@ -427,6 +430,7 @@ impl Timeline {
         let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
         let holder_sql = holder.and_then(|hold| self.last_statement(hold));
         let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
+        let after_read = self.threads.get(&who).is_some_and(|thread| thread.transaction == Some(true));
         let sums = self.sums(database, who.pid);
         sums.busy += 1;
         if holder.is_none() && !after_read {
@@ -439,13 +443,14 @@ impl Timeline {
             lock: holder.map_or(Lock::Reserved, |(lock, _)| lock),
             from_ns: call.from_ns,
             to_ns: at_ns,
-            tries: if at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
+            tries: if code == BUSY_SNAPSHOT || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
             end: End::Open,
             holder: holder.map(|(_, pid)| pid),
             holder_sql,
             after_read,
             sql: call.sql,
             call_from_ns: Some(call.from_ns),
+            is_outdated: code == BUSY_SNAPSHOT,
             causes: vec![],
         };
         self.waiting.insert((database, who), wait);

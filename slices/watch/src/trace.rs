@@ -8,8 +8,9 @@ use crate::lock::{Change, Lock};
 use crate::others::{Changed, Others};
 use crate::page::{self, Field, Format};
 use crate::probe::{self, Kind, Probe};
-use crate::process::{Mapped, Processes, is_alive, mapped, that_have_open};
+use crate::process::{Mapped, Processes, is_alive, is_younger, mapped, that_have_open};
 use crate::sampled::Sampled;
+use crate::sync::{self, Synced, Syncs};
 use crate::target::{Database, FileId};
 use crate::text::Texts;
 use anyhow::{Context, Result};
@@ -18,10 +19,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 const LOCK_EVENT: &str = "filelock/posix_lock_inode";
-/// Entry and exit of a sync, for file systems that report the inode with both.
-const SYNC_EVENTS: [&str; 2] = ["ext4/ext4_sync_file_enter", "ext4/ext4_sync_file_exit"];
 /// A process executes another program (exec).
 const EXEC_EVENT: &str = "sched/sched_process_exec";
+/// What stands for the statement of a checkpoint that a program asks for by a call.
+const CHECKPOINT_CALL: &str = "sqlite3_wal_checkpoint_v2";
 /// Interval between checks for ended processes, whose numbers may be reused.
 const ENDED_NS: u64 = 1_000_000_000;
 /// Age from which events of all processors can be ordered.
@@ -58,6 +59,14 @@ impl LockFields {
     }
 }
 
+/// How syncs are seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SyncSource {
+    Missing,
+    Ext4,
+    Calls,
+}
+
 /// A program or library with probes.
 struct Probed {
     mapped: Mapped,
@@ -82,9 +91,13 @@ pub struct Trace {
     connections: Connections,
     /// Whether statements are traced.
     with_statements: bool,
-    sees_syncs: bool,
+    syncs: Syncs,
+    /// How syncs are seen.
+    sync_source: SyncSource,
     /// Processes whose statements are visible.
     visible: HashSet<u32>,
+    /// When tracing began.
+    began_ns: u64,
     lost: u64,
     looked_for_ended_ns: u64,
     /// What could not be traced, as sentences without repetitions.
@@ -92,11 +105,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Starts tracing.
+    /// Starts tracing at this time of CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// The part of tracefs that cannot be used.
-    pub fn start(root: &Path, databases: Vec<Database>, with_statements: bool) -> Result<Trace> {
+    pub fn start(root: &Path, databases: Vec<Database>, with_statements: bool, began_ns: u64) -> Result<Trace> {
         let instance = Instance::make(root)?;
         let mut trace = Trace {
             formats: HashMap::new(),
@@ -109,8 +122,10 @@ impl Trace {
             young: vec![],
             connections: Connections::default(),
             with_statements,
-            sees_syncs: false,
+            syncs: Syncs::default(),
+            sync_source: SyncSource::Missing,
             visible: HashSet::new(),
+            began_ns,
             lost: 0,
             looked_for_ended_ns: 0,
             missing: vec![],
@@ -193,29 +208,32 @@ impl Trace {
         let Some(Changed { threads, users }) = changed else { return Ok(()) };
         self.instance.exclude(&threads);
         if !users.is_empty() {
-            users.iter().for_each(|pid| self.meet(*pid, *pid));
+            users.iter().for_each(|pid| _ = self.meet(*pid, *pid));
             let held = Sampled::new(self.databases.clone()).poll(now_ns)?;
             held.into_iter().filter(|event| users.contains(&event.who.pid)).for_each(|event| self.add(event));
         }
         Ok(())
     }
 
-    /// Traces syncs, if the file system has such events.
+    /// Traces syncs: by the events of ext4, or by the system calls of the processes that use a database.
     fn watch_syncs(&mut self) {
-        let filter = sync_filter(&self.databases);
-        for (event, begins) in SYNC_EVENTS.into_iter().zip([true, false]) {
+        let on_ext4 = sync::is_on_ext4(&self.databases);
+        let (events, filter) =
+            if on_ext4 { (&sync::OF_EXT4[..], sync::filter(&self.databases)) } else { (&sync::OF_CALLS[..], String::new()) };
+        if !on_ext4 {
+            // An empty list of processes would stand for all.
+            self.instance.trace_calls_of(std::process::id());
+        }
+        for event in events {
             match self.instance.enable(event, &filter) {
                 Ok(format) => {
+                    let begins = event.contains("enter");
                     self.formats.insert(format.id, (format, Meaning::Sync { begins }));
-                    self.sees_syncs = true;
                 }
-                Err(_) => {
-                    self.sees_syncs = false;
-                    self.missing.push("syncs: the kernel reports them with their file on ext4 only".to_string());
-                    return;
-                }
+                Err(error) => return self.missing.push(format!("syncs: {error:#}")),
             }
         }
+        self.sync_source = if on_ext4 { SyncSource::Ext4 } else { SyncSource::Calls };
     }
 
     /// Updates the filter when the `-shm` file is created or removed.
@@ -223,20 +241,30 @@ impl Trace {
         let changed = self.databases.iter_mut().map(look).filter(|changed| *changed).count();
         if changed > 0 {
             self.instance.filter(LOCK_EVENT, &lock_filter(&self.databases))?;
-            if self.sees_syncs {
-                let filter = sync_filter(&self.databases);
-                SYNC_EVENTS.iter().try_for_each(|event| self.instance.filter(event, &filter))?;
+            if self.sync_source == SyncSource::Ext4 {
+                let filter = sync::filter(&self.databases);
+                sync::OF_EXT4.iter().try_for_each(|event| self.instance.filter(event, &filter))?;
             }
         }
         Ok(())
     }
 
-    /// Registers a process that uses a database: its name, and its programs and libraries.
-    fn meet(&mut self, pid: u32, tid: u32) {
-        if !self.processes.note(pid, tid) || !self.with_statements {
+    /// Registers a process that uses a database: its name, and its programs and libraries. Returns whether it is new.
+    fn meet(&mut self, pid: u32, tid: u32) -> bool {
+        let is_new = self.processes.note(pid, tid);
+        if is_new {
+            self.look_into(pid);
+        }
+        is_new
+    }
+
+    fn look_into(&mut self, pid: u32) {
+        if self.with_statements || self.sync_source == SyncSource::Calls {
+            self.instance.trace_calls_of(pid);
+        }
+        if !self.with_statements {
             return;
         }
-        self.instance.trace_calls_of(pid);
         self.watch_threads();
         for mapped in mapped(pid) {
             let Some(id) = FileId::at(&mapped.reached) else { continue };
@@ -319,9 +347,8 @@ impl Trace {
         match *meaning {
             Meaning::Lock(_) => {}
             Meaning::Sync { begins } => {
-                let (device, inode) = (number("dev").unwrap_or(0), number("ino").unwrap_or(0));
-                let id = FileId { device: device as u32, inode: inode as u64 };
-                self.understand_sync(at_ns, tid, id, begins);
+                let synced = Synced::of(format, data);
+                self.understand_sync(at_ns, tid, &synced, begins);
             }
             Meaning::NewTask => {
                 const CLONE_THREAD: i64 = 0x1_0000;
@@ -343,7 +370,10 @@ impl Trace {
                 let code = number("code").unwrap_or(0) as i32;
                 let [connection, goroutine, stack] =
                     ["connection", "goroutine", "stack"].map(|name| number(name).unwrap_or(0) as u64);
-                let what = call(kind, statement, sql.unwrap_or_default(), code);
+                if kind == Kind::Opens {
+                    return self.understand_open(at_ns, tid, &sql.unwrap_or_default());
+                }
+                let what = call(kind, statement, sql, code);
                 self.understand_call(at_ns, tid, object, (what, Caller { connection, goroutine, stack }));
             }
         }
@@ -363,25 +393,33 @@ impl Trace {
         let (database, file) = databases.find_map(|(at, database)| Some((at, database.file(id)?)))?;
         // The kernel reports a release for every process that closes a file with locks, including contend. A process
         // that only reads the file's bytes does not use the database.
-        if change != Change::Released {
-            self.meet(pid, tid);
-        }
         let who = Who { pid, tid };
-        let event = |lock| Event { at_ns, who, what: What::Lock { database, lock, change } };
-        Lock::in_range(file, first?, last?).map(event).for_each(|event| self.add(event));
+        if change != Change::Released && self.meet(pid, tid) && is_younger(pid, self.began_ns) {
+            self.add(Event { at_ns, who, what: What::Opens { database } });
+        }
+        for lock in Lock::in_range(file, first?, last?) {
+            if lock == Lock::Reserved {
+                self.syncs.reserves(tid, database, matches!(change, Change::Taken(_)));
+            }
+            self.add(Event { at_ns, who, what: What::Lock { database, lock, change } });
+        }
         Some(())
     }
 
-    fn understand_sync(&mut self, at_ns: u64, tid: u32, id: FileId, begins: bool) {
-        let Some(pid) = self.processes.of_thread(tid) else { return };
-        if !self.processes.is_known(pid) {
-            return;
-        }
-        // Log and journal have other inodes. Processes that use several databases are rare; the first database is
-        // assumed.
-        let database = self.databases.iter().position(|database| database.id == id).unwrap_or(0);
+    fn understand_sync(&mut self, at_ns: u64, tid: u32, synced: &Synced, begins: bool) {
+        let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
+        let Some(database) = self.syncs.database(&self.databases, pid, tid, synced) else { return };
         let what = if begins { What::SyncBegins { database } } else { What::SyncEnds { database } };
         self.add(Event { at_ns, who: Who { pid, tid }, what });
+    }
+
+    /// The path is as the program names it, also `file:app.db?mode=rw`.
+    fn understand_open(&mut self, at_ns: u64, tid: u32, path: &str) {
+        let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
+        let name = path.split('?').next().unwrap_or_default().trim_start_matches("file:").rsplit('/').next();
+        let is_its = |database: &Database| database.path.file_name().and_then(|name| name.to_str()) == name;
+        let Some(database) = self.databases.iter().position(is_its) else { return };
+        self.add(Event { at_ns, who: Who { pid, tid }, what: What::Opens { database } });
     }
 
     /// Adds an event, with the process of its thread.
@@ -393,10 +431,10 @@ impl Trace {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
         let what = match what {
             What::PrepareBegins { sql } => {
-                self.texts.compiled(pid, tid, &sql);
-                What::PrepareBegins { sql: without_values(&sql) }
+                self.texts.compiled(pid, tid, sql.as_deref());
+                What::PrepareBegins { sql: sql.map(|sql| without_values(&sql)) }
             }
-            What::StepBegins { statement, .. } => {
+            What::StepBegins { statement, sql: None } => {
                 let sql = self.texts.of(pid, tid, object, statement);
                 What::StepBegins { statement, sql }
             }
@@ -406,12 +444,14 @@ impl Trace {
     }
 }
 
-fn call(kind: Kind, statement: u64, sql: String, code: i32) -> What {
+fn call(kind: Kind, statement: u64, sql: Option<String>, code: i32) -> What {
     match kind {
-        Kind::PrepareBegins => What::PrepareBegins { sql },
+        Kind::PrepareBegins => What::PrepareBegins { sql: sql.or_else(|| Some(String::new())) },
+        Kind::Prepare16Begins => What::PrepareBegins { sql: None },
+        Kind::CheckpointBegins => What::StepBegins { statement, sql: Some(CHECKPOINT_CALL.to_string()) },
         Kind::PrepareEnds => What::PrepareEnds { code },
         Kind::StepBegins => What::StepBegins { statement, sql: None },
-        Kind::StepEnds => What::StepEnds { code },
+        Kind::StepEnds | Kind::Opens => What::StepEnds { code },
     }
 }
 
@@ -426,12 +466,4 @@ fn lock_filter(databases: &[Database]) -> String {
         format!("(s_dev == {device} && (i_ino == {inode} || ({shm})))")
     });
     terms.collect::<Vec<_>>().join(" || ")
-}
-
-/// Filter for syncs on the devices of the databases.
-fn sync_filter(databases: &[Database]) -> String {
-    let mut devices: Vec<u32> = databases.iter().map(|database| database.id.device).collect();
-    devices.sort_unstable();
-    devices.dedup();
-    devices.iter().map(|device| format!("dev == {device}")).collect::<Vec<_>>().join(" || ")
 }

@@ -54,7 +54,7 @@ struct WatchArgs {
     /// Keep what was seen in this directory, with a report
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Most that --out writes, in MiB; what comes later is left out and said
+    /// Most that --out writes in an hour, in MiB; the rest of that hour is left out, which is said
     #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     limit_mib: u64,
 }
@@ -78,7 +78,7 @@ fn run(args: &WatchArgs) -> Result<u8> {
         let stop = stop_on_signals()?;
         let server = Server::start(address)?;
         let record = args.out.as_deref().map(|out| ServerRecorder::make(out, limit)).transpose()?;
-        let mut served = Served { server, record };
+        let mut served = Served::new(server, record);
         follow(&mut served, args, duration_ns, &stop)?;
         return Ok(if served.server.findings().is_empty() { OK } else { INVALID });
     }

@@ -1,6 +1,8 @@
 //! The state of a watch as plain rows, for the screen, the lines and the summary.
 
 use crate::hold::{End, Hold};
+use crate::hot::is_hot;
+use crate::journal::Journal;
 use crate::lock::{Lock, Mode};
 use crate::tally::Sums;
 use crate::target::State;
@@ -19,8 +21,10 @@ const RATE_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Serialize)]
 pub struct DatabaseView {
     pub path: String,
-    /// `wal`, `rollback` (any other journal mode), or `unknown` if there is no log.
+    /// `wal`, `rollback` (any other journal mode), or `unknown` if the file is empty.
     pub journal: &'static str,
+    /// Whether a writer has left a rollback journal, which the next reader rolls back.
+    pub hot_journal: bool,
     pub database_bytes: u64,
     pub log_bytes: u64,
     /// Frames that no checkpoint has copied yet.
@@ -133,26 +137,25 @@ pub fn view(watch: &Watch, rates: &Rates, columns: usize, column_ns: u64) -> Vec
     databases
         .map(|(index, database)| {
             let state = watch.samples[index].last().map(|sample| sample.state.clone()).unwrap_or_default();
+            let journal = journal(&state);
             DatabaseView {
                 path: words::one_line(&database.path.display().to_string(), 200),
-                journal: journal(&state),
+                journal: journal.word(),
+                hot_journal: is_hot(&watch.timeline, index, &watch.samples[index]),
                 database_bytes: state.database_bytes,
                 log_bytes: state.log_bytes,
                 backlog_frames: state.log.as_ref().map_or(0, |log| log.backlog()),
                 oldest_reader: oldest_reader(&watch.timeline, index, &state),
-                processes: rows(watch, rates, index, state.log.is_some()),
+                processes: rows(watch, rates, index, journal == Journal::Wal),
                 strip: strip(&watch.timeline, index, columns, column_ns),
             }
         })
         .collect()
 }
 
-fn journal(state: &State) -> &'static str {
-    match (&state.log, state.has_journal) {
-        (Some(_), _) => "wal",
-        (None, true) => "rollback",
-        (None, false) => "unknown",
-    }
+/// A `-shm` file in use says that the database is in WAL mode before the header is looked at again.
+fn journal(state: &State) -> Journal {
+    if state.log.is_some() { Journal::Wal } else { state.journal }
 }
 
 fn oldest_reader(timeline: &Timeline, database: usize, state: &State) -> Option<Reader> {

@@ -88,7 +88,7 @@ impl Watch {
         let mut sampled = Sampled::new(databases.clone());
         let trace = match depth {
             Depth::Sampled => None,
-            _ => Some(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?),
+            _ => Some(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements, now_ns())?),
         };
         // Locks already held, which the trace does not report. It was started before, so that no lock falls between
         // the two.

@@ -83,10 +83,11 @@ fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
                 "It held the lock for 1 s or longer {count}, at most {longest}. Another process waited up to {waited}."
             )
         }
-        Kind::ReadThenWrite { refused, longest_ns, holder, holder_sql } => format!(
+        Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql } => format!(
             "{refused} refusals without a second try while it held a read lock (up to {}). SQLite does not wait there, \
-             whatever busy_timeout says: waiting could never end.{}",
+             whatever busy_timeout says: waiting could never end.{}{}",
             time(*longest_ns),
+            too_old(*outdated),
             had(*holder, holder_sql.as_deref(), name)
         ),
         Kind::NoBusyTimeout { refused, holder, holder_sql } => {
@@ -166,8 +167,12 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
                 percent(*sync_permille)
             )
         }
-        Kind::OpenCloseChurn { per_s, processes } => {
-            format!("{per_s} connections a second by {processes} processes, most by {who}.")
+        Kind::OpenCloseChurn { per_s, processes, recoveries } => {
+            let rebuilt = match recoveries {
+                0 => String::new(),
+                count => format!(" The index of the log was rebuilt {}.", times(*count)),
+            };
+            format!("{per_s} connections a second by {processes} processes, most by {who}.{rebuilt}")
         }
         // The kinds handled in `evidence`, by name: a new kind must be in one of the two functions.
         Kind::ProgramHoldsLock { .. }
@@ -227,6 +232,14 @@ fn change(kind: &Kind) -> &'static str {
             "Keep connections open: the first to open and the last to close rebuild, copy and delete the log."
         }
     }
+}
+
+/// How often a snapshot was too old to write.
+fn too_old(outdated: u64) -> String {
+    if outdated == 0 {
+        return String::new();
+    }
+    format!(" {} of them found the lock free, but another connection had committed since the read.", outdated)
 }
 
 /// Who had the lock at a refusal, and its statement.

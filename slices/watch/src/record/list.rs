@@ -1,4 +1,4 @@
-//! A list of a record: a CSV file with a size limit.
+//! A list of a record: a CSV file with a limit for each hour.
 
 use anyhow::{Context, Result};
 use std::fs::File;
@@ -9,12 +9,17 @@ use std::path::{Path, PathBuf};
 pub struct List {
     path: PathBuf,
     file: BufWriter<File>,
+    /// Bytes written in this hour of the watch, and their limit.
     bytes: u64,
     bytes_max: u64,
+    hour: u64,
     left_out: u64,
-    /// Time since the beginning of the watch at which the limit was reached.
+    /// Whether the limit of this hour is reached, and when one was reached for the first time, since the beginning.
+    is_full: bool,
     full_ns: Option<u64>,
 }
+
+const HOUR_NS: u64 = 3_600_000_000_000;
 
 impl List {
     /// Creates the file with its header line.
@@ -24,17 +29,23 @@ impl List {
     pub fn make(out: &Path, name: &str, head: &str, bytes_max: u64) -> Result<List> {
         let path = out.join(name);
         let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        let mut list = List { path, file: BufWriter::new(file), bytes: 0, bytes_max, left_out: 0, full_ns: None };
+        let file = BufWriter::new(file);
+        let mut list = List { path, file, bytes: 0, bytes_max, hour: 0, left_out: 0, is_full: false, full_ns: None };
         list.write(&format!("{head}\n"))?;
         Ok(list)
     }
 
-    /// Appends a line, unless the limit is reached.
+    /// Appends a line of this time since the beginning, unless the limit of its hour is reached.
     ///
     /// # Errors
     /// The disk is full.
     pub fn add(&mut self, at_ns: u64, line: &str) -> Result<()> {
-        if self.full_ns.is_some() || self.bytes + line.len() as u64 > self.bytes_max {
+        // Times of lines do not only increase: a hold is written when it has ended.
+        if at_ns / HOUR_NS > self.hour {
+            (self.hour, self.bytes, self.is_full) = (at_ns / HOUR_NS, 0, false);
+        }
+        if self.is_full || self.bytes + line.len() as u64 > self.bytes_max {
+            self.is_full = true;
             self.full_ns.get_or_insert(at_ns);
             self.left_out += 1;
             return Ok(());
@@ -55,7 +66,7 @@ impl List {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let seconds = self.full_ns? / 1_000_000_000;
         Some(format!(
-            "{name} ends {seconds} s after the beginning: its limit was reached, and {} lines are missing",
+            "{name}: {} lines are missing, the first {seconds} s after the beginning: the limit for an hour was reached",
             self.left_out
         ))
     }
@@ -80,18 +91,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_ends_at_its_limit_and_says_so() {
+    fn a_list_ends_at_the_limit_of_each_hour_and_says_so() {
         let dir = std::env::temp_dir().join(format!("contend-list-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("made");
         let mut list = List::make(&dir, "a.csv", "n", 6).expect("made");
         for n in 0..9 {
             list.add(n * 1_000_000_000, &format!("{n}\n")).expect("written");
         }
+        list.add(HOUR_NS, "h\n").expect("written");
+        list.add(2, "l\n").expect("written");
         list.flush().expect("written");
         let text = std::fs::read_to_string(list.path()).expect("readable");
         std::fs::remove_dir_all(&dir).expect("removed");
-        assert_eq!(text, "n\n0\n1\n");
+        assert_eq!(text, "n\n0\n1\nh\nl\n", "a new hour has its own limit");
         let words = list.left_out().expect("it is full");
-        assert!(words.contains("a.csv ends 2 s") && words.contains("7 lines are missing"), "{words}");
+        assert!(words.contains("a.csv: 7 lines are missing, the first 2 s after"), "{words}");
     }
 }

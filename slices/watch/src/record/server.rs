@@ -23,7 +23,7 @@ pub struct ServerRecorder {
 }
 
 impl ServerRecorder {
-    /// Creates the directory and its list. `limit` is in bytes.
+    /// Creates the directory and its list. `limit` is in bytes, for each hour.
     ///
     /// # Errors
     /// The directory is not empty, or cannot be created.

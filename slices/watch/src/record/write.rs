@@ -44,7 +44,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the directory and its lists. `limit` is their total size in bytes.
+    /// Creates the directory and its lists. `limit` is their total size in bytes, for each hour.
     ///
     /// # Errors
     /// The directory is not empty, or cannot be created.

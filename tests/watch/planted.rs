@@ -1,0 +1,336 @@
+//! Each finding is planted by a small program in two languages, and found with the right process, thread, statement and
+//! size.
+
+use super::{Language, Program, SYNC_MS, findings_until, may_trace, source};
+use serde_json::Value;
+use std::process::Command;
+
+const MS: u64 = 1_000_000;
+
+/// A planted program: its name, the kind of its finding, and whether a finding says of it what it must. The number is
+/// that of the other process, if there is one.
+type Planted = (&'static str, &'static str, fn(&Value, u32) -> bool);
+
+const PLANTED: [Planted; 18] = [
+    // It sleeps 150 ms in each transaction.
+    ("program_holds_lock", "program-holds-lock", |found, _| {
+        begins(&found["before"], "INSERT INTO t")
+            && found["after"] == "COMMIT"
+            && at_least(&found["longest_gap_ns"], 150 * MS)
+            && at_least(&found["outside_ns"], at(&found["longest_gap_ns"]))
+            && at_least(&found["held_ns"], at(&found["longest_gap_ns"]))
+            && at_least(&found["longest_wait_ns"], 10 * MS)
+    }),
+    ("idle_in_transaction", "idle-in-transaction", |found, _| {
+        begins(&found["last"], "UPDATE t SET v")
+            && at_least(&found["idle_ns"], 1_000 * MS)
+            && at_least(&found["held_ns"], at(&found["idle_ns"]))
+    }),
+    // It takes 1.5 s.
+    ("long_transaction", "long-transaction", |found, _| {
+        begins(&found["sql"], "INSERT INTO t (v) VALUES (slow(")
+            && at_least(&found["longest_ns"], 1_500 * MS)
+            && at_least(&found["longest_wait_ns"], 1_000 * MS)
+    }),
+    // 20 ms between its read and its write, while the other process holds the lock nearly always.
+    ("read_then_write", "read-then-write", |found, other| {
+        begins(&found["sql"], "INSERT INTO t")
+            && at_least(&found["refused"], 3)
+            && at_least(&found["longest_ns"], 20 * MS)
+            && had(found, other)
+    }),
+    // The other process commits between its read and its write, and has no lock any more.
+    ("old_snapshot", "read-then-write", |found, _| {
+        begins(&found["sql"], "INSERT INTO t")
+            && at_least(&found["refused"], 3)
+            && found["outdated"] == found["refused"]
+            && found["holder"].is_null()
+    }),
+    ("no_busy_timeout", "no-busy-timeout", |found, other| {
+        begins(&found["sql"], "BEGIN IMMEDIATE") && at_least(&found["refused"], 3) && had(found, other)
+    }),
+    // The other process holds the lock for 600 ms, and its timeout is 200 ms.
+    ("timeout_too_short", "timeout-too-short", |found, other| {
+        begins(&found["sql"], "BEGIN IMMEDIATE")
+            && at_least(&found["gave_up"], 1)
+            && at_least(&found["longest_ns"], 100 * MS)
+            && at_least(&found["held_ns_max"], 600 * MS)
+            && had(found, other)
+    }),
+    ("starvation", "starvation", |found, other| {
+        found["holder"] == other
+            && found["holder_sql"].is_string()
+            && at_least(&found["held_permille"], 800)
+            && at_least(&found["waited_ns"], 4 * at(&found["had_ns"]))
+            && at_least(&found["waited_ns"], 400 * MS)
+    }),
+    // A read takes at least four pauses of 50 ms.
+    ("readers_block_writer", "readers-block-writer", |found, other| {
+        begins(&found["longest_read"], "SELECT * FROM t")
+            && at_least(&found["times"], 1)
+            && at_least(&found["longest_ns"], 50 * MS)
+            && found["readers"] == Value::from(vec![other])
+    }),
+    ("reader_pins_log", "reader-pins-log", |found, _| {
+        begins(&found["sql"], "SELECT count(*)")
+            && at_least(&found["behind_frames"], 2_000)
+            && at_least(&found["log_bytes"], 4_096 * at(&found["behind_frames"]))
+            && at_least(&found["held_ns"], 1_000 * MS)
+    }),
+    // Readers take turns.
+    ("log_never_restarts", "log-never-restarts", |found, _| {
+        at_least(&found["frames"], 10_000)
+            && at_least(&found["grown_frames"], 2_000)
+            && at_least(&found["log_bytes"], 4_096 * 10_000)
+            && at_least(&found["checkpoints"], 1)
+    }),
+    ("open_close_churn", "open-close-churn", |found, _| at_least(&found["per_s"], 5) && found["processes"] == 1),
+    // Without a log no lock tells a connection from another; its beginning is a call.
+    ("churn_with_journal", "open-close-churn", |found, _| at_least(&found["per_s"], 5) && found["processes"] == 1),
+    // Python has prepared its statement before the watch.
+    ("small_commits", "small-commits", |found, _| {
+        begins(&found["sql"], "INSERT INTO t")
+            && at_least(&found["commits_per_s"], 50)
+            && at_least(&found["sync_permille"], 300)
+    }),
+    // Each sync takes 3 ms.
+    ("disk_journal", "disk", |found, _| {
+        found["sql"].is_string()
+            && at_least(&found["sync_permille"], 500)
+            && at_least(&found["syncs"], 5)
+            && at(&found["syncs"]) * at(&found["sync_ns_mean"]) >= 100 * MS
+    }),
+    ("checkpoint_blocks_writers", "checkpoint-blocks-writers", |found, _| {
+        begins(&found["sql"], "PRAGMA wal_checkpoint(TRUNCATE)") && both_syncs(found) && waited(found)
+    }),
+    // The same by a call of the library, which has no statement.
+    ("checkpoint_call_blocks_writers", "checkpoint-blocks-writers", |found, _| {
+        found["sql"] == "sqlite3_wal_checkpoint_v2" && both_syncs(found) && waited(found)
+    }),
+    ("checkpoint_in_commit", "checkpoint-in-commit", |found, _| {
+        ["WITH", "DELETE"].iter().any(|word| begins(&found["sql"], word)) && both_syncs(found)
+    }),
+];
+
+/// Whether a text of a finding begins like this.
+fn begins(text: &Value, with: &str) -> bool {
+    text.as_str().is_some_and(|text| text.starts_with(with))
+}
+
+fn at(number: &Value) -> u64 {
+    number.as_u64().unwrap_or(u64::MAX)
+}
+
+/// Whether a number of a finding is at least this one.
+fn at_least(number: &Value, least: u64) -> bool {
+    number.as_u64() >= Some(least)
+}
+
+/// Whether the other process had the lock, with its statement.
+fn had(found: &Value, other: u32) -> bool {
+    found["holder"] == other && begins(&found["holder_sql"], "INSERT INTO t")
+}
+
+/// Whether a checkpoint took as long as its two syncs.
+fn both_syncs(found: &Value) -> bool {
+    at_least(&found["longest_ns"], 2 * SYNC_MS * MS)
+}
+
+fn waited(found: &Value) -> bool {
+    at_least(&found["longest_wait_ns"], 100 * MS)
+}
+
+/// The finding of this kind about a process of the program.
+fn about<'f>(found: &'f [Value], program: &Program, kind: &str) -> Option<&'f Value> {
+    found.iter().find(|finding| finding["kind"] == kind && finding["pid"] == program.pids["self"])
+}
+
+/// Findings about whole processes; the others name a thread.
+const OF_PROCESSES: [&str; 5] = ["starvation", "disk", "small-commits", "open-close-churn", "log-never-restarts"];
+
+/// Fails unless the program's finding becomes as it must be, in the thread that works.
+#[track_caller]
+fn finds_in(command: Command, (name, kind, is_as_wanted): Planted, further: &[&str]) {
+    let is = |program: &Program, found: &Value| {
+        let other = program.pids.get("other").copied().unwrap_or(0);
+        is_as_wanted(found, other) && (OF_PROCESSES.contains(&kind) || found["tid"] == program.thread)
+    };
+    let is_found = |program: &Program, found: &[Value]| about(found, program, kind).is_some_and(|one| is(program, one));
+    let (program, found) = findings_until(command, name, further, &is_found);
+    let its = about(&found, &program, kind).unwrap_or_else(|| panic!("{name}: no `{kind}` in {found:#?}"));
+    assert!(is(&program, its), "{name} {:?}, thread {}: {its:#}", program.pids, program.thread);
+}
+
+fn planted(name: &str) -> Planted {
+    *PLANTED.iter().find(|(known, ..)| *known == name).expect("it is planted")
+}
+
+/// Fails unless the finding of this program is found in each language.
+#[track_caller]
+fn finds(name: &str) {
+    for language in Language::ALL {
+        finds_in(language.command(), planted(name), &[]);
+    }
+}
+
+#[test]
+fn a_program_that_works_while_it_holds_the_lock_is_named_with_its_statements() {
+    if may_trace("program-holds-lock") {
+        finds("program_holds_lock");
+    }
+}
+
+#[test]
+fn refusals_are_told_apart_by_their_cause() {
+    if may_trace("refusals") {
+        ["read_then_write", "no_busy_timeout", "timeout_too_short"].into_iter().for_each(finds);
+        let without_statements: Planted = ("refused_rarely", "refused-at-once", |found, other| {
+            at_least(&found["refused"], 1) && found["holder"] == other && found["sql"].is_null()
+        });
+        for language in Language::ALL {
+            finds_in(language.command(), without_statements, &["--no-sql"]);
+        }
+    }
+}
+
+/// SQLITE_BUSY_SNAPSHOT: no lock is refused, only the result of the statement shows it.
+#[test]
+fn a_write_after_a_snapshot_that_is_too_old_is_found() {
+    if may_trace("old snapshots") {
+        finds("old_snapshot");
+    }
+}
+
+#[test]
+fn a_long_transaction_is_named_with_its_longest_statement() {
+    if may_trace("long-transaction") {
+        finds("long_transaction");
+    }
+}
+
+/// What holds in WAL holds with a rollback journal, too.
+#[test]
+fn findings_are_the_same_with_a_rollback_journal() {
+    if !may_trace("a rollback journal") {
+        return;
+    }
+    for name in [
+        "program_holds_lock",
+        "idle_in_transaction",
+        "long_transaction",
+        "read_then_write",
+        "no_busy_timeout",
+        "timeout_too_short",
+        "small_commits",
+    ] {
+        let mut command = Language::C.command();
+        command.env("CONTEND_JOURNAL", "delete");
+        finds_in(command, planted(name), &[]);
+    }
+}
+
+/// A kind of finding, and whether one is as wanted.
+type Wanted<'w> = (&'w str, &'w dyn Fn(&Value) -> bool);
+
+/// Connections of one process settle conflicts in memory, without a lock call.
+#[test]
+fn threads_of_one_process_that_refuse_each_other_are_found() {
+    if !may_trace("threads") {
+        return;
+    }
+    let finds = |name: &str, wanted: &[Wanted]| {
+        let is = |program: &Program, found: &[Value], (kind, is_as_wanted): &Wanted| {
+            let of_a_thread = |found: &Value| found["tid"].is_u64() && found["tid"] != program.pids["self"];
+            about(found, program, kind).is_some_and(|found| of_a_thread(found) && is_as_wanted(found))
+        };
+        let are = |program: &Program, found: &[Value]| wanted.iter().all(|one| is(program, found, one));
+        let (program, found) = findings_until(Language::Python.command(), name, &[], &are);
+        assert!(are(&program, &found), "{name}: {found:#?}");
+    };
+    for name in ["threads_in_wal", "threads_with_journal"] {
+        finds(name, &[("read-then-write", &|found| begins(&found["sql"], "INSERT INTO t"))]);
+    }
+    // Another thread sleeps 200 ms.
+    finds(
+        "threads_immediate",
+        &[
+            ("timeout-too-short", &|found| at_least(&found["held_ns_max"], 150 * MS)),
+            ("program-holds-lock", &|found| found["after"] == "COMMIT"),
+        ],
+    );
+}
+
+#[test]
+fn a_starved_process_and_the_one_that_starves_it_are_named() {
+    if may_trace("starvation") {
+        finds("starvation");
+    }
+}
+
+#[test]
+fn a_transaction_that_was_left_open_is_found_while_it_is() {
+    if may_trace("idle-in-transaction") {
+        finds("idle_in_transaction");
+    }
+}
+
+#[test]
+fn readers_that_hold_up_a_commit_or_the_log_are_named() {
+    if may_trace("readers") {
+        ["reader_pins_log", "readers_block_writer", "log_never_restarts"].into_iter().for_each(finds);
+    }
+}
+
+#[test]
+fn many_small_commits_are_found() {
+    if may_trace("small-commits") {
+        finds("small_commits");
+    }
+}
+
+#[test]
+fn many_connections_are_found_in_both_journal_modes() {
+    if may_trace("open-close-churn") {
+        ["open_close_churn", "churn_with_journal"].into_iter().for_each(finds);
+    }
+}
+
+#[test]
+fn a_disk_that_is_waited_for_under_the_lock_is_found() {
+    if may_trace("disk") {
+        finds("disk_journal");
+    }
+}
+
+/// Another file system than ext4: an overlay, as containers have it, in a mount namespace.
+#[test]
+fn syncs_are_seen_on_other_file_systems_too() {
+    if !may_trace("syncs of an overlay") {
+        return;
+    }
+    let mut command = Command::new("unshare");
+    // $1 is the source of the program; after it come the planted name, the database and the time.
+    let mount = "d=$(dirname \"$3\") && mkdir \"$d/low\" \"$d/up\" \"$d/work\" \"$d/seen\" && \
+        mount -t overlay overlay -o lowerdir=\"$d/low\",upperdir=\"$d/up\",workdir=\"$d/work\" \"$d/seen\" && \
+        mount --bind \"$d/seen\" \"$d\" && exec python3 \"$1\" \"$2\" \"$3\" \"$4\"";
+    command.args(["--mount", "sh", "-c", mount, "sh"]).arg(source("program.py"));
+    finds_in(command, planted("disk_journal"), &[]);
+}
+
+#[test]
+fn checkpoints_that_keep_writers_out_or_make_commits_slow_are_found() {
+    if may_trace("checkpoints") {
+        ["checkpoint_blocks_writers", "checkpoint_in_commit"].into_iter().for_each(finds);
+        finds_in(Language::C.command(), planted("checkpoint_call_blocks_writers"), &[]);
+    }
+}
+
+/// The text of a statement that is compiled in UTF-16 is read from where SQLite keeps it.
+#[test]
+fn statements_in_utf_16_have_their_text() {
+    if may_trace("UTF-16") {
+        let mut command = Language::C.command();
+        command.env("CONTEND_UTF16", "1");
+        finds_in(command, planted("program_holds_lock"), &[]);
+    }
+}
