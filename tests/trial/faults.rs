@@ -82,7 +82,7 @@ fn deadline(fault: &str) -> &'static str {
 
 /// Faults at a moment of the window, or found by what is missing in it, have a window that is long enough for a slow
 /// machine.
-const NEED_TIME: [&str; 7] = ["stop-early", "late", "stretch", "freeze", "autocommit", "meddle", BUSY];
+const NEED_TIME: [&str; 8] = ["stop-early", "late", "stretch", "freeze", "pause", "autocommit", "meddle", BUSY];
 
 /// Found by the processor time that it takes, which another program may take first: a separate test, which may be
 /// retried.

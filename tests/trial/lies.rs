@@ -55,7 +55,7 @@ fn tell(count: u32, fault: &str, window: &str) -> (BTreeMap<(String, String), To
         if kind == "none" {
             // Of two trials that contradict each other it is not known which one is wrong.
             let is_accused = |kind: Invalid| !kind.is_of_speed() || kind == Invalid::NotCredible;
-            let wrong = trial.invalid.iter().filter(|r| is_accused(r.kind) && r.kind != Invalid::Answers);
+            let wrong = trial.invalid.iter().filter(|r| is_accused(r.kind) && r.against.is_none());
             honest.extend(wrong.map(|reason| format!("trial {number}: {reason}")));
         } else if made_up != "0" {
             let told = kinds.entry((kind.to_string(), size.to_string())).or_default();

@@ -29,6 +29,8 @@ struct WorkerFile {
     run: Vec<String>,
     #[serde(default)]
     lacks: Vec<String>,
+    #[serde(default)]
+    collector: bool,
     #[expect(dead_code, reason = "for people: where versions are pinned")]
     pinned: Option<String>,
     model: Tables<ModelFile>,
@@ -180,6 +182,7 @@ impl Reading<'_> {
             facts: pairs(&file.facts),
             settings: Vec::leak(settings),
             executes_nothing: file.executes_nothing,
+            collector: self.file.collector,
             dialect,
             conformance: self.conformance(name, file)?,
         })))

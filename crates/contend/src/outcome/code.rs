@@ -294,6 +294,12 @@ pub fn may_have_acted(sample: &Sample) -> bool {
     !sample.is_ok() && (unclear || lookup(sample.code_space, sample.code).is_none_or(|row| !row.definite))
 }
 
+/// Whether a server's connection may be gone after an attempt: its outcome is unknown, or only the driver knows what went wrong.
+pub fn may_have_lost_connection(sample: &Sample) -> bool {
+    let is_drivers = sample.code_space == CodeSpace::Worker && sample.code == worker_code::DRIVER;
+    !sample.is_ok() && (is_drivers || classify(sample) == Outcome::Unknown)
+}
+
 /// The codes worth trying again, for a plan's retry policy.
 pub fn codes_worth_retrying(space: CodeSpace) -> Vec<(CodeSpace, u32)> {
     TABLE.iter().filter(|row| row.space == space && row.again).map(|row| (row.space, row.code)).collect()
