@@ -219,7 +219,7 @@ fn codes(findings: &Findings<'_>) -> Option<Table> {
     for ((space, code), cells) in &seen {
         let meaning = outcome::lookup(*space, *code).map_or("a code this tool does not know", |row| row.meaning);
         let explained = Subject::Code(*space, *code).explanation();
-        let explained = explained.map_or(String::new(), |one| format!(". {}", one.in_short()));
+        let explained = explained.map_or(String::new(), |one| format!(". {}", one.in_words()));
         table.group(outcome::code_name(*space, *code), format!("{meaning}{explained}"));
         for (cell, n) in cells {
             table.row([
