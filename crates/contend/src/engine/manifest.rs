@@ -405,9 +405,9 @@ mod tests {
                 "",
                 ":14: driver.elf-lite: there is no `program`, and the worker has no `run`",
             ),
-            ("env = ", "evn = ", ":19: unknown field `evn`"),
-            ("language = ", "langage = ", ":1: unknown field `langage`"),
-            ("engines = ['postgres']\n", "", ":20: missing field `engines`"),
+            ("env = ", "evn = ", ":19: driver.elf-lite.evn: unknown field `evn`"),
+            ("language = ", "langage = ", ":1: langage: unknown field `langage`"),
+            ("engines = ['postgres']\n", "", ":20: driver.dwarf.engines: missing field `engines`"),
         ] {
             assert!(TEXT.contains(from), "{from}");
             let found = read_text(&TEXT.replace(from, to), Some("/here")).unwrap_err().to_string();
