@@ -38,6 +38,11 @@ impl Outcome {
             Outcome::Unsent => "unsent",
         }
     }
+
+    /// As reports write it: `unsent` is the name of a column, and says little.
+    pub fn shown(self) -> &'static str {
+        if self == Outcome::Unsent { "never begun" } else { self.word() }
+    }
 }
 
 /// One row of the table.

@@ -21,6 +21,7 @@ use crate::trial::secret::told;
 use crate::trial::server::attached::{self, Left};
 use crate::trial::session::{Common, Session};
 use crate::trial::site::Site;
+use crate::trial::statements;
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::machine;
 use crate::trial::workers::admin::Admin;
@@ -70,6 +71,9 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let contenders = order.whole.studies.iter().flat_map(|study| &study.contenders);
     attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
     let instead = resume::instead(&order.instead, site.attached.as_ref());
+    for (of, editions) in order.whole.studies.iter().zip(&order.workloads).zip(&workloads) {
+        statements::try_out(&site, of, editions, &mut admin)?;
+    }
     tell(Note::Phase("measuring what a sync costs on this disk"));
     let disk = disk::measure(&site.scratch)?;
     let mut bases = Bases::default();
