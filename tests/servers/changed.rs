@@ -58,9 +58,11 @@ fn one_statement_of_somebody_else_is_found_on_mariadb() {
 }
 
 #[test]
-fn a_second_worker_with_the_same_plan_is_found_on_postgresql() {
-    let kinds = with("postgres durable", "1", "second").remove(0);
-    assert!(kinds.iter().any(|kind| kind == Invalid::Commits.word()), "{kinds:?}");
+fn a_second_worker_with_the_same_plan_is_found_on_servers() {
+    for contender in ["postgres durable", "mariadb durable"] {
+        let kinds = with(contender, "1", "second").remove(0);
+        assert!(kinds.iter().any(|kind| kind == Invalid::Commits.word()), "{contender}: {kinds:?}");
+    }
 }
 
 /// Some transactions of the workload are refused, which loses no connection.

@@ -139,7 +139,9 @@ impl Tables<'_, '_> {
     /// What the library says against the first of these.
     fn refused<'s>(&mut self, statements: impl IntoIterator<Item = &'s Statement>) -> Result<Option<String>> {
         let mut script = ScriptWriter::new(&self.target);
-        statements.into_iter().for_each(|statement| script.sql(statement));
+        for statement in statements {
+            script.sql(statement);
+        }
         match self.admin.run(script.finish()) {
             Ok(_) => Ok(None),
             Err(error) => match error.downcast_ref::<EngineSaid>() {

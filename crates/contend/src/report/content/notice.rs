@@ -4,7 +4,7 @@
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::reported;
-use crate::analysis::trial::{Scope, failed};
+use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
 use crate::report::content::words;
 use crate::report::kind;
