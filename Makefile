@@ -74,7 +74,7 @@ bench: build ## ratios against named rivals, in one run
 
 verify: kernel test build worker-system ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
-	CONTEND_LIES=1000 $(CARGO) test --test trial lies::lies_are_found -- --nocapture
+	CONTEND_LIES=1000 CONTEND_LIES_WINDOW=2s $(CARGO) test --test trial lies::lies_are_found -- --nocapture
 	CONTEND_HONEST=18 $(CARGO) test --test trial honest:: -- --include-ignored --nocapture
 	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability

@@ -484,6 +484,14 @@ fn an_error_is_explained_by_its_text_or_code() {
     assert_eq!(by_text, bench.contend(&["explain", "SQLITE_BUSY"]).exits(0).out);
     assert!(bench.contend(&["explain", "40P01"]).exits(0).out.contains("deadlock_detected"));
     assert!(bench.contend(&["explain", "HTTP", "503"]).exits(0).out.contains("Retry-After"));
+    let several = bench.contend(&["explain", "1290"]).exits(0).out;
+    for words in ["`1290` has 2 meanings", "SQLITE_IOERR_DIR_FSYNC (1290)", "ER_OPTION_PREVENTS_STATEMENT (1290)"] {
+        assert!(several.contains(words), "{words}: {several}");
+    }
+    assert!(bench.contend(&["explain", "1034"]).exits(0).out.contains("MariaDB has numbers of this size, too"));
+    let server = bench.contend(&["explain", "1205"]).exits(0).out;
+    assert!(server.contains("contend watch 'mysql://...'") && !server.contains("contend run locked"), "{server}");
+    bench.contend(&["explain", "1050"]).exits(2);
     let unknown = bench.contend(&["explain", "what is this"]).exits(2);
     assert!(unknown.err.contains("contend list outcomes PATTERN"), "{}", unknown.err);
     let listed = bench.contend(&["list", "outcomes", "Deadlock"]).exits(0).out;

@@ -332,3 +332,20 @@ fn isolation_is_the_contenders_and_the_record_names_who_worked() {
     place.assert_nothing_left();
     assert!(processes_mentioning(&study()).is_empty());
 }
+
+/// The contenders carry out their operations seconds apart, so a time of the run differs in every row.
+#[test]
+fn a_time_of_the_run_is_no_difference_for_verify() {
+    let bench = Bench::new();
+    let workload = "about = 'x'\n[table.t]\nrows = 3\ncolumns = { a = { serial = 1 } }\n\
+                    ddl = 'CREATE TABLE t (a INTEGER, made TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)'\n\
+                    [transaction.add]\nkind = 'write'\nargs = { a = { range = [1, 5] } }\n\
+                    [[transaction.add.step]]\nsql = 'INSERT INTO t (a) VALUES (:a)'\n\
+                    [[transaction.add.step]]\nhold = '700ms'\n\
+                    [profile.mixed]\nmix = { add = 1 }\n";
+    fs::write(bench.path("w.toml"), workload).expect("written");
+    let args = ["verify", "w.toml", "--operations", "3", "--scale", "1", "--contender", "sqlite:journal_mode=wal"];
+    let said = bench.contend(&args).exits(0);
+    assert!(said.out.contains("The same everywhere"), "{}", said.out);
+    assert!(said.out.contains("times of the run are not compared: made"), "{}", said.out);
+}

@@ -107,6 +107,27 @@ fn no_text_of_others_steers_a_terminal() {
     }
 }
 
+/// Labels, questions and names of a study reach every form of the report.
+#[test]
+fn no_text_of_others_steers_a_reader_of_a_report() {
+    let bench = Bench::new();
+    let study = fs::read_to_string(crate::support::tiny_study()).expect("the study");
+    let steers = r"\u001b[31mred\u202e";
+    let truncate = "settings = { journal_mode = \"truncate\"";
+    let study = study.replacen(truncate, &format!("label = \"{steers}\"\n{truncate}"), 1);
+    let study = study.replacen("question = \"", &format!("question = \"{steers}"), 1);
+    assert_eq!(study.matches(steers).count(), 2, "{study}");
+    fs::write(bench.path("study.toml"), study).expect("written");
+    let said = bench.contend(&["run", "study.toml", "--out", "record", "--rounds", "1", "--window", "100ms"]);
+    said.ran();
+    let read = |name: &str| fs::read_to_string(bench.path("record").join(name)).expect("a report");
+    let pages = ["report.txt", "report.md", "report.html"].map(read);
+    for (text, which) in pages.iter().chain([&said.out]).zip(["text", "Markdown", "page", "terminal"]) {
+        assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.contains("red"), "{which}: {text}");
+    }
+    assert!(!said.err.contains(['\u{1b}', '\u{202e}']), "{}", said.err);
+}
+
 /// Figures, tiers and reasons of a record are not edited unseen.
 #[test]
 fn a_file_of_a_record_that_was_edited_is_not_believed() {

@@ -327,7 +327,7 @@ fn of_arrivals_beyond_what_a_database_does_the_rest_is_unsent() {
     assert!((1..60).contains(few.0) && (250_000..350_000).contains(many.0), "{unsent:?}");
     assert!(*many.1 > many.0 / 2 && few.1 < many.1, "{unsent:?}");
     let report = fs::read_to_string(bench.path("record/report.md")).expect("a report");
-    assert!(report.contains("Open loop, 50.0/s or 1.00M/s arriving") && report.contains("(unsent)"), "{report}");
+    assert!(report.contains("Open loop, 50.0/s or 1.00M/s arriving") && report.contains("(never begun)"), "{report}");
     bench.assert_nothing_left();
 }
 

@@ -18,23 +18,60 @@ fn with(contender: &str, rounds: &str, fault: &str) -> Vec<Vec<String>> {
     kinds
 }
 
-/// The kinds of reasons of one trial on PostgreSQL in whose window another client executes `sql`.
-fn meddled(sql: &str) -> Vec<String> {
-    with("postgres durable", "1", &format!("meddle --sql \"{sql}\"")).remove(0)
+/// One trial of this contender, in whose window another client executes `sql`, has this reason.
+#[track_caller]
+fn meddling_is_found(contender: &str, sql: &str, reason: Invalid) {
+    let kinds = with(contender, "1", &format!("meddle --sql \"{sql}\"")).remove(0);
+    assert!(kinds.iter().any(|kind| kind == reason.word()), "{sql}: {kinds:?}");
 }
 
 #[test]
 fn a_configuration_that_changes_in_the_window_is_found_although_it_is_taken_back() {
     let reload = "SELECT pg_reload_conf()";
-    let kinds = meddled(&format!("ALTER SYSTEM SET fsync = off; {reload}; ALTER SYSTEM RESET fsync; {reload}"));
-    assert!(kinds.iter().any(|kind| kind == "settings"), "{kinds:?}");
+    let sql = format!("ALTER SYSTEM SET fsync = off; {reload}; ALTER SYSTEM RESET fsync; {reload}");
+    meddling_is_found("postgres durable", &sql, Invalid::Settings);
+}
+
+#[test]
+fn a_variable_of_mariadb_that_changes_in_the_window_is_found() {
+    let sql = "SET GLOBAL innodb_flush_log_at_trx_commit = 0";
+    meddling_is_found("mariadb durable", sql, Invalid::Settings);
+}
+
+#[test]
+fn a_variable_of_mariadb_that_changes_is_found_although_it_is_set_back() {
+    let set = |value: u8| format!("SET GLOBAL innodb_flush_log_at_trx_commit = {value}");
+    meddling_is_found("mariadb durable", &format!("{}; {}", set(0), set(1)), Invalid::Settings);
 }
 
 #[test]
 fn transactions_of_somebody_else_are_found() {
     // More than the server may have of its own.
-    let kinds = meddled(&["SELECT pg_current_xact_id()"; 300].join("; "));
-    assert!(kinds.iter().any(|kind| kind == "commits"), "{kinds:?}");
+    let sql = ["SELECT pg_current_xact_id()"; 300].join("; ");
+    meddling_is_found("postgres durable", &sql, Invalid::Commits);
+}
+
+/// A change that no invariant sees.
+#[test]
+fn one_statement_of_somebody_else_is_found_on_mariadb() {
+    meddling_is_found("mariadb durable", "UPDATE account SET owner = id WHERE id = 1", Invalid::Commits);
+}
+
+#[test]
+fn a_second_worker_with_the_same_plan_is_found_on_servers() {
+    for contender in ["postgres durable", "mariadb durable"] {
+        let kinds = with(contender, "1", "second").remove(0);
+        assert!(kinds.iter().any(|kind| kind == Invalid::Commits.word()), "{contender}: {kinds:?}");
+    }
+}
+
+/// Some transactions of the workload are refused, which loses no connection.
+#[test]
+fn connections_of_a_server_must_be_read_back_after_the_run() {
+    for contender in ["postgres durable", "mariadb durable"] {
+        let kinds = with(contender, "1", "unread").remove(0);
+        assert!(kinds.iter().any(|kind| kind == Invalid::Settings.word()), "{contender}: {kinds:?}");
+    }
 }
 
 /// MariaDB counts statements, of two trials of which the second lies.

@@ -115,3 +115,41 @@ fn no_mistake_waits_for_another_one() {
         assert!(line.starts_with(begins) && line.contains(has), "{begins}: {}", said.err);
     }
 }
+
+/// Neither do mistakes of SQL, which only the database finds.
+#[test]
+fn all_statements_that_the_database_does_not_accept_come_at_once() {
+    let bench = crate::support::Bench::new();
+    let study = "question = 'q'\nworkload = 'w.toml'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
+                 [axes]\nprofile = ['mixed']\n[[contender]]\nengine = 'sqlite'\n";
+    let workload = "about = 'x'\n[table.t]\nddl = 'CREATE TABLE t (a INTEGER, b TEXT)'\nrows = 5\n\
+                    columns = { a = { serial = 1 }, b = { format = 'x' } }\n\
+                    [transaction.buy]\nkind = 'write'\nargs = { a = { range = [1, 5] } }\n\
+                    [[transaction.buy.step]]\nhold = '0ms'\n\
+                    [[transaction.buy.step]]\nsql = 'UPDATE t SET prce = 1 WHERE a = :a'\nrows = [0, 5]\n\
+                    [[transaction.buy.step]]\nsql = 'UPDATE t SET b = :a'\nrows = [0, 5]\n\
+                    [[transaction.buy.step]]\nsql = 'SELECT * FORM t'\nrows = [0, 5]\n\
+                    [profile.mixed]\nmix = { buy = 1 }\n\
+                    [[invariant]]\nname = 'i'\nsql = 'SELECT count(*) FROM tt'\nequals = '5'\n";
+    let run = |workload: &str| {
+        fs::write(bench.path("s.toml"), study).expect("written");
+        fs::write(bench.path("w.toml"), workload).expect("written");
+        let said = bench.contend(&["run", "s.toml", "--out", "record"]).exits(2);
+        assert!(!bench.path("record/run.toml").exists(), "{said:?}");
+        let lines = said.err.lines().map(|line| line.trim_start_matches("contend: ").to_string());
+        lines.filter(|line| line.starts_with("w.toml:")).collect::<Vec<_>>()
+    };
+    let found = run(workload);
+    let expected = [
+        ("w.toml:12: transaction.buy.step[2].sql: ", "no such column: prce"),
+        ("w.toml:18: transaction.buy.step[4].sql: ", "near \"FORM\": syntax error"),
+        ("w.toml:24: invariant[1].sql: ", "no such table: tt"),
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (line, (begins, has)) in found.iter().zip(expected) {
+        assert!(line.starts_with(begins) && line.contains(has), "{begins}: {line}");
+    }
+    let found = run(&workload.replacen("b TEXT)", "b TEXT,)", 1));
+    assert!(found.len() == 1 && found[0].starts_with("w.toml:3: table.t.ddl: "), "{found:?}");
+    bench.assert_nothing_left();
+}

@@ -1,5 +1,5 @@
 //! Random lies of a worker that does everything else right, and which of them are found. `CONTEND_LIES` is their number,
-//! `CONTEND_LIES_WINDOW` the length of the windows.
+//! `CONTEND_LIES_WINDOW` the length of the windows; those of 2 s are long enough for 99 of 100.
 
 use crate::support::{Bench, Busy, root, tool};
 use contend::outcome::reason::Invalid;
@@ -11,6 +11,9 @@ use std::fs;
 /// Kinds of which every lie that made up a sample must be found, however short the window. docs/methodology.md explains what the
 /// others depend on.
 const FOUND: [&str; 6] = ["autocommit", "drop", "join", "repeat", "stretch", "weakens"];
+
+/// Number of rounds, each with a lie, from which on 99 of 100 lies must be found.
+const MANY: u32 = 300;
 
 /// Changes only the order of the work, so no verdict.
 const HARMLESS: &str = "swap";
@@ -55,7 +58,7 @@ fn tell(count: u32, fault: &str, window: &str) -> (BTreeMap<(String, String), To
         if kind == "none" {
             // Of two trials that contradict each other it is not known which one is wrong.
             let is_accused = |kind: Invalid| !kind.is_of_speed() || kind == Invalid::NotCredible;
-            let wrong = trial.invalid.iter().filter(|r| is_accused(r.kind) && r.kind != Invalid::Answers);
+            let wrong = trial.invalid.iter().filter(|r| is_accused(r.kind) && r.against.is_none());
             honest.extend(wrong.map(|reason| format!("trial {number}: {reason}")));
         } else if made_up != "0" {
             let told = kinds.entry((kind.to_string(), size.to_string())).or_default();
@@ -91,8 +94,19 @@ fn lies_are_found_and_the_honest_are_believed() {
     let missed: Vec<_> =
         missed.map(|((kind, size), told)| format!("{kind}, {size}: {} of {}", told.found, told.lies)).collect();
     assert!(missed.is_empty(), "{missed:#?}");
-    // On a busy machine few reads are carried out that could contradict the invented ones.
-    assert!(lies - found <= 2.max(lies / 10), "{found} of {lies}");
+    let most = may_be_missed(count, lies);
+    assert!(lies - found <= most, "{found} of {lies}, of which at most {most} may be missed");
+}
+
+/// How many lies of those that can change a verdict need not be found. The goal is 99 of 100; of a few, one or two may be of a
+/// kind that a short trial does not contradict.
+fn may_be_missed(told: u32, lies: u32) -> u32 {
+    if told >= MANY { lies / 100 } else { 2.max(lies / 10) }
+}
+
+#[test]
+fn of_many_lies_99_of_100_must_be_found() {
+    assert_eq!([(30, 25), (299, 260), (300, 260), (1000, 900)].map(|(told, lies)| may_be_missed(told, lies)), [2, 26, 2, 9]);
 }
 
 /// One contender does not carry out reads of tables that no client writes. The rows of the other one contradict it.

@@ -240,9 +240,13 @@ FAULTS = {
 }
 
 
+def is_postgres(server_path):
+    return "PGSQL" in os.path.basename(server_path)
+
+
 def between(server_path, fault):
     """Starts a proxy in front of this socket; returns the path of its own socket."""
-    kind = Postgres if "PGSQL" in os.path.basename(server_path) else MariaDb
+    kind = Postgres if is_postgres(server_path) else MariaDb
     directory = tempfile.mkdtemp(prefix="contend-between-")
     path = os.path.join(directory, os.path.basename(server_path))
     listening = socket.socket(socket.AF_UNIX)

@@ -22,7 +22,7 @@ from contextlib import closing, suppress
 
 import lies
 from between import FAULTS as BETWEEN
-from between import between
+from between import between, is_postgres
 from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, without_syncs
 
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
@@ -61,8 +61,11 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports the requested setting"),
     "stretch": ("clock", "commits,answers", "works 4 times as long as it says, and divides its times by 4"),
     "freeze": ("stalled", "littles-law", "stops the real worker for 3 s of the window"),
+    "pause": ("stalled", "clock,littles-law,commits,answers", "stops the real worker for 3 s of the window and reports a garbage collector's pause of 10 s"),
+    "unread": ("settings", "-", "reads back no connection after the run"),
     "autocommit": ("commits", "invariant,answers", "commits each statement of a transaction by itself"),
     "jump": ("clock", "commits,answers", "its clock jumps 2 s ahead in the middle of the samples"),
+    "jump-back": ("samples", "-", "its clock jumps 2 s back in the middle of the samples"),
     "meddle": ("commits", "-", "executes --sql in the database early in the window, as another program might"),
     "second": ("commits", "invariant,answers", "has a second worker carry out the same plan at the same time"),
     "between": ("-", "invariant,commits,answers", "has a proxy between driver and server, which does what --between says"),
@@ -228,7 +231,7 @@ class Fake:
             self.burns.set()
         if self.fault == "second":
             self.tell_second(b"start\t%d\n" % start_ns)
-        if self.fault in ("die", "garbage", "no-newline", "stop-early", "freeze", "meddle"):
+        if self.fault in ("die", "garbage", "no-newline", "stop-early", "freeze", "pause", "meddle"):
             moment_ns = start_ns + self.plan.run_in_ns + self.plan.length_ns // 8
             self.striker = threading.Thread(target=self.guarded, args=(self.strike, moment_ns), daemon=True)
             self.striker.start()
@@ -250,7 +253,7 @@ class Fake:
         self.over.wait(max(0, moment_ns - time.monotonic_ns()) / 1e9)
         if self.fault == "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        elif self.fault == "freeze":
+        elif self.fault in ("freeze", "pause"):
             self.worker.send_signal(signal.SIGSTOP)
             time.sleep(3)
             self.worker.send_signal(signal.SIGCONT)
@@ -318,8 +321,12 @@ class Fake:
             with closing(sqlite3.connect(path, timeout=10)) as database:
                 database.executescript(self.args.sql)
         for path, user, name in self.plan.sockets:
-            statements = [word for sql in self.args.sql.split(";") for word in ("-c", sql)]
-            subprocess.run(["psql", "-q", "-h", os.path.dirname(path), "-U", user, "-d", name, *statements], stdout=sys.stderr, check=True)
+            if is_postgres(path):
+                statements = [word for sql in self.args.sql.split(";") for word in ("-c", sql)]
+                command = ["psql", "-q", "-h", os.path.dirname(path), "-U", user, "-d", name, *statements]
+            else:
+                command = ["mariadb", "-S", path, "-u", user, "-D", name, "-e", self.args.sql]
+            subprocess.run(command, stdout=sys.stderr, check=True)
 
     def tell_second(self, data):
         """Reads its answers and does not pass them on."""

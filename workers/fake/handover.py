@@ -126,13 +126,21 @@ def first_attempts(samples):
     return [i for i, s in enumerate(samples) if s.attempt == 0]
 
 
-def jump(samples):
+def jump(by_ns):
     """Of each client, everything from the end of an operation in the middle on."""
-    middle_ns = sorted(s.finished_ns for s in samples)[len(samples) // 2] if samples else 0
-    later = lambda ns, than: ns + 2 * 10**9 * (ns >= than)
-    for i, s in enumerate(samples):
-        times = {name: later(getattr(s, name), middle_ns) for name in ("due_ns", "started_ns", "finished_ns")}
-        samples[i] = s._replace(**times)
+
+    def spoil(samples, _totals, _fake):
+        middle_ns = sorted(s.finished_ns for s in samples)[len(samples) // 2] if samples else 0
+        moved = lambda ns: max(0, ns + by_ns * (ns >= middle_ns))
+        for i, s in enumerate(samples):
+            times = {name: moved(getattr(s, name)) for name in ("due_ns", "started_ns", "finished_ns")}
+            samples[i] = s._replace(**times)
+
+    return spoil
+
+
+def pause(_samples, totals, _fake):
+    totals |= dict.fromkeys(["gc_pause_ns", "gc_pause_ns_max"], 10**10) | {"gc_pauses": 1}
 
 
 def shortest(samples):
@@ -198,7 +206,10 @@ HANDOVER = {
     # Later attempts keep their start: the time between attempts counts as back-off.
     "impossible-wait": change(middle, lambda s, p: {"lock_wait_ns": 10 * (s.finished_ns - s.started_ns)}),
     "impossible-rows": change(middle_read, lambda s, p: {"rows": s.rows + 1_000_000}),
-    "jump": lambda samples, totals, fake: jump(samples),
+    "jump": jump(2 * 10**9),
+    "jump-back": jump(-2 * 10**9),
+    "pause": pause,
+    "unread": lambda samples, totals, fake: totals.pop("connections_read_back"),
     "late": change(first_attempts, lambda s, plan: {"started_ns": (s.started_ns + s.finished_ns) // 2}),
     "instant": invent(200),
     "too-fast": invent(5_000),

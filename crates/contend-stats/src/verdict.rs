@@ -58,6 +58,9 @@ pub enum Verdict {
     CannotTell,
     #[serde(rename = "not comparable")]
     NotComparable(String),
+    /// Both arms did everything that they were given to do, so their rates are those of the load.
+    #[serde(rename = "both did what was asked")]
+    AsAsked,
     /// Too few rounds for any word.
     #[serde(rename = "no words")]
     NoWords,
@@ -90,6 +93,7 @@ impl fmt::Display for Verdict {
             Verdict::SlightlySlower => "slightly slower",
             Verdict::NoDifference => "no difference beyond the margin",
             Verdict::CannotTell => "cannot tell",
+            Verdict::AsAsked => "both did what was asked",
             Verdict::NotComparable(reason) => return write!(f, "not comparable: {reason}"),
             Verdict::NoWords => "too few rounds for words",
         };

@@ -61,9 +61,11 @@ pub fn is_decided(comparison: &Comparison, margin: f64) -> bool {
 pub fn judgement(verdict: &Verdict) -> Judgement {
     match verdict {
         Verdict::Slower => Judgement::Slower,
-        Verdict::Faster | Verdict::SlightlyFaster | Verdict::SlightlySlower | Verdict::NoDifference => {
-            Judgement::Passes
-        }
+        Verdict::Faster
+        | Verdict::SlightlyFaster
+        | Verdict::SlightlySlower
+        | Verdict::NoDifference
+        | Verdict::AsAsked => Judgement::Passes,
         Verdict::CannotTell | Verdict::NotComparable(_) | Verdict::NoWords => Judgement::CannotTell,
     }
 }

@@ -195,7 +195,7 @@ fn change(compared: &Comparison, metric: &Metric, margin: f64) -> Change {
     match &compared.verdict {
         Verdict::Faster | Verdict::SlightlyFaster => Change::Better,
         Verdict::Slower | Verdict::SlightlySlower => Change::Worse,
-        Verdict::NoDifference => Change::Flat,
+        Verdict::NoDifference | Verdict::AsAsked => Change::Flat,
         Verdict::CannotTell => Change::Unknown,
         Verdict::NotComparable(reason) => Change::NotComparable(reason.clone()),
         Verdict::NoWords => compared.ratio.map_or(Change::Unknown, of_ratio),

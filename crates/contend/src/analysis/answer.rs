@@ -164,6 +164,9 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
         Verdict::CannotTell => "{rounds} rounds cannot tell {this} from {against}: the ratio is {ratio}, and \
                                 anything from {low} to {high} would fit."
             .to_string(),
+        Verdict::AsAsked => "{this} and {against} both did all that was asked of them, so their throughput is that of \
+                             the load. Compare their times."
+            .to_string(),
         Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
         word => format!("{{this}} is {word} than {{against}}: {{this_shown}} against {{against_shown}}."),
     }

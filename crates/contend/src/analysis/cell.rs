@@ -6,7 +6,7 @@
 use crate::analysis::course::{Course, CourseBuilder};
 use crate::analysis::dist::{Dist, Shown};
 use crate::analysis::tally::{Bin, Counts, Latencies, Tally};
-use crate::analysis::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, is_write, observations};
+use crate::analysis::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, failed, is_write, observations};
 use crate::stats::drift::TRIAL_BINS;
 use crate::stats::fairness::Fairness;
 use crate::stats::interval;
@@ -89,6 +89,9 @@ pub fn find(cells: &[Cell], condition: usize, contender: usize) -> Option<&Cell>
     cells.iter().find(|cell| cell.condition == condition && cell.contender == contender)
 }
 
+/// Largest share of failed operations for a contender that kept up.
+const KEPT_UP: f64 = 0.001;
+
 impl Cell {
     /// The pool of this kind of transaction.
     pub fn pool(&self, scope: Scope) -> &Pool {
@@ -98,6 +101,17 @@ impl Cell {
     /// Whether some operations of this kind were cut off, so that there is no mean.
     pub fn cut_off(&self, measure: Measure, scope: Scope) -> bool {
         self.pool(scope).dist(measure).censored > 0
+    }
+
+    /// Whether the contender did everything that was due, except for at most one operation in a thousand.
+    pub fn kept_up(&self) -> bool {
+        let counts = &self.pool(Scope::All).counts;
+        counts.planned() > 0 && failed(counts) as f64 <= KEPT_UP * counts.planned() as f64
+    }
+
+    /// Arrivals per second in an open loop.
+    pub fn rate_per_s(&self, rows: &[TrialRow<'_>]) -> Option<f64> {
+        rows[*self.valid.first()?].load.rate_per_s
     }
 
     pub fn has_data(&self) -> bool {

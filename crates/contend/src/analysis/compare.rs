@@ -38,6 +38,10 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
             verdict::compare_rounds_by(study.looks(), &pairs, metric.direction, study.margin, guard.as_deref())
         }
     };
+    if both_kept_up(on, baseline, candidate, metric) && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
+        comparison.verdict = Verdict::AsAsked;
+        comparison.rounds_needed = None;
+    }
     if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
         // The original's repetitions tell nothing about chance.
         comparison.verdict = Verdict::NoWords;
@@ -50,6 +54,12 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
         comparison,
         scheduled: baseline.scheduled.max(candidate.scheduled),
     }
+}
+
+/// Whether a throughput is that of the load: both arms did all that arrived, at one rate.
+fn both_kept_up(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> bool {
+    let [asked, other] = [baseline, candidate].map(|cell| cell.rate_per_s(on.rows).filter(|_| cell.kept_up()));
+    metric.is_throughput() && asked.is_some() && asked == other
 }
 
 /// Why a quantile has no interval: the number of rounds was not fixed in advance.

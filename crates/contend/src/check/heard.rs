@@ -3,6 +3,7 @@
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
+use contend_wire::handshake::{Facts, fact};
 use contend_wire::sample::Sample;
 use std::collections::HashMap;
 
@@ -16,8 +17,22 @@ const LATE_PERMILLE: u64 = 50;
 /// Longest standstill of the tool that excuses a late worker: a worker could stop the tool, too.
 const STILL_NS_MAX: u64 = 2_000_000_000;
 
-/// Longest silence in run-in and window; a sign of life is due every 200 ms. A pause of a garbage collector that the worker reports
-/// is allowed on top.
+/// Longest pause of a garbage collector that excuses a worker: it is the worker's own word.
+const PAUSE_NS_MAX: u64 = 2_000_000_000;
+
+/// Facts of `done` with the longest pause of a garbage collector, in which a worker sends nothing, and with all of them together.
+const LONGEST_PAUSE: &str = "gc_pause_ns_max";
+const ALL_PAUSES: &str = "gc_pause_ns";
+
+/// The longest pause of a garbage collector that a worker is believed: none in a language without a collector, at most all its
+/// pauses together, and at most two seconds.
+pub fn believed_pause_ns(has_collector: bool, done: &Facts) -> u64 {
+    let reported = |name: &str| fact(done, name).and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+    if has_collector { reported(LONGEST_PAUSE).min(reported(ALL_PAUSES)).min(PAUSE_NS_MAX) } else { 0 }
+}
+
+/// Longest silence in run-in and window; a sign of life is due every 200 ms. A believed pause of a garbage collector is allowed on
+/// top.
 pub const SILENCE_NS_MAX: u64 = 1_500_000_000;
 
 /// A sign of life of a worker.
@@ -106,7 +121,7 @@ pub struct Span {
     pub window_end_ns: Option<u64>,
     /// Number of its clients: each may have ended an operation that it has not counted yet.
     pub clients: u64,
-    /// The longest pause that the worker reports.
+    /// The longest pause that the worker is believed.
     pub pause_ns: u64,
     /// How long it may take to close its connections.
     pub close_ns: u64,
@@ -120,7 +135,8 @@ pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span
     let last_ns = ended.finished_ns.last().copied().unwrap_or(span.start_ns);
     let over_ns = heard.over_ns(total);
     let until_ns = last_ns.max(span.window_end_ns.unwrap_or(0)).saturating_sub(span.start_ns);
-    let late_ns = LATE_NS_MAX + until_ns / 1000 * LATE_PERMILLE + span.pause_ns + heard.still_ns.min(STILL_NS_MAX);
+    let excused_ns = span.pause_ns.saturating_add(heard.still_ns.min(STILL_NS_MAX));
+    let late_ns = (LATE_NS_MAX + until_ns / 1000 * LATE_PERMILLE).saturating_add(excused_ns);
     let mut found = vec![];
     let mut clock = |words: String| found.push(Invalid::Clock.because(format!("worker {number} {words}")));
     // A worker with nothing to do may be done before the start.
@@ -128,7 +144,7 @@ pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span
         let ahead = ms(last_ns - heard.done_ns);
         clock(format!("reports an operation that ended {ahead} ms after the worker was done, by the tool's clock"));
     }
-    let behind = |at_ns: u64| at_ns.saturating_sub(span.start_ns + until_ns);
+    let behind = |at_ns: u64| at_ns.saturating_sub(span.start_ns.saturating_add(until_ns));
     // A worker may invent an early report, but then its `done` is late.
     let slow_ns = behind(heard.done_ns).saturating_sub(span.close_ns);
     let behind_ns = behind(over_ns).max(slow_ns);
@@ -147,7 +163,7 @@ pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span
             "reported more operations at {early} of {of} signs of life than its samples have by then, on the tool's clock"
         ));
     }
-    let silence_ns = SILENCE_NS_MAX + span.pause_ns;
+    let silence_ns = SILENCE_NS_MAX.saturating_add(span.pause_ns);
     if heard.silence_ns > silence_ns {
         let (silence, most) = (ms(heard.silence_ns), ms(silence_ns));
         found.push(Invalid::Stalled.because(format!(
@@ -280,5 +296,30 @@ mod tests {
             [""; 0],
             "a collector's pause"
         );
+    }
+
+    #[test]
+    fn a_pause_is_believed_up_to_a_bound_and_only_of_a_language_with_a_collector() {
+        let reports = |longest: u64, all: u64| -> Facts {
+            [(LONGEST_PAUSE, longest), (ALL_PAUSES, all)].map(|(name, ns)| (name.to_string(), ns.to_string())).into()
+        };
+        assert_eq!(believed_pause_ns(true, &reports(30 * MS, 50 * MS)), 30 * MS);
+        assert_eq!(believed_pause_ns(true, &reports(30 * MS, 20 * MS)), 20 * MS, "more than all pauses together");
+        assert_eq!(believed_pause_ns(true, &reports(u64::MAX, u64::MAX)), PAUSE_NS_MAX);
+        assert_eq!(believed_pause_ns(true, &vec![]), 0);
+        assert_eq!(believed_pause_ns(false, &reports(30 * MS, 50 * MS)), 0, "no collector");
+    }
+
+    #[test]
+    fn a_silence_is_found_however_long_a_pause_the_worker_reports() {
+        let (mut heard, ended) = worker(2 * S, |t| t, |n| n);
+        (heard.silence_ns, heard.done_ns) = (9 * S, heard.done_ns + 9 * S);
+        let longest = u64::MAX.to_string();
+        let done = [LONGEST_PAUSE, ALL_PAUSES].map(|name| (name.to_string(), longest.clone())).into();
+        let words = found(&heard, ended.clone(), Span { pause_ns: believed_pause_ns(true, &done), ..span(2 * S) });
+        assert!(words.iter().any(|words| words.starts_with("stalled: ")), "{words:?}");
+        assert!(words.iter().any(|words| words.starts_with("clock: ")), "{words:?}");
+        // No sum overflows.
+        assert_eq!(found(&heard, ended, Span { pause_ns: u64::MAX, ..span(2 * S) }), [""; 0]);
     }
 }

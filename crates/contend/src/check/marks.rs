@@ -22,6 +22,19 @@ pub fn throttled(throttled_ns: u64, window_ns: u64) -> Option<Mark> {
     is_much.then_some(Mark::Throttled { throttled_ns, window_ns })
 }
 
+/// Smallest step of the wall clock that is marked, and the share of the time, in millionths, from which on a difference is a step:
+/// a time daemon may slow or speed the clock by 500 millionths.
+const STEP_NS_MIN: u64 = 100_000_000;
+const STEP_PPM: u64 = 1000;
+
+/// Mark for a wall clock that was set, from its lead over the monotonic clock before and after so much time. Measured times are
+/// not of this clock; the values of `:now` are.
+pub fn clock_set(before_ns: i64, after_ns: i64, elapsed_ns: u64) -> Option<Mark> {
+    let by_ns = after_ns.saturating_sub(before_ns);
+    let is_step = by_ns.unsigned_abs() >= STEP_NS_MIN.max(elapsed_ns / 1_000_000 * STEP_PPM);
+    is_step.then_some(Mark::ClockSet { by_ms: by_ns / 1_000_000 })
+}
+
 /// CPU time of other programs, in thousandths of the capacity of all processors during the observation. The kernel counts in ticks,
 /// so the share of a short time can be a little too large.
 pub fn foreign_cpu_permille(busy_ns: u64, ours_ns: u64, observed_ns: u64, processors: u32) -> u32 {
@@ -71,6 +84,18 @@ mod tests {
 
     fn bins(of: impl Fn(u64) -> u64) -> Vec<Bin> {
         (0..100).map(|i| Bin { committed: of(i), ..Bin::default() }).collect()
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_is_marked_and_one_that_is_slewed_is_not() {
+        const S: i64 = 1_000_000_000;
+        let set = |by_ns: i64, elapsed_s: u64| clock_set(7 * S, 7 * S + by_ns, elapsed_s * S as u64);
+        assert_eq!(set(3600 * S, 10), Some(Mark::ClockSet { by_ms: 3_600_000 }));
+        let back = set(-S / 2, 10).expect("a step back");
+        assert!(back.to_string().contains("jumped back by 0.5 s"), "{back}");
+        assert_eq!(set(S / 20, 10), None);
+        assert_eq!((set(S, 3600), set(S, 600).is_some()), (None, true), "slewed for an hour");
+        assert!(!is_disturbed(&[back]));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::outcome::{code_name, lookup};
 use crate::report::text::wrapped;
 use anyhow::{Result, bail};
 use clap::Parser;
+use contend_wire::sample::CodeSpace;
 use std::fmt::Write as _;
 
 /// Explain an error: what happened, why a timeout was not waited for, what to change
@@ -15,7 +16,8 @@ use std::fmt::Write as _;
   contend explain SQLITE_BUSY_SNAPSHOT
   contend explain 40P01
   contend explain 'ERROR 1205 (HY000): Lock wait timeout exceeded'
-  contend explain HTTP 503
+  contend explain HTTP 503              # 522 alone is an error of SQLite, too: all meanings are printed
+  contend explain MariaDB 1290
 
 `contend list outcomes PATTERN` searches all codes.")]
 pub(super) struct ExplainArgs {
@@ -48,9 +50,23 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
             let all: Vec<_> = found.iter().map(|(explanation, _)| explanation).collect();
             serde_json::to_string_pretty(&all)? + "\n"
         }
-        false => found.iter().map(|(one, subjects)| in_words(one, subjects)).collect::<Vec<_>>().join("\n"),
+        false => {
+            let several = format!("`{text}` has {} meanings.\n\n", found.len());
+            let each = found.iter().map(|(one, subjects)| in_words(one, subjects)).collect::<Vec<_>>().join("\n");
+            let unlisted = if is_perhaps_of_mariadb(&text, &found) { MARIADB_HAS_MORE } else { "" };
+            if found.len() > 1 { several + &each } else { each + unlisted }
+        }
     })?;
     Ok(OK)
+}
+
+const MARIADB_HAS_MORE: &str = "\nMariaDB has numbers of this size, too, and contend does not list all of them: compare with \
+    https://mariadb.com/kb/en/mariadb-error-code-reference/\n";
+
+/// Whether a bare number is known as an extended code of SQLite alone, and is as large as MariaDB's numbers.
+fn is_perhaps_of_mariadb(text: &str, found: &[(&Explanation, Vec<Subject>)]) -> bool {
+    let is_large = |subject: &Subject| matches!(subject, Subject::Code(CodeSpace::Sqlite, 1000..5000));
+    text.trim().bytes().all(|b| b.is_ascii_digit()) && found.iter().flat_map(|(_, subjects)| subjects).all(is_large)
 }
 
 fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
@@ -77,8 +93,9 @@ fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
         part(&mut text, "What to change", &format!("- {first}"));
         text.extend(others.iter().map(|change| wrapped(&format!("- {change}"), "  ", "    ")));
     }
-    if let Some(study) = &one.study {
-        let _ = writeln!(text, "\nSee it\n  contend run {study} --quick");
+    let commands = one.commands();
+    if !commands.is_empty() {
+        let _ = writeln!(text, "\nSee it\n  {}", commands.join("\n  "));
     }
     text
 }

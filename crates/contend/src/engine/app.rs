@@ -99,6 +99,7 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         facts: &[],
         settings: Vec::leak(settings),
         executes_nothing: false,
+        collector: false,
         dialect: None,
         conformance: Conformance::default(),
     };

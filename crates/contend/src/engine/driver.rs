@@ -23,6 +23,8 @@ pub struct Driver {
     pub settings: &'static [Setting],
     /// Whether it is a null driver, which has no settings either.
     pub executes_nothing: bool,
+    /// Whether its language has a garbage collector, whose pauses its worker reports.
+    pub collector: bool,
     /// Its dialect if that differs from the engine's; the driver then creates and loads its tables itself.
     pub dialect: Option<Target>,
     /// How the conformance suite tests it.

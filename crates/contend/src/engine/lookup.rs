@@ -84,6 +84,13 @@ pub fn null_driver_of(contender: &Contender) -> Option<&'static Driver> {
     find(&contender.engine)?.drivers().find(|driver| driver.executes_nothing && driver.language == own.language)
 }
 
+/// Whether the workers of a contender can stand still for a garbage collector, as the manifest of its driver says. Clients
+/// over HTTP run in the tool's own worker, which has none.
+pub fn has_collector(contender: &Contender) -> bool {
+    let direct = !is_app(contender) && !is_over_http(contender);
+    direct && driver(contender).is_some_and(|driver| driver.collector)
+}
+
 /// How a contender's settings are applied and read back.
 pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
     let setup = engine.setup_with(&contender.settings);

@@ -29,6 +29,8 @@ struct WorkerFile {
     run: Vec<String>,
     #[serde(default)]
     lacks: Vec<String>,
+    #[serde(default)]
+    collector: bool,
     #[expect(dead_code, reason = "for people: where versions are pinned")]
     pinned: Option<String>,
     model: Tables<ModelFile>,
@@ -180,6 +182,7 @@ impl Reading<'_> {
             facts: pairs(&file.facts),
             settings: Vec::leak(settings),
             executes_nothing: file.executes_nothing,
+            collector: self.file.collector,
             dialect,
             conformance: self.conformance(name, file)?,
         })))
@@ -402,9 +405,9 @@ mod tests {
                 "",
                 ":14: driver.elf-lite: there is no `program`, and the worker has no `run`",
             ),
-            ("env = ", "evn = ", ":19: unknown field `evn`"),
-            ("language = ", "langage = ", ":1: unknown field `langage`"),
-            ("engines = ['postgres']\n", "", ":20: missing field `engines`"),
+            ("env = ", "evn = ", ":19: driver.elf-lite.evn: unknown field `evn`"),
+            ("language = ", "langage = ", ":1: langage: unknown field `langage`"),
+            ("engines = ['postgres']\n", "", ":20: driver.dwarf.engines: missing field `engines`"),
         ] {
             assert!(TEXT.contains(from), "{from}");
             let found = read_text(&TEXT.replace(from, to), Some("/here")).unwrap_err().to_string();

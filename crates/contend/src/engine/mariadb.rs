@@ -113,7 +113,12 @@ const SERVER: Server = Server {
         'COM_DELETE_MULTI', 'COM_REPLACE', 'COM_REPLACE_SELECT')",
     counts: Counts::Statements,
     own_commits: 0,
-    configured: "",
+    // The origin of a variable stays SQL when it is set back to its old value.
+    configured: (
+        "list of variables set by SET GLOBAL",
+        "SELECT coalesce(group_concat(lower(variable_name) ORDER BY variable_name SEPARATOR ', '), 'empty') \
+         FROM information_schema.system_variables WHERE global_value_origin = 'SQL'",
+    ),
     lock_waits: LockWaits::Counters(
         "SELECT sum(if(variable_name = 'INNODB_ROW_LOCK_WAITS', variable_value, 0)), \
          sum(if(variable_name = 'INNODB_ROW_LOCK_TIME', variable_value, 0)), \

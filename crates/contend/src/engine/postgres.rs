@@ -108,7 +108,7 @@ const SERVER: Server = Server {
     commits: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
     counts: Counts::Writers,
     own_commits: 100,
-    configured: "SELECT extract(epoch FROM pg_conf_load_time())::text",
+    configured: ("time of its configuration", "SELECT extract(epoch FROM pg_conf_load_time())::text"),
     lock_waits: LockWaits::Log(logged_wait_ns),
 };
 

@@ -71,8 +71,8 @@ pub struct Server {
     /// Query for this count since the data directory was made.
     pub commits: &'static str,
     pub counts: Counts,
-    /// Query for the time when it last loaded its configuration; empty if there is none.
-    pub configured: &'static str,
+    /// What any change of its configuration changes, also one that was undone: its name, and the query for it.
+    pub configured: (&'static str, &'static str),
     /// How many of them it may carry out on its own during a trial.
     pub own_commits: u64,
     /// How it reports waits for locks.

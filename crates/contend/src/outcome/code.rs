@@ -2,6 +2,7 @@
 //!
 //! Workers write codes and classify nothing; every code is classified here. `contend list outcomes` prints the table.
 
+use super::extended::sqlite_extended;
 use contend_wire::sample::{CodeSpace, Sample, code_to_sqlstate, flag, worker_code};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,11 @@ impl Outcome {
             Outcome::Unknown => "unknown",
             Outcome::Unsent => "unsent",
         }
+    }
+
+    /// As reports write it: `unsent` is the name of a column, and says little.
+    pub fn shown(self) -> &'static str {
+        if self == Outcome::Unsent { "never begun" } else { self.word() }
     }
 }
 
@@ -129,18 +135,30 @@ const fn mysql(
 /// library. A code without any row is `unknown`.
 pub const TABLE: &[Code] = &[
     sqlite(1, "SQLITE_ERROR", Outcome::Rejected, NOTHING, "the statement itself is wrong"),
+    sqlite(2, "SQLITE_INTERNAL", Outcome::Unknown, PERHAPS, "SQLite found an error of its own"),
+    sqlite(3, "SQLITE_PERM", Outcome::Rejected, NOTHING, "the file has not the permissions that are needed"),
+    sqlite(4, "SQLITE_ABORT", Outcome::Rejected, NOTHING, "a ROLLBACK or a callback of the program ended the statement"),
     sqlite(5, "SQLITE_BUSY", Outcome::Conflict, AGAIN, "database is locked by another connection"),
     sqlite(6, "SQLITE_LOCKED", Outcome::Conflict, AGAIN, "a table is locked by the same process"),
+    sqlite(7, "SQLITE_NOMEM", Outcome::Unknown, PERHAPS, "no memory is left"),
     sqlite(8, "SQLITE_READONLY", Outcome::Rejected, NOTHING, "the database cannot be written"),
     sqlite(9, "SQLITE_INTERRUPT", Outcome::Unknown, PERHAPS, "interrupted at the end of the drain"),
     sqlite(10, "SQLITE_IOERR", Outcome::Unknown, PERHAPS, "the operating system reported an error"),
     sqlite(11, "SQLITE_CORRUPT", Outcome::Unknown, PERHAPS, "the database file is damaged"),
+    sqlite(12, "SQLITE_NOTFOUND", Outcome::Rejected, NOTHING, "SQLite does not know the operation that the program asked for"),
     sqlite(13, "SQLITE_FULL", Outcome::Rejected, NOTHING, "the disk is full"),
     sqlite(14, "SQLITE_CANTOPEN", Outcome::Rejected, NOTHING, "the file cannot be opened"),
     sqlite(15, "SQLITE_PROTOCOL", Outcome::Conflict, AGAIN, "the locking protocol of WAL gave up"),
+    sqlite(16, "SQLITE_EMPTY", Outcome::Rejected, NOTHING, "not used by SQLite today"),
+    sqlite(17, "SQLITE_SCHEMA", Outcome::Rejected, NOTHING, "the tables were changed too often while the statement was prepared"),
     sqlite(18, "SQLITE_TOOBIG", Outcome::Rejected, NOTHING, "a value is too large"),
     sqlite(19, "SQLITE_CONSTRAINT", Outcome::Rejected, NOTHING, "a constraint does not hold"),
     sqlite(20, "SQLITE_MISMATCH", Outcome::Rejected, NOTHING, "a value of the wrong type"),
+    sqlite(21, "SQLITE_MISUSE", Outcome::Rejected, NOTHING, "the program calls the library in a way that is not allowed"),
+    sqlite(22, "SQLITE_NOLFS", Outcome::Rejected, NOTHING, "the file is larger than the operating system allows"),
+    sqlite(23, "SQLITE_AUTH", Outcome::Rejected, NOTHING, "the program's authorizer refuses the statement"),
+    sqlite(24, "SQLITE_FORMAT", Outcome::Rejected, NOTHING, "not used by SQLite today"),
+    sqlite(25, "SQLITE_RANGE", Outcome::Rejected, NOTHING, "a parameter that the statement does not have"),
     sqlite(26, "SQLITE_NOTADB", Outcome::Unknown, PERHAPS, "the file is not a database"),
     sqlite(261, "SQLITE_BUSY_RECOVERY", Outcome::Conflict, AGAIN, "another process recovers the WAL"),
     sqlite(
@@ -156,6 +174,7 @@ pub const TABLE: &[Code] = &[
     sqlstate("08004", "connection_rejected", Outcome::Rejected, NOTHING, "the server refuses the connection"),
     sqlstate("08006", "connection_failure", Outcome::Unknown, PERHAPS, "the connection was lost"),
     sqlstate("08007", "transaction_resolution_unknown", Outcome::Unknown, PERHAPS, "lost while committing"),
+    sqlstate("0A000", "feature_not_supported", Outcome::Rejected, NOTHING, "the server cannot do that"),
     sqlstate("21000", "cardinality_violation", Outcome::Rejected, NOTHING, "more than one row"),
     sqlstate("22000", "data_exception", Outcome::Rejected, NOTHING, "a value that does not fit"),
     sqlstate("23000", "integrity_constraint_violation", Outcome::Rejected, NOTHING, "a constraint does not hold"),
@@ -168,20 +187,33 @@ pub const TABLE: &[Code] = &[
         "not possible in this state of the transaction",
     ),
     sqlstate("25P03", "idle_in_transaction_timeout", Outcome::Rejected, NOTHING, "idle for too long"),
+    sqlstate("26000", "invalid_sql_statement_name", Outcome::Rejected, NOTHING, "there is no such prepared statement"),
     sqlstate("28000", "invalid_authorization", Outcome::Rejected, NOTHING, "the login is refused"),
+    sqlstate("3D000", "invalid_catalog_name", Outcome::Rejected, NOTHING, "there is no such database"),
     sqlstate("40001", "serialization_failure", Outcome::Conflict, AGAIN, "another transaction committed first"),
+    sqlstate(
+        "40002",
+        "transaction_integrity_constraint_violation",
+        Outcome::Rejected,
+        NOTHING,
+        "a constraint does not hold at the commit",
+    ),
     sqlstate("40P01", "deadlock_detected", Outcome::Conflict, AGAIN, "two transactions waited for each other"),
     sqlstate("40003", "statement_completion_unknown", Outcome::Unknown, PERHAPS, "it may or may not have happened"),
     sqlstate("42000", "syntax_error_or_access_violation", Outcome::Rejected, NOTHING, "the statement is wrong"),
     sqlstate("53000", "insufficient_resources", Outcome::Rejected, NOTHING, "disk or memory is full"),
     sqlstate("53300", "too_many_connections", Outcome::Rejected, NOTHING, "no connection is left"),
     sqlstate("54000", "program_limit_exceeded", Outcome::Rejected, NOTHING, "a value is too large"),
+    sqlstate("55006", "object_in_use", Outcome::Rejected, NOTHING, "another connection uses it"),
     sqlstate("55P03", "lock_not_available", Outcome::Timeout, AGAIN, "a lock was not granted in time"),
     sqlstate("57014", "query_canceled", Outcome::Unknown, PERHAPS, "interrupted at the end of the drain"),
     sqlstate("57P01", "admin_shutdown", Outcome::Unknown, PERHAPS, "the server was told to stop"),
     sqlstate("57P02", "crash_shutdown", Outcome::Unknown, PERHAPS, "a process of the server crashed"),
     sqlstate("57P03", "cannot_connect_now", Outcome::Rejected, NOTHING, "the server starts or stops"),
+    sqlstate("57P04", "database_dropped", Outcome::Unknown, PERHAPS, "somebody dropped the database"),
+    sqlstate("57P05", "idle_session_timeout", Outcome::Unknown, PERHAPS, "idle for too long, so the connection was ended"),
     sqlstate("58000", "system_error", Outcome::Unknown, PERHAPS, "the operating system reported an error"),
+    sqlstate("P0001", "raise_exception", Outcome::Rejected, NOTHING, "a function or trigger raised it"),
     sqlstate("XX000", "internal_error", Outcome::Unknown, PERHAPS, "the server reports an internal error"),
     mysql(1020, "ER_CHECKREAD", Outcome::Conflict, AGAIN, "the row has changed since the snapshot"),
     mysql(1021, "ER_DISK_FULL", Outcome::Rejected, NOTHING, "the disk is full"),
@@ -189,7 +221,9 @@ pub const TABLE: &[Code] = &[
     mysql(1044, "ER_DBACCESS_DENIED_ERROR", Outcome::Rejected, NOTHING, "the login is refused"),
     mysql(1045, "ER_ACCESS_DENIED_ERROR", Outcome::Rejected, NOTHING, "the login is refused"),
     mysql(1048, "ER_BAD_NULL_ERROR", Outcome::Rejected, NOTHING, "NULL where it is not allowed"),
+    mysql(1049, "ER_BAD_DB_ERROR", Outcome::Rejected, NOTHING, "there is no such database"),
     mysql(1053, "ER_SERVER_SHUTDOWN", Outcome::Unknown, PERHAPS, "the server was told to stop"),
+    mysql(1054, "ER_BAD_FIELD_ERROR", Outcome::Rejected, NOTHING, "there is no such column"),
     mysql(1062, "ER_DUP_ENTRY", Outcome::Rejected, NOTHING, "the key exists already"),
     mysql(1064, "ER_PARSE_ERROR", Outcome::Rejected, NOTHING, "the statement is wrong"),
     mysql(1114, "ER_RECORD_FILE_FULL", Outcome::Rejected, NOTHING, "the table is full"),
@@ -197,7 +231,9 @@ pub const TABLE: &[Code] = &[
     mysql(1205, "ER_LOCK_WAIT_TIMEOUT", Outcome::Timeout, AGAIN, "a lock was not granted in time"),
     mysql(1213, "ER_LOCK_DEADLOCK", Outcome::Conflict, AGAIN, "two transactions waited for each other"),
     mysql(1264, "ER_WARN_DATA_OUT_OF_RANGE", Outcome::Rejected, NOTHING, "a value that does not fit"),
+    mysql(1290, "ER_OPTION_PREVENTS_STATEMENT", Outcome::Rejected, NOTHING, "an option of the server forbids it, such as read_only"),
     mysql(1317, "ER_QUERY_INTERRUPTED", Outcome::Unknown, PERHAPS, "interrupted at the end of the drain"),
+    mysql(1364, "ER_NO_DEFAULT_FOR_FIELD", Outcome::Rejected, NOTHING, "a column without a value and without a default"),
     mysql(1366, "ER_TRUNCATED_WRONG_VALUE_FOR_FIELD", Outcome::Rejected, NOTHING, "a value that does not fit"),
     mysql(1406, "ER_DATA_TOO_LONG", Outcome::Rejected, NOTHING, "a value is too large"),
     mysql(1451, "ER_ROW_IS_REFERENCED_2", Outcome::Rejected, NOTHING, "a foreign key does not hold"),
@@ -205,6 +241,7 @@ pub const TABLE: &[Code] = &[
     mysql(1614, "ER_XA_RBDEADLOCK", Outcome::Conflict, AGAIN, "two transactions waited for each other"),
     mysql(1690, "ER_DATA_OUT_OF_RANGE", Outcome::Rejected, NOTHING, "a value that does not fit"),
     mysql(1927, "ER_CONNECTION_KILLED", Outcome::Unknown, PERHAPS, "the connection was ended"),
+    mysql(1969, "ER_STATEMENT_TIMEOUT", Outcome::Timeout, PERHAPS, "max_statement_time was over"),
     mysql(2002, "CR_CONNECTION_ERROR", Outcome::Rejected, NOTHING, "no connection could be opened"),
     mysql(2003, "CR_CONN_HOST_ERROR", Outcome::Rejected, NOTHING, "no connection could be opened"),
     mysql(2006, "CR_SERVER_GONE_ERROR", Outcome::Unknown, PERHAPS, "the connection was lost"),
@@ -215,10 +252,16 @@ pub const TABLE: &[Code] = &[
     worker(worker_code::VALUE, "VALUE", "the driver gave back a value it cannot represent"),
     worker(worker_code::DRIVER, "DRIVER", "an error of the driver without a code of the engine"),
     unclear(CodeSpace::Worker, worker_code::ANSWER, "ANSWER", "an answer that is not HTTP, not JSON, or cut short"),
+    refused(CodeSpace::Http, 300, "Redirection", "the answer is at another address"),
     refused(CodeSpace::Http, 400, "Bad Request", "the request is wrong"),
     refused(CodeSpace::Http, 401, "Unauthorized", "a login is needed"),
     refused(CodeSpace::Http, 403, "Forbidden", "the login is not allowed to do that"),
     refused(CodeSpace::Http, 404, "Not Found", "the path does not exist"),
+    Code {
+        outcome: Outcome::Timeout,
+        again: true,
+        ..refused(CodeSpace::Http, 408, "Request Timeout", "the service did not get the whole request in time")
+    },
     Code {
         outcome: Outcome::Conflict,
         again: true,
@@ -248,8 +291,12 @@ pub fn lookup(space: CodeSpace, code: u32) -> Option<&'static Code> {
         CodeSpace::Sqlite => find(code & 0xff),
         // A class is two characters; the three after it are zeros.
         CodeSpace::Sqlstate => find(code - code % 36u32.pow(3)),
-        // 4xx is the request's fault and 3xx an answer from elsewhere; 5xx is the service's.
-        CodeSpace::Http => find(if code < 500 { 400 } else { 500 }),
+        // 3xx is an answer from elsewhere; 4xx is the request's fault, and 5xx the service's.
+        CodeSpace::Http => find(match code {
+            300..400 => 300,
+            ..500 => 400,
+            _ => 500,
+        }),
         _ => None,
     })
 }
@@ -264,7 +311,9 @@ pub fn code_name(space: CodeSpace, code: u32) -> String {
         (Some(row), CodeSpace::Http) if row.code != code => format!("HTTP {code} (as {})", row.code),
         (Some(row), CodeSpace::Http) => format!("HTTP {code} {}", row.name),
         (Some(row), _) if row.code == code => format!("{} ({code})", row.name),
-        (Some(row), _) => format!("{} (extended {code})", row.name),
+        (Some(row), _) => {
+            sqlite_extended(code).map_or(format!("{} (extended {code})", row.name), |name| format!("{name} ({code})"))
+        }
         (None, CodeSpace::Sqlstate) => format!("SQLSTATE {}", code_to_sqlstate(code)),
         (None, _) => format!("{} {code}", space.word()),
     }
@@ -292,6 +341,12 @@ pub fn classify(sample: &Sample) -> Outcome {
 pub fn may_have_acted(sample: &Sample) -> bool {
     let unclear = sample.flags & (flag::INTERRUPTED | flag::MAY_HAVE_ACTED) != 0;
     !sample.is_ok() && (unclear || lookup(sample.code_space, sample.code).is_none_or(|row| !row.definite))
+}
+
+/// Whether a server's connection may be gone after an attempt: its outcome is unknown, or only the driver knows what went wrong.
+pub fn may_have_lost_connection(sample: &Sample) -> bool {
+    let is_drivers = sample.code_space == CodeSpace::Worker && sample.code == worker_code::DRIVER;
+    !sample.is_ok() && (is_drivers || classify(sample) == Outcome::Unknown)
 }
 
 /// The codes worth trying again, for a plan's retry policy.

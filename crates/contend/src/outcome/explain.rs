@@ -2,6 +2,7 @@
 //! The texts are data, in `explain.toml`; `contend explain` and reports print the same.
 
 use super::code::{Code, Outcome, TABLE, lookup};
+use super::extended::{sqlite_extended, sqlite_extended_named};
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -12,7 +13,7 @@ use std::sync::LazyLock;
 pub struct Explanation {
     /// `SPACE CODE`, such as `sqlite 5`, or `outcome WORD`.
     pub codes: Vec<String>,
-    /// What drivers print, in lower case.
+    /// What drivers print, in lower case; `*` is any text.
     pub texts: Vec<String>,
     pub happened: String,
     /// Why a configured timeout was or was not waited for.
@@ -22,13 +23,24 @@ pub struct Explanation {
     /// The built-in study that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<String>,
+    /// Other commands that show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub see: Vec<String>,
 }
 
 impl Explanation {
-    /// The explanation in a few sentences, to be printed next to the code.
-    pub fn in_short(&self) -> String {
-        let change = self.change.first().map(|change| format!("What helps: {change}"));
-        [Some(self.happened.clone()), self.waited.clone(), change].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    /// All of it in one paragraph, to be printed next to the code.
+    pub fn in_words(&self) -> String {
+        let change = (!self.change.is_empty()).then(|| format!("What to change: {}", self.change.join(" ")));
+        let see = self.commands();
+        let see = (!see.is_empty()).then(|| format!("See it: {}.", see.join("; ")));
+        [Some(self.happened.clone()), self.waited.clone(), change, see].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Commands that show it.
+    pub fn commands(&self) -> Vec<String> {
+        let study = self.study.iter().map(|study| format!("contend run {study} --quick"));
+        study.chain(self.see.iter().cloned()).collect()
     }
 }
 
@@ -70,9 +82,14 @@ fn key(space: CodeSpace, code: u32) -> String {
     format!("{} {}", space.word(), of_worker.map_or(space.shown(code), |row| row.name.to_string()))
 }
 
-/// Finds what a text names, the most certain first: codes and names of codes, then messages that drivers print.
+/// Finds what a text names, the most certain first: a code after the name of its kind (`HTTP 503`), codes and names of codes, then
+/// messages that drivers print. A number has every meaning that is known of it.
 pub fn find(text: &str) -> Vec<Subject> {
     let words: Vec<&str> = words(text).collect();
+    let paired: Vec<Subject> = words.windows(2).flat_map(|two| of_code_in(of_space(two[0]), two[1])).collect();
+    if !paired.is_empty() {
+        return paired;
+    }
     if let [word] = words[..] {
         let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.word().eq_ignore_ascii_case(word));
         let alone: Vec<Subject> = outcome.map(Subject::Outcome).into_iter().chain(of_code(word)).collect();
@@ -97,6 +114,18 @@ pub fn find(text: &str) -> Vec<Subject> {
     }
 }
 
+/// The kind of the code that follows this word.
+fn of_space(word: &str) -> &'static [CodeSpace] {
+    match word.to_ascii_lowercase().as_str() {
+        "http" | "status" => &[CodeSpace::Http],
+        "sqlite" => &[CodeSpace::Sqlite],
+        "sqlstate" => &[CodeSpace::Sqlstate],
+        "mysql" | "mariadb" => &[CodeSpace::Mysql],
+        "errno" => &[CodeSpace::Os],
+        _ => &[],
+    }
+}
+
 fn space(subject: Subject) -> Option<CodeSpace> {
     match subject {
         Subject::Code(space, _) => Some(space),
@@ -112,29 +141,47 @@ fn code(row: &Code) -> Subject {
     Subject::Code(row.space, row.code)
 }
 
-/// The codes of any database that are written like this. A number without a row is an extended code of SQLite, or a status.
+/// The codes of any kind that are written like this. A worker's own have names.
 fn of_code(word: &str) -> Vec<Subject> {
-    let listed: Vec<Subject> =
-        TABLE.iter().filter(|row| row.space.shown(row.code).eq_ignore_ascii_case(word)).map(code).collect();
-    if !listed.is_empty() {
-        return listed;
-    }
-    let known = |space: CodeSpace, code: u32| lookup(space, code).map(|_| Subject::Code(space, code));
-    let found = match word.parse::<u32>() {
-        Ok(code @ 300..600) => known(CodeSpace::Http, code),
-        Ok(code @ 256..) if word.len() < 5 => known(CodeSpace::Sqlite, code),
-        _ if word.len() == 5 && word.bytes().any(|b| b.is_ascii_digit()) => {
-            sqlstate_to_code(&word.to_uppercase()).and_then(|code| known(CodeSpace::Sqlstate, code))
-        }
-        _ => None,
+    const ALL: &[CodeSpace] =
+        &[CodeSpace::Sqlite, CodeSpace::Sqlstate, CodeSpace::Mysql, CodeSpace::Http, CodeSpace::Os];
+    let found = of_code_in(ALL, word);
+    // A number that may be no status at all is one only after that word.
+    found.into_iter().filter(|one| !matches!(one, Subject::Code(CodeSpace::Http, code) if !is_status(*code))).collect()
+}
+
+/// The codes of these kinds that are written like this: listed ones, extended codes of SQLite, and those whose class or hundred
+/// is listed. No other number is guessed.
+fn of_code_in(spaces: &[CodeSpace], word: &str) -> Vec<Subject> {
+    let number = word.parse::<u32>().ok().filter(|_| !word.starts_with('+'));
+    let of = |space: &CodeSpace| {
+        let listed = TABLE.iter().find(|row| row.space == *space && space.shown(row.code).eq_ignore_ascii_case(word));
+        let unlisted = || match space {
+            CodeSpace::Sqlite => number.filter(|code| sqlite_extended(*code).is_some()),
+            CodeSpace::Http => number.filter(|code| (300..600).contains(code)),
+            CodeSpace::Sqlstate if word.len() == 5 && word.bytes().any(|b| b.is_ascii_digit()) => {
+                sqlstate_to_code(&word.to_uppercase()).filter(|code| lookup(*space, *code).is_some())
+            }
+            _ => None,
+        };
+        let code = listed.map(|row| row.code).or_else(unlisted)?;
+        Some(Subject::Code(*space, code))
     };
-    found.into_iter().collect()
+    spaces.iter().filter_map(of).collect()
+}
+
+/// Whether services answer with this status: those that are registered, and those of nginx and Cloudflare.
+fn is_status(code: u32) -> bool {
+    matches!(code, 300..=308 | 400..=418 | 421..=431 | 451 | 499..=511 | 520..=527 | 530)
 }
 
 /// The code with this name, or the one whose name it extends: `SQLITE_CONSTRAINT_UNIQUE`.
 fn of_name(word: &str) -> Option<Subject> {
     let is_name = word.contains('_') || word.len() > 3 && word.bytes().all(|b| b.is_ascii_uppercase());
     let upper = word.to_ascii_uppercase();
+    if let Some(code) = sqlite_extended_named(&upper) {
+        return Some(Subject::Code(CodeSpace::Sqlite, code));
+    }
     let fits = |row: &&Code| {
         let name = row.name.to_ascii_uppercase();
         upper == name || upper.strip_prefix(&name).is_some_and(|rest| rest.starts_with('_'))
@@ -146,11 +193,20 @@ fn of_name(word: &str) -> Option<Subject> {
 fn of_message(text: &str) -> Vec<Subject> {
     let text = text.to_lowercase();
     let text = text.trim();
-    let fits = |message: &&String| text.contains(message.as_str()) || text.len() > 3 && message.contains(text);
+    let fits = |message: &&String| has(text, message) || text.len() > 3 && message.contains(text);
     let length = |one: &Explanation| one.texts.iter().filter(fits).map(String::len).max();
     let longest = ALL.iter().filter_map(length).max();
     let found = ALL.iter().filter(|one| longest.is_some() && length(one) == longest);
     found.flat_map(|one| one.codes.iter().filter_map(|key| of_key(key))).collect()
+}
+
+/// Whether a text has this message in it.
+fn has(text: &str, message: &str) -> bool {
+    let mut rest = Some(text);
+    for part in message.split('*') {
+        rest = rest.and_then(|rest| rest.split_once(part)).map(|(_, rest)| rest);
+    }
+    rest.is_some()
 }
 
 fn of_key(written: &str) -> Option<Subject> {
@@ -194,6 +250,44 @@ mod tests {
     }
 
     #[test]
+    fn a_number_with_several_meanings_has_all_of_them_and_an_unlisted_one_has_none() {
+        for (text, expected) in [
+            ("516", &["SQLITE_ABORT_ROLLBACK (516)"][..]),
+            ("518", &["SQLITE_LOCKED_VTAB (518)"]),
+            ("520", &["SQLITE_READONLY_CANTLOCK (520)", "HTTP 520 (as 500)"]),
+            ("522", &["SQLITE_IOERR_SHORT_READ (522)", "HTTP 522 (as 500)"]),
+            ("526", &["SQLITE_CANTOPEN_ISDIR (526)", "HTTP 526 (as 500)"]),
+            ("HTTP 522", &["HTTP 522 (as 500)"]),
+            ("sqlite 522", &["SQLITE_IOERR_SHORT_READ (522)"]),
+            ("1290", &["SQLITE_IOERR_DIR_FSYNC (1290)", "ER_OPTION_PREVENTS_STATEMENT (1290)"]),
+            ("MariaDB 1290", &["ER_OPTION_PREVENTS_STATEMENT (1290)"]),
+            ("5", &["SQLITE_BUSY (5)"]),
+            ("1030", &[]),
+            ("1050", &[]),
+            ("mysql 1050", &[]),
+            ("512", &[]),
+            ("999", &[]),
+        ] {
+            assert_eq!(names(text), expected, "{text}");
+        }
+    }
+
+    /// What a server reports is not to be seen in a study of SQLite alone.
+    #[test]
+    fn studies_and_commands_show_what_they_are_said_to_show() {
+        for one in ALL.iter() {
+            let of_server = one.codes.iter().any(|key| key.starts_with("sqlstate ") || key.starts_with("mysql "));
+            assert!(!of_server || one.study.as_deref() != Some("locked"), "{:?}", one.codes);
+            assert!(one.see.iter().all(|command| command.starts_with("contend ")), "{:?}", one.see);
+            assert!(one.study.is_none() || one.in_words().contains("See it: contend run "), "{}", one.in_words());
+        }
+        for text in ["40P01", "1205", "40001", "55P03"] {
+            let one = find(text)[0].explanation().expect("explained");
+            assert!(!one.commands().is_empty(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_message_as_drivers_print_it_finds_its_code() {
         for (text, expected) in [
             ("database is locked", "SQLITE_BUSY (5)"),
@@ -202,8 +296,18 @@ mod tests {
             ("database is locked (517)", "SQLITE_BUSY_SNAPSHOT (517)"),
             ("SqliteError: SQLITE_BUSY_SNAPSHOT: database is locked", "SQLITE_BUSY_SNAPSHOT (517)"),
             ("517", "SQLITE_BUSY_SNAPSHOT (517)"),
-            ("2067", "SQLITE_CONSTRAINT (extended 2067)"),
-            ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT (19)"),
+            ("2067", "SQLITE_CONSTRAINT_UNIQUE (2067)"),
+            ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_UNIQUE (2067)"),
+            ("ERROR: canceling statement due to statement timeout", "query_canceled (57014)"),
+            ("HTTP/1.1 503 Service Unavailable", "HTTP 503 Service Unavailable"),
+            ("ERROR: prepared statement \"s1\" does not exist", "invalid_sql_statement_name (26000)"),
+            ("FATAL: database \"app\" does not exist", "invalid_catalog_name (3D000)"),
+            ("ERROR: relation \"t\" does not exist", "SQLITE_ERROR (1)"),
+            ("HTTP 599", "HTTP 599 (as 500)"),
+            ("301", "HTTP 301 (as 300)"),
+            ("408", "HTTP 408 Request Timeout"),
+            ("SQLSTATE 26000", "invalid_sql_statement_name (26000)"),
+            ("ERROR 1969 (70100): Query execution was interrupted (max_statement_time exceeded)", "ER_STATEMENT_TIMEOUT (1969)"),
             ("ERROR: deadlock detected", "deadlock_detected (40P01)"),
             ("40p01", "deadlock_detected (40P01)"),
             ("23514", "integrity_constraint_violation (SQLSTATE 23514)"),

@@ -19,6 +19,8 @@ pub enum Mark {
     Throttled { throttled_ns: u64, window_ns: u64 },
     /// The compilers of the workers' language still worked in the window: their time, and the length of the window.
     NotWarm { compiled_ns: u64, window_ns: u64 },
+    /// Somebody set the machine's wall clock while the clients worked, by so much; below zero if back.
+    ClockSet { by_ms: i64 },
     /// Clients with an operation due in the window that began none, of all clients.
     Starved { clients: u64, of: u64 },
     /// The throughput changed from the first third of the window to the last: by millionths of the first; absent if the first
@@ -61,6 +63,14 @@ impl fmt::Display for Mark {
             ),
             Mark::NotWarm { compiled_ns, window_ns } => {
                 write!(f, "not warm: compiled for {} in a window of {}", Ns(*compiled_ns), Ns(*window_ns))
+            }
+            Mark::ClockSet { by_ms } => {
+                let way = if *by_ms > 0 { "ahead" } else { "back" };
+                write!(
+                    f,
+                    "clock set: the machine's wall clock jumped {way} by {} s, so times that the work wrote jump, too",
+                    by_ms.unsigned_abs() as f64 / 1000.0
+                )
             }
             Mark::Starved { clients, of } => {
                 write!(f, "starved: {clients} of {of} clients began nothing in the window")

@@ -2,6 +2,7 @@
 
 mod code;
 pub mod explain;
+mod extended;
 pub mod mark;
 pub mod reason;
 

@@ -286,7 +286,7 @@ fn contradicted(trials: &mut [Trial]) {
         .filter_map(|(by, reason)| {
             let other = reason.against?;
             let words = format!("trial {by:04} says the opposite: {}", reason.detail);
-            Some((other, reason.kind.because(words)))
+            Some((other, Reason { against: Some(by), ..reason.kind.because(words) }))
         })
         .collect();
     for (other, reason) in found {

@@ -11,13 +11,14 @@ use crate::check::{guards, marks};
 use crate::outcome::Outcome;
 use crate::outcome::mark::Mark;
 use crate::outcome::reason::Invalid;
-use crate::record::model::ServerInfo;
+use crate::record::model::{Program, ServerInfo};
 use crate::record::store::Record;
 use crate::report::content::words;
+use crate::report::document::Block;
 use crate::stats::unit::Unit;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{Along, Grid, OwnMetric, Tells};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tempfile::TempDir;
 
 fn record(story: &Story) -> (TempDir, Record) {
@@ -407,4 +408,67 @@ fn words_of_the_first_screen_say_what_they_are_about() {
     record.run.study.published.clear();
     record.run.study.changes.clear();
     assert!(!told(&record).contains("the original, corrected"));
+}
+
+/// Versions are what workers say of themselves; the digest of a program is not.
+#[test]
+fn another_program_of_the_same_version_is_told() {
+    let digests = |of: &mut Record, digest: &str| {
+        let drivers: BTreeSet<String> = of.run.study.contenders.iter().map(|c| c.driver.clone()).collect();
+        let program = |driver| Program { driver, worker: None, sha256: digest.repeat(64) };
+        of.run.programs = drivers.into_iter().map(program).collect();
+    };
+    let ((_dir, mut a), (_other, mut b)) = (sound(2), sound(2));
+    digests(&mut a, "a");
+    digests(&mut b, "a");
+    assert!(compare(&Findings::new(&a), &Findings::new(&b)).versions.is_empty());
+    digests(&mut b, "b");
+    let found = compare(&Findings::new(&a), &Findings::new(&b)).versions;
+    let words = "worker program (SHA-256): aaaaaaaaaaaa in A, bbbbbbbbbbbb in B (";
+    assert!(found.len() == 1 && found[0].starts_with(words), "{found:?}");
+}
+
+/// Whatever the headline is.
+#[test]
+fn charts_are_of_the_headline_and_of_throughput() {
+    let (_dir, mut record) = sound(6);
+    record.run.study.headline = "response_ns_p50".to_string();
+    let section = content::charts::throughput(&Findings::new(&record)).expect("charts");
+    let titles = section.blocks.iter().filter_map(|block| match block {
+        Block::Bars(bars) => bars.title.split(':').next(),
+        _ => None,
+    });
+    let titles: BTreeSet<&str> = titles.collect();
+    assert_eq!(titles, BTreeSet::from(["P50 response time", "Throughput"]));
+}
+
+#[test]
+fn contenders_that_did_what_was_asked_have_that_as_their_verdict() {
+    let (_dir, mut record) = sound(6);
+    record.run.study.headline = "throughput_ops_per_s".to_string();
+    let asked = |record: &Record| {
+        let findings = Findings::new(record);
+        let kept_up = |contender: usize, condition: usize| {
+            findings.cells.iter().any(|c| c.contender == contender && c.condition == condition && c.kept_up())
+        };
+        let of_throughput = findings.comparisons.iter().filter(|c| c.metric.name == "throughput_ops_per_s");
+        let comparable = of_throughput.filter(|c| !matches!(c.comparison.verdict, Verdict::NotComparable(_)));
+        let both = |c: &crate::analysis::compare::Compared| {
+            kept_up(c.baseline, c.condition) && kept_up(c.candidate, c.condition)
+        };
+        comparable.map(|c| (both(c), c.comparison.verdict == Verdict::AsAsked)).collect::<Vec<_>>()
+    };
+    assert!(asked(&record).iter().all(|(_, word)| !word), "a closed loop asks for as much as possible");
+    record.run.study.load.rate_per_s = Some(200.0);
+    let found = asked(&record);
+    assert!(found.iter().any(|(both, _)| *both) && found.iter().all(|(both, word)| both == word), "{found:?}");
+    assert!(told(&record).contains("both did what was asked"));
+}
+
+#[test]
+fn operations_that_were_never_begun_and_trials_with_a_note_are_called_that() {
+    let (_dir, record) = record(&Story::default());
+    let text = told(&record);
+    assert!(text.contains("never begun") && !text.contains("unsent"), "{text}");
+    assert!(!text.contains("Trials with a mark"), "{text}");
 }

@@ -124,10 +124,8 @@ impl Repair<'_> {
     /// The error with its place in the user's file.
     fn placed(&self, error: &FileError, original: &Path) -> FileError {
         let path: Vec<&str> = original.iter().map(String::as_str).collect();
-        let placed = self.source.error(&path, error.message.as_str());
         // The reader's path may belong to the reduced file, or to a part.
-        let key = if error.place.by_itself { error.key.clone() } else { placed.key.clone() };
-        FileError { key, ..placed }
+        self.source.error(&path, error.message.as_str())
     }
 
     /// Removes this mistake from the file; false if nothing can be removed.

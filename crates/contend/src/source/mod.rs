@@ -124,7 +124,7 @@ impl Source {
         FileError {
             file: self.name.clone(),
             line: error.span().filter(|_| !is_whole).map_or(0, |span| self.line_of_byte(span.start)),
-            key: String::new(),
+            key: display_path(&path.iter().map(String::as_str).collect::<Vec<_>>()),
             message: match &instead {
                 Some(found) => format!("{}; did you mean `{found}`?", error.message()),
                 None => error.message().to_string(),
@@ -327,11 +327,11 @@ mod tests {
             about: String,
         }
         let unknown = Source::new("w.toml", "about = 'x'\ncolour = 1\n").parse::<File>().unwrap_err();
-        assert_eq!(unknown.line, 2, "{unknown}");
+        assert_eq!((unknown.line, unknown.key.as_str()), (2, "colour"), "{unknown}");
         assert!(unknown.message.contains("colour"), "{unknown}");
         let near = Source::new("w.toml", "abut = 'x'\n").parse::<File>().unwrap_err();
         assert!(near.message.ends_with("; did you mean `about`?"), "{near}");
         let syntax = Source::new("w.toml", "about = 'x'\nb = = 1\n").parse::<File>().unwrap_err();
-        assert_eq!(syntax.line, 2, "{syntax}");
+        assert_eq!((syntax.line, syntax.key.as_str()), (2, ""), "{syntax}");
     }
 }

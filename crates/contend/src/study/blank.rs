@@ -27,7 +27,7 @@ impl Word {
         (Word::NotComparable, "not-comparable"),
     ];
 
-    /// The word of a verdict; `None` for too few rounds.
+    /// The word of a verdict; `None` for too few rounds, and where both did what was asked.
     pub fn of(verdict: &Verdict) -> Option<Self> {
         match verdict {
             Verdict::Faster => Some(Word::Faster),
@@ -37,7 +37,7 @@ impl Word {
             Verdict::NoDifference => Some(Word::NoDifference),
             Verdict::CannotTell => Some(Word::CannotTell),
             Verdict::NotComparable(_) => Some(Word::NotComparable),
-            Verdict::NoWords => None,
+            Verdict::AsAsked | Verdict::NoWords => None,
         }
     }
 

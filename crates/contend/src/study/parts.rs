@@ -185,7 +185,12 @@ fn read_part(source: &Source, top: &DeTable, name: &str, table: Spanned<DeValue>
             keys.insert(at, value);
         }
     }
-    let located = |error: FileError| FileError { key: place.join("."), ..error };
+    // A key that the part lacks has no place in the text; one of the top level keeps its own.
+    let located = |error: FileError| {
+        let is_lacking = error.message.starts_with("missing field ") && !error.key.starts_with(&place.join("."));
+        let key = if is_lacking { format!("{}.{}", place.join("."), error.key) } else { error.key };
+        FileError { key, ..error }
+    };
     let keys: Keys = source.read(Spanned::new(span.clone(), keys)).map_err(located)?;
     let mut merged = top.clone();
     if keys.variant == Some(Variant::AsPublished) {

@@ -26,6 +26,7 @@ pub mod server;
 mod session;
 pub mod site;
 pub mod stage;
+mod statements;
 pub mod stop;
 #[expect(clippy::module_inception, reason = "the room is called after its main noun: one trial")]
 pub mod trial;

@@ -10,6 +10,7 @@ use crate::check::kernel::{KernelCheck, Seen};
 use crate::check::samples::{PlanCheck, Totals};
 use crate::check::{guards, marks};
 use crate::engine::{self, Engine, Settings};
+use crate::outcome::may_have_lost_connection;
 use crate::outcome::reason::Invalid;
 use crate::record::model::{Reason, RoleClients, ServerInfo, Trial, WorkerInfo};
 use crate::record::store::read_samples;
@@ -25,15 +26,12 @@ use crate::trial::window::Ran;
 use crate::trial::workers::crew::Failure;
 use crate::workload::{Asked, DrawnRole, DrawnWorker, Workload, fixed, growing, touching};
 use anyhow::{Context, Result};
-use contend_wire::handshake::{Facts, fact};
+use contend_wire::handshake::Facts;
 use contend_wire::plan::Client;
 use contend_wire::sample::flag;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
-
-/// Fact of `done` with the longest pause of a garbage collector, in which a worker sends nothing.
-const LONGEST_PAUSE: &str = "gc_pause_ns_max";
 
 /// Longest time for closing connections: a fixed part, and one per byte of a log that is written back.
 const CLOSE_NS: u64 = 2_000_000_000;
@@ -120,12 +118,12 @@ impl Review<'_> {
         // An app writes in its own words.
         let last = if executes { self.bench.workload.last_writes.as_slice() } else { &[] };
         let mut ever = Ever::new(self.clients(), last, self.stage.round.texts());
-        // A connection that was interrupted or lost may not be there to be read back.
+        // A connection that was interrupted or lost may not be there to be read back. SQLite's is, whatever went wrong.
         let (embedded, mut broken_off) = (self.stage.engine.server.is_none(), false);
         let drained_ns = self.ran.window_end_ns.map_or(u64::MAX, |end_ns| end_ns + self.stage.round.load.drain_ns);
         read_samples(samples, |sample| {
             let cut_short = sample.flags & flag::INTERRUPTED != 0 || sample.finished_ns >= drained_ns;
-            broken_off |= cut_short || !(embedded || sample.is_ok());
+            broken_off |= cut_short || !embedded && may_have_lost_connection(&sample);
             plan_check.push(&sample);
             commits.push(&sample);
             kernel.push(&sample);
@@ -159,6 +157,7 @@ impl Review<'_> {
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
+        trial.marks.extend(self.ran.clock_set.clone());
         self.foreign_cpu(trial);
         Ok((tally, ever.finish()))
     }
@@ -273,13 +272,13 @@ impl Review<'_> {
         let in_memory = self.stage.setup.options.iter().any(|(name, value)| name == "storage" && value == "memory");
         let written_ns = self.ran.observed.wal_bytes_max.saturating_mul(CLOSE_NS_PER_BYTE);
         let close_ns = if in_memory { u64::MAX / 4 } else { CLOSE_NS + written_ns };
+        let has_collector = engine::has_collector(self.stage.contender) && self.stage.setup.service.is_none();
         for (number, (member, ended)) in self.ran.members.iter().zip(ends.finish()).enumerate() {
-            let pause_ns = fact(&member.done, LONGEST_PAUSE).and_then(|ns| ns.parse().ok()).unwrap_or(0);
             let span = Span {
                 start_ns: self.ran.start_ns,
                 window_end_ns: self.ran.window_end_ns,
                 clients: self.stage.round.workers[number].clients.len() as u64,
-                pause_ns,
+                pause_ns: heard::believed_pause_ns(has_collector, &member.done),
                 close_ns,
             };
             found.extend(heard::contradictions(number, &member.heard, ended, span));

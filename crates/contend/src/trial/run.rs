@@ -25,7 +25,7 @@ use crate::trial::stop::Cancelled;
 use crate::trial::watch::machine;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
-use crate::trial::{again, overhead, programs, resume, trial};
+use crate::trial::{again, overhead, programs, resume, statements, trial};
 use crate::workload::{self, Asked, Editions};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,6 +70,9 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let contenders = order.whole.studies.iter().flat_map(|study| &study.contenders);
     attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
     let instead = resume::instead(&order.instead, site.attached.as_ref());
+    for (of, editions) in order.whole.studies.iter().zip(&order.workloads).zip(&workloads) {
+        statements::try_out(&site, of, editions, &mut admin)?;
+    }
     tell(Note::Phase("measuring what a sync costs on this disk"));
     let disk = disk::measure(&site.scratch)?;
     let mut bases = Bases::default();

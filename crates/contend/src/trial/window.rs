@@ -2,6 +2,7 @@
 
 use crate::check::commits::Counted;
 use crate::engine;
+use crate::outcome::mark::Mark;
 use crate::record::model::Reason;
 use crate::record::store::TrialWriter;
 use crate::trial::bench::Bench;
@@ -10,6 +11,7 @@ use crate::trial::note::Note;
 use crate::trial::server::settings;
 use crate::trial::stage::Stage;
 use crate::trial::watch::commits::Commits;
+use crate::trial::watch::machine::WallClock;
 use crate::trial::watch::sampler::{Observed, Sampler, Watched};
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::{Crew, Failure, Member, Observer, Window};
@@ -29,6 +31,8 @@ pub struct Ran {
     pub commits: Counted,
     /// Reason if a setting of the server changed meanwhile.
     pub changed: Option<Reason>,
+    /// Mark if the wall clock was set meanwhile.
+    pub clock_set: Option<Mark>,
     pub start_ns: u64,
     pub window_start_ns: u64,
     /// `None` if the number of operations ends the window.
@@ -98,7 +102,7 @@ pub fn window(
     let connects = steps.into_iter().any(|step| matches!(step, Step::Connect));
     let mut commits =
         Commits::begin(stage.engine, fresh, admin).filter(|_| engine::commits_as_planned(stage.contender) && !connects);
-    let start_ns = crew.start();
+    let (wall, start_ns) = (WallClock::read(), crew.start());
     if let Some(commits) = &mut commits {
         commits.work_begins();
     }
@@ -133,6 +137,7 @@ pub fn window(
         syncs,
         commits,
         changed,
+        clock_set: wall.was_set(),
         start_ns,
         window_start_ns: begins_ns,
         window_end_ns: ends_ns,

@@ -94,6 +94,11 @@ impl Metric {
         }
     }
 
+    /// Whether it is the number of operations per second, of all or of one kind.
+    pub fn is_throughput(&self) -> bool {
+        matches!(&self.what, What::Listed(row, _) if matches!(row.of, Of::Throughput))
+    }
+
     /// Whether it is a rate or a time of finished work. A study's own metric that also counts failures is not: failures
     /// are then its subject.
     pub fn is_of_work(&self) -> bool {

@@ -57,7 +57,7 @@ fn marked_otherwise(findings: &Findings<'_>) -> Option<String> {
     let verb = if marked == 1 { "has" } else { "have" };
     (marked > 0).then(|| {
         format!(
-            "{marked} of {all} trials {verb} a note, which does not affect the result (under \"Trials with a mark\")."
+            "{marked} of {all} trials {verb} a note, which does not affect the result (under \"Trials with a note\")."
         )
     })
 }
@@ -219,7 +219,7 @@ pub fn schedule(findings: &Findings<'_>) -> Section {
 
 /// Trials with a mark, and those that ran again, with headings.
 pub fn listed(findings: &Findings<'_>) -> Vec<Block> {
-    let tables = [("Trials with a mark", marked(findings)), ("Trials that ran again", trials_again(findings))];
+    let tables = [("Trials with a note", marked(findings)), ("Trials that ran again", trials_again(findings))];
     let block =
         |(heading, table): (&str, Option<Table>)| Some([Block::Heading(heading.to_string()), Block::Table(table?)]);
     tables.into_iter().filter_map(block).flatten().collect()

@@ -171,7 +171,7 @@ fn mix_row(findings: &Findings<'_>, cell: &Cell) -> StackRow {
     let label = words::label(findings, cell.contender).to_string();
     let lines = Outcome::ALL.iter().filter(|o| counts.outcome(**o) > 0);
     let tip: Vec<String> =
-        lines.map(|o| format!("{}: {}", o.word(), words::share(counts.outcome(*o), planned))).collect();
+        lines.map(|o| format!("{}: {}", o.shown(), words::share(counts.outcome(*o), planned))).collect();
     StackRow {
         series: cell.contender,
         parts: Outcome::ALL.map(|o| counts.outcome(o) as f64 / planned as f64).to_vec(),
@@ -187,7 +187,7 @@ fn mix_row(findings: &Findings<'_>, cell: &Cell) -> StackRow {
 fn outcome_table(findings: &Findings<'_>, condition: usize) -> Option<Table> {
     let mut titles = vec![words::condition(findings, condition)];
     titles.push("due|".to_string());
-    titles.extend(Outcome::ALL.map(|o| format!("{}|", o.word())));
+    titles.extend(Outcome::ALL.map(|o| format!("{}|", o.shown())));
     titles.push("retries|".to_string());
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(&titles);
@@ -219,7 +219,7 @@ fn codes(findings: &Findings<'_>) -> Option<Table> {
     for ((space, code), cells) in &seen {
         let meaning = outcome::lookup(*space, *code).map_or("a code this tool does not know", |row| row.meaning);
         let explained = Subject::Code(*space, *code).explanation();
-        let explained = explained.map_or(String::new(), |one| format!(". {}", one.in_short()));
+        let explained = explained.map_or(String::new(), |one| format!(". {}", one.in_words()));
         table.group(outcome::code_name(*space, *code), format!("{meaning}{explained}"));
         for (cell, n) in cells {
             table.row([

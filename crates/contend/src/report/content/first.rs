@@ -234,7 +234,7 @@ fn not_committed(cell: &Cell) -> TableCell {
     let worst = Outcome::ALL[1..].iter().max_by_key(|o| counts.outcome(**o)).filter(|_| failed > 0);
     let small = worst.map_or(String::new(), |outcome| {
         let of = counts.outcome(*outcome);
-        if of == failed { outcome.word().to_string() } else { format!("most: {}", outcome.word()) }
+        if of == failed { outcome.shown().to_string() } else { format!("most: {}", outcome.shown()) }
     });
     let tone = if failed * 100 > planned { Tone::Worse } else { Tone::Plain };
     TableCell::new(words::share(failed, planned)).small(small).tone(tone)

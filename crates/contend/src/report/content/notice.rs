@@ -4,7 +4,7 @@
 use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::analysis::reported;
-use crate::analysis::trial::{Scope, failed};
+use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
 use crate::report::content::words;
 use crate::report::kind;
@@ -17,9 +17,6 @@ const MANY_CONFLICTS: f64 = 0.1;
 
 /// Clients count as without pauses if they are busy for at least one part in this many of their time.
 const AT_WORK: u64 = 4;
-
-/// Largest share of failed operations for a contender that kept up.
-const KEPT_UP: f64 = 0.001;
 
 pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
     if kind::of(findings).is_some() {
@@ -72,11 +69,6 @@ fn starved(findings: &Findings<'_>) -> Option<String> {
     ))
 }
 
-/// Arrivals per second of a cell in an open loop.
-fn rate(findings: &Findings<'_>, cell: &Cell) -> Option<f64> {
-    findings.rows[*cell.valid.first()?].load.rate_per_s
-}
-
 /// Whether the clients are busy most of the time and do not pause.
 fn without_pauses(findings: &Findings<'_>, cell: &Cell) -> bool {
     let run_in_ns = findings.study.load.run_in_ns;
@@ -94,7 +86,7 @@ fn self_made(findings: &Findings<'_>) -> Option<String> {
     let share = |cell: &Cell| {
         let counts = &cell.pool(Scope::All).counts;
         let share = counts.outcome(Outcome::Conflict) as f64 / counts.planned().max(1) as f64;
-        let closed = rate(findings, cell).is_none() && at_once(cell) && without_pauses(findings, cell);
+        let closed = cell.rate_per_s(&findings.rows).is_none() && at_once(cell) && without_pauses(findings, cell);
         (share > MANY_CONFLICTS && closed && !findings.of_service()).then_some(share)
     };
     let found = worst(findings, share);
@@ -112,12 +104,8 @@ fn self_made(findings: &Findings<'_>) -> Option<String> {
 fn kept_up(findings: &Findings<'_>) -> Option<String> {
     let kept_up = |condition: usize| {
         let cells: Vec<&Cell> = findings.cells.iter().filter(|c| c.condition == condition && c.has_data()).collect();
-        let asked = cells.iter().map(|cell| rate(findings, cell)).reduce(|a, b| a.filter(|_| a == b))??;
-        let all_done = |cell: &&Cell| {
-            let counts = &cell.pool(Scope::All).counts;
-            failed(counts) as f64 <= KEPT_UP * counts.planned() as f64
-        };
-        (cells.len() > 1 && cells.iter().all(all_done)).then(|| Rate(asked).to_string())
+        let asked = cells.iter().map(|cell| cell.rate_per_s(&findings.rows)).reduce(|a, b| a.filter(|_| a == b))??;
+        (cells.len() > 1 && cells.iter().all(|cell| cell.kept_up())).then(|| Rate(asked).to_string())
     };
     let mut asked: Vec<String> = (0..findings.study.conditions.len()).filter_map(kept_up).collect();
     asked.dedup();

@@ -151,14 +151,14 @@ fn only_driver_and_contender_reach_the_parts_they_fit() {
 #[test]
 fn errors_name_the_part_or_the_top_level_with_the_line() {
     for (from, to, expected) in [
-        ("about = \"How fast is writing?\"\n", "", "studies/test.toml:21: part.writing: missing field `about`"),
+        ("about = \"How fast is writing?\"\n", "", "studies/test.toml:21: part.writing.about: missing field `about`"),
         ("rounds = 10", "rounds = 2", "studies/test.toml:23: part.writing.rounds: must be at least 6"),
-        ("rounds = 10", "colour = 1", "studies/test.toml:23: part.writing: unknown field `colour`"),
+        ("rounds = 10", "colour = 1", "studies/test.toml:23: part.writing.colour: unknown field `colour`"),
         ("runs = [\"full\", \"as-published\"]", "runs = []", "studies/test.toml:28: part.asking.runs: must name"),
         (
             "runs = [\"full\", \"as-published\"]",
             "runs = [\"slow\"]",
-            "studies/test.toml:28: part.asking: unknown variant",
+            "studies/test.toml:28: part.asking.runs[1]: unknown variant",
         ),
         (
             "beside = \"writing\"",
@@ -173,7 +173,7 @@ fn errors_name_the_part_or_the_top_level_with_the_line() {
         ("[part.writing]", "[part.Writing]", "part.Writing: a part is a directory"),
         ("[part.writing]", "[part.trials]", "part.trials: a part is a directory"),
         ("question = \"Is it fast?\"", "", "question: the study as a whole needs a question"),
-        ("workload = \"w\"", "", "part.writing: missing field `workload`"),
+        ("workload = \"w\"", "", "part.writing.workload: missing field `workload`"),
     ] {
         assert!(PARTS.contains(from), "{from}");
         let error = whole(&PARTS.replacen(from, to, 1), &Choices::new(CORRECTED.0, CORRECTED.1)).unwrap_err();

@@ -7,15 +7,12 @@ use crate::trial::stage::Stage;
 use crate::trial::workers::admin::{Admin, script_target};
 use contend_wire::literal::Value;
 
-/// Name for the time at which the server last loaded its configuration.
-const CONFIGURED: &str = "time of its configuration";
-
-/// The contender's settings and the time of the configuration, as the server reports them; empty without a server, or
-/// if it is dead.
+/// The contender's settings, and what any change of the configuration changes, as the server reports them; empty
+/// without a server, or if it is dead.
 pub fn read(stage: &Stage<'_>, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Vec<(String, String)> {
     let Some((server, inside)) = stage.engine.server.zip(fresh.inside.first()) else { return vec![] };
     let asked = stage.setup.readbacks.iter().map(|read| (read.name.as_str(), read.sql.as_str()));
-    let asked = asked.chain([(CONFIGURED, server.configured)]).filter(|(_, sql)| !sql.is_empty());
+    let asked = asked.chain([server.configured]);
     let (names, queries): (Vec<&str>, Vec<&str>) = asked.unzip();
     let Ok(answers) = admin.sql(&script_target(stage.engine, inside), queries) else { return vec![] };
     let first = |rows: Vec<Vec<Value>>| rows.into_iter().next().and_then(|row| row.into_iter().next());
@@ -43,7 +40,7 @@ mod tests {
     #[test]
     fn a_setting_that_changed_in_between_is_named() {
         let of =
-            |value: &str| vec![("fsync".to_string(), value.to_string()), (CONFIGURED.to_string(), "1".to_string())];
+            |value: &str| vec![("fsync".to_string(), value.to_string()), ("time".to_string(), "1".to_string())];
         assert_eq!(changed(&of("on"), &of("on")), None);
         assert_eq!(changed(&of("on"), &[]), None, "it is dead");
         let reason = changed(&of("on"), &of("off")).expect("another one");

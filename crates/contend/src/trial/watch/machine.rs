@@ -1,8 +1,11 @@
 //! The machine, for the record.
 
+use crate::check::marks;
+use crate::outcome::mark::Mark;
 use crate::record::model::Machine;
 use crate::units::write_time;
 use procfs::{Current, CurrentSI};
+use rustix::time::ClockId;
 use std::fs::read_to_string;
 
 /// Reads the machine from /proc and /etc; what cannot be read is `unknown` or 0.
@@ -33,9 +36,33 @@ pub fn processors() -> u32 {
     procfs::KernelStats::current().map_or(0, |stats| stats.cpu_time.len() as u32).max(1)
 }
 
+/// Reading of the wall clock, to be compared with a later one.
+pub struct WallClock {
+    /// How far it is ahead of the monotonic clock.
+    ahead_ns: i64,
+    at_ns: i64,
+}
+
+impl WallClock {
+    pub fn read() -> Self {
+        let ns = |clock| {
+            let now = rustix::time::clock_gettime(clock);
+            now.tv_sec * 1_000_000_000 + now.tv_nsec
+        };
+        let at_ns = ns(ClockId::Monotonic);
+        Self { ahead_ns: ns(ClockId::Realtime) - at_ns, at_ns }
+    }
+
+    /// Mark if somebody has set it since.
+    pub fn was_set(&self) -> Option<Mark> {
+        let now = Self::read();
+        marks::clock_set(self.ahead_ns, now.ahead_ns, (now.at_ns - self.at_ns).unsigned_abs())
+    }
+}
+
 /// Now, in UTC, as RFC 3339 to the second.
 pub fn now_utc() -> String {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let now = rustix::time::clock_gettime(ClockId::Realtime);
     rfc3339(now.tv_sec)
 }
 
