@@ -61,6 +61,22 @@ def corrected(study, cell):
     return rule.get("to", part), renamed("conditions", condition), renamed("contenders", contender), renamed("metrics", metric)
 
 
+def further(study):
+    """Tables without published figures, of the corrected variant: the rule, and its cells row by row."""
+    for table in rules()[study].get("table", []):
+        rows = [[(table["part"], condition, contender, metric) for metric in table["metrics"]]
+                for condition in table["conditions"] for contender in table["contenders"]]
+        yield table, rows
+
+
+def wanted(study, variant):
+    """All cells that the tables have of a variant."""
+    cells = [cell for cell, _ in published(study)]
+    if variant == "as-published":
+        return cells
+    return [corrected(study, cell) for cell in cells] + [cell for _, rows in further(study) for row in rows for cell in row]
+
+
 def key(cell):
     return " | ".join(cell)
 
@@ -94,9 +110,7 @@ def runs(study, record):
 def figures(study, record):
     """The variant, and by part the figures that the tables need, and where they are from."""
     variant, parts = runs(study, record)
-    cells = [cell for cell, _ in published(study)]
-    cells = cells if variant == "as-published" else [corrected(study, cell) for cell in cells]
-    found = {}
+    cells, found = wanted(study, variant), {}
     for part, at, run in parts:
         values = rows(at, run)
         here = {key(cell): spread(values[cell[1:]]) for cell in cells if cell[0] == part and cell[1:] in values}
@@ -230,8 +244,6 @@ def wrap(text):
 
 def provenance(study, all_kept):
     """For each variant, where its figures are from, and what is missing."""
-    needed = {"as-published": [cell for cell, _ in published(study)]}
-    needed["corrected"] = [corrected(study, cell) for cell in needed["as-published"]]
     for variant, title in VARIANTS.items():
         for at in all_kept.get(variant, {}).get("from", []):
             part = f", part `{at['part']}`" if at["part"] else ""
@@ -240,7 +252,7 @@ def provenance(study, all_kept):
             yield wrap(f"*{title}*{part}: `{at['command']}`, {at['date']}, contend {at['contend']}; {versions}. "
                        f"{at['machine']}. {at['disturbed']} of {at['trials']} trials were disturbed. run.toml has the SHA-256 "
                        f"{at['sha256']}...")
-        missing = sorted({cell[0] for cell in needed[variant] if not has_run(all_kept, variant, cell[0])})
+        missing = sorted({cell[0] for cell in wanted(study, variant) if not has_run(all_kept, variant, cell[0])})
         if missing:
             names = ", ".join(f"`{part}`" for part in missing)
             parts, choice = ("", "") if missing == [""] else (f", {'part' if len(missing) == 1 else 'parts'} {names}", f" --set part={','.join(missing)}")
@@ -266,7 +278,17 @@ def tables(study):
                          f"{here(all_kept, 'corrected', corrected(study, cell))} |")
         out.append("\n".join(lines))
         out.append(wrap(f"Tolerance: {stated(study, part, metric)}."))
+    # Without a record of theirs, `provenance` says that their part is missing.
+    out += [grid(all_kept, table, rows) for table, rows in further(study) if has_run(all_kept, "corrected", table["part"])]
     return "\n\n".join(out)
+
+
+def grid(all_kept, table, rows):
+    heads = " | ".join(unit(metric) for metric in table["metrics"])
+    lines = [f"| part `{table['part']}`, corrected | contender | {heads} |", "|---|---|" + "---|" * len(table["metrics"])]
+    for row in rows:
+        lines.append(f"| {row[0][1]} | {row[0][2]} | {' | '.join(here(all_kept, 'corrected', cell) for cell in row)} |")
+    return "\n".join(lines)
 
 
 def page(study):

@@ -29,6 +29,11 @@ conditions = { few = "many" }
 tolerance = { rate = { "" = 1.2, Rust = 3 } }
 [s.part.size]
 tolerance = { mib = 1.1 }
+[[s.table]]
+part = "curve"
+conditions = ["few", "many"]
+contenders = ["Go"]
+metrics = ["rate"]
 """
 PAGE = f"# Page\n\n{results.BEGIN}\n\nold\n\n{results.END}\n\nThe end.\n"
 
@@ -135,6 +140,15 @@ class Records(unittest.TestCase):
         self.assertEqual(found, {"MariaDB 10.11", "app 1", "PyMySQL 1", "gunicorn 2"})
         worker = {"workers": [{"hello": {"driver": "rusqlite 9", "engine": "SQLite 9"}}]}
         self.assertEqual(results.programs(worker, "sqlite"), {"rusqlite 9", "SQLite 9"})
+
+    def test_a_table_without_published_figures_is_there_with_its_record(self):
+        self.rows()
+        self.assertIn("*corrected, here*, parts `curve`, `new`, `size`: not run yet", pathlib.Path("page.md").read_text().replace("\n", " "))
+        results.keep("s", self.record("b", {"curve": ("corrected", "many", "rate", {"Go": 95})}, "corrected"))
+        rows = self.rows()
+        self.assertIn("| part `curve`, corrected | contender | rate |", rows)
+        self.assertIn("| few | Go | - |", rows)
+        self.assertIn("| many | Go | 95 |", rows)
 
     def test_a_kept_command_can_be_typed(self):
         words = ["target/release/contend", "run", "s", "--only", "A B*", "--quiet", "--out", "/a b/c"]

@@ -42,10 +42,24 @@ fn missing(study: &Study, wanted: &Published, rule: Option<&Value>, columns: &Va
     (!metric::exists(&study.metrics, column)).then(|| format!("metric {column:?}"))
 }
 
+/// Cells of a table without published figures.
+fn cells(table: &Value) -> Vec<Published> {
+    let names = |key: &str| table[key].as_array().expect("a list").iter().map(|n| n.as_str().expect("a name").to_string());
+    let mut cells = vec![];
+    for condition in names("conditions") {
+        for contender in names("contenders") {
+            let cell = |metric| Published { condition: condition.clone(), contender: contender.clone(), metric, value: 0.0 };
+            cells.extend(names("metrics").map(cell));
+        }
+    }
+    cells
+}
+
 #[test]
 fn what_stands_next_to_a_published_figure_exists() {
     slice::register(SLICES);
-    let rules: Table = fs::read_to_string(root().join("scripts/results.toml")).expect("readable").parse().expect("TOML");
+    let rules: Table =
+        fs::read_to_string(root().join("scripts/results.toml")).expect("readable").parse().expect("TOML");
     let (mut problems, mut figures) = (vec![], 0);
     for (name, rules_of) in rules.iter().filter(|(name, _)| *name != "columns") {
         let source = LIBRARY.sources().find(|source| source.name == *name).expect("a study");
@@ -53,10 +67,27 @@ fn what_stands_next_to_a_published_figure_exists() {
         for study in parts(&source, Variant::AsPublished) {
             let rule = study.part.as_ref().and_then(|part| rules_of.get("part")?.get(part));
             let to = rule.and_then(|rule| rule.get("to")?.as_str()).map(str::to_string).or_else(|| study.part.clone());
-            let beside = corrected.iter().find(|other| other.part == to).unwrap_or_else(|| panic!("{name}: no part {to:?}"));
+            let beside =
+                corrected.iter().find(|other| other.part == to).unwrap_or_else(|| panic!("{name}: no part {to:?}"));
             for wanted in &study.published {
                 figures += 1;
-                problems.extend(missing(beside, wanted, rule, &rules["columns"]).map(|what| format!("{name}, {to:?}: no {what}")));
+                problems.extend(
+                    missing(beside, wanted, rule, &rules["columns"]).map(|what| format!("{name}, {to:?}: no {what}")),
+                );
+            }
+        }
+    }
+    for (name, rules_of) in rules.iter().filter(|(name, _)| *name != "columns") {
+        let source = LIBRARY.sources().find(|source| source.name == *name).expect("a study");
+        let corrected = parts(&source, Variant::Corrected);
+        let tables = rules_of.get("table").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for table in tables {
+            let part = table["part"].as_str();
+            let study = corrected.iter().find(|study| study.part.as_deref() == part).expect("the part of the table");
+            for wanted in cells(table) {
+                figures += 1;
+                let what = missing(study, &wanted, None, &rules["columns"]);
+                problems.extend(what.map(|what| format!("{name}, {part:?}: no {what}")));
             }
         }
     }

@@ -9,7 +9,6 @@ use crate::watch::{POLL, Watch, now_ns};
 use crate::words::Words;
 use anyhow::{Context, Result};
 use contend::cli::print;
-use contend::report::text::Colour;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event, KeyEventKind, poll, read};
 use std::path::PathBuf;
@@ -117,7 +116,7 @@ impl Live for Files {
         let (databases, missing, depth) = (self.view(), self.watch.missing(), self.watch.depth.word());
         let findings: Vec<Words> = self.found().into_iter().map(|(_, words)| words).collect();
         Box::new(move |frame, choice| {
-            let colour = contend::cli::colour() == Colour::Ansi;
+            let colour = contend::cli::style().is_coloured;
             let (databases, findings, missing) = (&databases[..], &findings[..], &missing[..]);
             draw(frame, &Shown { databases, findings, seconds, depth, missing, colour }, choice);
         })

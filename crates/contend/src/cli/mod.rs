@@ -24,7 +24,7 @@ use self::report::ReportArgs;
 use self::run::RunArgs;
 use self::translate::TranslateArgs;
 use self::verify::VerifyArgs;
-use crate::report::text::Colour;
+use crate::report::text::Style;
 use crate::slice::{self, Form, Process, Slice, Verb};
 
 use crate::trial::watch::janitor;
@@ -33,7 +33,6 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -279,10 +278,14 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Colour on a terminal, unless the user does not want it (<https://no-color.org>).
-pub fn colour() -> Colour {
+/// How standard output is written: on a terminal as wide as that, and coloured unless the user does not want it
+/// (<https://no-color.org>); into a pipe as into a file.
+pub fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
+    match console::Term::stdout().size_checked() {
+        Some((_, columns)) => Style::terminal(usize::from(columns), wanted),
+        None => Style::FILE,
+    }
 }
 
 /// Longest definition file; a longer one (a device or a dump) is rejected before it fills the memory.
