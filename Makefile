@@ -72,13 +72,15 @@ fmt: ## format all Rust
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh
 
-verify: kernel test build worker-system ## the long checks; whether wrk, oha and hey agree with contend; quick figures of power cuts
+verify: kernel test build worker-system ## the long checks; whether wrk, oha and hey agree with contend, and published tables repeat; quick figures of power cuts
 	$(CARGO) test --workspace -- --ignored --nocapture
 	CONTEND_LIES=1000 CONTEND_LIES_WINDOW=2s $(CARGO) test --test trial lies::lies_are_found -- --nocapture
 	CONTEND_HONEST=18 $(CARGO) test --test trial honest:: -- --include-ignored --nocapture
 	scripts/check-http-agreement.sh
 	rm -rf target/verify/durability
 	scripts/verify-durability.sh target/verify/durability
+	rm -rf target/verify/results
+	scripts/verify-results.sh
 
 fuzz: ## random SQL through the translator, then random calls through the shim, each for FUZZ_SECONDS (an hour) from FUZZ_SEED
 	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Opens the report of a record in headless Chromium and checks that its charts are drawn, that no script
 # complains and that nothing is loaded from anywhere; that it violates no rule of WCAG's levels A and AA (axe-core), and
-# that nothing is cut or overlaps, at 400 and 1,280 pixels, light and dark; then lets gnuplot draw the record's charts.
+# that nothing is cut or overlaps, at 400 and 1,280 pixels, light and dark, and on paper; then lets gnuplot draw the record's
+# charts.
 # The record of a search (limit.toml) has a page alone.
 # Without an argument it makes a small record first.
 set -euo pipefail
@@ -49,24 +50,33 @@ scripts = [work / "package/axe.min.js", pathlib.Path("scripts/probe-report.js")]
 added = "".join("<script>" + script.read_text().replace("</script", "<\\/script") + "</script>\n" for script in scripts)
 end = text.rindex("</body>")
 (work / "probed.html").write_text(text[:end] + added + text[end:])
-for width in (400, 1280):
-    (work / f"frame-{width}.html").write_text(
-        f"""<!doctype html><title>frame</title><iframe src="probed.html" width="{width}" height="900" style="border: 0"></iframe><pre></pre>
+# A4 with the browser's margins is 718 pixels wide.
+for name, width, hash in (("400", 400, ""), ("1280", 1280, ""), ("print", 718, "#print")):
+    (work / f"frame-{name}.html").write_text(
+        f"""<!doctype html><title>frame</title><iframe src="probed.html{hash}" width="{width}" height="900" style="border: 0"></iframe><pre></pre>
 <script>addEventListener("message", ({{ data }}) => {{
   const lines = data.complaints.map((line) => "COMPLAINT " + line.replaceAll("\\n", " "));
   document.querySelector("pre").textContent = "\\n" + lines.join("\\n") + "\\nPROBED " + data.rules + " rules\\n";
 }});</script>""")
 PYTHON
-for width in 400 1280; do
+for width in 400 1280 print; do
   for scheme in 0 1; do # dark, light
+    if [ "$width$scheme" = print0 ]; then continue; fi
     chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
       --disable-component-update --disable-sync --host-resolver-rules="MAP * ~NOTFOUND" --window-size=1400,1000 \
       --user-data-dir="$(realpath "$work")/profile" --blink-settings=preferredColorScheme=$scheme \
       --virtual-time-budget=60000 --dump-dom "file://$(realpath "$work")/frame-$width.html" >"$work/probed.dom" 2>/dev/null
-    grep -Eq '^PROBED [1-9]' "$work/probed.dom" || fail "axe-core did not come to its end at $width pixels"
-    if grep '^COMPLAINT' "$work/probed.dom"; then fail "$page at $width pixels, colour scheme $scheme (0 is dark): see above"; fi
+    grep -Eq '^PROBED [1-9]' "$work/probed.dom" || fail "axe-core did not come to its end at width $width"
+    if grep '^COMPLAINT' "$work/probed.dom"; then fail "$page at width $width, colour scheme $scheme (0 is dark): see above"; fi
   done
 done
+
+# The browser can print it: a page of paper or more, with something on it.
+chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+  --disable-component-update --disable-sync --host-resolver-rules="MAP * ~NOTFOUND" --virtual-time-budget=3000 \
+  --user-data-dir="$(realpath "$work")/profile" --no-pdf-header-footer --print-to-pdf="$work/report.pdf" "file://$page" 2>/dev/null
+sheets=$(grep -ac '/Type /Page$' "$work/report.pdf" || true)
+[ "$sheets" -ge 1 ] && [ "$(stat -c %s "$work/report.pdf")" -gt 20000 ] || fail "the browser printed $sheets pages of $page"
 
 # Every script of a record, those of its parts and of what the study exports included.
 command -v gnuplot >/dev/null || fail "gnuplot is not installed (make test-deps)"
@@ -86,4 +96,4 @@ fi
 "$contend" report --import tests/fixtures/many-databases.csv --out "$work/imported" >/dev/null
 for script in "$work"/imported/*.gnuplot; do draw "$script"; done
 [ -n "$(find "$work/imported" -name '*.png' -size +1k)" ] || fail "gnuplot drew nothing of an imported CSV"
-echo "check-report: $charts charts, $drawn gnuplot scripts, no complaints"
+echo "check-report: $charts charts, $sheets printed pages, $drawn gnuplot scripts, no complaints"

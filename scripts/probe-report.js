@@ -5,13 +5,17 @@ addEventListener("load", async () => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   await new Promise((done) => setTimeout(done, 300));
   const complaints = new Set();
+  // As on paper, where nothing scrolls: the page's rules for print hold in the window.
+  const printed = location.hash === "#print";
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+  for (const { media } of rules) if (printed && media?.mediaText === "print") media.mediaText = "all";
   const wide = document.documentElement.clientWidth;
   const named = (element) => `${element.tagName}.${[...element.classList].join(".")} "${element.textContent.trim().slice(0, 40)}"`;
   const total = document.documentElement.scrollWidth;
   if (total > wide) complaints.add(`the page is ${total} pixels wide, the window ${wide}`);
   for (const element of document.querySelectorAll("main *, header *, footer *")) {
     const box = element.getBoundingClientRect();
-    const scrolls = element.closest(".scroll, .links, svg, .skip");
+    const scrolls = element.closest(printed ? "svg *" : ".scroll, .links, svg, .skip");
     if (box.width > 0 && box.right > wide + 1 && !scrolls) complaints.add(`cut on the right: ${named(element)}`);
   }
   for (const svg of document.querySelectorAll(".lines svg")) {

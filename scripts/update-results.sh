@@ -4,8 +4,9 @@
 #   scripts/update-results.sh STUDY [RECORD...]   takes the figures of records, then writes the page
 #   scripts/update-results.sh --check             says which page is not what its figures make it
 #
-# Figures of records are kept in evidence/results/STUDY.toml, with where they are from. Published ones are those of the
-# study file. A record in which more than a quarter of the trials were disturbed is refused.
+# Figures of records are kept in evidence/results/STUDY.toml, with where they are from; a record replaces the figures of its own
+# parts. Published ones are those of the study file. Refused are a quick record, one that was interrupted, and one in which more
+# than a quarter of the trials were disturbed.
 set -eu
 cd "$(dirname "$0")/.."
-exec python3 scripts/update-results.py "$@"
+exec python3 scripts/results.py "$@"

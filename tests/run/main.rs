@@ -14,5 +14,6 @@ mod parts;
 mod places;
 mod predict;
 mod roles;
+mod terminal;
 mod until;
 mod whole;

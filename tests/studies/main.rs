@@ -11,4 +11,5 @@ mod gameplan;
 mod languages;
 mod locked;
 mod plex;
+mod results;
 mod wordpress;

@@ -8,17 +8,19 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The worker in Python with the driver of `examples/driver`, in a directory that `CONTEND_WORKERS` may name.
-fn with_one_driver_more(home: &Path) {
-    let to = home.join("python");
+/// The workers of a language with a driver of `examples/driver`, a source file and a table, in a directory that
+/// `CONTEND_WORKERS` may name.
+fn with_one_driver_more(home: &Path, language: &str, (source, place): (&str, &str), table: &str) {
+    let to = home.join(language);
     fs::create_dir(home).expect("a directory");
-    let copied = Command::new("cp").arg("-r").arg(root().join("workers/python")).arg(&to).status().expect("cp starts");
-    assert!(copied.success());
+    let from = root().join("workers").join(language);
+    assert!(Command::new("cp").arg("-r").args([&from, &to]).status().expect("cp starts").success());
     let example = |name: &str| root().join("examples/driver").join(name);
-    let module = to.join("contend_worker/drivers/uncached_sqlite3.py");
-    fs::copy(example("uncached_sqlite3.py"), module).expect("copied");
+    let module = to.join(place);
+    fs::create_dir_all(module.parent().expect("a folder")).expect("a directory");
+    fs::copy(example(source), module).expect("copied");
     let manifest = to.join("worker.toml");
-    let table = fs::read_to_string(example("table.toml")).expect("readable");
+    let table = fs::read_to_string(example(table)).expect("readable");
     fs::write(&manifest, fs::read_to_string(&manifest).expect("readable") + &table).expect("written");
 }
 
@@ -33,7 +35,8 @@ fn a_driver_is_one_source_file_and_one_table() {
     }
     let bench = Bench::new();
     let home = bench.path("mine");
-    with_one_driver_more(&home);
+    let source = ("uncached_sqlite3.py", "contend_worker/drivers/uncached_sqlite3.py");
+    with_one_driver_more(&home, "python", source, "table.toml");
     let listed = with(&bench, &home, &["list", "drivers"]).exits(0).out;
     let of_new = listed.split("sqlite/uncached-sqlite3").nth(1).unwrap_or_else(|| panic!("{listed}"));
     let here = format!("{}/python/contend_worker uncached-sqlite3", home.display());
@@ -59,10 +62,42 @@ fn a_driver_is_one_source_file_and_one_table() {
     bench.assert_nothing_left();
 }
 
+/// A driver for `database/sql` needs ten lines of its own.
+#[test]
+fn a_driver_of_database_sql_is_one_source_file_and_one_table() {
+    if needed("contend-worker-go-mattn").is_none() || needed("contend-worker-go-null").is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let home = bench.path("mine");
+    with_one_driver_more(&home, "go", ("main.go", "cmd/contend-worker-go-mine/main.go"), "table-go.toml");
+    let mut go = Command::new("go");
+    go.args(["build", "-o", "..", "./cmd/contend-worker-go-mine"]).current_dir(home.join("go"));
+    let built = match go.output() {
+        Err(_) => return println!("NOT VERIFIED: Go is not installed"),
+        Ok(built) => built,
+    };
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+
+    let args =
+        ["run", "go-drivers", "--quick", "--set", "part=go", "--rounds", "1", "--window", "100ms", "--clients", "2"];
+    let new = ["--contender", "sqlite/mine/pool:pool_size=2", "--only", "sqlite/mine*", "--out", "record", "--quiet"];
+    let workers = format!("{}:{}", home.display(), root().join("target/workers").display());
+    let mut command = bench.command(&[&args[..], &new].concat());
+    let said = Said::from(command.env("CONTEND_WORKERS", workers).output().expect("the tool starts"));
+    let said = said.settled(&bench.path("record/go"));
+    let Ok(found) = StudyRecord::open(&bench.path("record")) else { panic!("no record: {}", said.err) };
+    let record = &found.parts[0].1;
+    let contender = &record.run.study.contenders[0];
+    assert_eq!((contender.driver.as_str(), contender.resolved.language.as_str()), ("mine", "Go"));
+    assert!(record.trials[0].samples.is_some_and(|samples| samples > 0), "{:?}", record.trials[0]);
+    bench.assert_nothing_left();
+}
+
 #[test]
 fn the_page_of_workers_shows_the_example_as_it_is() {
     let page = fs::read_to_string(root().join("docs/workers.md")).expect("the page");
-    for name in ["uncached_sqlite3.py", "table.toml"] {
+    for name in ["uncached_sqlite3.py", "table.toml", "main.go", "table-go.toml"] {
         let text = fs::read_to_string(root().join("examples/driver").join(name)).expect("readable");
         assert!(page.contains(text.trim()), "{name}");
     }

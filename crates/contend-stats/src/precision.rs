@@ -57,6 +57,29 @@ pub fn plain(value: f64) -> String {
     Rate(value).to_string().trim_end_matches("/s").to_string()
 }
 
+/// Texts of the numbers of one interval, in one precision: they get the decimals of the largest, but keep two significant
+/// digits. Texts in different units stay as they are. `["0.970 x", "1.10 x"]` become `["0.97 x", "1.10 x"]`.
+pub fn alike<const N: usize>(texts: [String; N]) -> [String; N] {
+    let split = |text: &String| {
+        let end = text.find(|c: char| !c.is_ascii_digit() && !".,".contains(c)).unwrap_or(text.len());
+        Some((text[..end].replace(',', "").parse::<f64>().ok()?, text[..end].to_string(), text[end..].to_string()))
+    };
+    let Some(numbers) = texts.iter().map(split).collect::<Option<Vec<_>>>() else { return texts };
+    if numbers.iter().any(|(_, _, unit)| *unit != numbers[0].2) {
+        return texts;
+    }
+    let decimals = |digits: &str| digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let fewest = numbers.iter().filter(|(value, ..)| *value != 0.0).map(|(_, digits, _)| decimals(digits)).min();
+    let two_digits = |value: f64| (1 - value.log10().floor() as i32).max(0) as usize;
+    let mut numbers = numbers.iter();
+    texts.map(|_| {
+        let (value, digits, unit) = numbers.next().expect("one for each text");
+        let wanted = fewest.unwrap_or(0).max(if *value > 0.0 { two_digits(*value) } else { 0 });
+        let decimals = wanted.min(decimals(digits));
+        format!("{}{unit}", with_thousands(&format!("{value:.decimals$}")))
+    })
+}
+
 /// A count with thousands apart.
 pub fn count(n: u64) -> String {
     with_thousands(&n.to_string())
@@ -192,6 +215,20 @@ mod tests {
         check(&[(Ratio(2.349), "2.35 x"), (Ratio(0.996), "0.996 x"), (Ratio(1.0), "1.00 x"), (Ratio(19.04), "19.0 x")]);
         check(&[(Percent(0.96875), "96.9 %"), (Percent(1.0), "100.0 %")]);
         check(&[(Change(1.28125), "+28.1 %"), (Change(178.0 / 183.0), "-2.7 %"), (Change(0.99999), "+0.0 %")]);
+    }
+
+    #[test]
+    fn an_interval_has_one_precision() {
+        let check = |texts: [&str; 3], expected: [&str; 3]| assert_eq!(alike(texts.map(str::to_string)), expected);
+        check(["1.04 x", "0.970 x", "1.10 x"], ["1.04 x", "0.97 x", "1.10 x"]);
+        check(["9.87 ms", "9.50 ms", "12.3 ms"], ["9.9 ms", "9.5 ms", "12.3 ms"]);
+        check(["99.6/s", "28.2/s", "3,470/s"], ["100/s", "28/s", "3,470/s"]);
+        // A small number is not rounded away.
+        check(["0.500", "0.0453", "1.10"], ["0.50", "0.045", "1.10"]);
+        check(["0.00", "0.00", "1.10"], ["0.00", "0.00", "1.10"]);
+        // Nothing can be lost in other units, or in words.
+        check(["950 µs", "1.05 ms", "1.10 ms"], ["950 µs", "1.05 ms", "1.10 ms"]);
+        check(["-", "1.05 ms", "10.1 ms"], ["-", "1.05 ms", "10.1 ms"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::trace::Trace;
 use crate::workload::{self, Written};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
-use contend::cli::{OK, colour, print, stop_on_signals};
+use contend::cli::{OK, print, stop_on_signals, style};
 use contend::report::{html, text};
 use contend::slice::Verb;
 use std::path::{Path, PathBuf};
@@ -180,7 +180,7 @@ fn show(args: &ShowArgs) -> Result<u8> {
     if args.json {
         print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
     } else if args.page.is_none() {
-        print(&text::text(&document, colour()))?;
+        print(&text::text(&document, style()))?;
     }
     if let Some(page) = &args.page {
         write_private(Path::new(page), html::html(&document).as_bytes())?;

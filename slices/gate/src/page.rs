@@ -8,7 +8,7 @@ use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table,
 use contend::report::markdown::markdown;
 use contend_stats::drift::trend;
 use contend_stats::interval::median;
-use contend_stats::precision::{Ns, Percent, Ratio, counted};
+use contend_stats::precision::{Ns, Percent, Ratio, alike, counted};
 use contend_stats::verdict::{Comparison, ROUNDS_MAX, Verdict};
 use std::fs;
 use std::path::Path;
@@ -139,16 +139,18 @@ pub fn line(comparison: &Comparison, (takes, of_a): (&str, &str), margin: f64, e
         let why = if let Verdict::NotComparable(why) = &comparison.verdict { why } else { "no round was finished" };
         return format!("cannot tell: {why}.");
     };
-    let takes = format!("B {takes} {} {of_a}", times(ratio));
+    let in_words = |ratio: &str| format!("B {takes} {ratio} times {of_a}");
     let (Some(low), Some(high)) = (comparison.low, comparison.high) else {
         let why = match &comparison.verdict {
             Verdict::NotComparable(why) => why.clone(),
             _ if each_ns.is_none() => "there are too few for an interval".to_string(),
             _ => format!("an interval needs {}{}", rounds_min(), time_of(u64::from(rounds_min()), each_ns)),
         };
-        return format!("cannot tell: {takes} in {rounds}, and {why}.");
+        return format!("cannot tell: {} in {rounds}, and {why}.", in_words(&bare(ratio)));
     };
-    let interval = format!("{} to {}, {:.0} % interval, {rounds}", bare(low), bare(high), 100.0 * COVERAGE);
+    let [ratio, low, high] = alike([ratio, low, high].map(bare));
+    let takes = in_words(&ratio);
+    let interval = format!("{low} to {high}, {:.0} % interval, {rounds}", 100.0 * COVERAGE);
     match &comparison.verdict {
         Verdict::NotComparable(why) => format!("cannot tell: not comparable: {why}."),
         Verdict::CannotTell | Verdict::NoWords => {
@@ -224,7 +226,9 @@ fn table(gate: &Gate) -> Table {
             Cell::new(of(|round| round.a)),
             Cell::new(of(|round| round.b)),
             Cell::new(comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string())),
-            Cell::new(interval.map_or("-".to_string(), |(low, high)| format!("{} to {}", Ratio(low), Ratio(high)))),
+            Cell::new(interval.map_or("-".to_string(), |(low, high)| {
+                alike([low, high].map(|end| Ratio(end).to_string())).join(" to ")
+            })),
             if by == gate.by { Cell::new("decides") } else { Cell::muted("for information") },
         ]);
     }

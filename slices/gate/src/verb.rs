@@ -10,7 +10,7 @@ use crate::saved::{By, Gate, VERSION, Why};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::order::numbered_out;
-use contend::cli::{INVALID, OK, STOPPED, arguments, colour, print, stop_on_signals};
+use contend::cli::{INVALID, OK, STOPPED, arguments, print, stop_on_signals, style};
 use contend::report::text;
 use contend::slice::Verb;
 use contend::trial::data::disk;
@@ -193,7 +193,7 @@ fn make(out: &Path) -> Result<()> {
 
 fn conclude(page: &Page, dir: Option<&Path>, pass_if_unsure: bool) -> Result<u8> {
     let record = dir.map_or(String::new(), |dir| format!("\nRecord: {}\n", dir.display()));
-    print(&format!("{}{record}", text::text(&page.document(), colour())))?;
+    print(&format!("{}{record}", text::text(&page.document(), style())))?;
     Ok(match page.judgement() {
         Judgement::Passes => OK,
         Judgement::Slower => INVALID,

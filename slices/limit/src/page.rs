@@ -12,8 +12,9 @@ use contend::analysis::metric::listed;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
 use contend::report::html::html;
 use contend::report::markdown::markdown;
-use contend::report::text::{self, Colour};
-use contend_stats::precision::{Rate, Ratio, counted};
+use contend::report::text::{self, Style};
+use contend_stats::interval::Interval;
+use contend_stats::precision::{Rate, Ratio, alike, counted};
 use contend_stats::verdict::Verdict;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
     let files = [
         ("report.html", html(&document)),
         ("report.md", markdown(&document)),
-        ("report.txt", text::text(&document, Colour::No)),
+        ("report.txt", text::text(&document, Style::FILE)),
         ("report.json", json(saved)),
     ];
     for (name, text) in files {
@@ -38,10 +39,10 @@ pub fn write(dir: &Path, saved: &Saved) -> Result<PathBuf> {
 }
 
 /// The text for a terminal: everything but the single probes.
-pub fn terminal(saved: &Saved, colour: Colour) -> String {
+pub fn terminal(saved: &Saved, style: Style) -> String {
     let mut document = document(saved);
     document.sections.retain(|section| section.id != Id::Other("probes") && !section.is_drawn_only());
-    text::text(&document, colour)
+    text::text(&document, style)
 }
 
 pub fn document(saved: &Saved) -> Document {
@@ -91,6 +92,11 @@ fn answers(saved: &Saved) -> Section {
     Section { id: Id::Answer, title: "Answer".to_string(), blocks: vec![Block::Answer { ask, said: said.collect() }] }
 }
 
+/// `296/s to 322/s`
+fn ends(of: &Of, interval: Interval) -> String {
+    alike([interval.low, interval.high].map(|end| of.show(end))).join(" to ")
+}
+
 fn sentence(saved: &Saved, found: &Estimate) -> String {
     let name = saved.arms[found.arm].name();
     let of = saved.of();
@@ -100,7 +106,7 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
     };
     let most = if !of.is_rate() && value >= MOST { "at least " } else { "" };
     let interval = match found.interval {
-        Some(interval) => format!(" ({} to {})", of.show(interval.low), of.show(interval.high)),
+        Some(interval) => format!(" ({})", ends(&of, interval)),
         None if found.rounds < found.searched => {
             format!(
                 " (the middle of {}, of which {} found none)",
@@ -142,7 +148,7 @@ fn row(saved: &Saved, found: &Estimate) -> Vec<Cell> {
     let arm = &saved.arms[found.arm];
     let of = saved.of();
     let greatest = found.value.map_or("none".to_string(), |value| of.show(value));
-    let interval = found.interval.map_or(String::new(), |i| format!("{} to {}", of.show(i.low), of.show(i.high)));
+    let interval = found.interval.map_or(String::new(), |interval| ends(&of, interval));
     let (ratio, verdict) = match arm.against {
         None => (Cell::new("-"), Cell::new("baseline")),
         Some(base) => {

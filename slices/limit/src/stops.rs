@@ -5,7 +5,7 @@ use crate::limiter::{Limiter, ROUNDS_MIN, Suspected, limiter, suspects, takes_aw
 use crate::relax::Suspect;
 use crate::saved::{Busy, Saved};
 use contend::report::document::{Block, Cell, Id, Section, Table, Tone};
-use contend_stats::precision::{Ns, Percent, Rate, Ratio, plain};
+use contend_stats::precision::{Ns, Percent, Rate, Ratio, alike, plain};
 
 /// What limits an arm, as a continuation of the sentence about its rate; empty if nothing was relaxed and no limit is named.
 pub fn sentence(saved: &Saved, arm: usize) -> String {
@@ -81,7 +81,7 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
         if *suspect == Suspect::Generator { "its cost is measured without a database" } else { "not relaxed here" };
     let ratio = comparison.as_ref().and_then(|comparison| {
         let interval = comparison.low.zip(comparison.high);
-        let interval = interval.map_or(String::new(), |(low, high)| format!("{} to {}", plain(low), plain(high)));
+        let interval = interval.map_or(String::new(), |(low, high)| alike([low, high].map(plain)).join(" to "));
         Some(Cell::new(Ratio(comparison.ratio?).to_string()).small(interval))
     });
     let lower = arm.is_some_and(|arm| takes_away(saved, arm));

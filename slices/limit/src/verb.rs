@@ -11,7 +11,7 @@ use crate::work::{Relaxing, Work};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::order::{OrderArgs, numbered_out};
-use contend::cli::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
+use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals, style};
 use contend::slice::Verb;
 use contend::source::Source;
 use contend::study::model::{Study, Whole};
@@ -157,7 +157,7 @@ fn search(
         return Ok(STOPPED);
     }
     let page = page::write(out, &work.saved)?;
-    print(&format!("{}\nReport: {}\n", page::terminal(&work.saved, colour()), page.display()))?;
+    print(&format!("{}\nReport: {}\n", page::terminal(&work.saved, style()), page.display()))?;
     if ending == Ending::Stopped {
         contend::tell!("Stopped. What is finished is in {}; a search is not resumed.", out.display());
         return Ok(STOPPED);
@@ -171,7 +171,7 @@ pub fn report(dir: &Path, json: bool) -> Result<u8> {
     let page = page::write(dir, &saved)?;
     print(&match json {
         true => crate::json::json(&saved),
-        false => format!("{}\nReport: {}\n", page::terminal(&saved, colour()), page.display()),
+        false => format!("{}\nReport: {}\n", page::terminal(&saved, style()), page.display()),
     })?;
     Ok(status(&saved))
 }

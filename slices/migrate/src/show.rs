@@ -5,7 +5,7 @@ use crate::misfits::Misfit;
 use crate::plan::{Left, Makes, Plan};
 use crate::prove::Proof;
 use anyhow::Result;
-use contend::cli::{colour, print};
+use contend::cli::{print, style};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table, Tone};
 use contend::report::text;
 use std::path::Path;
@@ -111,7 +111,7 @@ fn unfit(misfits: &[Misfit]) -> Vec<Block> {
 fn document(title: &str, way: &Way, facts: Vec<String>, sections: Vec<Section>) -> Result<()> {
     let question = format!("{} to {}", way.from, way.to);
     let document = Document { title: title.to_string(), question, facts, sections, ..Document::default() };
-    print(&format!("{}\n", text::text(&document, colour())))
+    print(&format!("{}\n", text::text(&document, style())))
 }
 
 /// Prints all statements, in their order.

@@ -3,7 +3,7 @@
 use crate::prediction::{Checked, LawRow, Parameter, Predicted, Prediction};
 use crate::sweeps::Kind;
 use contend_laws::choose::Word;
-use contend_stats::precision::{Change, Ns, Percent, Rate, counted, plain};
+use contend_stats::precision::{Change, Ns, Percent, Rate, alike, counted, plain};
 use std::fmt::Write;
 
 const WIDTH: usize = 80;
@@ -82,7 +82,7 @@ fn predicted_line(kind: Kind, predicted: &Predicted) -> String {
     };
     let Some(said) = predicted.value else { return format!("At {at} no prediction: {}.", predicted.why) };
     let interval = match (predicted.low, predicted.high) {
-        (Some(low), Some(high)) => format!(" ({} to {})", value(kind, low), value(kind, high)),
+        (Some(low), Some(high)) => format!(" ({})", alike([low, high].map(|end| value(kind, end))).join(" to ")),
         _ => String::new(),
     };
     let why = if predicted.why.is_empty() { String::new() } else { format!("; {}", predicted.why) };

@@ -9,7 +9,6 @@ use crate::watch::{POLL, Watch, now_ns};
 use crate::words::Words;
 use anyhow::{Context, Result};
 use contend::cli::print;
-use contend::report::text::Colour;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event, KeyEventKind, poll, read};
 use std::path::PathBuf;
@@ -139,7 +138,7 @@ impl Live for Files {
         let found = self.found();
         let findings = self.appeared.newest_first(found);
         Box::new(move |frame, choice| {
-            let colour = contend::cli::colour() == Colour::Ansi;
+            let colour = contend::cli::style().is_coloured;
             let (databases, findings, missing) = (&databases[..], &findings[..], &missing[..]);
             draw(frame, &Shown { databases, findings, seconds, depth, missing, colour }, choice);
         })

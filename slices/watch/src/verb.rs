@@ -153,7 +153,7 @@ pub fn report(dir: &Path, json: bool) -> Result<u8> {
     let page = record::report(dir)?;
     print(&match json {
         true => serde_json::to_string_pretty(&saved)? + "\n",
-        false => format!("{}\nReport: {}\n", record::text(dir, contend::cli::colour())?, page.display()),
+        false => format!("{}\nReport: {}\n", record::text(dir, contend::cli::style())?, page.display()),
     })?;
     Ok(if saved.findings.is_empty() { OK } else { INVALID })
 }

@@ -6,7 +6,7 @@ use crate::analysis::estimate::Estimate;
 use crate::analysis::findings::{Answered, Findings, Sentence, Why};
 use crate::analysis::metric::{Metric, plain};
 use crate::stats::interval::MIN_ROUNDS;
-use crate::stats::precision::counted;
+use crate::stats::precision::{alike, counted};
 use crate::stats::verdict::{Comparison, Verdict};
 use crate::study::blank::{Blank, Fact, Word};
 use crate::study::model::{Answer, Study, VALUE_OF};
@@ -215,7 +215,9 @@ fn blanks(
     compared: &Compared,
     study: &Study,
 ) -> Blanks {
-    let number = |value: Option<f64>| value.map(plain).unwrap_or_default();
+    let comparison = &compared.comparison;
+    let [ratio, low, high] =
+        alike([comparison.ratio, comparison.low, comparison.high].map(|n| n.map(plain).unwrap_or_default()));
     let reason = match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => reason.clone(),
         _ => String::new(),
@@ -224,9 +226,9 @@ fn blanks(
     let value = |blank: Blank| match blank {
         Blank::This => answer.this.clone(),
         Blank::Against => answer.against.clone(),
-        Blank::Ratio => number(compared.comparison.ratio),
-        Blank::Low => number(compared.comparison.low),
-        Blank::High => number(compared.comparison.high),
+        Blank::Ratio => ratio.clone(),
+        Blank::Low => low.clone(),
+        Blank::High => high.clone(),
         Blank::ThisValue => shown(metric, this),
         Blank::AgainstValue => shown(metric, against),
         Blank::ThisShown => with_unit(this),

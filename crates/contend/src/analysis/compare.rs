@@ -114,7 +114,11 @@ fn guard(
     if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && metric.quantile().is_none() {
         let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
         let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, metric, &label(cell)));
-        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, metric)));
+        let of = |p: &RoundPair, candidate: bool| if candidate { p.candidate } else { p.baseline };
+        let has_none = |candidate: bool| pairs.iter().all(|p| of(p, candidate).is_nan());
+        let without = [(baseline, false), (candidate, true)].into_iter().find(|(_, side)| has_none(*side));
+        let without = without.map(|(cell, _)| label(cell));
+        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, metric, without.as_deref())));
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
@@ -125,13 +129,14 @@ fn guard(
     ))
 }
 
-/// Why a metric cannot be compared that was not measured in every round. A study's own metric is named by its
-/// description, because its name alone says little.
-fn not_in_every_round(study: &Study, metric: &Metric) -> String {
+/// Why a metric cannot be compared that was not measured in every round, and what to do; `without` is the contender that
+/// has no value in any. A study's own metric is named by its description, because its name alone says little.
+fn not_in_every_round(study: &Study, metric: &Metric, without: Option<&str>) -> String {
     let own = study.metrics.iter().find(|own| own.name == metric.name && !own.about.is_empty());
-    match own {
-        Some(own) => format!("some rounds have no value for: {}", own.about),
-        None => format!("{} was not measured in every round", metric.label()),
+    let name = own.map_or_else(|| metric.label(), |own| format!("\"{}\"", own.about));
+    match without {
+        Some(label) => format!("{label} has no value of {name} in any round; compare contenders that have one"),
+        None => format!("some rounds have no value of {name}; measure longer windows (--window), so that each has one"),
     }
 }
 
@@ -158,7 +163,8 @@ fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &
         let label = |cell: &Cell| &study.contenders[cell.contender].label;
         ((base - other).abs() > study.margin).then(|| {
             format!(
-                "not the same work: of {} {} % were committed with {}, {} % with {}",
+                "not the same work: of {} {} % were committed with {}, {} % with {}; let both finish them (begin=immediate, a \
+                 longer busy_timeout, retry=backoff), and run again",
                 on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str),
                 plain(other * 100.0),
                 label(candidate),

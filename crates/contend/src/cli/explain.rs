@@ -1,6 +1,6 @@
 //! `contend explain`: what an error means, from its text or code.
 
-use super::{OK, print};
+use super::{OK, print, style};
 use crate::outcome::explain::{Explanation, Subject, find};
 use crate::outcome::{code_name, lookup};
 use crate::report::text::wrapped;
@@ -91,7 +91,7 @@ fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
     }
     if let Some((first, others)) = one.change.split_first() {
         part(&mut text, "What to change", &format!("- {first}"));
-        text.extend(others.iter().map(|change| wrapped(&format!("- {change}"), "  ", "    ")));
+        text.extend(others.iter().map(|change| wrapped(&format!("- {change}"), ["  ", "    "], style())));
     }
     let commands = one.commands();
     if !commands.is_empty() {
@@ -102,5 +102,5 @@ fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
 
 fn part(text: &mut String, title: &str, words: &str) {
     let _ = writeln!(text, "\n{title}");
-    text.push_str(&wrapped(words, "  ", if words.starts_with("- ") { "    " } else { "  " }));
+    text.push_str(&wrapped(words, ["  ", if words.starts_with("- ") { "    " } else { "  " }], style()));
 }

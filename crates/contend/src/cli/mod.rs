@@ -17,7 +17,7 @@ mod text;
 mod translate;
 mod verify;
 
-pub use shell::{INVALID, OK, STOPPED, USAGE, arguments, colour, print, stop_on_signals};
+pub use shell::{INVALID, OK, STOPPED, USAGE, arguments, print, stop_on_signals, style};
 pub use text::read_text;
 
 use self::compare::CompareArgs;
@@ -52,9 +52,11 @@ const WORKER_VERB: &str = "worker";
 struct Contend;
 
 const EXAMPLES: &str = "Examples:
-  contend run                           WordPress on SQLite, in about a minute
+  contend run                           16 processes with WordPress's work on one
+                                        SQLite file, in about a minute
   contend run wordpress --full          every setting, both profiles, 12 rounds
-  contend run wordpress --as-published  as the original measured, with its flaws
+  contend run wordpress --as-published  the original's settings and counting, in Rust
+                                        (in PHP: --driver mysql-on-sqlite)
   contend run --contender sqlite:journal_mode=wal,synchronous=off
                                         with one more contender
   contend run my-study.toml             a question of your own, as a file

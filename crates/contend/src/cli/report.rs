@@ -1,7 +1,7 @@
 //! `contend report`: the report of a record, or of an imported CSV.
 
 use super::run::{open_found, write_report};
-use super::{INVALID, OK, colour, print};
+use super::{INVALID, OK, print, style};
 use crate::record::parts::ALONE;
 use crate::record::store::Record;
 use crate::report;
@@ -44,7 +44,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<u8> {
     let found = open_found(dir)?;
     let written = write_report(&found, dir)?;
     let damaged: usize = found.parts.iter().map(|(name, part)| say_damaged(part, name)).sum();
-    print(&if args.json { written.json.clone() } else { report::terminal(&written, colour()) })?;
+    print(&if args.json { written.json.clone() } else { report::terminal(&written, style()) })?;
     Ok(if damaged == 0 && written.invalid == 0 { OK } else { INVALID })
 }
 

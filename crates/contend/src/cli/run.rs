@@ -1,7 +1,7 @@
 //! `contend run`.
 
 use super::order::{self, OrderArgs};
-use super::{INVALID, OK, STOPPED, colour, print, stop_on_signals};
+use super::{INVALID, OK, STOPPED, print, stop_on_signals, style};
 use crate::analysis::Parts;
 use crate::record::parts::{ALONE, StudyRecord};
 use crate::record::store::{Record, RecordWriter};
@@ -194,7 +194,7 @@ pub(super) fn write_report(found: &StudyRecord, dir: &Path) -> Result<report::Wr
 pub fn conclude(dir: &Path, json: bool, quiet: bool) -> Result<u8> {
     let found = StudyRecord::open(dir)?;
     let written = write_report(&found, dir)?;
-    print(&if json { written.json.clone() } else { report::terminal(&written, colour()) })?;
+    print(&if json { written.json.clone() } else { report::terminal(&written, style()) })?;
     if !quiet {
         say_time(found.parts.iter().map(|(_, record)| record));
     }

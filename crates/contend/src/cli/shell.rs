@@ -1,9 +1,8 @@
 //! What contend exchanges with the shell that starts it: exit status, signals, arguments, output.
 
-use crate::report::text::Colour;
+use crate::report::text::Style;
 use anyhow::Result;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -34,10 +33,14 @@ pub fn arguments() -> impl Iterator<Item = String> {
     std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())
 }
 
-/// Colour on a terminal, unless the user does not want it (<https://no-color.org>).
-pub fn colour() -> Colour {
+/// How standard output is written: on a terminal as wide as that, and coloured unless the user does not want it
+/// (<https://no-color.org>); into a pipe as into a file.
+pub fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::No }
+    match console::Term::stdout().size_checked() {
+        Some((_, columns)) => Style::terminal(usize::from(columns), wanted),
+        None => Style::FILE,
+    }
 }
 
 /// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.

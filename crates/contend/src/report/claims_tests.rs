@@ -104,7 +104,7 @@ fn rates_of_other_work_get_no_words_whoever_named_the_figure() {
     let document = content::document(&Findings::new(&record));
     let page = html::html(&document);
     assert!(page.contains("<rect class=\"bar faint\"") && page.contains("<rect class=\"bar\""));
-    let text = text::text(&document, text::Colour::No);
+    let text = text::text(&document, text::Style::FILE);
     assert!(text.contains("A faint bar (dots in text)") && text.contains("....."), "{text}");
 }
 

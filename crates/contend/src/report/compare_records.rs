@@ -3,7 +3,7 @@
 use crate::analysis::compare_records::{ComparedRow, METHOD, RecordComparison, RecordName};
 use crate::report::content::words;
 use crate::report::document::{Block, Cell as TableCell, Id, Section, Table};
-use crate::report::text::{self, Colour};
+use crate::report::text::{self, Style};
 use crate::stats::precision::Percent;
 use crate::stats::verdict::Verdict;
 
@@ -35,7 +35,7 @@ pub fn text(comparison: &RecordComparison) -> String {
         }
     }
     blocks.push(Block::Note(METHOD.to_string()));
-    text::render_section(&Section { id: Id::Other("compare"), title: "B against A".to_string(), blocks }, Colour::No)
+    text::render_section(&Section { id: Id::Other("compare"), title: "B against A".to_string(), blocks }, Style::FILE)
 }
 
 /// Whether both values may be printed.

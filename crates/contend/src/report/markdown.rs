@@ -1,7 +1,7 @@
 //! The document as Markdown, with bars as a block of plain text.
 
 use crate::report::document::{Block, Cell, Document, Row, Said, Section, Table};
-use crate::report::text::{self, Colour};
+use crate::report::text::{self, Style};
 use crate::stats::plain::is_harmful;
 
 pub fn markdown(document: &Document) -> String {
@@ -39,8 +39,8 @@ pub fn render_block(block: &Block, level: &str) -> String {
         }
         Block::Folded(title, items) => format!("\n{}\n", escaped(&format!("{title}: {}.", items.join(", ")))),
         Block::Table(table) => render_table(table),
-        Block::Bars(_) | Block::Stack(_) => format!("\n{}", indented(&text::render_block(block, Colour::No))),
-        Block::Lines(lines) if lines.in_text => format!("\n{}", indented(&text::render_block(block, Colour::No))),
+        Block::Bars(_) | Block::Stack(_) => format!("\n{}", indented(&text::render_block(block, Style::FILE))),
+        Block::Lines(lines) if lines.in_text => format!("\n{}", indented(&text::render_block(block, Style::FILE))),
         Block::Lines(_) | Block::Lanes(_) => String::new(),
     }
 }

@@ -39,16 +39,16 @@ pub use files::{File, Terminal, Written};
 pub use single::{import, render, write};
 
 use crate::report::document::{Block, Document, Id};
-use crate::report::text::Colour;
+use crate::report::text::Style;
 
 /// Most bar charts at the end of a run.
 const CHARTS_MAX: usize = 4;
 
 /// The end of a run on the terminal: the answer, its tables, charts, and where the files are.
-pub fn terminal(written: &Written, colour: Colour) -> String {
+pub fn terminal(written: &Written, style: Style) -> String {
     let mut out = match &written.terminal {
-        Terminal::One(document) => first_screen(document, colour),
-        Terminal::Parts(volume) => volume::text::answers(volume, colour),
+        Terminal::One(document) => first_screen(document, style),
+        Terminal::Parts(volume) => volume::text::answers(volume, style),
     };
     out.push('\n');
     let unasked = unanswered(&written.terminal);
@@ -58,8 +58,8 @@ pub fn terminal(written: &Written, colour: Colour) -> String {
                 "Without an answer in this run: {}.",
                 unasked.iter().map(|ask| format!("“{ask}”")).collect::<Vec<_>>().join("; ")
             ),
-            "",
-            "  ",
+            ["", "  "],
+            style,
         );
     }
     if let Some(page) = written.files.iter().find(|path| path.ends_with("report.html")) {
@@ -87,8 +87,8 @@ fn unanswered(terminal: &Terminal) -> Vec<String> {
     asked
 }
 
-fn first_screen(document: &Document, colour: Colour) -> String {
-    let mut out = text::head(document, colour);
+fn first_screen(document: &Document, style: Style) -> String {
+    let mut out = text::head(document, style);
     let shown = document
         .blocks(Id::Answer)
         .filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || document.is_condition(b));
@@ -97,6 +97,6 @@ fn first_screen(document: &Document, colour: Colour) -> String {
     let lines: Vec<&Block> = document.blocks(Id::OverAxis).filter(|b| matches!(b, Block::Lines(_))).take(1).collect();
     // One chart of lines replaces the bars of each condition.
     let charts = if lines.is_empty() { bars.into_iter().take(CHARTS_MAX).collect() } else { lines };
-    shown.chain(charts).for_each(|block| out += &text::render_block(block, colour));
+    shown.chain(charts).for_each(|block| out += &text::render_block(block, style));
     out
 }

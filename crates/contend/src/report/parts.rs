@@ -7,7 +7,7 @@ use crate::analysis::plain::Variant;
 use crate::analysis::reported;
 use crate::analysis::{Findings, Parts};
 use crate::report::document::Document;
-use crate::report::text::Colour;
+use crate::report::text::Style;
 use crate::report::volume::{AS_PUBLISHED, Chapter, Volume, beside, markdown, text};
 use anyhow::Result;
 use serde_json::json;
@@ -41,7 +41,7 @@ pub fn write(record: &Parts<'_>, out: &Path) -> Result<Written> {
     let rendered = [
         ("report.html", html::volume(&volume)),
         ("report.md", markdown::volume(&volume)),
-        ("report.txt", text::volume(&volume, Colour::No)),
+        ("report.txt", text::volume(&volume, Style::FILE)),
         ("report.json", json.clone()),
     ];
     let files = rendered.into_iter().map(|(name, text)| write_file(out, name, &text)).collect::<Result<_>>()?;

@@ -2,8 +2,7 @@
 
 use crate::report::document::{Lines, Point};
 
-/// Size of the plot without its axes.
-const COLUMNS: usize = 60;
+/// Height of the plot without its axis.
 const ROWS: usize = 15;
 /// Marks of the lines in order; after them they repeat.
 const MARKS: [char; 8] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
@@ -11,16 +10,16 @@ const MARKS: [char; 8] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 const SEVERAL: char = '*';
 const BETWEEN: char = '.';
 
-/// The plot with its legend below; no title.
-pub fn plot(chart: &Lines) -> String {
-    let mut grid = vec![[' '; COLUMNS]; ROWS];
+/// The plot, of this width without its axis, with its legend below; no title.
+pub fn plot(chart: &Lines, columns: usize) -> String {
+    let mut grid = vec![vec![' '; columns]; ROWS];
     for series in &chart.series {
         for pair in series.points.windows(2) {
             connect(&mut grid, chart, &pair[0], &pair[1]);
         }
     }
     for (index, series) in chart.series.iter().enumerate() {
-        for (column, row) in series.points.iter().filter_map(|point| place(chart, point)) {
+        for (column, row) in series.points.iter().filter_map(|point| place(chart, columns, point)) {
             let there = &mut grid[row][column];
             *there = if [' ', BETWEEN].contains(there) { MARKS[index % MARKS.len()] } else { SEVERAL };
         }
@@ -33,20 +32,21 @@ pub fn plot(chart: &Lines) -> String {
         out += format!("    {label:>width$} |{line}").trim_end();
         out.push('\n');
     }
-    out += &format!("    {:width$} +{}\n", "", "-".repeat(COLUMNS));
-    out += format!("    {:width$}  {}", "", under(chart)).trim_end();
+    out += &format!("    {:width$} +{}\n", "", "-".repeat(columns));
+    out += format!("    {:width$}  {}", "", under(chart, columns)).trim_end();
     out.push('\n');
     out + &legend(chart)
 }
 
 /// Column and row of a point.
-fn place(chart: &Lines, point: &Point) -> Option<(usize, usize)> {
+fn place(chart: &Lines, columns: usize, point: &Point) -> Option<(usize, usize)> {
     let at = |share: f64, cells: usize| (share * (cells - 1) as f64).round() as usize;
-    Some((at(chart.x.place(point.x), COLUMNS), ROWS - 1 - at(chart.y.place(point.y?), ROWS)))
+    Some((at(chart.x.place(point.x), columns), ROWS - 1 - at(chart.y.place(point.y?), ROWS)))
 }
 
-fn connect(grid: &mut [[char; COLUMNS]], chart: &Lines, from: &Point, to: &Point) {
-    let (Some((x0, y0)), Some((x1, y1))) = (place(chart, from), place(chart, to)) else { return };
+fn connect(grid: &mut [Vec<char>], chart: &Lines, from: &Point, to: &Point) {
+    let columns = grid[0].len();
+    let (Some((x0, y0)), Some((x1, y1))) = (place(chart, columns, from), place(chart, columns, to)) else { return };
     let slope = (y1 as f64 - y0 as f64) / (x1 as f64 - x0 as f64);
     for step in 1..x1.saturating_sub(x0) {
         let y = (y0 as f64 + slope * step as f64).round() as usize;
@@ -68,10 +68,10 @@ fn labels(chart: &Lines) -> Vec<String> {
 }
 
 /// Labels below the axis, as many as fit, and the axis's name.
-fn under(chart: &Lines) -> String {
+fn under(chart: &Lines, columns: usize) -> String {
     let mut line = String::new();
     for tick in chart.x.ticks.iter().filter(|tick| !tick.minor) {
-        let at = (chart.x.place(tick.at) * (COLUMNS - 1) as f64).round() as usize;
+        let at = (chart.x.place(tick.at) * (columns - 1) as f64).round() as usize;
         let length = line.chars().count();
         if length == 0 || at > length {
             line += &" ".repeat(at.saturating_sub(length));

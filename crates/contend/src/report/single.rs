@@ -6,7 +6,7 @@ use crate::analysis::Findings;
 use crate::analysis::plain::Study;
 use crate::report::document::Document;
 use crate::report::export::sheet::Sheet;
-use crate::report::text::Colour;
+use crate::report::text::Style;
 use anyhow::{Context, Result, anyhow};
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ fn pages(document: &Document) -> Vec<File> {
     vec![
         file("report.html", html::html(document)),
         file("report.md", markdown::markdown(document)),
-        file("report.txt", text::text(document, Colour::No)),
+        file("report.txt", text::text(document, Style::FILE)),
     ]
 }
 
@@ -70,5 +70,5 @@ pub fn import(file_name: &str, text: &str, studies: &[Study], out: &Path) -> Res
     files.push(file(&script, gnuplot::sheet::script(&sheet, &sheet.export.file)));
     files.push(file(&sheet.export.file, text.to_string()));
     let paths = write_files(&files, out)?;
-    Ok((text::text(&document, Colour::No), paths))
+    Ok((text::text(&document, Style::FILE), paths))
 }

@@ -377,9 +377,9 @@ fn a_terminal_sees_a_hundred_columns() {
         json: json::json(&findings),
         invalid: 0,
     };
-    let plain = terminal(&written, Colour::No);
+    let plain = terminal(&written, Style::FILE);
     assert!(plain.lines().count() < 100 && plain.ends_with("report.html\n"), "{plain}");
-    assert!(terminal(&written, Colour::Ansi).contains("\u{1b}[32m"));
+    assert!(terminal(&written, Style::terminal(100, true)).contains("\u{1b}[32m"));
 }
 
 #[test]
@@ -495,6 +495,6 @@ fn demo() {
         let dir = std::env::temp_dir().join("contend-report-demo").join(name);
         let _ = std::fs::remove_dir_all(&dir);
         let written = write(&Findings::new(&story.write(&dir)), &dir).unwrap();
-        println!("{}", terminal(&written, Colour::No));
+        println!("{}", terminal(&written, Style::FILE));
     }
 }

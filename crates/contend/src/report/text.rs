@@ -1,75 +1,94 @@
-//! The document for a terminal: aligned tables of at most 100 columns, charts in ASCII.
+//! The document for a terminal or a text file: aligned tables within a width, charts in ASCII.
 
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Row, Said, Section, Stack, Table, Tone};
 use crate::report::plot;
 use crate::stats::plain::is_harmful;
 
-/// Widest line.
+/// Widest line of a file, in characters.
 pub const WIDTH: usize = 100;
-/// Length of the longest bar.
-const BAR: usize = 40;
+/// A narrower terminal breaks lines itself.
+const NARROWEST: usize = 60;
+/// Room for what stands around a bar and its label.
+const AROUND_BAR: usize = 24;
 const GAP: usize = 2;
 /// Longest text with its remark in a cell; beyond it the remark becomes a numbered note below the table.
 const LONGEST_REMARK: usize = 28;
 /// Longer words are cut if there is no room.
 const LONGEST_WORD: usize = 20;
 
-/// Whether to colour.
+/// How text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
-    No,
-    Ansi,
+pub struct Style {
+    /// Whether to colour with ANSI's codes.
+    pub is_coloured: bool,
+    /// Widest line, in characters.
+    pub width: usize,
+}
+
+impl Style {
+    /// Of files and pipes.
+    pub const FILE: Style = Style { is_coloured: false, width: WIDTH };
+
+    /// Of a terminal with this number of columns.
+    pub fn terminal(columns: usize, is_coloured: bool) -> Style {
+        Style { is_coloured, width: columns.clamp(NARROWEST, WIDTH) }
+    }
+
+    /// Length of the longest bar.
+    fn bar(self) -> usize {
+        self.width * 2 / 5
+    }
 }
 
 /// The whole document.
-pub fn text(document: &Document, colour: Colour) -> String {
-    let mut out = head(document, colour);
+pub fn text(document: &Document, style: Style) -> String {
+    let mut out = head(document, style);
     document
         .sections
         .iter()
         .filter(|section| !section.is_drawn_only())
-        .for_each(|section| out += &render_section(section, colour));
+        .for_each(|section| out += &render_section(section, style));
     out
 }
 
 /// Title, question, warnings.
-pub fn head(document: &Document, colour: Colour) -> String {
-    head_of(&document.question, &document.facts, &document.warnings, colour)
+pub fn head(document: &Document, style: Style) -> String {
+    head_of(&document.question, &document.facts, &document.warnings, style)
 }
 
 /// A title, facts and warnings.
-pub fn head_of(title: &str, facts: &[String], warnings: &[String], colour: Colour) -> String {
-    let mut out = format!("{}\n", paint(&ascii(title), BOLD, colour));
-    out += &wrapped(&facts.join(" | "), "", "");
+pub fn head_of(title: &str, facts: &[String], warnings: &[String], style: Style) -> String {
+    let mut out = paint(&wrapped(title, ["", ""], style), BOLD, style);
+    out += &wrapped(&facts.join(" | "), ["", ""], style);
     for warning in warnings {
-        out += &paint(&wrapped(warning, "! ", "  "), YELLOW, colour);
+        out += &paint(&wrapped(warning, ["! ", "  "], style), YELLOW, style);
     }
     out
 }
 
 /// One section with its title.
-pub fn render_section(section: &Section, colour: Colour) -> String {
-    let title = ascii(&section.title);
-    let rule = "=".repeat(width(&title));
-    let mut out = format!("\n{}\n{rule}\n", paint(&title, BOLD, colour));
-    section.blocks.iter().for_each(|block| out += &render_block(block, colour));
+pub fn render_section(section: &Section, style: Style) -> String {
+    let rule = "=".repeat(width(&section.title).min(style.width));
+    let mut out = format!("\n{}{rule}\n", paint(&wrapped(&section.title, ["", ""], style), BOLD, style));
+    section.blocks.iter().for_each(|block| out += &render_block(block, style));
     out
 }
 
 /// One block, with an empty line before it.
-pub fn render_block(block: &Block, colour: Colour) -> String {
+pub fn render_block(block: &Block, style: Style) -> String {
     let body = match block {
-        Block::Answer { ask, said } => answer(ask, said, colour),
-        Block::Heading(text) => format!("{}\n", paint(&format!("{}:", ascii(text)), BOLD, colour)),
-        Block::Text(text) => wrapped(text, "", ""),
-        Block::Note(text) => wrapped(text, "  ", "  "),
-        Block::List(items) => items.iter().map(|item| wrapped(item, "- ", "  ")).collect(),
-        Block::Folded(title, items) => wrapped(&format!("{title}: {}.", items.join(", ")), "", ""),
-        Block::Table(table) => render_table(table, colour),
-        Block::Bars(bars) => render_bars(bars, colour),
-        Block::Stack(stack) => render_stack(stack),
+        Block::Answer { ask, said } => answer(ask, said, style),
+        Block::Heading(text) => format!("{}\n", paint(&format!("{}:", ascii(text)), BOLD, style)),
+        Block::Text(text) => wrapped(text, ["", ""], style),
+        Block::Note(text) => wrapped(text, ["  ", "  "], style),
+        Block::List(items) => items.iter().map(|item| wrapped(item, ["- ", "  "], style)).collect(),
+        Block::Folded(title, items) => wrapped(&format!("{title}: {}.", items.join(", ")), ["", ""], style),
+        Block::Table(table) => render_table(table, style),
+        Block::Bars(bars) => render_bars(bars, style),
+        Block::Stack(stack) => render_stack(stack, style),
         Block::Lines(lines) if lines.in_text => {
-            format!("{}\n{}", paint(&ascii(&lines.title), BOLD, colour), ascii_lines(&plot::plot(lines)))
+            let title = paint(&wrapped(&lines.title, ["", "  "], style), BOLD, style);
+            title + &ascii_lines(&plot::plot(lines, style.width * 3 / 5))
         }
         // The table of the same numbers says more than a curve of characters.
         Block::Lines(_) | Block::Lanes(_) => return String::new(),
@@ -77,25 +96,26 @@ pub fn render_block(block: &Block, colour: Colour) -> String {
     format!("\n{body}")
 }
 
-fn answer(ask: &str, said: &[Said], colour: Colour) -> String {
-    let mut out = if ask.is_empty() { String::new() } else { wrapped(ask, "", "") };
+fn answer(ask: &str, said: &[Said], style: Style) -> String {
+    let mut out = if ask.is_empty() { String::new() } else { wrapped(ask, ["", ""], style) };
     for Said { condition, text, tone } in said {
         let condition = condition.as_ref().map_or(String::new(), |c| format!("{c}: "));
-        out += &paint(&wrapped(&format!("{condition}{text}"), "> ", "  "), tone_code(*tone), colour);
+        out += &paint(&wrapped(&format!("{condition}{text}"), ["> ", "  "], style), tone_code(*tone), style);
     }
     out
 }
 
 /// Bars, a scale of zero to the largest, `|---|` the interval.
-fn render_bars(bars: &Bars, colour: Colour) -> String {
-    let mut out = format!("{}\n", paint(&ascii(&bars.title), BOLD, colour));
-    let label = bars.bars().map(|bar| width(&ascii(&bar.label))).max().unwrap_or(0).min(WIDTH - BAR - 24);
+fn render_bars(bars: &Bars, style: Style) -> String {
+    let mut out = paint(&wrapped(&bars.title, ["", "  "], style), BOLD, style);
+    let label = bars.bars().map(|bar| width(&ascii(&bar.label))).max().unwrap_or(0);
+    let label = label.min(style.width - style.bar() - AROUND_BAR);
     for row in &bars.rows {
         match row {
-            BarRow::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, "  ", "    "),
-            BarRow::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), "  ", "    "),
+            BarRow::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, ["  ", "    "], style),
+            BarRow::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), ["  ", "    "], style),
             BarRow::Bar(bar) => {
-                let drawn = drawn(bar, bars.max());
+                let drawn = drawn(bar, bars.max(), style.bar());
                 out += format!(
                     "    {}  {drawn}  {}",
                     padded(&clipped(&ascii(&bar.label), label), label, false),
@@ -109,9 +129,10 @@ fn render_bars(bars: &Bars, colour: Colour) -> String {
     out
 }
 
-fn drawn(bar: &Bar, max: f64) -> String {
-    let at = |value: f64| if max > 0.0 { ((value / max * BAR as f64).round() as usize).min(BAR) } else { 0 };
-    let mut line = vec![b' '; BAR + 1];
+/// A bar of which the largest value has this length.
+fn drawn(bar: &Bar, max: f64, length: usize) -> String {
+    let at = |value: f64| if max > 0.0 { ((value / max * length as f64).round() as usize).min(length) } else { 0 };
+    let mut line = vec![b' '; length + 1];
     if let Some(value) = bar.value {
         line[..at(value)].fill(if bar.faint { b'.' } else { b'#' });
     }
@@ -124,21 +145,22 @@ fn drawn(bar: &Bar, max: f64) -> String {
     String::from_utf8(line).expect("ASCII")
 }
 
-/// One letter per fiftieth of the whole.
-fn render_stack(stack: &Stack) -> String {
-    const CELLS: usize = 50;
+/// One letter for each of equal shares of the whole: a fiftieth, in a file.
+fn render_stack(stack: &Stack, style: Style) -> String {
+    let cells = style.width / 2;
     const LETTERS: [char; 6] = ['.', 'R', 'C', 'T', '?', 'U'];
     let key: Vec<String> = stack.legend.iter().zip(LETTERS).map(|(word, letter)| format!("{letter} {word}")).collect();
-    let mut out = format!("{}  ({})\n", ascii(&stack.title), key.join(", "));
-    let label = stack.rows.iter().map(|row| width(&ascii(&row.label))).max().unwrap_or(0).min(WIDTH - CELLS - 24);
+    let mut out = wrapped(&format!("{}  ({})", stack.title, key.join(", ")), ["", "  "], style);
+    let label = stack.rows.iter().map(|row| width(&ascii(&row.label))).max().unwrap_or(0);
+    let label = label.min(style.width - cells - AROUND_BAR);
     for row in &stack.rows {
         let mut line: String = String::new();
         // A part above 0 gets at least one letter.
         for (part, letter) in row.parts.iter().zip(LETTERS).skip(1).filter(|(part, _)| **part > 0.0) {
-            line.extend(std::iter::repeat_n(letter, ((part * CELLS as f64).round() as usize).max(1)));
+            line.extend(std::iter::repeat_n(letter, ((part * cells as f64).round() as usize).max(1)));
         }
-        let rest = CELLS.saturating_sub(line.chars().count());
-        let line: String = std::iter::repeat_n('.', rest).chain(line.chars()).take(CELLS).collect();
+        let rest = cells.saturating_sub(line.chars().count());
+        let line: String = std::iter::repeat_n('.', rest).chain(line.chars()).take(cells).collect();
         out += &format!("    {}  {line}  {}\n", padded(&clipped(&ascii(&row.label), label), label, false), row.shown);
     }
     out
@@ -170,24 +192,70 @@ fn with_notes(table: &Table) -> (Table, Vec<String>) {
 }
 
 /// A table within the width: wide columns of words are wrapped.
-fn render_table(table: &Table, colour: Colour) -> String {
+fn render_table(table: &Table, style: Style) -> String {
     let (table, notes) = with_notes(table);
     let table = &table;
     let titles: Vec<Cell> = table.head.iter().map(|head| Cell::new(&head.title)).collect();
     let body = || table.rows.iter().filter_map(|row| if let Row::Cells(cells) = row { Some(cells) } else { None });
-    let widths = fitted(&std::iter::once(&titles).chain(body()).collect::<Vec<_>>(), table);
-    let mut out = line_of(&titles, &widths, table, Colour::No);
-    let total: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-    out += &format!("{}\n", "-".repeat(total));
+    let Some(columns) = fitted(&std::iter::once(&titles).chain(body()).collect::<Vec<_>>(), table, style.width) else {
+        return stacked(table, style) + &numbered(&notes, style);
+    };
+    let mut out = line_of(&titles, &columns, table, Style { is_coloured: false, ..style });
+    out += &format!("{}\n", "-".repeat(columns.total()));
     for row in &table.rows {
         match row {
-            Row::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, "", "  "),
-            Row::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), "", "  "),
-            Row::Cells(cells) => out += &line_of(cells, &widths, table, colour),
+            Row::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, ["", "  "], style),
+            Row::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), ["", "  "], style),
+            Row::Cells(cells) => out += &line_of(cells, &columns, table, style),
         }
     }
-    let numbered = |(index, note): (usize, &String)| wrapped(note, &format!("[{}] ", index + 1), "    ");
-    out + &notes.iter().enumerate().map(numbered).collect::<String>()
+    out + &numbered(&notes, style)
+}
+
+fn numbered(notes: &[String], style: Style) -> String {
+    let note = |(index, note): (usize, &String)| wrapped(note, [&format!("[{}] ", index + 1), "    "], style);
+    notes.iter().enumerate().map(note).collect()
+}
+
+/// A table with more columns than there is room for: its rows below each other.
+fn stacked(table: &Table, style: Style) -> String {
+    let mut out = String::new();
+    for row in &table.rows {
+        match row {
+            Row::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, ["", "  "], style),
+            Row::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), ["", "  "], style),
+            Row::Cells(cells) => {
+                for (at, (cell, head)) in cells.iter().zip(&table.head).enumerate() {
+                    let text = cell_lines(cell, usize::MAX, head.right).join(" ");
+                    let line = if at == 0 { text } else { format!("{}: {text}", head.title) };
+                    let line = wrapped(&line, if at == 0 { ["- ", "  "] } else { ["  ", "    "] }, style);
+                    out += &paint(&line, tone_code(cell.tone), style);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Widths of columns, and the spaces between two.
+struct Columns {
+    widths: Vec<usize>,
+    gap: usize,
+}
+
+impl Columns {
+    fn total(&self) -> usize {
+        self.widths.iter().sum::<usize>() + self.gap * self.widths.len().saturating_sub(1)
+    }
+
+    /// Narrows the widest column that is above its minimum until the line fits or all are at their minimum.
+    fn shrink(&mut self, least: &[usize], room: usize) {
+        while self.total() > room {
+            let may_give = (0..self.widths.len()).filter(|&c| self.widths[c] > least[c]);
+            let Some(widest) = may_give.max_by_key(|&c| self.widths[c]) else { break };
+            self.widths[widest] -= 1;
+        }
+    }
 }
 
 /// The lines of a cell. In columns of numbers, text in brackets gets its own lines, so that numbers line up.
@@ -203,9 +271,9 @@ fn cell_lines(cell: &Cell, limit: usize, right: bool) -> Vec<String> {
     [wrap(&text, limit), wrap(&small, limit)].concat()
 }
 
-/// Widths of columns that fit. Columns of words are wrapped first, then words among numbers, then intervals; numbers
-/// never.
-fn fitted(rows: &[&Vec<Cell>], table: &Table) -> Vec<usize> {
+/// Widths of columns that fit, or `None`. Columns of words are wrapped first, then words among numbers, then intervals;
+/// numbers never.
+fn fitted(rows: &[&Vec<Cell>], table: &Table, room: usize) -> Option<Columns> {
     let columns = table.head.len();
     let widest = |rows: &[&Vec<Cell>], column: usize, of: &dyn Fn(&Cell) -> usize| {
         rows.iter().filter_map(|row| row.get(column)).map(of).max().unwrap_or(0)
@@ -228,24 +296,17 @@ fn fitted(rows: &[&Vec<Cell>], table: &Table) -> Vec<usize> {
     let keeping = |of: &dyn Fn(&Cell) -> usize| -> Vec<usize> {
         (0..columns).map(|c| if table.head[c].right { least[c].max(in_body(c, of)) } else { least[c] }).collect()
     };
-    let mut widths: Vec<usize> = (0..columns).map(full).collect();
-    shrink(&mut widths, &keeping(&|cell| width(&cell.text).max(short_remark(cell))));
-    shrink(&mut widths, &keeping(&short_remark));
-    shrink(&mut widths, &least);
-    widths
+    let widths: Vec<usize> = (0..columns).map(full).collect();
+    let gap = if least.iter().sum::<usize>() + GAP * columns.saturating_sub(1) > room { GAP / 2 } else { GAP };
+    let mut columns = Columns { widths, gap };
+    columns.shrink(&keeping(&|cell| width(&cell.text).max(short_remark(cell))), room);
+    columns.shrink(&keeping(&short_remark), room);
+    columns.shrink(&least, room);
+    (columns.total() <= room).then_some(columns)
 }
 
-/// Narrows the widest column that is above its minimum until the line fits or all are at their minimum.
-fn shrink(widths: &mut [usize], least: &[usize]) {
-    let room = WIDTH.saturating_sub(GAP * widths.len().saturating_sub(1));
-    while widths.iter().sum::<usize>() > room {
-        let may_give = (0..widths.len()).filter(|&c| widths[c] > least[c]);
-        let Some(widest) = may_give.max_by_key(|&c| widths[c]) else { break };
-        widths[widest] -= 1;
-    }
-}
-
-fn line_of(cells: &[Cell], widths: &[usize], table: &Table, colour: Colour) -> String {
+fn line_of(cells: &[Cell], columns: &Columns, table: &Table, style: Style) -> String {
+    let widths = &columns.widths;
     let lines = |(column, cell): (usize, &Cell)| cell_lines(cell, widths[column], table.head[column].right);
     let wrapped: Vec<Vec<String>> = cells.iter().enumerate().map(lines).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
@@ -255,8 +316,8 @@ fn line_of(cells: &[Cell], widths: &[usize], table: &Table, colour: Colour) -> S
         for (column, lines) in wrapped.iter().enumerate() {
             let part = lines.get(line).map_or("", String::as_str);
             let part = padded(part, widths[column], table.head[column].right);
-            text += &paint(&part, tone_code(cells[column].tone), colour);
-            text += &" ".repeat(GAP);
+            text += &paint(&part, tone_code(cells[column].tone), style);
+            text += &" ".repeat(columns.gap);
         }
         out += text.trim_end();
         out.push('\n');
@@ -289,8 +350,9 @@ fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-pub fn wrapped(text: &str, first: &str, further: &str) -> String {
-    let lines = wrap(&ascii(text), WIDTH - further.len().max(first.len()));
+/// A paragraph, with what stands before its first line and before the others.
+pub fn wrapped(text: &str, [first, further]: [&str; 2], style: Style) -> String {
+    let lines = wrap(&ascii(text), style.width - further.len().max(first.len()));
     let line = |(index, line): (usize, String)| format!("{}{line}\n", if index == 0 { first } else { further });
     lines.into_iter().enumerate().map(line).collect()
 }
@@ -339,8 +401,8 @@ fn tone_code(tone: Tone) -> &'static str {
     }
 }
 
-fn paint(text: &str, code: &str, colour: Colour) -> String {
-    if colour == Colour::No || code.is_empty() || text.trim().is_empty() {
+fn paint(text: &str, code: &str, style: Style) -> String {
+    if !style.is_coloured || code.is_empty() || text.trim().is_empty() {
         return text.to_string();
     }
     let body = text.trim_end_matches('\n');
@@ -351,17 +413,50 @@ fn paint(text: &str, code: &str, colour: Colour) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_interval_is_not_broken_for_the_sake_of_words() {
+    fn table() -> Table {
         let mut table = Table::new(&["contender", "A|", "B|", "size of the whole database|", "B / A|", "verdict"]);
         let number = |text: &str| Cell::new(text).small("12,100 to 14,700");
         let words = ["WAL/FULL with a very long name", "not comparable"].map(|text| Cell::new(text).small("see below"));
         let [first, last] = words;
         let ratio = Cell::new("1.04 x").small("1.02 to 1.06");
         table.row([first, number("13,400/s"), number("14,000/s"), number("13,000 B"), ratio, last]);
-        let drawn = render_block(&Block::Table(table), Colour::No);
-        assert!(drawn.lines().all(|line| line.chars().count() <= WIDTH), "{drawn}");
+        table
+    }
+
+    fn lines_are_within(drawn: &str, width: usize) {
+        assert!(drawn.lines().all(|line| line.chars().count() <= width), "{drawn}");
+    }
+
+    #[test]
+    fn an_interval_is_not_broken_for_the_sake_of_words() {
+        let drawn = render_block(&Block::Table(table()), Style::FILE);
+        lines_are_within(&drawn, WIDTH);
         assert_eq!(drawn.matches("(12,100 to 14,700)").count(), 3, "{drawn}");
         assert!(drawn.contains("(1.02 to 1.06)"), "{drawn}");
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal_or_its_rows_stand_below_each_other() {
+        for columns in [80, 70] {
+            let drawn = render_block(&Block::Table(table()), Style::terminal(columns, false));
+            lines_are_within(&drawn, columns);
+            assert!(drawn.contains("13,400/s  ") || drawn.contains("13,400/s 14,000/s"), "{drawn}");
+        }
+        let mut wide = table();
+        wide.head.extend(Table::new(&["unexpectedly|", "many|", "columns|"]).head);
+        let Some(Row::Cells(cells)) = wide.rows.first_mut() else { panic!("a row") };
+        cells.extend(["1,234,567/s", "1,234,567/s", "1,234,567/s"].map(Cell::new));
+        let drawn = render_block(&Block::Table(wide), Style::terminal(20, false));
+        lines_are_within(&drawn, NARROWEST);
+        for line in
+            ["- WAL/FULL with a very long name (see below)", "  B / A: 1.04 x (1.02 to 1.06)", "  many: 1,234,567/s"]
+        {
+            assert!(drawn.contains(&format!("{line}\n")), "{line}: {drawn}");
+        }
+    }
+
+    #[test]
+    fn a_wide_terminal_gets_lines_that_can_be_read() {
+        assert_eq!(Style::terminal(300, true), Style { is_coloured: true, width: WIDTH });
     }
 }

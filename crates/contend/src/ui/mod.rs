@@ -1,9 +1,13 @@
-//! Progress of a run: a bar with the time left on a terminal, plain lines otherwise. Everything here goes to standard
-//! error; results go to standard output.
+//! Progress of a run: on a terminal a bar with the time left and, below it, what was found so far; plain lines otherwise.
+//! Everything here goes to standard error; results go to standard output.
 
+mod so_far;
+
+use self::so_far::SoFar;
 use crate::stats::plain::harmless;
 use crate::stats::precision::{Ns, Rate};
-use crate::trial::note::Note;
+use crate::study::model::{Slot, Study};
+use crate::trial::note::{Done, Note};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::RefCell;
 use std::io::IsTerminal;
@@ -15,7 +19,11 @@ pub struct Progress {
     terminal: bool,
     quiet: bool,
     line: RefCell<String>,
+    so_far: RefCell<SoFar>,
 }
+
+/// What stands before the second line of the bar.
+const INDENT: &str = "  ";
 
 impl Progress {
     /// With `quiet`, prints only what goes wrong.
@@ -23,24 +31,25 @@ impl Progress {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if terminal {
-            let style = ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {eta} left");
+            let style =
+                ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {eta} left\n{prefix}");
             bar.set_style(style.expect("a template of known fields").progress_chars("=> "));
             bar.enable_steady_tick(Duration::from_millis(120));
         } else {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { bar, terminal, quiet, line: RefCell::new(String::new()) }
+        Self { bar, terminal, quiet, line: RefCell::default(), so_far: RefCell::default() }
     }
 
     /// Prints one event.
     pub fn show(&self, note: &Note<'_>) {
         match note {
             Note::Phase(what) => self.phase(what),
-            Note::Part { study, number, total } => self.say(&format!(
-                "part {} ({number} of {total}): {}",
-                study.part.as_deref().unwrap_or_default(),
-                study.about
-            )),
+            Note::Part { study, number, total } => {
+                self.so_far.take();
+                let part = study.part.as_deref().unwrap_or_default();
+                self.say(&format!("part {part} ({number} of {total}): {}", study.about));
+            }
             Note::Prepared { disk, overhead_ns } => self.say(&format!(
                 "{} disk: fsync {}, fdatasync {} when appending, {} when overwriting; the worker itself costs {} per operation",
                 disk.file_system,
@@ -64,23 +73,28 @@ impl Progress {
                 self.say(&format!("round {}/{}{under} was disturbed and runs again", first.round, study.rounds));
             }
             Note::Operations(n) => self.bar.set_message(format!("{}  {n} operations", self.line.borrow())),
-            Note::Done { study, slot, done } => {
-                self.bar.inc(1);
-                let what = place(study, *slot);
-                if !done.invalid.is_empty() {
-                    for reason in &done.invalid {
-                        self.always(&format!("trial {} ({what}) is INVALID: {}: {}", slot.trial, reason.kind, reason.detail));
-                    }
-                } else if !self.terminal {
-                    let failed = if done.failed > 0 { format!(", {} failed", done.failed) } else { String::new() };
-                    self.say(&format!(
-                        "round {}/{}  {what}: {}{failed}",
-                        slot.round,
-                        study.rounds,
-                        Rate(done.throughput_per_s)
-                    ));
-                }
-            }
+            Note::Done { study, slot, done } => self.done(study, *slot, done),
+        }
+    }
+
+    fn done(&self, study: &Study, slot: Slot, done: &Done) {
+        self.bar.inc(1);
+        let what = place(study, slot);
+        for reason in &done.invalid {
+            self.always(&format!("trial {} ({what}) is INVALID: {}: {}", slot.trial, reason.kind, reason.detail));
+        }
+        if !done.invalid.is_empty() {
+            return;
+        }
+        if self.terminal {
+            self.so_far.borrow_mut().add(slot, done.throughput_per_s);
+            let width = usize::from(console::Term::stderr().size().1).saturating_sub(INDENT.len() + 1);
+            let line = self.so_far.borrow().line(study, slot.condition, width);
+            self.bar.set_prefix(format!("{INDENT}{}", harmless(&line)));
+        } else {
+            let failed = if done.failed > 0 { format!(", {} failed", done.failed) } else { String::new() };
+            let (round, rate) = (slot.round, Rate(done.throughput_per_s));
+            self.say(&format!("round {round}/{}  {what}: {rate}{failed}", study.rounds));
         }
     }
 
@@ -124,7 +138,7 @@ macro_rules! tell {
     ($($text:tt)*) => { $crate::ui::tell(&(format!($($text)*) + "\n")) };
 }
 
-fn place(study: &crate::study::model::Study, slot: crate::record::model::Slot) -> String {
+fn place(study: &Study, slot: Slot) -> String {
     let contender = &study.contenders[slot.contender].label;
     match study.conditions.len() {
         1 => contender.clone(),

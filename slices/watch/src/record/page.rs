@@ -7,7 +7,7 @@ use crate::words::{one_line, time};
 use anyhow::{Context, Result, ensure};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table};
 use contend::report::html::html;
-use contend::report::text::{self, Colour};
+use contend::report::text::{self, Style};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub fn report(dir: &Path) -> Result<PathBuf> {
     let write =
         |path: &Path, text: String| fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
     write(&page, html(&document))?;
-    write(&dir.join("report.txt"), text::text(&document, Colour::No))?;
+    write(&dir.join("report.txt"), text::text(&document, Style::FILE))?;
     Ok(page)
 }
 
@@ -32,8 +32,8 @@ pub fn report(dir: &Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// The directory is not a record of a watch.
-pub fn text(dir: &Path, colour: Colour) -> Result<String> {
-    Ok(text::text(&document(dir)?, colour))
+pub fn text(dir: &Path, style: Style) -> Result<String> {
+    Ok(text::text(&document(dir)?, style))
 }
 
 /// Reads `watch.json`.

@@ -6,6 +6,7 @@ use crate::analysis::metric::plain;
 use crate::report::content::{axes::trimmed, charts, words};
 use crate::report::document::{Block, Said, Tone};
 use crate::stats::interval::MIN_ROUNDS;
+use crate::stats::precision::alike;
 use crate::stats::verdict::{Comparison, Verdict};
 
 /// One answer for each `[[along]]` for which the run has at least two values.
@@ -99,7 +100,10 @@ fn firsts(findings: &Findings<'_>, of: &AlongAnswer<'_>, Firsts { tier, at }: &F
 fn by(compared: &Comparison) -> String {
     let Some(ratio) = compared.ratio else { return "an unknown part".to_string() };
     match compared.low.zip(compared.high) {
-        Some((low, high)) => format!("{} times ({} to {})", plain(ratio), plain(low), plain(high)),
+        Some((low, high)) => {
+            let [ratio, low, high] = alike([ratio, low, high].map(plain));
+            format!("{ratio} times ({low} to {high})")
+        }
         None => format!("{} times", plain(ratio)),
     }
 }

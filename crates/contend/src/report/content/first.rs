@@ -11,7 +11,7 @@ use crate::report::content::{along, charts, evidence, grid, readback};
 use crate::report::document::{Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use crate::report::kind;
 use crate::stats::interval::Interval;
-use crate::stats::precision::{Percent, Ratio};
+use crate::stats::precision::{Percent, Ratio, alike};
 use crate::stats::quantile::Quantile;
 use crate::stats::verdict::Verdict;
 
@@ -102,9 +102,13 @@ fn asked_effects(findings: &Findings<'_>) -> Vec<Block> {
 fn effect_in_words(metric: &str, ratio: f64, interval: Option<Interval>) -> String {
     match interval {
         Some(i) if i.low <= 1.0 && i.high >= 1.0 => {
-            format!("cannot tell whether it changes {metric}: anything from {} to {} fits", Ratio(i.low), Ratio(i.high))
+            let [low, high] = alike([i.low, i.high].map(|end| Ratio(end).to_string()));
+            format!("cannot tell whether it changes {metric}: anything from {low} to {high} fits")
         }
-        Some(i) => format!("{metric} x {} ({} to {})", plain(ratio), plain(i.low), plain(i.high)),
+        Some(i) => {
+            let [ratio, low, high] = alike([ratio, i.low, i.high].map(plain));
+            format!("{metric} x {ratio} ({low} to {high})")
+        }
         None => format!("{metric} x {} (too few rounds for an interval)", plain(ratio)),
     }
 }

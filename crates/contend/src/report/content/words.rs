@@ -8,7 +8,7 @@ use crate::analysis::metric::Metric;
 use crate::analysis::plain::Tier;
 use crate::analysis::{Answered, Findings, Why};
 use crate::report::document::{Cell as TableCell, Tone};
-use crate::stats::precision::{Ns, Percent, Ratio};
+use crate::stats::precision::{Ns, Percent, Ratio, alike};
 pub use crate::stats::precision::{count, counted};
 use crate::stats::quantile::QuantileValue;
 use crate::stats::verdict::{Comparison, ROUNDS_MAX, Verdict};
@@ -41,28 +41,33 @@ pub fn estimate(metric: &Metric, estimate: &Estimate) -> TableCell {
     };
     let bound = if estimate.at_least { "at least " } else { "" };
     let few = if estimate.few { " †" } else { "" };
-    TableCell::new(format!("{bound}{}{few}", metric.show(value))).small(interval(metric, estimate))
+    let (shown, small) = match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => range([value, low, high].map(|value| metric.show(value))),
+        _ => (metric.show(value), String::new()),
+    };
+    TableCell::new(format!("{bound}{shown}{few}")).small(small)
 }
 
 /// `4,400 to 4,610`, or nothing.
 pub fn interval(metric: &Metric, estimate: &Estimate) -> String {
     match (estimate.value, estimate.low, estimate.high) {
-        (Some(value), Some(low), Some(high)) => range(&metric.show(value), &metric.show(low), &metric.show(high)),
+        (Some(value), Some(low), Some(high)) => range([value, low, high].map(|value| metric.show(value))).1,
         _ => String::new(),
     }
 }
 
-/// A range; the unit is left out if both ends have that of `value`.
-fn range(value: &str, low: &str, high: &str) -> String {
-    let split = |text: &str| {
+/// A value with its interval, in one precision; the unit is left out of the interval if both ends have that of the value.
+pub fn range(texts: [String; 3]) -> (String, String) {
+    let [value, low, high] = alike(texts);
+    let split = |text: &String| {
         let end = text.find(|c: char| !c.is_ascii_digit() && !".,".contains(c)).unwrap_or(text.len());
         (text[..end].to_string(), text[end..].to_string())
     };
-    let [(_, unit), (low_number, low_unit), (high_number, high_unit)] = [value, low, high].map(split);
+    let [(_, unit), (low_number, low_unit), (high_number, high_unit)] = [&value, &low, &high].map(split);
     if unit == low_unit && unit == high_unit {
-        return format!("{low_number} to {high_number}");
+        return (value, format!("{low_number} to {high_number}"));
     }
-    format!("{low} to {high}")
+    (value, format!("{low} to {high}"))
 }
 
 /// The word of a comparison.
@@ -85,13 +90,12 @@ pub fn tone(verdict: &Verdict) -> Tone {
 /// Ratio and interval of a comparison.
 pub fn ratio(low: Option<f64>, middle: Option<f64>, high: Option<f64>) -> TableCell {
     let Some(middle) = middle else { return TableCell::muted(NOTHING) };
-    let cell = TableCell::new(Ratio(middle).to_string());
     match (low, high) {
         (Some(low), Some(high)) => {
-            let small = range(&cell.text, &Ratio(low).to_string(), &Ratio(high).to_string());
-            cell.small(small)
+            let (text, small) = range([middle, low, high].map(|ratio| Ratio(ratio).to_string()));
+            TableCell::new(text).small(small)
         }
-        _ => cell,
+        _ => TableCell::new(Ratio(middle).to_string()),
     }
 }
 

@@ -90,7 +90,7 @@ fn a_file_of_others_is_understood_and_drawn() {
     let document = page::document(&sheet, "theirs.csv");
     assert!(document.warnings[0].starts_with("Nothing of this was measured or checked by contend."));
     assert_eq!(document.conditions, ["write delay ms 100", "write delay ms 1000"]);
-    let plain = text::text(&document, text::Colour::No);
+    let plain = text::text(&document, text::Style::FILE);
     assert!(plain.contains("Write completion ratio over num databases: write delay ms 1000"), "{plain}");
     assert!(plain.contains("      a direct_blocking\n"), "{plain}");
     let page = html::html(&document);

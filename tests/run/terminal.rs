@@ -1,0 +1,65 @@
+//! What people see of a run: in a pipe, on a terminal of 80 columns, without colours.
+
+use crate::support::{Bench, tiny_study};
+use std::process::Command;
+
+/// The output of a shell command on a terminal with this many columns, which `script` makes.
+fn on_terminal(bench: &Bench, columns: usize, command: &str, variables: &[(&str, &str)]) -> String {
+    let tool = env!("CARGO_BIN_EXE_contend");
+    let shell = format!("stty cols {columns} rows 50; {}", command.replace("contend", tool));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &shell, "typescript"]).current_dir(bench.path("."));
+    script.env("TERM", "xterm").env_remove("NO_COLOR").envs(variables.iter().copied());
+    let said = script.output().expect("util-linux is there");
+    String::from_utf8_lossy(&said.stdout).replace('\r', "\n")
+}
+
+/// Without what colours it.
+fn bare(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_string();
+    first + &parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)).collect::<String>()
+}
+
+fn widest(text: &str) -> &str {
+    text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default()
+}
+
+#[test]
+fn a_report_is_as_wide_as_its_terminal_and_coloured_unless_that_is_not_wanted() {
+    let bench = Bench::new();
+    bench.tiny(&[]).ran();
+    let piped =
+        bench.command(&["report", "record"]).env_remove("NO_COLOR").env("LANG", "C").output().expect("it starts");
+    let piped = String::from_utf8(piped.stdout).expect("text");
+    let lines = |text: &str| {
+        text.lines().filter(|line| !line.contains("record/")).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    assert!(piped.is_ascii() && !piped.contains('\u{1b}'), "{piped}");
+    assert!((81..=100).contains(&widest(&lines(&piped)).chars().count()), "{}", widest(&lines(&piped)));
+    for columns in [80, 60] {
+        let coloured = on_terminal(&bench, columns, "contend report record", &[("LANG", "C")]);
+        let shown = lines(&bare(&coloured));
+        assert!(coloured.contains("\u{1b}[1m") && shown.is_ascii(), "{coloured}");
+        assert!(widest(&shown).chars().count() <= columns, "{columns}: {}", widest(&shown));
+        assert!(shown.contains("WAL/FULL") && shown.contains("TRUNCATE/FULL"), "{shown}");
+        let plain = on_terminal(&bench, columns, "contend report record", &[("NO_COLOR", "1")]);
+        assert!(!plain.contains('\u{1b}') && lines(&plain) == shown, "{plain}");
+    }
+    bench.assert_nothing_left();
+}
+
+#[test]
+fn progress_says_what_was_found_so_far_and_a_pipe_gets_a_line_for_each_trial() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    let run = format!("contend run {study} --rounds 2 --out record --again 0");
+    let shown = on_terminal(&bench, 80, &format!("{run} >/dev/null"), &[]);
+    for found in ["so far, 1 round: ", "so far, 2 rounds: WAL/FULL "] {
+        assert!(shown.contains(found), "{found}: {shown:?}");
+    }
+    let piped = bench.contend(&["run", &study, "--rounds", "1", "--out", "piped"]);
+    piped.ran();
+    assert!(piped.err.contains("round 1/1  WAL/FULL") && !piped.err.contains('\u{1b}'), "{}", piped.err);
+    bench.assert_nothing_left();
+}
