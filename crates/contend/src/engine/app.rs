@@ -100,6 +100,7 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         settings: Vec::leak(settings),
         executes_nothing: false,
         dialect: None,
+        sends_as_written: false,
         conformance: Conformance::default(),
     };
     Ok(App { driver: Box::leak(Box::new(driver)), hosts: file.host })
