@@ -26,8 +26,13 @@ pub struct Stage {
 
 impl Stage {
     pub fn start() -> Stage {
+        Stage::with("")
+    }
+
+    /// With further options of the server's command line.
+    pub fn with(options: &str) -> Stage {
         let place = Place::new();
-        Stage { server: Own::postgres(&place), place }
+        Stage { server: Own::postgres_with(&place, options), place }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -12,10 +12,9 @@ CREATE OR REPLACE FUNCTION contend_sql.exact(x float8) RETURNS numeric LANGUAGE 
         FROM (SELECT ('x' || encode(float8send(x), 'hex'))::bit(64)::bigint AS bits) AS b) AS parts
 $$;
 
--- round(x, digits): halves away from zero, as the exact value decides. A negative number may become -0.0.
+-- round(x, digits): halves away from zero, as the exact value decides.
 CREATE OR REPLACE FUNCTION contend_sql.round(x float8, digits int) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN abs(x) >= 4503599627370496 THEN x
-    ELSE pg_catalog.round(contend_sql.exact(x), digits)::float8 * CASE WHEN x < 0 AND pg_catalog.round(contend_sql.exact(x), digits) = 0 THEN -1 ELSE 1 END END
+  SELECT CASE WHEN abs(x) >= 4503599627370496 THEN x ELSE pg_catalog.round(contend_sql.exact(x), digits)::float8 END
 $$;
 
 -- printf('%.nf', x). SQLite writes 16 significant digits, and then zeros: more are an error.
@@ -28,7 +27,8 @@ CREATE OR REPLACE FUNCTION contend_sql.fixed(x float8, digits int) RETURNS text 
   FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN x ELSE 0 END) AS v) AS read
 $$;
 
--- A number that all versions of SQLite round alike: older ones take one that is very near to a half for a half.
+-- A number that all versions of SQLite write alike: to older ones a number that is very near to a half is a half, and
+-- digits after the 15th are not exact.
 CREATE OR REPLACE FUNCTION contend_sql.sure(x float8, digits int) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN abs(x) >= 10::float8 ^ (15 - digits) OR gap <> 0 AND gap <= v * 1e-15
     THEN ('versions of SQLite write it differently: ' || x)::int ELSE x END
