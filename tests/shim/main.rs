@@ -3,7 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cases;
 mod changes;
+mod contender;
 mod django;
 mod failures;
 mod keys;
