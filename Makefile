@@ -6,12 +6,12 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 1
 
-.PHONY: run build workers worker-sqlx worker-system workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint clippy clippy-sqlx fmt bench verify fuzz clean help
+.PHONY: run build workers worker-sqlx worker-system worker-shim workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint clippy clippy-sqlx fmt bench verify fuzz clean help
 
 build: ## the tool, optimised
 	$(CARGO) build --release
 
-workers: worker-sqlx workers-go workers-python workers-php workers-node workers-java ## all drivers that need a program of their own, into target/workers
+workers: worker-sqlx worker-shim workers-go workers-python workers-php workers-node workers-java ## all drivers that need a program of their own, into target/workers
 
 worker-sqlx: ## the driver sqlx, which brings an SQLite of its own
 	$(CARGO) build --release --manifest-path workers/rust-sqlx/Cargo.toml --target-dir target/workers-build
@@ -25,6 +25,9 @@ worker-system: ## the worker in Rust over the system's libsqlite3, for another l
 	LIBSQLITE3_SYS_USE_PKG_CONFIG=1 $(CARGO) build --release -p contend-worker --target-dir target/workers-system
 	mkdir -p target/workers/system
 	cp target/workers-system/release/contend-worker target/workers/system/contend
+
+worker-shim: ## the driver shim: the worker over the system's libsqlite3, with contend's library in front of it (docs/shim.md)
+	CARGO=$(CARGO) scripts/build-worker-shim.sh
 
 workers-go: ## the workers in Go, one program per driver
 	scripts/build-workers-go.sh

@@ -34,6 +34,34 @@ fn a_cached_statement_has_the_names_of_its_rows() {
     assert_eq!(shim, sqlite);
 }
 
+/// Autovacuum has a lock on the table, and gives it up once another session has waited for a second. SQLite has no such
+/// thing, so to the program nothing else holds a lock.
+#[test]
+fn a_change_of_the_schema_outlasts_autovacuum() {
+    let stage = Stage::with(
+        "-c autovacuum_naptime=1 -c autovacuum_vacuum_cost_delay=100 -c autovacuum_vacuum_cost_limit=1 \
+         -c autovacuum_vacuum_threshold=1",
+    );
+    let path = stage.path("a.db").display().to_string();
+    let run = |sql: &str| {
+        let script = format!("import sqlite3, sys\nsqlite3.connect(sys.argv[1], timeout=0.2).executescript({sql:?})");
+        let done = fed(stage.shim(&[], &["python3", "-c", &script, &path]), "");
+        assert_eq!(done.status.code(), Some(0), "{sql}: {}", text(&done.stderr));
+    };
+    run("CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT)");
+    let schema = format!("{}/a.db", stage.path("").canonicalize().expect("a directory").display());
+    stage.server.asked(&format!(
+        "INSERT INTO \"{schema}\".t SELECT n, repeat('x', 500) FROM generate_series(1, 20000) AS n; \
+         DELETE FROM \"{schema}\".t;"
+    ));
+    let vacuums = format!(
+        "SELECT count(*) FROM pg_locks WHERE relation = '\"{schema}\".t'::regclass AND mode = 'ShareUpdateExclusiveLock'"
+    );
+    wait_for("autovacuum", || stage.server.asked(&vacuums) == "1");
+    run("ALTER TABLE t ADD COLUMN y TEXT; INSERT INTO t (x, y) VALUES ('a', 'b')");
+    assert_eq!(stage.server.asked(&format!("SELECT x || y FROM \"{schema}\".t")), "ab");
+}
+
 #[test]
 fn a_view_whose_columns_would_change_stops_the_change() {
     let stage = Stage::start();

@@ -4,19 +4,60 @@
 use super::{Stage, fed, fixture, text};
 use crate::support::wait_for;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::process::{Child, Stdio};
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
-/// A working client that writes its answers into a file.
-fn client(stage: &Stage) -> Child {
+/// The table of a client's rows.
+fn made(stage: &Stage) {
     let path = stage.path("log.db").display().to_string();
     let made = fed(stage.shim(&[], &["python3", &fixture("client.py"), &path, "make"]), "");
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
-    let mut command = stage.shim(&[], &["python3", &fixture("client.py"), &path]);
-    let out = File::create(stage.path("said")).expect("created");
+}
+
+/// A working client, by a command that runs through the shim; it adds its answers to a file.
+fn client(stage: &Stage, first: u64, shim: impl Fn(&[&str]) -> Command) -> Child {
+    let path = stage.path("log.db").display().to_string();
+    let mut command = shim(&["python3", &fixture("client.py"), &path, &first.to_string()]);
+    let out = OpenOptions::new().create(true).append(true).open(stage.path("said")).expect("created");
+    let before = said(stage).lines().count();
     let child = command.stdout(out).stderr(Stdio::null()).spawn().expect("started");
-    wait_for("commits", || said(stage).lines().count() > 50);
+    wait_for("commits", || said(stage).lines().count() > before + 50);
     child
+}
+
+/// Ends a client, and waits until the server knows it.
+fn end(stage: &Stage, mut client: Child) {
+    let pid = i32::try_from(client.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("told to end");
+    client.wait().expect("ended");
+    gone(stage);
+}
+
+/// Waits until the server has no connection of the shim.
+fn gone(stage: &Stage) {
+    wait_for("the program's end", || {
+        stage.server.asked("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'contend shim'") == "0"
+    });
+}
+
+/// Every error must be one that tells a program of SQLite that the transaction is not there any more.
+fn all_are_io_errors(stage: &Stage) {
+    let said = said(stage);
+    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error ")).collect();
+    assert!(
+        errors.iter().all(|line| line.starts_with("error OperationalError SQLITE_IOERR False disk I/O error")),
+        "{errors:?}"
+    );
+}
+
+/// The name of the schema of the client's database.
+fn schema(stage: &Stage) -> String {
+    format!("{}/log.db", stage.path("").canonicalize().expect("a directory").display())
 }
 
 fn said(stage: &Stage) -> String {
@@ -30,9 +71,8 @@ fn acknowledged(said: &str) -> BTreeSet<u64> {
 
 /// Numbers of the transactions that are in the database, each with both its rows.
 fn there(stage: &Stage) -> BTreeSet<u64> {
-    let dir = stage.path("");
-    let schema = format!("{}/log.db", dir.canonicalize().expect("a directory").display());
-    let rows = stage.server.asked(&format!("SELECT id / 2 || ' ' || count(*) FROM \"{schema}\".log GROUP BY id / 2"));
+    let sql = format!("SELECT id / 2 || ' ' || count(*) FROM \"{}\".log GROUP BY id / 2", schema(stage));
+    let rows = stage.server.asked(&sql);
     let numbers = rows.lines().map(|line| {
         let (number, count) = line.split_once(' ').expect("two numbers");
         assert_eq!(count, "2", "a half of transaction {number} is there");
@@ -41,41 +81,158 @@ fn there(stage: &Stage) -> BTreeSet<u64> {
     numbers.collect()
 }
 
-fn nothing_is_lost(stage: &Stage) {
+/// All that was acknowledged is there, and at most `unheard` more: one may have been committed and its answer lost, for
+/// each cut.
+fn nothing_is_lost(stage: &Stage, unheard: usize) {
     let (acknowledged, there) = (acknowledged(&said(stage)), there(stage));
     assert!(acknowledged.is_subset(&there), "lost: {:?}", acknowledged.difference(&there).collect::<Vec<_>>());
-    // One may have been committed and its answer lost, for each cut.
-    assert!(there.len() <= acknowledged.len() + 5, "{} and {}", there.len(), acknowledged.len());
+    assert!(there.len() <= acknowledged.len() + unheard, "{} and {}", there.len(), acknowledged.len());
 }
 
 #[test]
 fn connections_that_the_server_cuts_are_io_errors_and_made_again() {
     let stage = Stage::start();
-    let mut client = client(&stage);
-    let path = stage.path("log.db");
-    let schema = path.parent().expect("a directory").canonicalize().expect("a directory").join("log.db");
+    made(&stage);
+    let client = client(&stage, 1, |command| stage.shim(&[], command));
     for cut in 1..=2 {
         let before = acknowledged(&said(&stage)).len();
         // The client waits for the lock in the middle of a transaction when its connection is cut.
         stage.server.asked(&format!(
             "BEGIN; LOCK TABLE \"{}\".log; SELECT pg_sleep(1); SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE application_name = 'contend shim'; COMMIT;",
-            schema.display()
+            schema(&stage)
         ));
         wait_for("an error", || said(&stage).matches("error ").count() >= cut);
         wait_for("further commits", || acknowledged(&said(&stage)).len() > before + 20);
     }
-    let pid = i32::try_from(client.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("told to end");
-    client.wait().expect("ended");
-    let said = said(&stage);
-    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error ")).collect();
-    assert!(
-        errors.iter().all(|line| line.starts_with("error OperationalError SQLITE_IOERR False disk I/O error")),
-        "{errors:?}"
-    );
-    wait_for("the program's end", || {
-        stage.server.asked("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'contend shim'") == "0"
+    end(&stage, client);
+    all_are_io_errors(&stage);
+    nothing_is_lost(&stage, 5);
+}
+
+#[test]
+fn a_server_that_is_killed_and_starts_again_has_all_that_was_acknowledged() {
+    let mut stage = Stage::start();
+    made(&stage);
+    let child = client(&stage, 1, |command| stage.shim(&[], command));
+    for _ in 0..2 {
+        let before = acknowledged(&said(&stage)).len();
+        stage.server.crash(&stage.place);
+        wait_for("further commits", || acknowledged(&said(&stage)).len() > before + 20);
+    }
+    end(&stage, child);
+    all_are_io_errors(&stage);
+    assert!(said(&stage).contains("error "), "the client noticed");
+    nothing_is_lost(&stage, 5);
+}
+
+/// The client itself, below contend.
+fn kill_the_program(stage: &Stage) {
+    let path = stage.path("log.db").display().to_string();
+    let is_client = |line: &str| line.starts_with("python3\0") && line.contains(&path);
+    let pids = fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| {
+        let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        is_client(&line).then(|| entry.file_name().to_string_lossy().parse::<i32>().ok())?
     });
-    nothing_is_lost(&stage);
+    for pid in pids.filter_map(rustix::process::Pid::from_raw) {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_leaves_no_half_of_a_transaction() {
+    let stage = Stage::start();
+    made(&stage);
+    for round in 0..4 {
+        let first = 1 + 100_000 * round;
+        let mut client = client(&stage, first, |command| stage.shim(&[], command));
+        if round == 0 {
+            // In the middle of a transaction, whose row waits for this lock.
+            let lock = format!(
+                "BEGIN; LOCK TABLE \"{}\".log; SELECT pg_sleep(1); SELECT 'waits' FROM pg_locks WHERE NOT granted LIMIT 1; ",
+                schema(&stage)
+            );
+            let said = std::thread::scope(|scope| {
+                let lock = scope.spawn(|| stage.server.asked(&(lock + "SELECT pg_sleep(2); COMMIT;")));
+                std::thread::sleep(Duration::from_secs(2));
+                kill_the_program(&stage);
+                lock.join().expect("a lock")
+            });
+            assert!(said.contains("waits"), "{said}");
+        } else {
+            kill_the_program(&stage);
+        }
+        assert_eq!(client.wait().expect("ended").code(), Some(137), "contend says what the program's end was");
+        gone(&stage);
+    }
+    all_are_io_errors(&stage);
+    nothing_is_lost(&stage, 4);
+}
+
+/// A way to the server that closes connections around every seventh COMMIT: before the server gets it, or before its
+/// answer arrives. Counts the cuts.
+fn cutting_proxy(server: u16, cuts: Arc<AtomicUsize>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let commits = Arc::new(AtomicUsize::new(0));
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+            let (commits, cuts) = (Arc::clone(&commits), Arc::clone(&cuts));
+            std::thread::spawn(move || between(client, server, &commits, &cuts));
+        }
+    });
+    port
+}
+
+fn between(mut client: TcpStream, mut server: TcpStream, commits: &AtomicUsize, cuts: &AtomicUsize) {
+    let (mut answers, mut back) = (server.try_clone().expect("cloned"), client.try_clone().expect("cloned"));
+    let returning = std::thread::spawn(move || {
+        // Ends when either side is closed.
+        let _ = std::io::copy(&mut answers, &mut back);
+        let _ = back.shutdown(Shutdown::Both);
+    });
+    let mut piece = [0; 65_536];
+    while let Ok(count @ 1..) = client.read(&mut piece) {
+        let piece = &piece[..count];
+        let is_commit = piece.windows(7).any(|word| word == b"COMMIT\0");
+        let number = if is_commit { commits.fetch_add(1, Relaxed) + 1 } else { 0 };
+        if is_commit && number.is_multiple_of(7) {
+            cuts.fetch_add(1, Relaxed);
+            let _ = client.shutdown(Shutdown::Both);
+            if number.is_multiple_of(2) {
+                let _ = server.write_all(piece);
+                // The server carries it out before it notices the end.
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            break;
+        }
+        if server.write_all(piece).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
+    let _ = returning.join();
+}
+
+#[test]
+fn sockets_that_close_around_a_commit_lose_nothing_that_was_acknowledged() {
+    let stage = Stage::start();
+    made(&stage);
+    let cuts = Arc::new(AtomicUsize::new(0));
+    let port = cutting_proxy(stage.server.port, Arc::clone(&cuts));
+    let dsn = format!("postgres://me:geheim@127.0.0.1:{port}/postgres");
+    let child = client(&stage, 1, |command| {
+        let mut all = vec!["shim", "--to", &dsn, "--"];
+        all.extend(command);
+        stage.place.bench.command(&all)
+    });
+    wait_for("cuts", || cuts.load(Relaxed) >= 20);
+    end(&stage, child);
+    all_are_io_errors(&stage);
+    let cuts = cuts.load(Relaxed);
+    assert!(said(&stage).matches("may or may not be committed").count() >= 10, "{}", said(&stage));
+    nothing_is_lost(&stage, cuts + 1);
+    // Half of the cuts came after the server had the COMMIT.
+    assert!(there(&stage).len() > acknowledged(&said(&stage)).len(), "no answer was lost");
 }

@@ -3,7 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cases;
 mod changes;
+mod contender;
 mod django;
 mod failures;
 mod keys;
@@ -26,8 +28,13 @@ pub struct Stage {
 
 impl Stage {
     pub fn start() -> Stage {
+        Stage::with("")
+    }
+
+    /// With further options of the server's command line.
+    pub fn with(options: &str) -> Stage {
         let place = Place::new();
-        Stage { server: Own::postgres(&place), place }
+        Stage { server: Own::postgres_with(&place, options), place }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A place to work in that servers may enter, and one for their sockets.
@@ -110,18 +111,25 @@ impl Own {
     fn start(place: &Place, scheme: &'static str, script: impl Fn(&Path, u16) -> String, ready: &str) -> Self {
         let (dir, port) = (place.bench.path(&format!("own-{scheme}")), free_port());
         fs::create_dir(&dir).expect("created");
-        let mut command = Command::new("sh");
         if is_root() {
             Command::new("chown").arg("nobody").arg(&dir).status().expect("chown");
-            command = Command::new("setpriv");
-            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "sh"]);
         }
         let log = fs::File::create(dir.join("log")).expect("created");
-        command.args(["-c", &script(&dir, port)]).current_dir("/").stdout(Stdio::null()).stderr(log);
-        let child = command.spawn().expect("a shell");
+        let child = Self::as_who_may(&script(&dir, port)).stderr(log).spawn().expect("a shell");
         let log = dir.join("log");
         wait_for("the server of somebody else", || fs::read_to_string(&log).is_ok_and(|text| text.contains(ready)));
         Self { child, scheme, port }
+    }
+
+    /// A shell that carries out a script as a user who may run servers.
+    fn as_who_may(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        if is_root() {
+            command = Command::new("setpriv");
+            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "sh"]);
+        }
+        command.args(["-c", script]).current_dir("/").stdout(Stdio::null());
+        command
     }
 
     pub fn postgres(place: &Place) -> Self {
@@ -141,6 +149,32 @@ impl Own {
             )
         };
         Self::start(place, "postgres", script, "ready to accept connections")
+    }
+
+    /// Kills PostgreSQL and starts it again on the same data; returns when it accepts connections.
+    pub fn crash(&mut self, place: &Place) {
+        self.child.kill().and_then(|()| self.child.wait()).expect("killed");
+        let (dir, bin) = (place.bench.path("own-postgres"), postgres_bin());
+        let (log, dir) = (dir.join("log"), dir.display());
+        let script = format!(
+            "exec {}/postgres -D {dir}/data -c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={dir}",
+            bin.display(),
+            self.port
+        );
+        let start = || {
+            let file = fs::File::create(&log).expect("created");
+            Self::as_who_may(&script).stderr(file).spawn().expect("a shell")
+        };
+        self.child = start();
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while !fs::read_to_string(&log).is_ok_and(|text| text.contains("ready to accept connections")) {
+            assert!(Instant::now() < deadline, "the server does not start again");
+            // Processes of the killed one may still hold its shared memory.
+            if self.child.try_wait().expect("a child").is_some() {
+                self.child = start();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     pub fn mariadb(place: &Place) -> Self {

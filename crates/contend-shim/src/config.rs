@@ -1,18 +1,46 @@
-//! The library's settings: an environment variable names a directory with a file that only this user can read.
+//! The library's settings: lines of `KEY=VALUE`. An environment variable names a directory with a file of them that only
+//! this user can read; contend's own worker writes them into the URI of a database instead.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tokio_postgres::Config;
 
 /// Environment variable with the directory.
 const VARIABLE: &str = "CONTEND_SHIM";
 
 pub struct Settings {
-    dir: PathBuf,
+    /// `None` for settings from a URI, which have no journal.
+    dir: Option<PathBuf>,
     pub server: Config,
     /// Whether BEGIN IMMEDIATE and EXCLUSIVE wait for each other.
     pub locks: bool,
+    pub cache: Cache,
+    /// Whether `PRAGMA contend_server` carries out a statement of the server.
+    pub has_server_pragma: bool,
+}
+
+/// What is kept for the next use of the same text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cache {
+    /// Translations, and statements prepared on the server.
+    All,
+    /// Translations only.
+    Translations,
+    None,
+}
+
+impl Cache {
+    const WORDS: [(Cache, &'static str); 3] =
+        [(Cache::All, "all"), (Cache::Translations, "translations"), (Cache::None, "none")];
+
+    fn of(word: &str) -> Option<Cache> {
+        Cache::WORDS.into_iter().find(|(_, known)| *known == word).map(|(cache, _)| cache)
+    }
+
+    pub fn word(self) -> &'static str {
+        Cache::WORDS.into_iter().find(|(known, _)| *known == self).map_or("", |(_, word)| word)
+    }
 }
 
 /// Whether `contend shim` started this program.
@@ -26,9 +54,24 @@ pub fn settings() -> Option<&'static Settings> {
     SETTINGS.get_or_init(|| read(Path::new(&std::env::var_os(VARIABLE)?))).as_ref()
 }
 
-/// Parses lines of `KEY=VALUE`.
+/// The settings that a URI has; `None` if they cannot be read. A program opens few different databases, so they are kept.
+pub fn of_uri(text: &str) -> Option<&'static Settings> {
+    static ALL: OnceLock<Mutex<HashMap<String, &'static Settings>>> = OnceLock::new();
+    let mut all = ALL.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(text) {
+        return Some(known);
+    }
+    let settings: &'static Settings = Box::leak(Box::new(parse(text)?));
+    all.insert(text.to_string(), settings);
+    Some(settings)
+}
+
 fn read(dir: &Path) -> Option<Settings> {
     let text = std::fs::read_to_string(dir.join("settings")).ok()?;
+    Some(Settings { dir: Some(dir.to_path_buf()), ..parse(&text)? })
+}
+
+fn parse(text: &str) -> Option<Settings> {
     let values: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
     let mut server = Config::new();
     server.application_name("contend shim").user(*values.get("user")?).port(values.get("port")?.parse().ok()?);
@@ -42,12 +85,34 @@ fn read(dir: &Path) -> Option<Settings> {
     if let Some(database) = values.get("database").filter(|database| !database.is_empty()) {
         server.dbname(*database);
     }
-    Some(Settings { dir: dir.to_path_buf(), server, locks: values.get("immediate") != Some(&"plain") })
+    Some(Settings {
+        dir: None,
+        server,
+        locks: values.get("immediate") != Some(&"plain"),
+        cache: values.get("cache").map_or(Some(Cache::All), |word| Cache::of(word))?,
+        has_server_pragma: values.get("server_pragma") == Some(&"on"),
+    })
 }
 
 impl Settings {
     /// File to which refusals and counts are appended.
-    pub fn journal(&self) -> PathBuf {
-        self.dir.join("journal")
+    pub fn journal(&self) -> Option<PathBuf> {
+        self.dir.as_ref().map(|dir| dir.join("journal"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_lines() {
+        let text = "user=me\nport=5432\nsocket_dir=/run\n";
+        let settings = parse(text).expect("all that is needed");
+        assert!(settings.locks && settings.cache == Cache::All && !settings.has_server_pragma);
+        let settings = parse(&format!("{text}cache=none\nimmediate=plain\nserver_pragma=on\n")).expect("known words");
+        assert!(!settings.locks && settings.cache == Cache::None && settings.has_server_pragma);
+        assert!(parse(&format!("{text}cache=some\n")).is_none());
+        assert!(parse("user=me\n").is_none());
     }
 }

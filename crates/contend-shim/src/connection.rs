@@ -4,7 +4,7 @@ mod define;
 
 use crate::c::front::{Counts, Failed, Front};
 use crate::c::{CANTOPEN, ERROR, IOERR, MISUSE};
-use crate::config::Settings;
+use crate::config::{Cache, Settings};
 use crate::fault::{self, Key};
 use crate::journal;
 use crate::keys;
@@ -51,6 +51,7 @@ pub struct Connection {
 }
 
 pub struct State {
+    library: &'static Settings,
     pub link: Link,
     pub tally: journal::Counts,
     name: String,
@@ -86,6 +87,7 @@ impl Connection {
         let mut link = Link::new(settings, &name, schema::session_of(&name));
         link.set_timeout(OPENING_MS);
         let state = State {
+            library: settings,
             link,
             tally: journal::Counts::default(),
             name,
@@ -328,11 +330,31 @@ impl State {
             return Ok(Arc::clone(plan));
         }
         let made = Arc::new(plan(sql, &self.catalogue, self.version.unwrap_or(0))?);
+        if self.library.cache == Cache::None {
+            return Ok(made);
+        }
         if self.plans.len() >= PLANS_MAX {
             self.plans.clear();
         }
         self.plans.insert(sql.to_string(), Arc::clone(&made));
         Ok(made)
+    }
+
+    /// The answer to one of the library's own PRAGMAs.
+    ///
+    /// # Errors
+    /// The server's, or this program may not speak to it.
+    pub fn of_library(&mut self, front: &Front, name: &str, value: &str) -> Result<String, Failed> {
+        if name == "contend_cache" {
+            return Ok(self.library.cache.word().to_string());
+        }
+        if !self.library.has_server_pragma {
+            return Err(Failed::new(ERROR, "contend shim: PRAGMA contend_server: it is for contend's own worker"));
+        }
+        let messages = vec![Message::Query { sql: value.to_string(), values: vec![] }];
+        let answers = self.perform(front, messages)?;
+        let first = answers.first().and_then(|answer| answer.rows.first()?.first().cloned());
+        Ok(first.map_or_else(String::new, Value::into_words))
     }
 
     /// Current values of `SessionValue`s.
@@ -357,6 +379,11 @@ impl State {
     /// Sends messages to the server. The error is SQLite's counterpart of the server's.
     fn perform(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Answer>, Failed> {
         self.link.perform(messages).map_err(|trouble| self.fails(front, &trouble))
+    }
+
+    /// As [`State::perform`], for a change of the schema.
+    fn perform_definition(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Answer>, Failed> {
+        self.link.perform_definition(messages).map_err(|trouble| self.fails(front, &trouble))
     }
 
     /// Executes a plan. `Ok(None)`: another connection changed the schema.

@@ -26,6 +26,8 @@ pub enum Does {
     ForeignKeys(bool),
     ForeignKeyCheck,
     Echo(String, String),
+    /// A PRAGMA of the library itself, and its value.
+    Library(String, String),
     /// No effect.
     Nothing,
     Refused(String),
@@ -91,6 +93,7 @@ fn of_pragma(name: &str, value: Option<&str>) -> Does {
         Pragma::ForeignKeys(on) => Does::ForeignKeys(on),
         Pragma::ForeignKeyCheck => Does::ForeignKeyCheck,
         Pragma::Echo(name, word) => Does::Echo(name, word),
+        Pragma::Library(name, value) => Does::Library(name, value),
         Pragma::Refused => Does::Refused(format!("PRAGMA {name}: what it does or returns has no counterpart")),
     }
 }

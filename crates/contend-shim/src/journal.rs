@@ -1,7 +1,7 @@
 //! The journal for the summary of `contend shim`: refused statements, and counts. All processes of the command append
 //! whole lines, so those of a killed process remain.
 
-use crate::config::settings;
+use crate::config::{Settings, is_asked_for, settings};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -26,6 +26,10 @@ pub fn refused(sql: &str, reason: &str) {
     let text = without_values(sql);
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if refused.len() < REFUSED_MAX && refused.insert(text.clone()) {
+        if !is_asked_for() {
+            // In contend's own worker, whose log is kept.
+            eprintln!("contend shim: refused: {}: {text}", one_line(reason));
+        }
         append(&format!("refused\t{}\t{text}\n", one_line(reason)));
     }
 }
@@ -41,9 +45,9 @@ pub fn counted(counts: &Counts) {
 }
 
 fn append(line: &str) {
-    let Some(settings) = settings() else { return };
+    let Some(journal) = settings().and_then(Settings::journal) else { return };
     // Without a journal the program still gets its error.
-    if let Ok(mut file) = OpenOptions::new().append(true).open(settings.journal()) {
+    if let Ok(mut file) = OpenOptions::new().append(true).open(journal) {
         let _ = file.write_all(line.as_bytes());
     }
 }

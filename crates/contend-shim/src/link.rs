@@ -4,7 +4,7 @@
 //! between SAVEPOINT and RELEASE, in the same round trip. The first one needs no savepoint: if it fails, nothing else
 //! is lost.
 
-use crate::config::Settings;
+use crate::config::{Cache, Settings};
 use crate::fault::is_conflict;
 use crate::server::{Answer, Message, Server, Trouble};
 use contend_wire::kept::{literal, quoted};
@@ -16,6 +16,11 @@ const SAVEPOINT: &str = "SAVEPOINT \"contend statement\"";
 const RELEASE: &str = "RELEASE \"contend statement\"";
 const UNDO: &str = "ROLLBACK TO \"contend statement\"; RELEASE \"contend statement\"";
 const BEGIN: &str = "BEGIN";
+/// Least `lock_timeout`. The server's own work takes locks, too, for some milliseconds, and is not another program's.
+const LEAST_MS: i32 = 100;
+/// The same for changes of the schema. Autovacuum keeps its lock on a table until another session has waited for
+/// `deadlock_timeout`, which is 1 s.
+const DEFINITION_LEAST_MS: i32 = 3_000;
 /// Pause before a statement is repeated after a conflict.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -111,7 +116,7 @@ impl Link {
             if self.transaction.as_ref().is_some_and(|t| t.is_sent || t.has_lock) {
                 return Err(Trouble::Lost("it was lost within the transaction".to_string()));
             }
-            let mut server = Server::connect(&self.settings.server)?;
+            let mut server = Server::connect(&self.settings.server, self.settings.cache == Cache::All)?;
             all(server.exchange(&[plain(&self.session)]))?;
             self.server = Some(server);
             self.is_timeout_set = false;
@@ -131,8 +136,7 @@ impl Link {
         let count = messages.len();
         self.server()?;
         if !self.is_timeout_set {
-            // 0 means "for ever" to the server, and "not at all" to SQLite.
-            messages.insert(0, plain(format!("SET lock_timeout = {}", self.timeout_ms.max(1))));
+            messages.insert(0, plain(format!("SET lock_timeout = {}", self.lock_timeout_ms())));
         }
         let answers = self.server()?.exchange(&messages);
         let result = all(answers);
@@ -142,6 +146,22 @@ impl Link {
             Err(_) => {}
         }
         result.map(|mut answers| answers.split_off(answers.len().saturating_sub(count)))
+    }
+
+    /// The server's `lock_timeout`. 0 means "for ever" to the server, and "not at all" to SQLite, whose longest timeout is
+    /// 24 days.
+    fn lock_timeout_ms(&self) -> i32 {
+        if self.timeout_ms == i32::MAX { 0 } else { self.timeout_ms.max(LEAST_MS) }
+    }
+
+    /// As [`Link::perform`], for a change of the schema: the lock that it needs is one that autovacuum may have.
+    pub fn perform_definition(&mut self, mut messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
+        if self.timeout_ms < DEFINITION_LEAST_MS {
+            let wait = |ms: i32| plain(format!("SET LOCAL lock_timeout = {ms}"));
+            messages.insert(0, wait(DEFINITION_LEAST_MS));
+            messages.push(wait(self.lock_timeout_ms()));
+        }
+        self.perform(messages)
     }
 
     /// Executes the messages of one statement: all of them or none.

@@ -9,6 +9,8 @@ pub struct Place {
     pub path: PathBuf,
     /// Whether the URI has `mode=ro` or `immutable=1`.
     pub is_readonly: bool,
+    /// The library's settings, if the URI has them as `contend_shim`.
+    pub settings: Option<String>,
 }
 
 /// The file; `None` for a database in memory or a temporary one, which stay with SQLite.
@@ -29,7 +31,8 @@ pub fn place(name: &str, is_uri: bool) -> Option<Place> {
         return None;
     }
     let path = std::path::absolute(&file).ok()?;
-    Some(Place { path: real_path(&path), is_readonly: has("mode=ro") || has("immutable=1") })
+    let settings = query.split('&').find_map(|pair| pair.strip_prefix("contend_shim=")).map(decoded);
+    Some(Place { path: real_path(&path), is_readonly: has("mode=ro") || has("immutable=1"), settings })
 }
 
 /// Resolves symbolic links, as far as the path exists.
@@ -73,6 +76,8 @@ mod tests {
         assert_eq!(path("file:/nowhere/a%20b.db?mode=ro", true).as_deref(), Some("/nowhere/a b.db"));
         assert_eq!(path("file:///nowhere/a.db", true).as_deref(), Some("/nowhere/a.db"));
         assert_eq!(place("file:/nowhere/a.db?mode=ro", true).map(|place| place.is_readonly), Some(true));
+        let settings = place("file:/nowhere/a.db?contend_shim=user%3Dme%0Aport%3D1", true).and_then(|place| place.settings);
+        assert_eq!(settings.as_deref(), Some("user=me\nport=1"));
         for (name, uri) in [(":memory:", false), ("", false), ("file::memory:", true), ("file:x?mode=memory", true)] {
             assert_eq!(path(name, uri), None, "{name}");
         }

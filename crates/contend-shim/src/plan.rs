@@ -7,6 +7,8 @@ use contend_sql::{
     Catalogue, Keys, Number, Options, ParamType, Refusal, SessionValue, Statement, Target, Untagged, number_in_text,
     real_text, translate, untagged,
 };
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The translation of one statement.
 pub struct Plan {
@@ -31,9 +33,18 @@ pub struct Done {
     pub rowid: Option<Result<i64, &'static str>>,
 }
 
+/// The oldest SQLite of this program.
+static OLDEST: AtomicU32 = AtomicU32::new(contend_sql::SQLITE);
+
+/// Has translations give the answers of this version of SQLite, too.
+pub fn answers_as(version: u32) {
+    OLDEST.fetch_min(version, Relaxed);
+}
+
 /// Options of the translation.
 pub fn options() -> Options {
-    Options { pack: true, session: true, tagged: true, ..Options::to(Target::Postgres) }
+    let sqlite = OLDEST.load(Relaxed);
+    Options { pack: true, session: true, tagged: true, sqlite, ..Options::to(Target::Postgres) }
 }
 
 /// # Errors

@@ -72,6 +72,8 @@ pub enum Pragma {
     ForeignKeyCheck,
     /// `journal_mode` and `locking_mode`, with the answer.
     Echo(String, String),
+    /// The library's own: `contend_cache`, and `contend_server` with a statement for the server.
+    Library(String, String),
     Refused,
 }
 
@@ -94,6 +96,9 @@ pub fn pragma(name: &str, value: Option<&str>) -> Pragma {
         ("user_version" | "application_id", value) => Pragma::Number(name.to_string(), value.map(str::to_string)),
         ("journal_mode", _) => echo("delete"),
         ("locking_mode", _) => echo("normal"),
+        ("contend_cache" | "contend_server", value) => {
+            Pragma::Library(name.to_string(), value.unwrap_or_default().to_string())
+        }
         _ if SCHEMA.contains(&name) => Pragma::Schema,
         _ if LOCAL.contains(&name) => Pragma::Local,
         _ if OFF.contains(&name) && !value.is_some_and(is_on) => Pragma::Local,

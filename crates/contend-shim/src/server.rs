@@ -65,6 +65,8 @@ pub struct Server {
     runtime: Runtime,
     task: tokio::task::JoinHandle<()>,
     prepared: HashMap<String, Known>,
+    /// Whether texts that are used often are prepared.
+    prepares: bool,
     pub round_trips: u64,
 }
 
@@ -76,14 +78,14 @@ enum Known {
 impl Server {
     /// # Errors
     /// The server cannot be reached, or reports an error.
-    pub fn connect(config: &Config) -> Result<Server, Trouble> {
+    pub fn connect(config: &Config, prepares: bool) -> Result<Server, Trouble> {
         let lost = |error: std::io::Error| Trouble::Lost(error.to_string());
         let runtime = Builder::new_current_thread().enable_all().build().map_err(lost)?;
         let mut config = config.clone();
         config.connect_timeout(CONNECT_TIME);
         let (client, connection) = runtime.block_on(config.connect(NoTls)).map_err(|error| trouble(&error))?;
         let task = runtime.spawn(async move { drop(connection.await) });
-        Ok(Server { client, runtime, task, prepared: HashMap::new(), round_trips: 1 })
+        Ok(Server { client, runtime, task, prepared: HashMap::new(), prepares, round_trips: 1 })
     }
 
     pub fn canceller(&self) -> CancelToken {
@@ -102,7 +104,9 @@ impl Server {
     /// Sends all messages and waits for all answers in one round trip, plus one to prepare a statement. After an
     /// error there are no further answers.
     pub fn exchange(&mut self, messages: &[Message]) -> Vec<Result<Answer, Trouble>> {
-        messages.iter().for_each(|message| self.count(message));
+        if self.prepares {
+            messages.iter().for_each(|message| self.count(message));
+        }
         let (mut answers, mut rest) = (vec![], messages);
         loop {
             let is_due = |message: &Message| matches!(message, Message::Query { sql, .. } if self.is_due(sql));

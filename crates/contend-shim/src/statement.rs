@@ -67,7 +67,7 @@ impl Statement {
 
     /// Whether SQLite's own statement executes it and has its columns.
     pub fn is_native(&self) -> bool {
-        matches!(self.does, Does::Local | Does::Schema | Does::Echo(..))
+        matches!(self.does, Does::Local | Does::Schema | Does::Echo(..) | Does::Library(..))
     }
 
     /// The SQLite statement with the columns of the current row of the server, if there is one.
@@ -200,7 +200,7 @@ impl Statement {
             }
             Does::ForeignKeys(on) => self.foreign_keys(state, *on)?,
             Does::ForeignKeyCheck => state.check_keys(&connection.front)?,
-            Does::Nothing | Does::Local | Does::Schema | Does::Echo(..) => {}
+            Does::Nothing | Does::Local | Does::Schema | Does::Echo(..) | Does::Library(..) => {}
         }
         Ok((vec![], None))
     }

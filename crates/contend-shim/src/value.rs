@@ -22,6 +22,16 @@ impl Value {
     pub fn text(text: &str) -> Value {
         Value::Text(text.as_bytes().to_vec())
     }
+
+    /// Its text; a blob's bytes are read as UTF-8.
+    pub fn into_words(self) -> String {
+        match self {
+            Value::Null => String::new(),
+            Value::Integer(i) => i.to_string(),
+            Value::Real(r) => contend_sql::real_text(r),
+            Value::Text(bytes) | Value::Blob(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
 }
 
 /// All values are sent as text. The translation gives the type of each placeholder, so the server reads the value as

@@ -241,7 +241,7 @@ const RULES: &[Rule] = &[
     rule("class-comparison", "A number is less than a text, a text less than a blob.", EXACT, EXACT),
     rule("mixed-types", "One result column whose type depends on the row.", Handling::Refuses, Handling::Refuses),
     rule("text-comparison", "Texts are compared byte by byte: `COLLATE \"C\"`, `utf8mb4_nopad_bin`.", EXACT, EXACT),
-    rule("integer-with-real", "An integer is compared with a real.", Handling::Fires(Certainty::Equivalent("integers below 2^53")), Handling::Fires(Certainty::Equivalent("integers below 2^53"))),
+    rule("integer-with-real", "An integer is compared with a real; on PostgreSQL by the function pack exactly.", Handling::Fires(Certainty::Equivalent("integers below 2^53")), Handling::Fires(Certainty::Equivalent("integers below 2^53"))),
     rule("is", "IS and IS NOT with values.", EXACT, EXACT),
     rule("row-values", "Comparisons of rows, spelled out.", EXACT, EXACT),
     rule("empty-in", "`IN ()` is false, `NOT IN ()` true.", EXACT, EXACT),

@@ -28,12 +28,23 @@ pub struct Options {
     /// Types of the values bound for the source's parameters, in order, as far as they are known. A parameter without
     /// another source of its type has this one; the translation is valid for values of these types.
     pub bound: Vec<ParamType>,
+    /// The version of SQLite whose answers are wanted, as `sqlite3_libversion_number` has it. Where versions before
+    /// [`SQLITE`] may give other answers, an older one is refused or gets an error.
+    pub sqlite: u32,
 }
+
+/// The version of SQLite with which translations are compared.
+pub const SQLITE: u32 = 3_053_002;
 
 impl Options {
     /// Portable mode without savepoints, session values and tagged values.
     pub fn to(target: Target) -> Options {
-        Options { target, pack: false, savepoints: false, session: false, tagged: false, bound: vec![] }
+        Options { target, pack: false, savepoints: false, session: false, tagged: false, bound: vec![], sqlite: SQLITE }
+    }
+
+    /// Whether the wanted answers are those of an older SQLite.
+    pub(crate) fn is_older(&self) -> bool {
+        self.sqlite < SQLITE
     }
 }
 

@@ -36,6 +36,19 @@ pub fn sentinel(version: u64) -> String {
     format!("{PREFIX}v{version}")
 }
 
+/// The path of the file that stands for a whole database of a server, where contend's own worker is the program.
+pub fn file_of(database: &str) -> String {
+    format!("/{database}.db")
+}
+
+/// Statements that make the tables of the schema `public` an SQLite database whose file is that of [`file_of`].
+/// `objects`: type, name, table and SQL of each.
+pub fn adopt(objects: &[[String; 4]]) -> [String; 2] {
+    let [before, after] = [literal("/"), literal(".db")];
+    let comment = format!("format('COMMENT ON TABLE public.{PREFIX}schema IS %L', {before} || current_database() || {after})");
+    [make("public", "", objects, &[]), block("", &format!("EXECUTE {comment};"))]
+}
+
 /// FNV-1a: the same in every version of contend.
 pub fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))

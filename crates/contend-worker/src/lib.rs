@@ -58,6 +58,8 @@ pub mod session;
 #[cfg(feature = "rusqlite")]
 pub mod setup;
 #[cfg(feature = "rusqlite")]
+pub mod shim;
+#[cfg(feature = "rusqlite")]
 pub mod sqlite;
 #[cfg(feature = "rusqlite")]
 pub mod translate;

@@ -12,7 +12,7 @@ use crate::run::{Carrier, Event, Member, Opening, Ready, RunResult};
 use crate::serving;
 use crate::serving::desk::{Desk, SECRET};
 use crate::serving::served::Served;
-use crate::{hello, http, script};
+use crate::{hello, http, script, shim};
 use anyhow::{Result, bail};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Plan;
@@ -21,7 +21,7 @@ use std::sync::mpsc::{Sender, channel};
 use tokio::runtime::Runtime;
 
 /// The drivers of this worker.
-pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "contend-sql", "null"];
+pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "contend-sql", "shim", "null"];
 
 /// The kit of this worker.
 pub const KIT: Kit =
@@ -32,10 +32,11 @@ pub const KIT: Kit =
 ///
 /// # Errors
 /// What is wrong with the plan's options or with a client, naming it. Nothing stays open.
-pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
+pub fn prepare(mut plan: Plan, events: &Sender<Event>) -> Result<Ready> {
     if plan.head.driver == http::DRIVER {
         return http::prepare(plan, events);
     }
+    shim::redirect(&mut plan.head)?;
     let options = Options::parse(&plan.head.options)?;
     if !DRIVERS.contains(&plan.head.driver.as_str()) {
         bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));
@@ -59,6 +60,7 @@ pub fn prepare(plan: Plan, events: &Sender<Event>) -> Result<Ready> {
 pub fn prepare_to_serve(mut plan: Plan) -> Result<Served> {
     let guarded = |(name, _): &mut (String, String)| name == SECRET;
     let secret = plan.head.options.extract_if(.., guarded).last().map(|(_, secret)| secret);
+    shim::redirect(&mut plan.head)?;
     let options = Options::parse(&plan.head.options)?;
     if !DRIVERS.contains(&plan.head.driver.as_str()) {
         bail!("driver {}: this worker has {}", plan.head.driver, DRIVERS.join(", "));

@@ -119,7 +119,7 @@ pub struct Plan {
 
 /// How the schema is translated. PostgreSQL's own expressions in a schema may call functions, MariaDB's may not.
 fn options(target: Target) -> Options {
-    Options { pack: target == Target::Postgres, ..Options::to(target) }
+    Options { pack: target == Target::Postgres, sqlite: 0, ..Options::to(target) }
 }
 
 impl Plan {

@@ -1,12 +1,17 @@
-//! Shows progress on standard error: a bar for each table on a terminal, a line for each phase elsewhere.
+//! Shows progress on standard error: a bar for each table on a terminal, a line for the beginning of each phase elsewhere, and
+//! how long each phase took.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::RefCell;
 use std::io::IsTerminal;
+use std::time::Instant;
 
 /// Shows progress.
 pub struct Progress {
     bar: ProgressBar,
     is_terminal: bool,
+    /// The current phase, and when it began.
+    phase: RefCell<Option<(String, Instant)>>,
 }
 
 impl Progress {
@@ -16,7 +21,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{wide_msg} [{bar:24}] {human_pos}/{human_len} rows  {eta} left");
         bar.set_style(style.expect("a template of known fields").progress_chars("=> "));
-        Progress { bar, is_terminal }
+        Progress { bar, is_terminal, phase: RefCell::default() }
     }
 
     /// Begins a task of a phase.
@@ -28,8 +33,16 @@ impl Progress {
 
     /// Begins a phase, which consists of several tasks.
     pub fn phase(&self, what: &str) {
+        self.end_phase();
         if !self.is_terminal {
             eprintln!("contend: {what}");
+        }
+        *self.phase.borrow_mut() = Some((what.to_string(), Instant::now()));
+    }
+
+    fn end_phase(&self) {
+        if let Some((what, begun)) = self.phase.take() {
+            self.bar.suspend(|| eprintln!("contend: {what} took {:.2} s", begun.elapsed().as_secs_f64()));
         }
     }
 
@@ -40,6 +53,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        self.end_phase();
         self.bar.finish_and_clear();
     }
 }

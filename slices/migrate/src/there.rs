@@ -109,7 +109,7 @@ fn written(
     let last = kept::statements(server, (asked.file, asked.schema), schema, plan)?;
     let mut work =
         Work { source: &mut *source, tables, server: &mut *server, progress: &progress, stop, commit_rows, last };
-    progress.phase("writing to the server");
+    progress.phase("making the tables");
     if !asked.resume {
         work.begin(plan, &ledger::entries(schema, plan), asked.schema)?;
     }

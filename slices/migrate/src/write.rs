@@ -93,11 +93,13 @@ impl Work<'_> {
     pub fn carry_on(&mut self, plan: &Plan, entries: &[Entry]) -> Result<()> {
         make_tables(self.server.product.as_mut(), plan, entries, true, |_| ())?;
         let is_done = |entry: &Entry| entry.state == State::Done;
+        self.progress.phase("loading the rows");
         for (table, (step, entry)) in plan.tables.iter().zip(plan.steps.iter().zip(&entries[1..])) {
             if !is_done(entry) {
                 self.load(table, entry).with_context(|| format!("table {}", step.name))?;
             }
         }
+        self.progress.phase("making indexes, keys and the rest");
         let rest =
             plan.steps.iter().zip(&entries[1..]).filter(|(step, entry)| step.makes != Makes::Table && !is_done(entry));
         // An interrupted run may have created the first of them.

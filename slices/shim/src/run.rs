@@ -6,8 +6,7 @@ use contend::engine::dsn::Typed;
 use contend::trial::watch::janitor::Janitor;
 use contend::trial::watch::passing::PassedOn;
 use contend_interpose::foreign::{Foreign, Lookout, has_other_rights, preload, program};
-use contend_wire::database::Endpoint;
-use contend_worker::server;
+use contend_worker::{server, shim};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -25,6 +24,8 @@ const VARIABLE: &str = "CONTEND_SHIM";
 pub struct Asked<'a> {
     pub to: &'a str,
     pub locks: bool,
+    /// The library's word for what it keeps.
+    pub cache: &'static str,
     pub log: Option<&'a Path>,
     pub command: &'a [String],
 }
@@ -107,25 +108,13 @@ fn settings(asked: &Asked<'_>) -> Result<String> {
     let typed = Typed::parse(asked.to).map_err(|e| anyhow!("--to: {e}"))?;
     ensure!(typed.dsn.scheme == "postgres", "--to: programs can be redirected to PostgreSQL only");
     let address = typed.dsn.address;
-    let mut lines = vec![format!("user={}", address.user), format!("database={}", address.database)];
-    match &address.endpoint {
-        Endpoint::Tcp(host, port) => lines.extend([format!("host={host}"), format!("port={port}")]),
-        Endpoint::Socket(path) => {
-            let path = Path::new(path);
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let port =
-                name.strip_prefix(".s.PGSQL.").context("--to: the socket of PostgreSQL is named .s.PGSQL.PORT")?;
-            let dir = path.parent().unwrap_or(Path::new("/"));
-            lines.extend([format!("socket_dir={}", dir.display()), format!("port={port}")]);
-        }
-    }
     let password = match typed.password {
         Some(password) => Some(password),
         None => server::password(&address).context("--to")?,
     };
-    lines.extend(password.map(|password| format!("password={password}")));
+    let mut lines = shim::settings(&address, password.as_deref()).context("--to")?;
     lines.push(format!("immediate={}", if asked.locks { "lock" } else { "plain" }));
-    ensure!(lines.iter().all(|line| !line.contains('\n')), "--to: a line break in the address");
+    lines.push(format!("cache={}", asked.cache));
     Ok(lines.join("\n") + "\n")
 }
 

@@ -26,6 +26,9 @@ struct ShimArgs {
     /// What BEGIN IMMEDIATE and EXCLUSIVE do
     #[arg(long, value_enum, default_value = "lock")]
     immediate: Immediate,
+    /// What is kept for the next use of a statement
+    #[arg(long, value_enum, default_value = "all")]
+    cache: Cache,
     /// Write what was refused to a file instead of standard error
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     log: Option<PathBuf>,
@@ -42,6 +45,16 @@ enum Immediate {
     Plain,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cache {
+    /// Its translation; from its third use it is also prepared on the server
+    All,
+    /// Its translation only
+    Translations,
+    /// Nothing: for measuring what the others save
+    None,
+}
+
 pub const VERB: Verb = Verb {
     name: "shim",
     after: "capture",
@@ -55,6 +68,11 @@ fn shim(args: &ShimArgs) -> Result<u8> {
     ensure!(!args.command.is_empty(), "name the command: contend shim --to URL -- COMMAND...");
     let asked = Asked {
         to: &args.to,
+        cache: match args.cache {
+            Cache::All => "all",
+            Cache::Translations => "translations",
+            Cache::None => "none",
+        },
         locks: args.immediate == Immediate::Lock,
         log: args.log.as_deref(),
         command: &args.command,

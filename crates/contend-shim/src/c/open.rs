@@ -4,7 +4,7 @@ use super::front::{Counts, Failed, Front};
 use super::hook::{hook, text};
 use super::real::{Real, Text, of_caller};
 use super::{CANTOPEN, MISUSE, OK, authorizer};
-use crate::config::{Settings, is_asked_for, settings};
+use crate::config::{Settings, is_asked_for, of_uri, settings};
 use crate::connection::{Connection, FORKS};
 use crate::{path, registry};
 use contend_interpose::P;
@@ -27,7 +27,8 @@ extern "C" fn forked() {
 
 unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, call: impl FnOnce() -> c_int) -> c_int {
     let place = path::place(name, flags & URI != 0);
-    let (Some(place), true) = (place, is_asked_for() && flags & MEMORY == 0 && !out.is_null()) else {
+    let is_ours = |place: &path::Place| is_asked_for() || place.settings.is_some();
+    let Some(place) = place.filter(|place| is_ours(place) && flags & MEMORY == 0 && !out.is_null()) else {
         return call();
     };
     static FORKING: Once = Once::new();
@@ -35,6 +36,7 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
         contend_interpose::pthread_atfork(std::ptr::null_mut(), std::ptr::null_mut(), forked);
     });
     super::front::enter(real);
+    crate::plan::answers_as(u32::try_from((real.libversion_number)()).unwrap_or(0));
     let rc = (real.open_v2)(c":memory:".as_ptr(), out, flags & KEPT | READ_WRITE_CREATE, null());
     if rc != OK {
         return rc;
@@ -43,7 +45,8 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
     // Without settings the rows would go into the file: the command has ended, or this process has another user.
     let why = "unable to open database file: the settings of contend shim cannot be read";
     let unreadable = || Failed::new(CANTOPEN, why);
-    match settings().ok_or_else(unreadable).and_then(|settings| connect(front, settings, &place, flags)) {
+    let settings = place.settings.as_deref().map_or_else(settings, of_uri);
+    match settings.ok_or_else(unreadable).and_then(|settings| connect(front, settings, &place, flags)) {
         Ok(connection) => {
             authorizer::ask(&connection);
             registry::enter_connection(front.db, connection);

@@ -85,6 +85,24 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
     }
 }
 
+/// Name and value of a PRAGMA that this library answers. As in SQLite, such a PRAGMA takes effect when it is prepared.
+fn answered(connection: &Connection, sql: &str, decided: &Does) -> Result<Option<(String, String)>, Failed> {
+    match decided {
+        Does::Echo(name, word) => {
+            let mut echoes = connection.echoes.lock().unwrap_or_else(PoisonError::into_inner);
+            let sets = sql.contains(['=', '(']);
+            let word = if sets { word } else { echoes.get(name).unwrap_or(word) }.clone();
+            echoes.insert(name.clone(), word.clone());
+            Ok(Some((name.clone(), word)))
+        }
+        Does::Library(name, value) => {
+            let word = connection.state().of_library(&connection.front, name, value)?;
+            Ok(Some((name.clone(), word)))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Registers a statement, or its substitute.
 unsafe fn entered(
     connection: &Arc<Connection>,
@@ -93,12 +111,8 @@ unsafe fn entered(
     (decided, epoch): (Does, u64),
 ) -> Result<(), Failed> {
     let real = connection.front.real;
-    if let Does::Echo(name, word) = &decided {
-        let mut echoes = connection.echoes.lock().unwrap_or_else(PoisonError::into_inner);
-        let sets = sql.contains(['=', '(']);
-        let word = if sets { word } else { echoes.get(name).unwrap_or(word) }.clone();
+    if let Some((name, word)) = answered(connection, &sql, &decided)? {
         let answer = format!("SELECT {} AS {name}\0", literal(&word));
-        echoes.insert(name.clone(), word);
         (real.finalize)(*out);
         *out = null_mut();
         if (real.prepare_v2)(connection.front.db as P, answer.as_ptr().cast(), -1, out, null_mut()) != OK {

@@ -118,6 +118,7 @@ functions! {
     deserialize: (P, Text, P, i64, i64, u32) -> c_int;
     enable_load_extension: (P, c_int) -> c_int;
     load_extension: (P, Text, Text, *mut *mut c_char) -> c_int;
+    libversion_number: () -> c_int;
     malloc64: (u64) -> P;
     free: (P);
 }

@@ -54,7 +54,7 @@ impl State {
         messages.extend(self.without_held(front, sql)?);
         messages.push(schema::next_version(version));
         let in_transaction = self.link.is_in_transaction();
-        self.perform(front, messages)?;
+        self.perform_definition(front, messages)?;
         self.has_defined |= in_transaction;
         self.version = Some(version + 1);
         self.held.retain(|held| after.iter().any(|object| object[0] == "table" && object[1] == held[2]));
@@ -149,7 +149,7 @@ impl State {
         self.refresh(front)?;
         while !self.enforces_keys() {
             let messages = self.enforcing()?;
-            match self.link.perform(messages) {
+            match self.link.perform_definition(messages) {
                 // Another connection changed the schema.
                 Err(trouble) if schema::is_outdated(&trouble) => {}
                 done => drop(done.map_err(|trouble| self.fails(front, &trouble))?),

@@ -17,9 +17,28 @@ CREATE OR REPLACE FUNCTION contend_sql.round(x float8, digits int) RETURNS float
   SELECT CASE WHEN abs(x) >= 4503599627370496 THEN x ELSE pg_catalog.round(contend_sql.exact(x), digits)::float8 END
 $$;
 
--- printf('%.nf', x)
+-- printf('%.nf', x). SQLite writes 16 significant digits, and then zeros: more are an error.
 CREATE OR REPLACE FUNCTION contend_sql.fixed(x float8, digits int) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT pg_catalog.round(contend_sql.exact(COALESCE(x, 0)), digits)::text
+  SELECT CASE
+    WHEN abs(x) = 'Infinity'::float8 THEN contend_sql.real_text(x)
+    WHEN abs(x) >= 10::float8 ^ (16 - digits) AND v <> pg_catalog.round(v, pg_catalog.trunc(16 - log(abs(v)))::int - 1)
+      THEN ('a number of more than 16 digits, of which SQLite writes 16: ' || x)::int::text
+    ELSE CASE WHEN x < 0 AND pg_catalog.round(v, digits) = 0 THEN '-' ELSE '' END || pg_catalog.round(v, digits) END
+  FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN x ELSE 0 END) AS v) AS read
+$$;
+
+-- A number that all versions of SQLite write alike: to older ones a number that is very near to a half is a half, and
+-- digits after the 15th are not exact.
+CREATE OR REPLACE FUNCTION contend_sql.sure(x float8, digits int) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) >= 10::float8 ^ (15 - digits) OR gap <> 0 AND gap <= v * 1e-15
+    THEN ('versions of SQLite write it differently: ' || x)::int ELSE x END
+  FROM (SELECT v, abs(v - floor(v) - 0.5) AS gap
+        FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 10::float8 ^ (15 - digits) THEN abs(x) ELSE 0 END) * 10::numeric ^ digits AS v) AS scaled) AS parts
+$$;
+
+-- A number of a NUMERIC column, exactly as SQLite's: what has a fraction is a double.
+CREATE OR REPLACE FUNCTION contend_sql.exact_number(x numeric) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x = trunc(x) AND abs(x) < 9223372036854775808 THEN x ELSE contend_sql.exact(x::float8) END
 $$;
 
 -- The text of a real: 15 significant digits, never without a point, as printf('%!.15g', x).

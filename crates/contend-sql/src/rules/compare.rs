@@ -186,6 +186,9 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
                 tr.wrap(right_start, "(", ")::int");
             }
         }
+        (Ty::Int | Ty::Number, Ty::Real) | (Ty::Real, Ty::Int | Ty::Number) if tr.postgres && tr.input.options.pack => {
+            exactly(tr, &mut sides);
+        }
         (Ty::Int, Ty::Real) | (Ty::Real, Ty::Int) => {
             tr.fire(Id::IntegerWithReal);
             // MariaDB searches an integer key with the rounded value of a real.
@@ -220,6 +223,25 @@ pub(crate) fn agree(tr: &mut Tr, mut sides: Sides, order: bool) -> R<()> {
         }
     }
     Ok(())
+}
+
+/// Compares an integer or a number of a NUMERIC column with a real as SQLite does. The server would make a double of it,
+/// which is the same for integers below 2^53, and where the real is a literal below.
+fn exactly(tr: &mut Tr, sides: &mut Sides) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let Sides { start, left_end, right_start, l, r } = *sides;
+    let texts = [&tr.out.sql[start..left_end], &tr.out.sql[right_start..]];
+    let is_small = |text: &str| text.trim_end_matches("::float8").parse().is_ok_and(|n: f64| n.abs() < EXACT);
+    if l.narrow || r.narrow || texts.into_iter().any(is_small) {
+        return;
+    }
+    let before = |ty: Ty| match ty {
+        Ty::Real => "contend_sql.exact(",
+        Ty::Number => "contend_sql.exact_number(",
+        _ => "(",
+    };
+    tr.wrap(right_start, before(r.ty), ")");
+    around_left(tr, sides, before(l.ty), ")");
 }
 
 /// Compares two texts under the collation that applies.

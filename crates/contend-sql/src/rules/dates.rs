@@ -32,10 +32,12 @@ fn milliseconds(at: &str, postgres: bool) -> String {
 }
 
 /// Whether a day after the end of its month is normalised to the next month. A modifier that uses the month, or the
-/// start of the day, sees the date as written.
-fn rolls(modifiers: &[Expr]) -> bool {
-    let asks = |text: String| ["month", "year", "start of"].iter().any(|word| text.to_ascii_lowercase().contains(word));
-    !modifiers.iter().filter_map(text_of).any(asks)
+/// start of the day, sees the date as written; older versions of SQLite write it as it is unless a modifier adds to it.
+fn rolls(tr: &Tr, modifiers: &[Expr]) -> bool {
+    let asks = |text: &String| ["month", "year", "start of"].iter().any(|word| text.to_ascii_lowercase().contains(word));
+    let adds = |text: &String| text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    let texts: Vec<String> = modifiers.iter().filter_map(text_of).collect();
+    !texts.iter().any(asks) && (!tr.input.options.is_older() || texts.first().is_some_and(adds))
 }
 
 /// Whether texts of this format are never numbers; tested with digits for all fields.
@@ -118,7 +120,7 @@ fn moment<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
     match first.map(|f| (f, text_of(f))) {
         None => moment = now(tr),
         Some((_, Some(text))) if text.eq_ignore_ascii_case("now") => moment = now(tr),
-        Some((_, Some(text))) => match canonical(&text, rolls(modifiers)) {
+        Some((_, Some(text))) => match canonical(&text, rolls(tr, modifiers)) {
             Some(text) => {
                 tr.fire(Id::Dates);
                 tr.put("TIMESTAMP");
@@ -149,7 +151,7 @@ fn moment<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
                 }
                 let text = tr.out.sql.split_off(start);
                 let sql = match tr.input.options.pack {
-                    true => format!("contend_sql.moment({text}, {})", rolls(modifiers)),
+                    true => format!("contend_sql.moment({text}, {})", rolls(tr, modifiers)),
                     false => moment_of_text(&text, tr.postgres),
                 };
                 tr.put(&sql);

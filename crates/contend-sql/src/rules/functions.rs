@@ -226,6 +226,13 @@ fn greatest<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], want: Ty) -> 
     Ok(Val { affinity: Affinity::None, column: false, nullable, strength: Strength::Atom, ..value })
 }
 
+/// Around a real that is written or rounded to digits: an error where an older SQLite may do it differently.
+pub(crate) fn sure(tr: &mut Tr, start: usize, digits: i64) {
+    if tr.postgres && tr.input.options.is_older() {
+        tr.wrap(start, "contend_sql.sure(", &format!(", {digits})"));
+    }
+}
+
 fn round<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, digits: Option<&'a Expr<'a>>) -> R<Val> {
     let (start, slots) = (tr.at(), tr.out.slots.len());
     let value = arithmetic::numeric_operand(tr, one, Ty::Real)?;
@@ -243,12 +250,13 @@ fn round<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, digits: Option<&'a
         (Ty::Int, true) => tr.wrap(start, "(", ")::float8"),
         (Ty::Int, false) => tr.wrap(start, "(", " * 1e0)"),
         (Ty::Real, _) if digits > 0 => match literal_number(one) {
-            Some(Number::Real(n)) => {
+            Some(Number::Real(n)) if !tr.input.options.is_older() => {
                 tr.out.sql.truncate(start);
                 return Ok(tr.number(Number::Real(rounded(n, digits as usize))));
             }
             _ if tr.input.options.pack => {
                 let function = if tr.postgres { "contend_sql.round(" } else { "contend_sql.rounded(" };
+                sure(tr, start, digits);
                 tr.wrap(start, function, &format!(", {digits})"));
                 return Ok(plain_result(value, Ty::Real));
             }
@@ -258,7 +266,7 @@ fn round<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, digits: Option<&'a
             let n = tr.out.sql.split_off(start);
             let half = if postgres { "0.5::float8" } else { "0.5e0" };
             tr.out.sql.push_str(&format!(
-                "(CASE WHEN abs({n}) < 4503599627370496 THEN sign({n}) * floor(abs({n}) + {half}) ELSE {n} END)"
+                "(CASE WHEN abs({n}) < 4503599627370496 THEN sign({n}) * floor(abs({n}) + {half}) + 0 ELSE {n} END)"
             ));
             return Ok(plain_result(value, Ty::Real));
         }

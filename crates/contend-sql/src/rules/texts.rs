@@ -51,7 +51,12 @@ pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> 
     if let Some((place, count)) = simple {
         let start = tr.at();
         let blob = tr.probe(&args[0])?.ty == Ty::Blob;
-        let value = if blob { tr.value(&args[0], Ty::Blob)? } else { arithmetic::text_operand(tr, &args[0])? };
+        let mut value = if blob { tr.value(&args[0], Ty::Blob)? } else { arithmetic::text_operand(tr, &args[0])? };
+        if blob {
+            // A part of an empty blob is NULL.
+            tr.wrap(start, "NULLIF(", if tr.postgres { ", ''::bytea)" } else { ", '')" });
+            value.nullable = true;
+        }
         for n in iter::once(place).chain(count) {
             tr.put(", ");
             tr.number(Number::Int(n.min(LENGTH_MAX + 1)));
@@ -249,7 +254,10 @@ pub(crate) fn type_of<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
         tr.fire(Id::NumericColumns);
         let x = tr.out.sql.split_off(start);
         let whole = if tr.postgres { format!("trunc({x})") } else { format!("TRUNCATE({x}, 0)") };
-        tr.put(&format!("CASE WHEN ({x}) IS NULL THEN 'null' WHEN ({x}) = {whole} THEN 'integer' ELSE 'real' END"));
+        tr.put(&format!(
+            "CASE WHEN ({x}) IS NULL THEN 'null' WHEN ({x}) = {whole} AND ({x}) BETWEEN -9223372036854775808 \
+             AND 9223372036854775807 THEN 'integer' ELSE 'real' END"
+        ));
         return Ok(Val::of(Ty::Text).never_null());
     }
     if value.ty == Ty::Tagged {

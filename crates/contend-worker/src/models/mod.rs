@@ -110,7 +110,7 @@ pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
         _ => {}
     }
     let fits = |database: &Database| match head.driver.as_str() {
-        "rusqlite" => database.file().map(drop),
+        "rusqlite" | "shim" => database.file().map(drop),
         "postgres" | "tokio-postgres" | "mysql" => database.server().map(drop),
         _ => Ok(()),
     };

@@ -101,6 +101,7 @@ fn read(name: &str, source: &Source) -> Result<App, FileError> {
         executes_nothing: false,
         collector: false,
         dialect: None,
+        sends_as_written: false,
         conformance: Conformance::default(),
     };
     Ok(App { driver: Box::leak(Box::new(driver)), hosts: file.host })

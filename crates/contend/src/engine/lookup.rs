@@ -10,6 +10,9 @@ use super::setting::{HTTP, Setting, Settings, Setup, TRANSPORT};
 use super::{app, workers};
 use crate::contender::{Contender, Tier};
 
+/// The engines' common name for the longest wait for a lock.
+const BUSY_TIMEOUT: &str = "busy_timeout";
+
 /// The driver of a contender.
 pub fn driver(contender: &Contender) -> Option<&'static Driver> {
     find(&contender.engine)?.drivers().find(|driver| driver.name == contender.driver)
@@ -24,6 +27,11 @@ pub fn model(contender: &Contender) -> Option<&'static Model> {
 /// itself.
 pub fn own_dialect(contender: &Contender) -> Option<contend_sql::Target> {
     driver(contender)?.dialect
+}
+
+/// Whether a contender's driver sends a workload's SQL as it is written.
+pub fn sends_as_written(contender: &Contender) -> bool {
+    driver(contender).is_some_and(|driver| driver.sends_as_written)
 }
 
 /// Whether each statement of a contender in an open transaction has its own savepoint.
@@ -59,11 +67,12 @@ pub fn executes(contender: &Contender) -> bool {
 }
 
 /// Whether a contender commits exactly the transactions of the plan, so that its database's count can be checked. False
-/// for apps and drivers with their own dialect, which decide this themselves; with savepoints, which some servers count
+/// for apps and drivers that translate statements, which decide this themselves; with savepoints, which some servers count
 /// as transactions; with data in memory; and with pools that close connections, because SQLite's count ends with the
 /// last one.
 pub fn commits_as_planned(contender: &Contender) -> bool {
-    let its_own = is_app(contender) || own_dialect(contender).is_some() || has_savepoints(contender);
+    let has_own_sql = own_dialect(contender).is_some() || sends_as_written(contender);
+    let its_own = is_app(contender) || has_own_sql || has_savepoints(contender);
     let keeps = !contender.settings.contains_key("pool_idle") && !is_set(contender, "storage", "memory");
     executes(contender) && !its_own && keeps
 }
@@ -107,10 +116,28 @@ pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
     if setup.only_read { setup } else { with_drivers_own(contender, setup) }
 }
 
-/// Adds the settings of the contender's worker. [`app::add_settings`] adds those of an app.
+/// Adds the settings of the contender's worker, as its driver takes them. [`app::add_settings`] adds those of an app.
 pub fn with_drivers_own(contender: &Contender, mut setup: Setup) -> Setup {
     let own = driver(contender).filter(|_| !is_app(contender)).map_or(&[][..], |driver| driver.settings);
     setup.pass_on(own.iter().map(|setting| setting.name), &contender.settings);
+    match find(&contender.engine).filter(|_| sends_as_written(contender)) {
+        Some(engine) => through_sqlite(engine, contender, setup),
+        None => setup,
+    }
+}
+
+/// The same through SQLite's interface, which carries a server's own statements as the value of a PRAGMA.
+fn through_sqlite(engine: &Engine, contender: &Contender, mut setup: Setup) -> Setup {
+    let carried = |sql: &str| format!("PRAGMA contend_server = '{}'", sql.replace('\'', "''"));
+    setup.session.iter_mut().for_each(|sql| *sql = carried(sql));
+    let asked = setup.readbacks.iter_mut().filter(|read| !read.sql.is_empty());
+    asked.for_each(|read| read.sql = carried(&read.sql));
+    let timeout: i64 = engine.own_value(&contender.settings, engine.own_name(BUSY_TIMEOUT)).parse().unwrap_or(-1);
+    // SQLite has no timeout that never ends; the library takes the longest for that.
+    let timeout = i32::try_from(timeout).ok().filter(|ms| *ms >= 0).unwrap_or(i32::MAX);
+    setup.options.push(("busy_timeout_ms".to_string(), timeout.to_string()));
+    // The server waits, not SQLite's handler.
+    setup.options.push(("lock_wait".to_string(), "off".to_string()));
     setup
 }
 

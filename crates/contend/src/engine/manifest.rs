@@ -4,7 +4,7 @@ use super::declared::{self, SettingFile, kept, kept_all};
 use super::driver::{Conformance, Driver, Facts, Fails, Model, Opens, Program, Variant};
 use super::product::Engine;
 use super::setting::Setting;
-use super::{catalogue, pool};
+use super::{catalogue, pool, sqlite};
 use crate::source::{FileError, Source, did_you_mean};
 use contend_wire::plan::Connections;
 use serde::Deserialize;
@@ -171,7 +171,9 @@ impl Reading<'_> {
         for engine in file.engines.iter().filter(|_| self.home.is_some()) {
             self.engine(&["driver", name, "engines"], engine)?;
         }
-        let dialect = file.dialect.as_ref().map(|engine| self.dialect(name, engine)).transpose()?;
+        let sends_as_written = self.sends_as_written(file);
+        let dialect = file.dialect.as_ref().filter(|_| !sends_as_written);
+        let dialect = dialect.map(|engine| self.dialect(name, engine)).transpose()?;
         Ok(Box::leak(Box::new(Driver {
             name: kept(name),
             language: kept(&self.file.language),
@@ -184,6 +186,7 @@ impl Reading<'_> {
             executes_nothing: file.executes_nothing,
             collector: self.file.collector,
             dialect,
+            sends_as_written,
             conformance: self.conformance(name, file)?,
         })))
     }
@@ -196,6 +199,12 @@ impl Reading<'_> {
     fn engine(&self, key: &[&str], name: &str) -> Result<&'static Engine, FileError> {
         let known = catalogue::ENGINES.iter().map(|engine| engine.name);
         catalogue::find(name).ok_or_else(|| self.unknown(key, "engine", name, known))
+    }
+
+    /// Whether the dialect of a driver of servers is that of workloads, SQLite's.
+    fn sends_as_written(&self, file: &DriverFile) -> bool {
+        let is_server = |name: &String| catalogue::find(name).is_some_and(|engine| engine.server.is_some());
+        file.dialect.as_deref() == Some(sqlite::ENGINE.name) && file.engines.iter().all(is_server)
     }
 
     /// The dialect of an engine that is a server.
@@ -354,6 +363,16 @@ mod tests {
     }
 
     #[test]
+    fn a_driver_of_servers_may_send_sql_as_it_is_written() {
+        let text = TEXT.replace("dialect = 'mariadb'", "dialect = 'sqlite'");
+        let dwarf = read_text(&text, Some("/here")).unwrap()[1];
+        assert!(dwarf.sends_as_written && dwarf.dialect.is_none());
+        // On SQLite, its dialect is not the driver's own.
+        let text = text.replace("['postgres']", "['sqlite']");
+        assert!(read_text(&text, Some("/here")).is_err());
+    }
+
+    #[test]
     fn a_worker_of_contend_is_the_tool_itself_or_a_program_that_is_built() {
         let drivers = read_text(TEXT, None).unwrap();
         assert!(drivers[0].program.is_none());
@@ -399,7 +418,7 @@ mod tests {
             ),
             ("[driver.dwarf]", "[driver.Dwarf]", ":20: driver.Dwarf: a driver's name has"),
             ("'dwarf'", "'../dwarf'", ":24: driver.dwarf.program: a program is the name of a file"),
-            ("dialect = 'mariadb'", "dialect = 'sqlite'", ":25: driver.dwarf.dialect: a driver's own dialect is"),
+            ("dialect = 'mariadb'", "dialect = 'http'", ":25: driver.dwarf.dialect: a driver's own dialect is"),
             (
                 "run = ['elf', '{home}/worker', '{driver}']\n",
                 "",

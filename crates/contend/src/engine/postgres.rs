@@ -37,7 +37,8 @@ pub const ENGINE: Engine = Engine {
         full.chain(["CHECKPOINT".to_string()]).collect()
     },
     table_bytes: "SELECT c.relname::text, pg_table_size(c.oid), pg_indexes_size(c.oid) FROM pg_class AS c \
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'public'",
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'public' \
+        AND NOT starts_with(c.relname, '_contend_')",
     load_session: &["SET synchronous_commit = off"],
     part,
     code_space: CodeSpace::Sqlstate,

@@ -13,7 +13,8 @@ pub fn dialect(contender: &Contender) -> Option<Dialect> {
         engine::own_dialect(contender).map(|target| Dialect { is_inside: true, ..Dialect::of_server(target) });
     let of_server = || {
         let own = Dialect::of_server(engine::find(&contender.engine)?.server?.dialect);
-        Some(Dialect { has_savepoints: engine::has_savepoints(contender), ..own })
+        let (has_savepoints, is_as_written) = (engine::has_savepoints(contender), engine::sends_as_written(contender));
+        Some(Dialect { has_savepoints, is_as_written, ..own })
     };
     of_driver.or_else(of_server)
 }

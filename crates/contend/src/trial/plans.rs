@@ -74,7 +74,10 @@ impl<'w> Sql<'w> {
 /// How a contender's settings are applied and read back: on a private server, or on one that contend did not start.
 pub fn setup_of(engine: &'static Engine, contender: &Contender, on_attached: bool) -> Setup {
     let mut setup = match on_attached {
-        true => attached::setup_of(engine, &contender.settings),
+        true => match attached::setup_of(engine, &contender.settings) {
+            setup if setup.only_told => setup,
+            setup => engine::with_drivers_own(contender, setup),
+        },
         false => engine::setup_of(engine, contender),
     };
     engine::app::add_settings(engine, contender, &mut setup);

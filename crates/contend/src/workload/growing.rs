@@ -25,7 +25,7 @@ struct Select<'s> {
 /// The reads of a workload at this scale that are such. In doubt a read is none: SQL is recognised, not understood.
 pub fn reads(workload: &Workload, scale: f64) -> Vec<Growing> {
     let statements = workload.plan_statements();
-    let brackets = if workload.translated.is_some() { Brackets::Plain } else { Brackets::Quote };
+    let brackets = workload.brackets();
     let schema = [workload.schema_sql(), workload.index_sql()].concat();
     let indirect = schema.iter().any(|sql| ["trigger", "cascade", "view"].iter().any(|word| mentions(sql, word)));
     if indirect || workload.login.is_some() {

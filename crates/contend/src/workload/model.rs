@@ -67,6 +67,8 @@ pub struct Translated {
     pub tables: Vec<TranslatedTable>,
     /// Rules that changed what a statement says, each with its condition or what is lost.
     pub conditions: Vec<String>,
+    /// Statements after loading that make the tables an SQLite database; empty where clients send the server's SQL.
+    pub adoption: Vec<String>,
 }
 
 /// The file's own SQL for a server, in place of a translation of one of the workload's statements.
@@ -346,10 +348,15 @@ impl Workload {
         self.transactions.iter().position(|transaction| transaction.name == name)
     }
 
+    /// What brackets are in the statements. A translated one uses a server's syntax, even if it is carried out on SQLite.
+    pub fn brackets(&self) -> Brackets {
+        let is_servers = self.translated.as_ref().is_some_and(|translated| translated.adoption.is_empty());
+        if is_servers { Brackets::Plain } else { Brackets::Quote }
+    }
+
     /// The statements of a plan, with everything that workers need to know about them.
     pub fn plan_statements(&self) -> Vec<Statement> {
-        // A translated statement uses a server's syntax, even if it is carried out on SQLite.
-        let brackets = if self.translated.is_some() { Brackets::Plain } else { Brackets::Quote };
+        let brackets = self.brackets();
         self.statements.iter().map(|sql| statement(sql, brackets)).collect()
     }
 

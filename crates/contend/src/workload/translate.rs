@@ -6,6 +6,7 @@ use super::model::{AfterLoad, Begin, OwnSql, Table, Translated, TranslatedTable,
 use super::sql::quoted;
 use anyhow::{Context as _, Result, anyhow};
 use contend_sql::{Catalogue, Certainty, Options, Statement, Target, Translation};
+use contend_wire::kept;
 use contend_wire::plan::{ANY_ROWS, SqlStep, Step};
 use std::collections::BTreeSet;
 
@@ -37,12 +38,14 @@ pub struct Dialect {
     pub is_inside: bool,
     /// Whether every statement of a transaction has its own savepoint.
     pub has_savepoints: bool,
+    /// Whether clients send SQLite's SQL nevertheless, and the tables are made an SQLite database for that.
+    pub is_as_written: bool,
 }
 
 impl Dialect {
     /// The dialect of a server.
     pub fn of_server(target: Target) -> Self {
-        Self { target, is_inside: false, has_savepoints: false }
+        Self { target, is_inside: false, has_savepoints: false, is_as_written: false }
     }
 }
 
@@ -97,21 +100,27 @@ pub fn spoken(own: &Workload, dialect: Dialect, load: Rewrite) -> Result<Workloa
     }
     let tables = own.tables.iter().map(|table| translator.table(table, load));
     let tables = tables.collect::<Result<Vec<_>>>()?;
-    other.statements.clear();
-    let alone = translator.statements()?;
-    // The server takes a savepoint only inside a transaction.
-    translator.options.savepoints = dialect.has_savepoints;
-    let inside = translator.statements()?;
-    for transaction in &mut other.transactions {
-        let translations = if transaction.begin == Begin::None { &alone } else { &inside };
-        let steps = std::mem::take(&mut transaction.steps);
-        for step in steps {
-            push_step(step, translations, &mut other.statements, &mut transaction.steps);
-        }
+    let mut adoption = vec![];
+    if dialect.is_as_written {
+        adoption = kept::adopt(&objects(own)).to_vec();
+    } else {
+        translator.steps(dialect, &mut other)?;
     }
     let conditions = translator.conditions.into_iter().collect();
-    other.translated = Some(Translated { target, schema, indexes, tables, conditions });
+    other.translated = Some(Translated { target, schema, indexes, tables, conditions, adoption });
     Ok(other)
+}
+/// Tables and indexes as `sqlite_schema` lists them: type, name, table and SQL.
+fn objects(own: &Workload) -> Vec<[String; 4]> {
+    let mut objects = vec![];
+    for table in &own.tables {
+        objects.push(["table".to_string(), table.name.clone(), table.name.clone(), table.ddl.clone()]);
+        for (number, sql) in table.indexes.iter().enumerate() {
+            // Only the table of an index matters, and that each has a name.
+            objects.push(["index".to_string(), format!("{} {number}", table.name), table.name.clone(), sql.clone()]);
+        }
+    }
+    objects
 }
 
 struct Translator<'w> {
@@ -133,6 +142,23 @@ impl Translator<'_> {
             }
         }
         Ok(translation)
+    }
+
+    /// Translates the statements and steps of all transactions.
+    fn steps(&mut self, dialect: Dialect, other: &mut Workload) -> Result<()> {
+        other.statements.clear();
+        let alone = self.statements()?;
+        // The server takes a savepoint only inside a transaction.
+        self.options.savepoints = dialect.has_savepoints;
+        let inside = self.statements()?;
+        for transaction in &mut other.transactions {
+            let translations = if transaction.begin == Begin::None { &alone } else { &inside };
+            let steps = std::mem::take(&mut transaction.steps);
+            for step in steps {
+                push_step(step, translations, &mut other.statements, &mut transaction.steps);
+            }
+        }
+        Ok(())
     }
 
     fn statements(&mut self) -> Result<Vec<Translation>> {

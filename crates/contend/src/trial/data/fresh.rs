@@ -55,6 +55,7 @@ fn on_attached<'j>(making: &Making<'_>, address: &Dsn, admin: &mut Admin<'_>) ->
     let server = engine.server.with_context(|| format!("{} has no server to attach to", engine.name))?;
     let databases = Databases::create(engine, address, workload.databases, admin, |inside, admin| {
         load::load(inside, making.wanted, admin)?;
+        adopt(making, inside, admin)?;
         admin.sql(&script_target(engine, inside), (server.after_load)(&workload.table_names())).map(drop)
     })?;
     let inside = databases.addresses();
@@ -121,12 +122,25 @@ pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>
     };
     let running = Running::start(&start, janitor, admin)?;
     let names: Vec<String> = database_names(making.wanted.workload.databases).collect();
+    let inside: Vec<Database> = names.iter().map(|name| running.inside(name)).collect();
+    inside.iter().try_for_each(|database| adopt(making, database, admin))?;
     Ok(Fresh {
         databases: names.iter().map(|name| running.address(name)).collect(),
-        inside: names.iter().map(|name| running.inside(name)).collect(),
+        inside,
         server: Some(running),
         attached: None,
     })
+}
+
+/// Makes the tables an SQLite database, for contenders that send SQLite's SQL.
+fn adopt(making: &Making<'_>, database: &Database, admin: &mut Admin<'_>) -> Result<()> {
+    match making.wanted.workload.translated.as_ref().map_or(&[][..], |translated| &translated.adoption) {
+        [] => Ok(()),
+        adoption => {
+            let done = admin.sql(&script_target(making.engine, database), adoption);
+            done.map(drop).context("the tables cannot be made an SQLite database")
+        }
+    }
 }
 
 /// Copies a directory tree and gives the copy to the server's user.
