@@ -75,7 +75,7 @@ impl<'w> Sql<'w> {
 pub fn setup_of(engine: &'static Engine, contender: &Contender, on_attached: bool) -> Setup {
     let mut setup = match on_attached {
         true => match attached::setup_of(engine, &contender.settings) {
-            setup if setup.only_told => setup,
+            setup if setup.only_read => setup,
             setup => engine::with_drivers_own(contender, setup),
         },
         false => engine::setup_of(engine, contender),
