@@ -164,10 +164,6 @@ pub fn line(comparison: &Comparison, (takes, of_a): (&str, &str), margin: f64, e
     }
 }
 
-fn times(ratio: f64) -> String {
-    format!("{} times", bare(ratio))
-}
-
 fn bare(ratio: f64) -> String {
     Ratio(ratio).to_string().replace(" x", "")
 }
