@@ -12,11 +12,15 @@ fn a_workload_does_the_same_through_the_shim() {
         return;
     }
     let place = Place::new();
-    for (workload, more) in [("library", &[][..]), ("lookups", &["--profile", "insert"]), ("bank", &[]), ("stock", &[])] {
+    for (workload, more) in [("library", &[][..]), ("lookups", &["--profile", "insert"]), ("bank", &[]), ("stock", &[])]
+    {
         let args = ["verify", workload, "--contender", "postgres/shim", "--out", ".", "--scale", "0.05"];
         let said = place.contend(&[&args, &["--operations", "200"][..], more].concat()).exits(0);
         let verdict = said.out.lines().last().unwrap_or_default().to_string();
-        assert!(verdict.starts_with("The same everywhere: ") && verdict.contains("postgres/shim"), "{workload}: {said:?}");
+        assert!(
+            verdict.starts_with("The same everywhere: ") && verdict.contains("postgres/shim"),
+            "{workload}: {said:?}"
+        );
     }
     place.assert_nothing_left();
 }
@@ -36,7 +40,7 @@ fn a_run_through_the_shim_counts_and_reads_its_settings_back() {
     let record = record(&place);
     for word in ["all", "translations", "none"] {
         let ours = |trial: &&contend::record::model::Trial| trial.contender.contains(&format!("shim_cache={word}"));
-        let trials: Vec<_> = record.trials().iter().filter(ours).collect();
+        let trials: Vec<_> = record.trials.iter().filter(ours).collect();
         assert!(!trials.is_empty(), "{word}");
         for trial in trials {
             let found = |name: &str| trial.settings.get(name).cloned().unwrap_or_default();

@@ -76,7 +76,8 @@ mod tests {
         assert_eq!(path("file:/nowhere/a%20b.db?mode=ro", true).as_deref(), Some("/nowhere/a b.db"));
         assert_eq!(path("file:///nowhere/a.db", true).as_deref(), Some("/nowhere/a.db"));
         assert_eq!(place("file:/nowhere/a.db?mode=ro", true).map(|place| place.is_readonly), Some(true));
-        let settings = place("file:/nowhere/a.db?contend_shim=user%3Dme%0Aport%3D1", true).and_then(|place| place.settings);
+        let settings =
+            place("file:/nowhere/a.db?contend_shim=user%3Dme%0Aport%3D1", true).and_then(|place| place.settings);
         assert_eq!(settings.as_deref(), Some("user=me\nport=1"));
         for (name, uri) in [(":memory:", false), ("", false), ("file::memory:", true), ("file:x?mode=memory", true)] {
             assert_eq!(path(name, uri), None, "{name}");

@@ -46,5 +46,7 @@ pub use rules::session::session;
 pub use rules::{Handling, Rule, rules};
 pub use tagged::{Untagged, untagged};
 pub use translate::{refusals, translate};
-pub use translation::{Certainty, Fired, Keys, Options, ParamType, SQLITE, SessionValue, Statement, Target, Translation};
+pub use translation::{
+    Certainty, Fired, Keys, Options, ParamType, SQLITE, SessionValue, Statement, Target, Translation,
+};
 pub use types::{Number, number_in_text, real_text};

@@ -45,7 +45,8 @@ pub fn file_of(database: &str) -> String {
 /// `objects`: type, name, table and SQL of each.
 pub fn adopt(objects: &[[String; 4]]) -> [String; 2] {
     let [before, after] = [literal("/"), literal(".db")];
-    let comment = format!("format('COMMENT ON TABLE public.{PREFIX}schema IS %L', {before} || current_database() || {after})");
+    let comment =
+        format!("format('COMMENT ON TABLE public.{PREFIX}schema IS %L', {before} || current_database() || {after})");
     [make("public", "", objects, &[]), block("", &format!("EXECUTE {comment};"))]
 }
 

@@ -21,7 +21,8 @@ use std::sync::mpsc::{Sender, channel};
 use tokio::runtime::Runtime;
 
 /// The drivers of this worker.
-pub const DRIVERS: &[&str] = &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "contend-sql", "shim", "null"];
+pub const DRIVERS: &[&str] =
+    &["rusqlite", "postgres", "tokio-postgres", "mysql", "http", "contend-sql", "shim", "null"];
 
 /// The kit of this worker.
 pub const KIT: Kit =

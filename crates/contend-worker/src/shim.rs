@@ -103,10 +103,7 @@ mod tests {
         let lines = settings(&address, Some("a%b")).expect("a socket of PostgreSQL");
         assert_eq!(lines, ["user=me", "database=app_0", "socket_dir=/run/a b", "port=5433", "password=a%b"]);
         let uri = uri(&file_of("app_0"), &lines[2..].join("\n"));
-        assert_eq!(
-            uri,
-            "file:/app_0.db?contend_shim=socket_dir%3D%2Frun%2Fa%20b%0Aport%3D5433%0Apassword%3Da%25b"
-        );
+        assert_eq!(uri, "file:/app_0.db?contend_shim=socket_dir%3D%2Frun%2Fa%20b%0Aport%3D5433%0Apassword%3Da%25b");
         let elsewhere = Endpoint::Socket("/run/mysqld.sock".to_string());
         assert!(settings(&Address { endpoint: elsewhere, ..address }, None).is_err());
     }

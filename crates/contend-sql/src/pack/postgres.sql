@@ -17,16 +17,6 @@ CREATE OR REPLACE FUNCTION contend_sql.round(x float8, digits int) RETURNS float
   SELECT CASE WHEN abs(x) >= 4503599627370496 THEN x ELSE pg_catalog.round(contend_sql.exact(x), digits)::float8 END
 $$;
 
--- printf('%.nf', x). SQLite writes 16 significant digits, and then zeros: more are an error.
-CREATE OR REPLACE FUNCTION contend_sql.fixed(x float8, digits int) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE
-    WHEN abs(x) = 'Infinity'::float8 THEN contend_sql.real_text(x)
-    WHEN abs(x) >= 10::float8 ^ (16 - digits) AND v <> pg_catalog.round(v, pg_catalog.trunc(16 - log(abs(v)))::int - 1)
-      THEN ('a number of more than 16 digits, of which SQLite writes 16: ' || x)::int::text
-    ELSE CASE WHEN x < 0 AND pg_catalog.round(v, digits) = 0 THEN '-' ELSE '' END || pg_catalog.round(v, digits) END
-  FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN x ELSE 0 END) AS v) AS read
-$$;
-
 -- A number that all versions of SQLite write alike: to older ones a number that is very near to a half is a half, and
 -- digits after the 15th are not exact.
 CREATE OR REPLACE FUNCTION contend_sql.sure(x float8, digits int) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -34,6 +24,18 @@ CREATE OR REPLACE FUNCTION contend_sql.sure(x float8, digits int) RETURNS float8
     THEN ('versions of SQLite write it differently: ' || x)::int ELSE x END
   FROM (SELECT v, abs(v - floor(v) - 0.5) AS gap
         FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 10::float8 ^ (15 - digits) THEN abs(x) ELSE 0 END) * 10::numeric ^ digits AS v) AS scaled) AS parts
+$$;
+
+-- A place in a text, which older versions of SQLite cut to 32 bits.
+CREATE OR REPLACE FUNCTION contend_sql.small(x bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x BETWEEN -2147483648 AND 2147483647 THEN x
+    ELSE ('older versions of SQLite cut this to 32 bits: ' || x)::bigint END
+$$;
+
+-- A moment, of whose seconds older versions of SQLite round more than three digits otherwise.
+CREATE OR REPLACE FUNCTION contend_sql.old_moment(x text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x ~ ':.*[.][0-9]{3}0*[1-9]'
+    THEN ('older versions of SQLite round this otherwise: ' || x)::int::text ELSE x END
 $$;
 
 -- A number of a NUMERIC column, exactly as SQLite's: what has a fraction is a double.
@@ -60,6 +62,16 @@ CREATE OR REPLACE FUNCTION contend_sql.real_text(x float8) RETURNS text LANGUAGE
           trim_scale(s::numeric)::text AS plain
         FROM (SELECT to_char(abs(contend_sql.exact(x)), '9.99999999999999EEEE') AS padded) AS p,
              LATERAL (SELECT btrim(padded) AS s) AS t) AS parts
+$$;
+
+-- printf('%.nf', x). SQLite writes 16 significant digits, and then zeros: more are an error.
+CREATE OR REPLACE FUNCTION contend_sql.fixed(x float8, digits int) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN abs(x) = 'Infinity'::float8 THEN contend_sql.real_text(x)
+    WHEN abs(x) >= 10::float8 ^ (16 - digits) AND v <> pg_catalog.round(v, pg_catalog.trunc(16 - log(abs(v)))::int - 1)
+      THEN ('a number of more than 16 digits, of which SQLite writes 16: ' || x)::int::text
+    ELSE CASE WHEN x < 0 AND pg_catalog.round(v, digits) = 0 THEN '-' ELSE '' END || pg_catalog.round(v, digits) END
+  FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN x ELSE 0 END) AS v) AS read
 $$;
 
 -- CAST(text AS INTEGER): the integer it begins with, held to 64 bits.

@@ -34,10 +34,26 @@ fn milliseconds(at: &str, postgres: bool) -> String {
 /// Whether a day after the end of its month is normalised to the next month. A modifier that uses the month, or the
 /// start of the day, sees the date as written; older versions of SQLite write it as it is unless a modifier adds to it.
 fn rolls(tr: &Tr, modifiers: &[Expr]) -> bool {
-    let asks = |text: &String| ["month", "year", "start of"].iter().any(|word| text.to_ascii_lowercase().contains(word));
+    let asks =
+        |text: &String| ["month", "year", "start of"].iter().any(|word| text.to_ascii_lowercase().contains(word));
     let adds = |text: &String| text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     let texts: Vec<String> = modifiers.iter().filter_map(text_of).collect();
     !texts.iter().any(asks) && (!tr.input.options.is_older() || texts.first().is_some_and(adds))
+}
+
+/// The moment that a text is.
+fn moment_of(tr: &Tr, text: &str, modifiers: &[Expr]) -> String {
+    let is_older = tr.postgres && tr.input.options.pack && tr.input.options.is_older();
+    let text = if is_older { format!("contend_sql.old_moment({text})") } else { text.to_string() };
+    match tr.input.options.pack {
+        true => format!("contend_sql.moment({text}, {})", rolls(tr, modifiers)),
+        false => moment_of_text(&text, tr.postgres),
+    }
+}
+
+/// Whether a moment has more than milliseconds.
+fn is_finer(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(_, digits)| digits.bytes().take_while(u8::is_ascii_digit).count() > 3)
 }
 
 /// Whether texts of this format are never numbers; tested with digits for all fields.
@@ -120,6 +136,13 @@ fn moment<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
     match first.map(|f| (f, text_of(f))) {
         None => moment = now(tr),
         Some((_, Some(text))) if text.eq_ignore_ascii_case("now") => moment = now(tr),
+        Some((_, Some(text))) if tr.input.options.is_older() && is_finer(&text) => {
+            return no(
+                Id::Dates,
+                token,
+                "a moment finer than milliseconds, which older versions of SQLite round otherwise",
+            );
+        }
         Some((_, Some(text))) => match canonical(&text, rolls(tr, modifiers)) {
             Some(text) => {
                 tr.fire(Id::Dates);
@@ -150,10 +173,7 @@ fn moment<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
                     return no(Id::Dates, token, format!("{} as a moment", value.ty.word()));
                 }
                 let text = tr.out.sql.split_off(start);
-                let sql = match tr.input.options.pack {
-                    true => format!("contend_sql.moment({text}, {})", rolls(tr, modifiers)),
-                    false => moment_of_text(&text, tr.postgres),
-                };
+                let sql = moment_of(tr, &text, modifiers);
                 tr.put(&sql);
             }
         }
@@ -232,6 +252,9 @@ fn formatted(tr: &mut Tr, token: &str, format: &str, at: &str, mut value: Val) -
     let mut rest = format.chars();
     while let Some(c) = rest.next() {
         match (c, if c == '%' { rest.next() } else { None }) {
+            ('%', Some(kind)) if tr.input.options.is_older() && !"dfHjmMsSwWY%".contains(kind) => {
+                return no(Id::Dates, token, format!("the format %{kind}, which older versions of SQLite lack"));
+            }
             ('%', Some(kind)) if "swfu".contains(kind) => parts.special(kind),
             ('%', kind) => match kind.and_then(in_template) {
                 Some((pg, my)) => parts.conversion(if tr.postgres { pg } else { my }),

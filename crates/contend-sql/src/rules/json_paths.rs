@@ -85,6 +85,10 @@ fn part<'a>(tr: &mut Tr<'a>, token: &str, text: &'a Expr<'a>, steps: Option<Vec<
     let Some(steps) = steps else {
         return no(Id::JsonPaths, token, "a path that is not a literal of labels and places");
     };
+    let from_end = steps.iter().any(|step| matches!(step, Step::Element(..0)));
+    if from_end && token.starts_with("->") && tr.input.options.is_older() {
+        return no(Id::JsonPaths, token, "a place from the end, which older versions of SQLite do not count");
+    }
     tr.fire(Id::JsonPaths);
     let start = tr.at();
     if tr.probe_value(text)?.ty == Ty::Blob {

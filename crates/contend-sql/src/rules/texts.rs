@@ -47,6 +47,14 @@ pub(crate) fn substr<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> 
         (Some(Number::Int(n)), Some(Some(Number::Int(m)))) if n >= 1 && m >= 0 => Some((n, Some(m))),
         _ => None,
     };
+    let is_large = |number: Option<Number>| matches!(number, Some(Number::Int(n)) if i32::try_from(n).is_err());
+    if tr.input.options.is_older() && (is_large(from) || length.is_some_and(is_large)) {
+        return no(
+            Id::Functions,
+            token,
+            "substr() with a number of more than 32 bits, which older versions of SQLite cut",
+        );
+    }
     let reads = tr.seen.query_reads;
     if let Some((place, count)) = simple {
         let start = tr.at();
@@ -93,6 +101,9 @@ fn substr_any<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<Val> 
             return no(Id::Functions, token, "substr() with a position that is not an integer");
         }
         nullable |= value.nullable;
+        if tr.postgres && tr.input.options.pack && tr.input.options.is_older() {
+            tr.wrap(at, "contend_sql.small(", ")");
+        }
         parts.push(tr.out.sql.split_off(at));
     }
     let sql = part_of(tr, &x, &parts);
