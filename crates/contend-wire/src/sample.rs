@@ -30,7 +30,7 @@ pub const STEP_BEGIN: u16 = 65534;
 /// `failed_step` when the commit failed.
 pub const STEP_COMMIT: u16 = 65533;
 
-/// Facts about an attempt that its code alone does not tell.
+/// Facts about an attempt that its code alone does not show.
 pub mod flag {
     /// The engine waited for a lock until the configured timeout had passed.
     pub const LOCK_TIMEOUT_SPENT: u8 = 1;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 /// The rows of one operation so far.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct JsonRows {
     /// Objects, separated by commas.
     text: Vec<u8>,
     /// Whether the object at the end has a member.
@@ -14,7 +14,7 @@ pub struct Answer {
     unrepresentable: bool,
 }
 
-impl Answer {
+impl JsonRows {
     /// Begins a row.
     pub fn begin_row(&mut self) {
         if !self.text.is_empty() {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn finished(rows: &[&[(&str, Argument<'_>)]]) -> Option<String> {
-        let mut answer = Answer::default();
+        let mut answer = JsonRows::default();
         for row in rows {
             answer.begin_row();
             row.iter().for_each(|(name, value)| answer.value(name, *value));

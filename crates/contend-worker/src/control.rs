@@ -34,7 +34,7 @@ pub struct Control {
     /// Wakes threads that wait in other ways.
     others: Others,
     /// Facts for the end of the run, in addition to the accounts.
-    told: Mutex<Facts>,
+    reported: Mutex<Facts>,
     /// Connections opened after the start.
     later: Later,
 }
@@ -65,19 +65,19 @@ impl Control {
             moved: Notify::new(),
             threads: Mutex::new(vec![]),
             others: Others::default(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
             later: Later::default(),
         }
     }
 
     /// Replaces the facts for the end of the run.
-    pub fn tell(&self, facts: Facts) {
-        *lock(&self.told) = facts;
+    pub fn report(&self, facts: Facts) {
+        *lock(&self.reported) = facts;
     }
 
     /// The facts for the end of the run, and what connections opened after the start have read back.
-    pub fn told(&self) -> Facts {
-        lock(&self.told).iter().cloned().chain(self.later.facts()).collect()
+    pub fn reported(&self) -> Facts {
+        lock(&self.reported).iter().cloned().chain(self.later.facts()).collect()
     }
 
     /// Notes what a connection that was opened after the start has read back, as [`Later::hold`] does. Interrupted

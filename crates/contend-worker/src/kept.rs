@@ -1,6 +1,6 @@
 //! Values kept from earlier steps of an attempt, for later ones. Nothing here allocates once its buffers have grown.
 
-use crate::answer::Answer;
+use crate::answer::JsonRows;
 use crate::argument::Argument;
 use contend_wire::plan::Head;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub struct Kept {
     slots: Vec<Vec<KeptValue>>,
     buffer: Vec<u8>,
     /// Receives every row, if rows are to be returned.
-    pub answer: Option<Answer>,
+    pub answer: Option<JsonRows>,
 }
 
 impl Kept {

@@ -77,7 +77,7 @@ pub struct RunResult {
     /// Clients that ran out of operations before the window's end.
     pub exhausted: u64,
     /// Facts in addition to these accounts.
-    pub told: Facts,
+    pub reported: Facts,
 }
 
 impl RunResult {
@@ -199,17 +199,17 @@ impl Ready {
         let _ = self.carrier.close();
     }
 
-    /// Runs the plan from `start_ns` on, answering the tool through `tell` meanwhile, until every client is
+    /// Runs the plan from `start_ns` on, answering the tool through `send` meanwhile, until every client is
     /// done and its connection closed.
     ///
     /// # Errors
     /// A client that did not return although it was interrupted, or whose thread or task failed; data in memory
-    /// that could not be written back; or `tell` failed.
+    /// that could not be written back; or `send` failed.
     pub fn run(
         self,
         start_ns: u64,
         events: &Receiver<Event>,
-        mut tell: impl FnMut(Notice) -> Result<()>,
+        mut send: impl FnMut(Notice) -> Result<()>,
     ) -> Result<RunResult> {
         self.control.start(start_ns, self.window.end_ns());
         let mut result = RunResult { samples: vec![vec![]; self.members.len()], ..RunResult::default() };
@@ -228,14 +228,14 @@ impl Ready {
                         Err(e) => broken.push(format!("client {}: {e}", self.members[index].id)),
                     }
                 }
-                Ok(Event::Tool(request)) => self.answer(request, &mut tell)?,
+                Ok(Event::Tool(request)) => self.answer(request, &mut send)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => bail!("the tool's requests ended during the run"),
             }
             let now_ns = monotonic_ns();
             if now_ns >= next_progress_ns && running > 0 {
                 let (operations, failed) = self.counts();
-                tell(Notice::Progress { elapsed_ns: now_ns.saturating_sub(start_ns), operations, failed })?;
+                send(Notice::Progress { elapsed_ns: now_ns.saturating_sub(start_ns), operations, failed })?;
                 next_progress_ns = now_ns + PROGRESS_NS;
             }
             self.end_drain_if_due(now_ns)?;
@@ -243,10 +243,10 @@ impl Ready {
         (result.operations, result.failed) = self.counts();
         // All clients have ended; closing connections may take time.
         let elapsed_ns = monotonic_ns().saturating_sub(start_ns);
-        tell(Notice::Progress { elapsed_ns, operations: result.operations, failed: result.failed })?;
+        send(Notice::Progress { elapsed_ns, operations: result.operations, failed: result.failed })?;
         self.carrier.look_again();
         let closed = self.carrier.close();
-        result.told = self.control.told();
+        result.reported = self.control.reported();
         if !broken.is_empty() {
             bail!(broken.join("; "));
         }
@@ -254,13 +254,13 @@ impl Ready {
         Ok(result)
     }
 
-    fn answer(&self, request: Request, tell: &mut impl FnMut(Notice) -> Result<()>) -> Result<()> {
+    fn answer(&self, request: Request, send: &mut impl FnMut(Notice) -> Result<()>) -> Result<()> {
         match request {
             Request::Stop => {
                 self.control.stop(monotonic_ns());
                 self.control.wake();
             }
-            Request::Clock => tell(Notice::Clock(monotonic_ns()))?,
+            Request::Clock => send(Notice::Clock(monotonic_ns()))?,
             Request::Quit => bail!("asked to quit during the run"),
             other => eprintln!("contend worker: ignored during a run: {other:?}"),
         }

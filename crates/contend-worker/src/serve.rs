@@ -143,11 +143,11 @@ impl<W: Write> Worker<W> {
     /// Runs the plan. After a failed run the process exits: a client that did not return may still hold its database.
     fn run(&mut self, ready: Ready, start_ns: u64) -> Result<()> {
         let out = &mut self.out;
-        let tell = |notice| {
+        let send = |notice| {
             out.write_all(notice_line(notice).encode().as_bytes())?;
             Ok(out.flush()?)
         };
-        match ready.run(start_ns, &self.events, tell) {
+        match ready.run(start_ns, &self.events, send) {
             Ok(result) => self.say_result(&result),
             Err(e) => {
                 self.say(&WorkerLine::Failed(format!("{e:#}")))?;
@@ -203,7 +203,7 @@ fn done_facts(result: &RunResult) -> Facts {
         ("failed", result.failed),
         ("exhausted", result.exhausted),
     ]);
-    accounts.into_iter().chain(result.told.iter().cloned()).collect()
+    accounts.into_iter().chain(result.reported.iter().cloned()).collect()
 }
 
 /// All samples as one run of bytes, for a file.

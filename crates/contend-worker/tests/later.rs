@@ -26,12 +26,12 @@ fn plan_of(model: &str, db: &Db) -> (Plan, u16, u16) {
     (p, change, reconnect)
 }
 
-/// What is told at the end of one client's operations.
-fn told(p: &mut Plan, operations: &[u16]) -> Facts {
+/// What the worker reports at the end of one client's operations.
+fn reported(p: &mut Plan, operations: &[u16]) -> Facts {
     client(p, operations.iter().map(|t| (0, *t, vec![])).collect());
     let result: RunResult = run(p);
     assert_eq!((result.failed, result.operations), (0, operations.len() as u64), "{}", p.head.model);
-    result.told
+    result.reported
 }
 
 const DIFFERS: &str = "a connection reads back changed = 1 after the start, the first one 0 before";
@@ -45,8 +45,8 @@ fn a_connection_that_differs_is_told_in_every_model() {
     for model in every_model() {
         let db = db("CREATE TABLE t (a)");
         let (mut p, change, reconnect) = plan_of(model, &db);
-        let told = told(&mut p, &[change, reconnect]);
-        assert_eq!(fact(&told, "settings_differ"), Some(DIFFERS), "{model}");
+        let reported = reported(&mut p, &[change, reconnect]);
+        assert_eq!(fact(&reported, "settings_differ"), Some(DIFFERS), "{model}");
     }
 }
 
@@ -58,10 +58,10 @@ fn what_does_not_differ_is_counted() {
             let (mut p, _, reconnect) = plan_of(model, &db);
             option(&mut p, name, value);
             p.head.readbacks.push(Readback { name: "busy_timeout".into(), sql: "PRAGMA busy_timeout".into() });
-            let told = told(&mut p, &[reconnect]);
-            let count = fact(&told, "connections_read_back").and_then(|count| count.parse::<u32>().ok());
-            assert_eq!(fact(&told, "settings_differ"), None, "{model}, {name} = {value}");
-            assert!(count.is_some_and(|count| count > 0), "{model}, {name} = {value}: {told:?}");
+            let reported = reported(&mut p, &[reconnect]);
+            let count = fact(&reported, "connections_read_back").and_then(|count| count.parse::<u32>().ok());
+            assert_eq!(fact(&reported, "settings_differ"), None, "{model}, {name} = {value}");
+            assert!(count.is_some_and(|count| count > 0), "{model}, {name} = {value}: {reported:?}");
         }
     }
 }
@@ -73,9 +73,9 @@ fn a_timeout_that_an_operation_sets_is_told() {
         let (mut p, _, reconnect) = plan_of(model, &db);
         let set = Step::Sql(sql(&mut p, "PRAGMA busy_timeout = 7", vec![]));
         p.head.transactions[usize::from(reconnect)].steps.push(set);
-        let told = told(&mut p, &[reconnect]);
+        let reported = reported(&mut p, &[reconnect]);
         let words = "a connection reads back busy_timeout = 7 after the start, the first one 4321 before";
-        assert_eq!(fact(&told, "settings_differ"), Some(words), "{model}");
+        assert_eq!(fact(&reported, "settings_differ"), Some(words), "{model}");
     }
 }
 
@@ -84,9 +84,9 @@ fn a_setting_that_changes_in_the_run_is_told_of_the_first_connections_too() {
     for model in every_model() {
         let db = db("CREATE TABLE t (a)");
         let (mut p, change, _) = plan_of(model, &db);
-        let told = told(&mut p, &[change, change]);
+        let reported = reported(&mut p, &[change, change]);
         let words = "a connection reads back changed = 2 after the start, the first one 0 before";
-        assert_eq!(fact(&told, "settings_differ"), Some(words), "{model}");
+        assert_eq!(fact(&reported, "settings_differ"), Some(words), "{model}");
     }
 }
 
@@ -97,7 +97,7 @@ fn a_client_reads_its_last_connection() {
     client(&mut p, vec![(0, change, vec![])]);
     client(&mut p, vec![(0, reconnect, vec![]); 3]);
     client(&mut p, vec![(0, reconnect, vec![]), (0, change, vec![])]);
-    assert_eq!(fact(&run(&p).told, "connections_read_back"), Some("3"));
+    assert_eq!(fact(&run(&p).reported, "connections_read_back"), Some("3"));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_client_that_could_not_connect_in_the_end_reads_another_connection() {
     client(&mut p, vec![(0, hold, vec![])]);
     client(&mut p, vec![(400 * MS, reconnect, vec![])]);
     let result = run(&p);
-    assert_eq!((result.failed, fact(&result.told, "connections_read_back")), (1, Some("2")), "{:?}", result.told);
+    assert_eq!((result.failed, fact(&result.reported, "connections_read_back")), (1, Some("2")), "{:?}", result.reported);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn after_the_drain_nothing_is_read() {
         p.head.transactions[usize::from(reconnect)].steps.push(Step::Hold { ns: 60_000 * MS });
         client(&mut p, vec![(0, change, vec![]), (0, reconnect, vec![])]);
         let result = run(&p);
-        assert_eq!((result.failed, &result.told), (1, &vec![]), "{model}");
+        assert_eq!((result.failed, &result.reported), (1, &vec![]), "{model}");
     }
 }
 

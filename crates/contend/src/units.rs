@@ -11,6 +11,11 @@ const UNITS: [(&str, u128); 7] = [
     ("m", 60_000_000_000),
 ];
 
+/// Nanoseconds of a unit, such as `ms`.
+pub fn unit_ns(unit: &str) -> Option<u64> {
+    UNITS.iter().find(|(name, _)| *name == unit).map(|(_, ns)| *ns as u64)
+}
+
 /// Longest duration: ten years. Sums and products of several durations then stay far below 64 bits.
 const LONGEST_NS: u128 = 10 * 365 * 24 * 3_600_000_000_000;
 

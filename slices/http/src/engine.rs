@@ -2,40 +2,17 @@
 //! measured like any other data, without meaning.
 
 use crate::url::check_url;
-use contend::contender::Tier;
-use contend::engine::{CheckAddress, Durability, Engine, Part, Setting, Settings, Setup, Values};
+use contend::engine::{CheckAddress, Engine, Setting, Settings, Setup, Values};
 use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "http",
     about: "an HTTP service that contend does not run",
     settings: SETTINGS,
-    durability: Durability {
-        // contend does not know what a service promises after a power cut.
-        tier: |_| Tier::Unknown,
-        keeps: &[],
-        log_ending: |_| "",
-        commits_by_name: |_| false,
-        survives_kill: |_| false,
-        syncs: |_| false,
-        tier_settings: |_| &[],
-    },
-    implied: |_| &[],
     setup,
-    further: &[],
-    before_load: |_| vec![],
-    group_commit: true,
     executes: true,
-    integrity: |_| "SELECT 'ok'".to_string(),
-    compact: |_| vec![],
-    table_bytes: "",
-    load_session: &[],
-    part: |_| Part::Other,
     code_space: CodeSpace::Http,
-    loader: "rusqlite",
-    aliases: &[],
-    file_commits: None,
-    server: None,
+    ..Engine::WITHOUT_DATA
 };
 
 const SETTINGS: &[Setting] = &[

@@ -107,7 +107,7 @@ fn carry_out(args: &HttpArgs, path: Option<&str>) -> Result<u8> {
     };
     let Given { secrets, variables, profile } = given::given(args, &written)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
-    let before = secret::told(workload::parse(&source)?, &secrets)?;
+    let before = secret::filled_in(workload::parse(&source)?, &secrets)?;
     ensure!(
         !before.requests.is_empty(),
         "{}: this file sends no requests, so it is not a scenario; use it with contend run",

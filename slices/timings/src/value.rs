@@ -1,5 +1,6 @@
 //! Reads cells: durations in the ways people write them, and rates.
 
+use contend::units;
 use contend_stats::precision::{Ns, Rate};
 use serde::Serialize;
 use std::fmt;
@@ -150,17 +151,15 @@ fn with_units_ns(text: &str) -> Option<f64> {
     previous_ns.is_finite().then_some(total_ns)
 }
 
+/// Nanoseconds of a unit as definition files have it, or as other tools write it.
 fn unit_ns(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "h" => HOUR_NS,
-        "m" | "min" => MINUTE_NS,
-        "s" | "sec" => SECOND_NS,
-        "ms" => 1e6,
+    let own = match unit {
+        "sec" => "s",
         // The micro sign and the Greek letter look alike.
-        "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
-        "ns" => 1.0,
-        _ => return None,
-    })
+        "\u{b5}s" | "\u{3bc}s" => "us",
+        own => own,
+    };
+    units::unit_ns(own).map(|ns| ns as f64)
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ fn loop_thread(
         })?;
         let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.merge(std::mem::take(&mut made.said));
-        shared.control.tell(said.facts());
+        shared.control.report(said.facts());
         Ok(())
     });
     let why = match std::panic::catch_unwind(body) {

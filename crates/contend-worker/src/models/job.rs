@@ -1,7 +1,7 @@
 //! An attempt, or the part between two pauses, that is sent to a shared connection and back. It owns all its data,
 //! because it may move to another thread.
 
-use crate::answer::Answer;
+use crate::answer::JsonRows;
 use crate::arguments::{Arguments, Asked};
 use crate::attempt::{Attempt, Failed};
 use crate::client::{ClientLoop, Turn};
@@ -89,7 +89,7 @@ impl Job {
     pub fn asked(plan: &Arc<Plan>, control: &Arc<Control>, asked: Asked) -> Box<Self> {
         let Asked { transaction, drawn, first_unique, number } = asked;
         let mut kept = Kept::new(&plan.head);
-        kept.answer = Some(Answer::default());
+        kept.answer = Some(JsonRows::default());
         let mut job = Self::of(plan, control, Work::Asked { transaction, drawn }, kept);
         (job.number, job.first_unique, job.asked_ns) = (number, first_unique, monotonic_ns());
         job
@@ -157,7 +157,7 @@ impl Job {
     }
 
     /// The rows it was asked for.
-    pub fn take_answer(&mut self) -> Answer {
+    pub fn take_answer(&mut self) -> JsonRows {
         self.kept.answer.take().unwrap_or_default()
     }
 

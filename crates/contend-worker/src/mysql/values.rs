@@ -24,7 +24,7 @@ pub fn as_sql(value: Argument<'_>) -> Value {
     }
 }
 
-/// A value as one of SQLite's kinds. In the text protocol all values arrive as bytes; the column tells what
+/// A value as one of SQLite's kinds. In the text protocol all values arrive as bytes; the column says what
 /// they are.
 ///
 /// # Errors

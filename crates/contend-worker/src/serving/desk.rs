@@ -1,6 +1,6 @@
 //! Turns requests into operations of the plan and outcomes into answers, and counts both.
 
-use crate::answer::{Answer, quote};
+use crate::answer::{JsonRows, quote};
 use crate::arguments::Asked;
 use crate::control::Control;
 use crate::failure::Failure;
@@ -142,7 +142,7 @@ impl Desk {
     }
 
     /// The answer for the outcome of an operation.
-    pub fn answer(&self, transaction: u16, outcome: Result<Answer, Failure>) -> Answered {
+    pub fn answer(&self, transaction: u16, outcome: Result<JsonRows, Failure>) -> Answered {
         self.requests.fetch_add(1, Relaxed);
         let body = outcome.and_then(|rows| rows.finish().ok_or(Failure::worker(worker_code::VALUE)));
         match body {
@@ -324,7 +324,7 @@ mod tests {
             assert_eq!(answer.status().as_u16(), 500);
             assert_eq!(answer.headers()[CODE_HEADER], header);
         }
-        assert_eq!(desk.answer(0, Ok(Answer::default())).status().as_u16(), 200);
+        assert_eq!(desk.answer(0, Ok(JsonRows::default())).status().as_u16(), 200);
         assert_eq!(desk.counts(), (4, 3, 0));
     }
 }

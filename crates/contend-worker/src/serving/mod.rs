@@ -146,10 +146,10 @@ where
     S::ResBody: Body<Error: Into<Box<dyn Error + Send + Sync>>> + 'static,
 {
     let mut connection = pin!(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-    let mut told = pin!(async move { ending.wait_for(|end| *end).await.map(drop) });
+    let mut ended = pin!(async move { ending.wait_for(|end| *end).await.map(drop) });
     let mut heard = false;
     poll_fn(|context| {
-        if !heard && told.as_mut().poll(context).is_ready() {
+        if !heard && ended.as_mut().poll(context).is_ready() {
             heard = true;
             connection.as_mut().graceful_shutdown();
         }
@@ -204,6 +204,6 @@ impl Running {
     fn done(&self) -> Facts {
         let (requests, failed, opened) = self.desk.counts();
         let accounts = facts([("requests", requests), ("failed", failed), ("connections_opened", opened)]);
-        accounts.into_iter().chain(self.desk.control.told()).collect()
+        accounts.into_iter().chain(self.desk.control.reported()).collect()
     }
 }

@@ -5,7 +5,7 @@ use super::desk::{Answered, Desk};
 use super::serve_connection;
 use super::served::{Served, Server};
 use super::sessions::{Caller, Nothing, OnServer, Sqlite};
-use crate::answer::Answer;
+use crate::answer::JsonRows;
 use crate::control::Cancel;
 use crate::kept::Kept;
 use crate::mysql;
@@ -142,7 +142,7 @@ fn serve_alone(shared: &Shared, stream: TcpStream, ending: watch::Receiver<bool>
 fn answer<B>(request: &Request<B>, desk: &Desk, caller: &mut dyn Caller, kept: &mut Kept) -> Answered {
     match desk.read(request) {
         Ok(asked) => {
-            kept.answer = Some(Answer::default());
+            kept.answer = Some(JsonRows::default());
             let outcome = caller.call(&asked, kept);
             let rows = kept.answer.take().unwrap_or_default();
             desk.answer(asked.transaction, outcome.map(|()| rows))

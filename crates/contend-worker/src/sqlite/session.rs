@@ -1,7 +1,7 @@
 //! Carries out steps on an open connection: with statements prepared once by the thread that owns the connection, or,
 //! if clients share it, with rusqlite's cache of statements.
 
-use crate::answer::Answer;
+use crate::answer::JsonRows;
 use crate::argument::Argument;
 use crate::arguments::Arguments;
 use crate::busy;
@@ -155,7 +155,7 @@ fn execute(
     Ok(found)
 }
 
-fn answer_row(answer: &mut Answer, row: &Row<'_>, columns: usize) -> rusqlite::Result<()> {
+fn answer_row(answer: &mut JsonRows, row: &Row<'_>, columns: usize) -> rusqlite::Result<()> {
     answer.begin_row();
     for column in 0..columns {
         answer.value(row.as_ref().column_name(column)?, as_argument(row.get_ref(column)?));

@@ -46,9 +46,9 @@ impl Messages {
     }
 
     /// Adds the answers that the clients of a trial kept.
-    pub fn told(&mut self, trial: &Trial) {
+    pub fn add(&mut self, trial: &Trial) {
         let facts = trial.workers.iter().flat_map(|worker| &worker.done);
-        for (count, code, text) in facts.filter(|(name, _)| name.starts_with(FACT)).filter_map(|(_, told)| read(told)) {
+        for (count, code, text) in facts.filter(|(name, _)| name.starts_with(FACT)).filter_map(|(_, text)| read(text)) {
             *self.answers.entry(code).or_default().entry(text.to_string()).or_default() += count;
         }
     }
@@ -94,8 +94,8 @@ fn meaning(space: CodeSpace, code: u32) -> String {
     }
 }
 
-fn read(told: &str) -> Option<(u64, Code, &str)> {
-    let (count, rest) = told.split_once(' ')?;
+fn read(text: &str) -> Option<(u64, Code, &str)> {
+    let (count, rest) = text.split_once(' ')?;
     let (code, text) = rest.split_once(' ')?;
     let (space, code) = code.split_once(':')?;
     let space = CodeSpace::from_word(space)?;
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn facts_of_others_are_passed_over() {
-        for told in ["", "many http:500 x", "1 ftp:500 x", "1 http:x x", "1 http:500"] {
-            assert_eq!(read(told), None, "{told}");
+        for text in ["", "many http:500 x", "1 ftp:500 x", "1 http:x x", "1 http:500"] {
+            assert_eq!(read(text), None, "{text}");
         }
         assert!(matches!(read("1 sqlstate:40001 x"), Some((1, (CodeSpace::Sqlstate, _), "x"))));
     }

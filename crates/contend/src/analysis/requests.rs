@@ -90,7 +90,7 @@ impl Sum {
             operations.push(sample, &mut |op| earlier += u64::from(self.count(trial, op)));
         })?;
         operations.finish(&mut |op| earlier += u64::from(self.count(trial, op)));
-        self.messages.told(trial);
+        self.messages.add(trial);
         let sent = self.ok + self.failed - sent_before - earlier;
         self.unsent += trial.planned.values().sum::<u64>().saturating_sub(sent);
         let window_ns = trial.window_end_ns.saturating_sub(trial.window_start_ns);

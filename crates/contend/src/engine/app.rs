@@ -139,7 +139,7 @@ pub fn hosts(contender: &Contender, databases: usize) -> Option<Vec<String>> {
 
 /// Adds the options of an app to a setup. The app reports its settings itself; a rejected host shows in the first
 /// request.
-pub fn tell(engine: &Engine, contender: &Contender, setup: &mut Setup) {
+pub fn add_settings(engine: &Engine, contender: &Contender, setup: &mut Setup) {
     let Some(app) = app(&contender.driver) else { return };
     for setting in app.driver.settings {
         let value = contender.settings.get(setting.name).map_or(setting.default, String::as_str);
@@ -206,7 +206,7 @@ mod tests {
         let hosts = hosts(&contender, 2).unwrap();
         assert_eq!(hosts[1], format!("1.{}", hosts[0]));
         let mut setup = Setup::default();
-        tell(engine, &contender, &mut setup);
+        add_settings(engine, &contender, &mut setup);
         assert!(setup.options.contains(&(HOST.to_string(), hosts[0].clone())));
         assert!(setup.options.contains(&("engine".to_string(), engine.name.to_string())));
         assert_eq!(setup.options.len(), setup.readbacks.len() + 2);

@@ -62,7 +62,7 @@ pub fn executes(contender: &Contender) -> bool {
 /// for apps and drivers with their own dialect, which decide this themselves; with savepoints, which some servers count
 /// as transactions; with data in memory; and with pools that close connections, because SQLite's count ends with the
 /// last one.
-pub fn writes_as_told(contender: &Contender) -> bool {
+pub fn commits_as_planned(contender: &Contender) -> bool {
     let its_own = is_app(contender) || own_dialect(contender).is_some() || has_savepoints(contender);
     let keeps = !contender.settings.contains_key("pool_idle") && !is_set(contender, "storage", "memory");
     executes(contender) && !its_own && keeps
@@ -97,10 +97,10 @@ pub fn setup_of(engine: &Engine, contender: &Contender) -> Setup {
             ..Setup::default()
         };
     }
-    if setup.only_told { setup } else { with_drivers_own(contender, setup) }
+    if setup.only_read { setup } else { with_drivers_own(contender, setup) }
 }
 
-/// Adds the settings of the contender's worker. [`app::tell`] adds those of an app.
+/// Adds the settings of the contender's worker. [`app::add_settings`] adds those of an app.
 pub fn with_drivers_own(contender: &Contender, mut setup: Setup) -> Setup {
     let own = driver(contender).filter(|_| !is_app(contender)).map_or(&[][..], |driver| driver.settings);
     setup.pass_on(own.iter().map(|setting| setting.name), &contender.settings);

@@ -87,6 +87,19 @@ pub struct Durability {
     pub tier_settings: fn(Tier) -> &'static [(&'static str, &'static str)],
 }
 
+impl Durability {
+    /// Nothing is stored, or what keeps the data cannot be seen.
+    pub const UNKNOWN: Self = Self {
+        tier: |_| Tier::Unknown,
+        keeps: &[],
+        log_ending: |_| "",
+        commits_by_name: |_| false,
+        survives_kill: |_| false,
+        syncs: |_| false,
+        tier_settings: |_| &[],
+    };
+}
+
 /// Kind of a file of an engine's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -101,6 +114,31 @@ pub enum Part {
 }
 
 impl Engine {
+    /// An engine without data of its own, for the fields that such an engine leaves open. An SQLite file stands for its
+    /// data.
+    pub const WITHOUT_DATA: Self = Self {
+        name: "",
+        about: "",
+        settings: &[],
+        durability: Durability::UNKNOWN,
+        implied: |_| &[],
+        setup: |_| Setup::default(),
+        further: &[],
+        before_load: |_| vec![],
+        group_commit: true,
+        executes: false,
+        integrity: |_| "SELECT 'ok'".to_string(),
+        compact: |_| vec![],
+        table_bytes: "",
+        load_session: &[],
+        part: |_| Part::Other,
+        code_space: CodeSpace::Worker,
+        loader: "rusqlite",
+        aliases: &[],
+        file_commits: None,
+        server: None,
+    };
+
     /// The retry policy of the settings.
     pub fn retry(&self, settings: &Settings) -> Retry {
         let tries = self.own_value(settings, "retry_tries").parse().unwrap_or(1);
@@ -143,7 +181,7 @@ impl Engine {
             // Servers need this to understand the translated workload.
             session: self.server.map(|server| server::session(server.dialect)).unwrap_or_default(),
             begin_write: setup.begin_write,
-            only_told: true,
+            only_read: true,
             ..Setup::default()
         }
     }
@@ -159,13 +197,13 @@ impl Engine {
     }
 
     /// The settings for facts that connections reported; facts that are not settings are left out.
-    pub fn settings_told(&self, told: &BTreeMap<String, String>) -> Settings {
+    pub fn settings_reported(&self, reported: &BTreeMap<String, String>) -> Settings {
         let as_set = |name: &str, word: &str| {
             let settings = Settings::from([(name.to_string(), word.to_string())]);
             (self.setup)(&settings).readbacks.into_iter().find(|read| read.name == name).map(|read| read.value)
         };
         let of = |setting: &Setting| {
-            let value = told.get(setting.name)?;
+            let value = reported.get(setting.name)?;
             let word = match setting.values {
                 Values::Words(words) => words.iter().find(|word| as_set(setting.name, word).as_ref() == Some(value))?,
                 Values::Integer(..) | Values::Text | Values::Address(_) => value.as_str(),

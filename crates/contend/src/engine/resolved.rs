@@ -37,5 +37,5 @@ fn values(engine: &Engine, contender: &Contender) -> BTreeMap<String, String> {
 /// The tier of the settings that connections reported; `None` for an unknown engine.
 pub fn tier_reported(engine: &str, reported: &BTreeMap<String, String>) -> Option<Tier> {
     let engine = find(engine)?;
-    Some((engine.durability.tier)(&engine.settings_told(reported)))
+    Some((engine.durability.tier)(&engine.settings_reported(reported)))
 }

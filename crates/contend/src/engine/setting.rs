@@ -85,8 +85,8 @@ pub struct Setup {
     pub begin_write: Option<String>,
     /// Whether the data exists for one connection only.
     pub one_connection: bool,
-    /// Whether nothing was set, so that read-back values are only reported.
-    pub only_told: bool,
+    /// Whether nothing was set, so that values are read back and compared with nothing.
+    pub only_read: bool,
     /// Address of the service to measure, instead of data.
     pub service: Option<String>,
     /// First process of the service, if it runs here and its use is to be measured.

@@ -22,8 +22,8 @@ fn contender(engine: &Engine, driver: &Driver) -> Contender {
 fn what_connections_tell_is_read_as_settings() {
     for engine in ENGINES {
         let setup = (engine.setup)(&Settings::new());
-        let told = setup.readbacks.into_iter().map(|read| (read.name, read.value)).collect();
-        let settings = engine.settings_told(&told);
+        let reported = setup.readbacks.into_iter().map(|read| (read.name, read.value)).collect();
+        let settings = engine.settings_reported(&reported);
         assert_eq!(
             (engine.durability.tier)(&settings),
             (engine.durability.tier)(&Settings::new()),
@@ -50,7 +50,7 @@ fn as_it_comes_sets_nothing_and_asks_everything() {
             "{}",
             engine.name
         );
-        assert!(comes.only_told && comes.readbacks.len() >= set.readbacks.iter().filter(|r| !r.sql.is_empty()).count());
+        assert!(comes.only_read && comes.readbacks.len() >= set.readbacks.iter().filter(|r| !r.sql.is_empty()).count());
     }
 }
 

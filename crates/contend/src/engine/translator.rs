@@ -1,42 +1,20 @@
 //! The translator of SQLite's SQL, measured like an engine: its client translates every statement of the workload and
 //! executes none. The schema comes from an SQLite database, which does not change.
 
-use super::product::{Durability, Engine};
+use super::product::Engine;
 use super::setting::{Expected, Setting, Settings, Setup, Values};
 use super::sqlite;
-use crate::contender::Tier;
-use contend_wire::sample::CodeSpace;
 
 pub const ENGINE: Engine = Engine {
     name: "translator",
     about: "contend-sql: translates the workload's statements for a server and executes none",
     settings: SETTINGS,
-    durability: Durability {
-        // Nothing is stored.
-        tier: |_| Tier::Unknown,
-        keeps: &[],
-        log_ending: |_| "",
-        commits_by_name: |_| false,
-        survives_kill: |_| false,
-        syncs: |_| false,
-        tier_settings: |_| &[],
-    },
-    implied: |_| &[],
     setup,
-    further: &[],
-    before_load: |_| vec![],
-    group_commit: true,
-    executes: false,
     integrity: sqlite::ENGINE.integrity,
     compact: sqlite::ENGINE.compact,
-    table_bytes: "",
     load_session: sqlite::ENGINE.load_session,
     part: sqlite::ENGINE.part,
-    code_space: CodeSpace::Worker,
-    loader: sqlite::ENGINE.loader,
-    aliases: &[],
-    file_commits: None,
-    server: None,
+    ..Engine::WITHOUT_DATA
 };
 
 const SETTINGS: &[Setting] = &[

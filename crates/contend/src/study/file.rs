@@ -45,7 +45,7 @@ pub struct File {
     #[serde(default)]
     pub export: Vec<Export>,
     #[serde(default)]
-    pub answer: Vec<Answer>,
+    pub answer: Vec<AnswerFile>,
     #[serde(default)]
     pub effect: Vec<Effect>,
     #[serde(default)]
@@ -164,7 +164,7 @@ pub struct Column {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct AnswerFile {
     pub ask: String,
     #[serde(deserialize_with = "spelling::metric")]
     pub metric: String,

@@ -112,7 +112,7 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
 }
 
 /// Pairs of contenders (`this`, `against`) of a question: one `against` for all, or one for each.
-fn asked_pairs(answer: &file::Answer) -> Result<Vec<(&String, &String)>, (&'static str, String)> {
+fn asked_pairs(answer: &file::AnswerFile) -> Result<Vec<(&String, &String)>, (&'static str, String)> {
     let (these, against) = (answer.this.all(), answer.against.all());
     if these.is_empty() {
         return Err(("this", "needs at least one contender".to_string()));

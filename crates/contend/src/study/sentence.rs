@@ -10,7 +10,7 @@ type Sentences = BTreeMap<String, String>;
 type Wrong = (Vec<String>, String);
 
 /// Words and facts of an answer, complete; one of the two is empty.
-pub(super) fn read(answer: &file::Answer, metrics: &[OwnMetric]) -> Result<(Sentences, Sentences), Wrong> {
+pub(super) fn read(answer: &file::AnswerFile, metrics: &[OwnMetric]) -> Result<(Sentences, Sentences), Wrong> {
     let wrong = |path: &[&str], message: String| {
         (path.iter().filter(|step| !step.is_empty()).map(ToString::to_string).collect(), message)
     };

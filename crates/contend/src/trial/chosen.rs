@@ -15,7 +15,7 @@ use crate::trial::order::Order;
 use crate::trial::plans::{self, Plans};
 use crate::trial::recorded::asked_of;
 use crate::trial::run::{Ending, stopped_is_no_error};
-use crate::trial::secret::told;
+use crate::trial::secret::filled_in;
 use crate::trial::server::attached;
 use crate::trial::session::{Common, Session};
 use crate::trial::site::Site;
@@ -95,7 +95,7 @@ fn begin(
     RecordWriter::create(&dir, &run)?;
     cache::prune(&site.cache);
     let common = Common { site: &site, deadlines: order.deadlines, cancelled, tell, begun_ns };
-    let workload = told(workload::parse(source)?, &order.secrets)?;
+    let workload = filled_in(workload::parse(source)?, &order.secrets)?;
     let asked = asked_of(&run)?;
     let mut chosen = Chosen { common, dir, workload, asked, run, workloads, plans: Plans::default(), bases };
     let ended = chosen.go(choose, &mut admin);

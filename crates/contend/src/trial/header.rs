@@ -8,7 +8,7 @@ use crate::trial::dialect::under_conditions;
 use crate::trial::order::Order;
 use crate::trial::plans;
 use crate::trial::recorded::workload_info;
-use crate::trial::secret::told;
+use crate::trial::secret::filled_in;
 use crate::trial::watch::machine;
 use crate::workload::{self, Editions};
 use anyhow::{Context, Result, bail};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// What is wrong, with part and condition.
 pub fn checked(study: &Study, source: &Source, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
     let part = study.part.as_ref().map_or(String::new(), |part| format!("part {part}, "));
-    let workloads = under_conditions(&told(workload::parse(source)?, secrets)?, study);
+    let workloads = under_conditions(&filled_in(workload::parse(source)?, secrets)?, study);
     let workloads = workloads.map_err(|error| match &study.part {
         Some(part) => error.context(format!("part {part}")),
         None => error,

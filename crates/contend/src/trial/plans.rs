@@ -77,7 +77,7 @@ pub fn setup_of(engine: &'static Engine, contender: &Contender, on_attached: boo
         true => attached::setup_of(engine, &contender.settings),
         false => engine::setup_of(engine, contender),
     };
-    engine::app::tell(engine, contender, &mut setup);
+    engine::app::add_settings(engine, contender, &mut setup);
     setup
 }
 

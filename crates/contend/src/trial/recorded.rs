@@ -4,7 +4,7 @@ use crate::record::model::{DataInfo, Run, TransactionInfo, WorkloadInfo};
 use crate::source::Source;
 use crate::study::model::Study;
 use crate::trial::dialect::under_conditions;
-use crate::trial::secret::told;
+use crate::trial::secret::filled_in;
 use crate::workload::{self, Asked, Data, Workload};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub(super) fn asked_of(run: &Run) -> Result<Option<Asked>> {
     let Some(scenario) = &run.scenario else { return Ok(None) };
     let workload = workload::parse(&Source::new(run.workload.file.clone(), run.workload.text.clone()))?;
     let scenario =
-        told(workload::parse(&Source::new(scenario.file.clone(), scenario.text.clone()))?, &BTreeMap::new())?;
+        filled_in(workload::parse(&Source::new(scenario.file.clone(), scenario.text.clone()))?, &BTreeMap::new())?;
     Ok(Some(workload::asked(&scenario, &workload)?))
 }
 

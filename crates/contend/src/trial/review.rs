@@ -77,7 +77,7 @@ impl Review<'_> {
             Some(served) => served.sessions.iter().collect(),
             None => self.ran.members.iter().flat_map(|m| &m.sessions).collect(),
         };
-        let expected = if self.stage.setup.only_told { &[][..] } else { &self.stage.setup.readbacks };
+        let expected = if self.stage.setup.only_read { &[][..] } else { &self.stage.setup.readbacks };
         let (settings, reasons) = guards::settings(expected, sessions.iter().copied());
         trial.tier_reported = Some(&settings)
             .filter(|settings| !settings.is_empty())
@@ -241,7 +241,7 @@ impl Review<'_> {
 
     /// What the kernel sees of each transaction for sure, under these settings of its connections.
     fn kernel_sees(&self, sql: &Sql<'_>, settings: &Settings, syncs: Syncs) -> Seen {
-        let counts = self.stage.engine.file_commits.filter(|_| engine::writes_as_told(self.stage.contender));
+        let counts = self.stage.engine.file_commits.filter(|_| engine::commits_as_planned(self.stage.contender));
         let Some(counts) = counts.filter(|_| self.tells_rows()) else { return Seen::default() };
         let looks = (counts.looked_at_by_each)(settings);
         Seen {

@@ -17,7 +17,7 @@ use crate::trial::order::{Order, Resumption};
 use crate::trial::plans::Plans;
 use crate::trial::proofs::PROOFS;
 use crate::trial::recorded::asked_of;
-use crate::trial::secret::told;
+use crate::trial::secret::filled_in;
 use crate::trial::server::attached::{self, Left};
 use crate::trial::session::{Common, Session};
 use crate::trial::site::Site;
@@ -354,5 +354,5 @@ fn tiers(session: &Session<'_>, run: &Run) -> Result<Vec<KnownTier>> {
 /// The workload of a run under each of its conditions.
 fn workloads(run: &Run, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
     let source = Source::new(run.workload.file.clone(), run.workload.text.clone());
-    under_conditions(&told(workload::parse(&source)?, secrets)?, &run.study)
+    under_conditions(&filled_in(workload::parse(&source)?, secrets)?, &run.study)
 }

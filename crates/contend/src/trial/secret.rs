@@ -35,7 +35,7 @@ pub fn from_environment_only(source: &Source) -> Result<Source> {
 ///
 /// # Errors
 /// A secret without a value, and how to give it one.
-pub fn told(mut workload: Workload, given: &BTreeMap<String, String>) -> Result<Workload> {
+pub fn filled_in(mut workload: Workload, given: &BTreeMap<String, String>) -> Result<Workload> {
     for name in workload.secrets.lacking() {
         let value = given.get(&name).filter(|value| !value.is_empty()).cloned();
         match value.or_else(|| from_environment(&name)) {

@@ -97,7 +97,7 @@ pub fn window(
     let steps = bench.workload.transactions.iter().flat_map(|transaction| &transaction.steps);
     let connects = steps.into_iter().any(|step| matches!(step, Step::Connect));
     let mut commits =
-        Commits::begin(stage.engine, fresh, admin).filter(|_| engine::writes_as_told(stage.contender) && !connects);
+        Commits::begin(stage.engine, fresh, admin).filter(|_| engine::commits_as_planned(stage.contender) && !connects);
     let start_ns = crew.start();
     if let Some(commits) = &mut commits {
         commits.work_begins();

@@ -193,7 +193,8 @@ pub struct InvariantFile {
     pub last: Option<LastFile>,
 }
 
-/// The transaction whose last operations the rows must be of, and its arguments in the columns.
+/// An invariant about last writes: a row must hold what the last operation of this transaction on it wrote. `key` and
+/// `values` name arguments of the transaction.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LastFile {

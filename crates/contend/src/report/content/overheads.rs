@@ -28,7 +28,7 @@ pub fn section(findings: &Findings<'_>) -> Option<Section> {
     blocks.extend(not_there(findings).map(Block::Note));
     blocks.extend(pauses::blocks(findings));
     (!blocks.is_empty()).then(|| Section {
-        id: Id::Other("floors"),
+        id: Id::Other("overheads"),
         title: "What the workers take for themselves".to_string(),
         blocks,
     })

@@ -25,9 +25,9 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
     for name in &table.names {
         let mut who: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         let found = reported::readback(findings, name);
-        let (all, tellers) = (found.len(), found.iter().flatten().count());
+        let (all, reporters) = (found.len(), found.iter().flatten().count());
         // If only some contenders report the setting, their number is given.
-        let of = if tellers < all { format!(" ({tellers} of {all} {})", tell(tellers)) } else { String::new() };
+        let of = if reporters < all { format!(" ({reporters} of {all} {})", report(reporters)) } else { String::new() };
         for (contender, value) in found.into_iter().enumerate() {
             if let Some(value) = value {
                 who.entry(value).or_default().push(words::label(findings, contender));
@@ -38,7 +38,7 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
         values.sort_by_key(|(_, labels)| labels.len());
         match values.pop() {
             None => {}
-            Some((value, _)) if values.is_empty() && tellers < all => {
+            Some((value, _)) if values.is_empty() && reporters < all => {
                 by_few.push(format!("{name} = {}{of}", shown(&value)))
             }
             Some((value, _)) if values.is_empty() => same.push(format!("{name} = {}", shown(&value))),
@@ -63,8 +63,8 @@ fn in_words(findings: &Findings<'_>, table: &Readback) -> Vec<String> {
     lines
 }
 
-fn tell(told: usize) -> &'static str {
-    if told == 1 { "tells it" } else { "tell it" }
+fn report(reporters: usize) -> &'static str {
+    if reporters == 1 { "reports it" } else { "report it" }
 }
 
 fn shown(value: &str) -> &str {

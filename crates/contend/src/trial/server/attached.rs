@@ -79,7 +79,7 @@ impl Attached {
 /// those that decide the tier, are compared with what is read back.
 pub fn setup_of(engine: &Engine, settings: &Settings) -> Setup {
     let mut setup = engine.setup_with(settings);
-    if setup.only_told {
+    if setup.only_read {
         return setup;
     }
     let decides: Vec<&str> =

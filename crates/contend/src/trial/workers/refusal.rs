@@ -71,10 +71,9 @@ mod tests {
             "{serving}"
         );
         let asking = Whose::Asking.could_not_begin(0, "client 0, http://h: cannot connect", "").detail;
-        assert!(
-            asking
-                .starts_with("the client over HTTP could not begin: client 0, http://h: cannot connect. Check that the service")
-        );
+        assert!(asking.starts_with(
+            "the client over HTTP could not begin: client 0, http://h: cannot connect. Check that the service"
+        ));
         let error = anyhow::anyhow!("Permission denied").context("cannot start /w");
         let absent = Whose::Driver("pgx".to_string()).cannot_be_started(&error).detail;
         assert!(
