@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-/// How a service is spoken to.
+/// TLS settings for one service.
 #[derive(Debug, Clone)]
 pub struct Tls {
     config: Arc<ClientConfig>,
@@ -33,7 +33,7 @@ pub enum Progress {
     WantsIn,
 }
 
-/// What all connections share.
+/// Settings that all connections share.
 ///
 /// # Errors
 /// The certificates cannot be read, or there are none.
@@ -61,7 +61,7 @@ pub fn config(options: &Options) -> Result<Arc<ClientConfig>> {
 }
 
 impl Tls {
-    /// For the service on a host, whose certificate must have its name.
+    /// Settings for the service on this host; its certificate must contain the name.
     ///
     /// # Errors
     /// The name cannot be in a certificate.
@@ -79,14 +79,14 @@ impl Tls {
     pub fn session(&self) -> io::Result<Session> {
         let made = ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map_err(io::Error::other)?;
         let mut session = Session(Box::new(made));
-        // A request is given as a whole, whatever its length.
+        // The buffer takes a whole request, however long.
         session.0.set_buffer_limit(None);
         Ok(session)
     }
 }
 
 impl Session {
-    /// As much of the handshake as can be done now.
+    /// Continues the handshake as far as possible without waiting.
     pub fn handshake(&mut self, stream: &TcpStream) -> io::Result<Progress> {
         loop {
             if !self.flush(stream)? {
@@ -109,7 +109,7 @@ impl Session {
         self.0.writer().write_all(request)
     }
 
-    /// Sends what is encrypted; whether all of it has left.
+    /// Sends encrypted bytes; returns whether all were sent.
     pub fn flush(&mut self, mut stream: &TcpStream) -> io::Result<bool> {
         while self.0.wants_write() {
             match self.0.write_tls(&mut stream) {
@@ -140,7 +140,7 @@ impl Session {
         !matches!(self.read(stream, &mut [0; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
     }
 
-    /// Takes what the service has sent; 0 at its end.
+    /// Reads bytes that the service has sent; returns 0 at the end of the connection.
     fn take(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         let n = self.0.read_tls(&mut stream)?;
         let _ = self.0.process_new_packets().map_err(|e| {

@@ -14,12 +14,12 @@ use contend_wire::plan::http::HttpStep;
 use contend_wire::plan::{Plan, Source, Step};
 use contend_wire::sample::{NOT_MEASURED, worker_code};
 
-/// What a client waits for.
+/// State of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// For the time when its attempt is due.
+    /// Waits until its attempt is due.
     Due,
-    /// For the pause before it reconnects to a service that refused.
+    /// Waits before it reconnects to a service that refused the connection.
     Held,
     Connecting,
     /// The handshake of TLS.
@@ -27,7 +27,7 @@ pub enum Phase {
     Sending,
     Reading,
     Pausing,
-    /// For nothing: the loop handles it in its next round.
+    /// Waits for nothing: the loop handles it in its next round.
     Idle,
     Over,
 }
@@ -58,7 +58,7 @@ pub struct Client<'p> {
     pub(super) pace: Option<ClientLoop<'p>>,
     pub(super) service: &'p Service,
     pub(super) connection: Option<Connection>,
-    /// Tells events of this connection from those of an earlier one.
+    /// Number of its connection, so that events of an earlier one are ignored.
     pub(super) generation: u32,
     pub(super) phase: Phase,
     pub(super) work: Work,

@@ -13,15 +13,15 @@ const QUIET_NS: u64 = 1_000_000;
 
 pub struct Connection {
     pub(super) stream: TcpStream,
-    /// Of a service that is spoken to through TLS.
+    /// Present if the service uses TLS.
     pub(super) tls: Option<Session>,
-    /// The request is encrypted, and not all of it has left.
+    /// Whether an encrypted request is not yet sent completely.
     pub(super) encrypted: bool,
     /// Whether the loop gets an event when the connection is writable.
     pub(super) wants_out: bool,
     /// Whether it has served a request before.
     pub(super) used: bool,
-    /// Time since which nothing was expected.
+    /// Time of its last complete answer, or of its beginning.
     pub(super) quiet_since_ns: u64,
 }
 
@@ -46,7 +46,8 @@ impl Connection {
         self.tls.as_mut().is_none_or(|session| session.has_ended(&self.stream))
     }
 
-    /// Sends a request, of which `sent` bytes have left; how many more have now. Through TLS it leaves as a whole.
+    /// Continues to send a request after its first `sent` bytes; returns how many more were sent. With TLS it counts as
+    /// sent only as a whole.
     #[inline]
     pub(super) fn write(&mut self, request: &[u8], sent: usize) -> std::io::Result<usize> {
         let Some(session) = &mut self.tls else { return (&self.stream).write(&request[sent..]) };
@@ -56,7 +57,7 @@ impl Connection {
         }
         let left = if session.flush(&self.stream)? { request.len() } else { request.len() - 1 };
         self.encrypted = left < request.len();
-        // Of what is on its way the last byte has not left.
+        // A request that is sent in part lacks its last byte.
         if left > sent { Ok(left - sent) } else { Err(ErrorKind::WouldBlock.into()) }
     }
 

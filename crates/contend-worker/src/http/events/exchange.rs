@@ -76,7 +76,7 @@ impl<'p> Events<'p> {
         }
     }
 
-    /// As much of the handshake of TLS as can be done now.
+    /// Continues the handshake of TLS as far as possible without waiting.
     fn secure(&mut self, i: usize) {
         let client = &mut self.clients[i];
         let (Some(connection), Some(tls)) = (&mut client.connection, &client.service.tls) else { return };
@@ -186,11 +186,11 @@ impl<'p> Events<'p> {
     }
 
     pub(super) fn read(&mut self, i: usize) {
-        // What TLS has decrypted makes no further event.
+        // Bytes that TLS has already decrypted cause no further event.
         while self.read_once(i) {}
     }
 
-    /// One part of an answer; whether there may be more without an event.
+    /// Reads one part of an answer; returns whether more may be available without an event.
     fn read_once(&mut self, i: usize) -> bool {
         let client = &mut self.clients[i];
         let Some(connection) = &mut client.connection else { return false };
