@@ -29,8 +29,8 @@ pub use catalogue::{ENGINES, SERVICES, find, is_service};
 pub use common::{COMMON_SETTINGS, REQUEST_TIMEOUT};
 pub use driver::{Driver, Facts, Fails, Model, Program, Variant};
 pub use lookup::{
-    as_it_comes, can_boot, driver, executes, has_collector, has_savepoints, is_app, is_over_http, model, null_driver_of, own_dialect,
-    setup_of, with_drivers_own, writes_as_told,
+    as_it_comes, can_boot, driver, executes, has_collector, has_savepoints, is_app, is_over_http, model,
+    null_driver_of, own_dialect, setup_of, with_drivers_own, writes_as_told,
 };
 pub use product::{Durability, Engine, FileCommits, Part};
 pub use resolved::{resolved, tier_reported};
