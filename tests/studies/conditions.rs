@@ -121,7 +121,7 @@ fn no_mistake_waits_for_another_one() {
 fn all_statements_that_the_database_does_not_accept_come_at_once() {
     let bench = crate::support::Bench::new();
     let study = "question = 'q'\nworkload = 'w.toml'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
-                 [axes]\nprofile = ['mixed']\n[[contender]]\nengine = 'sqlite'\n";
+                 [axes]\nprofile = ['mixed']\n[load]\nwindow = '100ms'\n[[contender]]\nengine = 'sqlite'\n";
     let workload = "about = 'x'\n[table.t]\nddl = 'CREATE TABLE t (a INTEGER, b TEXT)'\nrows = 5\n\
                     columns = { a = { serial = 1 }, b = { format = 'x' } }\n\
                     [transaction.buy]\nkind = 'write'\nargs = { a = { range = [1, 5] } }\n\

@@ -106,7 +106,10 @@ fn may_be_missed(told: u32, lies: u32) -> u32 {
 
 #[test]
 fn of_many_lies_99_of_100_must_be_found() {
-    assert_eq!([(30, 25), (299, 260), (300, 260), (1000, 900)].map(|(told, lies)| may_be_missed(told, lies)), [2, 26, 2, 9]);
+    assert_eq!(
+        [(30, 25), (299, 260), (300, 260), (1000, 900)].map(|(told, lies)| may_be_missed(told, lies)),
+        [2, 26, 2, 9]
+    );
 }
 
 /// One contender does not carry out reads of tables that no client writes. The rows of the other one contradict it.

@@ -160,7 +160,9 @@ pub fn line(comparison: &Comparison, (takes, of_a): (&str, &str), margin: f64, e
         Verdict::SlightlyFaster | Verdict::SlightlySlower => {
             format!("{}, in the middle by less than {}: {takes} ({interval}).", comparison.verdict, Percent(margin))
         }
-        Verdict::Faster | Verdict::Slower | Verdict::AsAsked => format!("{}: {takes} ({interval}).", comparison.verdict),
+        Verdict::Faster | Verdict::Slower | Verdict::AsAsked => {
+            format!("{}: {takes} ({interval}).", comparison.verdict)
+        }
     }
 }
 

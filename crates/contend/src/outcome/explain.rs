@@ -34,7 +34,11 @@ impl Explanation {
         let change = (!self.change.is_empty()).then(|| format!("What to change: {}", self.change.join(" ")));
         let see = self.commands();
         let see = (!see.is_empty()).then(|| format!("See it: {}.", see.join("; ")));
-        [Some(self.happened.clone()), self.waited.clone(), change, see].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        [Some(self.happened.clone()), self.waited.clone(), change, see]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Commands that show it.
@@ -307,7 +311,10 @@ mod tests {
             ("301", "HTTP 301 (as 300)"),
             ("408", "HTTP 408 Request Timeout"),
             ("SQLSTATE 26000", "invalid_sql_statement_name (26000)"),
-            ("ERROR 1969 (70100): Query execution was interrupted (max_statement_time exceeded)", "ER_STATEMENT_TIMEOUT (1969)"),
+            (
+                "ERROR 1969 (70100): Query execution was interrupted (max_statement_time exceeded)",
+                "ER_STATEMENT_TIMEOUT (1969)",
+            ),
             ("ERROR: deadlock detected", "deadlock_detected (40P01)"),
             ("40p01", "deadlock_detected (40P01)"),
             ("23514", "integrity_constraint_violation (SQLSTATE 23514)"),

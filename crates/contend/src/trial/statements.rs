@@ -33,7 +33,8 @@ pub fn try_out(
     let mut found = vec![];
     let mut before: Option<&Workload> = None;
     for workload in editions.iter().map(|editions| editions.of(None)) {
-        let is_same = |other: &Workload| other.statements == workload.statements && other.schema_sql() == workload.schema_sql();
+        let is_same =
+            |other: &Workload| other.statements == workload.statements && other.schema_sql() == workload.schema_sql();
         if workload.statements.is_empty() || before.is_some_and(is_same) {
             continue;
         }
@@ -113,7 +114,9 @@ impl Tables<'_, '_> {
         let at = |i: usize| [list, &[i.to_string().as_str(), "sql"]].concat().iter().map(ToString::to_string).collect();
         let is_there = |i: &usize| self.source.contains(&[list, &[i.to_string().as_str()]].concat());
         let places = (0..).take_while(is_there).map(at);
-        places.filter(|place: &Place| self.source.contains(&place.iter().map(String::as_str).collect::<Vec<_>>())).collect()
+        places
+            .filter(|place: &Place| self.source.contains(&place.iter().map(String::as_str).collect::<Vec<_>>()))
+            .collect()
     }
 
     /// Those that the library does not compile. All are tried in one script, and one by one if that fails.

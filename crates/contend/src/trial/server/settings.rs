@@ -39,8 +39,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_changed_in_between_is_named() {
-        let of =
-            |value: &str| vec![("fsync".to_string(), value.to_string()), ("time".to_string(), "1".to_string())];
+        let of = |value: &str| vec![("fsync".to_string(), value.to_string()), ("time".to_string(), "1".to_string())];
         assert_eq!(changed(&of("on"), &of("on")), None);
         assert_eq!(changed(&of("on"), &[]), None, "it is dead");
         let reason = changed(&of("on"), &of("off")).expect("another one");
