@@ -43,7 +43,7 @@ impl Drop for Queueing {
 /// The example `queueing` of the worker, built if it is missing.
 fn program() -> PathBuf {
     let mut path = std::env::current_exe().expect("a test is a program");
-    (0..2).for_each(|_| drop(path.pop()));
+    (0..2).for_each(|_| assert!(path.pop()));
     let path = path.join("examples/queueing");
     if !path.exists() {
         let mut cargo = Command::new(env!("CARGO"));

@@ -179,13 +179,11 @@ fn with_a_known_law(bench: &Bench) {
     let condition = |clients: &u32| Condition {
         label: format!("{clients} clients"),
         profile: profile.clone(),
-        axes: BTreeMap::from([("clients".to_string(), clients.to_string())]),
+        axes: [("clients", *clients), ("processes", 1)].map(|(axis, n)| (axis.to_string(), n.to_string())).into(),
     };
     run.study.conditions = CLIENTS.iter().map(condition).collect();
     let slots = (1..=6).flat_map(|round| (0..CLIENTS.len()).map(move |condition| (round, condition))).zip(1..);
-    run.schedule =
-        slots.map(|((round, condition), trial)| Slot { trial, round, condition, contender: 0 }).collect();
-    // What is carried out is shorter.
+    run.schedule = slots.map(|((round, condition), trial)| Slot { trial, round, condition, contender: 0 }).collect();
     let writer = RecordWriter::create(&bench.path("record"), &run).expect("a record");
     for slot in &run.schedule {
         write_trial(&writer, &run, &real.trials[0], *slot);
@@ -212,7 +210,7 @@ fn processors_are_an_axis_of_a_study_and_are_predicted() {
     assert!(seen.lines().any(|line| line == "1") && seen.lines().any(|line| line == "2"), "{seen} {said:?}");
     let record = Record::open(&bench.path("record")).expect("a record");
     let labels: Vec<&str> = record.run.study.conditions.iter().map(|condition| condition.label.as_str()).collect();
-    assert_eq!(labels, ["mixed, 1 processor", "mixed, 2 processors"]);
+    assert_eq!(labels, ["mixed, 1 process, 1 processor", "mixed, 1 process, 2 processors"]);
     let said = bench.contend(&["predict", "record"]);
     if record.trials.iter().all(|trial| trial.invalid.is_empty()) {
         assert!(said.out.contains("throughput over processors") && said.out.contains("Amdahl"), "{said:?}");

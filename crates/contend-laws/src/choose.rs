@@ -60,9 +60,9 @@ impl Sweep {
             Sweep::Closed { processors } => of_processors(&|cpu_s| Law::Processors { processors, cpu_s })
                 .chain([Law::OneWriter, Law::GroupCommit, Law::Usl])
                 .collect(),
-            Sweep::Processors { clients } => of_processors(&|cpu_s| Law::OverProcessors { clients, cpu_s })
-                .chain([Law::Amdahl, Law::Usl])
-                .collect(),
+            Sweep::Processors { clients } => {
+                of_processors(&|cpu_s| Law::OverProcessors { clients, cpu_s }).chain([Law::Amdahl, Law::Usl]).collect()
+            }
         }
     }
 

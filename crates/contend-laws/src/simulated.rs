@@ -197,7 +197,13 @@ fn processors_that_were_not_measured_are_predicted() {
         let points: Vec<Point> = [1, 2, 3, 4, 6, 8].iter().map(point).collect();
         let outlook = outlook(Sweep::Processors { clients: CLIENTS as u32 }, &points, &[12.0, 16.0, 64.0], 1);
         let law = outlook.tried[outlook.chosen.expect("a law")].law.name();
-        assert_eq!(law, if serial > 0.0 { "Amdahl" } else { "processors" }, "{own_s} {serial}");
+        // Without any time of their own, both laws are a straight line.
+        let right: &[&str] = match (own_s > 0.0, serial > 0.0) {
+            (true, _) => &["processors"],
+            (_, true) => &["Amdahl"],
+            _ => &["processors", "Amdahl"],
+        };
+        assert!(right.contains(&law), "{own_s} {serial}: {law}");
         assert!(!outlook.predictions.is_empty() && outlook.predictions.iter().all(|said| said.x <= 32.0));
         for said in &outlook.predictions {
             let error = said.value / on(said.x as usize, own_s, serial, 99) - 1.0;

@@ -144,8 +144,17 @@ mod tests {
 
     #[test]
     fn names_and_keys_of_axes_are_reserved() {
-        let expected =
-            ["clients", "duration", "operations_each", "processes", PROCESSORS, "profile", "rate", "rate_per_s", "scale"];
+        let expected = [
+            "clients",
+            "duration",
+            "operations_each",
+            "processes",
+            PROCESSORS,
+            "profile",
+            "rate",
+            "rate_per_s",
+            "scale",
+        ];
         assert_eq!(reserved(), expected);
     }
 }

@@ -65,9 +65,11 @@ pub fn asked(given: &OrderArgs, services: &Services<'_>, of: &Of) -> Result<Orde
         );
         return Ok(Order { deadlines: deadlines(given), ..order });
     }
-    for (option, used) in
-        [("--ca", services.ca.is_some()), ("--pid", !services.pids.is_empty()), ("--scenario", services.scenario.is_some())]
-    {
+    for (option, used) in [
+        ("--ca", services.ca.is_some()),
+        ("--pid", !services.pids.is_empty()),
+        ("--scenario", services.scenario.is_some()),
+    ] {
         ensure!(!used, "{option} is for services at addresses; name one, such as http://127.0.0.1:8000/");
     }
     ensure!(more.is_empty(), "{}: several are searched together only if they are addresses", more[0]);

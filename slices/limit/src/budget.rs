@@ -1,7 +1,8 @@
 //! What a time budget holds: how many rounds, of which contenders, and which relaxed suspects. Pure.
 //!
-//! A budget is spent in this order: one round of every contender, then rounds of the first contenders of the study (as
-//! many of them as it holds together with an arm for each), arms in the last rounds that a name takes.
+//! A budget is spent in this order: one round of every contender, then rounds of the first contenders of the study: as
+//! many of them as it holds together with an arm for each, or two of them with an arm for one. Arms have the last rounds
+//! that a name takes.
 
 use crate::limiter::ROUNDS_MIN;
 use contend::units::duration_text;
@@ -13,7 +14,7 @@ pub const ARMS: f64 = 0.5;
 /// Longest window in which a quantile is bounded, as a share of the budget; slower contenders need a lower quantile.
 pub const WINDOW: f64 = 1.0 / 60.0;
 /// Probes of a search that begins near an earlier value.
-pub const LATER_PROBES: u64 = 5;
+pub const LATER_PROBES: f64 = 4.5;
 /// Share of a closed loop's rate at which a bound is usually met.
 pub const REACHES: f64 = 0.7;
 
@@ -52,19 +53,26 @@ pub fn plan(left_ns: u64, most: u32, plain: &[(usize, u64)], candidates: &[Candi
     let rounds = |leading: usize, left_ns: u64| 1 + (left_ns / per_round(leading)).min(u64::from(most) - 1) as u32;
     // A name takes rounds after the first one, whose probes are its evidence.
     let named = ROUNDS_MIN as u64;
+    let with_arms = |leading: usize| {
+        let room_ns = left_ns.checked_sub(named * per_round(leading))?.min((left_ns as f64 * ARMS) as u64);
+        let plain = first(leading);
+        let wanted: Vec<Candidate> = candidates.iter().filter(|c| plain.contains(&c.of)).copied().collect();
+        let arms = fitting(room_ns / named, &wanted);
+        let has_arm = |of: &usize| arms.iter().any(|arm| arm.of == *of);
+        let is_whole = wanted.iter().all(|wanted| has_arm(&wanted.of));
+        let arms_ns = named * arms.iter().map(|arm| arm.search_ns).sum::<u64>();
+        let rounds = rounds(leading, left_ns - arms_ns);
+        let plan = Plan { rounds, plain, arms: arms.iter().map(|arm| arm.arm).collect() };
+        (!plan.arms.is_empty()).then_some((plan, is_whole))
+    };
     if u64::from(most) > named {
-        for leading in (1..=plain.len()).rev() {
-            let room_ns = left_ns.saturating_sub(named * per_round(leading)).min((left_ns as f64 * ARMS) as u64);
-            let contenders = first(leading);
-            let wanted: Vec<Candidate> = candidates.iter().filter(|c| contenders.contains(&c.of)).copied().collect();
-            let arms = fitting(room_ns / named, &wanted);
-            let has_arm = |of: &usize| arms.iter().any(|arm| arm.of == *of);
-            let all_have = wanted.iter().all(|wanted| has_arm(&wanted.of));
-            if !wanted.is_empty() && all_have && left_ns >= named * per_round(leading) {
-                let arms_ns = named * arms.iter().map(|arm| arm.search_ns).sum::<u64>();
-                let rounds = rounds(leading, left_ns - arms_ns);
-                return Plan { rounds, plain: contenders, arms: arms.iter().map(|arm| arm.arm).collect() };
-            }
+        // Several contenders with an arm for each, then several with an arm for some, then one.
+        let all: Vec<(Plan, bool)> = (1..=plain.len()).rev().filter_map(with_arms).collect();
+        let several = |plan: &Plan| plan.plain.len() > 1;
+        let whole = all.iter().find(|(plan, is_whole)| several(plan) && *is_whole);
+        let some = || all.iter().find(|(plan, _)| several(plan));
+        if let Some((plan, _)) = whole.or_else(some).or_else(|| all.last()) {
+            return plan.clone();
         }
     }
     // Without any arm: the most contenders that have as many rounds as a limit would need.
@@ -115,7 +123,11 @@ mod tests {
     fn without_candidates_every_contender_gets_its_rounds() {
         assert_eq!(plan(240, 6, &PLAIN, &[]), Plan { rounds: 6, plain: vec![0, 1, 2, 3], arms: vec![] });
         assert_eq!(plan(100, 6, &PLAIN, &[]), Plan { rounds: 3, plain: vec![0, 1, 2, 3], arms: vec![] });
-        assert_eq!(plan(100, 3, &PLAIN[..2], &[candidate(4, 0)]).arms, [0; 0], "three rounds hold no evidence and arms");
+        assert_eq!(
+            plan(100, 3, &PLAIN[..2], &[candidate(4, 0)]).arms,
+            [0; 0],
+            "three rounds hold no evidence and arms"
+        );
     }
 
     #[test]

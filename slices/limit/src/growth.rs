@@ -97,7 +97,8 @@ mod tests {
 
     /// A series with these sizes in MB and frames, 100 ns apart from the start of the window, and two samples of the run-in.
     fn series(sizes: &[u64], frames: &[Option<u64>]) -> String {
-        let mut text = "offset_ns,size_bytes_db,size_bytes_wal,frames_backlog\n-200,1,999000000,9\n-100,1,1,\n".to_string();
+        let mut text =
+            "offset_ns,size_bytes_db,size_bytes_wal,frames_backlog\n-200,1,999000000,9\n-100,1,1,\n".to_string();
         for (at, size) in sizes.iter().enumerate() {
             let frames = frames.get(at).copied().flatten().map_or(String::new(), |frames| frames.to_string());
             text += &format!("{},1,{}000000,{frames}\n", at * 100, size);

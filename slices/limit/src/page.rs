@@ -153,8 +153,9 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
 fn within(saved: &Saved) -> String {
     let all = bounds(&saved.bounds).unwrap_or_default();
     let said = all.iter().filter(|bound| bound.text != FAILED);
-    let words: Vec<String> =
-        said.map(|bound| format!("{} up to {}", bound.metric.label(), bound.metric.show_with_unit(bound.most))).collect();
+    let words: Vec<String> = said
+        .map(|bound| format!("{} up to {}", bound.metric.label(), bound.metric.show_with_unit(bound.most)))
+        .collect();
     if words.is_empty() { String::new() } else { format!(" with {}", words.join(" and ")) }
 }
 

@@ -16,7 +16,8 @@ fn searched() -> Saved {
     let half = Arm { relaxed: Some(relaxed), ..arm("SQLite", "durable") };
     let values = [940.0, 941.0, 939.0, 940.0, 942.0, 938.0].map(Some);
     let more = values.map(|value| value.map(|value| value * 1.8));
-    let mut saved = saved(vec![arm("SQLite", "durable"), half, arm("Other", "durable")], &[&values, &more, &values[..1]]);
+    let mut saved =
+        saved(vec![arm("SQLite", "durable"), half, arm("Other", "durable")], &[&values, &more, &values[..1]]);
     let used = Busy { writing: Some(0.97), clients: 0.3, ..Busy::default() };
     saved.probes = vec![Probe { used: Some(used), ..met(0, 939.0) }];
     saved
@@ -30,14 +31,18 @@ fn answer(saved: &Saved) -> String {
 #[test]
 fn one_sentence_has_rate_bound_machine_limiter_evidence_and_experiment() {
     let text = answer(&searched());
-    let sentence = "SQLite carries 940/s (938/s to 942/s) with response p99 up to 50.0 ms on this machine. It is stopped by \
-                    its one writer (in write transactions 97.0 % of the time): with half the writes it carries 1.80 times \
-                    as much.";
+    let sentence = "SQLite carries 940/s (938/s to 942/s) with p99 response time up to 50.0 ms on this machine. It is stopped \
+                    by its one writer (in write transactions 97.0 % of the time): with half the writes it carries 1.80 \
+                    times as much.";
     assert!(text.contains(sentence), "{text}");
     let service = Saved { service: true, ..searched() };
     assert!(!answer(&service).contains("on this machine"), "it may be elsewhere");
     let bounded = Saved { bounds: vec!["failed<=1%".to_string()], ..searched() };
-    assert!(answer(&bounded).contains("on this machine") && answer(&bounded).contains(" up to 1"), "{}", answer(&bounded));
+    assert!(
+        answer(&bounded).contains("on this machine") && answer(&bounded).contains(" up to 1"),
+        "{}",
+        answer(&bounded)
+    );
 }
 
 #[test]

@@ -139,7 +139,8 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
             }];
             if let Some((per_s, waiting)) = used.server_waits_per_s.zip(used.server_waiting) {
                 let (per_s, waiting) = (Rate(per_s), plain(waiting));
-                parts.push(format!("the server reports {per_s} waits for locks, {waiting} sessions waiting on average"));
+                parts
+                    .push(format!("the server reports {per_s} waits for locks, {waiting} sessions waiting on average"));
             }
             parts.join(", ")
         }

@@ -17,14 +17,19 @@ fn of_arm(saved: &Saved, arm: usize, name: &str) -> Vec<String> {
     let among = |found: &[&Probe]| {
         let such = if found.len() == 1 { "it is" } else { "such as" };
         let trial = found[0].trial;
-        (format!("{} of {} probes of {name} that meet the bounds", found.len(), met.len()), format!("{such} trial {trial}"))
+        (
+            format!("{} of {} probes of {name} that meet the bounds", found.len(), met.len()),
+            format!("{such} trial {trial}"),
+        )
     };
     let mut said = marks(&met, &among);
     let grown: Vec<&Probe> = met.iter().copied().filter(|probe| probe.log.is_some()).collect();
     if let Some(Growth { first_bytes, last_bytes }) = grown.first().and_then(|probe| probe.log) {
         let (of, such) = among(&grown);
         let (first, last) = (Bytes(first_bytes), Bytes(last_bytes));
-        said.push(format!("The log grew in {of}, {such}: from {first} to {last}. What happens when it is full is not measured."));
+        said.push(format!(
+            "The log grew in {of}, {such}: from {first} to {last}. What happens when it is full is not measured."
+        ));
     }
     let split: Vec<&Probe> = met.iter().copied().filter(|probe| probe.speeds.is_some()).collect();
     if let Some(Speeds { fast_ns, slow_ns, .. }) = split.first().and_then(|probe| probe.speeds) {

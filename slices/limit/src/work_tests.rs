@@ -96,7 +96,7 @@ fn spent_s(saved: &Saved) -> f64 {
 
 #[test]
 fn five_minutes_hold_two_contenders_and_what_stops_them() {
-    let found = searched(&[writer(940.0, 1700.0), writer(1600.0, 1650.0)], 300 * S);
+    let found = searched(&[writer(1200.0, 2000.0), writer(2000.0, 2050.0)], 300 * S);
     assert!(spent_s(&found) <= 300.0 && found.complete, "{} s", spent_s(&found));
     let [a, b, writers_of_a, clients_of_a, writers_of_b, clients_of_b] = rounds(&found)[..] else { panic!() };
     assert!(a >= 4 && a == b, "{a} {b}");
@@ -104,7 +104,7 @@ fn five_minutes_hold_two_contenders_and_what_stops_them() {
     assert_eq!((clients_of_a, clients_of_b), (0, 0), "used too little to be named");
     let suspects = crate::limiter::suspects(&found, 0);
     assert_eq!(crate::limiter::limiter(&suspects), crate::limiter::Limiter::One(Suspect::Writers));
-    for (arm, capacity) in [(0, 940.0), (1, 1600.0), (2, 1700.0)] {
+    for (arm, capacity) in [(0, 1200.0), (1, 2000.0), (2, 2000.0)] {
         assert!(found.values(arm).iter().all(|(_, rate)| (rate / capacity - 1.0).abs() < 0.05), "{arm}");
     }
     assert_eq!((found.bounds[0].as_str(), found.budget.unwrap().lowered.as_str()), ("response_ns_p99<=50ms", ""));

@@ -86,7 +86,14 @@ fn experiments(record: &Record, subjects: &[Subject], predictions: &[Prediction]
         {
             let contenders = vec![base.clone(), relaxed];
             let condition = largest.clone();
-            all.push(Experiment { of, contenders, condition, x, kind: subject.kind, predicted_per_s: Some(predicted_per_s) });
+            all.push(Experiment {
+                of,
+                contenders,
+                condition,
+                x,
+                kind: subject.kind,
+                predicted_per_s: Some(predicted_per_s),
+            });
         }
         if let Some(rate) = prediction.bound.as_ref().and_then(|bound| bound.rate_per_s) {
             let mut condition = largest.clone();
@@ -123,7 +130,9 @@ fn order(record: &Record, experiment: &Experiment, out: PathBuf) -> Order {
             studies: vec![study],
         },
         workloads: vec![Source::new(run.workload.file.clone(), run.workload.text.clone())],
-        scenarios: vec![run.scenario.as_ref().map(|scenario| Source::new(scenario.file.clone(), scenario.text.clone()))],
+        scenarios: vec![
+            run.scenario.as_ref().map(|scenario| Source::new(scenario.file.clone(), scenario.text.clone())),
+        ],
         out,
         command: contend::cli::arguments().collect(),
         instead: InsteadOf::default(),
@@ -141,7 +150,9 @@ fn add(experiment: &Experiment, out: &Path, prediction: &mut Prediction) -> Resu
     let findings = Findings::new(record);
     let measured = |contender: usize| {
         let value = measured_at(&findings, contender, experiment.kind);
-        value.with_context(|| format!("{} has no valid trial in {}", experiment.contenders[contender].label, out.display()))
+        value.with_context(|| {
+            format!("{} has no valid trial in {}", experiment.contenders[contender].label, out.display())
+        })
     };
     match experiment.predicted_per_s {
         Some(predicted_per_s) => prediction.interventions.push(Intervention {
