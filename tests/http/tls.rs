@@ -132,3 +132,16 @@ fn a_certificate_that_is_not_trusted_gets_no_request() {
     assert_eq!(service.requests.load(Ordering::Relaxed), 0);
     bench.assert_nothing_left();
 }
+
+#[test]
+fn the_highest_rate_of_a_service_over_tls_is_searched() {
+    let (bench, service, ca) = (Bench::new(), Secure::start(), fixture("ca.pem"));
+    let url = service.url("/x");
+    let args = ["limit", &url, "--ca", &ca, "--rounds", "1", "--rates-only", "--clients", "4", "--window", "300ms"];
+    let more = ["--bound", "response_ns_p50<=50ms", "--out", "found"];
+    let said = bench.contend(&[&args[..], &more].concat());
+    said.ran();
+    let record = Record::open(&bench.path("found/probes")).expect("a record");
+    assert_eq!(record.run.study.contenders[0].settings["ca"], ca);
+    assert!(service.requests.load(Ordering::Relaxed) > 100 && said.out.contains("Up to what rate"), "{said:?}");
+}

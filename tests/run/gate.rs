@@ -131,8 +131,23 @@ fn two_records_are_judged_against_their_common_baseline() {
     let other = root().join("tests/fixtures/records/format-3").display().to_string();
     let said = bench.contend(&["gate", "record", &other]).exits(2);
     assert!(said.err.contains("in common") || said.err.contains("headlines differ"), "{}", said.err);
+}
+
+/// As `contend http A B` measures two builds of a service: one record, in the same rounds.
+#[test]
+fn the_contenders_of_one_record_are_judged_against_its_baseline() {
+    let bench = Bench::new();
+    bench.tiny_sound(&["--rounds", "2"]);
+    let said = bench.contend(&["gate", "record", "--out", "files"]).exits(3);
+    assert!(said.out.contains("cannot tell: B has") && said.out.contains("too few for an interval"), "{}", said.out);
+    let junit = read(&bench.path("files/junit.xml"));
+    assert!(junit.contains("skipped=\"1\"") && junit.contains("classname=\"contend.gate\""), "{junit}");
+    assert!(read(&bench.path("files/gate.md")).contains("in the same rounds"));
+    bench.contend(&["gate", "record", "--pass-if-unsure"]).exits(0);
+    fs::rename(bench.path("record"), bench.path("both")).expect("renamed");
+    bench.tiny_sound(&["--rounds", "1", "--only", "WAL/FULL"]);
     let said = bench.contend(&["gate", "record"]).exits(2);
-    assert!(said.err.contains("2 values required"), "{}", said.err);
+    assert!(said.err.contains("no baseline with another contender"), "{}", said.err);
 }
 
 /// As with other tools that compare, a status other than 0 has to be asked for.

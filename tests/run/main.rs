@@ -4,6 +4,7 @@
 mod support;
 
 mod again;
+mod capacity;
 mod cli;
 mod containers;
 mod edges;

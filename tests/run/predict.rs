@@ -1,12 +1,13 @@
 //! `contend predict`: on a record whose law is known, on a real sweep, and on records that have none.
 
-use crate::support::{Bench, root, sound, tiny_study};
+use crate::support::{Bench, root, sound, tiny_study, tool};
 use contend::record::model::{Run, Slot, Trial};
 use contend::record::store::{Record, RecordWriter};
 use contend::study::model::Condition;
 use contend_wire::sample::{CodeSpace, STEP_NONE, Sample};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
 
 const CLIENTS: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -139,6 +140,86 @@ fn a_short_sweep_predicts_or_says_what_it_lacks() {
     let predicts = said.out.contains(": usable; fewer than six rounds have no interval.");
     assert!(said.code == Some(0) && predicts || said.code == Some(1) && !predicts, "{}", said.out);
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+}
+
+/// The law is fitted to a record whose law is known; the experiment is a real run of its study.
+#[test]
+fn what_a_law_predicts_without_syncs_is_carried_out_by_the_same_command() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    let sweep = ["run", &study, "--set", "clients=1,2", "--processes", "1", "--rounds", "2", "--window", "200ms"];
+    let args: Vec<&str> = sweep.into_iter().chain(["--only", "WAL/FULL", "--out", "record", "--quiet"]).collect();
+    sound(&bench.path("record"), || bench.contend(&args));
+    with_a_known_law(&bench);
+    let said = bench.contend(&["predict", "record", "--json", "--carry-out", "--out", "done"]).exits(0);
+    let told: Value = serde_json::from_str(&said.out).expect("JSON");
+    let [intervention] = told[0]["interventions"].as_array().expect("interventions").as_slice() else {
+        panic!("{told:#}")
+    };
+    assert_eq!(intervention["predicted_per_s"], told[0]["without_syncs_per_s"]);
+    let label = intervention["contender"].as_str().expect("a label");
+    assert!(label.ends_with("synchronous=off") && intervention["clients"] == 16.0, "{intervention}");
+    let record = Record::open(&bench.path("done/1")).expect("a record");
+    assert_eq!((record.run.study.contenders.len(), record.trials[0].clients), (2, 16));
+    for name in ["measured_per_s", "with_syncs_per_s"] {
+        assert!(intervention[name].as_f64().is_some_and(|per_s| per_s > 0.0), "{intervention}");
+    }
+    bench.assert_nothing_left();
+}
+
+/// Gives the record of a real run the conditions, and trials, of a contender that follows the law of one writer.
+fn with_a_known_law(bench: &Bench) {
+    let real = Record::open(&bench.path("record")).expect("a record");
+    fs::remove_dir_all(bench.path("record")).expect("removed");
+    let mut run = real.run.clone();
+    let profile = run.study.conditions[0].profile.clone();
+    run.machine.cores = 64;
+    run.study.rounds = 6;
+    (run.study.load.window_ns, run.study.load.operations) = (WINDOW_NS, None);
+    let condition = |clients: &u32| Condition {
+        label: format!("{clients} clients"),
+        profile: profile.clone(),
+        axes: [("clients", *clients), ("processes", 1)].map(|(axis, n)| (axis.to_string(), n.to_string())).into(),
+    };
+    run.study.conditions = CLIENTS.iter().map(condition).collect();
+    let slots = (1..=6).flat_map(|round| (0..CLIENTS.len()).map(move |condition| (round, condition))).zip(1..);
+    run.schedule = slots.map(|((round, condition), trial)| Slot { trial, round, condition, contender: 0 }).collect();
+    let writer = RecordWriter::create(&bench.path("record"), &run).expect("a record");
+    for slot in &run.schedule {
+        write_trial(&writer, &run, &real.trials[0], *slot);
+    }
+}
+
+#[test]
+fn processors_are_an_axis_of_a_study_and_are_predicted() {
+    let bench = Bench::new();
+    let study = tiny_study();
+    // Each worker says on how many processors it may run.
+    let own = format!("echo $(nproc) >> {}; exec {} worker", bench.path("seen").display(), tool());
+    let sweep = ["run", &study, "--set", "processors=1,2", "--processes", "1", "--rounds", "1", "--window", "100ms"];
+    let args = [&sweep[..], &["--only", "WAL/FULL", "--worker-command", &own, "--out", "record", "--quiet"]].concat();
+    let several = std::thread::available_parallelism().is_ok_and(|number| number.get() > 1);
+    let said = bench.contend(&args);
+    if !several {
+        assert!(said.exits(2).err.contains("contend can use at most 1 processors here"));
+        println!("NOT VERIFIED: this machine has one processor");
+        return;
+    }
+    said.ran();
+    let seen = fs::read_to_string(bench.path("seen")).expect("workers ran");
+    assert!(seen.lines().any(|line| line == "1") && seen.lines().any(|line| line == "2"), "{seen} {said:?}");
+    let record = Record::open(&bench.path("record")).expect("a record");
+    let labels: Vec<&str> = record.run.study.conditions.iter().map(|condition| condition.label.as_str()).collect();
+    assert_eq!(labels, ["mixed, 1 process, 1 processor", "mixed, 1 process, 2 processors"]);
+    let said = bench.contend(&["predict", "record"]);
+    if record.trials.iter().all(|trial| trial.invalid.is_empty()) {
+        assert!(said.out.contains("throughput over processors") && said.out.contains("Amdahl"), "{said:?}");
+        assert!(said.out.contains("needs 3 points"), "two processors are too few for a law: {said:?}");
+    }
+    let none = bench.contend(&["run", &study, "--set", "processors=0", "--out", "none"]).exits(2);
+    assert!(none.err.contains("not a whole number above 0"), "{}", none.err);
+    let many = bench.contend(&["run", &study, "--set", "processors=4000", "--out", "none"]).exits(2);
+    assert!(many.err.contains("contend can use at most") && !bench.path("none").exists(), "{}", many.err);
 }
 
 #[test]

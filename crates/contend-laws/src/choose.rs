@@ -45,6 +45,8 @@ fn middle(rounds: &[(u32, f64)]) -> Option<f64> {
 pub enum Sweep {
     /// Throughput over clients, on this number of processors.
     Closed { processors: u32 },
+    /// Throughput of this number of clients over processors.
+    Processors { clients: u32 },
     /// Mean response time in seconds over the rate of arrivals.
     Open,
 }
@@ -52,9 +54,16 @@ pub enum Sweep {
 impl Sweep {
     /// The candidate laws. That of the processors needs the CPU time of an operation at the largest number.
     pub(crate) fn laws(self, points: &[Point]) -> Vec<Law> {
-        let Sweep::Closed { processors } = self else { return vec![Law::OpenQueue] };
-        let of_processors = cpu_s(points).map(|cpu_s| Law::Processors { processors, cpu_s });
-        of_processors.into_iter().chain([Law::OneWriter, Law::GroupCommit, Law::Usl]).collect()
+        let of_processors = |law: &dyn Fn(f64) -> Law| cpu_s(points).map(law).into_iter();
+        match self {
+            Sweep::Open => vec![Law::OpenQueue],
+            Sweep::Closed { processors } => of_processors(&|cpu_s| Law::Processors { processors, cpu_s })
+                .chain([Law::OneWriter, Law::GroupCommit, Law::Usl])
+                .collect(),
+            Sweep::Processors { clients } => {
+                of_processors(&|cpu_s| Law::OverProcessors { clients, cpu_s }).chain([Law::Amdahl, Law::Usl]).collect()
+            }
+        }
     }
 
     /// Most operations per second that the processors allow, for every law.

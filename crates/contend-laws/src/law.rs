@@ -1,4 +1,4 @@
-//! The laws: throughput over clients in a closed loop, and response time over the rate in an open one.
+//! The laws: throughput over clients or processors in a closed loop, and response time over the rate in an open one.
 
 /// A curve with parameters of at least 0. Times are in seconds, rates per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -6,6 +6,10 @@ pub enum Law {
     /// The cap of the processors: an operation takes `cpu_s` of one of them, which is measured, and other time, which
     /// is fitted.
     Processors { processors: u32, cpu_s: f64 },
+    /// The same clients on a number of processors that varies.
+    OverProcessors { clients: u32, cpu_s: f64 },
+    /// Amdahl's law over processors: a part of an operation that only one of them does at a time, and one that all share.
+    Amdahl,
     /// One resource that serves one operation at a time.
     OneWriter,
     /// One log that is flushed for all operations that wait for it.
@@ -20,7 +24,8 @@ impl Law {
     /// Short name: `one writer`.
     pub fn name(self) -> &'static str {
         match self {
-            Law::Processors { .. } => "processors",
+            Law::Processors { .. } | Law::OverProcessors { .. } => "processors",
+            Law::Amdahl => "Amdahl",
             Law::OneWriter => "one writer",
             Law::GroupCommit => "group commit",
             Law::Usl => "USL",
@@ -31,7 +36,8 @@ impl Law {
     /// Names of its parameters; those of times end in `_s`.
     pub fn parameters(self) -> &'static [&'static str] {
         match self {
-            Law::Processors { .. } => &["own_s"],
+            Law::Processors { .. } | Law::OverProcessors { .. } => &["own_s"],
+            Law::Amdahl => &["serial_s", "shared_s"],
             Law::OneWriter => &["own_s", "service_s"],
             Law::GroupCommit => &["own_s", "flush_s", "service_s"],
             Law::Usl => &["alone_s", "alpha", "beta"],
@@ -39,10 +45,12 @@ impl Law {
         }
     }
 
-    /// The value at `x` clients, or at the rate `x`.
+    /// The value at `x` clients or processors, or at the rate `x`.
     pub fn value(self, of: &[f64], x: f64) -> f64 {
         match self {
             Law::Processors { processors, cpu_s } => closed_network(x, of[0], cpu_s, f64::from(processors)),
+            Law::OverProcessors { clients, cpu_s } => closed_network(f64::from(clients), of[0], cpu_s, x),
+            Law::Amdahl => 1.0 / (of[0] + of[1] / x),
             Law::OneWriter => closed_network(x, of[0], of[1], 1.0),
             Law::GroupCommit => group_commit(x, of[0], of[1], of[2]),
             Law::Usl => x / of[0] / (1.0 + of[1] * (x - 1.0) + of[2] * x * (x - 1.0)),
@@ -58,6 +66,11 @@ impl Law {
         let shares = [0.03, 0.3, 0.9];
         match self {
             Law::Processors { cpu_s, .. } => vec![vec![(alone_s - cpu_s).max(0.0)], vec![alone_s / 2.0]],
+            Law::OverProcessors { clients, cpu_s } => {
+                let all_s = f64::from(clients) * at_best_s;
+                vec![vec![(all_s - cpu_s).max(0.0)], vec![all_s / 2.0], vec![0.0]]
+            }
+            Law::Amdahl => shares.map(|share| vec![at_best_s * share, y.recip() * x * (1.0 - share)]).to_vec(),
             Law::OneWriter => [0.5 * at_best_s, 0.95 * at_best_s]
                 .map(|service_s| vec![(alone_s - service_s).max(0.0), service_s])
                 .to_vec(),
@@ -185,6 +198,14 @@ mod tests {
         }
         assert!((law.value(&[1e-3], 1.0) - 500.0).abs() < 1e-9, "half of its time elsewhere");
         assert!((law.value(&[1e-3], 200.0) / 4e3 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn more_processors_help_until_something_else_is_the_limit() {
+        let over = |processors: f64| Law::OverProcessors { clients: 16, cpu_s: 1e-3 }.value(&[0.0], processors);
+        assert_eq!([over(1.0), over(4.0), over(64.0)], [1e3, 4e3, 16e3]);
+        let amdahl = |processors: f64| Law::Amdahl.value(&[0.2e-3, 0.8e-3], processors);
+        assert!((amdahl(1.0) - 1e3).abs() < 1e-9 && (amdahl(1e9) - 5e3).abs() < 1e-3);
     }
 
     #[test]

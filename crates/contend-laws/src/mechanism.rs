@@ -46,7 +46,7 @@ pub fn checks(law: Law, of: &[f64], measured: &Measured) -> Vec<Check> {
             let syncs_s = measured.sync_s.map(|sync_s| sync_s * measured.writes);
             vec![alone, (1, "a sync of the disk, times the share of writes", syncs_s)]
         }
-        Law::Processors { .. } | Law::Usl | Law::OpenQueue => vec![],
+        Law::Processors { .. } | Law::OverProcessors { .. } | Law::Amdahl | Law::Usl | Law::OpenQueue => vec![],
     };
     let check = |(at, against, measured_s): (usize, &'static str, Option<f64>)| {
         Some(Check { parameter: law.parameters()[at], fitted_s: of[at], against, measured_s: measured_s? })
@@ -64,7 +64,7 @@ pub fn without_syncs(law: Law, of: &[f64], measured: &Measured) -> Option<Vec<f6
             (service_s > 0.0).then(|| vec![of[0], service_s])
         }
         Law::GroupCommit => Some(vec![of[0], 0.0, of[2]]),
-        Law::Processors { .. } | Law::Usl | Law::OpenQueue => None,
+        Law::Processors { .. } | Law::OverProcessors { .. } | Law::Amdahl | Law::Usl | Law::OpenQueue => None,
     }
 }
 

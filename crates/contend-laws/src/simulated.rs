@@ -178,6 +178,43 @@ fn the_right_law_is_chosen_and_keeps_its_word() {
     assert!(kept >= 20, "predictions that kept their word: {kept}, at least 20 expected");
 }
 
+/// 32 clients on 1 to 8 processors, with a time of their own and perhaps a queue that one processor serves at a time.
+#[test]
+fn processors_that_were_not_measured_are_predicted() {
+    const CLIENTS: usize = 32;
+    let on = |processors: usize, own_s: f64, serial: f64, round: u32| {
+        let cpu_s = 1e-3;
+        let processors = throughput(System::Servers { count: processors, service_s: cpu_s }, own_s, CLIENTS, round);
+        // Amdahl: the serial part of each operation cannot be shared.
+        1.0 / (serial * cpu_s + (1.0 - serial) / processors)
+    };
+    for (own_s, serial) in [(0.0, 0.0), (2e-3, 0.0), (0.0, 0.1)] {
+        let point = |&processors: &usize| Point {
+            x: processors as f64,
+            rounds: (1..=ROUNDS).map(|round| (round, on(processors, own_s, serial, round))).collect(),
+            cpu_s: (1..=ROUNDS).map(|round| (round, 1e-3)).collect(),
+        };
+        let points: Vec<Point> = [1, 2, 3, 4, 6, 8].iter().map(point).collect();
+        let outlook = outlook(Sweep::Processors { clients: CLIENTS as u32 }, &points, &[12.0, 16.0, 64.0], 1);
+        let law = outlook.tried[outlook.chosen.expect("a law")].law.name();
+        // Without any time of their own, both laws are a straight line.
+        let right: &[&str] = match (own_s > 0.0, serial > 0.0) {
+            (true, _) => &["processors"],
+            (_, true) => &["Amdahl"],
+            _ => &["processors", "Amdahl"],
+        };
+        assert!(right.contains(&law), "{own_s} {serial}: {law}");
+        assert!(!outlook.predictions.is_empty() && outlook.predictions.iter().all(|said| said.x <= 32.0));
+        for said in &outlook.predictions {
+            let error = said.value / on(said.x as usize, own_s, serial, 99) - 1.0;
+            assert!(said.word != Word::NoPrediction && error.abs() <= within(said.word), "{said:?}: {error}");
+        }
+    }
+    let two: Vec<Point> = [1.0, 2.0].map(|x| Point { x, rounds: vec![(1, 1e3 * x)], cpu_s: vec![(1, 1e-3)] }).to_vec();
+    let few = outlook(Sweep::Processors { clients: 8 }, &two, &[4.0], 1);
+    assert_eq!((few.chosen, few.predictions.len()), (None, 0), "two numbers leave nothing to fit");
+}
+
 #[test]
 fn a_peak_needs_a_point_beyond_it() {
     let crowd = System::Crowd { service_s: 1e-3, share: 0.05 };

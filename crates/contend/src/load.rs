@@ -18,13 +18,17 @@ const fn axis(name: &'static str) -> Axis {
     Axis { name, key: name, is_offered: true }
 }
 
+/// Axis of the number of processors that a trial may use.
+pub const PROCESSORS: &str = "processors";
+
 /// All axes of load. A workload's own numbers must have other names.
-pub const AXES: [Axis; 7] = [
+pub const AXES: [Axis; 8] = [
     axis("profile"),
     axis("clients"),
     axis("duration"),
     Axis { is_offered: false, ..axis("operations_each") },
     axis("processes"),
+    axis(PROCESSORS),
     Axis { key: "rate_per_s", ..axis("rate") },
     axis("scale"),
 ];
@@ -117,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_axis_but_the_profile_changes_the_load() {
+    fn every_axis_but_profile_and_processors_changes_the_load() {
         let load = Load {
             processes: None,
             clients: None,
@@ -131,7 +135,7 @@ mod tests {
             scale: 1.0,
             seed: 1,
         };
-        for axis in AXES.iter().filter(|axis| axis.name != "profile") {
+        for axis in AXES.iter().filter(|axis| !["profile", PROCESSORS].contains(&axis.name)) {
             let value = if axis.name == "duration" { "7s" } else { "7" };
             let changed = load.under(&BTreeMap::from([(axis.key.to_string(), value.to_string())]));
             assert_ne!(changed, load, "{}", axis.name);
@@ -140,8 +144,17 @@ mod tests {
 
     #[test]
     fn names_and_keys_of_axes_are_reserved() {
-        let expected =
-            ["clients", "duration", "operations_each", "processes", "profile", "rate", "rate_per_s", "scale"];
+        let expected = [
+            "clients",
+            "duration",
+            "operations_each",
+            "processes",
+            PROCESSORS,
+            "profile",
+            "rate",
+            "rate_per_s",
+            "scale",
+        ];
         assert_eq!(reserved(), expected);
     }
 }

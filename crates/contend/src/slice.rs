@@ -203,6 +203,14 @@ pub struct OfServices<'a> {
     pub clients: u32,
     pub window_ns: u64,
     pub seed: Option<u64>,
+    /// Certificates that https:// trusts, in place of the system's.
+    pub ca: Option<&'a Path>,
+    /// First process of each service on this machine; empty: none is measured.
+    pub pids: &'a [u32],
+    /// Scenario that is carried out against each; without one, every request asks for the path of the address.
+    pub scenario: Option<&'a str>,
+    /// Variables of the scenario, as `NAME=VALUE`.
+    pub set: &'a [String],
 }
 
 /// The order for services; `None` if the first address is not one.

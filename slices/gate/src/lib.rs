@@ -11,6 +11,7 @@
 mod judge;
 mod junit;
 mod machine;
+mod one_record;
 mod orphans;
 mod page;
 mod records;

@@ -17,7 +17,7 @@ use contend::report::document::{Cell as TableCell, Table};
 use contend_stats::interval::median;
 use contend_stats::precision::{Percent, Ratio, counted};
 use contend_stats::shift::{log_shift, log_shift_interval_of};
-use contend_stats::verdict::{Comparison, Direction, LnRatio, Verdict, judge};
+use contend_stats::verdict::{Comparison, Direction, LnRatio, RoundPair, Verdict, judge};
 use std::path::Path;
 
 /// One contender under one condition, in both records.
@@ -68,7 +68,7 @@ fn warnings(both: &RecordComparison) -> Vec<String> {
     alone.chain(both.disturbances.iter().map(|said| format!("{said}."))).collect()
 }
 
-fn open(dir: &Path) -> Result<Record> {
+pub fn open(dir: &Path) -> Result<Record> {
     let mut found = StudyRecord::open(dir).with_context(|| format!("cannot read the record in {}", dir.display()))?;
     match found.parts.len() {
         1 => Ok(found.parts.remove(0).1),
@@ -105,24 +105,32 @@ fn names<'f>(of: &'f Findings<'_>, cell: &Cell) -> (&'f str, &'f str) {
     (&of.study.contenders[cell.contender].name, &of.study.conditions[cell.condition].label)
 }
 
-fn is_baseline(of: &Findings<'_>, cell: &Cell) -> bool {
+pub fn is_baseline(of: &Findings<'_>, cell: &Cell) -> bool {
     let contender = &of.study.contenders[cell.contender];
     of.study.baselines.iter().any(|name| *name == contender.name || *name == contender.label)
 }
 
-/// Name of the baseline of the contender's tier, and its ratio to the baseline in each round that has both.
-fn ratios(of: &Findings<'_>, cell: &Cell, metric: &Metric) -> Option<(String, Vec<f64>)> {
+/// The baseline of the contender's tier, and the values of the rounds that have both.
+pub fn of_rounds<'f>(of: &'f Findings<'_>, cell: &Cell, metric: &Metric) -> Option<(&'f Cell, Vec<RoundPair>)> {
     let tier = of.study.contenders[cell.contender].tier;
     let base = of.cells.iter().find(|base| {
         base.condition == cell.condition && is_baseline(of, base) && of.study.contenders[base.contender].tier == tier
     })?;
     let (own, others) = (of.estimator().rounds(cell, metric), of.estimator().rounds(base, metric));
-    let ratio = |(round, value): &(u32, f64)| {
-        let (_, other) = others.iter().find(|(other, _)| other == round)?;
-        Some(value / other).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+    let pair = |(round, candidate): &(u32, f64)| {
+        let (_, baseline) = others.iter().find(|(other, _)| other == round)?;
+        let ratio = candidate / baseline;
+        (ratio.is_finite() && ratio > 0.0).then_some(RoundPair { baseline: *baseline, candidate: *candidate })
     };
-    let ratios: Vec<f64> = own.iter().filter_map(ratio).collect();
-    (!ratios.is_empty()).then(|| (names(of, base).0.to_string(), ratios))
+    let rounds: Vec<RoundPair> = own.iter().filter_map(pair).collect();
+    (!rounds.is_empty()).then_some((base, rounds))
+}
+
+/// Name of the baseline of the contender's tier, and its ratio to the baseline in each round that has both.
+fn ratios(of: &Findings<'_>, cell: &Cell, metric: &Metric) -> Option<(String, Vec<f64>)> {
+    let (base, rounds) = of_rounds(of, cell, metric)?;
+    let ratios = rounds.iter().map(|round| round.candidate / round.baseline).collect();
+    Some((names(of, base).0.to_string(), ratios))
 }
 
 fn judge_pair(pair: &Pair, metric: &Metric, (coverage, margin): (f64, f64), guard: Option<&str>) -> Comparison {

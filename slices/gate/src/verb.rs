@@ -2,6 +2,7 @@
 
 use crate::judge::Judgement;
 use crate::machine::{Machine, Seen};
+use crate::one_record;
 use crate::orphans;
 use crate::page::{self, Page};
 use crate::records;
@@ -31,12 +32,14 @@ const CANNOT_TELL: u8 = 3;
 /// Say whether one build is slower than another, for continuous integration
 ///
 /// Runs both commands in turns until the answer is clear or the budget is used up. Or, with two records, says whether a
-/// contender got slower against a baseline that is in both.
+/// contender got slower against a baseline that is in both; with one, whether it is slower than the baseline.
 #[derive(Parser)]
 #[command(after_help = "Examples:
   contend gate --a 'old/app import data.csv' --b 'new/app import data.csv'
   contend gate --a ./old --b ./new --before 'rm -rf data' --budget 10min --by cpu
   contend gate results/main results/branch     two records with a common baseline
+  contend http http://127.0.0.1:8001/ http://127.0.0.1:8002/ --rounds 12 --out results/services
+  contend gate results/services --out gate     two services, measured in the same rounds
   contend report results/DIR                   write the report of two commands again
 
 gate.md (for a pull request) and junit.xml are written into the record. docs/gate.md explains the method and has an \
@@ -45,8 +48,9 @@ example for GitHub Actions.
 Exit status: 0 B is not slower than A by more than the margin, 1 it is, 3 cannot tell, 2 usage, or a command failed, 130 \
 stopped.")]
 pub struct GateArgs {
-    /// Directories of two records instead of commands: first the baseline, then the one to judge
-    #[arg(value_hint = ValueHint::DirPath, num_args = 2, conflicts_with_all = ["a", "b"])]
+    /// Instead of commands: directories of two records, first the baseline and then the one to judge, or of one record with
+    /// a baseline and what is judged, such as that of two services
+    #[arg(value_hint = ValueHint::DirPath, num_args = 1..=2, conflicts_with_all = ["a", "b"])]
     records: Vec<PathBuf>,
     /// The command that is the baseline, for `sh -c`
     #[arg(long, value_name = "COMMAND", requires = "b", required_unless_present = "records")]
@@ -80,7 +84,7 @@ pub struct GateArgs {
     /// Seed of the order inside the rounds
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
-    /// Directory of the record, or of the files about two records [default: results/DATE-gate; none for two records]
+    /// Directory of the record, or of the files about records [default: results/DATE-gate; none for records]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     /// Show no progress
@@ -99,8 +103,12 @@ pub const VERB: Verb = Verb {
 
 fn gate(args: &GateArgs) -> Result<u8> {
     ensure!(args.margin.is_finite() && args.margin > 0.0, "--margin must be above 0");
-    if let [a, b] = args.records.as_slice() {
-        let page = records::judged(a, b, args.margin / 100.0)?;
+    let of_records = match args.records.as_slice() {
+        [one] => Some(one_record::judged(one, args.margin / 100.0)?),
+        [a, b] => Some(records::judged(a, b, args.margin / 100.0)?),
+        _ => None,
+    };
+    if let Some(page) = of_records {
         if let Some(out) = &args.out {
             make(out)?;
             page.write(out)?;

@@ -63,7 +63,7 @@ fn of_addresses(args: &HttpArgs) -> Result<(HttpArgs, String)> {
 /// The order of another verb for services at addresses.
 ///
 /// # Errors
-/// An address that cannot be used.
+/// An address or a scenario that cannot be used.
 pub fn of_services(asked: &OfServices<'_>) -> Result<Order> {
     let line = ["http".to_string()].into_iter().chain(asked.addresses.iter().cloned());
     let (args, path) = of_addresses(&HttpArgs::try_parse_from(line)?)?;
@@ -73,12 +73,26 @@ pub fn of_services(asked: &OfServices<'_>) -> Result<Order> {
         duration: Some(duration_text(asked.window_ns)),
         rounds: Some(asked.rounds),
         seed: asked.seed.unwrap_or(args.seed),
+        ca: asked.ca.map(Path::to_path_buf),
+        pid: asked.pids.to_vec(),
+        set: asked.set.to_vec(),
         ..args
     };
-    let source = scenario::filled_in(&scenario::of_path(&path), &[])?;
-    let parsed = workload::parse(&source)?;
-    let study = study::study(&args, &parsed, None, study::contenders(&args, &parsed)?)?;
-    Ok(order(study, source, PathBuf::new(), contend::cli::arguments().collect()))
+    let written = match asked.scenario {
+        None => scenario::of_path(&path),
+        Some(name) => {
+            ensure!(path == "/", "the scenario {name} has the paths of its requests; leave out {path} of the address");
+            scenario::LIBRARY.open(name, |path| read_text(path))?
+        }
+    };
+    let Given { secrets, variables, profile } = given::given(&args, &written)?;
+    let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
+    let parsed = secret::told(workload::parse(&source)?, &secrets)?;
+    ensure!(!parsed.requests.is_empty(), "{}: this file sends no requests, so it is not a scenario", source.name);
+    ensure!(parsed.asks.is_empty(), "{}: its [setup] asks the service for lists; use contend http", source.name);
+    let study = study::study(&args, &parsed, profile, study::contenders(&args, &parsed)?)?;
+    let command = parsed.secrets.hidden_in_command(contend::cli::arguments());
+    Ok(Order { secrets, ..order(study, source, PathBuf::new(), command) })
 }
 
 fn order(study: Study, workload: Source, out: PathBuf, command: Vec<String>) -> Order {

@@ -11,6 +11,7 @@ use contend::trial::order::Order;
 use contend::units::duration_ns;
 use contend::workload;
 use contend_stats::interval::MIN_ROUNDS;
+use std::path::Path;
 
 /// Rounds of a search without a study: the fewest with intervals.
 const ROUNDS: u32 = MIN_ROUNDS as u32;
@@ -20,11 +21,21 @@ const FIRST: &str = "1";
 const CONNECTIONS: u32 = 64;
 const WINDOW_NS: u64 = 1_000_000_000;
 
+/// What the command line says of services in addition to what every study has.
+pub struct Services<'a> {
+    /// Addresses after the first.
+    pub more: &'a [String],
+    pub ca: Option<&'a Path>,
+    pub pids: &'a [u32],
+    pub scenario: Option<&'a str>,
+}
+
 /// The order for what the command line names.
 ///
 /// # Errors
 /// It is unknown, or an option does not fit.
-pub fn asked(given: &OrderArgs, more: &[String], of: &Of) -> Result<Order> {
+pub fn asked(given: &OrderArgs, services: &Services<'_>, of: &Of) -> Result<Order> {
+    let more = services.more;
     let taken = [
         ("rate", false),
         ("clients", given.clients.is_some()),
@@ -34,21 +45,32 @@ pub fn asked(given: &OrderArgs, more: &[String], of: &Of) -> Result<Order> {
     ensure!(!taken.contains(&(of.name(), true)), "--{0} is what --of {0} searches; leave one out", of.name());
     let addresses: Vec<String> = given.study.iter().chain(more).cloned().collect();
     let window = given.window.as_deref().map(|text| duration_ns(text).map_err(|e| anyhow!("--window: {e}")));
-    let services = OfServices {
+    let of_options = OfServices {
         addresses: &addresses,
         rounds: given.rounds.unwrap_or(ROUNDS),
         clients: given.clients.unwrap_or(CONNECTIONS),
         window_ns: window.transpose()?.unwrap_or(WINDOW_NS),
         seed: given.seed,
+        ca: services.ca,
+        pids: services.pids,
+        scenario: services.scenario,
+        set: &given.set,
     };
-    if let Some(order) = of_services(&services)? {
-        fits_services(given)?;
+    if let Some(order) = of_services(&of_options)? {
+        fits_services(given, services)?;
         ensure!(
             of.is_rate() || of.name() == "clients",
             "--of {}: of a service at an address, rate or clients can be searched",
             of.name()
         );
         return Ok(Order { deadlines: deadlines(given), ..order });
+    }
+    for (option, used) in [
+        ("--ca", services.ca.is_some()),
+        ("--pid", !services.pids.is_empty()),
+        ("--scenario", services.scenario.is_some()),
+    ] {
+        ensure!(!used, "{option} is for services at addresses; name one, such as http://127.0.0.1:8000/");
     }
     ensure!(more.is_empty(), "{}: several are searched together only if they are addresses", more[0]);
     let source = source(given)?;
@@ -76,9 +98,9 @@ fn without_number(study: &mut Study, of: &Of) -> Result<()> {
     Ok(())
 }
 
-fn fits_services(given: &OrderArgs) -> Result<()> {
+fn fits_services(given: &OrderArgs, services: &Services<'_>) -> Result<()> {
     let options = [
-        ("--set", !given.set.is_empty()),
+        ("--set", !given.set.is_empty() && services.scenario.is_none()),
         ("--contender", !given.contender.is_empty()),
         ("--only", !given.only.is_empty()),
         ("--driver", given.driver.is_some()),

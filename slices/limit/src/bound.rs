@@ -7,8 +7,6 @@ use contend_stats::verdict::Direction;
 
 /// Bounds if there is no `--bound`.
 pub const USUAL: [&str; 2] = ["response_ns_p99<=50ms", FAILED];
-/// Bounds with `--quick`: a lower quantile needs a fifth of the operations.
-pub const QUICK: [&str; 2] = ["response_ns_p95<=50ms", FAILED];
 /// Applies to every search: an operation that fails costs little time.
 pub const FAILED: &str = "failed<=0.1%";
 
@@ -29,8 +27,8 @@ impl Bound {
 }
 
 /// Bounds of a search without any given.
-pub fn usual(quick: bool) -> Vec<String> {
-    if quick { QUICK } else { USUAL }.map(str::to_string).to_vec()
+pub fn usual() -> Vec<String> {
+    USUAL.map(str::to_string).to_vec()
 }
 
 /// The bounds as typed. The share of failed operations is always bounded.
@@ -78,6 +76,27 @@ fn share(text: &str) -> Option<f64> {
     number.parse().ok().map(|number: f64| number / whole).filter(|share| (0.0..=1.0).contains(share))
 }
 
+/// Quantiles in the order in which they need fewer operations.
+const LOWER: [(&str, &str); 2] = [("_p999", "_p99"), ("_p99", "_p95")];
+
+/// The same bounds of the next lower quantiles; `None` if no quantile can be lower.
+pub fn with_lower_quantiles(bounds: &[Bound]) -> Option<Vec<Bound>> {
+    let name = |bound: &Bound| bound.text.split("<=").next().unwrap_or_default().to_string();
+    let step = LOWER.iter().find(|(from, _)| bounds.iter().any(|bound| ends_with(&name(bound), from)))?;
+    let lower = |bound: &Bound| match ends_with(&name(bound), step.0) {
+        true => read(&bound.text.replacen(step.0, step.1, 1)).ok(),
+        false => Some(bound.clone()),
+    };
+    let lower: Option<Vec<Bound>> = bounds.iter().map(lower).collect();
+    // Two bounds of one metric would be one question too many.
+    lower.filter(|all| (1..all.len()).all(|at| all[..at].iter().all(|other| other.metric.name != all[at].metric.name)))
+}
+
+/// Whether a metric is of this quantile, of all operations or of one kind.
+fn ends_with(name: &str, quantile: &str) -> bool {
+    name.split('.').next().unwrap_or_default().ends_with(quantile)
+}
+
 /// The name of the metric of a bound in the record.
 pub fn metric_name(bound: &str) -> String {
     let name = bound.split("<=").next().unwrap_or_default();
@@ -107,12 +126,29 @@ mod tests {
     fn bounds_have_units_and_failures_are_always_bounded() {
         let failed = ("failed_share".to_string(), 0.001);
         assert_eq!(read_all(&USUAL).unwrap(), [("response_ns_p99".to_string(), 50e6), failed.clone()]);
-        assert_eq!(bounds(&usual(true)).unwrap()[0].text, "response_ns_p95<=50ms");
         assert_eq!(
             read_all(&["service_ns_p95.write <= 2.5ms"]).unwrap(),
             [("service_ns_p95.write".to_string(), 2.5e6), failed]
         );
         assert_eq!(read_all(&["failed<=1%"]).unwrap(), [("failed_share".to_string(), 0.01)]);
+    }
+
+    #[test]
+    fn a_lower_quantile_keeps_its_kind_and_its_bound() {
+        let lower = |typed: &[&str]| {
+            let typed: Vec<String> = typed.iter().map(|text| text.to_string()).collect();
+            let lower = with_lower_quantiles(&bounds(&typed).unwrap())?;
+            Some(lower.into_iter().map(|bound| bound.text).collect::<Vec<_>>())
+        };
+        let texts = |all: &[&str]| Some(all.iter().map(|text| text.to_string()).collect::<Vec<_>>());
+        assert_eq!(lower(&["response_ns_p99<=50ms"]), texts(&["response_ns_p95<=50ms", FAILED]));
+        assert_eq!(lower(&["response_ns_p99.write<=20ms"]), texts(&["response_ns_p95.write<=20ms", FAILED]));
+        assert_eq!(
+            lower(&["response_ns_p999<=1s", "service_ns_p99<=9ms"]),
+            texts(&["response_ns_p99<=1s", "service_ns_p99<=9ms", FAILED])
+        );
+        assert_eq!(lower(&["response_ns_p95<=50ms"]), None);
+        assert_eq!(lower(&["response_ns_p99<=50ms", "response_ns_p95<=9ms"]), None, "it would be bounded twice");
     }
 
     #[test]

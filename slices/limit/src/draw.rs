@@ -133,11 +133,13 @@ fn bisection(saved: &Saved) -> Option<Lines> {
 fn busy(saved: &Saved, arm: usize, of: &Arm) -> Option<Lines> {
     let (processors, searched) = (f64::from(saved.processors.max(1)), saved.of());
     type Use<'u> = (&'u str, &'u dyn Fn(&Busy) -> Option<f64>);
-    let uses: [Use<'_>; 5] = [
+    let uses: [Use<'_>; 7] = [
         ("write transactions", &|used| used.writing),
         ("clients", &|used| Some(used.clients)),
         ("processors, by clients", &|used| Some(used.client_cpu / processors)),
         ("processors, by the server", &|used| used.server_cpu.map(|cpu| cpu / processors)),
+        ("processors, by others", &|used| Some(used.other_cpu / processors)),
+        ("disk, in syncs", &|used| used.syncing),
         ("contend's own loop", &|used| Some(used.generator)),
     ];
     let series = uses.iter().enumerate().map(|(number, (label, of))| {

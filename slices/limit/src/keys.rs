@@ -29,11 +29,11 @@ pub const KIND: Kind = Kind {
 };
 
 /// The bounds of a study: those typed, else those of its file, else the usual ones. Afterwards its trials are of kind `load`.
-pub fn bounds(study: &mut Study, typed: &[String], quick: bool) -> Vec<String> {
+pub fn bounds(study: &mut Study, typed: &[String]) -> Vec<String> {
     let own = study.kinds.read::<Keys>(NAME).and_then(|keys| keys.bounds);
     (study.kind, study.kinds) = (LOAD.to_string(), Default::default());
     match typed {
-        [] => own.unwrap_or_else(|| bound::usual(quick)),
+        [] => own.unwrap_or_else(|| bound::usual()),
         typed => typed.to_vec(),
     }
 }

@@ -5,13 +5,15 @@
 //! ```
 //!
 //! `relax` adds an arm for each suspect, and `limiter` decides which of them is the limit. `search`, `judge`,
-//! `bound`, `capacity` and `limiter` are pure. `work` runs the rounds in order; the core's `trial::chosen` runs the
-//! probes.
+//! `bound`, `budget`, `growth`, `capacity` and `limiter` are pure. `work` runs the rounds in order, within a budget of time
+//! if there is one; the core's `trial::chosen` runs the probes.
 
 mod asked;
 mod bound;
+mod budget;
 mod capacity;
 mod draw;
+mod growth;
 mod json;
 mod judge;
 mod keys;
@@ -25,6 +27,7 @@ mod search;
 mod stops;
 #[cfg(test)]
 mod testing;
+mod unsteady;
 mod verb;
 mod work;
 
@@ -63,9 +66,11 @@ mod tests {
         assert_eq!(parts(Extent::Full), ["wordpress", "gameplan"]);
         assert_eq!(parts(Extent::Quick), ["wordpress"]);
         let quick = &whole(Extent::Quick).studies[0];
-        assert_eq!((quick.contenders.len(), quick.rounds, quick.baselines.len()), (2, 6, 1));
-        // One trial of each contender in each round; a search needs about five of them.
-        let quick_ns: u64 = whole(Extent::Quick).studies.iter().map(estimate_ns).sum();
-        assert!(quick_ns < 60_000_000_000, "{quick_ns}");
+        let labels: Vec<&str> = quick.contenders.iter().map(|contender| contender.label.as_str()).collect();
+        assert_eq!(labels, ["SQLite, durable", "PostgreSQL, durable", "SQLite, bounded", "MariaDB, durable"]);
+        assert_eq!((quick.rounds, quick.baselines.len()), (6, 2));
+        // One trial of each contender in each round; the first round of a search needs about ten of them.
+        let round_ns = estimate_ns(quick) / u64::from(quick.rounds);
+        assert!(round_ns * 10 < crate::budget::QUICK_NS, "{round_ns}");
     }
 }

@@ -39,11 +39,26 @@ impl Suspected {
     }
 }
 
-/// Whether an arm's suspect could not be named whatever the arm shows, because it is used too little.
+/// Whether an arm's suspect could not be named whatever the arm shows: it is used too little, or nothing measures its use.
 pub fn is_used_too_little(saved: &Saved, arm: usize) -> bool {
-    let Some(relaxed) = &saved.arms[arm].relaxed else { return false };
-    let of_arm = suspects(saved, relaxed.of).into_iter().find(|suspected| suspected.arm == Some(arm));
-    of_arm.is_some_and(|suspected| suspected.use_share.is_some() && !suspected.is_busy())
+    suspected(saved, arm).is_some_and(|suspected| !suspected.is_busy())
+}
+
+/// Whether an arm's suspect could not be named because nothing measures its use.
+pub fn is_use_unknown(saved: &Saved, arm: usize) -> bool {
+    suspected(saved, arm).is_some_and(|suspected| suspected.use_share.is_none() && !suspected.is_busy())
+}
+
+/// Load of an arm's suspect at the rate of the contender as it is.
+pub fn use_share(saved: &Saved, arm: usize) -> Option<f64> {
+    suspected(saved, arm)?.use_share
+}
+
+/// The suspect of a relaxed arm, if there is evidence.
+fn suspected(saved: &Saved, arm: usize) -> Option<Suspected> {
+    let of = saved.arms[arm].relaxed.as_ref()?.of;
+    used(saved, of)?;
+    suspects(saved, of).into_iter().find(|suspected| suspected.arm == Some(arm))
 }
 
 /// The limit of a contender.
@@ -116,12 +131,17 @@ pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
         sync_ns: middle(&|used| Some(used.sync_ns as f64))? as u64,
         syncs_per_s: middle(&|used| used.syncs_per_s),
         writes_per_s: middle(&|used| Some(used.writes_per_s))?,
+        syncing: middle(&|used| used.syncing),
+        server_waits_per_s: middle(&|used| used.server_waits_per_s),
+        server_waiting: middle(&|used| used.server_waiting),
+        checkpoints: middle(&|used| used.checkpoints.map(f64::from)).map(|checkpoints| checkpoints as u32),
+        written_bytes_per_s: middle(&|used| used.written_bytes_per_s),
     })
 }
 
 fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
     match suspect {
-        Suspect::Syncs => None,
+        Suspect::Syncs => used.syncing,
         Suspect::Writers => used.writing,
         Suspect::Clients => Some(used.clients),
         Suspect::Generator => Some(used.generator),

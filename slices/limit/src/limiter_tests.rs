@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::saved::{Arm, Probe, Relaxed};
-use crate::testing::{arm, saved};
+use crate::testing::{arm, met, saved};
 
 fn relaxed(suspect: Suspect, fewer: bool) -> Arm {
     let how = format!("other {}", suspect.word());
@@ -20,21 +20,7 @@ fn searched(used: Busy, relaxed_to: &[(Suspect, f64)], rounds: usize) -> Saved {
         std::iter::once(100.0).chain(relaxed_to.iter().map(|(_, rate)| *rate)).map(values).collect();
     let all: Vec<&[Option<f64>]> = all.iter().map(Vec::as_slice).collect();
     let mut saved = saved(arms, &all);
-    saved.probes.push(Probe {
-        trial: 1,
-        arm: 0,
-        round: 1,
-        rate_per_s: Some(99.0),
-        number: None,
-        window_ns: 1,
-        seen: Some(SeenWord::Meets),
-        why: String::new(),
-        disturbed: false,
-        committed_per_s: 99.0,
-        values: vec![],
-        thirds: None,
-        used: Some(used),
-    });
+    saved.probes.push(Probe { used: Some(used), ..met(0, 99.0) });
     saved
 }
 
@@ -116,6 +102,10 @@ fn a_suspect_that_is_used_too_little_to_be_named_need_not_be_relaxed() {
     let searched = searched(busy(0.9, 0.5, 0.5), &all, 3);
     let left_out: Vec<bool> = (0..searched.arms.len()).map(|arm| is_used_too_little(&searched, arm)).collect();
     assert_eq!(left_out, [false, false, false, true], "the contender, syncs, writers, clients");
+    let unknown = self::searched(Busy { clients: 0.9, ..Busy::default() }, &all, 3);
+    let left_out: Vec<bool> = (0..unknown.arms.len()).map(|arm| is_used_too_little(&unknown, arm)).collect();
+    assert_eq!(left_out, [false, false, true, false], "nothing measures the use of writers");
+    assert!(is_use_unknown(&unknown, 2) && !is_use_unknown(&unknown, 1));
     let none = Saved { probes: vec![], ..searched };
     assert!(!is_used_too_little(&none, 3), "no evidence is no reason");
 }

@@ -1,12 +1,14 @@
 //! The report of a search, from its record alone: a page, and the same as text and Markdown.
 
-use crate::bound::{bounds, metric_name};
+use crate::bound::{FAILED, bounds, metric_name};
+use crate::budget;
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::draw;
 use crate::json::json;
 use crate::of::{MOST, Of};
 use crate::saved::{Probe, Saved, SeenWord};
 use crate::stops;
+use crate::unsteady;
 use anyhow::{Context, Result};
 use contend::analysis::metric::listed;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
@@ -14,7 +16,7 @@ use contend::report::html::html;
 use contend::report::markdown::markdown;
 use contend::report::text::{self, Style};
 use contend_stats::interval::Interval;
-use contend_stats::precision::{Rate, Ratio, alike, counted};
+use contend_stats::precision::{Bytes, Ns, Rate, Ratio, alike, counted};
 use contend_stats::verdict::Verdict;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +52,7 @@ pub fn document(saved: &Saved) -> Document {
     if !saved.complete {
         warnings.push("The search was stopped: rounds are missing.".to_string());
     }
-    let again = saved.probes.iter().filter(|probe| probe.disturbed).count();
+    warnings.extend(unsteady::warnings(saved));
     let invalid = saved.probes.iter().filter(|probe| probe.seen == Some(SeenWord::NoValue)).count();
     let mut facts = vec![
         format!("bounds: {}", saved.bounds.join(", ")),
@@ -60,8 +62,9 @@ pub fn document(saved: &Saved) -> Document {
     if invalid > 0 {
         facts.push(format!("{invalid} without a value"));
     }
-    if again > 0 {
-        facts.push(format!("{again} disturbed from outside"));
+    facts.extend(disturbed(saved));
+    if let Some(budget) = &saved.budget {
+        facts.push(format!("{} of {}", budget::words(budget.spent_ns), budget::words(budget.total_ns)));
     }
     let mut sections = vec![answers(saved), capacities(saved)];
     if saved.arms.iter().any(|arm| arm.relaxed.is_some()) {
@@ -70,7 +73,9 @@ pub fn document(saved: &Saved) -> Document {
     // The bounds were valid when the record was written.
     let most: Vec<f64> = bounds(&saved.bounds).unwrap_or_default().iter().map(|bound| bound.most).collect();
     sections.extend(draw::sections(saved, &most));
-    sections.extend([probes(saved), not_shown(saved)]);
+    sections.push(probes(saved));
+    sections.extend(machine(saved));
+    sections.push(not_shown(saved));
     Document {
         title: format!("contend limit: {}", saved.study),
         question: saved.of().question(&saved.study),
@@ -82,6 +87,12 @@ pub fn document(saved: &Saved) -> Document {
     }
 }
 
+fn disturbed(saved: &Saved) -> Option<String> {
+    let disturbed = saved.probes.iter().filter(|probe| probe.disturbed).count();
+    let again = saved.probes.iter().filter(|probe| probe.again).count();
+    (disturbed > 0).then(|| format!("{disturbed} disturbed from outside, {again} of them run again"))
+}
+
 fn answers(saved: &Saved) -> Section {
     let said = estimates(saved).into_iter().filter(|found| saved.arms[found.arm].relaxed.is_none());
     let said = said.map(|found| Said { condition: None, text: sentence(saved, &found), tone: Tone::Plain });
@@ -89,7 +100,29 @@ fn answers(saved: &Saved) -> Section {
         Of::Rate => "What is the highest rate that meets the bounds?".to_string(),
         of => of.question("each contender").replace(" its bounds", " the bounds"),
     };
-    Section { id: Id::Answer, title: "Answer".to_string(), blocks: vec![Block::Answer { ask, said: said.collect() }] }
+    let mut blocks = vec![Block::Answer { ask, said: said.collect() }];
+    blocks.extend(not_held(saved).into_iter().map(Block::Note));
+    Section { id: Id::Answer, title: "Answer".to_string(), blocks }
+}
+
+/// What the time budget did not hold.
+fn not_held(saved: &Saved) -> Vec<String> {
+    let Some(budget) = &saved.budget else { return vec![] };
+    let mut said: Vec<String> = Some(&budget.lowered).filter(|words| !words.is_empty()).cloned().into_iter().collect();
+    let time = budget::words(budget.total_ns);
+    let searched = |arm: usize| saved.capacities.iter().filter(|capacity| capacity.arm == arm).count();
+    let short: Vec<String> = plain_arms(saved)
+        .filter(|(arm, _)| searched(*arm) < saved.rounds as usize)
+        .map(|(arm, of)| format!("{} {}", of.name(), searched(arm)))
+        .collect();
+    if !short.is_empty() {
+        said.push(format!("The time of {time} holds fewer than {} rounds: {}.", saved.rounds, short.join(", ")));
+    }
+    let left_out: Vec<String> = budget.left_out.iter().map(|arm| saved.arms[*arm].name()).collect();
+    if !left_out.is_empty() {
+        said.push(format!("Not tried for lack of time: {}. A longer --budget has room for it.", left_out.join("; ")));
+    }
+    said
 }
 
 /// `296/s to 322/s`
@@ -117,7 +150,36 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
         None => format!(" (median of {}: too few for an interval)", counted(found.rounds, "round")),
     };
     let stopped = stops::sentence(saved, found.arm);
-    format!("{name} carries {most}{}{interval}.{stopped}", of.words(value))
+    // A service may be elsewhere.
+    let place = if saved.service { "" } else { " on this machine" };
+    format!("{name} carries {most}{}{interval}{}{place}.{stopped}", of.words(value), within(saved))
+}
+
+/// The bounds as a part of a sentence; the usual one of failures is in the facts of the page alone.
+fn within(saved: &Saved) -> String {
+    let all = bounds(&saved.bounds).unwrap_or_default();
+    let said = all.iter().filter(|bound| bound.text != FAILED);
+    let words: Vec<String> = said
+        .map(|bound| format!("{} up to {}", bound.metric.label(), bound.metric.show_with_unit(bound.most)))
+        .collect();
+    if words.is_empty() { String::new() } else { format!(" with {}", words.join(" and ")) }
+}
+
+/// The machine that the sentence is about.
+fn machine(saved: &Saved) -> Option<Section> {
+    let machine = saved.machine.as_ref()?;
+    let mut table = Table::new(&["of the machine", ""]);
+    let mut row = |name: &str, value: String| table.row(vec![Cell::new(name), Cell::new(value)]);
+    row("processor", machine.cpu.clone());
+    row("processors", format!("{}, of which contend could use {}", machine.cores, saved.processors));
+    row("memory", Bytes(machine.memory_bytes).to_string());
+    let kind = if machine.virtual_machine { ", in a virtual machine" } else { "" };
+    row("system", format!("{}, Linux {}{kind}", machine.os, machine.kernel));
+    if let Some(disk) = &saved.disk {
+        let (middle, slow) = (Ns(disk.fsync_ns_p50), Ns(disk.fsync_ns_p95));
+        row("disk", format!("{}; an fsync takes {middle} in median, {slow} at p95", disk.file_system));
+    }
+    Some(Section { id: Id::Other("machine"), title: "Machine".to_string(), blocks: vec![Block::Table(table)] })
 }
 
 fn capacities(saved: &Saved) -> Section {
@@ -237,7 +299,7 @@ fn not_shown(saved: &Saved) -> Section {
         load,
         match saved.service {
             false => "A window of seconds sees no checkpoint, vacuum or growth that takes minutes. Data is fresh in each probe.",
-            true => "A service keeps its state from probe to probe, and contend sees neither its processors nor its disk.",
+            true => "A service keeps its state from probe to probe. contend does not see its disk, and its processors only with --pid.",
         }
         .to_string(),
     ];
@@ -257,3 +319,7 @@ fn not_shown(saved: &Saved) -> Section {
         blocks: vec![Block::List(items)],
     }
 }
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

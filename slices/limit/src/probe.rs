@@ -1,6 +1,7 @@
 //! Turns the record of a trial into a probe.
 
 use crate::bound::{Bound, time_ns};
+use crate::growth::{self, Speeds, speeds};
 use crate::judge::{Backlog, Measured, Thirds, Verdict, judge};
 use crate::of::Of;
 use crate::saved::{Busy, Probe};
@@ -10,8 +11,9 @@ use contend::analysis::tally::{Bin, Counting, Tally};
 use contend::analysis::trial::{Measure, Scope, TrialRow, is_write, observations};
 use contend::outcome::Outcome;
 use contend::outcome::mark::is_disturbed;
-use contend::record::model::{Run, Trial};
+use contend::record::model::{Run, Syncs, Trial};
 use contend::record::store::Record;
+use contend::study::model::Tier;
 use contend_stats::histogram::Histogram;
 use contend_stats::precision::counted;
 use contend_stats::quantile::{Quantile, QuantileValue};
@@ -47,9 +49,13 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
         seen: None,
         why: String::new(),
         disturbed: is_disturbed(&trial.marks),
+        again: false,
+        marks: trial.marks.iter().filter(|mark| !mark.is_disturbance()).cloned().collect(),
         committed_per_s: 0.0,
         values: vec![],
         thirds: None,
+        log: None,
+        speeds: None,
         used: None,
     };
     let tally = match tally {
@@ -65,7 +71,10 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
     probe.committed_per_s = tally.throughput_per_s();
     probe.values = measured.iter().map(|of| of.value.unwrap_or(f64::NAN)).collect();
     probe.thirds = thirds(&tally.bins);
-    probe.used = Some(used(&record.run, trial, &tally, &writes));
+    let log = growth::log(&record.series(trial.slot.trial)?, tally.elapsed_ns());
+    probe.log = log.growth;
+    probe.speeds = of_parts(&tally.bins);
+    probe.used = Some(Busy { checkpoints: log.checkpoints, ..used(&record.run, trial, &tally, &writes) });
     let backlog = Backlog {
         // A closed loop has no backlog: its operations are due when their clients are free.
         thirds: probe.thirds.filter(|_| load.rate_per_s.is_some()),
@@ -123,6 +132,16 @@ fn thirds(bins: &[Bin]) -> Option<Thirds> {
     Some(Thirds { first_ns: median(&bins[..third])?, last_ns: median(&bins[bins.len() - third..])? })
 }
 
+/// Fewest operations in a part of a window for its median to count.
+const PART_OPERATIONS_MIN: u64 = 3;
+
+/// The two speeds of a window with a fast and a slow part, if most of its parts have enough operations.
+fn of_parts(bins: &[Bin]) -> Option<Speeds> {
+    let counted = bins.iter().filter(|bin| bin.response.len() >= PART_OPERATIONS_MIN);
+    let medians: Vec<f64> = counted.filter_map(|bin| bin.response.quantile(0.5)).map(|ns| ns as f64).collect();
+    speeds(&medians).filter(|_| medians.len() * 2 > bins.len())
+}
+
 fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
     let window_ns = tally.elapsed_ns().max(1) as f64;
     let window_s = window_ns / 1e9;
@@ -132,6 +151,13 @@ fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
     let of_writes = tally.counts(|group| is_write(writes, group.transaction));
     let server = trial.server.as_ref();
     let processes = trial.workers.len().max(1) as f64;
+    let writes_per_s = of_writes.outcome(Outcome::Committed) as f64 / window_s;
+    // Syncs are counted from the start of the clients to their end; those of the window are estimated from its commits.
+    let per_commit = |syncs: &Syncs| syncs.count as f64 / syncs.commits.max(1) as f64;
+    let syncs_per_s = server.and_then(|server| server.syncs).map(|syncs| per_commit(&syncs) * writes_per_s);
+    let waits_for_each = (trial.tier == Tier::Durable && server.is_none()).then_some(writes_per_s);
+    let waits = server.and_then(|server| server.lock_waits);
+    let clients_ns = (run.study.load.run_in_ns + tally.last_finished_ns.saturating_sub(tally.window_start_ns)).max(1);
     Busy {
         writing: writing
             .lock_wait_measured
@@ -142,14 +168,21 @@ fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
         other_cpu: f64::from(trial.foreign_cpu_permille) / 1000.0 * f64::from(run.machine.cores),
         generator: own_ns(run, trial) as f64 * counts.planned() as f64 / (window_ns * processes),
         sync_ns: trial.fsync_ns_p50_before,
-        syncs_per_s: server.and_then(|server| server.syncs).map(|syncs| {
-            // Syncs are counted from the start of the clients to their end; those of the window are estimated from
-            // its commits.
-            let per_commit = syncs.count as f64 / syncs.commits.max(1) as f64;
-            per_commit * of_writes.outcome(Outcome::Committed) as f64 / window_s
-        }),
-        writes_per_s: of_writes.outcome(Outcome::Committed) as f64 / window_s,
+        syncs_per_s,
+        writes_per_s,
+        syncing: syncs_per_s.or(waits_for_each).map(|per_s| per_s * trial.fsync_ns_p50_before as f64 / 1e9),
+        server_waits_per_s: waits.map(|waits| waits.count as f64 * 1e9 / clients_ns as f64),
+        server_waiting: waits.map(|waits| waits.total_ns as f64 / clients_ns as f64),
+        checkpoints: None,
+        written_bytes_per_s: written_bytes(trial).map(|bytes| bytes as f64 / window_s),
     }
+}
+
+/// Bytes that clients and server wrote to storage in the window.
+fn written_bytes(trial: &Trial) -> Option<u64> {
+    let of_server = trial.server.as_ref().and_then(|server| server.written_bytes);
+    let of_clients: Option<u64> = trial.workers.iter().map(|worker| worker.written_bytes).sum();
+    of_clients.map(|bytes| bytes + of_server.unwrap_or(0)).or(of_server)
 }
 
 /// Cost of an operation in the loop of the contender's worker, ns; the Rust worker's if this one was not measured.

@@ -1,20 +1,17 @@
 //! Suspects for the limit of a contender, and the arms in which they are relaxed.
 
 use crate::saved::{Arm, Relaxed};
-use anyhow::{Result, anyhow};
-use contend::engine::{self, Settings};
+use anyhow::Result;
+use contend::load::PROCESSORS;
 use contend::source::Source;
-use contend::study::model::{Condition, Contender, Resolved};
-use contend::study::spec;
+use contend::study::model::Condition;
+use contend::study::without_syncs::without_syncs;
 use contend::trial::order::Order;
 use contend::workload::model::{ClientCount, Mix, RoleMix};
 use contend::workload::{self, Workload};
 use contend_stats::precision::counted;
 use std::fmt::Write as _;
 
-/// Settings under which commits wait for no sync; each engine has one of them.
-const WITHOUT_SYNCS: [(&str, &str); 3] =
-    [("synchronous", "off"), ("synchronous_commit", "off"), ("innodb_flush_log_at_trx_commit", "0")];
 /// Prefix of the names of profiles with half the writes.
 const HALF_WRITES: &str = "half-writes";
 
@@ -24,8 +21,6 @@ pub struct Place {
     pub contender: usize,
     /// Condition without a rate.
     pub condition: Condition,
-    /// Number of processors for its trials, if limited.
-    pub processors: Option<usize>,
 }
 
 /// A suspect: what may limit a contender.
@@ -84,14 +79,14 @@ pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, proc
         let mut relaxed = vec![];
         // A service has its own settings and its own processors.
         if !order.whole.studies[0].is_of_service() {
-            relaxed.extend(without_syncs(order, &places[of])?);
+            relaxed.extend(less_syncs(order, &places[of])?);
             relaxed.extend(half_writes(order, &parsed, &places[of]));
             relaxed.extend(other_processors(&places[of], processors));
         }
         relaxed.extend(more_clients(order, &parsed, &places[of]));
         for (suspect, how, place) in relaxed {
             let contender = &order.whole.studies[0].contenders[place.contender];
-            let fewer = place.processors.is_some_and(|number| number < processors.allowed);
+            let fewer = suspect == Suspect::Processors && processors.allowed == processors.all;
             arms.push(Arm {
                 contender: place.contender,
                 tier: contender.tier.to_string(),
@@ -108,28 +103,9 @@ pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, proc
 /// A suspect, a description of how it is relaxed, and the resulting place.
 type Found = (Suspect, String, Place);
 
-fn without_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
+fn less_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
     let study = &mut order.whole.studies[0];
-    let base = &study.contenders[place.contender];
-    let mut draft = spec::parse(&base.name).map_err(|why| anyhow!("{}: {why}", base.name))?;
-    let Some((key, value)) = WITHOUT_SYNCS.into_iter().find(|(key, _)| draft.knows(key)) else { return Ok(None) };
-    let before = base.resolved.settings.get(key).map(String::as_str);
-    if before == Some(value) || draft.set(key, value).is_err() {
-        return Ok(None);
-    }
-    let Ok(complete) = draft.complete(&Settings::new()) else { return Ok(None) };
-    let how = format!("{key}={value}");
-    let contender = engine::resolved(Contender {
-        name: complete.to_string(),
-        label: format!("{}, {how}", base.label),
-        engine: complete.engine,
-        driver: complete.driver,
-        model: complete.model,
-        worker: complete.worker,
-        settings: complete.settings,
-        tier: complete.tier,
-        resolved: Resolved::default(),
-    });
+    let Some((how, contender)) = without_syncs(&study.contenders[place.contender])? else { return Ok(None) };
     let known = study.contenders.iter().position(|other| other.name == contender.name);
     let at = known.unwrap_or_else(|| {
         study.contenders.push(contender);
@@ -179,12 +155,16 @@ fn halved(workload: &Workload, mix: &Mix, name: &str) -> String {
 /// A quarter more processors if contend may not use all, else a quarter fewer: a single one of many would have no
 /// visible effect.
 fn other_processors(place: &Place, processors: Processors) -> Option<Found> {
+    // A study that varies their number asks for each of them.
+    if place.condition.axes.contains_key(PROCESSORS) {
+        return None;
+    }
     let Processors { all, allowed } = processors;
     let step = (allowed / 4).max(1);
     let fewer = || allowed.checked_sub(step).filter(|number| *number > 0);
     let number = if allowed < all { (allowed + step).min(all) } else { fewer()? };
     let mut place = place.clone();
-    place.processors = Some(number);
+    place.condition.axes.insert(PROCESSORS.to_string(), number.to_string());
     let how = format!("{} instead of {allowed}", counted(number, "processor"));
     place.condition.label = format!("{}, {how}", place.condition.label);
     Some((Suspect::Processors, how, place))

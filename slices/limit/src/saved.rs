@@ -1,9 +1,11 @@
 //! `limit.toml`: what a search found, next to the record of its probes. docs/formats.md has the fields.
 
+use crate::growth::{Growth, Speeds};
 use crate::judge::Thirds;
 use crate::of::{Of, RATE};
 use crate::search::Seen;
 use anyhow::{Context, Result, ensure};
+use contend::record::model::{Disk, Machine, Mark};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -43,6 +45,15 @@ pub struct Saved {
     pub margin: f64,
     /// Logical processors that contend could use.
     pub processors: u32,
+    /// Machine of the probes; absent before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// Disk of the probes' data, measured before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<Disk>,
+    /// Time that the search may take, and what it does not hold; absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// Whether services at addresses were searched, which keep their state from probe to probe.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub service: bool,
@@ -56,6 +67,23 @@ pub struct Saved {
     /// Probes in their order.
     #[serde(default)]
     pub probes: Vec<Probe>,
+}
+
+/// Time that a search may take.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Time from the start of the search, without what was under way at its end.
+    pub total_ns: u64,
+    /// Time so far.
+    pub spent_ns: u64,
+    /// Rounds that it holds, decided after the first one.
+    pub rounds: u32,
+    /// Positions of arms with a relaxed suspect that it does not hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<usize>,
+    /// Why a lower quantile than the one asked for is bounded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lowered: String,
 }
 
 /// A contender under a condition, as it is or with one suspect relaxed.
@@ -135,6 +163,12 @@ pub struct Probe {
     /// Whether a mark says that something outside disturbed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
+    /// Whether it ran again for that reason, and so does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+    /// Marks of its trial that are no disturbance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
     /// Commits per second in the window.
     pub committed_per_s: f64,
     /// Value of each bound's metric, in its unit (ns, share); `nan` where nothing was measured.
@@ -143,6 +177,12 @@ pub struct Probe {
     /// Response times at the beginning and the end of the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,
+    /// Size of the log, if it grew over the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Growth>,
+    /// Two speeds, if the window has a fast and a slow part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speeds: Option<Speeds>,
     /// Use of what may be the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Busy>,
@@ -173,6 +213,22 @@ pub struct Busy {
     pub syncs_per_s: Option<f64>,
     /// Committed transactions that write, per second.
     pub writes_per_s: f64,
+    /// Share of the window in syncs: their number, or that of the writes of a contender that waits for one at each, times
+    /// the fsync right before. Above 1 if writes share syncs. Absent where commits wait for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncing: Option<f64>,
+    /// Waits for locks per second that the server reports; absent if it reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_waits_per_s: Option<f64>,
+    /// Sessions that waited for a lock at the same time, on average, as the server reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_waiting: Option<f64>,
+    /// Samples of SQLite's log, some 200 ms apart, between which a checkpoint copied frames; absent without such a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<u32>,
+    /// Bytes that clients and server wrote to storage, per second; absent if the system reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes_per_s: Option<f64>,
 }
 
 /// What a probe said, as a word.

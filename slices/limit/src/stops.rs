@@ -3,9 +3,9 @@
 use crate::capacity::{estimate, plain_arms};
 use crate::limiter::{Limiter, ROUNDS_MIN, Suspected, limiter, suspects, takes_away, used};
 use crate::relax::Suspect;
-use crate::saved::{Busy, Saved};
+use crate::saved::{Budget, Busy, Saved};
 use contend::report::document::{Block, Cell, Id, Section, Table, Tone};
-use contend_stats::precision::{Ns, Percent, Rate, Ratio, alike, plain};
+use contend_stats::precision::{Bytes, Ns, Percent, Rate, Ratio, alike, counted, plain};
 
 /// What limits an arm, as a continuation of the sentence about its rate; empty if nothing was relaxed and no limit is named.
 pub fn sentence(saved: &Saved, arm: usize) -> String {
@@ -35,7 +35,7 @@ fn name(suspect: Suspect) -> &'static str {
 fn short_evidence(of: &Suspected) -> Option<String> {
     let share = Percent(of.use_share?);
     match of.suspect {
-        Suspect::Syncs => None,
+        Suspect::Syncs => Some(format!("in syncs {share} of the time")),
         Suspect::Writers => Some(format!("in write transactions {share} of the time")),
         Suspect::Processors | Suspect::Clients => Some(format!("{share} busy")),
         Suspect::Generator => Some(format!("its loop alone takes {share} of a processor in each process")),
@@ -101,7 +101,7 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
         Cell::new(evidence),
         how.map_or_else(
             || Cell::muted(without),
-            |how| if is_searched { Cell::new(how) } else { Cell::muted("not relaxed") },
+            |how| if is_searched { Cell::new(how) } else { Cell::muted(not_relaxed(saved, of)) },
         ),
         Cell::new(per_s.map_or("-".to_string(), |per_s| Rate(per_s).to_string())).small(why.unwrap_or_default()),
         ratio.unwrap_or_else(|| Cell::new("-")),
@@ -109,17 +109,41 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
     ]
 }
 
+/// Why an arm was not searched.
+fn not_relaxed(saved: &Saved, of: &Suspected) -> &'static str {
+    let left_out = |budget: &Budget| of.arm.is_some_and(|arm| budget.left_out.contains(&arm));
+    match (&saved.budget, of.is_busy(), of.use_share) {
+        (Some(budget), ..) if left_out(budget) => "not relaxed: no time was left",
+        (_, false, None) => "not relaxed: its use is not measured",
+        (_, false, Some(_)) => "not relaxed: not busy",
+        _ => "not relaxed",
+    }
+}
+
 fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
     match of.suspect {
         Suspect::Syncs => {
-            let syncs = used.syncs_per_s.map_or(String::new(), |per_s| format!(", {} syncs", Rate(per_s)));
-            let took = Some(used.sync_ns).filter(|ns| *ns > 0).map(|ns| format!("; an fsync took {} before", Ns(ns)));
-            format!("{} writes{syncs}{}", Rate(used.writes_per_s), took.unwrap_or_default())
+            let mut parts = vec![format!("{} writes", Rate(used.writes_per_s))];
+            parts.extend(used.syncs_per_s.map(|per_s| format!("{} syncs", Rate(per_s))));
+            parts.extend(used.syncing.map(|share| format!("in syncs {} of the time", Percent(share))));
+            parts.extend(Some(used.sync_ns).filter(|ns| *ns > 0).map(|ns| format!("an fsync took {} before", Ns(ns))));
+            parts.extend(used.written_bytes_per_s.map(|per_s| format!("{} written a second", Bytes(per_s as u64))));
+            let seen = used.checkpoints.filter(|seen| *seen > 0);
+            parts.extend(seen.map(|seen| format!("the log was copied in {}", counted(seen as usize, "step"))));
+            parts.join(", ")
         }
-        Suspect::Writers => match used.writing {
-            Some(share) => format!("in write transactions {} of the time", Percent(share)),
-            None => "the driver does not measure waits for locks".to_string(),
-        },
+        Suspect::Writers => {
+            let mut parts = vec![match used.writing {
+                Some(share) => format!("in write transactions {} of the time", Percent(share)),
+                None => "the driver does not measure waits for locks".to_string(),
+            }];
+            if let Some((per_s, waiting)) = used.server_waits_per_s.zip(used.server_waiting) {
+                let (per_s, waiting) = (Rate(per_s), plain(waiting));
+                parts
+                    .push(format!("the server reports {per_s} waits for locks, {waiting} sessions waiting on average"));
+            }
+            parts.join(", ")
+        }
         Suspect::Processors => {
             let server = used.server_cpu.map_or(String::new(), |cpu| format!(", server {}", plain(cpu)));
             let (client, other) = (plain(used.client_cpu), plain(used.other_cpu));

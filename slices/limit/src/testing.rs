@@ -1,6 +1,6 @@
 //! Made-up searches for tests.
 
-use crate::saved::{Arm, Capacity, Saved, VERSION};
+use crate::saved::{Arm, Capacity, Probe, Saved, SeenWord, VERSION};
 
 pub fn arm(label: &str, tier: &str) -> Arm {
     Arm {
@@ -38,10 +38,36 @@ pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
         rounds: values.first().map_or(0, |values| values.len() as u32),
         margin: 0.05,
         processors: 2,
+        machine: None,
+        disk: None,
+        budget: None,
         service: false,
         complete: true,
         arms,
         capacities: values.iter().enumerate().flat_map(of_arm).collect(),
         probes: vec![],
+    }
+}
+
+/// A probe that meets the bounds.
+pub fn met(arm: usize, rate_per_s: f64) -> Probe {
+    Probe {
+        trial: 1,
+        arm,
+        round: 1,
+        rate_per_s: Some(rate_per_s),
+        number: None,
+        window_ns: 1_000_000_000,
+        seen: Some(SeenWord::Meets),
+        why: String::new(),
+        disturbed: false,
+        again: false,
+        marks: vec![],
+        committed_per_s: rate_per_s,
+        values: vec![],
+        thirds: None,
+        log: None,
+        speeds: None,
+        used: None,
     }
 }

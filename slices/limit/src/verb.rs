@@ -1,13 +1,14 @@
 //! `contend limit`: arguments, and the run of its probes.
 
-use crate::asked::asked;
+use crate::asked::{Services, asked};
 use crate::bound::{Bound, bounds};
+use crate::budget::QUICK_NS;
 use crate::keys;
 use crate::of::{Of, RATE};
 use crate::page;
 use crate::relax::{self, Place, Processors};
-use crate::saved::{Arm, PROBES, Saved, VERSION};
-use crate::work::{Relaxing, Work};
+use crate::saved::{Arm, Budget, PROBES, Saved, VERSION};
+use crate::work::{Relaxing, Ways, Work};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::order::{OrderArgs, numbered_out};
@@ -15,14 +16,17 @@ use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals, style};
 use contend::slice::Verb;
 use contend::source::Source;
 use contend::study::model::{Study, Whole};
-use contend::trial::chosen::{processors, run_chosen};
+use contend::trial::chosen::run_chosen;
 use contend::trial::note::Note;
 use contend::trial::order::Order;
+use contend::trial::processors::processors;
 use contend::trial::run::Ending;
 use contend::trial::watch::machine;
+use contend::trial::workers::process::monotonic_ns;
 use contend::ui::Progress;
+use contend::units::duration_ns;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Find the highest rate of arrivals, or the most clients, with which each contender of a study meets a bound
@@ -48,13 +52,26 @@ struct LimitArgs {
     /// More services, if the first argument is the address of one: http://HOST:PORT/PATH
     #[arg(value_hint = ValueHint::Url)]
     more: Vec<String>,
+    /// Services: carry out this scenario instead of requests for the path of the address
+    #[arg(long, value_name = "SCENARIO", value_hint = ValueHint::AnyPath)]
+    scenario: Option<String>,
+    /// Services: file of certificates (PEM) that https:// trusts, in place of the system's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    ca: Option<PathBuf>,
+    /// Services: first process of each on this machine, whose processors are then evidence
+    #[arg(long, value_name = "PID,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Vec<u32>,
     /// What a rate must meet: METRIC<=VALUE, such as response_ns_p99<=50ms (the default) or failed<=0.1%; may be repeated
     #[arg(long, value_name = "BOUND")]
     bound: Vec<String>,
     /// What to search: rate, clients, processes, scale, or a number of the workload's [scale], such as databases
     #[arg(long, value_name = "AXIS", default_value = RATE)]
     of: String,
-    /// Relax every suspect in every round (default without --quick, which relaxes the busy ones in the last three)
+    /// Time for all searches: contenders as they are come first, then what may stop them; what does not fit is left out
+    /// and said [default: 5min with --quick, else none]
+    #[arg(long, value_name = "TIME", conflicts_with = "limiter")]
+    budget: Option<String>,
+    /// Relax every suspect in every round, without a budget (default without --quick, which relaxes the busy ones in the last three rounds)
     #[arg(long)]
     limiter: bool,
     /// Only the rates, and not what stops each contender
@@ -79,7 +96,10 @@ fn limit(args: &LimitArgs) -> Result<u8> {
     bounds(&args.bound).map_err(|why| anyhow!("--bound {why}"))?;
     let of = Of::named(&args.of);
     ensure!(of.is_rate() || !args.limiter, "--limiter relaxes what stops a rate; leave out --of {}", args.of);
-    let order = asked(&args.order, &args.more, &of)?;
+    let budget_ns = budget_ns(args)?;
+    let services =
+        Services { more: &args.more, ca: args.ca.as_deref(), pids: &args.pid, scenario: args.scenario.as_deref() };
+    let order = asked(&args.order, &services, &of)?;
     let out = match &args.order.out {
         Some(out) => out.clone(),
         None => numbered_out(&format!("limit-{}", order.whole.name)),
@@ -92,7 +112,7 @@ fn limit(args: &LimitArgs) -> Result<u8> {
     let mut searches = vec![];
     for mut order in parts(order, &out) {
         let study = &mut order.whole.studies[0];
-        let texts = keys::bounds(study, &args.bound, args.order.quick);
+        let texts = keys::bounds(study, &args.bound);
         let bounds = bounds(&texts).map_err(|why| anyhow!("study {}: bound {why}", study.name))?;
         let (places, mut saved) = prepared(&mut order, &bounds, &of, relaxing)?;
         saved.bounds = bounds.iter().map(|bound| bound.text.clone()).collect();
@@ -101,15 +121,28 @@ fn limit(args: &LimitArgs) -> Result<u8> {
     make(&out)?;
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
-    let mut worst = OK;
-    for (order, bounds, places, saved) in searches {
-        let status = search(&order, &bounds, (places, saved), (relaxing, args.order.quiet), &cancelled)?;
+    let (mut worst, begun_ns, several) = (OK, monotonic_ns(), searches.len() as u64);
+    for (at, (order, bounds, places, mut saved)) in searches.into_iter().enumerate() {
+        // What an earlier part has left over is shared by the later ones.
+        let left_ns = budget_ns.map(|total_ns| total_ns.saturating_sub(monotonic_ns() - begun_ns));
+        let total_ns = left_ns.map(|left_ns| left_ns / (several - at as u64));
+        saved.budget = total_ns.map(|total_ns| Budget { total_ns, ..Budget::default() });
+        let how = How { relaxing, lowers: args.bound.is_empty(), quiet: args.order.quiet };
+        let status = search(&order, bounds, (places, saved), how, &cancelled)?;
         if status == STOPPED {
             return Ok(STOPPED);
         }
         worst = worst.max(status);
     }
     Ok(worst)
+}
+
+fn budget_ns(args: &LimitArgs) -> Result<Option<u64>> {
+    let typed = args.budget.as_deref().map(|text| duration_ns(text).map_err(|why| anyhow!("--budget: {why}")));
+    let usual = (args.order.quick && !args.limiter).then_some(QUICK_NS);
+    let budget_ns = typed.transpose()?.or(usual);
+    ensure!(budget_ns != Some(0), "--budget: it must be longer than 0");
+    Ok(budget_ns)
 }
 
 /// Each part of a study as its own search, in a directory with its name.
@@ -135,18 +168,30 @@ fn parts(order: Order, out: &Path) -> Vec<Order> {
     all.map(part).collect()
 }
 
+/// How searches go on.
+#[derive(Clone, Copy)]
+struct How {
+    relaxing: Relaxing,
+    lowers: bool,
+    quiet: bool,
+}
+
 /// Runs one search from its first probe to its report; returns the exit status.
 fn search(
     order: &Order,
-    bounds: &[Bound],
+    bounds: Vec<Bound>,
     prepared: (Vec<Place>, Saved),
-    (relaxing, quiet): (Relaxing, bool),
+    how: How,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<u8> {
-    let progress = Progress::new(quiet);
+    let progress = Progress::new(how.quiet);
     let say = |line: &str| progress.show(&Note::Phase(line));
     let out = &order.out;
-    let mut work = Work::new(out.clone(), bounds, prepared, relaxing, &say);
+    let begun_ns = monotonic_ns();
+    let How { relaxing, lowers, .. } = how;
+    let clock = || monotonic_ns() - begun_ns;
+    let ways = Ways { relaxing, lowers, clock: &clock, tell: &say };
+    let mut work = Work::new(out.clone(), bounds, prepared, ways);
     let ending = run_chosen(order, PROBES, &mut |record| work.choose(record), cancelled, &|note| progress.show(&note));
     progress.finish();
     let rest = || format!("what is finished is in {}; `contend report` shows it", out.display());
@@ -226,6 +271,9 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
         rounds,
         margin,
         processors: processors.allowed as u32,
+        machine: None,
+        disk: None,
+        budget: None,
         service: is_service,
         complete: false,
         arms,
@@ -241,7 +289,7 @@ fn arms(study: &Study) -> (Vec<Place>, Vec<Arm>) {
     for condition in &study.conditions {
         let first = arms.len();
         for (at, contender) in study.contenders.iter().enumerate() {
-            places.push(Place { contender: at, condition: condition.clone(), processors: None });
+            places.push(Place { contender: at, condition: condition.clone() });
             arms.push(Arm {
                 label: contender.label.clone(),
                 contender: at,

@@ -1,8 +1,10 @@
 //! Runs the searches of all arms in rounds: chooses the next trial, and evaluates the last one.
 
+mod afford;
+
 use crate::bound::Bound;
 use crate::judge::Verdict;
-use crate::limiter::{ROUNDS_MIN, is_used_too_little};
+use crate::limiter::{ROUNDS_MIN, is_use_unknown, is_used_too_little, used};
 use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
 use crate::relax::Place;
@@ -36,42 +38,54 @@ pub enum Relaxing {
     Nothing,
     /// Those that are used enough to be named, in the last rounds that a name takes.
     Busy,
-    /// All, in every round.
+    /// All that can be named, in every round.
     All,
+}
+
+/// How a search goes on.
+#[derive(Clone, Copy)]
+pub struct Ways<'w> {
+    pub relaxing: Relaxing,
+    /// Whether a lower quantile may be bounded where a budget does not hold the windows.
+    pub lowers: bool,
+    /// Time since the start of the search, ns.
+    pub clock: &'w dyn Fn() -> u64,
+    pub tell: &'w dyn Fn(&str),
 }
 
 /// All searches.
 pub struct Work<'w> {
     dir: PathBuf,
-    bounds: &'w [Bound],
+    bounds: Vec<Bound>,
     places: Vec<Place>,
     window_ns: u64,
-    /// Round and arm of each search, in order.
+    /// Round and arm of each search, in order. With a budget it grows after the first round.
     order: Vec<(u32, usize)>,
     at: usize,
-    under_way: Option<UnderWay>,
-    /// Rate that each arm reached in a closed loop.
+    /// The search of one arm in one round; `None` during the initial closed loop.
+    search: Option<Search>,
+    is_begun: bool,
+    /// Whether every contender's closed loop has run, or need not run first.
+    is_settled: bool,
+    /// Arm and choice of the trial that runs.
+    asked: Option<(usize, Choice)>,
+    /// Rate that each arm reached in a closed loop, and closed loops in this round.
     closed_loop_per_s: Vec<Option<f64>>,
+    closed: Vec<u32>,
     of: Of,
     /// Share of arrivals counted by the quantile that needs the most, by arm.
     counted: Vec<f64>,
     /// Window of an arm in a search for a number, where no rate says how long it must be.
     windows_ns: Vec<u64>,
-    /// Whether an arm is left out because its suspect is not busy; `None` until its first round.
+    /// Whether an arm is left out because its suspect cannot be named; `None` until there is evidence.
     left_out: Vec<Option<bool>>,
+    /// Time that the last probe of an arm took beyond its window, and when the running one began.
+    beside_ns: Vec<u64>,
+    asked_at_ns: u64,
     random: SplitMix64,
     again: Again,
     pub saved: Saved,
-    tell: &'w dyn Fn(&str),
-}
-
-/// The search of one arm in one round.
-struct UnderWay {
-    /// `None` during the initial closed loop.
-    search: Option<Search>,
-    asked: Choice,
-    /// Number of closed loops so far.
-    closed: u32,
+    ways: Ways<'w>,
 }
 
 /// The step after a finished trial.
@@ -81,38 +95,40 @@ enum After {
 }
 
 impl<'w> Work<'w> {
-    pub fn new(
-        dir: PathBuf,
-        bounds: &'w [Bound],
-        (places, saved): (Vec<Place>, Saved),
-        relaxing: Relaxing,
-        tell: &'w dyn Fn(&str),
-    ) -> Self {
+    pub fn new(dir: PathBuf, bounds: Vec<Bound>, (places, saved): (Vec<Place>, Saved), ways: Ways<'w>) -> Self {
         let seed = saved.seed;
         let late = saved.rounds.saturating_sub(ROUNDS_MIN as u32);
-        let has_slot = |round: u32, arm: usize| match relaxing {
-            Relaxing::Busy => round > late || saved.arms[arm].relaxed.is_none(),
-            Relaxing::Nothing | Relaxing::All => true,
+        let is_plain = |arm: usize| saved.arms[arm].relaxed.is_none();
+        let has_slot = |round: u32, arm: usize| match (ways.relaxing, &saved.budget) {
+            (_, Some(_)) => round == 1 && is_plain(arm),
+            (Relaxing::Busy, _) => round > late || is_plain(arm),
+            (Relaxing::Nothing | Relaxing::All, _) => true,
         };
         let order = slots(saved.rounds, 1, places.len(), seed).into_iter().map(|slot| (slot.round, slot.contender));
-        let undecided = if relaxing == Relaxing::Busy { None } else { Some(false) };
+        let arms = places.len();
         Self {
             dir,
             bounds,
             window_ns: saved.window_ns,
             order: order.filter(|(round, arm)| has_slot(*round, *arm)).collect(),
             at: 0,
-            under_way: None,
-            closed_loop_per_s: vec![None; places.len()],
+            search: None,
+            is_begun: false,
+            is_settled: saved.budget.is_none(),
+            asked: None,
+            closed_loop_per_s: vec![None; arms],
+            closed: vec![0; arms],
             of: saved.of(),
-            counted: vec![1.0; places.len()],
-            windows_ns: vec![saved.window_ns; places.len()],
-            left_out: vec![undecided; places.len()],
+            counted: vec![1.0; arms],
+            windows_ns: vec![saved.window_ns; arms],
+            left_out: vec![None; arms],
+            beside_ns: vec![0; arms],
+            asked_at_ns: 0,
             places,
             random: SplitMix64(!seed.rotate_left(17)),
             again: Again::default(),
             saved,
-            tell,
+            ways,
         }
     }
 
@@ -121,46 +137,63 @@ impl<'w> Work<'w> {
     /// # Errors
     /// The trial cannot be read, or `limit.toml` cannot be written.
     pub fn choose(&mut self, record: &Record) -> Result<Option<Choice>> {
-        if let Some((_, arm)) = self.order.get(self.at).copied().filter(|_| !record.trials.is_empty()) {
-            let looked = look(record, arm, self.bounds, &self.of)?;
-            if let After::Again = self.take(arm, looked) {
-                self.saved.write(&self.dir)?;
-                return Ok(self.under_way.as_ref().map(|under_way| under_way.asked.clone()));
-            }
+        if self.saved.machine.is_none() {
+            self.saved.machine = Some(record.run.machine.clone());
+            self.saved.disk = (!self.saved.service).then(|| record.run.disk.clone());
         }
-        let next = self.next();
-        self.saved.complete = next.is_none();
+        let arm = self.asked.as_ref().map(|(arm, _)| *arm).filter(|_| !record.trials.is_empty());
+        let looked = arm.map(|arm| look(record, arm, &self.bounds, &self.of)).transpose()?;
+        let next = self.step(looked);
         self.saved.write(&self.dir)?;
         Ok(next)
     }
 
+    /// The next trial, after this one.
+    pub fn step(&mut self, looked: Option<Looked>) -> Option<Choice> {
+        let now_ns = (self.ways.clock)();
+        if let (Some(looked), Some((arm, choice))) = (looked, self.asked.take()) {
+            self.beside_ns[arm] = (now_ns - self.asked_at_ns).saturating_sub(looked.probe.window_ns);
+            self.asked = Some((arm, choice));
+            if let After::Again = self.take(arm, looked) {
+                self.asked_at_ns = now_ns;
+                return self.asked.as_ref().map(|(_, choice)| choice.clone());
+            }
+        }
+        let next = self.next();
+        self.asked_at_ns = now_ns;
+        self.saved.complete = next.is_none();
+        if let Some(budget) = &mut self.saved.budget {
+            budget.spent_ns = now_ns;
+        }
+        next
+    }
+
     fn take(&mut self, arm: usize, looked: Looked) -> After {
         let Looked { mut probe, verdict, lacking } = looked;
-        let longest_ns = self.longest_ns();
-        let Some(under_way) = &mut self.under_way else { return After::Told };
         // Based on its mark alone, before its measurements are looked at.
         if self.again.is_due(probe.disturbed, self.saved.probes.len()) {
-            (probe.seen, probe.why) = (Some(SeenWord::NoValue), "disturbed from outside: run again".to_string());
+            (probe.seen, probe.again) = (Some(SeenWord::NoValue), true);
+            probe.why = "disturbed from outside: run again".to_string();
             self.keep(arm, probe);
             return After::Again;
         }
-        if under_way.search.is_none() {
-            under_way.closed += 1;
+        let Some(tried) = probe.at() else {
+            self.closed[arm] += 1;
             if verdict.is_some() && probe.committed_per_s > 0.0 {
                 self.closed_loop_per_s[arm] = Some(probe.committed_per_s);
             }
             self.keep(arm, probe);
             return After::Told;
-        }
-        if let Some((lacking, tried)) = lacking.filter(|(n, _)| *n > 0).zip(probe.at())
-            && probe.window_ns < longest_ns
+        };
+        if let Some(lacking) = lacking.filter(|(n, _)| *n > 0)
+            && probe.window_ns < self.longest_ns()
             && self.needs_longer(arm, &probe, lacking)
         {
             self.keep(arm, probe);
             self.ask(arm, Some(tried));
             return After::Again;
         }
-        if let Some(search) = self.under_way.as_mut().and_then(|under_way| under_way.search.as_mut()) {
+        if let Some(search) = &mut self.search {
             search.saw(verdict.map_or(Seen::NoValue, Verdict::seen));
         }
         self.keep(arm, probe);
@@ -189,7 +222,9 @@ impl<'w> Work<'w> {
             Some(SeenWord::NoValue) => format!("does not count: {}", probe.why),
         };
         let at = probe.at().map_or(String::new(), |at| format!(" at {}", self.of.words(at)));
-        (self.tell)(&format!("round {}/{}  {}{at}: {seen}", probe.round, self.saved.rounds, self.name(arm)));
+        let rounds = self.saved.budget.as_ref().map_or(0, |budget| budget.rounds);
+        let rounds = if rounds > 0 { rounds } else { self.saved.rounds };
+        (self.ways.tell)(&format!("round {}/{rounds}  {}{at}: {seen}", probe.round, self.name(arm)));
         self.saved.probes.push(probe);
     }
 
@@ -199,25 +234,32 @@ impl<'w> Work<'w> {
 
     fn next(&mut self) -> Option<Choice> {
         loop {
-            let (round, arm) = *self.order.get(self.at)?;
-            let left_out = self.left_out[arm].unwrap_or_else(|| is_used_too_little(&self.saved, arm));
-            self.left_out[arm] = Some(left_out);
-            if left_out {
+            if let Some(arm) = self.without_closed_loop() {
+                return Some(self.ask(arm, None));
+            }
+            let Some((round, arm)) = self.order.get(self.at).copied() else {
+                if self.plan_rest() {
+                    continue;
+                }
+                return None;
+            };
+            if self.is_left_out(arm) {
                 self.at += 1;
                 continue;
             }
-            if self.under_way.is_none() && self.is_hopeless(arm) {
+            if let Some(words) = self.is_over(round, arm) {
+                self.give_up(words);
+                continue;
+            }
+            if !self.is_begun && self.is_hopeless(arm) {
                 self.end(Err("as in the rounds before".to_string()));
                 continue;
             }
-            if self.under_way.is_none() {
-                let choice = self.choice(arm, None);
-                self.under_way = Some(UnderWay { search: None, asked: Choice { round, ..choice }, closed: 0 });
+            if !self.is_begun {
                 self.begin(arm);
             }
             let lowest = self.lowest(arm);
-            let under_way = self.under_way.as_mut()?;
-            match (&mut under_way.search, self.closed_loop_per_s[arm]) {
+            match (&mut self.search, self.closed_loop_per_s[arm]) {
                 (Some(search), _) => match search.next() {
                     Next::Probe(rate) => return Some(self.ask(arm, Some(rate))),
                     Next::Found(rate) => self.end(Ok(rate)),
@@ -225,26 +267,40 @@ impl<'w> Work<'w> {
                 },
                 (search @ None, _) if !self.of.is_rate() => *search = Some(Search::whole(None, MOST)),
                 (search @ None, Some(reached)) => *search = Some(Search::below(reached, lowest)),
-                (None, None) if under_way.closed < CLOSED_MAX => return Some(self.ask(arm, None)),
+                (None, None) if self.closed[arm] < CLOSED_MAX => return Some(self.ask(arm, None)),
                 (None, None) => self.end(Err(format!("closed loop: {}", self.words(arm, Why::NoValue)))),
             }
         }
     }
 
+    /// Whether an arm's suspect could not be named whatever the arm shows.
+    fn is_left_out(&mut self, arm: usize) -> bool {
+        let Some(relaxed) = &self.saved.arms[arm].relaxed else { return false };
+        let of = relaxed.of;
+        self.left_out[arm].unwrap_or_else(|| {
+            let is_out = match self.ways.relaxing {
+                Relaxing::Busy => is_used_too_little(&self.saved, arm),
+                Relaxing::All => is_use_unknown(&self.saved, arm),
+                Relaxing::Nothing => false,
+            };
+            self.left_out[arm] = used(&self.saved, of).map(|_| is_out);
+            is_out
+        })
+    }
+
     /// From the second round on, a search begins where earlier rounds ended; one of an arm without a suspect's limit
     /// begins where those of the contender ended.
     fn begin(&mut self, arm: usize) {
+        self.is_begun = true;
         let of = self.saved.arms[arm].relaxed.as_ref().map(|relaxed| relaxed.of);
         let values = std::iter::once(arm).chain(of).map(|arm| self.saved.values(arm)).find(|values| !values.is_empty());
         let before: Vec<f64> = values.into_iter().flatten().map(|(_, rate)| rate).collect();
         let shift = (self.random.draw() >> 11) as f64 / (1u64 << 53) as f64;
         let lowest = self.lowest(arm);
-        if let (Some(under_way), Some(guess)) = (&mut self.under_way, median(&before)) {
-            under_way.search = Some(match self.of {
-                Of::Rate => Search::near(guess, shift, lowest),
-                Of::Axis(_) => Search::whole(Some(guess), MOST),
-            });
-        }
+        self.search = median(&before).map(|guess| match self.of {
+            Of::Rate => Search::near(guess, shift, lowest),
+            Of::Axis(_) => Search::whole(Some(guess), MOST),
+        });
     }
 
     fn is_hopeless(&self, arm: usize) -> bool {
@@ -266,7 +322,14 @@ impl<'w> Work<'w> {
         let rate_per_s = value.filter(|_| is_rate);
         let number = value.filter(|_| !is_rate).map(|number| number as u32);
         self.saved.capacities.push(Capacity { arm, round, rate_per_s, number, why });
-        self.under_way = None;
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        (self.search, self.is_begun) = (None, false);
+        if let Some((_, arm)) = self.order.get(self.at) {
+            self.closed[*arm] = 0;
+        }
         self.at += 1;
     }
 
@@ -274,14 +337,12 @@ impl<'w> Work<'w> {
     fn ask(&mut self, arm: usize, tried: Option<f64>) -> Choice {
         let (round, _) = self.order[self.at];
         let choice = Choice { round, ..self.choice(arm, tried) };
-        if let Some(under_way) = &mut self.under_way {
-            under_way.asked = choice.clone();
-        }
+        self.asked = Some((arm, choice.clone()));
         choice
     }
 
     fn choice(&self, arm: usize, tried: Option<f64>) -> Choice {
-        let Place { contender, condition, processors } = &self.places[arm];
+        let Place { contender, condition } = &self.places[arm];
         let window_ns = match (&self.of, tried) {
             (Of::Rate, Some(rate)) => self.window_ns_at(arm, rate),
             (Of::Rate, None) => self.window_ns,
@@ -298,7 +359,7 @@ impl<'w> Work<'w> {
         };
         condition.label = format!("{}, {words}", condition.label);
         condition.axes.extend(value.map(|value| (self.of.key().to_string(), value)));
-        Choice { round: 0, contender: *contender, condition, processors: *processors }
+        Choice { round: 0, contender: *contender, condition }
     }
 
     /// Number of operations that the bounds need, with a surplus.
@@ -326,3 +387,7 @@ impl<'w> Work<'w> {
 fn tenths(ns: f64) -> u64 {
     ((ns / 1e8).ceil() * 1e8) as u64
 }
+
+#[cfg(test)]
+#[path = "work_tests.rs"]
+mod tests;

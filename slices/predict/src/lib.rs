@@ -1,8 +1,9 @@
 //! Predictions from a record: applies the laws of `contend-laws` to its sweeps over clients, processes or arrivals.
 //!
 //! `sweeps` finds the sweeps in the findings of a record, `prediction` fits the laws and compares their parameters with
-//! measurements, `text` prints the result, `verb` is `contend predict`.
+//! measurements, `carry_out` measures what was predicted, `text` prints the result, `verb` is `contend predict`.
 
+mod carry_out;
 mod prediction;
 mod sweeps;
 mod text;

@@ -31,6 +31,9 @@ pub struct Prediction {
     pub peak: Option<Peak>,
     pub bound: Option<Bound>,
     pub checks: Vec<Checked>,
+    /// Throughput that the law predicts without syncs, at the largest number of clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_syncs_per_s: Option<f64>,
     pub interventions: Vec<Intervention>,
 }
 
@@ -88,6 +91,9 @@ pub struct Bound {
     /// Absent if there is no prediction.
     pub rate_per_s: Option<f64>,
     pub word: Word,
+    /// Mean response time that was measured at this rate, with `--carry-out`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_s: Option<f64>,
 }
 
 /// A parameter, and a direct measurement of the same quantity.
@@ -100,13 +106,16 @@ pub struct Checked {
     pub agrees: bool,
 }
 
-/// Prediction for an intervention that the record also contains.
+/// Prediction for an intervention that the record also contains, or that was carried out.
 #[derive(Debug, Serialize)]
 pub struct Intervention {
     pub contender: String,
     pub clients: f64,
     pub predicted_per_s: f64,
     pub measured_per_s: f64,
+    /// The contender as it is, measured in the same rounds, if it was carried out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_syncs_per_s: Option<f64>,
 }
 
 impl Prediction {
@@ -121,7 +130,7 @@ impl Prediction {
 /// are small.
 fn usual(kind: Kind) -> [f64; 2] {
     match kind {
-        Kind::Clients => [2.0, 4.0],
+        Kind::Clients | Kind::Processors => [2.0, 4.0],
         Kind::Rate => [1.25, 1.5],
     }
 }
@@ -149,9 +158,13 @@ pub fn of_sweep(subject: &Subject, ask: &Ask<'_>) -> Prediction {
         bound: bound.map(|bound_s| {
             let limit = limit(&outlook, &subject.points, bound_s).filter(|limit| limit.word != Word::NoPrediction);
             let word = limit.map_or(Word::NoPrediction, |limit| limit.word);
-            Bound { bound_s, rate_per_s: limit.map(|limit| limit.x), word }
+            Bound { bound_s, rate_per_s: limit.map(|limit| limit.x), word, measured_s: None }
         }),
         checks: trusted.map(|tried| checked(tried, subject)).unwrap_or_default(),
+        without_syncs_per_s: trusted.filter(|_| subject.kind == Kind::Clients).and_then(|tried| {
+            let of = without_syncs(tried.law, tried.of.as_ref()?, &subject.measured)?;
+            Some(capped(tried.law.value(&of, largest), tried.cap_per_s))
+        }),
         interventions: trusted.map(|tried| interventions(tried, subject)).unwrap_or_default(),
     }
 }
@@ -218,6 +231,7 @@ fn interventions(tried: &Tried, subject: &Subject) -> Vec<Intervention> {
         clients: relaxed.clients,
         predicted_per_s: capped(tried.law.value(&of, relaxed.clients), tried.cap_per_s),
         measured_per_s: relaxed.throughput_per_s,
+        with_syncs_per_s: None,
     };
     subject.relaxed.iter().map(intervention).collect()
 }

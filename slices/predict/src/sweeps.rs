@@ -4,6 +4,7 @@ use contend::analysis::Findings;
 use contend::analysis::axis::{Row, rows};
 use contend::analysis::cell::Cell;
 use contend::analysis::trial::{Measure, Scope, TrialRow};
+use contend::load::PROCESSORS;
 use contend::outcome::Outcome;
 use contend::study::model::{Contender, Tier};
 use contend_laws::choose::{Point, Sweep};
@@ -17,6 +18,8 @@ use serde::Serialize;
 pub enum Kind {
     /// Clients in a closed loop; the value is the throughput.
     Clients,
+    /// Processors that a trial may use, in a closed loop; the value is the throughput.
+    Processors,
     /// Arrivals per second in an open loop; the value is the mean response time in seconds.
     Rate,
 }
@@ -33,6 +36,9 @@ pub struct Relaxed {
 pub struct Subject {
     pub study: String,
     pub contender: String,
+    /// Position of the contender in the study, and of the condition of the last point.
+    pub contender_at: usize,
+    pub largest: usize,
     /// Part of the condition that all points share; may be empty.
     pub common: String,
     pub kind: Kind,
@@ -51,6 +57,7 @@ pub fn subjects(findings: &Findings<'_>) -> Vec<Subject> {
         let kind = match row.axis.as_str() {
             "clients" | "processes" => Kind::Clients,
             "rate_per_s" => Kind::Rate,
+            PROCESSORS => Kind::Processors,
             _ => return vec![],
         };
         contenders.clone().filter_map(|contender| subject(findings, row, contender, kind)).collect::<Vec<_>>()
@@ -66,12 +73,15 @@ fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> 
     }
     let sweep = match kind {
         Kind::Clients => Sweep::Closed { processors: findings.circumstances.cores as u32 },
+        Kind::Processors => Sweep::Processors { clients: clients(findings, row, contender)? },
         Kind::Rate => Sweep::Open,
     };
     let name = study.part.as_ref().map_or(study.name.clone(), |part| format!("{}, part {part}", study.name));
     Some(Subject {
         study: name,
         contender: study.contenders[contender].label.clone(),
+        contender_at: contender,
+        largest: row.conditions.last()?.1,
         common: row.common.clone(),
         kind,
         sweep,
@@ -88,6 +98,17 @@ fn points(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> V
     let mut points: Vec<Point> = cells.filter_map(|(x, cell)| point(findings, x, cell, kind)).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
+}
+
+/// Clients of a sweep over something else.
+fn clients(findings: &Findings<'_>, row: &Row, contender: usize) -> Option<u32> {
+    let cells = row.conditions.iter().filter_map(|(_, condition)| findings.cell(*condition, contender));
+    cells.flat_map(|cell| valid(findings, cell)).map(TrialRow::clients).next()
+}
+
+/// The median of a contender under the first condition of a record.
+pub fn measured_at(findings: &Findings<'_>, contender: usize, kind: Kind) -> Option<f64> {
+    point(findings, 0.0, findings.cell(0, contender)?, kind)?.median()
 }
 
 fn valid<'f>(findings: &'f Findings<'_>, cell: &'f Cell) -> impl Iterator<Item = &'f TrialRow<'f>> {
@@ -108,6 +129,7 @@ fn point(findings: &Findings<'_>, x: f64, cell: &Cell, kind: Kind) -> Option<Poi
     let cpu_s = cpu_s.filter(|(_, cpu_s)| *cpu_s > 0.0).collect();
     let (x, rounds) = match (kind, first.load_model()) {
         (Kind::Clients, "closed") => (f64::from(first.clients()), values(findings, cell, "throughput_ops_per_s")),
+        (Kind::Processors, "closed") => (x, values(findings, cell, "throughput_ops_per_s")),
         (Kind::Rate, "open") if !cell.cut_off(Measure::Response, Scope::All) => {
             let rounds = values(findings, cell, "response_ns_mean");
             (x, rounds.into_iter().map(|(round, ns)| (round, ns / 1e9)).collect())

@@ -16,6 +16,7 @@ pub fn text(all: &[Prediction]) -> String {
 fn one(prediction: &Prediction) -> String {
     let (what, axis) = match prediction.kind {
         Kind::Clients => ("throughput", "clients"),
+        Kind::Processors => ("throughput", "processors"),
         Kind::Rate => ("mean response time", "rate"),
     };
     let common = if prediction.common.is_empty() { String::new() } else { format!(", {}", prediction.common) };
@@ -70,7 +71,7 @@ fn number(x: f64) -> String {
 
 fn value(kind: Kind, value: f64) -> String {
     match kind {
-        Kind::Clients => Rate(value).to_string(),
+        Kind::Clients | Kind::Processors => Rate(value).to_string(),
         Kind::Rate => time(value),
     }
 }
@@ -78,6 +79,7 @@ fn value(kind: Kind, value: f64) -> String {
 fn predicted_line(kind: Kind, predicted: &Predicted) -> String {
     let at = match kind {
         Kind::Clients => format!("{} clients", number(predicted.at)),
+        Kind::Processors => format!("{} processors", number(predicted.at)),
         Kind::Rate => Rate(predicted.at).to_string(),
     };
     let Some(said) = predicted.value else { return format!("At {at} no prediction: {}.", predicted.why) };
@@ -86,7 +88,9 @@ fn predicted_line(kind: Kind, predicted: &Predicted) -> String {
         _ => String::new(),
     };
     let why = if predicted.why.is_empty() { String::new() } else { format!("; {}", predicted.why) };
-    format!("At {at} {}{interval}: {}{why}.", value(kind, said), predicted.word.text())
+    // More processors than the machine has cannot be checked on it.
+    let mark = if kind == Kind::Processors { "extrapolated, " } else { "" };
+    format!("At {at} {}{interval}: {mark}{}{why}.", value(kind, said), predicted.word.text())
 }
 
 fn remarks(prediction: &Prediction) -> Vec<String> {
@@ -111,12 +115,17 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
     }
     if let Some(peak) = &prediction.peak {
         let (at, most) = (plain(peak.clients), Rate(peak.throughput_per_s));
-        all.push(format!("Throughput is highest, {most}, at about {at} clients, and falls beyond."));
+        let axis = if prediction.kind == Kind::Processors { "processors" } else { "clients" };
+        all.push(format!("Throughput is highest, {most}, at about {at} {axis}, and falls beyond."));
     }
     if let Some(bound) = &prediction.bound {
         let reached = match bound.rate_per_s {
             Some(rate) => {
-                format!("is reached at about {} ({}); measure there: --rate {rate:.0}", Rate(rate), bound.word.text())
+                let then = match bound.measured_s {
+                    Some(measured_s) => format!("{} was measured there", time(measured_s)),
+                    None => format!("--carry-out measures there, or --rate {rate:.0}"),
+                };
+                format!("is reached at about {} ({}); {then}", Rate(rate), bound.word.text())
             }
             None => "is not reached within what can be predicted".to_string(),
         };
@@ -125,11 +134,16 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
     for of in &prediction.interventions {
         let (said, found) = (Rate(of.predicted_per_s), Rate(of.measured_per_s));
         let off = Percent((of.predicted_per_s / of.measured_per_s - 1.0).abs());
+        let beside = of.with_syncs_per_s.map(|per_s| format!(" In the same rounds it had {} with syncs.", Rate(per_s)));
         all.push(format!(
-            "Without syncs the law predicts {said} at {} clients; {} was measured with {found}: {off} apart.",
+            "Without syncs the law predicts {said} at {} clients; {} was measured with {found}: {off} apart.{}",
             number(of.clients),
-            of.contender
+            of.contender,
+            beside.unwrap_or_default()
         ));
+    }
+    if let Some(per_s) = prediction.without_syncs_per_s.filter(|_| prediction.interventions.is_empty()) {
+        all.push(format!("Without syncs the law predicts {}; --carry-out measures it.", Rate(per_s)));
     }
     all
 }

@@ -1,12 +1,13 @@
 //! `contend predict`.
 
+use crate::carry_out::carry_out;
 use crate::prediction::{Ask, Prediction, of_sweep};
 use crate::sweeps::{Kind, subjects};
 use crate::text;
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueHint};
 use contend::analysis::Findings;
-use contend::cli::{INVALID, OK, print};
+use contend::cli::{INVALID, OK, STOPPED, print};
 use contend::record::parts::StudyRecord;
 use contend::units::duration_ns;
 use contend_stats::plain::harmless;
@@ -14,8 +15,8 @@ use std::path::PathBuf;
 
 /// Predict numbers of clients, or rates, that a record did not measure
 ///
-/// The record needs a sweep: a study with an axis `clients` or `processes` (closed loop) or `rate` (open loop), best with
-/// seven numbers or more. Laws are fitted to it, and chosen by how well they predict its two largest numbers, which they
+/// The record needs a sweep: a study with an axis `clients`, `processes` or `processors` (closed loop) or `rate` (open
+/// loop), best with seven numbers or more. Laws are fitted to it, and chosen by how well they predict its two largest numbers, which they
 /// have not seen; a law that fails there predicts nothing.
 #[derive(Parser)]
 #[command(after_help = "Examples:
@@ -23,6 +24,8 @@ use std::path::PathBuf;
   contend predict results/sweep                2 and 4 times 16 clients
   contend predict results/sweep --at 24,48     these numbers of clients
   contend predict results/rates --bound 20ms   a study with an axis `rate`
+  contend predict results/sweep --carry-out    without syncs too: predicted, and then measured
+  contend run my-study.toml --set processors=1,2,3,4 --out results/processors
 
 Exit status: 0 something is predicted, 1 nothing is, 2 usage or environment.")]
 pub struct PredictArgs {
@@ -35,6 +38,12 @@ pub struct PredictArgs {
     /// Open loop: the rate at which the mean response time reaches this
     #[arg(long, value_name = "TIME")]
     bound: Option<String>,
+    /// Carry out what is predicted: every contender that waits for syncs without them, and with --bound at the rate
+    #[arg(long)]
+    carry_out: bool,
+    /// Directory of what is carried out [default: results/DATE-carried-out]
+    #[arg(long, value_name = "DIR", requires = "carry_out", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -47,9 +56,17 @@ pub fn predict(args: &PredictArgs) -> Result<u8> {
     let found = StudyRecord::open(&args.record).with_context(|| format!("cannot read the record in {dir}"))?;
     let ask = Ask { at: &args.at, bound_s: bound_ns.map(|ns| ns as f64 / 1e9) };
     let mut all: Vec<Prediction> = vec![];
+    ensure!(!args.carry_out || found.parts.len() == 1, "--carry-out: {dir} has several parts; name one, {dir}/PART");
     for (_, record) in &found.parts {
-        let findings = Findings::new(record);
-        all.extend(subjects(&findings).iter().map(|subject| of_sweep(subject, &ask)));
+        let subjects = subjects(&Findings::new(record));
+        let mut predictions: Vec<Prediction> = subjects.iter().map(|subject| of_sweep(subject, &ask)).collect();
+        if args.carry_out
+            && !subjects.is_empty()
+            && !carry_out(record, (&subjects, &mut predictions), args.out.as_deref())?
+        {
+            return Ok(STOPPED);
+        }
+        all.extend(predictions);
     }
     ensure!(
         !all.is_empty(),

@@ -136,7 +136,7 @@ fn condition_value(name: &str, value: &str) -> Result<String, String> {
     match name {
         "profile" if !value.is_empty() => Ok(value.to_string()),
         "profile" => Err("must name a profile of the workload".to_string()),
-        "clients" | "processes" => {
+        "clients" | "processes" | load::PROCESSORS => {
             count().map(|n| n.to_string()).ok_or_else(|| format!("`{value}` is not a whole number above 0"))
         }
         "duration" => match units::duration_ns(value)? {
@@ -170,7 +170,8 @@ pub fn axis_words(axis: &str, value: &str) -> String {
         ("profile", _) => value.to_string(),
         ("clients", "1") => "1 client".to_string(),
         ("processes", "1") => "1 process".to_string(),
-        ("clients" | "processes", _) => format!("{value} {axis}"),
+        (load::PROCESSORS, "1") => "1 processor".to_string(),
+        ("clients" | "processes" | load::PROCESSORS, _) => format!("{value} {axis}"),
         ("rate", _) => format!("{value}/s"),
         ("scale", _) => format!("scale {value}"),
         ("duration", _) => format!("{value} long"),

@@ -35,6 +35,7 @@ pub mod spec;
 mod spelling;
 pub mod until;
 mod vocabulary;
+pub mod without_syncs;
 
 pub use crate::source::library::Embedded;
 pub use axis::axis_words;
@@ -69,6 +70,7 @@ const BUILT_IN: &[Embedded] = &[
     ("languages", include_str!("../../../../studies/languages.toml")),
     ("locked", include_str!("../../../../studies/locked.toml")),
     ("wordpress-driver", include_str!("../../../../studies/wordpress-driver.toml")),
+    ("wordpress-rate", include_str!("../../../../studies/wordpress-rate.toml")),
     ("wordpress-http", include_str!("../../../../studies/wordpress-http.toml")),
 ];
 

@@ -8,6 +8,7 @@ use super::parts;
 use super::resolve::{StudyError, resolve_checked};
 use crate::analysis::metric::name::{self, KnownNames};
 use crate::engine;
+use crate::load;
 use crate::source::{FileError, Source};
 
 /// The names of a workload that a study may use.
@@ -65,7 +66,7 @@ fn wrong_names(source: &Source, study: &Study, workload: &Vocabulary) -> Vec<Stu
             found.push(at_axis(source, study, "profile", profile, missing("profile", profile, &workload.profiles)));
         }
         for (axis, value) in &condition.axes {
-            let of_load = matches!(axis.as_str(), "clients" | "duration" | "processes" | "rate_per_s" | "scale");
+            let of_load = load::AXES.iter().any(|known| known.is_offered && known.key == axis);
             if !of_load && !workload.scale.contains(axis) {
                 found.push(at_axis(source, study, axis, value, missing("scale", axis, &workload.scale)));
             }

@@ -25,7 +25,6 @@ use crate::trial::workers::process::monotonic_ns;
 use crate::trial::{overhead, programs, resume, trial};
 use crate::workload::{self, Asked, Editions, Workload};
 use anyhow::{Context, Result};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::PathBuf;
 
 /// A trial to run next.
@@ -36,8 +35,6 @@ pub struct Choice {
     pub contender: usize,
     /// The condition; it may differ from those of the study only in axes of load.
     pub condition: Condition,
-    /// Number of processors that the trial may use, if not all that contend may use.
-    pub processors: Option<usize>,
 }
 
 /// Chooses the next trial from a record that holds only the last trial (at first, none); `None` ends the run.
@@ -111,43 +108,6 @@ fn begin(
     }
 }
 
-/// Number of processors that contend uses, and number that it could request.
-///
-/// # Errors
-/// The system does not report them.
-pub fn processors() -> Result<(usize, usize)> {
-    let used = allowed()?;
-    let all = Restricted::to(usize::MAX)?;
-    let possible = allowed()?;
-    drop(all);
-    Ok((used.count() as usize, possible.count() as usize))
-}
-
-fn allowed() -> Result<CpuSet> {
-    sched_getaffinity(None).context("cannot read which processors may be used")
-}
-
-/// Limits this thread, and all processes that it starts, to a number of processors until the value is dropped.
-struct Restricted(CpuSet);
-
-impl Restricted {
-    fn to(processors: usize) -> Result<Self> {
-        let before = allowed()?;
-        // Processors in use come first; the kernel ignores those that are absent or not allowed.
-        let (own, others): (Vec<_>, Vec<_>) = (0..CpuSet::MAX_CPU).partition(|cpu| before.is_set(*cpu));
-        let mut wanted = CpuSet::new();
-        own.into_iter().chain(others).take(processors).for_each(|cpu| wanted.set(cpu));
-        sched_setaffinity(None, &wanted).with_context(|| format!("cannot run on {processors} processors"))?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Restricted {
-    fn drop(&mut self) {
-        let _ = sched_setaffinity(None, &self.0);
-    }
-}
-
 /// The run so far.
 struct Chosen<'s> {
     common: Common<'s>,
@@ -190,11 +150,8 @@ impl Chosen<'_> {
             if (self.common.cancelled)() {
                 return Err(Cancelled.into());
             }
-            let processors = choice.processors;
             let slot = self.schedule(choice)?;
-            let restricted = processors.map(Restricted::to).transpose()?;
             measured_ns += self.measure(slot, admin)?.window_ns;
-            drop(restricted);
             record.run = self.run.clone();
             record.trials = vec![Record::trial(&record.dir, &self.run, slot.trial)?];
         }

@@ -7,6 +7,7 @@ use crate::study::schedule;
 use crate::trial::dialect::under_conditions;
 use crate::trial::order::Order;
 use crate::trial::plans;
+use crate::trial::processors;
 use crate::trial::recorded::workload_info;
 use crate::trial::secret::filled_in;
 use crate::trial::watch::machine;
@@ -26,6 +27,7 @@ pub fn checked(study: &Study, source: &Source, secrets: &BTreeMap<String, String
         Some(part) => error.context(format!("part {part}")),
         None => error,
     })?;
+    processors::check(&study.conditions).with_context(|| format!("{part}study {}", study.name))?;
     for (at, (condition, workload)) in study.conditions.iter().zip(&workloads).enumerate() {
         let fits = plans::check(study, at, workload.of(None));
         fits.and_then(|()| plans::check_connections(study, at, workload.of(None)))

@@ -15,6 +15,7 @@ pub mod order;
 pub mod over_http;
 pub mod overhead;
 pub mod plans;
+pub mod processors;
 mod programs;
 pub mod proofs;
 mod recorded;

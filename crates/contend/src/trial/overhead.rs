@@ -23,7 +23,8 @@ const OWN_OPERATIONS: u32 = 20_000;
 const FLOOR_OPERATIONS: u32 = 100_000;
 
 /// Axes that set the number of clients and the time, not what a client does.
-const OF_LOAD: [&str; 5] = ["clients", "duration", "operations_each", "processes", "rate_per_s"];
+const OF_LOAD: [&str; 6] =
+    ["clients", "duration", "operations_each", "processes", crate::load::PROCESSORS, "rate_per_s"];
 
 /// A contender with a null driver, and how its worker is started.
 struct Idle<'i> {

@@ -13,6 +13,7 @@ use crate::trial::data::load::Base;
 use crate::trial::kind;
 use crate::trial::note::Done;
 use crate::trial::plans::{self, DrawnRound, Plans};
+use crate::trial::processors;
 use crate::trial::review::Review;
 use crate::trial::secret::shown;
 use crate::trial::stage::Stage;
@@ -60,7 +61,9 @@ pub fn measure(
     let stage = stage(bench, slot, &round, base)?;
     let writer = bench.writer.trial(slot.trial)?;
     let mut under_way = Measured { trial: blank(bench, &stage), series: String::new(), writer, done: None };
+    let restricted = processors::restrict(&bench.study.conditions[slot.condition])?;
     let ran = run(bench, &stage, &mut under_way, admin);
+    drop(restricted);
     under_way.done = unless_invalid(bench, ran, &mut under_way.trial)?;
     bench.remove_data()?;
     Ok(under_way)

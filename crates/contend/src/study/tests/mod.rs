@@ -29,7 +29,7 @@ fn embedded(name: &str, (variant, extent): (Variant, Extent), set: &[&str]) -> W
 /// The variants and extents of an embedded study.
 fn runs(name: &str) -> impl Iterator<Item = (Variant, Extent)> {
     // There are no published crashes, a whole site or all these drivers to be repeated.
-    let of_our_own = ["durability", "languages", "locked", "wordpress-driver", "wordpress-http"];
+    let of_our_own = ["durability", "languages", "locked", "wordpress-driver", "wordpress-http", "wordpress-rate"];
     let as_published = (!of_our_own.contains(&name)).then_some(AS_PUBLISHED);
     [QUICK, CORRECTED].into_iter().chain(as_published)
 }

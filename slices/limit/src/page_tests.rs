@@ -1,0 +1,66 @@
+//! Tests of the report of made-up searches.
+
+use super::*;
+use crate::relax::Suspect;
+use crate::saved::{Arm, Budget, Busy, Relaxed};
+use crate::testing::{arm, met, saved};
+
+/// A contender of 940/s whose writers are relaxed in another arm, and one that was measured once.
+fn searched() -> Saved {
+    let relaxed = Relaxed {
+        of: 0,
+        suspect: Suspect::Writers.word().to_string(),
+        how: "half the writes".to_string(),
+        fewer: false,
+    };
+    let half = Arm { relaxed: Some(relaxed), ..arm("SQLite", "durable") };
+    let values = [940.0, 941.0, 939.0, 940.0, 942.0, 938.0].map(Some);
+    let more = values.map(|value| value.map(|value| value * 1.8));
+    let mut saved =
+        saved(vec![arm("SQLite", "durable"), half, arm("Other", "durable")], &[&values, &more, &values[..1]]);
+    let used = Busy { writing: Some(0.97), clients: 0.3, ..Busy::default() };
+    saved.probes = vec![Probe { used: Some(used), ..met(0, 939.0) }];
+    saved
+}
+
+fn answer(saved: &Saved) -> String {
+    let document = document(saved);
+    text::text(&document, Colour::No).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn one_sentence_has_rate_bound_machine_limiter_evidence_and_experiment() {
+    let text = answer(&searched());
+    let sentence = "SQLite carries 940/s (938/s to 942/s) with p99 response time up to 50.0 ms on this machine. It is stopped \
+                    by its one writer (in write transactions 97.0 % of the time): with half the writes it carries 1.80 \
+                    times as much.";
+    assert!(text.contains(sentence), "{text}");
+    let service = Saved { service: true, ..searched() };
+    assert!(!answer(&service).contains("on this machine"), "it may be elsewhere");
+    let bounded = Saved { bounds: vec!["failed<=1%".to_string()], ..searched() };
+    assert!(
+        answer(&bounded).contains("on this machine") && answer(&bounded).contains(" up to 1"),
+        "{}",
+        answer(&bounded)
+    );
+}
+
+#[test]
+fn what_a_budget_did_not_hold_is_said_below_the_answer() {
+    let lowered = "response_ns_p95<=50ms is bounded instead of response_ns_p99<=50ms".to_string();
+    let budget = Budget { total_ns: 300_000_000_000, spent_ns: 281_000_000_000, rounds: 6, left_out: vec![1], lowered };
+    let text = answer(&Saved { budget: Some(budget), ..searched() });
+    assert!(text.contains("holds fewer than 6 rounds: Other 1."), "{text}");
+    assert!(text.contains("Not tried for lack of time: SQLite, half the writes."), "{text}");
+    assert!(text.contains("is bounded instead of response_ns_p99<=50ms") && text.contains("281s of 5min"), "{text}");
+    assert!(!answer(&searched()).contains("lack of time"));
+}
+
+#[test]
+fn disturbed_probes_and_those_that_ran_again_are_counted() {
+    let mut saved = searched();
+    assert_eq!(disturbed(&saved), None);
+    saved.probes.push(Probe { disturbed: true, again: true, seen: Some(SeenWord::NoValue), ..met(0, 900.0) });
+    saved.probes.push(Probe { disturbed: true, ..met(0, 900.0) });
+    assert_eq!(disturbed(&saved).as_deref(), Some("2 disturbed from outside, 1 of them run again"));
+}

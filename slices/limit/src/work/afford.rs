@@ -1,0 +1,130 @@
+//! What the time budget of a search holds: which quantile, which rounds, which arms.
+
+use super::{CLOSED_MAX, Relaxing, Work, tenths};
+use crate::bound::with_lower_quantiles;
+use crate::budget::{self, Candidate};
+use crate::capacity::plain_arms;
+use crate::limiter::{ROUNDS_MIN, is_used_too_little, use_share};
+use crate::of::Of;
+use crate::saved::Saved;
+use contend::study::slots;
+use contend::units::duration_text;
+use contend_stats::interval::median;
+use contend_stats::precision::Rate;
+
+impl Work<'_> {
+    /// With a budget, every contender's closed loop comes first: the slowest one decides which quantile the time holds.
+    pub fn without_closed_loop(&mut self) -> Option<usize> {
+        if self.is_settled || !self.of.is_rate() {
+            return None;
+        }
+        let lacks = |(_, arm): &&(u32, usize)| self.closed_loop_per_s[*arm].is_none() && self.closed[*arm] < CLOSED_MAX;
+        let next = self.order.iter().find(lacks).map(|(_, arm)| *arm);
+        self.is_settled = next.is_none();
+        if next.is_none() {
+            self.lower_quantile();
+        }
+        next
+    }
+
+    /// Bounds a lower quantile if the slowest contender's window would be too long for the budget.
+    fn lower_quantile(&mut self) {
+        let slowest = self.closed_loop_per_s.iter().flatten().copied().min_by(f64::total_cmp);
+        let (Some(budget), Some(reached)) = (&self.saved.budget, slowest) else { return };
+        let most_ns = budget.total_ns as f64 * budget::WINDOW;
+        let window_ns = |needed: f64| needed / (reached * budget::REACHES) * 1e9;
+        let before: Vec<String> = self.bounds.iter().map(|bound| bound.text.clone()).collect();
+        let asked_ns = window_ns(self.needed());
+        while self.ways.lowers && window_ns(self.needed()) > most_ns.max(self.window_ns as f64) {
+            let Some(lower) = with_lower_quantiles(&self.bounds) else { break };
+            self.bounds = lower;
+        }
+        let now: Vec<String> = self.bounds.iter().map(|bound| bound.text.clone()).collect();
+        let changed: Vec<&str> = now.iter().filter(|text| !before.contains(text)).map(String::as_str).collect();
+        if let (false, Some(budget)) = (changed.is_empty(), &mut self.saved.budget) {
+            let (asked, most) = (duration_text(tenths(asked_ns)), duration_text(tenths(most_ns)));
+            let (was, is) = (before.iter().find(|text| !now.contains(text)), changed[0]);
+            budget.lowered = format!(
+                "{is} is bounded instead of {}: near {}, which the slowest contender reaches in a closed loop, a window with \
+                 enough operations takes {asked}, and the time allows {most}.",
+                was.map_or("", String::as_str),
+                Rate(reached)
+            );
+            // Closed loops were looked at before.
+            self.saved.probes.iter_mut().for_each(|probe| probe.values.fill(f64::NAN));
+        }
+        self.saved.bounds = now;
+    }
+
+    /// Plans what a budget holds after the first round. False without a budget, and after that.
+    pub fn plan_rest(&mut self) -> bool {
+        let now_ns = (self.ways.clock)();
+        let left_ns = match &self.saved.budget {
+            Some(budget) if budget.rounds == 0 => budget.total_ns.saturating_sub(now_ns),
+            _ => return false,
+        };
+        let plain: Vec<(usize, u64)> = plain_arms(&self.saved)
+            .filter(|(arm, _)| !self.saved.values(*arm).is_empty())
+            .map(|(arm, _)| (arm, self.search_ns(arm)))
+            .collect();
+        let candidates = self.candidates();
+        let plan = budget::plan(left_ns, self.saved.rounds, &plain, &candidates);
+        let has_slot = |round: u32, arm: usize| {
+            let is_late = round + ROUNDS_MIN as u32 > plan.rounds;
+            round > 1 && (plan.plain.contains(&arm) || is_late && plan.arms.contains(&arm))
+        };
+        let rest = slots(plan.rounds, 1, self.places.len(), self.saved.seed).into_iter();
+        self.order.extend(rest.map(|slot| (slot.round, slot.contender)).filter(|(round, arm)| has_slot(*round, *arm)));
+        if let Some(budget) = &mut self.saved.budget {
+            budget.rounds = plan.rounds;
+            budget.left_out = candidates.iter().map(|c| c.arm).filter(|arm| !plan.arms.contains(arm)).collect();
+        }
+        true
+    }
+
+    /// Arms whose suspects could be named, those that are used most first.
+    fn candidates(&self) -> Vec<Candidate> {
+        let relaxed = |saved: &Saved, arm: usize| saved.arms[arm].relaxed.as_ref().map(|relaxed| relaxed.of);
+        let is_wanted = |saved: &Saved, arm: usize| {
+            let of = relaxed(saved, arm).filter(|of| !saved.values(*of).is_empty());
+            of.is_some() && self.ways.relaxing != Relaxing::Nothing && !is_used_too_little(saved, arm)
+        };
+        let saved = &self.saved;
+        let wanted = (0..saved.arms.len()).filter(|arm| is_wanted(saved, *arm));
+        let mut all: Vec<(f64, Candidate)> = wanted
+            .filter_map(|arm| {
+                let candidate = Candidate { arm, of: relaxed(saved, arm)?, search_ns: self.search_ns(arm) };
+                Some((use_share(saved, arm).unwrap_or(0.0), candidate))
+            })
+            .collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        all.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+
+    /// Estimated time of a search that begins near an earlier value.
+    fn search_ns(&self, arm: usize) -> u64 {
+        let of = self.saved.arms[arm].relaxed.as_ref().map_or(arm, |relaxed| relaxed.of);
+        let found = median(&self.saved.values(of).into_iter().map(|(_, value)| value).collect::<Vec<_>>());
+        let window_ns = match (&self.of, found) {
+            (Of::Rate, Some(rate)) => self.window_ns_at(of, rate),
+            _ => self.windows_ns[of],
+        };
+        (budget::LATER_PROBES * (window_ns + self.beside_ns[arm].max(self.beside_ns[of])) as f64) as u64
+    }
+
+    /// Why the budget does not hold a search, or the rest of one.
+    pub fn is_over(&self, round: u32, arm: usize) -> Option<String> {
+        let budget = self.saved.budget.as_ref()?;
+        let more_ns = if round == 1 || self.is_begun { 0 } else { self.search_ns(arm) };
+        let is_over = (self.ways.clock)() + more_ns > budget.total_ns;
+        is_over.then(|| format!("the time of {} is used up", budget::words(budget.total_ns)))
+    }
+
+    /// Leaves a search out. In the first round this is the contender's result.
+    pub fn give_up(&mut self, why: String) {
+        match self.order[self.at] {
+            (1, _) => self.end(Err(why)),
+            _ => self.leave(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Searches of simulated contenders with a budget: no time passes, probes add what they would take to a clock.
+
+use super::*;
+use crate::bound;
+use crate::relax::Suspect;
+use crate::saved::{Arm, Budget, Busy, Relaxed};
+use crate::testing::{arm, met, saved};
+use contend::study::model::Condition;
+use std::cell::Cell;
+
+const S: u64 = 1_000_000_000;
+/// Time of a probe beyond its window.
+const BESIDE_NS: u64 = S;
+
+/// A contender of this capacity, with the capacity of an arm in which each suspect is relaxed.
+struct Simulated {
+    capacity: f64,
+    used: Busy,
+    relaxed: Vec<(Suspect, f64)>,
+}
+
+fn writer(capacity: f64, with_half_the_writes: f64) -> Simulated {
+    let used = Busy { writing: Some(0.9), clients: 0.3, client_cpu: 0.4, ..Busy::default() };
+    let relaxed = vec![(Suspect::Writers, with_half_the_writes), (Suspect::Clients, capacity)];
+    Simulated { capacity, used, relaxed }
+}
+
+/// The arms of simulated contenders, those as they are first, and the capacity of each.
+fn arms(contenders: &[Simulated]) -> (Vec<Arm>, Vec<f64>) {
+    let names = ["A", "B", "C", "D"];
+    let mut arms: Vec<Arm> = names[..contenders.len()].iter().map(|name| arm(name, "durable")).collect();
+    let mut capacities: Vec<f64> = contenders.iter().map(|contender| contender.capacity).collect();
+    for (of, contender) in contenders.iter().enumerate() {
+        for (suspect, capacity) in &contender.relaxed {
+            let how = format!("other {}", suspect.word());
+            let relaxed = Relaxed { of, suspect: suspect.word().to_string(), how, fewer: false };
+            arms.push(Arm { relaxed: Some(relaxed), ..arms[of].clone() });
+            capacities.push(*capacity);
+        }
+    }
+    (arms, capacities)
+}
+
+/// What a search with this budget says of these contenders; the time it took is in the budget.
+fn searched(contenders: &[Simulated], budget_ns: u64) -> Saved {
+    let (arms, capacities) = arms(contenders);
+    let clock = Cell::new(0);
+    let mut saved = saved(arms, &[]);
+    (saved.rounds, saved.window_ns) = (6, S / 2);
+    saved.budget = Some(Budget { total_ns: budget_ns, ..Budget::default() });
+    let place = |contender: usize| Place {
+        contender,
+        condition: Condition { label: "default".to_string(), profile: None, axes: Default::default() },
+    };
+    let places = (0..saved.arms.len()).map(place).collect();
+    let now = || clock.get();
+    let ways = Ways { relaxing: Relaxing::Busy, lowers: true, clock: &now, tell: &|_| {} };
+    let bounds = bound::bounds(&bound::usual()).unwrap();
+    let mut work = Work::new(PathBuf::new(), bounds, (places, saved), ways);
+    let mut next = work.step(None);
+    while let Some(choice) = next {
+        let arm = work.asked.as_ref().map(|(arm, _)| *arm).unwrap();
+        let of = work.saved.arms[arm].relaxed.as_ref().map_or(arm, |relaxed| relaxed.of);
+        let looked = probed(&choice, arm, capacities[arm], &contenders[of].used);
+        clock.set(clock.get() + looked.probe.window_ns + BESIDE_NS);
+        next = work.step(Some(looked));
+        assert!(work.saved.probes.len() < 1000, "it ends");
+    }
+    work.saved
+}
+
+fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
+    let rate_per_s: Option<f64> = choice.condition.axes.get("rate_per_s").map(|rate| rate.parse().unwrap());
+    let window_ns = contend::units::duration_ns(&choice.condition.axes["duration"]).unwrap();
+    let meets = rate_per_s.is_none_or(|rate| rate <= capacity);
+    let verdict = if meets { Verdict::Meets } else { Verdict::Misses(0) };
+    let probe = Probe {
+        round: choice.round,
+        rate_per_s,
+        window_ns,
+        seen: rate_per_s.map(|_| verdict.seen().into()),
+        used: Some(used.clone()),
+        ..met(arm, rate_per_s.unwrap_or(capacity * 1.2))
+    };
+    Looked { probe, verdict: Some(verdict), lacking: None }
+}
+
+/// Rounds of each arm.
+fn rounds(saved: &Saved) -> Vec<usize> {
+    (0..saved.arms.len()).map(|arm| saved.values(arm).len()).collect()
+}
+
+fn spent_s(saved: &Saved) -> f64 {
+    saved.budget.as_ref().unwrap().spent_ns as f64 / 1e9
+}
+
+#[test]
+fn five_minutes_hold_two_contenders_and_what_stops_them() {
+    let found = searched(&[writer(1200.0, 2000.0), writer(2000.0, 2050.0)], 300 * S);
+    assert!(spent_s(&found) <= 300.0 && found.complete, "{} s", spent_s(&found));
+    let [a, b, writers_of_a, clients_of_a, writers_of_b, clients_of_b] = rounds(&found)[..] else { panic!() };
+    assert!(a >= 4 && a == b, "{a} {b}");
+    assert_eq!((writers_of_a, writers_of_b), (3, 3), "in the rounds that a name takes");
+    assert_eq!((clients_of_a, clients_of_b), (0, 0), "used too little to be named");
+    let suspects = crate::limiter::suspects(&found, 0);
+    assert_eq!(crate::limiter::limiter(&suspects), crate::limiter::Limiter::One(Suspect::Writers));
+    for (arm, capacity) in [(0, 1200.0), (1, 2000.0), (2, 2000.0)] {
+        assert!(found.values(arm).iter().all(|(_, rate)| (rate / capacity - 1.0).abs() < 0.05), "{arm}");
+    }
+    assert_eq!((found.bounds[0].as_str(), found.budget.unwrap().lowered.as_str()), ("response_ns_p99<=50ms", ""));
+}
+
+#[test]
+fn what_a_budget_does_not_hold_is_in_the_record() {
+    let four = || [940.0, 1600.0, 1800.0, 1500.0].map(|capacity| writer(capacity, capacity * 1.5));
+    let found = searched(&four(), 240 * S);
+    let of_arms = rounds(&found);
+    assert!(spent_s(&found) <= 240.0 && of_arms[..4].iter().all(|rounds| *rounds >= 1), "{of_arms:?}");
+    let full = of_arms[..4].iter().filter(|rounds| **rounds > 3).count();
+    assert!((1..4).contains(&full) && of_arms[..full].iter().all(|rounds| *rounds > 3), "the first ones: {of_arms:?}");
+    let left_out = found.budget.as_ref().unwrap().left_out.clone();
+    assert!(!left_out.is_empty() && left_out.iter().all(|arm| of_arms[*arm] == 0), "{left_out:?} {of_arms:?}");
+    let all = searched(&four(), 3600 * S);
+    assert_eq!(rounds(&all)[..4], [6; 4]);
+    assert_eq!(all.budget.unwrap().left_out, [0; 0]);
+}
+
+#[test]
+fn a_budget_that_holds_less_than_a_round_says_so() {
+    let found = searched(&[writer(940.0, 1700.0), writer(1600.0, 1650.0)], 30 * S);
+    assert!(spent_s(&found) < 45.0, "{} s", spent_s(&found));
+    let why: Vec<&str> = found.capacities.iter().map(|capacity| capacity.why.as_str()).collect();
+    assert!(why.iter().any(|why| why.contains("is used up")), "{why:?}");
+}
+
+#[test]
+fn a_rate_that_is_too_low_for_a_quantile_gets_a_lower_one_and_a_sentence() {
+    let found = searched(&[writer(200.0, 350.0), writer(1600.0, 1650.0)], 300 * S);
+    assert_eq!(found.bounds, ["response_ns_p95<=50ms", "failed<=0.1%"], "for all, or they could not be compared");
+    let said = found.budget.unwrap().lowered;
+    assert!(said.contains("instead of response_ns_p99<=50ms") && said.contains("240/s"), "{said}");
+}
