@@ -263,7 +263,7 @@ impl<'s> Session<'s> {
         for entry in fs::read_dir(self.out.join(SEGMENTS))?.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("keep") || name.ends_with(".so") {
+            if name.starts_with("keep-") || name.starts_with("kept-") || name.ends_with(".so") {
                 let _ = fs::remove_file(entry.path());
             }
         }
