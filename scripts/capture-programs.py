@@ -213,7 +213,9 @@ def row(name, outcome):
     diverged = sum(one["count"] for one in replayed["diverged"])
     cells = [name, shown["processes"], shown["calls"], sum(kind["count"] for kind in kinds), len(kinds), shown["lock_errors"]]
     cells += [f"{tables - differ} of {tables}", f"{diverged} of {replayed['statements']}"]
-    return "| " + " | ".join(str(cell) for cell in cells) + " |", differ == 0
+    # What the program's own functions write cannot be replayed.
+    has_functions = any("functions, collations" in note for one in shown["connections"] for note in one["notes"])
+    return "| " + " | ".join(str(cell) for cell in cells) + " |", differ == 0 or has_functions
 
 
 ALL = {
