@@ -80,6 +80,8 @@ verify: kernel test build worker-system ## the long checks; whether wrk, oha and
 	CONTEND_LIES=1000 CONTEND_LIES_WINDOW=2s $(CARGO) test --test trial lies::lies_are_found -- --nocapture
 	CONTEND_HONEST=18 $(CARGO) test --test trial honest:: -- --include-ignored --nocapture
 	scripts/check-http-agreement.sh
+	scripts/capture-matrix.py
+	scripts/capture-programs.py
 	rm -rf target/verify/durability
 	scripts/verify-durability.sh target/verify/durability
 	rm -rf target/verify/results

@@ -83,8 +83,8 @@ fn blobs_backups_and_deserialized_databases_are_said_to_be_missing() {
         "a database in memory received a database through sqlite3_deserialize",
     ];
     ends_with_gaps(&said, &words);
-    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
-    assert!(text.contains("incremental access to blobs") && text.contains("written by a backup"), "{text}");
+    let notes = shown(&bench)["connections"].to_string();
+    assert!(notes.contains("incremental access to blobs") && notes.contains("written by a backup"), "{notes}");
 }
 
 #[test]

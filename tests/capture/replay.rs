@@ -119,5 +119,35 @@ fn attached_databases_are_replayed_on_copies_and_refused_for_a_workload() {
     let written = bench.contend(&["capture", "to-workload", "taken"]).exits(0);
     assert!(written.err.contains("it uses an attached database, and a workload has one database"), "{written:?}");
     let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
-    assert!(workload.contains("UPDATE t SET v") && !workload.contains("past"), "{workload}");
+    let (_, work) = workload.split_once("[scale]").expect("numbers");
+    assert!(work.contains("UPDATE t SET v") && !work.contains("past"), "{workload}");
+}
+
+/// Reads a row of many in a transaction, and ends the statement after the COMMIT, as PHP's PDO does.
+const OPEN_CURSOR: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)')
+db.executemany('INSERT INTO t (v) VALUES (?)', [(str(i),) for i in range(50)])
+for i in range(10):
+    db.execute('BEGIN')
+    db.execute('UPDATE t SET v = v + 1 WHERE id = ?', (i + 1,))
+    rows = db.cursor().execute('SELECT v FROM t')
+    rows.fetchone()
+    db.execute('COMMIT')
+    rows.close()
+";
+
+#[test]
+fn a_statement_that_ends_after_the_commit_does_not_end_the_transaction() {
+    let bench = Bench::new();
+    let said = capture(&bench, &["--values=full"], &["python3", "-c", OPEN_CURSOR]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let (said, outcome) = replayed(&bench);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(outcome["diverged"].as_array().map(Vec::len), Some(0), "{outcome}");
+    let shown = bench.contend(&["capture", "show", "taken", "--json"]).exits(0).out;
+    let summary: Value = serde_json::from_str(&shown).expect("JSON");
+    let kinds = summary["transactions"].as_array().expect("a list");
+    assert!(kinds.iter().all(|kind| kind["begin"] != "unseen"), "each COMMIT belongs to its BEGIN: {kinds:?}");
 }

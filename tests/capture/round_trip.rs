@@ -56,7 +56,7 @@ mix = { look = 70, note = 25, rest = 5 }
 fn study(workload: &str) -> String {
     format!(
         "question = \"?\"\nworkload = \"{workload}\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\nrounds = 6\nbaseline = [\"one\"]\n\
-         [[contender]]\nengine = \"sqlite\"\nlabel = \"one\"\n\
+         [[contender]]\nengine = \"sqlite\"\nlabel = \"one\"\ndriver = \"python-sqlite3\"\n\
          settings = {{ journal_mode = \"wal\", synchronous = \"off\", begin = \"immediate\", busy_timeout = 5000 }}\n\
          [load]\nprocesses = 1\nclients = 1\nwindow = \"1500ms\"\nrun_in = \"50ms\"\ncycle = 4096\n"
     )
@@ -67,7 +67,8 @@ fn without_names(sql: &str) -> String {
     let mut parts = sql.split(':');
     let first = parts.next().unwrap_or_default().to_string();
     let rest = parts.map(|part| format!("?{}", part.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')));
-    std::iter::once(first).chain(rest).collect()
+    // The capture writes a space where a person would, the plan where its author did.
+    std::iter::once(first).chain(rest).collect::<String>().replace(" (", "(")
 }
 
 /// Runs a study with captures of the worker; the one of the process with the most calls.
@@ -88,6 +89,7 @@ fn captured(bench: &Bench, study: &str, name: &str) -> (PathBuf, Value) {
         let said = bench.contend(&["capture", "show", &path.display().to_string(), "--json"]).exits(0);
         (path, serde_json::from_str::<Value>(&said.out).expect("JSON"))
     });
+    // Another process of the worker loads and checks.
     shown.max_by_key(|(_, summary)| summary["calls"].as_u64()).expect("a capture")
 }
 

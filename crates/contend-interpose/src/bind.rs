@@ -5,7 +5,7 @@ use crate::call::{Name, OK, hook};
 use crate::format::{kind, record, value};
 use crate::hash::{self, Sip};
 use crate::real::{self, Real};
-use crate::segment::{commit, head, lose, note, put, room, settings};
+use crate::segment::{commit, get, head, lose, note, put, room, settings};
 use crate::sys::{self, P};
 use crate::table;
 use crate::thread::{Thread, enter, is_inner, leave, thread};
@@ -127,19 +127,27 @@ unsafe fn bind(stmt: P, index: c_int, given: Value, caller: usize, call: impl Fn
         return if real.is_null() { 21 } else { call(&*real) };
     }
     let bytes = write(t, (*s).id, index, given);
-    let at = (*t).at;
+    let (at, serial) = ((*t).at, (*t).serial);
     let before = enter(t, (*s).real);
     let rc = call(&*(*s).real);
     leave(t, before);
     if rc == OK && bytes > 0 {
-        // A destructor of the program may have written records meanwhile.
         if (*t).at == at {
             commit(t, bytes);
-        } else {
+        } else if (*t).serial == serial && !is_bind((*t).base.add(at), (*s).id, index) {
+            // A destructor of the program has written other records in its place.
             lose(t);
         }
     }
     rc
+}
+
+/// Whether a record is the one of this value. SQLite's functions for binding end in each other: then the last one, whose
+/// caller is the program too, has written it.
+unsafe fn is_bind(place: *const u8, id: u64, index: c_int) -> bool {
+    get::<u8>(place, record::KIND) == kind::BIND
+        && get::<u64>(place, record::ID) == id
+        && get::<u16>(place, record::B) == index as u16
 }
 
 unsafe fn narrow(kind: u8, start: Name, bytes: usize) -> Value {

@@ -7,6 +7,16 @@
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"cntndcap");
 pub const VERSION: u32 = 1;
 
+/// Length of the longest segment; one record may need a longer one.
+pub const SEGMENT_MAX: usize = 1 << 21;
+
+/// Spare segments: files of zeros with this length that contend makes in the directory, once a process has asked for them
+/// with the empty file [`WANTED`]. A process takes one by renaming it. So contend's processor time, not the program's, is
+/// used for new pages.
+pub const SPARES: u32 = 4;
+pub const SPARE: &str = "spare-";
+pub const WANTED: &str = "want-spares";
+
 /// Offsets in the header.
 pub mod header {
     pub const VERSION: usize = 8;

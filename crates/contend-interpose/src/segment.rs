@@ -1,7 +1,7 @@
 //! Segments: memory-mapped files to which threads write records. Committed records survive any end of the process,
 //! because the pages belong to the kernel.
 
-use crate::format::{MAGIC, VARIABLE, VERSION, header, kind, record};
+use crate::format::{MAGIC, SEGMENT_MAX, SPARE, SPARES, VARIABLE, VERSION, WANTED, header, kind, record};
 use crate::hash;
 use crate::sys::{self, Errno, Line, P};
 use crate::thread::{Thread, forget_segment};
@@ -214,7 +214,7 @@ pub unsafe fn with_text(
 #[inline(never)]
 unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     const SMALLEST: u32 = 1 << 16;
-    const LARGEST: u32 = 1 << 21;
+    const LARGEST: u32 = SEGMENT_MAX as u32;
     let generation = GENERATION.load(Ordering::Acquire);
     if generation == 0 {
         return null_mut();
@@ -306,12 +306,14 @@ fn file(tid: u32, serial: u32) -> Line<1200> {
 unsafe fn map(path: &Line<1200>, size: usize) -> *mut u8 {
     const READ_WRITE: c_long = 3;
     const SHARED: c_long = 1;
-    let file = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, path.as_ptr(), sys::O_RDWR_NEW, 0o600 as c_long);
+    let is_spare = size == SEGMENT_MAX && take_spare(path);
+    let flags = if is_spare { sys::O_RDWR_NOFOLLOW } else { sys::O_RDWR_NEW };
+    let file = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, path.as_ptr(), flags, 0o600 as c_long);
     if file < 0 {
         return null_mut();
     }
     let none: *const u8 = null();
-    let base = if fill(file, size) {
+    let base = if is_spare || fill(file, size) {
         sys::syscall(sys::NR_MMAP, none, size, READ_WRITE, SHARED, file, 0 as c_long)
     } else {
         sys::syscall(sys::NR_TRUNCATE, path.as_ptr(), 0 as c_long);
@@ -319,6 +321,24 @@ unsafe fn map(path: &Line<1200>, size: usize) -> *mut u8 {
     };
     sys::syscall(sys::NR_CLOSE, file);
     if (-4095..0).contains(&base) { null_mut() } else { base as *mut u8 }
+}
+
+/// Takes a spare segment. Asks for spares if there is none.
+unsafe fn take_spare(path: &Line<1200>) -> bool {
+    for number in 0..SPARES {
+        let mut spare = Line::<1200>::new();
+        spare.text(settings().directory.as_bytes()).text(b"/").text(SPARE.as_bytes()).number(u64::from(number));
+        if sys::syscall(sys::NR_RENAME, spare.as_ptr(), path.as_ptr()) == 0 {
+            return true;
+        }
+    }
+    let mut wanted = Line::<1200>::new();
+    wanted.text(settings().directory.as_bytes()).text(b"/").text(WANTED.as_bytes());
+    let made = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, wanted.as_ptr(), sys::O_RDWR_NEW, 0o600 as c_long);
+    if made >= 0 {
+        sys::syscall(sys::NR_CLOSE, made);
+    }
+    false
 }
 
 /// Writes zeros. The kernel then has the pages in large pieces, which are mapped at an eighth of the cost of pages that

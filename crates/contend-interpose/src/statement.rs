@@ -2,7 +2,7 @@
 
 use crate::ask;
 use crate::call::{Name, OK, connection_of, hook};
-use crate::format::{PENDING, kind, prepared, record, state, value};
+use crate::format::{PENDING, kind, prepared, record, state};
 use crate::hash;
 use crate::real::{self, Real};
 use crate::segment::{commit, get, head, is_on, new_id, note, put, room, settings, ticks, untracked};
@@ -181,10 +181,10 @@ preparing_with_flags! {
     sqlite3_prepare16_v3 prepare16_v3 Utf16;
 }
 
-/// A rowid is a user's value too.
+/// The last rowid. It is a user's value, and only a replay needs it: with hashes it is left out.
 #[inline(always)]
-pub fn rowid(rowid: i64) -> u64 {
-    if settings().full { rowid as u64 } else { hash::number(settings().key, value::INTEGER, rowid as u64) }
+unsafe fn rowid(real: &Real, db: P) -> i64 {
+    if settings().full { (real.last_insert_rowid)(db) } else { 0 }
 }
 
 /// Begins the record of an execution, or of its continuation by another thread.
@@ -320,7 +320,7 @@ unsafe fn ended(t: *mut Thread, s: *mut Statement, t1: u64, rc: c_int) {
     put(place, record::DURATION, t1 - get::<u64>(place, record::T));
     if !(*s).is_readonly && rc == DONE {
         put(place, record::CHANGES, i64::from((real.changes)(db)));
-        put(place, record::ROWID, rowid((real.last_insert_rowid)(db)));
+        put(place, record::ROWID, rowid(real, db));
     }
     let after = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
     put(place, record::A, get::<u8>(place, record::A) | after);
@@ -453,7 +453,7 @@ pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mu
         put(place, record::SLEEPS, (*t).sleeps - sleeps);
         put(place, record::ROWS, rows);
         put(place, record::CHANGES, i64::from((real.changes)(db)));
-        put(place, record::ROWID, rowid((real.last_insert_rowid)(db)));
+        put(place, record::ROWID, rowid(real, db));
         let after = if (real.get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
         put(place, record::A, get::<u8>(place, record::A) | after);
         put(place, record::RC, if rc == OK { DONE } else { whole(real, db, rc) });

@@ -66,6 +66,7 @@ pub const NR_GETPID: c_long = 39;
 pub const NR_KILL: c_long = 62;
 pub const NR_TRUNCATE: c_long = 76;
 pub const NR_UNLINK: c_long = 87;
+pub const NR_RENAME: c_long = 82;
 pub const NR_GETPPID: c_long = 110;
 pub const NR_GETTID: c_long = 186;
 pub const NR_READ: c_long = 0;
@@ -76,6 +77,7 @@ pub const NR_PWRITEV: c_long = 296;
 
 pub const AT_FDCWD: c_long = -100;
 pub const O_RDWR_NEW: c_long = 0o2 | 0o100 | 0o200 | 0o400000 | 0o2000000;
+pub const O_RDWR_NOFOLLOW: c_long = 0o2 | 0o400000 | 0o2000000;
 pub const O_RDONLY_CLOEXEC: c_long = 0o2000000;
 pub const ESRCH: c_int = 3;
 

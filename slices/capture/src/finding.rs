@@ -46,7 +46,8 @@ pub fn findings(known: &Known) -> Vec<Finding> {
         seen.entry(place(known, connection)).or_default().connections += 1;
     }
     for transaction in &known.transactions {
-        if let Some(connection) = known.trace.connections.get(&transaction.connection) {
+        let connection = known.trace.connections.get(&transaction.connection);
+        if let Some(connection) = connection.filter(|connection| !connection.path.as_os_str().is_empty()) {
             let entry = seen.entry(place(known, connection)).or_default();
             add(entry, known, connection, transaction);
         }
@@ -100,7 +101,8 @@ fn add<'k>(seen: &mut Seen<'k>, known: &'k Known, connection: &Connection, trans
     if held_ns >= HELD_NS_MIN {
         (seen.held.0, seen.held.1) = (seen.held.0 + 1, seen.held.1 + held_ns);
     }
-    if let Some(last) = last.filter(|_| holds && transaction.end == End::Unfinished) {
+    let is_open = transaction.end == End::Unfinished && connection.closed_ns.is_none();
+    if let Some(last) = last.filter(|_| holds && is_open) {
         let idle_ns = known.trace.to_ns.saturating_sub(last.end_ns());
         if idle_ns > seen.idle.0 && !last.is_pending() {
             seen.idle = (idle_ns, sql(last));

@@ -37,6 +37,8 @@ pub struct Session<'s> {
     kept_ns: Vec<u64>,
     /// Holds the library if the capture's directory cannot; removed with this value.
     elsewhere: Option<TempDir>,
+    /// Whether a process needs spare segments.
+    needs_spares: bool,
     stop: &'s AtomicBool,
 }
 
@@ -89,6 +91,7 @@ impl<'s> Session<'s> {
             kept: BTreeMap::new(),
             kept_ns: vec![],
             elsewhere: None,
+            needs_spares: false,
             stop,
         })
     }
@@ -175,6 +178,9 @@ impl<'s> Session<'s> {
                 (changed, read) = (now, Instant::now());
                 self.keep_asked(&segments)?;
             }
+            if self.needs_spares {
+                keep_spares(&segments);
+            }
             if let Some(status) = child.try_wait()? {
                 self.keep_asked(&segments)?;
                 self.lookout.finish().iter().for_each(|foreign| self.is_missing(sentence(foreign)));
@@ -200,6 +206,7 @@ impl<'s> Session<'s> {
     fn keep_asked(&mut self, segments: &Path) -> Result<()> {
         for entry in fs::read_dir(segments)?.flatten() {
             let name = entry.file_name();
+            self.needs_spares |= name == format::WANTED;
             let Some(which) = name.to_str().and_then(|name| name.strip_prefix("keep-")) else { continue };
             let done = segments.join(format!("kept-{which}"));
             let Ok(text) = fs::read(entry.path()) else { continue };
@@ -263,16 +270,24 @@ impl<'s> Session<'s> {
         for entry in fs::read_dir(self.out.join(SEGMENTS))?.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("keep") || name.ends_with(".so") {
+            if name.starts_with("keep-")
+                || name.starts_with(format::SPARE)
+                || name == format::WANTED
+                || name.starts_with("kept-")
+                || name.ends_with(".so")
+            {
                 let _ = fs::remove_file(entry.path());
             }
         }
         let _ = fs::remove_file(self.out.join(LIBRARY_FILE));
         let left = descendants(std::process::id()).len() - 1;
         if left > 0 {
-            self.is_missing(format!(
-                "{left} processes that the command started still run; what they do from now on is not captured."
-            ));
+            let processes = if left == 1 {
+                "1 process that the command started still runs".into()
+            } else {
+                format!("{left} processes that the command started still run")
+            };
+            self.is_missing(format!("{processes}; nothing is captured from now on."));
         }
         let trace = Trace::read(&self.out, &self.manifest)?;
         self.forget_what_the_program_made(&trace);
@@ -319,6 +334,16 @@ impl<'s> Session<'s> {
             })
             .collect();
         unseen.into_iter().for_each(|sentence| self.is_missing(sentence));
+    }
+}
+
+/// Makes the spare segments that are not there. Without space on the disk there are none, and processes say so themselves.
+fn keep_spares(segments: &Path) {
+    for number in 0..format::SPARES {
+        let spare = segments.join(format!("{}{number}", format::SPARE));
+        if !spare.exists() && write_private(&spare, &vec![0; format::SEGMENT_MAX]).is_err() {
+            return;
+        }
     }
 }
 

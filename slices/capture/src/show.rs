@@ -74,7 +74,7 @@ pub fn document(summary: &Summary, sort: Sort) -> Document {
 fn findings(summary: &Summary) -> Section {
     let mut blocks = vec![];
     for finding in &summary.findings {
-        blocks.push(Block::Heading(finding.title.clone()));
+        blocks.push(Block::Heading(finding.title.trim_end_matches('.').to_string()));
         blocks.push(Block::Text(format!("{} {}", finding.evidence, finding.change)));
     }
     if blocks.is_empty() {

@@ -367,12 +367,15 @@ impl Reader<'_> {
 
     fn cut(&mut self, raw: &Raw) {
         let end = self.manifest.clock.ns(raw.t());
-        let Some(call) = self.statements.get(&raw.id()).and_then(|statement| statement.call) else { return };
-        let call = &mut self.trace.calls[call];
+        let Some(index) = self.statements.get(&raw.id()).and_then(|statement| statement.call) else { return };
+        let call = &mut self.trace.calls[index];
         if call.rc == ROW {
             (call.is_cut, call.rc) = (true, DONE);
             call.duration_ns = end.saturating_sub(call.at_ns);
-            call.after = raw.a() & state::AUTOCOMMIT_AFTER != 0;
+            // After a later COMMIT the state is the COMMIT's.
+            if self.last.get(&call.connection) == Some(&index) {
+                call.after = raw.a() & state::AUTOCOMMIT_AFTER != 0;
+            }
         }
     }
 

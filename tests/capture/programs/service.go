@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	_ "github.com/mattn/go-sqlite3"
 )
 
 func must(err error) {
@@ -17,7 +19,7 @@ func must(err error) {
 }
 
 func main() {
-	db, err := sql.Open(driver, "file:notes.db?_busy_timeout=5000&_journal_mode=WAL&_txlock=immediate")
+	db, err := sql.Open("sqlite3", "file:notes.db?_busy_timeout=5000&_journal_mode=WAL&_txlock=immediate")
 	must(err)
 	_, err = db.Exec("CREATE TABLE IF NOT EXISTS note (id INTEGER PRIMARY KEY, author TEXT NOT NULL, body TEXT NOT NULL);" +
 		"CREATE TABLE IF NOT EXISTS author (name TEXT PRIMARY KEY, notes INTEGER NOT NULL)")
