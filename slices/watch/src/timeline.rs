@@ -237,26 +237,15 @@ impl Timeline {
         let after_read = lock.is_writers() && thread.has_read;
         let has_committed = thread.calls.first().is_some_and(|call| thread.wrote_ns >= call.from_ns);
         let after_commit = lock == Lock::Checkpoint && has_committed;
-        let gap = Gap::default();
-        let hold = Hold {
-            database,
-            who,
-            lock,
-            mode,
-            from_ns: at_ns,
-            to_ns: None,
-            statement_ns: 0,
-            sync_ns: 0,
-            syncs: 0,
-            gap,
-            parts: vec![],
-            after_read,
-            after_commit,
-            checkpoint_ns: 0,
-        };
+        let is_connection = lock == Lock::Shared && self.held.contains_key(&(database, who.pid, Lock::Connected));
+        let hold = Hold { after_read, after_commit, is_connection, ..Hold::new(database, who, (lock, mode), at_ns) };
         self.held.insert(key, hold);
         match lock {
-            Lock::Connected => self.sums(database, who.pid).connects += 1,
+            Lock::Connected => {
+                self.sums(database, who.pid).connects += 1;
+                let shared = self.held.get_mut(&(database, who.pid, Lock::Shared));
+                shared.into_iter().for_each(|shared| shared.is_connection = true);
+            }
             Lock::Recover => self.sums(database, who.pid).recoveries += 1,
             _ => {}
         }
@@ -430,7 +419,11 @@ impl Timeline {
         let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
         let holder_sql = holder.and_then(|hold| self.last_statement(hold));
         let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
-        let after_read = self.threads.get(&who).is_some_and(|thread| thread.transaction == Some(true));
+        let thread = self.threads.get(&who);
+        let after_read = thread.is_some_and(|thread| thread.transaction == Some(true));
+        // Most connections report the primary code alone. It had the lock then, and gave it back in the same call.
+        let had_lock = holder.is_none() && after_read && thread.is_some_and(|thread| thread.wrote_ns >= call.from_ns);
+        let is_outdated = code == BUSY_SNAPSHOT || had_lock;
         let sums = self.sums(database, who.pid);
         sums.busy += 1;
         if holder.is_none() && !after_read {
@@ -443,14 +436,14 @@ impl Timeline {
             lock: holder.map_or(Lock::Reserved, |(lock, _)| lock),
             from_ns: call.from_ns,
             to_ns: at_ns,
-            tries: if code == BUSY_SNAPSHOT || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
+            tries: if is_outdated || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
             end: End::Open,
             holder: holder.map(|(_, pid)| pid),
             holder_sql,
             after_read,
             sql: call.sql,
             call_from_ns: Some(call.from_ns),
-            is_outdated: code == BUSY_SNAPSHOT,
+            is_outdated,
             causes: vec![],
         };
         self.waiting.insert((database, who), wait);
