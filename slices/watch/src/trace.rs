@@ -7,7 +7,7 @@ use crate::instance::{Instance, NEW_TASK_EVENT};
 use crate::lock::{Change, Lock};
 use crate::others::{Changed, Others};
 use crate::page::{self, Field, Format};
-use crate::probe::{self, Kind, Probe};
+use crate::probe::{self, Kind, Probe, UTF16_FIELDS};
 use crate::process::{Mapped, Processes, is_alive, is_younger, mapped, that_have_open};
 use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
@@ -366,7 +366,8 @@ impl Trace {
                 self.add(Event { at_ns, who: Who { pid, tid }, what: What::Replaced });
             }
             Meaning::Call { kind, object } => {
-                let (sql, statement) = (format.text(data, "sql"), number("statement").unwrap_or(0) as u64);
+                let sql = format.text(data, "sql").or_else(|| format.text_utf16(data, &UTF16_FIELDS));
+                let statement = number("statement").unwrap_or(0) as u64;
                 let code = number("code").unwrap_or(0) as i32;
                 let [connection, goroutine, stack] =
                     ["connection", "goroutine", "stack"].map(|name| number(name).unwrap_or(0) as u64);
@@ -429,25 +430,25 @@ impl Trace {
 
     fn understand_call(&mut self, at_ns: u64, tid: u32, object: usize, (what, caller): (What, Caller)) {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
+        let who = Who { pid, tid };
         let what = match what {
             What::PrepareBegins { sql } => {
-                self.texts.compiled(pid, tid, sql.as_deref());
+                self.texts.compiled(who, caller.stack, sql.as_deref());
                 What::PrepareBegins { sql: sql.map(|sql| without_values(&sql)) }
             }
             What::StepBegins { statement, sql: None } => {
-                let sql = self.texts.of(pid, tid, object, statement);
+                let sql = self.texts.of(who, caller.stack, object, statement);
                 What::StepBegins { statement, sql }
             }
             other => other,
         };
-        self.young.push((Event { at_ns, who: Who { pid, tid }, what }, caller));
+        self.young.push((Event { at_ns, who, what }, caller));
     }
 }
 
 fn call(kind: Kind, statement: u64, sql: Option<String>, code: i32) -> What {
     match kind {
-        Kind::PrepareBegins => What::PrepareBegins { sql: sql.or_else(|| Some(String::new())) },
-        Kind::Prepare16Begins => What::PrepareBegins { sql: None },
+        Kind::PrepareBegins | Kind::Prepare16Begins => What::PrepareBegins { sql },
         Kind::CheckpointBegins => What::StepBegins { statement, sql: Some(CHECKPOINT_CALL.to_string()) },
         Kind::PrepareEnds => What::PrepareEnds { code },
         Kind::StepBegins => What::StepBegins { statement, sql: None },
