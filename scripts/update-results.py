@@ -40,6 +40,11 @@ def corrected(study, cell):
     return rule.get("to", part), renamed("conditions", condition), renamed("contenders", contender), renamed("metrics", metric)
 
 
+def measured(study):
+    """Metrics by part of which every cell of the corrected variant is shown, whether anything was published or not."""
+    return RULES[study].get("measured", {})
+
+
 def key(cell):
     return " | ".join(cell)
 
@@ -69,6 +74,8 @@ def figures(study, record):
         here = found.setdefault(run["study"]["variant"], {"from": [], "values": {}})
         here["from"].append(source(part, run, text, trials))
         values = rows(at, run)
+        if run["study"]["variant"] == "corrected":
+            wanted["corrected"] += [(part, *at) for at in values if at[2] in measured(study).get(part, [])]
         for cell in wanted[run["study"]["variant"]]:
             if cell[0] in (part, "") and (numbers := values.get(cell[1:])):
                 here["values"][key(cell)] = [statistics.median(numbers), min(numbers), max(numbers), len(numbers)]
@@ -181,6 +188,13 @@ def tables(study):
             lines.append(f"| {cell[1]} | {cell[2]} | {shown(metric, value)} | {here(kept, 'as-published', cell, metric)} | "
                          f"{here(kept, 'corrected', beside, beside[3])} |")
         out.append("\n".join(lines))
+    values = kept.get("corrected", {}).get("values", {})
+    for part, metrics in measured(study).items():
+        for metric in metrics:
+            cells = [cell for cell in map(lambda text: tuple(text.split(" | ")), values) if cell[0] == part and cell[3] == metric]
+            lines = [f"| part `{part}`, {unit(metric)} | contender | {VARIANTS['corrected']} |", "|---|---|---|"]
+            lines += [f"| {cell[1]} | {cell[2]} | {here(kept, 'corrected', cell, metric)} |" for cell in cells]
+            out.append("\n".join(lines if cells else [*lines, f"| all | all | {NOT_RUN} |"]))
     return "\n\n".join(out)
 
 

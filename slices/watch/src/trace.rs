@@ -2,7 +2,7 @@
 //! probes of functions are the kernel's (uprobes) and are removed with the instance.
 
 use crate::connection::{Caller, Connections};
-use crate::event::{Event, What, Who};
+use crate::event::{CHECKPOINT_CALL, Event, What, Who};
 use crate::instance::{Instance, NEW_TASK_EVENT};
 use crate::lock::{Change, Lock};
 use crate::others::{Changed, Others};
@@ -21,8 +21,6 @@ use std::path::Path;
 const LOCK_EVENT: &str = "filelock/posix_lock_inode";
 /// A process executes another program (exec).
 const EXEC_EVENT: &str = "sched/sched_process_exec";
-/// What stands for the statement of a checkpoint that a program asks for by a call.
-const CHECKPOINT_CALL: &str = "sqlite3_wal_checkpoint_v2";
 /// Interval between checks for ended processes, whose numbers may be reused.
 const ENDED_NS: u64 = 1_000_000_000;
 /// Age from which events of all processors can be ordered.
