@@ -185,7 +185,7 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
                 samples.len()
             )
         };
-        assert_eq!(judged.orphans, [], "{driver}: holds outside of transactions");
+        assert_eq!(judged.orphans, [0_u64; 0], "{driver}: holds outside of transactions");
         assert_eq!(judged.outside, [], "{driver}: holds shorter than the plan's or longer than their transactions");
         if locks_only.is_none() {
             assert_eq!(judged.refusals, [], "{driver}: refused transactions without a wait that gave up, and others with one");

@@ -16,6 +16,7 @@ use crate::text::Texts;
 use anyhow::{Context, Result};
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
 
 const LOCK_EVENT: &str = "filelock/posix_lock_inode";
@@ -87,6 +88,8 @@ pub struct Trace {
     /// Events that are too young to be ordered, with the callers of SQLite's functions.
     young: Vec<(Event, Caller)>,
     connections: Connections,
+    /// Events that happened while the buffers were read: their data, and time and place of each.
+    late: (Vec<u8>, Vec<(u64, Range<usize>)>),
     /// Whether statements are traced.
     with_statements: bool,
     syncs: Syncs,
@@ -119,6 +122,7 @@ impl Trace {
             texts: Texts::default(),
             young: vec![],
             connections: Connections::default(),
+            late: Default::default(),
             with_statements,
             syncs: Syncs::default(),
             sync_source: SyncSource::Missing,
@@ -173,7 +177,7 @@ impl Trace {
             self.processes.look_for_ended();
         }
         // The data of all events in one buffer.
-        let (mut bytes, mut raw) = (vec![], vec![]);
+        let (mut bytes, mut raw) = std::mem::take(&mut self.late);
         self.instance.read(|page| {
             for event in page::events(page).0 {
                 let from = bytes.len();
@@ -188,15 +192,28 @@ impl Trace {
         // A `-shm` file created since then may already have locks.
         self.follow_files(Database::look_once_more)?;
         raw.sort_by_key(|(at_ns, _)| *at_ns);
-        for (at_ns, place) in raw {
+        let read = if all { raw.len() } else { raw.partition_point(|(at_ns, _)| *at_ns <= now_ns) };
+        for (at_ns, place) in raw.drain(..read) {
             self.understand(at_ns, &bytes[place]);
         }
+        self.keep_for_later(&bytes, raw);
         self.young.sort_by_key(|(event, _)| event.at_ns);
         let settled = now_ns.saturating_sub(SETTLED_NS);
         let is_settled = |(event, _): &(Event, Caller)| event.at_ns <= settled;
         let count = if all { self.young.len() } else { self.young.partition_point(is_settled) };
         let connections = &mut self.connections;
         Ok(self.young.drain(..count).flat_map(|(event, caller)| connections.attribute(event, caller)).collect())
+    }
+
+    /// Buffers are read one after the other: of what happened meanwhile, an earlier event may be in one that had been read
+    /// before, such as the birth of the thread whose call was read.
+    fn keep_for_later(&mut self, bytes: &[u8], raw: Vec<(u64, Range<usize>)>) {
+        let (kept, places) = &mut self.late;
+        for (at_ns, place) in raw {
+            let from = kept.len();
+            kept.extend_from_slice(&bytes[place]);
+            places.push((at_ns, from..kept.len()));
+        }
     }
 
     /// Excludes processes that lock only other files. Of one that has opened a watched database since, the locks that it
