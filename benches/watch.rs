@@ -1,35 +1,67 @@
-//! What `contend watch` costs a program that is watched: point reads in autocommit and commits in WAL of this process,
-//! unwatched, with locks only, with statements, and while another database is watched. In turns, so that all see the same
-//! machine; ratios are within a turn. Also what the watch itself uses, and what the sampler of studies takes.
+//! What `contend watch` costs a program that is watched: point reads in autocommit and commits in WAL, of this process and
+//! of one in Python, unwatched, with locks only, with statements, and while another database is watched. In turns, so that
+//! all see the same machine. A time is the processor time of the thread, the least of several batches; ratios are within a
+//! turn. The goals are printed, and whether they are missed. Also what the watch itself uses, and what the sampler of
+//! studies takes.
 
 use contend::trial::watch::backlog::Logs;
 use rusqlite::Connection;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 const TURNS: usize = 9;
 const ROWS: i64 = 10_000;
-const READS: i64 = 40_000;
-const COMMITS: i64 = 4_000;
-/// Lock calls of a read in autocommit and of a commit in WAL: a read mark, the writer's byte, each taken and released.
-const LOCK_CALLS: [f64; 2] = [2.0, 4.0];
+/// Operations of a batch, and batches of which the fastest counts.
+const READS: i64 = 2_000;
+const COMMITS: i64 = 400;
+const BATCHES: usize = 20;
+/// What is done: its name, the lock calls of each (a read mark, the writer's byte, each taken and released), and the most
+/// that locks only may cost, as a ratio.
+const WORKS: [(&str, f64, f64); 4] = [
+    ("point read", 2.0, 1.10),
+    ("commit", 4.0, 1.03),
+    ("point read in Python", 2.0, 1.10),
+    ("commit in Python", 4.0, 1.03),
+];
+/// A ratio up to which a difference is not told from none.
+const NOTHING: f64 = 1.01;
 /// Looks of the sampler of studies, which it takes five times a second.
 const LOOKS: u32 = 1_000;
 const LOOKS_PER_S: f64 = 5.0;
 
+/// A program that does the same in Python on the database in its first argument: for each line, nanoseconds of a read and
+/// of a commit.
+const IN_PYTHON: &str = "\
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute('PRAGMA synchronous = NORMAL')
+rows, reads, commits, batches = map(int, sys.argv[2:])
+def least(count, work):
+    def batch():
+        begun = time.thread_time_ns()
+        for n in range(count): work(n)
+        return (time.thread_time_ns() - begun) / count
+    return min(batch() for _ in range(batches))
+def read(n): db.execute('SELECT v FROM t WHERE id = ?', (n * 7919 % rows + 1,)).fetchone()
+def commit(n): db.execute('UPDATE t SET v = ?1 WHERE id = ?1', (n % rows + 1,))
+for line in sys.stdin: print(least(reads, read), least(commits, commit), flush=True)
+";
+
 /// A database and options of a watch.
 type Watched = (&'static str, &'static [&'static str]);
 
-/// What is watched; the first is that with which the others are compared.
+/// What is watched; the first is that with which the others are compared. The last is of a database that nobody uses.
 const WATCHES: [(&str, Option<Watched>); 4] = [
     ("not watched", None),
     ("locks only", Some(("own.db", &["--no-sql"]))),
     ("with statements", Some(("own.db", &[]))),
     ("another database", Some(("other.db", &["--no-sql"]))),
 ];
+
+type Times = [f64; WORKS.len()];
 
 fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
@@ -40,7 +72,8 @@ fn main() {
     let [own, other] = ["own.db", "other.db"].map(|name| filled(&dir.path().join(name)));
     // A process that has the watched database open is no other.
     drop(other);
-    let mut times: [Vec<[f64; 2]>; WATCHES.len()] = Default::default();
+    let mut python = Python::started(&dir.path().join("own.db"));
+    let mut times: [Vec<Times>; WATCHES.len()] = Default::default();
     let mut used: [Vec<[f64; 2]>; WATCHES.len()] = Default::default();
     for turn in 0..TURNS {
         for step in 0..WATCHES.len() {
@@ -52,7 +85,9 @@ fn main() {
                 return;
             };
             let (begun, before_s) = (Instant::now(), watch.as_ref().map_or(0.0, processor_s));
-            times[which].push([reads_ns(&own), commits_ns(&own)]);
+            let [read, commit] = [reads_ns(&own), commits_ns(&own)];
+            let [read_in_python, commit_in_python] = python.times();
+            times[which].push([read, commit, read_in_python, commit_in_python]);
             if let Some(watch) = watch {
                 let percent = 100.0 * (processor_s(&watch) - before_s) / begun.elapsed().as_secs_f64();
                 used[which].push([percent, peak_mb(&watch)]);
@@ -61,19 +96,7 @@ fn main() {
         }
     }
     circumstances();
-    println!("point reads in autocommit and commits in WAL of a watched process, {TURNS} turns, medians:");
-    for (work, unit) in ["point read", "commit"].into_iter().enumerate() {
-        for (which, (name, _)) in WATCHES.iter().enumerate() {
-            let ns: Vec<f64> = times[which].iter().map(|times| times[work]).collect();
-            let pairs = || times[which].iter().zip(&times[0]);
-            let [least, middle, most] = of_sorted(&pairs().map(|(t, none)| t[work] / none[work]).collect::<Vec<_>>());
-            let each = |(t, none): (&[f64; 2], &[f64; 2])| (t[work] - none[work]) / LOCK_CALLS[work];
-            let [_, more, _] = of_sorted(&pairs().map(each).collect::<Vec<_>>());
-            let more = if which == 0 { String::new() } else { format!(", {more:.0} ns more for each lock call") };
-            let ns = of_sorted(&ns)[1];
-            println!("{name:>18}: {ns:>7.0} ns a {unit}, ratio {middle:.3} ({least:.3} to {most:.3}){more}");
-        }
-    }
+    costs(&times);
     for ((name, _), used) in WATCHES.iter().zip(&used).filter(|(_, used)| !used.is_empty()) {
         let of = |what: usize| of_sorted(&used.iter().map(|used| used[what]).collect::<Vec<_>>())[1];
         println!("{name:>18}: the watch used {:.0} % of a processor and at most {:.0} MB", of(0), of(1));
@@ -81,6 +104,61 @@ fn main() {
     let us = look_us(dir.path());
     let percent = us * LOOKS_PER_S / 1e4;
     println!("sampler of studies: {us:.0} us for a look at a log, 5 a second: {percent:.3} % of a processor");
+}
+
+/// Prints the costs next to their goals.
+fn costs(times: &[Vec<Times>; WATCHES.len()]) {
+    println!("processor time of a thread, {TURNS} turns, medians:");
+    for (work, (unit, calls, goal)) in WORKS.into_iter().enumerate() {
+        for (which, (name, _)) in WATCHES.iter().enumerate() {
+            let ns: Vec<f64> = times[which].iter().map(|times| times[work]).collect();
+            let pairs = || times[which].iter().zip(&times[0]);
+            let [least, middle, most] = of_sorted(&pairs().map(|(t, none)| t[work] / none[work]).collect::<Vec<_>>());
+            let each = |(t, none): (&Times, &Times)| (t[work] - none[work]) / calls;
+            let [_, more, _] = of_sorted(&pairs().map(each).collect::<Vec<_>>());
+            let more = if which == 0 { String::new() } else { format!(", {more:.0} ns more for each lock call") };
+            let against = |goal: f64| format!(", goal {goal:.2}: {}", if middle <= goal { "met" } else { "MISSED" });
+            let judged = match which {
+                1 => against(goal),
+                3 => against(NOTHING),
+                _ => String::new(),
+            };
+            let ns = of_sorted(&ns)[1];
+            println!("{name:>18}: {ns:>7.0} ns a {unit}, ratio {middle:.3} ({least:.3} to {most:.3}){more}{judged}");
+        }
+    }
+}
+
+/// The program in Python at work.
+struct Python {
+    child: Child,
+    output: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Python {
+    fn started(database: &Path) -> Python {
+        let mut command = Command::new("python3");
+        command.args(["-c", IN_PYTHON]).arg(database);
+        command.args([ROWS.to_string(), READS.to_string(), COMMITS.to_string(), BATCHES.to_string()]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+        let output = BufReader::new(child.stdout.take().expect("piped")).lines();
+        Python { child, output }
+    }
+
+    /// Nanoseconds of a read and of a commit.
+    fn times(&mut self) -> [f64; 2] {
+        writeln!(self.child.stdin.as_mut().expect("piped"), "again").expect("it reads");
+        let line = self.output.next().expect("a line").expect("text");
+        let mut numbers = line.split(' ').map(|number| number.parse().expect("a number"));
+        std::array::from_fn(|_| numbers.next().expect("two numbers"))
+    }
+}
+
+impl Drop for Python {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
 }
 
 /// Machine, versions and date, for the page that quotes these figures.
@@ -169,23 +247,33 @@ fn stopped(mut watch: Child) {
     watch.wait().expect("it ends");
 }
 
+/// Processor time of this thread, in nanoseconds.
+fn thread_ns() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// Nanoseconds of one of `count` operations, in the fastest batch.
+fn least_ns(count: i64, mut work: impl FnMut(i64)) -> f64 {
+    let mut batch = || {
+        let begun = thread_ns();
+        (0..count).for_each(&mut work);
+        (thread_ns() - begun) / count as f64
+    };
+    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
+}
+
 fn reads_ns(db: &Connection) -> f64 {
     let mut read = db.prepare("SELECT v FROM t WHERE id = ?").expect("prepared");
-    let begun = Instant::now();
-    for at in 0..READS {
+    least_ns(READS, |at| {
         let id = at * 7_919 % ROWS + 1;
         let v: i64 = read.query_row([id], |row| row.get(0)).expect("a row");
         assert_eq!(v, id);
-    }
-    begun.elapsed().as_nanos() as f64 / READS as f64
+    })
 }
 
 fn commits_ns(db: &Connection) -> f64 {
     // What is written is what is there already, so that reads find what they look for.
     let mut write = db.prepare("UPDATE t SET v = ?1 WHERE id = ?1").expect("prepared");
-    let begun = Instant::now();
-    for at in 0..COMMITS {
-        write.execute([at % ROWS + 1]).expect("written");
-    }
-    begun.elapsed().as_nanos() as f64 / COMMITS as f64
+    least_ns(COMMITS, |at| _ = write.execute([at % ROWS + 1]).expect("written"))
 }

@@ -2,8 +2,7 @@
 # Opens the report of a record in headless Chromium and checks that its charts are drawn, that no script
 # complains and that nothing is loaded from anywhere; that it violates no rule of WCAG's levels A and AA (axe-core), and
 # that nothing is cut or overlaps, at 400 and 1,280 pixels, light and dark, and on paper; then lets gnuplot draw the record's
-# charts.
-# The record of a search (limit.toml) has a page alone.
+# charts. The record of a search (limit.toml) and that of a watch (watch.json) have a page alone.
 # Without an argument it makes a small record first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +25,8 @@ chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --d
   --virtual-time-budget=3000 --dump-dom "file://$page" >"$work/dom.html" 2>"$work/log"
 
 least=4
-if [ -f "$record/limit.toml" ]; then least=2; fi
+alone=
+if [ -f "$record/limit.toml" ] || [ -f "$record/watch.json" ]; then alone=1 least=2; fi
 charts=$(grep -o '<svg' "$work/dom.html" | wc -l)
 [ "$charts" -ge $least ] || fail "only $charts charts in $page"
 grep -q 'data-ready="true"' "$work/dom.html" || fail "the script of $page did not run to its end"
@@ -88,7 +88,7 @@ draw() {
 for script in "$record"/*.gnuplot "$record"/*/*.gnuplot; do
   if [ -e "$script" ]; then draw "$script"; fi
 done
-if [ ! -f "$record/limit.toml" ]; then
+if [ -z "$alone" ]; then
   [ "$drawn" -ge 1 ] && [ -n "$(find "$record" -name '*.png' -size +1k)" ] || fail "gnuplot drew nothing"
 fi
 

@@ -32,6 +32,17 @@ addEventListener("load", async () => {
       }
     });
   }
+  // The zoom by keys: what is shown changes, and comes back.
+  for (const bar of document.querySelectorAll(".zoom")) {
+    const spans = () => [...bar.parentElement.querySelectorAll("rect")].map((rect) => rect.getAttribute("x") + rect.style.display);
+    const key = (key) => bar.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    const [whole, name] = [spans().join(), bar.getAttribute("aria-label")];
+    key("+");
+    if (spans().join() === whole && whole !== "") complaints.add(`${name}: nothing moved`);
+    if (!/ to /.test(bar.textContent)) complaints.add(`${name}: the time shown is not said`);
+    key("0");
+    if (spans().join() !== whole) complaints.add(`${name}: not all is back`);
+  }
   const runOnly = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
   const { violations, passes } = await axe.run(document, { runOnly });
   for (const { id, help, nodes } of violations) {

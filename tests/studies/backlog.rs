@@ -26,7 +26,15 @@ fn the_published_sizes_of_a_pinned_log_are_reproduced() {
     let [backlog, behind, age_ns] = ["frames_backlog", "frames_reader_behind", "reader_ns"].map(at).map(largest);
     assert!(backlog > 15_000 && behind > 15_000, "{backlog} frames, {behind} since the snapshot");
     assert!(age_ns > 5_000_000_000, "the snapshot is kept for 15 s: {age_ns}");
+    // The process of the reader is the same all the time.
+    let pid = head.iter().position(|column| *column == "reader_pid").expect("reader_pid");
+    let number = |cell: &str| cell.parse::<u64>().unwrap_or(0);
+    let pinned = lines.clone().filter(|row| number(row[at("frames_reader_behind")]) > 1_000);
+    let pids: std::collections::BTreeSet<u64> = pinned.map(|row| number(row[pid])).collect();
+    assert!(pids.len() == 1 && !pids.contains(&0), "{pids:?}");
     let page = fs::read_to_string(part.join("report.html")).expect("readable");
-    assert!(page.contains("og frames not yet checkpointed"), "it is drawn");
+    for chart in ["og frames not yet checkpointed", "ge of the oldest snapshot in use"] {
+        assert!(page.contains(chart), "{chart} is not drawn");
+    }
     bench.assert_nothing_left();
 }

@@ -262,17 +262,29 @@ fn a_program_in_a_container_is_found_and_contend_in_one_says_what_it_lacks() {
     };
     let dir = place();
     let database = dir.path().join("inside.db").display().to_string();
-    let mut program = Command::new("python3");
-    program.arg(source("program.py")).args(["program_holds_lock", &database, "60"]);
-    let mut program = container(&mut program).stdout(Stdio::piped()).spawn().expect("unshare");
-    BufReader::new(program.stdout.take().expect("piped")).lines().nth(3).expect("it is at work").expect("text");
+    // Two containers share the database; inside of each, processes have the same numbers.
+    let start = |name: &str| {
+        let mut program = Command::new("python3");
+        program.arg(source("program.py")).args([name, &database, "60"]);
+        let mut program = container(&mut program).stdout(Stdio::piped()).spawn().expect("unshare");
+        let said = BufReader::new(program.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let said: Vec<String> = said.take_while(|line| line != "ready").collect();
+        (program, said.iter().find_map(|line| line.strip_prefix("self ")).expect("its number").to_string())
+    };
+    let (mut holds, inside_one) = start("holds_lock_alone");
+    let (mut waits, inside_other) = start("healthy_writer");
+    assert_eq!(inside_one, inside_other, "numbers inside of each");
     let found = last(&watch(&[&database, "--for", "6s", "--json-line"]).output().expect("it starts"));
     let inside = container(&mut watch(&[&database, "--for", "2s"])).output().expect("unshare");
-    program.kill().and_then(|()| program.wait()).expect("it ends");
+    [&mut holds, &mut waits].map(|program| program.kill().and_then(|()| program.wait()).expect("it ends"));
+    let rows = found["databases"][0]["processes"].as_array().expect("a list").clone();
+    let [one, other] = [0, 1].map(|at| rows[at]["pid"].as_u64().expect("a number"));
+    assert!(rows.len() == 2 && one != other, "each has its number on the host: {rows:#?}");
     let found = found["findings"].as_array().expect("a list").iter().find(|f| f["kind"] == "program-holds-lock");
     let found = found.expect("the finding");
     assert_eq!(found["after"], "COMMIT", "{found}");
-    assert!(found["pid"].as_u64() > Some(100), "its number on the host, not that inside: {found}");
+    let is_host = |pid: u64| fs::read_link(format!("/proc/{pid}/exe")).is_err() && pid > 100;
+    assert!(found["pid"] == one && is_host(one) && is_host(other), "numbers on the host, of ended processes: {found}");
     let said = text(&inside).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Depth: sampled") && said.contains("in a container with the host's processes"), "{said}");
 }

@@ -152,8 +152,9 @@ impl Drop for Program {
 
 /// Programs on a slow disk, and by how much each sync takes longer than 3 ms. A checkpoint syncs the log and then the
 /// database, so it takes as long whatever the machine.
-const ON_A_SLOW_DISK: [(&str, Option<u64>); 4] = [
+const ON_A_SLOW_DISK: [(&str, Option<u64>); 5] = [
     ("disk_journal", None),
+    ("small_commits", None),
     ("checkpoint_blocks_writers", Some(SYNC_MS)),
     ("checkpoint_call_blocks_writers", Some(SYNC_MS)),
     ("checkpoint_in_commit", Some(SYNC_MS)),

@@ -53,6 +53,11 @@ def program_holds_lock(path, end):
     writer(path, end, hold=0.15, pause=0.05)
 
 
+def holds_lock_alone(path, end):
+    """The same; who waits is another program."""
+    writer(path, end, hold=0.15, pause=0.05)
+
+
 def read_then_write(path, end):
     """BEGIN, read, then write, while another process writes."""
     other(writer, path, end, 0.03, 0.005)

@@ -45,17 +45,27 @@ rounds = 1
 describes = true
 
 [settings]
-journal_mode = "wal"
+journal_mode = "JOURNAL"
 synchronous = "normal"
 busy_timeout = 2
 
 [load]
 processes = 2
-clients = 1
+clients = CLIENTS
 window = "5s"
 run_in = "2s"
 
 "#;
+
+/// How a driver is tried.
+#[derive(Clone, Copy)]
+struct Case {
+    journal: &'static str,
+    /// Of each of the two processes.
+    clients: u32,
+}
+
+const WAL: Case = Case { journal: "wal", clients: 1 };
 
 /// By how much a span may lie outside of its transaction.
 const SLACK_NS: u64 = 1_000_000;
@@ -73,25 +83,26 @@ const NO_NAME: &str = "no function of SQLite has a name in its program";
 /// The same of a program of Go without symbols.
 const STRIPPED: &str = "a program of Go without names of its functions; build it without -ldflags=-s";
 
-/// A span in a list of a record: beginning and end on CLOCK_MONOTONIC, and how a wait ended.
+/// A span in a list of a record: its connection, beginning and end on CLOCK_MONOTONIC, and how a wait ended.
 #[derive(Debug, Clone)]
 struct Span {
-    pid: u64,
+    /// Process, and thread or connection.
+    who: (u64, u64),
     from_ns: u64,
     to_ns: u64,
     end: String,
 }
 
-/// Ended spans of the writer's lock in a list.
-fn spans(out: &Path, list: &str, began_ns: u64) -> Vec<Span> {
+/// Ended spans of these locks in a list; without any, of all.
+fn spans(out: &Path, list: &str, began_ns: u64, locks: &[&str]) -> Vec<Span> {
     let lines = fs::read_to_string(out.join(list)).expect("readable");
     let rows = lines.lines().skip(1).map(|line| line.split(',').map(str::to_string).collect::<Vec<_>>());
     let read = |row: Vec<String>| {
         let number = |column: usize| row[column].parse::<u64>().ok();
         let (from_ns, to_ns) = (began_ns + number(0)?, began_ns + number(1)?);
-        Some(Span { pid: number(3)?, from_ns, to_ns, end: row[7].clone() })
+        Some(Span { who: (number(3)?, number(4)?), from_ns, to_ns, end: row[7].clone() })
     };
-    rows.filter(|row| row[5] == "WAL_WRITE_LOCK").filter_map(read).collect()
+    rows.filter(|row| locks.is_empty() || locks.contains(&row[5].as_str())).filter_map(read).collect()
 }
 
 fn database_in(dir: &Path) -> Option<PathBuf> {
@@ -116,16 +127,17 @@ fn agree(a: u64, b: u64) -> bool {
 #[track_caller]
 fn compare(driver: &str) {
     let locks_only = LOCKS_ONLY.iter().find(|(name, _)| *name == driver).map(|(_, why)| *why);
-    compare_in(driver, locks_only, &|_| {});
+    compare_in(driver, WAL, locks_only, &|_| {});
 }
 
 /// The same with changes of the command that runs it; `locks_only` is what is said if statements cannot be seen.
 #[track_caller]
-fn compare_in(driver: &str, locks_only: Option<&str>, change: &dyn Fn(&mut Command)) {
+fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn Fn(&mut Command)) {
     let bench = Bench::new();
     fs::write(bench.path("workload.toml"), WORKLOAD).expect("written");
     let contender = format!("[[contender]]\nengine = \"sqlite\"\ndriver = \"{driver}\"\n");
-    fs::write(bench.path("study.toml"), format!("{STUDY}{contender}")).expect("written");
+    let study = STUDY.replace("JOURNAL", case.journal).replace("CLIENTS", &case.clients.to_string());
+    fs::write(bench.path("study.toml"), study + &contender).expect("written");
     let mut run = bench.command(&["run", "study.toml", "--out", "record", "--quiet"]);
     change(&mut run);
     let run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -147,11 +159,8 @@ fn compare_in(driver: &str, locks_only: Option<&str>, change: &dyn Fn(&mut Comma
         None => assert!(!missing.contains("statements of"), "{driver}: {missing}"),
     }
     let [began_ns, watched_ns] = ["began_ns", "watched_ns"].map(|key| saved[key].as_u64().expect("a number"));
-    // Between its snapshot and the lock another client may commit: then SQLite drops the lock at once and begins again.
-    // Such a hold is one, too, but no transaction; those of the plan last 5 ms.
-    let mut holds = spans(&out, "holds.csv", began_ns);
-    holds.retain(|hold| hold.to_ns - hold.from_ns >= HOLD_NS);
-    let waits = spans(&out, "waits.csv", began_ns);
+    let holds = spans(&out, "holds.csv", began_ns, &["WAL_WRITE_LOCK", "RESERVED"]);
+    let waits = spans(&out, "waits.csv", began_ns, &[]);
     let mut samples: BTreeMap<u32, Vec<Sample>> = BTreeMap::new();
     let within = |sample: &Sample| sample.started_ns > began_ns && sample.finished_ns < began_ns + watched_ns;
     let record = Record::open(&bench.path("record")).expect("a record");
@@ -163,30 +172,45 @@ fn compare_in(driver: &str, locks_only: Option<&str>, change: &dyn Fn(&mut Comma
     record.samples(1, each).expect("samples");
     let count = samples.values().map(Vec::len).sum::<usize>();
     assert!(count >= 50, "{driver}: {count} transactions of {} clients", samples.len());
+    let mut all = Judged::default();
     for (client, samples) in &samples {
-        let judged: Vec<_> = pids(&holds).into_iter().map(|pid| judge(samples, &holds, &waits, pid)).collect();
+        let judged: Vec<_> = connections(&holds).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
         let Some(judged) = judged.iter().flatten().next() else {
             // When the transactions without a hold began, after the beginning of the watch.
             let without = judged.iter().filter_map(|judged| judged.as_ref().err());
             let at: Vec<_> =
                 without.map(|(number, sample)| (number, sample.started_ns - began_ns, sample.lock_wait_ns)).collect();
             panic!(
-                "{driver}: no process has a hold in each of {} transactions of client {client}: {at:?}",
+                "{driver}: no connection has a hold in each of {} transactions of client {client}: {at:?}",
                 samples.len()
             )
         };
-        assert_eq!(judged.holds, judged.committed, "{driver}: holds, and transactions that committed");
-        // Nothing outside of the bounds; where a driver works before it has the lock and after it, less of the
-        // transaction is the hold, and on a busy machine another program takes the processor between lock and clock.
-        assert_eq!(judged.outside, 0, "{driver}: holds shorter than the plan's or longer than their transactions");
-        assert!(judged.held * 2 >= judged.committed, "{driver}: {judged:?}");
+        assert_eq!(judged.orphans, [0_u64; 0], "{driver}: holds outside of transactions");
+        assert_eq!(judged.outside, [], "{driver}: holds shorter than the plan's or longer than their transactions");
         if locks_only.is_none() {
-            assert_eq!(judged.gave_up, judged.failed, "{driver}: waits without a lock, and transactions that failed");
-            assert!(judged.waited * 10 >= judged.committed * 9, "{driver}: {judged:?}");
+            assert_eq!(judged.refusals, [], "{driver}: refused transactions without a wait that gave up, and others with one");
         }
+        all.add(judged);
     }
     let failed: usize = samples.values().flatten().filter(|sample| sample.code != 0).count();
-    println!("{driver}: {count} transactions, {failed} refused");
+    // In a line of its own, for docs/watch.md.
+    println!(
+        "| {driver} | {} | {count} | {failed} | {} | {} |",
+        case.journal,
+        percent(all.held, all.committed),
+        if case.clients == 1 { percent(all.waited, all.committed) } else { "not seen".to_string() }
+    );
+    // Between a lock call and the clock of a sample a driver does work of its own, and on a busy machine another program
+    // takes the processor: so the rest of a transaction may be longer than its hold, and never shorter.
+    assert!(all.held * 10 >= all.committed * 9, "{driver}: {} of {} holds agree", all.held, all.committed);
+    // Connections of one process wait for each other in memory, which is not seen.
+    if locks_only.is_none() && case.clients == 1 {
+        assert!(all.waited * 20 >= all.committed * 19, "{driver}: {} of {} waits agree", all.waited, all.committed);
+    }
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
 /// A watch that ends with the run: on a busy machine a runtime takes seconds to start.
@@ -199,58 +223,81 @@ fn watched_until_end(driver: &str, mut run: Child, args: &[&str]) -> Output {
     watching.wait_with_output().expect("it ends")
 }
 
-fn pids(holds: &[Span]) -> Vec<u64> {
-    let mut pids: Vec<u64> = holds.iter().map(|hold| hold.pid).collect();
-    pids.sort_unstable();
-    pids.dedup();
-    pids
+fn connections(holds: &[Span]) -> Vec<(u64, u64)> {
+    let mut found: Vec<(u64, u64)> = holds.iter().map(|hold| hold.who).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// What was seen of a client's transactions, and what they report.
 #[derive(Debug, Default)]
 struct Judged {
     committed: usize,
-    failed: usize,
-    /// Times that the process had the lock, and waits that ended without it, between the first sample and the last.
-    holds: usize,
-    gave_up: usize,
     /// Transactions whose hold, and whose wait, are as long outside as inside.
     held: usize,
     waited: usize,
-    /// Holds that are shorter than the plan says, or longer than their transactions.
-    outside: usize,
+    /// Holds that are shorter than the plan says, or longer than their transactions: held and the rest, in nanoseconds.
+    outside: Vec<(u64, u64)>,
+    /// Holds between the first sample and the last that lie in no transaction.
+    orphans: Vec<u64>,
+    /// Transactions with another number of waits that gave up than refusals: their codes, and that number.
+    refusals: Vec<(u32, usize)>,
 }
 
-/// Compares a client with a process; the first transaction, with its number, in which the process has no hold is an
-/// error.
-fn judge(samples: &[Sample], holds: &[Span], waits: &[Span], pid: u64) -> Result<Judged, (usize, Sample)> {
+impl Judged {
+    fn add(&mut self, other: &Judged) {
+        self.committed += other.committed;
+        self.held += other.held;
+        self.waited += other.waited;
+    }
+}
+
+/// Compares a client with a connection; the first transaction, with its number, in which the connection has no hold is
+/// an error.
+fn judge(
+    samples: &[Sample],
+    holds: &[Span],
+    waits: &[Span],
+    who: (u64, u64),
+) -> Result<Judged, (usize, Sample)> {
     let of = |spans: &[Span], from_ns: u64, to_ns: u64| -> Vec<Span> {
         let inside =
-            |span: &&Span| span.pid == pid && span.from_ns + SLACK_NS >= from_ns && span.to_ns <= to_ns + SLACK_NS;
+            |span: &&Span| span.who == who && span.from_ns + SLACK_NS >= from_ns && span.to_ns <= to_ns + SLACK_NS;
         spans.iter().filter(inside).cloned().collect()
     };
     let mut judged = Judged::default();
     for (number, sample) in samples.iter().enumerate() {
+        let (from_ns, to_ns) = (sample.started_ns, sample.finished_ns);
+        let waited = of(waits, from_ns, to_ns);
+        let gave_up = waited.iter().filter(|wait| wait.end == "gave-up").count();
+        if gave_up != usize::from(sample.code != 0) {
+            judged.refusals.push((sample.code, gave_up));
+        }
         if sample.code != 0 {
-            judged.failed += 1;
             continue;
         }
         judged.committed += 1;
-        let (from_ns, to_ns) = (sample.started_ns, sample.finished_ns);
-        // More than one if a process was stopped for as long between its snapshot and the lock: the plan's is the last.
+        // More than one if another client commits between its snapshot and the lock: then SQLite gives the lock back at
+        // once and begins again. The plan's is the last.
         let hold = of(holds, from_ns, to_ns).last().cloned().ok_or((number, *sample))?;
-        let waited_ns: u64 = of(waits, from_ns, to_ns).iter().map(|wait| wait.to_ns - wait.from_ns).sum();
+        let waited_ns: u64 = waited.iter().map(|wait| wait.to_ns - wait.from_ns).sum();
         // Some drivers cannot measure it; the rest of the transaction is the hold.
         let told_ns = if sample.lock_wait_ns == NOT_MEASURED { waited_ns } else { sample.lock_wait_ns };
         let (held_ns, rest_ns) = (hold.to_ns - hold.from_ns, (to_ns - from_ns).saturating_sub(told_ns));
         judged.held += usize::from(agree(held_ns, rest_ns));
-        judged.outside += usize::from(held_ns < HOLD_NS || held_ns > rest_ns && !agree(held_ns, rest_ns));
+        if held_ns < HOLD_NS || held_ns > rest_ns && !agree(held_ns, rest_ns) {
+            judged.outside.push((held_ns, rest_ns));
+        }
         judged.waited += usize::from(agree(waited_ns, told_ns));
     }
     let times = || samples.iter().map(|sample| (sample.started_ns, sample.finished_ns));
     let (from_ns, to_ns) = (times().map(|t| t.0).min().unwrap_or(0), times().map(|t| t.1).max().unwrap_or(0));
-    judged.holds = of(holds, from_ns, to_ns).len();
-    judged.gave_up = of(waits, from_ns, to_ns).iter().filter(|wait| wait.end == "gave-up").count();
+    let is_inside = |hold: &Span| {
+        times().any(|(from_ns, to_ns)| hold.from_ns + SLACK_NS >= from_ns && hold.to_ns <= to_ns + SLACK_NS)
+    };
+    let orphans = of(holds, from_ns, to_ns).into_iter().filter(|hold| !is_inside(hold));
+    judged.orphans = orphans.map(|hold| hold.to_ns - hold.from_ns).collect();
     Ok(judged)
 }
 
@@ -279,7 +326,16 @@ fn what_is_seen_of_two_drivers_agrees_with_their_samples() {
     compare_all(|driver| QUICK.contains(&driver));
 }
 
-/// About three minutes. `CONTEND_WATCH_DRIVERS=mattn,modernc` tries some of them.
+/// In the other journal mode, and with several connections in each process.
+#[test]
+fn what_is_seen_agrees_with_a_rollback_journal_and_with_several_connections_too() {
+    if may_trace("workers") {
+        compare_in("rusqlite", Case { journal: "delete", clients: 1 }, None, &|_| {});
+        compare_in("rusqlite", Case { journal: "wal", clients: 3 }, None, &|_| {});
+    }
+}
+
+/// About three minutes; with `--nocapture` it prints the table of docs/watch.md. `CONTEND_WATCH_DRIVERS=mattn,modernc` tries some of them.
 #[test]
 #[ignore = "long: every driver of SQLite, ten seconds each"]
 fn what_is_seen_of_every_driver_agrees_with_its_samples() {
@@ -305,7 +361,7 @@ fn of_programs_of_go_without_symbols_what_can_be_seen_agrees_and_the_rest_is_sai
             return;
         };
         assert!(built.success(), "{program} without symbols is built");
-        compare_in(driver, locks_only, &|run| _ = run.env("CONTEND_WORKERS", dir.path()));
+        compare_in(driver, WAL, locks_only, &|run| _ = run.env("CONTEND_WORKERS", dir.path()));
     }
 }
 

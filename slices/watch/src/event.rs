@@ -3,6 +3,9 @@
 use crate::lock::{Change, Lock};
 use serde::{Deserialize, Serialize};
 
+/// What stands for the statement of a checkpoint that a program asks for by a call.
+pub const CHECKPOINT_CALL: &str = "sqlite3_wal_checkpoint_v2";
+
 /// A thread, or, if statements are visible, a connection, which may move between threads. `pid` is the process
 /// (thread group) and `tid` the thread, as the kernel numbers them. A connection has the number of the first thread
 /// that used it, or one from 2^31 on.

@@ -258,3 +258,44 @@ fn a_log_that_only_grows_is_found_with_checkpoints_and_much_later_without() {
     assert!(matches!(kinds(&with)[..], [kind] if grown(kind)), "{with:#?}");
     assert_eq!(found(&watched, &restarts), [], "it started again");
 }
+
+#[test]
+fn a_snapshot_that_is_too_old_is_told_by_the_lock_that_the_call_had() {
+    let mut watched = Watched::new();
+    // The lock of the file lasts as long as the connection: it is no read.
+    watched.lock(0, ONE, Lock::Shared, Change::Taken(Mode::Shared));
+    watched.lock(0, ONE, Lock::Connected, Change::Taken(Mode::Shared));
+    watched.does(100, 101, ONE, "BEGIN");
+    watched.begins(110, ONE, "SELECT 1 FROM t");
+    watched.lock(110, ONE, Lock::Read(1), Change::Taken(Mode::Shared));
+    watched.ends(111, ONE, 101);
+    watched.begins(150, ONE, "INSERT INTO t VALUES (1)");
+    watched.takes(150, ONE);
+    watched.lock(150, ONE, Lock::WalWrite, Change::Released);
+    watched.ends(151, ONE, 5);
+    watched.lock(160, ONE, Lock::Read(1), Change::Released);
+    let found = watched.found(1_000);
+    let [Finding { pid: 7, case, .. }] = &found[..] else { panic!("{found:#?}") };
+    let Kind::ReadThenWrite { refused: 1, outdated: 1, longest_ns, holder: None, .. } = case.kind else {
+        panic!("{case:#?}")
+    };
+    assert_eq!((longest_ns, case.tid), (50 * MS, Some(ONE.tid)));
+}
+
+#[test]
+fn connections_are_counted_by_calls_where_no_lock_shows_them() {
+    let mut watched = Watched::new();
+    for n in 0..20 {
+        watched.at(50 * n, ONE, What::Opens { database: 0 });
+    }
+    let found = watched.found(1_000);
+    let [Kind::OpenCloseChurn { per_s: 20, processes: 1, recoveries: 0 }] = kinds(&found)[..] else {
+        panic!("{found:#?}")
+    };
+    for n in 0..20 {
+        watched.lock(1_000 + 50 * n, TWO, Lock::Recover, Change::Taken(Mode::Alone));
+        watched.lock(1_001 + 50 * n, TWO, Lock::Recover, Change::Released);
+    }
+    let found = watched.found(2_000);
+    assert!(matches!(kinds(&found)[..], [Kind::OpenCloseChurn { recoveries: 20, .. }]), "{found:#?}");
+}

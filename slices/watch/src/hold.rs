@@ -31,6 +31,8 @@ pub struct Hold {
     pub after_commit: bool,
     /// Time of a checkpoint of the same connection during the hold.
     pub checkpoint_ns: u64,
+    /// Whether this is SHARED in WAL mode, which a connection holds as long as it is open.
+    pub is_connection: bool,
 }
 
 /// Time between two statements.
@@ -42,6 +44,27 @@ pub struct Gap {
 }
 
 impl Hold {
+    /// A lock that has just been taken.
+    pub fn new(database: usize, who: Who, (lock, mode): (Lock, Mode), from_ns: u64) -> Hold {
+        Hold {
+            database,
+            who,
+            lock,
+            mode,
+            from_ns,
+            to_ns: None,
+            statement_ns: 0,
+            sync_ns: 0,
+            syncs: 0,
+            gap: Gap::default(),
+            parts: vec![],
+            after_read: false,
+            after_commit: false,
+            checkpoint_ns: 0,
+            is_connection: false,
+        }
+    }
+
     /// The statement that took longest.
     pub fn longest(&self) -> Option<&(String, u64)> {
         self.parts.iter().max_by_key(|(_, ns)| *ns)

@@ -88,6 +88,8 @@ impl Instance {
             fs::create_dir(dir).with_context(|| format!("cannot make {}", dir.display()))?;
             write(dir, "trace_clock", "mono")?;
             write(dir, "buffer_size_kb", &BUFFER_KIB.to_string())?;
+            // What does not fit is counted either way; to overwrite takes longer.
+            write(dir, "options/overwrite", "0")?;
         }
         // Threads and processes created by traced ones are traced too.
         write(&made.calls, "options/event-fork", "1")?;

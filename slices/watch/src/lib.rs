@@ -24,6 +24,7 @@ mod pclntab;
 mod probe;
 mod process;
 mod record;
+mod refusals;
 mod sampled;
 mod screen;
 mod server;

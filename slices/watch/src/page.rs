@@ -94,7 +94,7 @@ impl Format {
             let Some(rest) = line.strip_prefix("field:") else { continue };
             let mut parts = rest.split(';').map(str::trim);
             let declaration = parts.next()?;
-            let name = declaration.split_whitespace().last()?.trim_end_matches("[]").to_string();
+            let name = declaration.split_whitespace().last()?.split('[').next()?.to_string();
             let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse::<usize>().ok();
             let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:")? == 1);
             let field = Field { offset, size, signed, is_text: declaration.starts_with("__data_loc") };
@@ -111,6 +111,16 @@ impl Format {
     /// Position of a field, for events that are so many that looking up names takes long.
     pub fn field(&self, name: &str) -> Option<Field> {
         self.fields.get(name).copied()
+    }
+
+    /// Text of UTF-16 in arrays of numbers, one after the other, up to its terminator. `None` without any.
+    pub fn text_utf16(&self, data: &[u8], names: &[&str]) -> Option<String> {
+        let fields = names.iter().filter_map(|name| self.fields.get(*name));
+        let bytes = fields.filter_map(|field| data.get(field.offset..field.offset + field.size)).flatten().copied();
+        let bytes: Vec<u8> = bytes.collect();
+        let units = bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes(pair.try_into().unwrap_or_default()));
+        let text: Vec<u16> = units.take_while(|unit| *unit != 0).collect();
+        (!text.is_empty()).then(|| String::from_utf16_lossy(&text))
     }
 
     /// A text field, without its terminator. Bytes that are not UTF-8 are replaced.
@@ -203,5 +213,11 @@ mod tests {
         assert_eq!(format.text(&data, "sql").as_deref(), Some("SELECT 1"));
         assert_eq!(format.number(&data[..5], "ret"), None, "cut short");
         assert_eq!(format.text(&data, "ret"), None, "no text");
+        let text = "ID: 9\n\tfield:u16 sql16[4];\toffset:0;\tsize:8;\tsigned:0;\n\tfield:u16 more[2];\toffset:8;\tsize:4;\tsigned:0;\n";
+        let format = Format::read(text).expect("a format");
+        let utf16 = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_ne_bytes).collect() };
+        let read = |text: &str| format.text_utf16(&utf16(text), &["sql16", "more"]);
+        assert_eq!(read("COMMIT").as_deref(), Some("COMMIT"));
+        assert_eq!((read("END\0xx").as_deref(), read("\0END")), (Some("END"), None));
     }
 }

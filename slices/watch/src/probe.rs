@@ -35,6 +35,9 @@ const FUNCTIONS: [(&str, Option<Called>); 11] = [
     ("sqlite3_open_v2", Some(Called::Open)),
     ("sqlite3_sql", None),
 ];
+/// Fields with the two parts of a text in UTF-16, and the units of each: the kernel copies no longer arrays.
+pub const UTF16_FIELDS: [&str; 2] = ["utf16", "utf16_more"];
+const UTF16_UNITS: usize = 64;
 /// Prefix of their names.
 const COMMON: &[u8] = b"sqlite3_";
 /// Prefix of their names in SQLite translated to Go. Their first argument is the thread's state.
@@ -60,7 +63,7 @@ const REGISTERS: Option<Registers> = if cfg!(target_arch = "x86_64") {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Called {
     Prepare,
-    /// With a text in UTF-16, which the kernel does not copy. SQLite stores it in UTF-8, where it is read later.
+    /// With a text in UTF-16, which the kernel copies as numbers: the first [`UTF16_UNITS`] of it.
     Prepare16,
     Step,
     Checkpoint,
@@ -71,7 +74,7 @@ enum Called {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     PrepareBegins,
-    /// The same with a text that is not reported.
+    /// The same with a text in UTF-16.
     Prepare16Begins,
     PrepareEnds,
     StepBegins,
@@ -349,7 +352,12 @@ pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped) -> Option<String> {
     let fields = match probe.kind {
         Kind::PrepareBegins => format!("connection={first}:x64 sql=+0({second}):ustring stack=%sp:x64"),
         Kind::Opens => format!("sql=+0({first}):ustring"),
-        Kind::Prepare16Begins | Kind::CheckpointBegins => format!("connection={first}:x64 stack=%sp:x64"),
+        Kind::CheckpointBegins => format!("connection={first}:x64 stack=%sp:x64"),
+        Kind::Prepare16Begins => {
+            let [one, two] = UTF16_FIELDS;
+            let text = format!("{one}=+0({second}):x16[{UTF16_UNITS}] {two}=+{}({second}):x16[{UTF16_UNITS}]", 2 * UTF16_UNITS);
+            format!("connection={first}:x64 {text} stack=%sp:x64")
+        }
         // A statement's first field is the address of its connection.
         Kind::StepBegins => format!("connection=+0({first}):x64 statement={first}:x64 stack=%sp:x64"),
         Kind::PrepareEnds | Kind::StepEnds if probe.of_go => format!("code={go_result}:s32"),
@@ -389,7 +397,8 @@ mod tests {
         assert_eq!(line(Kind::StepEnds, false), "r:g/n /reached/l:0x1f0 code=%ax:s32");
         let checkpoint = "p:g/n /reached/l:0x1f0 connection=%di:x64 stack=%sp:x64";
         assert_eq!(line(Kind::CheckpointBegins, false), checkpoint);
-        assert_eq!(line(Kind::Prepare16Begins, false), checkpoint, "without its text");
+        let prepare16 = "p:g/n /reached/l:0x1f0 connection=%di:x64 utf16=+0(%si):x16[64] utf16_more=+128(%si):x16[64] stack=%sp:x64";
+        assert_eq!(line(Kind::Prepare16Begins, false), prepare16);
         let step = "p:g/n /reached/l:0x1f0 connection=+0(%bx):x64 statement=%bx:x64 stack=%sp:x64 goroutine=%r14:x64";
         assert_eq!(line(Kind::StepBegins, true), step);
         assert_eq!(line(Kind::StepEnds, true), "p:g/n /reached/l:0x1f0 code=%ax:s32 goroutine=%r14:x64");

@@ -146,7 +146,7 @@ impl Tally {
     /// Adds a hold that has ended, or the part so far of one that continues.
     pub fn hold(&mut self, hold: &Hold, now_ns: u64) {
         let ns = hold.ns(now_ns);
-        if matches!(hold.lock, Lock::Read(_) | Lock::Shared) {
+        if matches!(hold.lock, Lock::Read(_) | Lock::Shared) && !hold.is_connection {
             self.read_ns_max = self.read_ns_max.max(ns);
         }
         if hold.after_commit {

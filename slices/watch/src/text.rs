@@ -1,5 +1,6 @@
 //! Texts of statements: from the calls that compile them, or from the memory of processes that compiled them earlier.
 
+use crate::event::Who;
 use crate::process::memory;
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
@@ -51,8 +52,16 @@ struct Statements {
     /// Text by address, with the number of compilations at that time: a compilation may reuse an address.
     texts: HashMap<u64, (u64, Option<String>)>,
     compilations: u64,
-    /// Text that a thread has compiled and not yet executed.
-    fresh: HashMap<u32, String>,
+    /// What a thread has compiled and not yet executed.
+    fresh: HashMap<u32, Fresh>,
+}
+
+/// The last text that a thread has compiled, with the stack pointer of the call, and how many it has compiled since it
+/// last executed a statement.
+struct Fresh {
+    text: String,
+    stack: u64,
+    count: u32,
 }
 
 /// Texts of all processes. `object` is the number of a program or library that contains SQLite.
@@ -71,9 +80,9 @@ impl Texts {
         self.places.insert(object, at);
     }
 
-    /// A thread has compiled a text; `None` if that is not reported and must be read from memory.
-    pub fn compiled(&mut self, pid: u32, tid: u32, sql: Option<&str>) {
-        self.processes.entry(pid).or_default().compile(tid, sql);
+    /// A thread has compiled a text, in a call with this stack pointer; `None` if the text is not known.
+    pub fn compiled(&mut self, who: Who, stack: u64, sql: Option<&str>) {
+        self.processes.entry(who.pid).or_default().compile(who.tid, stack, sql);
     }
 
     /// A process executes another program.
@@ -81,11 +90,14 @@ impl Texts {
         self.processes.remove(&pid);
     }
 
-    /// The text of a statement, without the values in it. It is read from the process's memory slightly later. It
-    /// counts if the process has compiled this text, or if it has compiled nothing since the watch began.
-    pub fn of(&mut self, pid: u32, tid: u32, object: usize, statement: u64) -> Option<String> {
+    /// The text of a statement, without the values in it. It is read from the process's memory slightly later, when
+    /// another statement may be there. What the same function has compiled just before counts more (`stack` is that of
+    /// the call); else the text in memory counts if the process has compiled it, or has compiled nothing since the watch
+    /// began.
+    pub fn of(&mut self, who: Who, stack: u64, object: usize, statement: u64) -> Option<String> {
+        let pid = who.pid;
         let known = self.processes.entry(pid).or_default();
-        let fresh = known.fresh.remove(&tid);
+        let fresh = known.fresh.remove(&who.tid);
         if let Some((at, text)) = known.texts.get(&statement)
             && *at == known.compilations
         {
@@ -96,8 +108,13 @@ impl Texts {
         }
         let read = self.places.get(&object).and_then(|at| text_at(pid, statement + at));
         let known = self.processes.entry(pid).or_default();
+        if let Some(own) = fresh.as_ref().filter(|fresh| fresh.is_of_caller(stack))
+            && read.as_ref() != Some(&own.text)
+        {
+            return Some(without_values(&own.text));
+        }
         let is_sure = |text: &String| fresh.is_none() || known.compiled.contains(text);
-        let text = read.filter(is_sure).or(fresh).map(|sql| without_values(&sql));
+        let text = read.filter(is_sure).or(fresh.map(|fresh| fresh.text)).map(|sql| without_values(&sql));
         if known.texts.len() >= STATEMENTS_MAX {
             known.texts.clear();
         }
@@ -129,14 +146,19 @@ impl Texts {
     }
 }
 
+impl Fresh {
+    /// Whether a function that executes a statement has compiled it just before.
+    fn is_of_caller(&self, stack: u64) -> bool {
+        self.count == 1 && stack != 0 && self.stack == stack
+    }
+}
+
 impl Statements {
-    fn compile(&mut self, tid: u32, sql: Option<&str>) {
+    fn compile(&mut self, tid: u32, stack: u64, sql: Option<&str>) {
         self.compilations += 1;
-        let Some(sql) = sql else {
-            self.fresh.remove(&tid);
-            return;
-        };
-        self.fresh.insert(tid, sql.to_string());
+        let count = self.fresh.remove(&tid).map_or(1, |fresh| fresh.count + 1);
+        let Some(sql) = sql else { return };
+        self.fresh.insert(tid, Fresh { text: sql.to_string(), stack, count });
         if !self.compiled.iter().any(|text| text == sql) {
             self.compiled.push(sql.to_string());
             let surplus = self.compiled.len().saturating_sub(TEXTS_MAX);

@@ -25,6 +25,8 @@ pub struct Thread {
     pub sync_from_ns: Option<u64>,
     /// Time when it last released the write lock.
     pub wrote_ns: u64,
+    /// End of its last wait for a lock.
+    pub waited_ns: u64,
     /// Whether its last statement returned SQLITE_BUSY.
     pub is_refused: bool,
 }

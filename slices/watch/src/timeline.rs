@@ -12,18 +12,14 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 /// A refused thread that retries within this time is still waiting: SQLite's busy handler pauses at most 100 ms. If
 /// statements are visible, the end of the statement ends the wait instead.
 const TRIES_AGAIN_NS: u64 = 500_000_000;
-/// A statement that returns SQLITE_BUSY within this time was not retried: SQLite's busy handler pauses for at least 1
-/// ms.
-const AT_ONCE_NS: u64 = 5_000_000;
 /// Deepest nesting of calls that is tracked. SQLite calls its own functions two or three levels deep.
 const DEPTH_MAX: usize = 16;
 
 /// Ended holds from which on, twice as many, old reads are removed.
 const HOLDS_MAX: usize = 100_000;
 
-/// SQLite's primary code, and the extended one of a snapshot that is too old to write.
+/// SQLite's primary code.
 const BUSY: i32 = 5;
-const BUSY_SNAPSHOT: i32 = 517;
 
 /// Everything that was seen.
 #[derive(Debug, Default)]
@@ -31,9 +27,9 @@ pub struct Timeline {
     pub from_ns: u64,
     pub now_ns: u64,
     /// Locks held now, by database, process and lock.
-    held: BTreeMap<(usize, u32, Lock), Hold>,
-    waiting: BTreeMap<(usize, Who), Wait>,
-    threads: HashMap<Who, Thread>,
+    pub(crate) held: BTreeMap<(usize, u32, Lock), Hold>,
+    pub(crate) waiting: BTreeMap<(usize, Who), Wait>,
+    pub(crate) threads: HashMap<Who, Thread>,
     /// Ended holds of write, checkpoint and read locks; oldest first.
     pub holds: VecDeque<Hold>,
     pub waits: VecDeque<Wait>,
@@ -207,7 +203,7 @@ impl Timeline {
         sums
     }
 
-    fn sums(&mut self, database: usize, pid: u32) -> &mut Sums {
+    pub(crate) fn sums(&mut self, database: usize, pid: u32) -> &mut Sums {
         self.sums.entry((database, pid)).or_default()
     }
 
@@ -218,6 +214,7 @@ impl Timeline {
             wait.to_ns = at_ns;
             self.end_wait((database, who), End::Granted);
         }
+        self.taken_again(database, who, lock, at_ns);
         let key = (database, who.pid, lock);
         // A writer with a rollback journal holds RESERVED; in WAL mode only the last connection locks the file
         // exclusively.
@@ -237,65 +234,18 @@ impl Timeline {
         let after_read = lock.is_writers() && thread.has_read;
         let has_committed = thread.calls.first().is_some_and(|call| thread.wrote_ns >= call.from_ns);
         let after_commit = lock == Lock::Checkpoint && has_committed;
-        let gap = Gap::default();
-        let hold = Hold {
-            database,
-            who,
-            lock,
-            mode,
-            from_ns: at_ns,
-            to_ns: None,
-            statement_ns: 0,
-            sync_ns: 0,
-            syncs: 0,
-            gap,
-            parts: vec![],
-            after_read,
-            after_commit,
-            checkpoint_ns: 0,
-        };
+        let is_connection = lock == Lock::Shared && self.held.contains_key(&(database, who.pid, Lock::Connected));
+        let hold = Hold { after_read, after_commit, is_connection, ..Hold::new(database, who, (lock, mode), at_ns) };
         self.held.insert(key, hold);
         match lock {
-            Lock::Connected => self.sums(database, who.pid).connects += 1,
+            Lock::Connected => {
+                self.sums(database, who.pid).connects += 1;
+                let shared = self.held.get_mut(&(database, who.pid, Lock::Shared));
+                shared.into_iter().for_each(|shared| shared.is_connection = true);
+            }
             Lock::Recover => self.sums(database, who.pid).recoveries += 1,
             _ => {}
         }
-    }
-
-    fn refused(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
-        // Read marks are tried in turn, and a checkpoint gives way at once: neither is a wait.
-        if matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
-            return;
-        }
-        self.sums(database, who.pid).refusals += 1;
-        let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
-        let holder = self.held.values().find(is_its);
-        let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
-        let thread = self.threads.entry(who).or_default();
-        let (after_read, call) = (thread.has_read, thread.calls.first().cloned());
-        let call_from_ns = call.as_ref().map(|call| call.from_ns);
-        if self.waiting.get(&(database, who)).is_some_and(|wait| wait.call_from_ns != call_from_ns) {
-            // Another statement: the previous one has failed.
-            self.end_wait((database, who), End::GaveUp);
-        }
-        let wait = self.waiting.entry((database, who)).or_insert(Wait {
-            database,
-            who,
-            lock,
-            from_ns: at_ns,
-            to_ns: at_ns,
-            tries: 0,
-            end: End::Open,
-            holder,
-            holder_sql,
-            after_read,
-            sql: call.and_then(|call| call.sql),
-            call_from_ns,
-            is_outdated: false,
-            causes: vec![],
-        });
-        wait.tries += 1;
-        wait.to_ns = at_ns;
     }
 
     fn released(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
@@ -409,89 +359,5 @@ impl Timeline {
         if is_busy {
             self.busy(who, call, code, at_ns);
         }
-    }
-
-    /// A statement has returned SQLITE_BUSY.
-    fn busy(&mut self, who: Who, call: Call, code: i32, at_ns: u64) {
-        let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
-        if let Some((database, _)) = waits.first() {
-            self.sums(*database, who.pid).busy += 1;
-            for key in waits {
-                self.tried_in_memory(key, at_ns);
-                self.end_wait(key, End::GaveUp);
-            }
-            return;
-        }
-        // No lock call was refused. Connections of one process settle conflicts in memory, so another thread holds
-        // the lock; or a snapshot is too old to write.
-        let of_process = || self.held.values().filter(|hold| hold.who.pid == who.pid);
-        let holder = of_process().find(|hold| hold.who.tid != who.tid && hold.lock.is_writers());
-        let seen = || self.sums.keys().find(|(_, pid)| *pid == who.pid).map(|(database, _)| *database);
-        let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
-        let holder_sql = holder.and_then(|hold| self.last_statement(hold));
-        let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
-        let after_read = self.threads.get(&who).is_some_and(|thread| thread.transaction == Some(true));
-        let sums = self.sums(database, who.pid);
-        sums.busy += 1;
-        if holder.is_none() && !after_read {
-            return;
-        }
-        sums.refusals += 1;
-        let wait = Wait {
-            database,
-            who,
-            lock: holder.map_or(Lock::Reserved, |(lock, _)| lock),
-            from_ns: call.from_ns,
-            to_ns: at_ns,
-            tries: if code == BUSY_SNAPSHOT || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
-            end: End::Open,
-            holder: holder.map(|(_, pid)| pid),
-            holder_sql,
-            after_read,
-            sql: call.sql,
-            call_from_ns: Some(call.from_ns),
-            is_outdated: code == BUSY_SNAPSHOT,
-            causes: vec![],
-        };
-        self.waiting.insert((database, who), wait);
-        self.end_wait((database, who), End::GaveUp);
-    }
-
-    /// After a refusal another connection of the process has taken the lock: the further tries have met it in memory, without
-    /// a lock call.
-    fn tried_in_memory(&mut self, key @ (database, who): (usize, Who), at_ns: u64) {
-        let Some(wait) = self.waiting.get(&key) else { return };
-        let is_own = |hold: &&Hold| {
-            hold.database == database
-                && hold.lock.is_writers()
-                && hold.who.pid == who.pid
-                && hold.who != who
-                && hold.from_ns > wait.from_ns
-        };
-        let since = |hold: &&Hold| hold.to_ns.is_none_or(|to_ns| to_ns > wait.from_ns);
-        let is_met = self.held.values().chain(self.holds.iter().rev().take_while(since)).any(|hold| is_own(&hold));
-        if let Some(wait) = self.waiting.get_mut(&key).filter(|wait| is_met && wait.tries == 1) {
-            (wait.tries, wait.to_ns) = (2, at_ns);
-        }
-    }
-
-    fn end_wait(&mut self, key: (usize, Who), end: End) {
-        let Some(mut wait) = self.waiting.remove(&key) else { return };
-        wait.end = end;
-        let ns = wait.to_ns.saturating_sub(wait.from_ns);
-        let sums = self.sums(wait.database, wait.who.pid);
-        sums.waits += 1;
-        sums.wait_ns += ns;
-        sums.wait_ns_max = sums.wait_ns_max.max(ns);
-        sums.gave_up += u64::from(end == End::GaveUp);
-        let is_visible = self.visible.contains(&wait.who.pid);
-        self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
-        // Other holds that it waited for have ended before.
-        self.held.values().for_each(|hold| wait.add(hold, wait.to_ns));
-        for cause in &wait.causes {
-            self.tallies.entry((wait.database, cause.pid)).or_default().waited_for(cause);
-        }
-        self.ended.1 += 1;
-        self.waits.push_back(wait);
     }
 }

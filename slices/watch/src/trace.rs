@@ -2,12 +2,12 @@
 //! probes of functions are the kernel's (uprobes) and are removed with the instance.
 
 use crate::connection::{Caller, Connections};
-use crate::event::{Event, What, Who};
+use crate::event::{CHECKPOINT_CALL, Event, What, Who};
 use crate::instance::{Instance, NEW_TASK_EVENT};
 use crate::lock::{Change, Lock};
 use crate::others::{Changed, Others};
 use crate::page::{self, Field, Format};
-use crate::probe::{self, Kind, Probe};
+use crate::probe::{self, Kind, Probe, UTF16_FIELDS};
 use crate::process::{Mapped, Processes, is_alive, is_younger, mapped, that_have_open};
 use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
@@ -16,13 +16,12 @@ use crate::text::Texts;
 use anyhow::{Context, Result};
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
 
 const LOCK_EVENT: &str = "filelock/posix_lock_inode";
 /// A process executes another program (exec).
 const EXEC_EVENT: &str = "sched/sched_process_exec";
-/// What stands for the statement of a checkpoint that a program asks for by a call.
-const CHECKPOINT_CALL: &str = "sqlite3_wal_checkpoint_v2";
 /// Interval between checks for ended processes, whose numbers may be reused.
 const ENDED_NS: u64 = 1_000_000_000;
 /// Age from which events of all processors can be ordered.
@@ -89,6 +88,8 @@ pub struct Trace {
     /// Events that are too young to be ordered, with the callers of SQLite's functions.
     young: Vec<(Event, Caller)>,
     connections: Connections,
+    /// Events that happened while the buffers were read: their data, and time and place of each.
+    late: (Vec<u8>, Vec<(u64, Range<usize>)>),
     /// Whether statements are traced.
     with_statements: bool,
     syncs: Syncs,
@@ -121,6 +122,7 @@ impl Trace {
             texts: Texts::default(),
             young: vec![],
             connections: Connections::default(),
+            late: Default::default(),
             with_statements,
             syncs: Syncs::default(),
             sync_source: SyncSource::Missing,
@@ -175,7 +177,7 @@ impl Trace {
             self.processes.look_for_ended();
         }
         // The data of all events in one buffer.
-        let (mut bytes, mut raw) = (vec![], vec![]);
+        let (mut bytes, mut raw) = std::mem::take(&mut self.late);
         self.instance.read(|page| {
             for event in page::events(page).0 {
                 let from = bytes.len();
@@ -190,15 +192,28 @@ impl Trace {
         // A `-shm` file created since then may already have locks.
         self.follow_files(Database::look_once_more)?;
         raw.sort_by_key(|(at_ns, _)| *at_ns);
-        for (at_ns, place) in raw {
+        let read = if all { raw.len() } else { raw.partition_point(|(at_ns, _)| *at_ns <= now_ns) };
+        for (at_ns, place) in raw.drain(..read) {
             self.understand(at_ns, &bytes[place]);
         }
+        self.keep_for_later(&bytes, raw);
         self.young.sort_by_key(|(event, _)| event.at_ns);
         let settled = now_ns.saturating_sub(SETTLED_NS);
         let is_settled = |(event, _): &(Event, Caller)| event.at_ns <= settled;
         let count = if all { self.young.len() } else { self.young.partition_point(is_settled) };
         let connections = &mut self.connections;
         Ok(self.young.drain(..count).flat_map(|(event, caller)| connections.attribute(event, caller)).collect())
+    }
+
+    /// Buffers are read one after the other: of what happened meanwhile, an earlier event may be in one that had been read
+    /// before, such as the birth of the thread whose call was read.
+    fn keep_for_later(&mut self, bytes: &[u8], raw: Vec<(u64, Range<usize>)>) {
+        let (kept, places) = &mut self.late;
+        for (at_ns, place) in raw {
+            let from = kept.len();
+            kept.extend_from_slice(&bytes[place]);
+            places.push((at_ns, from..kept.len()));
+        }
     }
 
     /// Excludes processes that lock only other files. Of one that has opened a watched database since, the locks that it
@@ -366,7 +381,8 @@ impl Trace {
                 self.add(Event { at_ns, who: Who { pid, tid }, what: What::Replaced });
             }
             Meaning::Call { kind, object } => {
-                let (sql, statement) = (format.text(data, "sql"), number("statement").unwrap_or(0) as u64);
+                let sql = format.text(data, "sql").or_else(|| format.text_utf16(data, &UTF16_FIELDS));
+                let statement = number("statement").unwrap_or(0) as u64;
                 let code = number("code").unwrap_or(0) as i32;
                 let [connection, goroutine, stack] =
                     ["connection", "goroutine", "stack"].map(|name| number(name).unwrap_or(0) as u64);
@@ -429,25 +445,25 @@ impl Trace {
 
     fn understand_call(&mut self, at_ns: u64, tid: u32, object: usize, (what, caller): (What, Caller)) {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
+        let who = Who { pid, tid };
         let what = match what {
             What::PrepareBegins { sql } => {
-                self.texts.compiled(pid, tid, sql.as_deref());
+                self.texts.compiled(who, caller.stack, sql.as_deref());
                 What::PrepareBegins { sql: sql.map(|sql| without_values(&sql)) }
             }
             What::StepBegins { statement, sql: None } => {
-                let sql = self.texts.of(pid, tid, object, statement);
+                let sql = self.texts.of(who, caller.stack, object, statement);
                 What::StepBegins { statement, sql }
             }
             other => other,
         };
-        self.young.push((Event { at_ns, who: Who { pid, tid }, what }, caller));
+        self.young.push((Event { at_ns, who, what }, caller));
     }
 }
 
 fn call(kind: Kind, statement: u64, sql: Option<String>, code: i32) -> What {
     match kind {
-        Kind::PrepareBegins => What::PrepareBegins { sql: sql.or_else(|| Some(String::new())) },
-        Kind::Prepare16Begins => What::PrepareBegins { sql: None },
+        Kind::PrepareBegins | Kind::Prepare16Begins => What::PrepareBegins { sql },
         Kind::CheckpointBegins => What::StepBegins { statement, sql: Some(CHECKPOINT_CALL.to_string()) },
         Kind::PrepareEnds => What::PrepareEnds { code },
         Kind::StepBegins => What::StepBegins { statement, sql: None },

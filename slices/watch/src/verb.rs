@@ -26,6 +26,9 @@ use std::sync::atomic::AtomicBool;
   contend watch 'postgres://me@db/app?password_env=PW'
                                             a server: who blocks whom, what was left open
 
+As root: sudo finds no program outside of the system's directories, so name it by its path, such as
+sudo target/release/contend watch app.db, or sudo \"$(command -v contend)\" watch app.db.
+
 No debugger is attached to the watched programs, nothing is written to the database, and no lock is taken on it.
 Probes slow the calls of SQLite a little; --no-sql places none in programs.
 Depths: with-statements and exact need root (tracefs); sampled needs nothing, and misses what is shorter than 20 ms.

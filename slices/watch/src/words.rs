@@ -229,7 +229,8 @@ fn change(kind: &Kind) -> &'static str {
         }
         Kind::SmallCommits { .. } => "Put changes that belong together into one transaction.",
         Kind::OpenCloseChurn { .. } => {
-            "Keep connections open: the first to open and the last to close rebuild, copy and delete the log."
+            "Keep connections open: each reads the schema again, and in WAL mode the first to open and the last to close rebuild, \
+             copy and delete the log."
         }
     }
 }

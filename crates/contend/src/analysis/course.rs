@@ -5,7 +5,7 @@ use crate::stats::drift::TRIAL_BINS;
 const COLUMNS: [&str; 5] = ["offset_ns", "cpu_ns_client", "rss_bytes_client", "size_bytes_db", "size_bytes_wal"];
 
 /// Columns that are empty without a write-ahead log of SQLite, and missing in older records.
-const OF_LOG: [&str; 2] = ["frames_backlog", "frames_reader_behind"];
+const OF_LOG: [&str; 3] = ["frames_backlog", "frames_reader_behind", "reader_ns"];
 
 /// Values of a slice: [`COLUMNS`] without the first, then [`OF_LOG`].
 const VALUES: usize = COLUMNS.len() - 1 + OF_LOG.len();
@@ -24,6 +24,8 @@ pub struct Course {
     pub frames_backlog: Option<f64>,
     /// Frames written since the oldest snapshot in use.
     pub frames_reader_behind: Option<f64>,
+    /// How long that snapshot has been in use.
+    pub reader_ns: Option<f64>,
 }
 
 /// Adds up series.
@@ -86,6 +88,7 @@ impl CourseBuilder {
             size_bytes_wal: mean(sums[3]),
             frames_backlog: mean(sums[4]),
             frames_reader_behind: mean(sums[5]),
+            reader_ns: mean(sums[6]),
         };
         let slices = self.sums.iter().enumerate().map(slice);
         slices.filter(|slice| slice.cpus.is_some() || slice.rss_bytes.is_some()).collect()

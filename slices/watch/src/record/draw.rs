@@ -13,8 +13,10 @@ use std::path::Path;
 type Numbered = (usize, String, Vec<(f64, f64)>);
 
 const SECOND: f64 = 1e9;
-/// Points of a line, and columns of a lane. Values within one are summed up, or their maximum is shown.
+/// Points of a line. Values within one are summed up, or their maximum is shown.
 const COLUMNS: usize = 400;
+/// Columns of a lane, which has a zoom.
+const LANE_COLUMNS: usize = 1_000;
 /// Most processes with a lane.
 const LANES_MAX: usize = 12;
 /// Margin on both sides of the chart of the longest wait, relative to its length.
@@ -67,7 +69,7 @@ impl Table {
 pub fn shares(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lanes {
     let end_ns = saved.watched_ns as f64;
     // A line of the list covers a tenth of a second.
-    let columns = COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
+    let columns = LANE_COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
     let width = (end_ns / columns as f64).max(1.0);
     let mut sums: BTreeMap<(u32, usize), (f64, f64)> = BTreeMap::new();
     for row in &shares.rows {
@@ -122,7 +124,7 @@ pub fn longest_wait(database: &SavedDatabase, holds: &Table, waits: &Table) -> O
                 tip,
             })
         });
-        spans.take(COLUMNS).collect()
+        spans.take(LANE_COLUMNS).collect()
     };
     let lane = |(series, pid): (usize, u32)| {
         let mut all = spans(holds, pid, false);

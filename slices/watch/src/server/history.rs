@@ -48,8 +48,10 @@ pub struct History {
     pub clients: Vec<Client>,
     pub first: Option<Counters>,
     pub counters: Counters,
-    /// Statements of the last deadlock.
+    /// Statements of the last deadlock: as the server reports them, or else of the last circle of waits.
     pub last_deadlock: Vec<String>,
+    /// Statements of clients that waited for each other in a circle, when one was last seen.
+    circle: Vec<String>,
     /// Number of old versions over time.
     pub old_versions: Vec<(u64, u64)>,
     /// Looks in which autovacuum was running.
@@ -81,6 +83,8 @@ impl History {
             }
             if !counters.last_deadlock.is_empty() {
                 self.last_deadlock.clone_from(&counters.last_deadlock);
+            } else if self.first.is_some() && counters.deadlocks > self.counters.deadlocks {
+                self.last_deadlock = std::mem::take(&mut self.circle);
             }
             self.first.get_or_insert_with(|| counters.clone());
             self.counters = counters;
@@ -95,6 +99,10 @@ impl History {
             if let Some(past) = self.of_clients.get(&client.id) {
                 client.statement.clone_from(&past.statement);
             }
+        }
+        let circle = circle(&self.clients);
+        if !circle.is_empty() {
+            self.circle = circle;
         }
         self.count_waits();
         self.blame();
@@ -203,6 +211,23 @@ fn roots(waiter: &Client, clients: &BTreeMap<u64, &Client>) -> BTreeSet<u64> {
     found
 }
 
+/// Statements of clients that wait for themselves through others. PostgreSQL ends such a circle after a second.
+fn circle(clients: &[Client]) -> Vec<String> {
+    /// Most waiting clients that are looked at.
+    const WAITING_MAX: usize = 200;
+    let waiting = clients.iter().filter_map(|client| Some((client.id, &client.wait.as_ref()?.blocked_by)));
+    let blockers: BTreeMap<u64, &Vec<u64>> = waiting.take(WAITING_MAX).collect();
+    let is_in_circle = |client: &&Client| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![client.id]);
+        while let Some(id) = next.pop() {
+            let further = blockers.get(&id).into_iter().flat_map(|ids| ids.iter().copied());
+            next.extend(further.filter(|id| seen.insert(*id)));
+        }
+        seen.contains(&client.id)
+    };
+    clients.iter().filter(is_in_circle).filter_map(|client| client.statement.clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::look::Wait;
@@ -247,5 +272,25 @@ mod tests {
         history.apply(Look { at_ns: 1, clients: vec![client(1, None)], counters: None });
         history.apply(Look { at_ns: 2, clients: vec![], counters: None });
         assert!(history.of_clients.is_empty());
+    }
+
+    #[test]
+    fn the_statements_of_a_deadlock_are_those_of_the_last_circle() {
+        let client = |id: u64, blocked_by: &[u64]| Client {
+            id,
+            statement: Some(format!("UPDATE {id}")),
+            wait: Some(Wait { ns: 1, what: "row".into(), blocked_by: blocked_by.to_vec() }),
+            state: State::Active,
+            ..Client::default()
+        };
+        let counted = |deadlocks| Some(Counters { deadlocks, ..Counters::default() });
+        let mut history = History::new(0);
+        history.apply(Look { at_ns: 1, clients: vec![], counters: counted(3) });
+        // The third waits for the circle and is not in it.
+        let clients = vec![client(1, &[2]), client(2, &[1]), client(3, &[1])];
+        history.apply(Look { at_ns: 2, clients, counters: None });
+        assert!(history.last_deadlock.is_empty(), "none has been counted");
+        history.apply(Look { at_ns: 3, clients: vec![client(2, &[9])], counters: counted(4) });
+        assert_eq!(history.last_deadlock, ["UPDATE 1", "UPDATE 2"]);
     }
 }

@@ -18,13 +18,14 @@ const OF_PROCESSES: usize = 2;
 
 type Get = fn(&Course) -> Option<f64>;
 
-const CHARTS: [(&str, Unit, Get); 6] = [
+const CHARTS: [(&str, Unit, Get); 7] = [
     ("processors in use", Unit::Plain, |course| course.cpus),
     ("resident memory", Unit::Bytes, |course| course.rss_bytes),
     ("size of the database", Unit::Bytes, |course| course.size_bytes_db),
     ("size of log or journal", Unit::Bytes, |course| course.size_bytes_wal),
     ("log frames not yet checkpointed", Unit::Plain, |course| course.frames_backlog),
     ("log frames since the oldest snapshot in use", Unit::Plain, |course| course.frames_reader_behind),
+    ("age of the oldest snapshot in use", Unit::Ns, |course| course.reader_ns),
 ];
 
 /// Lines of each contender over the window.
@@ -59,7 +60,11 @@ fn chart(findings: &Findings<'_>, condition: usize, (what, unit, get): &(&str, U
     if series.iter().all(|s| s.points.len() < POINTS_MIN) {
         return None;
     }
-    let y = if *unit == Unit::Bytes { bytes_axis(high) } else { linear_axis(high, &short_count) };
+    let y = match unit {
+        Unit::Bytes => bytes_axis(high),
+        Unit::Ns => linear_axis(high, &short_ns),
+        _ => linear_axis(high, &short_count),
+    };
     Some(Lines {
         title: capitalised(&titled(findings, condition, what)),
         condition: Some(condition),

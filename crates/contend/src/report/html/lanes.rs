@@ -1,4 +1,5 @@
-//! Lanes over a common time, drawn as SVG. The title element of each span describes it; no script is needed.
+//! Lanes over a common time, drawn as SVG. The title element of each span describes it. The script adds a zoom: it moves
+//! the spans and writes the ticks again; without it the whole is shown.
 
 use super::markup::{colour, escaped};
 use crate::report::document::{Lane, Lanes, Span};
@@ -28,10 +29,14 @@ pub fn lanes(chart: &Lanes) -> String {
     let ticks: String = chart.ticks.iter().map(|t| tick((t.at, &t.label))).collect();
     let lanes: String = chart.lanes.iter().enumerate().map(|(nth, lane)| drawn(nth, lane, &x)).collect();
     format!(
-        "<figure class=\"lines lanes\">\n<figcaption>{0}</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {1}\" role=\"img\" \
-         aria-label=\"{0}\">\n<g class=\"axes\">\n{ticks}</g>\n{lanes}</svg>\n</figure>\n",
+        "<figure class=\"lines lanes\">\n<figcaption>{0}</figcaption>\n<div class=\"zoom\" role=\"group\" \
+         aria-label=\"Zoom: {0}\" hidden></div>\n<svg viewBox=\"0 0 {WIDTH} {1}\" role=\"img\" aria-label=\"{0}\" \
+         data-left=\"{LEFT}\" data-width=\"{WIDTH}\" data-low=\"{2}\" data-high=\"{3}\">\n\
+         <g class=\"axes\">\n{ticks}</g>\n{lanes}</svg>\n</figure>\n",
         escaped(&chart.title),
-        height + FOOT
+        height + FOOT,
+        chart.low,
+        chart.high
     )
 }
 
@@ -42,9 +47,11 @@ fn drawn(nth: usize, lane: &Lane, x: &dyn Fn(f64) -> f64) -> String {
         let high = HEIGHT * span.height.clamp(0.04, 1.0);
         let hollow = if span.hollow { " class=\"hollow\"" } else { "" };
         format!(
-            "<rect{hollow} x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{high:.1}\"><title>{}</title></rect>\n",
+            "<rect{hollow} x=\"{from:.3}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{high:.1}\" data-w=\"{:.3}\"><title>{}\
+             </title></rect>\n",
             top + HEIGHT - high,
             (to - from).max(SPAN_MIN),
+            to - from,
             escaped(&span.tip)
         )
     };
@@ -67,7 +74,9 @@ mod tests {
         let lane = Lane { series: 1, label: "a & b".into(), spans: vec![span] };
         let figure = lanes(&Lanes { title: "t".into(), low: 0.0, high: 10.0, ticks: vec![], lanes: vec![lane] });
         assert!(
-            figure.contains("<rect class=\"hollow\" x=\"595.0\" y=\"0.0\" width=\"405.0\" height=\"22.0\">"),
+            figure.contains(
+                "<rect class=\"hollow\" x=\"595.000\" y=\"0.0\" width=\"405.0\" height=\"22.0\" data-w=\"405.000\">"
+            ),
             "{figure}"
         );
         assert!(figure.contains("a &amp; b") && figure.contains("&lt;b&gt;"), "{figure}");

@@ -1,5 +1,5 @@
-// Tooltips with exact values, lines to switch on and off, a condition to choose. The page is complete
-// without it.
+// Tooltips with exact values, lines to switch on and off, a zoom of lanes, a condition to choose. The page is
+// complete without it.
 "use strict";
 (() => {
   const tip = document.getElementById("tip");
@@ -107,6 +107,100 @@
       button.addEventListener("pointerenter", () => dim(!group.classList.contains("off")));
       button.addEventListener("pointerleave", () => dim(false));
     }
+  }
+
+  // --- zoom of lanes ----------------------------------------------------------------------------------
+
+  // A time in nanoseconds, exact enough to tell ticks apart that are `step` from each other.
+  function timeOf(ns, step) {
+    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["us", 1e3]].find(([, size]) => step >= size / 10) || ["ns", 1];
+    const digits = Math.min(3, Math.max(0, Math.ceil(-Math.log10(step / size)) + 1));
+    return `${(ns / size).toFixed(digits)} ${unit}`;
+  }
+
+  for (const figure of all("figure.lanes")) {
+    const svg = figure.querySelector("svg");
+    const bar = figure.querySelector(".zoom");
+    const [left, width, low, high] = ["left", "width", "low", "high"].map((key) => Number(svg.dataset[key]));
+    const spans = all("rect", svg).map((rect) => ({ rect, x: Number(rect.getAttribute("x")), w: Number(rect.dataset.w) }));
+    const axes = svg.querySelector(".axes");
+    const whole = axes.innerHTML;
+    const foot = svg.viewBox.baseVal.height;
+    let [from, to] = [0, 1];
+
+    function draw() {
+      const scale = 1 / (to - from);
+      const place = (x) => left + ((x - left) / (width - left) - from) * scale * (width - left);
+      for (const { rect, x, w } of spans) {
+        const [begin, end] = [Math.max(place(x), left), Math.min(place(x + w), width)];
+        rect.style.display = end < left || begin > width ? "none" : "";
+        rect.setAttribute("x", begin.toFixed(2));
+        rect.setAttribute("width", Math.max(end - begin, 0.8).toFixed(2));
+      }
+      const isWhole = to - from > 0.999;
+      axes.innerHTML = whole;
+      const labels = all("text", axes);
+      const step = ((high - low) * (to - from)) / Math.max(1, labels.length - 1);
+      if (!isWhole) {
+        labels.forEach((label, nth) => {
+          label.textContent = timeOf(low + (high - low) * from + nth * step, step);
+        });
+      }
+      const [out, back, , forth, reset] = all("button", bar);
+      // A button that is disabled would lose the focus.
+      const idle = [[out, isWhole], [reset, isWhole], [back, from <= 0], [forth, to >= 1]];
+      for (const [button, is] of idle) button.setAttribute("aria-disabled", String(is));
+      const span = [from, to].map((part) => timeOf(low + (high - low) * part, step));
+      bar.querySelector("output").textContent = isWhole ? "all" : `${span[0]} to ${span[1]}`;
+    }
+
+    // `by` 2 shows twice the time; `middle` is the part of the chart that stays in its place.
+    function zoom(by, middle = 0.5) {
+      const wide = Math.min(1, Math.max(1e-6, (to - from) * by));
+      const begin = from + (to - from - wide) * middle;
+      from = Math.min(Math.max(begin, 0), 1 - wide);
+      to = from + wide;
+      draw();
+    }
+
+    function move(parts) {
+      const wide = to - from;
+      from = Math.min(Math.max(from + parts * wide, 0), 1 - wide);
+      to = from + wide;
+      draw();
+    }
+
+    const steps = [
+      ["\u2212", "Show more time", () => zoom(2)],
+      ["\u2190", "Earlier", () => move(-0.5)],
+      ["+", "Show less time", () => zoom(0.5)],
+      ["\u2192", "Later", () => move(0.5)],
+      ["All", "Show all of the time", () => zoom(Infinity)],
+    ];
+    for (const [text, name, act] of steps) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.setAttribute("aria-label", name);
+      button.addEventListener("click", act);
+      bar.append(button);
+    }
+    bar.append(document.createElement("output"));
+    bar.hidden = false;
+    bar.addEventListener("keydown", (event) => {
+      const act = { "+": 2, "-": 0, ArrowLeft: 1, ArrowRight: 3, 0: 4 }[event.key];
+      if (act === undefined) return;
+      event.preventDefault();
+      steps[act][2]();
+    });
+    svg.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      const box = svg.getBoundingClientRect();
+      const at = (((event.clientX - box.left) / box.width) * width - left) / (width - left);
+      zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.min(Math.max(at, 0), 1));
+    }, { passive: false });
+    draw();
   }
 
   // --- data of a chart --------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ pub struct Backlog {
     pub reader_behind: u64,
     /// How long that snapshot has been seen in use.
     pub reader_ns: u64,
+    /// The process that uses it; `None` if no process reads from a log.
+    pub reader_pid: Option<u32>,
 }
 
 /// State between two readings: since when each log's oldest snapshot has been in use.
@@ -43,8 +45,9 @@ impl Logs {
         let mut sum = Backlog::default();
         for (inode, log) in found {
             sum.frames += u64::from(log.backlog());
-            let of_file = marks.iter().filter(|(file, _)| *file == inode);
-            let Some(frame) = of_file.filter_map(|(_, mark)| log.frame_of(*mark)).min() else {
+            let of_file = marks.iter().filter(|mark| mark.inode == inode);
+            let oldest = of_file.filter_map(|mark| Some((log.frame_of(mark.number)?, mark.pid))).min();
+            let Some((frame, pid)) = oldest else {
                 self.oldest.remove(&inode);
                 continue;
             };
@@ -54,6 +57,7 @@ impl Logs {
             let behind = u64::from(log.frames.saturating_sub(frame));
             if behind >= sum.reader_behind {
                 (sum.reader_behind, sum.reader_ns) = (behind, now_ns.saturating_sub(since_ns));
+                sum.reader_pid = pid;
             }
         }
         Some(sum)
@@ -77,9 +81,16 @@ fn logs_below(dir: &Path, found: &mut Vec<(u64, Log)>) {
     }
 }
 
-/// Inode and number of each read mark that a process has locked. The same inode on another device is not a file of the
-/// trial.
-fn marks_in_use() -> Vec<(u64, u8)> {
+/// A read mark that a process has locked.
+struct Mark {
+    inode: u64,
+    number: u8,
+    /// `None` for a lock of an open file description.
+    pid: Option<u32>,
+}
+
+/// All read marks in use. The same inode on another device is not a file of the trial.
+fn marks_in_use() -> Vec<Mark> {
     let locks = File::open("/proc/locks").ok().and_then(|file| procfs::Locks::from_buf_read(BufReader::new(file)).ok());
     let locks = locks.map_or(vec![], |locks| locks.0);
     let is_read = |lock: &&Lock| matches!((&lock.mode, &lock.kind), (LockMode::Advisory, LockKind::Read));
@@ -88,7 +99,11 @@ fn marks_in_use() -> Vec<(u64, u8)> {
         let (first, last) = (lock.offset_first, lock.offset_last.unwrap_or(u64::MAX));
         (0..READ_MARKS)
             .filter(move |mark| (first..=last).contains(&(READ_BYTE + mark)))
-            .map(|mark| (lock.inode, mark as u8))
+            .map(|mark| Mark {
+                inode: lock.inode,
+                number: mark as u8,
+                pid: lock.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0),
+            })
     });
     marks.collect()
 }

@@ -392,7 +392,7 @@ fn add_sizes(dir: &Path, below: &str, part: fn(&str) -> Part, sums: &mut (u64, u
 
 fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
     let mut out = "offset_ns,cpu_ns_client,rss_bytes_client,cpu_ns_server,rss_bytes_server,size_bytes_db,\
-                   size_bytes_wal,machine_busy_ns,frames_backlog,frames_reader_behind,reader_ns\n"
+                   size_bytes_wal,machine_busy_ns,frames_backlog,frames_reader_behind,reader_ns,reader_pid\n"
         .to_string();
     for r in rows {
         let offset = r.at_ns as i128 - i128::from(window_start_ns);
@@ -403,8 +403,11 @@ fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
         };
         let _ = write!(out, "{},{},{},", r.db_bytes, r.wal_bytes, r.machine_busy_ns);
         let _ = match r.backlog {
-            Some(b) => writeln!(out, "{},{},{}", b.frames, b.reader_behind, b.reader_ns),
-            None => writeln!(out, ",,"),
+            Some(b) => {
+                let pid = b.reader_pid.map_or(String::new(), |pid| pid.to_string());
+                writeln!(out, "{},{},{},{pid}", b.frames, b.reader_behind, b.reader_ns)
+            }
+            None => writeln!(out, ",,,"),
         };
     }
     out

@@ -1,0 +1,175 @@
+//! Refusals and waits of a timeline: of lock calls, and those that only the result of a statement shows.
+
+use crate::event::{CHECKPOINT_CALL, Who};
+use crate::hold::{End, Hold, Wait};
+use crate::lock::Lock;
+use crate::thread::Call;
+use crate::timeline::Timeline;
+
+/// A statement that returns SQLITE_BUSY within this time was not retried: SQLite's busy handler pauses for at least 1
+/// ms.
+const AT_ONCE_NS: u64 = 5_000_000;
+/// SQLite's extended code of a snapshot that is too old to write.
+const BUSY_SNAPSHOT: i32 = 517;
+
+impl Timeline {
+    pub(crate) fn refused(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
+        // Read marks are tried in turn, and a checkpoint gives way at once: neither is a wait.
+        if matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
+            return;
+        }
+        self.sums(database, who.pid).refusals += 1;
+        let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
+        let holder = self.held.values().find(is_its);
+        let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
+        let thread = self.threads.entry(who).or_default();
+        let (after_read, call) = (thread.has_read, thread.calls.first().cloned());
+        // It has waited since it gave the lock back in the same call, because its snapshot was too old.
+        let gave_back = call.as_ref().filter(|call| lock == Lock::WalWrite && thread.wrote_ns >= call.from_ns);
+        let from_ns = gave_back.map_or(at_ns, |_| thread.wrote_ns.max(thread.waited_ns));
+        let call_from_ns = call.as_ref().map(|call| call.from_ns);
+        if self.waiting.get(&(database, who)).is_some_and(|wait| wait.call_from_ns != call_from_ns) {
+            // Another statement: the previous one has failed.
+            self.end_wait((database, who), End::GaveUp);
+        }
+        let wait = self.waiting.entry((database, who)).or_insert(Wait {
+            database,
+            who,
+            lock,
+            from_ns,
+            to_ns: at_ns,
+            tries: 0,
+            end: End::Open,
+            holder,
+            holder_sql,
+            after_read,
+            sql: call.and_then(|call| call.sql),
+            call_from_ns,
+            is_outdated: false,
+            causes: vec![],
+        });
+        wait.tries += 1;
+        wait.to_ns = at_ns;
+    }
+
+    /// The same call takes the write lock once more: before, its snapshot was too old, and it has paused since. No lock call
+    /// was refused meanwhile.
+    pub(crate) fn taken_again(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
+        let Some(thread) = self.threads.get(&who).filter(|_| lock == Lock::WalWrite) else { return };
+        let (wrote_ns, waited_ns) = (thread.wrote_ns, thread.waited_ns);
+        let Some(call) = thread.calls.first().filter(|call| wrote_ns >= call.from_ns).cloned() else { return };
+        // Part of it may have been a wait that was seen.
+        let from_ns = wrote_ns.max(waited_ns);
+        if from_ns >= at_ns {
+            return;
+        }
+        let wait = Wait {
+            database,
+            who,
+            lock,
+            from_ns,
+            to_ns: at_ns,
+            tries: 1,
+            end: End::Open,
+            holder: None,
+            holder_sql: None,
+            after_read: false,
+            sql: call.sql,
+            call_from_ns: Some(call.from_ns),
+            is_outdated: true,
+            causes: vec![],
+        };
+        self.waiting.insert((database, who), wait);
+        self.end_wait((database, who), End::Granted);
+    }
+
+    /// A statement has returned SQLITE_BUSY.
+    pub(crate) fn busy(&mut self, who: Who, call: Call, code: i32, at_ns: u64) {
+        let waits: Vec<(usize, Who)> = self.waiting.keys().filter(|(_, w)| *w == who).copied().collect();
+        if let Some((database, _)) = waits.first() {
+            self.sums(*database, who.pid).busy += 1;
+            for key in waits {
+                self.tried_in_memory(key, at_ns);
+                self.end_wait(key, End::GaveUp);
+            }
+            return;
+        }
+        // No lock call was refused. Connections of one process settle conflicts in memory, so another thread holds
+        // the lock; or a snapshot is too old to write.
+        let of_process = || self.held.values().filter(|hold| hold.who.pid == who.pid);
+        let holder = of_process().find(|hold| hold.who.tid != who.tid && hold.lock.is_writers());
+        let seen = || self.sums.keys().find(|(_, pid)| *pid == who.pid).map(|(database, _)| *database);
+        let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
+        let holder_sql = holder.and_then(|hold| self.last_statement(hold));
+        let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
+        let thread = self.threads.get(&who);
+        let after_read = thread.is_some_and(|thread| thread.transaction == Some(true));
+        // Most connections report the primary code alone. It had the lock then, and gave it back in the same call. A
+        // checkpoint does so, too, where readers are in its way.
+        let had_lock = holder.is_none() && thread.is_some_and(|thread| thread.wrote_ns >= call.from_ns);
+        let is_outdated = code == BUSY_SNAPSHOT || had_lock && call.sql.as_deref() != Some(CHECKPOINT_CALL);
+        let sums = self.sums(database, who.pid);
+        sums.busy += 1;
+        if holder.is_none() && !after_read && !is_outdated {
+            return;
+        }
+        sums.refusals += 1;
+        let wait = Wait {
+            database,
+            who,
+            lock: holder.map_or(Lock::Reserved, |(lock, _)| lock),
+            from_ns: call.from_ns,
+            to_ns: at_ns,
+            tries: if after_read && is_outdated || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
+            end: End::Open,
+            holder: holder.map(|(_, pid)| pid),
+            holder_sql,
+            after_read,
+            sql: call.sql,
+            call_from_ns: Some(call.from_ns),
+            is_outdated,
+            causes: vec![],
+        };
+        self.waiting.insert((database, who), wait);
+        self.end_wait((database, who), End::GaveUp);
+    }
+
+    /// After a refusal another connection of the process has taken the lock: the further tries have met it in memory, without
+    /// a lock call.
+    fn tried_in_memory(&mut self, key @ (database, who): (usize, Who), at_ns: u64) {
+        let Some(wait) = self.waiting.get(&key) else { return };
+        let is_own = |hold: &&Hold| {
+            hold.database == database
+                && hold.lock.is_writers()
+                && hold.who.pid == who.pid
+                && hold.who != who
+                && hold.from_ns > wait.from_ns
+        };
+        let since = |hold: &&Hold| hold.to_ns.is_none_or(|to_ns| to_ns > wait.from_ns);
+        let is_met = self.held.values().chain(self.holds.iter().rev().take_while(since)).any(|hold| is_own(&hold));
+        if let Some(wait) = self.waiting.get_mut(&key).filter(|wait| is_met && wait.tries == 1) {
+            (wait.tries, wait.to_ns) = (2, at_ns);
+        }
+    }
+
+    pub(crate) fn end_wait(&mut self, key: (usize, Who), end: End) {
+        let Some(mut wait) = self.waiting.remove(&key) else { return };
+        wait.end = end;
+        self.threads.entry(wait.who).or_default().waited_ns = wait.to_ns;
+        let ns = wait.to_ns.saturating_sub(wait.from_ns);
+        let sums = self.sums(wait.database, wait.who.pid);
+        sums.waits += 1;
+        sums.wait_ns += ns;
+        sums.wait_ns_max = sums.wait_ns_max.max(ns);
+        sums.gave_up += u64::from(end == End::GaveUp);
+        let is_visible = self.visible.contains(&wait.who.pid);
+        self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
+        // Other holds that it waited for have ended before.
+        self.held.values().for_each(|hold| wait.add(hold, wait.to_ns));
+        for cause in &wait.causes {
+            self.tallies.entry((wait.database, cause.pid)).or_default().waited_for(cause);
+        }
+        self.ended.1 += 1;
+        self.waits.push_back(wait);
+    }
+}
