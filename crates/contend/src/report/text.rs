@@ -127,7 +127,7 @@ fn drawn(bar: &Bar, max: f64) -> String {
 /// One letter per fiftieth of the whole.
 fn render_stack(stack: &Stack) -> String {
     const CELLS: usize = 50;
-    const LETTERS: [char; 6] = ['.', 'R', 'C', 'T', '?', 'U'];
+    const LETTERS: [char; 6] = ['.', 'R', 'C', 'T', '?', 'N'];
     let key: Vec<String> = stack.legend.iter().zip(LETTERS).map(|(word, letter)| format!("{letter} {word}")).collect();
     let mut out = format!("{}  ({})\n", ascii(&stack.title), key.join(", "));
     let label = stack.rows.iter().map(|row| width(&ascii(&row.label))).max().unwrap_or(0).min(WIDTH - CELLS - 24);
