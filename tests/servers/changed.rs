@@ -57,11 +57,13 @@ fn one_statement_of_somebody_else_is_found_on_mariadb() {
     meddling_is_found("mariadb durable", "UPDATE account SET owner = id WHERE id = 1", Invalid::Commits);
 }
 
+/// On a slow machine it does less than PostgreSQL is allowed for itself; then the data shows it.
 #[test]
 fn a_second_worker_with_the_same_plan_is_found_on_servers() {
     for contender in ["postgres durable", "mariadb durable"] {
         let kinds = with(contender, "1", "second").remove(0);
-        assert!(kinds.iter().any(|kind| kind == Invalid::Commits.word()), "{contender}: {kinds:?}");
+        let finds = [Invalid::Commits, Invalid::Invariant].map(Invalid::word);
+        assert!(kinds.iter().any(|kind| finds.contains(&kind.as_str())), "{contender}: {kinds:?}");
     }
 }
 

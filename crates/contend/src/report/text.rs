@@ -148,7 +148,7 @@ fn drawn(bar: &Bar, max: f64, length: usize) -> String {
 /// One letter for each of equal shares of the whole: a fiftieth, in a file.
 fn render_stack(stack: &Stack, style: Style) -> String {
     let cells = style.width / 2;
-    const LETTERS: [char; 6] = ['.', 'R', 'C', 'T', '?', 'U'];
+    const LETTERS: [char; 6] = ['.', 'R', 'C', 'T', '?', 'N'];
     let key: Vec<String> = stack.legend.iter().zip(LETTERS).map(|(word, letter)| format!("{letter} {word}")).collect();
     let mut out = wrapped(&format!("{}  ({})", stack.title, key.join(", ")), ["", "  "], style);
     let label = stack.rows.iter().map(|row| width(&ascii(&row.label))).max().unwrap_or(0);

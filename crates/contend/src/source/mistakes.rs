@@ -124,8 +124,9 @@ impl Repair<'_> {
     /// The error with its place in the user's file.
     fn placed(&self, error: &FileError, original: &Path) -> FileError {
         let path: Vec<&str> = original.iter().map(String::as_str).collect();
-        // The reader's path may belong to the reduced file, or to a part.
-        self.source.error(&path, error.message.as_str())
+        let placed = self.source.error(&path, error.message.as_str());
+        // The reader's path may belong to the reduced file; a key that a part lacks has no place in either.
+        if error.line == 0 { FileError { key: error.key.clone(), ..placed } } else { placed }
     }
 
     /// Removes this mistake from the file; false if nothing can be removed.

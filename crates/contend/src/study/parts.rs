@@ -187,7 +187,7 @@ fn read_part(source: &Source, top: &DeTable, name: &str, table: Spanned<DeValue>
     }
     // A key that the part lacks has no place in the text; one of the top level keeps its own.
     let located = |error: FileError| {
-        let is_lacking = error.message.starts_with("missing field ") && !error.key.starts_with(&place.join("."));
+        let is_lacking = error.line == 0 && !error.key.is_empty();
         let key = if is_lacking { format!("{}.{}", place.join("."), error.key) } else { error.key };
         FileError { key, ..error }
     };

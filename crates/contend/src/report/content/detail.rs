@@ -161,7 +161,7 @@ fn outcome_mix(findings: &Findings<'_>, condition: usize) -> Option<Stack> {
         .collect();
     let several = findings.study.conditions.len() > 1;
     let title = if several { words::condition(findings, condition) } else { "Outcomes".to_string() };
-    let legend = Outcome::ALL.map(Outcome::word).to_vec();
+    let legend = Outcome::ALL.map(Outcome::shown).to_vec();
     (!rows.is_empty()).then_some(Stack { title, condition, legend, rows })
 }
 
