@@ -44,11 +44,13 @@ fn missing(study: &Study, wanted: &Published, rule: Option<&Value>, columns: &Va
 
 /// Cells of a table without published figures.
 fn cells(table: &Value) -> Vec<Published> {
-    let names = |key: &str| table[key].as_array().expect("a list").iter().map(|n| n.as_str().expect("a name").to_string());
+    let names =
+        |key: &str| table[key].as_array().expect("a list").iter().map(|n| n.as_str().expect("a name").to_string());
     let mut cells = vec![];
     for condition in names("conditions") {
         for contender in names("contenders") {
-            let cell = |metric| Published { condition: condition.clone(), contender: contender.clone(), metric, value: 0.0 };
+            let cell =
+                |metric| Published { condition: condition.clone(), contender: contender.clone(), metric, value: 0.0 };
             cells.extend(names("metrics").map(cell));
         }
     }
