@@ -64,7 +64,7 @@ fn what_stands_next_to_a_published_figure_exists() {
         fs::read_to_string(root().join("scripts/results.toml")).expect("readable").parse().expect("TOML");
     let (mut problems, mut figures) = (vec![], 0);
     for (name, rules_of) in rules.iter().filter(|(name, _)| *name != "columns") {
-        let source = LIBRARY.sources().find(|source| source.name == *name).expect("a study");
+        let source = LIBRARY.find(name).expect("a study");
         let corrected = parts(&source, Variant::Corrected);
         for study in parts(&source, Variant::AsPublished) {
             let rule = study.part.as_ref().and_then(|part| rules_of.get("part")?.get(part));
@@ -80,7 +80,7 @@ fn what_stands_next_to_a_published_figure_exists() {
         }
     }
     for (name, rules_of) in rules.iter().filter(|(name, _)| *name != "columns") {
-        let source = LIBRARY.sources().find(|source| source.name == *name).expect("a study");
+        let source = LIBRARY.find(name).expect("a study");
         let corrected = parts(&source, Variant::Corrected);
         let tables = rules_of.get("table").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for table in tables {
