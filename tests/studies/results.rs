@@ -44,11 +44,13 @@ fn missing(study: &Study, wanted: &Published, rule: Option<&Value>, columns: &Va
 
 /// Cells of a table without published figures.
 fn cells(table: &Value) -> Vec<Published> {
-    let names = |key: &str| table[key].as_array().expect("a list").iter().map(|n| n.as_str().expect("a name").to_string());
+    let names =
+        |key: &str| table[key].as_array().expect("a list").iter().map(|n| n.as_str().expect("a name").to_string());
     let mut cells = vec![];
     for condition in names("conditions") {
         for contender in names("contenders") {
-            let cell = |metric| Published { condition: condition.clone(), contender: contender.clone(), metric, value: 0.0 };
+            let cell =
+                |metric| Published { condition: condition.clone(), contender: contender.clone(), metric, value: 0.0 };
             cells.extend(names("metrics").map(cell));
         }
     }
@@ -62,7 +64,7 @@ fn what_stands_next_to_a_published_figure_exists() {
         fs::read_to_string(root().join("scripts/results.toml")).expect("readable").parse().expect("TOML");
     let (mut problems, mut figures) = (vec![], 0);
     for (name, rules_of) in rules.iter().filter(|(name, _)| *name != "columns") {
-        let source = LIBRARY.sources().find(|source| source.name == *name).expect("a study");
+        let source = LIBRARY.find(name).expect("a study");
         let corrected = parts(&source, Variant::Corrected);
         for study in parts(&source, Variant::AsPublished) {
             let rule = study.part.as_ref().and_then(|part| rules_of.get("part")?.get(part));
@@ -78,7 +80,7 @@ fn what_stands_next_to_a_published_figure_exists() {
         }
     }
     for (name, rules_of) in rules.iter().filter(|(name, _)| *name != "columns") {
-        let source = LIBRARY.sources().find(|source| source.name == *name).expect("a study");
+        let source = LIBRARY.find(name).expect("a study");
         let corrected = parts(&source, Variant::Corrected);
         let tables = rules_of.get("table").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for table in tables {

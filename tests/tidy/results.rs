@@ -57,7 +57,8 @@ const BY_HAND: &[(&str, Why)] = &[
 /// Whether figures of the corrected variant of a part are kept.
 fn is_kept(study: &str, part: &str) -> bool {
     let kept = fs::read_to_string(root().join(format!("evidence/results/{study}.toml"))).unwrap_or_default();
-    kept.split("\n\n").any(|table| table.starts_with("[[corrected.from]]") && table.contains(&format!("part = \"{part}\"")))
+    kept.split("\n\n")
+        .any(|table| table.starts_with("[[corrected.from]]") && table.contains(&format!("part = \"{part}\"")))
 }
 
 /// Tables outside generated blocks: head and cells of the body.

@@ -80,7 +80,7 @@ fn a_driver_of_database_sql_is_one_source_file_and_one_table() {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 
     let args =
-        ["run", "go-drivers", "--quick", "--set", "part=go", "--rounds", "1", "--window", "100ms", "--clients", "2"];
+        ["run", "go-drivers", "--quick", "--set", "part=go", "--rounds", "1", "--window", "2s", "--clients", "2"];
     let new = ["--contender", "sqlite/mine/pool:pool_size=2", "--only", "sqlite/mine*", "--out", "record", "--quiet"];
     let workers = format!("{}:{}", home.display(), root().join("target/workers").display());
     let mut command = bench.command(&[&args[..], &new].concat());

@@ -204,12 +204,16 @@ fn render_table(table: &Table, style: Style) -> String {
     out += &format!("{}\n", "-".repeat(columns.total()));
     for row in &table.rows {
         match row {
-            Row::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, ["", "  "], style),
-            Row::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), ["", "  "], style),
+            Row::Group(name, meaning) => out += &group(name, meaning, style),
             Row::Cells(cells) => out += &line_of(cells, &columns, table, style),
         }
     }
     out + &numbered(&notes, style)
+}
+
+fn group(name: &str, meaning: &str, style: Style) -> String {
+    let colon = if meaning.is_empty() { "" } else { ": " };
+    wrapped(&format!("{name}{colon}{meaning}"), ["", "  "], style)
 }
 
 fn numbered(notes: &[String], style: Style) -> String {
@@ -222,8 +226,7 @@ fn stacked(table: &Table, style: Style) -> String {
     let mut out = String::new();
     for row in &table.rows {
         match row {
-            Row::Group(name, meaning) if meaning.is_empty() => out += &wrapped(name, ["", "  "], style),
-            Row::Group(name, meaning) => out += &wrapped(&format!("{name}: {meaning}"), ["", "  "], style),
+            Row::Group(name, meaning) => out += &group(name, meaning, style),
             Row::Cells(cells) => {
                 for (at, (cell, head)) in cells.iter().zip(&table.head).enumerate() {
                     let text = cell_lines(cell, usize::MAX, head.right).join(" ");

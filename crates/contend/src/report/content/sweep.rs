@@ -144,7 +144,7 @@ mod tests {
         };
         let chart = sweep.lines(&short_count).unwrap();
         assert!(chart.x.log && chart.y.log && chart.in_text);
-        let drawn = crate::report::plot::plot(&chart);
+        let drawn = crate::report::plot::plot(&chart, 60);
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines.len(), 15 + 2 + 2);
         assert!(lines[0].starts_with("    10,000 |") && lines[0].ends_with("..a"), "{drawn}");
