@@ -53,7 +53,10 @@ fn one_command_answers_within_a_budget_and_says_what_did_not_fit() {
     let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
     let budget = &saved["budget"];
-    assert_eq!(budget["total_ns"].as_integer(), Some(8_000_000_000));
+    assert!(
+        budget["total_ns"].as_integer().is_some_and(|ns| (7_000_000_000..=8_000_000_000).contains(&ns)),
+        "{budget}"
+    );
     let rounds = saved["capacities"].as_array().expect("rounds").iter().filter(|of| of["arm"].as_integer() == Some(0));
     assert!(rounds.count() < 6, "six rounds do not fit into 8 s: {saved}");
     assert!(one_line.contains("The time of 8s holds fewer than 6 rounds: plain"), "{one_line}");

@@ -10,11 +10,13 @@ use contend::units::duration_text;
 /// Time of `contend limit --quick`.
 pub const QUICK_NS: u64 = 300_000_000_000;
 /// Share of the time after the first round that arms with a relaxed suspect may take.
-pub const ARMS: f64 = 0.5;
+pub const ARMS: f64 = 0.6;
 /// Longest window in which a quantile is bounded, as a share of the budget; slower contenders need a lower quantile.
 pub const WINDOW: f64 = 1.0 / 60.0;
 /// Probes of a search that begins near an earlier value.
 pub const LATER_PROBES: f64 = 4.5;
+/// The same of an arm, which at first begins near the value of the contender as it is.
+pub const ARM_PROBES: f64 = 6.0;
 /// Share of a closed loop's rate at which a bound is usually met.
 pub const REACHES: f64 = 0.7;
 
@@ -113,7 +115,7 @@ mod tests {
             (rounds, plain.len(), arms)
         };
         assert_eq!(planned(1000), (6, 4, vec![4, 6, 7, 8, 5]));
-        assert_eq!(planned(200), (6, 2, vec![4, 6]), "two contenders, and why they stop");
+        assert_eq!(planned(200), (4, 2, vec![4, 6, 5]), "two contenders, and why they stop");
         assert_eq!(planned(100), (6, 1, vec![4]));
         assert_eq!(planned(30), (3, 1, vec![]), "no arm in three rounds");
         assert_eq!(planned(10), (1, 4, vec![]), "the first round only");

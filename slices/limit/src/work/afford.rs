@@ -109,7 +109,8 @@ impl Work<'_> {
             (Of::Rate, Some(rate)) => self.window_ns_at(of, rate),
             _ => self.windows_ns[of],
         };
-        (budget::LATER_PROBES * (window_ns + self.beside_ns[arm].max(self.beside_ns[of])) as f64) as u64
+        let probes = if of == arm { budget::LATER_PROBES } else { budget::ARM_PROBES };
+        (probes * (window_ns + self.beside_ns[arm].max(self.beside_ns[of])) as f64) as u64
     }
 
     /// Why the budget does not hold a search, or the rest of one.

@@ -151,3 +151,13 @@ fn the_site_has_the_data_of_the_study() {
     );
     assert_eq!(ours, theirs);
 }
+
+#[test]
+fn visitors_who_do_not_wait_arrive_at_rates() {
+    assert_quick_within("wordpress-rate", 60);
+    let study = embedded("wordpress-rate", CORRECTED, &[]).studies.remove(0);
+    assert_eq!(conditions(&study), [100, 200, 400, 800].map(|rate| format!("write-burst, {rate}/s")));
+    assert_eq!(labels(&study), ["SQLite, durable", "PostgreSQL, durable", "MariaDB, durable"]);
+    let quick = embedded("wordpress-rate", QUICK, &[]).studies.remove(0);
+    assert_eq!((quick.conditions.len(), quick.contenders.len(), quick.alongs.len()), (2, 2, 1));
+}
