@@ -134,6 +134,8 @@ fn the_workload_of_a_capture_is_that_of_the_plan() {
     std::fs::write(bench.path("one.toml"), study("plan.toml")).expect("written");
     let (taken, first) = captured(&bench, "one.toml", "first");
     let name = taken.file_name().expect("a name").to_string_lossy().into_owned();
+    // The run does not wait for what the capture does after its worker.
+    bench.contend(&["capture", "to-workload", &name]).exits(0);
     let text = std::fs::read_to_string(taken.join("workload.toml")).expect("a workload");
     let drawn: toml::Table = text.parse().expect("TOML");
 
