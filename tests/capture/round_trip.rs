@@ -58,7 +58,7 @@ fn study(workload: &str) -> String {
         "question = \"?\"\nworkload = \"{workload}\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\nrounds = 6\nbaseline = [\"one\"]\n\
          [[contender]]\nengine = \"sqlite\"\nlabel = \"one\"\ndriver = \"python-sqlite3\"\n\
          settings = {{ journal_mode = \"wal\", synchronous = \"off\", begin = \"immediate\", busy_timeout = 5000 }}\n\
-         [load]\nprocesses = 1\nclients = 1\nwindow = \"1500ms\"\nrun_in = \"50ms\"\ncycle = 30000\n"
+         [load]\nprocesses = 1\nclients = 1\noperations = 3000\n"
     )
 }
 
