@@ -15,7 +15,8 @@ mod server;
 mod session;
 
 use serde_json::Value;
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use support::{Bench, Said, root};
 
@@ -37,6 +38,30 @@ fn shown(bench: &Bench) -> Value {
     let said = bench.contend(&["capture", "show", "taken", "--json"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     serde_json::from_str(&said.out).expect("JSON")
+}
+
+/// The content of a file of a capture. A packed segment is unpacked as far as needed to find texts in it, and numbers in
+/// the form of [`packed_number`].
+fn content(file: &Path) -> Vec<u8> {
+    const HEAD: usize = 8 + 64;
+    let bytes = std::fs::read(file).expect("readable");
+    if !bytes.starts_with(b"cntndpak") {
+        return bytes;
+    }
+    let mut plain = vec![];
+    flate2::read::DeflateDecoder::new(&bytes[HEAD..]).read_to_end(&mut plain).expect("packed");
+    plain
+}
+
+/// A number as it is in a packed segment the first time: its difference to 0, seven bits in a byte.
+fn packed_number(number: u64) -> Vec<u8> {
+    let (mut rest, mut bytes) = ((number << 1) ^ (number.cast_signed() >> 63).cast_unsigned(), vec![]);
+    while rest >= 0x80 {
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+    bytes
 }
 
 /// How many times statements with this beginning were executed, and rows, changes and failures of them.

@@ -1,7 +1,7 @@
 //! contend's own worker is captured while it carries out a known plan: the workload drawn from the capture is that of
 //! the plan. Then the drawn workload is carried out and captured in the same way.
 
-use crate::support::{Bench, root, tool};
+use crate::support::{Bench, root, tool, wait_for};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ fn study(workload: &str) -> String {
         "question = \"?\"\nworkload = \"{workload}\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\nrounds = 6\nbaseline = [\"one\"]\n\
          [[contender]]\nengine = \"sqlite\"\nlabel = \"one\"\ndriver = \"python-sqlite3\"\n\
          settings = {{ journal_mode = \"wal\", synchronous = \"off\", begin = \"immediate\", busy_timeout = 5000 }}\n\
-         [load]\nprocesses = 1\nclients = 1\nwindow = \"1500ms\"\nrun_in = \"50ms\"\ncycle = 4096\n"
+         [load]\nprocesses = 1\nclients = 1\noperations = 3000\n"
     )
 }
 
@@ -71,20 +71,32 @@ fn without_names(sql: &str) -> String {
     std::iter::once(first).chain(rest).collect::<String>().replace(" (", "(")
 }
 
+/// A worker that is captured. The capture ends after the worker, and a run does not wait for that: it has a session of its
+/// own.
+fn worker() -> String {
+    let worker = root().join("target/workers/contend-worker-python-sqlite3");
+    format!(
+        "exec 3<&0\nsetsid '{}' capture --values=full --out \"$1-$$\" -- sh -c '\"$1\"; touch \"$0\"' \"$1-$$.done\" '{}' <&3 &\n\
+         while [ ! -e \"$1-$$.done\" ]; do sleep 0.1; done\n",
+        tool(),
+        worker.display()
+    )
+}
+
 /// Runs a study with captures of the worker; the one of the process with the most calls.
 fn captured(bench: &Bench, study: &str, name: &str) -> (PathBuf, Value) {
-    let worker = root().join("target/workers/contend-worker-python-sqlite3");
-    let command = format!(
-        "'{}' capture --values=full --out '{}'-$$ -- '{}'",
-        tool(),
-        bench.path(name).display(),
-        worker.display()
-    );
+    let command = format!("sh '{}' '{}'", bench.path("worker.sh").display(), bench.path(name).display());
     let options = ["--rounds", "1", "--allow-tmpfs", "--quiet", "--out", &format!("record-{name}")];
     bench.contend(&[&["run", study, "--worker-command", &command], &options[..]].concat()).ran();
     let entries = std::fs::read_dir(bench.dir.path()).expect("readable").flatten().map(|entry| entry.path());
-    let taken = entries
-        .filter(|path| path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(&format!("{name}-"))));
+    let is_mine = |path: &PathBuf| {
+        path.is_dir() && path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(&format!("{name}-")))
+    };
+    let taken = entries.filter(is_mine).inspect(|path| {
+        wait_for("the capture to end", || {
+            std::fs::read_to_string(path.join("capture.json")).is_ok_and(|text| text.contains("\"status\": 0"))
+        });
+    });
     let shown = taken.map(|path| {
         let said = bench.contend(&["capture", "show", &path.display().to_string(), "--json"]).exits(0);
         (path, serde_json::from_str::<Value>(&said.out).expect("JSON"))
@@ -131,9 +143,12 @@ fn the_workload_of_a_capture_is_that_of_the_plan() {
     }
     let bench = Bench::new();
     std::fs::write(bench.path("plan.toml"), WORKLOAD).expect("written");
+    std::fs::write(bench.path("worker.sh"), worker()).expect("written");
     std::fs::write(bench.path("one.toml"), study("plan.toml")).expect("written");
     let (taken, first) = captured(&bench, "one.toml", "first");
     let name = taken.file_name().expect("a name").to_string_lossy().into_owned();
+    // The run does not wait for what the capture does after its worker.
+    bench.contend(&["capture", "to-workload", &name]).exits(0);
     let text = std::fs::read_to_string(taken.join("workload.toml")).expect("a workload");
     let drawn: toml::Table = text.parse().expect("TOML");
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A server whose log has every statement, and a capture of its clients.
@@ -203,8 +204,7 @@ fn no_value_and_no_password_is_kept() {
         let has = |dir: &str, value: &str| {
             let all = files(&stage.place.bench.path(dir));
             assert!(all.len() > 2, "{all:?}");
-            let is_in =
-                |file: &_| fs::read(file).expect("readable").windows(value.len()).any(|part| part == value.as_bytes());
+            let is_in = |file: &PathBuf| super::content(file).windows(value.len()).any(|part| part == value.as_bytes());
             all.iter().any(is_in)
         };
         for password in ["geheim", "secret-password"] {
@@ -300,7 +300,7 @@ fn a_killed_proxy_leaves_what_is_older_than_a_moment() {
     assert!(psql(&capture.address(""), "CREATE TABLE a (b int); INSERT INTO a VALUES (1);").status.success());
     let segments = stage.place.bench.path("taken/segments");
     wait_for("the records", || {
-        let all: Vec<Vec<u8>> = files(&segments).iter().map(|file| fs::read(file).expect("readable")).collect();
+        let all: Vec<Vec<u8>> = files(&segments).iter().map(|file| super::content(file)).collect();
         all.iter().any(|bytes| bytes.windows(13).any(|part| part == b"INSERT INTO a"))
     });
     capture.signal(Signal::KILL);

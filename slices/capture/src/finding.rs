@@ -151,6 +151,23 @@ fn of(program: &str, database: &str, seen: &Seen, is_met: bool, seconds: u64) ->
             "COMMIT or ROLLBACK on every path of the program, also after an exception.",
         );
     }
+    found.extend(refusals(program, database, seen));
+    let per_s = seen.connections / seconds;
+    if per_s >= CONNECTS_PER_S && seen.connections >= CONNECTS_MIN {
+        found.push(Finding {
+            kind: Kind::OpenCloseChurn,
+            title: format!("{program} opens and closes {database} again and again."),
+            evidence: format!("{} connections, {per_s} a second.", seen.connections),
+            change: "Keep connections open: each one reads the schema again, and with WAL the last to close copies and deletes the log.",
+        });
+    }
+    found
+}
+
+/// Findings about calls that a lock ended.
+fn refusals(program: &str, database: &str, seen: &Seen) -> Vec<Finding> {
+    let mut found = vec![];
+    let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
     if seen.after_read.0 > 0 {
         add(
             Kind::ReadThenWrite,
@@ -178,15 +195,6 @@ fn of(program: &str, database: &str, seen: &Seen, is_met: bool, seconds: u64) ->
             format!("{program} gives up before the lock of {database} is free."),
             format!("{}, after {} at most, such as `{}`.", count(times, "call"), time(longest), short(sql)),
             "Make the longest transaction shorter, or busy_timeout longer than it.",
-        );
-    }
-    let per_s = seen.connections / seconds;
-    if per_s >= CONNECTS_PER_S && seen.connections >= CONNECTS_MIN {
-        add(
-            Kind::OpenCloseChurn,
-            format!("{program} opens and closes {database} again and again."),
-            format!("{} connections, {per_s} a second.", seen.connections),
-            "Keep connections open: each one reads the schema again, and with WAL the last to close copies and deletes the log.",
         );
     }
     found

@@ -231,7 +231,7 @@ pub fn random_key() -> Result<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_private_file_takes_neither_the_mode_nor_the_target_of_what_was_there() {

@@ -227,7 +227,7 @@ fn take_record(model: &mut Model, streams: &mut Streams, out: &mut Vec<u8>) -> R
     for place in T..fixed {
         words[place] = streams.value(FIRST_WORD + place - T, model.predicted(key, place, &words))?;
     }
-    let head = length * 8 | u64::from(key.0) << 32 | u64::from(state) << 40 | u64::from(key.2) << 48;
+    let head = (length * 8) | u64::from(key.0) << 32 | u64::from(state) << 40 | u64::from(key.2) << 48;
     out.extend_from_slice(&head.to_ne_bytes());
     out.extend_from_slice(&key.1.to_ne_bytes());
     words[T..fixed].iter().for_each(|word| out.extend_from_slice(&word.to_ne_bytes()));

@@ -168,7 +168,8 @@ mod tests {
         let even = integers((1..=100).map(|n| (n, 10)));
         assert_eq!(seen(&even).listed(""), None, "any number of the range");
         assert_eq!(seen(&even).between("").as_deref(), Some("{ range = [1, 100] }"));
-        assert_eq!(seen(&even).of_rows("t.id", 1_000, ""), "{ ref = \"t.id\" }");
+        assert_eq!(seen(&even).of_rows("t.id", 100, ""), "{ ref = \"t.id\" }");
+        assert!(seen(&even).of_rows("t.id", 10_000, "").starts_with("{ choice = [1, "), "only these of many keys");
         let skewed = integers((1..=50).map(|n| (n, if n == 7 { 500 } else { 2 })));
         let listed = seen(&skewed).listed("").expect("listed");
         assert!(listed.starts_with("{ choice = [7, 1, ") && listed.contains("weights = [500, 2, "), "{listed}");

@@ -190,10 +190,24 @@ impl Trace {
             reader.take(raw);
         }
         let mut trace = reader.trace;
+        trace.mend_overlaps();
         let times = || trace.calls.iter();
         (trace.from_ns, trace.to_ns) =
             (times().map(|call| call.at_ns).min().unwrap_or(0), times().map(Call::end_ns).max().unwrap_or(0));
         Ok(trace)
+    }
+
+    /// A statement that the program reads to its end after a later COMMIT has seen the state after that COMMIT. Its own is
+    /// that before the next call.
+    fn mend_overlaps(&mut self) {
+        let mut last: HashMap<u64, usize> = HashMap::new();
+        for i in 0..self.calls.len() {
+            if let Some(before) = last.insert(self.calls[i].connection, i)
+                && self.calls[before].end_ns() > self.calls[i].at_ns
+            {
+                self.calls[before].after = self.calls[i].before;
+            }
+        }
     }
 
     pub fn process(&self, id: u64) -> &str {

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
   contend capture --listen 127.0.0.1:6432 --to postgres://127.0.0.1:5432
                                                     what the clients of a PostgreSQL server do; Ctrl-C ends it
   contend capture --out day --values=full -- ./app  with all values, so that it can be replayed
-  contend capture show capture-1                    transactions, statements, connections, keys
+  contend capture show capture-1                    findings, transactions, statements, connections, keys
   contend replay day                                does it again and compares the tables at the end
   contend run capture-1 --quick                     what would have helped: WAL, BEGIN IMMEDIATE, PostgreSQL?
   contend capture anonymise day --out day-hashed    hashes in place of values, to give away

@@ -96,16 +96,18 @@ pub fn write(dir: &Path, known: &Known) -> Result<Written> {
 }
 
 impl<'k> Writer<'k> {
+    /// Names of the tables that a workload can express, in lower case.
+    fn tables(&self) -> Vec<String> {
+        let all = Tables { content: self.content, values: None }.all();
+        all.iter().map(|table| table.name.to_ascii_lowercase()).collect()
+    }
+
     /// Groups that a workload can express, with names.
     fn kinds(&mut self) -> Vec<Kind<'k>> {
         let known = self.known;
         let (mut kinds, mut names): (Vec<Kind>, BTreeMap<String, u32>) = (vec![], BTreeMap::new());
         let mut questions = BTreeSet::new();
-        let tables: Vec<String> = Tables { content: self.content, values: None }
-            .all()
-            .iter()
-            .map(|table| table.name.to_ascii_lowercase())
-            .collect();
+        let tables = self.tables();
         let attached = schemas(&known.trace);
         for group in &known.groups {
             let asks = |step: &&Step| known.shapes.all[step.shape].only_asks();
