@@ -129,7 +129,8 @@ fn a_server_that_is_killed_and_starts_again_has_all_that_was_acknowledged() {
 /// The client itself, below contend.
 fn kill_the_program(stage: &Stage) {
     let path = stage.path("log.db").display().to_string();
-    let is_client = |line: &str| line.starts_with("python3\0") && line.contains(&path);
+    let is_python = |line: &str| line.split('\0').next().is_some_and(|program| program.ends_with("python3"));
+    let is_client = |line: &str| is_python(line) && line.contains("client.py") && line.contains(&path);
     let pids = fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| {
         let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
         is_client(&line).then(|| entry.file_name().to_string_lossy().parse::<i32>().ok())?

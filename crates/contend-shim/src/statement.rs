@@ -49,6 +49,13 @@ pub struct Native<'n> {
     /// Number of its columns, and their names.
     pub columns: &'n dyn Fn() -> usize,
     pub names: &'n dyn Fn() -> Vec<String>,
+    /// Number of its parameters: those that are not bound are NULL.
+    pub parameters: &'n dyn Fn() -> usize,
+}
+
+/// Whether a text has these letters, in any case.
+fn has_word(sql: &str, word: &str) -> bool {
+    sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// Rows, and the number of changed ones.
@@ -231,6 +238,15 @@ impl Statement {
         Err(Failed::new(ERROR, format!("contend shim: {reason}")))
     }
 
+    /// A count after LIMIT that is no integer is an error of SQLite, which evaluates it although the front has no rows. To the
+    /// server NULL would mean no limit.
+    fn check_limit(&self, values: &[Value], native: &Native<'_>) -> Result<(), Failed> {
+        let is_odd = |value: &Value| !matches!(value, Value::Integer(_));
+        let is_missing = (native.parameters)() > values.len();
+        let may_fail = self.is_readonly && (is_missing || values.iter().any(is_odd)) && has_word(&self.sql, "LIMIT");
+        if may_fail { done((native.step)(), &self.connection) } else { Ok(()) }
+    }
+
     /// Updates the columns of the program's statement to the current schema: SQLite prepares it again when it is
     /// stepped. The front has no rows, and changes by the step are undone.
     fn prepare_again(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
@@ -268,6 +284,7 @@ impl Statement {
             state.settle(&connection.front)?;
             self.prepare_again(state, native)?;
             self.check_actions(state)?;
+            self.check_limit(values, native)?;
             let session = state.session(&connection.counts);
             let mut plan = state.plan(&self.sql);
             let mut messages = match &plan {

@@ -176,7 +176,14 @@ pub unsafe fn step(statement: &Statement, handle: P) -> c_int {
     };
     let columns = || usize::try_from((real.column_count)(handle)).unwrap_or(0);
     let names = || names(real, handle);
-    statement.step(&Native { step: &native, expanded: &expanded, columns: &columns, names: &names })
+    let parameters = || usize::try_from((real.bind_parameter_count)(handle)).unwrap_or(0);
+    statement.step(&Native {
+        step: &native,
+        expanded: &expanded,
+        columns: &columns,
+        names: &names,
+        parameters: &parameters,
+    })
 }
 
 unsafe fn step_in_front(statement: &Statement, handle: P) -> c_int {
