@@ -221,6 +221,9 @@ fn lines(title: &str, end_ns: f64, series: Vec<Numbered>, shown: &dyn Fn(f64) ->
 }
 
 fn seconds(ns: f64) -> String {
+    if ns == 0.0 {
+        return "0".to_string();
+    }
     if ns < SECOND / 1000.0 { format!("{:.3} s", ns / SECOND) } else { time(ns as u64) }
 }
 
