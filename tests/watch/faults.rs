@@ -127,6 +127,37 @@ fn a_database_that_goes_away_is_said() {
     assert!(replaced.contains("was replaced: the file that was there is watched, not the new one"), "{replaced}");
 }
 
+/// The journal mode is in the header of the database, whatever other files are there.
+#[test]
+fn journal_modes_and_a_journal_that_a_killed_writer_left_are_said() {
+    let dir = place();
+    let python = |code: &str, name: &str| {
+        let path = dir.path().join(name).display().to_string();
+        let code = format!("import os, sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\n{code}");
+        assert!(Command::new("python3").args(["-c", &code, &path]).status().expect("python3").success(), "{code}");
+        path
+    };
+    let shown = |path: &str| {
+        let line = last(&watch(&[path, "--for", "3s", "--json-line", "--depth", "sampled"]).output().expect("it starts"));
+        let database = &line["databases"][0];
+        (database["journal"].as_str().expect("a mode").to_string(), database["hot_journal"] == true)
+    };
+    let closed = python("c.execute('PRAGMA journal_mode = WAL'); c.execute('CREATE TABLE t (a)'); c.close()", "closed.db");
+    assert_eq!(shown(&closed), ("wal".to_string(), false), "no process has it open");
+    let kept = python("c.execute('PRAGMA journal_mode = PERSIST'); c.execute('CREATE TABLE t (a)')", "kept.db");
+    assert!(Path::new(&format!("{kept}-journal")).exists());
+    assert_eq!(shown(&kept), ("rollback".to_string(), false), "the commit has cleared it");
+    let begins = "c.execute('PRAGMA cache_size = 5'); c.execute('CREATE TABLE t (a)'); c.execute('BEGIN')\n\
+        for n in range(2000): c.execute('INSERT INTO t VALUES (zeroblob(500))')\n\
+        os._exit(0)";
+    let left = python(begins, "left.db");
+    assert_eq!(shown(&left), ("rollback".to_string(), true));
+    let said = text(&watch(&[&left, "--for", "3s", "--depth", "sampled"]).output().expect("it starts"));
+    assert!(said.contains("hot journal: the next to read the database rolls it back"), "{said}");
+    python("c.execute('SELECT count(*) FROM t').fetchall()", "left.db");
+    assert_eq!(shown(&left), ("rollback".to_string(), false), "it was rolled back");
+}
+
 #[test]
 fn writes_are_counted_across_changes_of_the_journal_mode() {
     if !may_trace("changes of the journal mode") {

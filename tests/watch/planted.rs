@@ -297,6 +297,23 @@ fn many_connections_are_found_in_both_journal_modes() {
     }
 }
 
+/// After each of them the next one rebuilds the index of the log.
+#[test]
+fn processes_that_end_without_closing_the_database_are_found() {
+    if !may_trace("recovery") {
+        return;
+    }
+    let is = |found: &Value| {
+        let counts = ["per_s", "processes", "recoveries"].map(|key| at_least(&found[key], 5));
+        found["kind"] == "open-close-churn" && counts == [true; 3]
+    };
+    for language in Language::ALL {
+        let (_program, found) =
+            findings_until(language.command(), "crash_loop", &[], &|_, found| found.iter().any(is));
+        assert!(found.iter().any(is), "{language:?}: {found:#?}");
+    }
+}
+
 #[test]
 fn a_disk_that_is_waited_for_under_the_lock_is_found() {
     if may_trace("disk") {

@@ -67,8 +67,6 @@ struct Case {
 
 const WAL: Case = Case { journal: "wal", clients: 1 };
 
-/// Processes of the study.
-const WORKERS: usize = 2;
 /// By how much a span may lie outside of its transaction.
 const SLACK_NS: u64 = 100_000;
 /// How long the plan holds the lock at least: 5 ms, and timers of runtimes end up to a millisecond early.
@@ -114,15 +112,15 @@ fn database_in(dir: &Path) -> Option<PathBuf> {
             return database_in(&path);
         }
         let is_data = !["-wal", "-shm", "-journal"].iter().any(|end| path.display().to_string().ends_with(end));
-        (is_data && users_of(&path) >= WORKERS).then_some(path)
+        (is_data && is_open(&path)).then_some(path)
     })
 }
 
-/// Number of processes that have a file open.
-fn users_of(path: &Path) -> usize {
+/// Whether a process has a file open.
+fn is_open(path: &Path) -> bool {
     let entries = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
-    let is_open = |fd: fs::DirEntry| fs::read_link(fd.path()).is_ok_and(|link| link == path);
-    entries(PathBuf::from("/proc")).filter(|process| entries(process.path().join("fd")).any(is_open)).count()
+    let is_it = |fd: fs::DirEntry| fs::read_link(fd.path()).is_ok_and(|link| link == path);
+    entries(PathBuf::from("/proc")).any(|process| entries(process.path().join("fd")).any(is_it))
 }
 
 /// Whether two times agree: within a millisecond or a twentieth.
@@ -181,7 +179,7 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
     assert!(count >= 50, "{driver}: {count} transactions of {} clients", samples.len());
     let mut all = Judged::default();
     for (client, samples) in &samples {
-        let judged: Vec<_> = connections(&holds).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
+        let judged: Vec<_> = connections(&holds, case.clients).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
         let Some(judged) = judged.iter().flatten().next() else {
             // When the transactions without a hold began, after the beginning of the watch.
             let without = judged.iter().filter_map(|judged| judged.as_ref().err());
@@ -234,8 +232,11 @@ fn watched_until_end(driver: &str, mut run: Child, args: &[&str]) -> Output {
     watching.wait_with_output().expect("it ends")
 }
 
-fn connections(holds: &[Span]) -> Vec<(u64, u64)> {
-    let mut found: Vec<(u64, u64)> = holds.iter().map(|hold| hold.who).collect();
+/// Processes with holds; with several clients in each, their connections. A goroutine may go on in another thread, so the
+/// process of a single client says more.
+fn connections(holds: &[Span], clients: u32) -> Vec<(u64, Option<u64>)> {
+    let of = |hold: &Span| (hold.who.0, (clients > 1).then_some(hold.who.1));
+    let mut found: Vec<_> = holds.iter().map(of).collect();
     found.sort_unstable();
     found.dedup();
     found
@@ -266,10 +267,16 @@ impl Judged {
 
 /// Compares a client with a connection; the first transaction, with its number, in which the connection has no hold is
 /// an error.
-fn judge(samples: &[Sample], holds: &[Span], waits: &[Span], who: (u64, u64)) -> Result<Judged, (usize, Sample)> {
+fn judge(
+    samples: &[Sample],
+    holds: &[Span],
+    waits: &[Span],
+    (pid, tid): (u64, Option<u64>),
+) -> Result<Judged, (usize, Sample)> {
+    let is_its = |span: &Span| span.who.0 == pid && tid.is_none_or(|tid| span.who.1 == tid);
     let of = |spans: &[Span], from_ns: u64, to_ns: u64| -> Vec<Span> {
         let inside =
-            |span: &&Span| span.who == who && span.from_ns + SLACK_NS >= from_ns && span.to_ns <= to_ns + SLACK_NS;
+            |span: &&Span| is_its(span) && span.from_ns + SLACK_NS >= from_ns && span.to_ns <= to_ns + SLACK_NS;
         spans.iter().filter(inside).cloned().collect()
     };
     let mut judged = Judged::default();
