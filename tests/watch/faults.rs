@@ -138,11 +138,13 @@ fn journal_modes_and_a_journal_that_a_killed_writer_left_are_said() {
         path
     };
     let shown = |path: &str| {
-        let line = last(&watch(&[path, "--for", "3s", "--json-line", "--depth", "sampled"]).output().expect("it starts"));
+        let line =
+            last(&watch(&[path, "--for", "3s", "--json-line", "--depth", "sampled"]).output().expect("it starts"));
         let database = &line["databases"][0];
         (database["journal"].as_str().expect("a mode").to_string(), database["hot_journal"] == true)
     };
-    let closed = python("c.execute('PRAGMA journal_mode = WAL'); c.execute('CREATE TABLE t (a)'); c.close()", "closed.db");
+    let closed =
+        python("c.execute('PRAGMA journal_mode = WAL'); c.execute('CREATE TABLE t (a)'); c.close()", "closed.db");
     assert_eq!(shown(&closed), ("wal".to_string(), false), "no process has it open");
     let kept = python("c.execute('PRAGMA journal_mode = PERSIST'); c.execute('CREATE TABLE t (a)')", "kept.db");
     assert!(Path::new(&format!("{kept}-journal")).exists());

@@ -308,8 +308,7 @@ fn processes_that_end_without_closing_the_database_are_found() {
         found["kind"] == "open-close-churn" && counts == [true; 3]
     };
     for language in Language::ALL {
-        let (_program, found) =
-            findings_until(language.command(), "crash_loop", &[], &|_, found| found.iter().any(is));
+        let (_program, found) = findings_until(language.command(), "crash_loop", &[], &|_, found| found.iter().any(is));
         assert!(found.iter().any(is), "{language:?}: {found:#?}");
     }
 }

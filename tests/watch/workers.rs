@@ -179,7 +179,8 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
     assert!(count >= 50, "{driver}: {count} transactions of {} clients", samples.len());
     let mut all = Judged::default();
     for (client, samples) in &samples {
-        let judged: Vec<_> = connections(&holds, case.clients).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
+        let judged: Vec<_> =
+            connections(&holds, case.clients).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
         let Some(judged) = judged.iter().flatten().next() else {
             // When the transactions without a hold began, after the beginning of the watch.
             let without = judged.iter().filter_map(|judged| judged.as_ref().err());
@@ -211,10 +212,10 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
     );
     // Between a lock call and the clock of a sample a driver does work of its own, and on a busy machine another program
     // takes the processor: so the rest of a transaction may be longer than its hold, and never shorter.
-    assert!(all.held * 10 >= all.committed * 9, "{driver}: {} of {} holds agree", all.held, all.committed);
+    assert!(all.held * 20 >= all.committed * 19, "{driver}: {} of {} holds agree", all.held, all.committed);
     // Connections of one process wait for each other in memory, which is not seen.
     if locks_only.is_none() && case.clients == 1 {
-        assert!(all.waited * 20 >= all.committed * 19, "{driver}: {} of {} waits agree", all.waited, all.committed);
+        assert!(all.waited * 50 >= all.committed * 49, "{driver}: {} of {} waits agree", all.waited, all.committed);
     }
 }
 

@@ -21,7 +21,13 @@ pub fn lanes(chart: &Lanes) -> String {
     let tick = |(at, label): (f64, &str)| {
         let (x, is_first, is_last) = (x(at), at <= chart.low, at >= chart.high);
         // Nothing is cut on the right, nor lies below the names of lanes.
-        let anchor = if is_first { "start" } else if is_last { "end" } else { "middle" };
+        let anchor = if is_first {
+            "start"
+        } else if is_last {
+            "end"
+        } else {
+            "middle"
+        };
         format!(
             "<path d=\"M{x:.1} 0V{height:.1}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
             height + 24.0,
