@@ -111,7 +111,9 @@ fn database_in(dir: &Path) -> Option<PathBuf> {
         if path.is_dir() {
             return database_in(&path);
         }
-        let is_data = !["-wal", "-shm", "-journal"].iter().any(|end| path.display().to_string().ends_with(end));
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Before the workers, contend tries how fast the disk is.
+        let is_data = !["-wal", "-shm", "-journal"].iter().any(|end| name.ends_with(end)) && !name.starts_with('.');
         (is_data && is_open(&path)).then_some(path)
     })
 }
