@@ -12,14 +12,14 @@ mod targets;
 mod workers;
 
 use serde_json::Value;
-use support::possible::lacking;
-use support::wait_for;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use support::possible::lacking;
+use support::wait_for;
 use tempfile::TempDir;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
@@ -119,6 +119,10 @@ impl Program {
         command.arg(name).arg(&database).arg(seconds.to_string()).stdout(Stdio::piped());
         if let Some((_, pause_ms)) = ON_A_SLOW_DISK.iter().find(|(slow, _)| *slow == name) {
             command.env("LD_PRELOAD", slow_disk());
+            // Some of the syncs of a commit: there must be many commits.
+            if name == "small_commits" {
+                command.env("CONTEND_SYNC_LEAST_MS", "1");
+            }
             pause_ms.map(|ms| command.env("CONTEND_SYNC_PAUSE_MS", ms.to_string()));
         }
         let mut child = command.spawn().expect("it starts");

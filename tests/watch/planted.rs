@@ -128,7 +128,9 @@ fn at_least(number: &Value, least: u64) -> bool {
 
 /// Whether the other process had the lock, with its statement.
 fn had(found: &Value, other: u32) -> bool {
-    found["holder"] == other && begins(&found["holder_sql"], "INSERT INTO t")
+    // What it executed then: the statement that takes the lock, one under it, or the one that gives it back.
+    let under_lock = ["BEGIN IMMEDIATE", "INSERT INTO t", "COMMIT"];
+    found["holder"] == other && under_lock.iter().any(|sql| begins(&found["holder_sql"], sql))
 }
 
 /// Whether a checkpoint took as long as its two syncs.
@@ -292,6 +294,22 @@ fn many_small_commits_are_found() {
 fn many_connections_are_found_in_both_journal_modes() {
     if may_trace("open-close-churn") {
         ["open_close_churn", "churn_with_journal"].into_iter().for_each(finds);
+    }
+}
+
+/// After each of them the next one rebuilds the index of the log.
+#[test]
+fn processes_that_end_without_closing_the_database_are_found() {
+    if !may_trace("recovery") {
+        return;
+    }
+    let is = |found: &Value| {
+        let counts = ["per_s", "processes", "recoveries"].map(|key| at_least(&found[key], 5));
+        found["kind"] == "open-close-churn" && counts == [true; 3]
+    };
+    for language in Language::ALL {
+        let (_program, found) = findings_until(language.command(), "crash_loop", &[], &|_, found| found.iter().any(is));
+        assert!(found.iter().any(is), "{language:?}: {found:#?}");
     }
 }
 

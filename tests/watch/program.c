@@ -217,6 +217,19 @@ static void many(const char *path) {
     for (int i = 0; i < 1000; i++) kill(pids[i], SIGKILL), waitpid(pids[i], 0, 0);
 }
 
+/* Process after process opens the database, commits once and ends without closing it: the next rebuilds the log's index. */
+static void crash_loop(const char *path) {
+    while (now() < end) {
+        int pid = fork();
+        if (!pid) {
+            run(open_with(path, 5000, "wal"), "INSERT INTO t (v) VALUES (zeroblob(10))");
+            _exit(0);
+        }
+        waitpid(pid, 0, 0);
+        pause_s(0.02);
+    }
+}
+
 /* Checkpoints by a call of the library, without a statement. */
 static void checkpoint_calls(const char *path) {
     sqlite3 *db = open_with(path, 5000, "wal");
@@ -236,6 +249,8 @@ static void program(const char *name, const char *path) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else write_for_ever(path, 0.15, 0.05, 5000, wal);
     } else if (is(name, "read_then_write")) {
         if (other()) write_for_ever(path, 0.03, 0.005, 5000, wal); else read_then_write(path);
+    } else if (is(name, "crash_loop")) {
+        crash_loop(path);
     } else if (is(name, "old_snapshot")) {
         old_snapshot(path);
     } else if (is(name, "checkpoint_call_blocks_writers")) {

@@ -271,6 +271,20 @@ def churn_with_journal(path, end):
     open_close_churn(path, end, "delete")
 
 
+def crash_loop(path, end):
+    """Process after process opens the database, commits once and ends without closing it."""
+
+    def work():
+        pid = os.fork()
+        if pid == 0:
+            connect(path).execute("INSERT INTO t (v) VALUES (zeroblob(10))")
+            os._exit(0)
+        os.waitpid(pid, 0)
+        time.sleep(0.02)
+
+    until(end, work)
+
+
 def disk_journal(path, end):
     """A cache of ten pages: a large transaction syncs its journal again and again while it holds the lock."""
     other(writer, path, end, 0.0, 0.02, 5.0, "delete")

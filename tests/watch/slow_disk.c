@@ -1,6 +1,6 @@
-/* A disk that takes 3 ms for each sync, however fast the real one is: loaded before a planted program (LD_PRELOAD), it syncs
- * until 3 ms are over. The first byte is written again each time, so that there is something to sync. With
- * CONTEND_SYNC_PAUSE_MS each sync takes so much longer, without work for the real disk. */
+/* A disk that takes 3 ms for each sync (or CONTEND_SYNC_LEAST_MS), however fast the real one is: loaded before a planted
+ * program (LD_PRELOAD), it syncs until they are over. The first byte is written again each time, so that there is something
+ * to sync. With CONTEND_SYNC_PAUSE_MS each sync takes so much longer, without work for the real disk. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static double now_ms(void) {
 int fdatasync(int file) {
     char byte;
     long status;
-    const char *pause_ms = getenv("CONTEND_SYNC_PAUSE_MS");
+    const char *pause_ms = getenv("CONTEND_SYNC_PAUSE_MS"), *least_ms = getenv("CONTEND_SYNC_LEAST_MS");
     if (pause_ms) usleep(1000 * (useconds_t)atoi(pause_ms));
-    double end = now_ms() + 3;
+    double end = now_ms() + (least_ms ? atof(least_ms) : 3);
     do {
         /* A file that is open for reading alone is synced as it is. */
         if (pread(file, &byte, 1, 0) == 1 && pwrite(file, &byte, 1, 0) != 1 && errno != EBADF) return -1;

@@ -68,7 +68,7 @@ struct Case {
 const WAL: Case = Case { journal: "wal", clients: 1 };
 
 /// By how much a span may lie outside of its transaction.
-const SLACK_NS: u64 = 1_000_000;
+const SLACK_NS: u64 = 100_000;
 /// How long the plan holds the lock at least: 5 ms, and timers of runtimes end up to a millisecond early.
 const HOLD_NS: u64 = 4_000_000;
 
@@ -111,11 +111,18 @@ fn database_in(dir: &Path) -> Option<PathBuf> {
         if path.is_dir() {
             return database_in(&path);
         }
-        // The workers have it open when its index is there.
-        let shm = PathBuf::from(format!("{}-shm", path.display()));
-        let is_data = !["-wal", "-shm", "-journal"].iter().any(|end| path.display().to_string().ends_with(end));
-        (is_data && shm.exists()).then_some(path)
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Before the workers, contend tries how fast the disk is.
+        let is_data = !["-wal", "-shm", "-journal"].iter().any(|end| name.ends_with(end)) && !name.starts_with('.');
+        (is_data && is_open(&path)).then_some(path)
     })
+}
+
+/// Whether a process has a file open.
+fn is_open(path: &Path) -> bool {
+    let entries = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_it = |fd: fs::DirEntry| fs::read_link(fd.path()).is_ok_and(|link| link == path);
+    entries(PathBuf::from("/proc")).any(|process| entries(process.path().join("fd")).any(is_it))
 }
 
 /// Whether two times agree: within a millisecond or a twentieth.
@@ -174,7 +181,8 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
     assert!(count >= 50, "{driver}: {count} transactions of {} clients", samples.len());
     let mut all = Judged::default();
     for (client, samples) in &samples {
-        let judged: Vec<_> = connections(&holds).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
+        let judged: Vec<_> =
+            connections(&holds, case.clients).into_iter().map(|who| judge(samples, &holds, &waits, who)).collect();
         let Some(judged) = judged.iter().flatten().next() else {
             // When the transactions without a hold began, after the beginning of the watch.
             let without = judged.iter().filter_map(|judged| judged.as_ref().err());
@@ -188,7 +196,11 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
         assert_eq!(judged.orphans, [0_u64; 0], "{driver}: holds outside of transactions");
         assert_eq!(judged.outside, [], "{driver}: holds shorter than the plan's or longer than their transactions");
         if locks_only.is_none() {
-            assert_eq!(judged.refusals, [], "{driver}: refused transactions without a wait that gave up, and others with one");
+            assert_eq!(
+                judged.refusals,
+                [],
+                "{driver}: refused transactions without a wait that gave up, and others with one"
+            );
         }
         all.add(judged);
     }
@@ -202,10 +214,10 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
     );
     // Between a lock call and the clock of a sample a driver does work of its own, and on a busy machine another program
     // takes the processor: so the rest of a transaction may be longer than its hold, and never shorter.
-    assert!(all.held * 10 >= all.committed * 9, "{driver}: {} of {} holds agree", all.held, all.committed);
+    assert!(all.held * 20 >= all.committed * 19, "{driver}: {} of {} holds agree", all.held, all.committed);
     // Connections of one process wait for each other in memory, which is not seen.
     if locks_only.is_none() && case.clients == 1 {
-        assert!(all.waited * 20 >= all.committed * 19, "{driver}: {} of {} waits agree", all.waited, all.committed);
+        assert!(all.waited * 50 >= all.committed * 49, "{driver}: {} of {} waits agree", all.waited, all.committed);
     }
 }
 
@@ -223,8 +235,11 @@ fn watched_until_end(driver: &str, mut run: Child, args: &[&str]) -> Output {
     watching.wait_with_output().expect("it ends")
 }
 
-fn connections(holds: &[Span]) -> Vec<(u64, u64)> {
-    let mut found: Vec<(u64, u64)> = holds.iter().map(|hold| hold.who).collect();
+/// Processes with holds; with several clients in each, their connections. A goroutine may go on in another thread, so the
+/// process of a single client says more.
+fn connections(holds: &[Span], clients: u32) -> Vec<(u64, Option<u64>)> {
+    let of = |hold: &Span| (hold.who.0, (clients > 1).then_some(hold.who.1));
+    let mut found: Vec<_> = holds.iter().map(of).collect();
     found.sort_unstable();
     found.dedup();
     found
@@ -241,7 +256,7 @@ struct Judged {
     outside: Vec<(u64, u64)>,
     /// Holds between the first sample and the last that lie in no transaction.
     orphans: Vec<u64>,
-    /// Transactions with another number of waits that gave up than refusals: their codes, and that number.
+    /// Refused transactions without a wait that gave up, and others with one: their codes, and how many there are.
     refusals: Vec<(u32, usize)>,
 }
 
@@ -259,11 +274,12 @@ fn judge(
     samples: &[Sample],
     holds: &[Span],
     waits: &[Span],
-    who: (u64, u64),
+    (pid, tid): (u64, Option<u64>),
 ) -> Result<Judged, (usize, Sample)> {
+    let is_its = |span: &Span| span.who.0 == pid && tid.is_none_or(|tid| span.who.1 == tid);
     let of = |spans: &[Span], from_ns: u64, to_ns: u64| -> Vec<Span> {
         let inside =
-            |span: &&Span| span.who == who && span.from_ns + SLACK_NS >= from_ns && span.to_ns <= to_ns + SLACK_NS;
+            |span: &&Span| is_its(span) && span.from_ns + SLACK_NS >= from_ns && span.to_ns <= to_ns + SLACK_NS;
         spans.iter().filter(inside).cloned().collect()
     };
     let mut judged = Judged::default();
@@ -271,7 +287,7 @@ fn judge(
         let (from_ns, to_ns) = (sample.started_ns, sample.finished_ns);
         let waited = of(waits, from_ns, to_ns);
         let gave_up = waited.iter().filter(|wait| wait.end == "gave-up").count();
-        if gave_up != usize::from(sample.code != 0) {
+        if (gave_up > 0) != (sample.code != 0) {
             judged.refusals.push((sample.code, gave_up));
         }
         if sample.code != 0 {

@@ -355,7 +355,10 @@ pub fn line(probe: &Probe, full_name: &str, mapped: &Mapped) -> Option<String> {
         Kind::CheckpointBegins => format!("connection={first}:x64 stack=%sp:x64"),
         Kind::Prepare16Begins => {
             let [one, two] = UTF16_FIELDS;
-            let text = format!("{one}=+0({second}):x16[{UTF16_UNITS}] {two}=+{}({second}):x16[{UTF16_UNITS}]", 2 * UTF16_UNITS);
+            let text = format!(
+                "{one}=+0({second}):x16[{UTF16_UNITS}] {two}=+{}({second}):x16[{UTF16_UNITS}]",
+                2 * UTF16_UNITS
+            );
             format!("connection={first}:x64 {text} stack=%sp:x64")
         }
         // A statement's first field is the address of its connection.

@@ -117,7 +117,7 @@ mod tests {
         let databases = ["a.db", "b.db"].map(|name| Database::open(&dir.join(name)).expect("a database"));
         let mut syncs = Syncs::default();
         let id = |name: &str| FileId::at(&dir.join(name)).expect("there");
-        let mut of = |syncs: &mut Syncs, name: &str| syncs.database(&databases, 7, 8, &Synced::File(id(name)));
+        let of = |syncs: &mut Syncs, name: &str| syncs.database(&databases, 7, 8, &Synced::File(id(name)));
         let found = ["a.db", "b.db", "b.db-wal", "b.db-journal", "other"].map(|name| of(&mut syncs, name));
         assert_eq!(found, [Some(0), Some(1), Some(1), Some(1), None]);
         // A journal that is gone by now.

@@ -161,7 +161,8 @@ impl Database {
 
     /// Whether this is the database's write-ahead log, or its rollback journal, as they are now.
     pub fn log_or_journal(&self, id: FileId) -> bool {
-        id.device == self.id.device && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&beside(&self.path, suffix)) == Some(id))
+        id.device == self.id.device
+            && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&beside(&self.path, suffix)) == Some(id))
     }
 
     /// Sizes and log, read from this process: it holds no locks on the files, which closing them would drop.

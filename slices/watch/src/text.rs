@@ -108,12 +108,8 @@ impl Texts {
         }
         let read = self.places.get(&object).and_then(|at| text_at(pid, statement + at));
         let known = self.processes.entry(pid).or_default();
-        if let Some(own) = fresh.as_ref().filter(|fresh| fresh.is_of_caller(stack))
-            && read.as_ref() != Some(&own.text)
-        {
-            return Some(without_values(&own.text));
-        }
-        let is_sure = |text: &String| fresh.is_none() || known.compiled.contains(text);
+        let is_own = fresh.as_ref().is_some_and(|fresh| fresh.is_of_caller(stack));
+        let is_sure = |text: &String| !is_own && (fresh.is_none() || known.compiled.contains(text));
         let text = read.filter(is_sure).or(fresh.map(|fresh| fresh.text)).map(|sql| without_values(&sql));
         if known.texts.len() >= STATEMENTS_MAX {
             known.texts.clear();
@@ -188,4 +184,25 @@ fn is_sql(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let word: String = text.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
     KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHO: Who = Who { pid: u32::MAX, tid: 7 };
+
+    /// The process does not exist, so its memory cannot be read.
+    #[test]
+    fn a_function_executes_what_it_has_just_compiled_also_in_several_steps() {
+        let mut texts = Texts::default();
+        texts.compiled(WHO, 90, Some("SELECT 1"));
+        let of = |texts: &mut Texts, stack: u64, statement: u64| texts.of(WHO, stack, 0, statement);
+        assert_eq!(of(&mut texts, 90, 5).as_deref(), Some("SELECT ?"));
+        assert_eq!(of(&mut texts, 90, 5).as_deref(), Some("SELECT ?"), "the next row");
+        texts.compiled(WHO, 90, Some("COMMIT"));
+        assert_eq!(of(&mut texts, 90, 5).as_deref(), Some("COMMIT"), "at the same address");
+        texts.compiled(WHO, 90, None);
+        assert_eq!(of(&mut texts, 90, 5), None, "another text, which is not known");
+    }
 }

@@ -233,8 +233,11 @@ impl Trace {
     /// Traces syncs: by the events of ext4, or by the system calls of the processes that use a database.
     fn watch_syncs(&mut self) {
         let on_ext4 = sync::is_on_ext4(&self.databases);
-        let (events, filter) =
-            if on_ext4 { (&sync::OF_EXT4[..], sync::filter(&self.databases)) } else { (&sync::OF_CALLS[..], String::new()) };
+        let (events, filter) = if on_ext4 {
+            (&sync::OF_EXT4[..], sync::filter(&self.databases))
+        } else {
+            (&sync::OF_CALLS[..], String::new())
+        };
         if !on_ext4 {
             // An empty list of processes would stand for all.
             self.instance.trace_calls_of(std::process::id());

@@ -97,7 +97,7 @@ pub fn shares(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lanes 
         title: "Write lock over time".to_string(),
         low: 0.0,
         high: end_ns.max(1.0),
-        ticks: ticks(0.0, end_ns, &seconds),
+        ticks: of_lanes(0.0, end_ns),
         lanes: pids.map(lane).collect(),
     }
 }
@@ -135,7 +135,7 @@ pub fn longest_wait(database: &SavedDatabase, holds: &Table, waits: &Table) -> O
     let lanes: Vec<Lane> = pids.map(lane).filter(|lane| !lane.spans.is_empty()).collect();
     let waiter = name(database, Table::cell(longest, pid_column) as u32);
     let title = format!("The longest wait: {waiter}, {}", time(length(&longest) as u64));
-    Some(Lanes { title, low, high, ticks: ticks(low, high, &seconds), lanes })
+    Some(Lanes { title, low, high, ticks: of_lanes(low, high), lanes })
 }
 
 /// Share of time for which each process synced.
@@ -221,7 +221,15 @@ fn lines(title: &str, end_ns: f64, series: Vec<Numbered>, shown: &dyn Fn(f64) ->
 }
 
 fn seconds(ns: f64) -> String {
+    if ns == 0.0 {
+        return "0".to_string();
+    }
     if ns < SECOND / 1000.0 { format!("{:.3} s", ns / SECOND) } else { time(ns as u64) }
+}
+
+/// Tick marks of lanes: fewer, so that their labels have room on the screen of a phone.
+fn of_lanes(low: f64, high: f64) -> Vec<Tick> {
+    ticks(low, high, &seconds).into_iter().filter(|tick| !tick.minor).collect()
 }
 
 /// Five tick marks over the range.

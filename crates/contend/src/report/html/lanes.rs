@@ -5,12 +5,12 @@ use super::markup::{colour, escaped};
 use crate::report::document::{Lane, Lanes, Span};
 
 /// Width of the drawing, and of the names on its left.
-const WIDTH: f64 = 1000.0;
-const LEFT: f64 = 190.0;
-/// Height of a lane, and the room between two.
-const HEIGHT: f64 = 22.0;
-const GAP: f64 = 8.0;
-const FOOT: f64 = 30.0;
+const WIDTH: f64 = 600.0;
+const LEFT: f64 = 170.0;
+/// Height of a lane, and the room between two: on the screen of a phone, labels are as high as both.
+const HEIGHT: f64 = 14.0;
+const GAP: f64 = 12.0;
+const FOOT: f64 = 34.0;
 /// Narrowest span that can be seen.
 const SPAN_MIN: f64 = 0.8;
 
@@ -19,10 +19,18 @@ pub fn lanes(chart: &Lanes) -> String {
     let height = chart.lanes.len() as f64 * (HEIGHT + GAP);
     let x = |at: f64| LEFT + (at - chart.low) / (chart.high - chart.low).max(f64::MIN_POSITIVE) * (WIDTH - LEFT);
     let tick = |(at, label): (f64, &str)| {
-        let x = x(at);
+        let (x, is_first, is_last) = (x(at), at <= chart.low, at >= chart.high);
+        // Nothing is cut on the right, nor lies below the names of lanes.
+        let anchor = if is_first {
+            "start"
+        } else if is_last {
+            "end"
+        } else {
+            "middle"
+        };
         format!(
-            "<path d=\"M{x:.1} 0V{height:.1}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
-            height + 18.0,
+            "<path d=\"M{x:.1} 0V{height:.1}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
+            height + 24.0,
             escaped(label)
         )
     };
@@ -59,7 +67,7 @@ fn drawn(nth: usize, lane: &Lane, x: &dyn Fn(f64) -> f64) -> String {
     format!(
         "<g class=\"{}\"><text x=\"0\" y=\"{:.1}\">{}</text>\n{spans}</g>\n",
         colour(lane.series),
-        top + HEIGHT - 6.0,
+        top + HEIGHT - 2.0,
         escaped(&lane.label)
     )
 }
@@ -75,7 +83,7 @@ mod tests {
         let figure = lanes(&Lanes { title: "t".into(), low: 0.0, high: 10.0, ticks: vec![], lanes: vec![lane] });
         assert!(
             figure.contains(
-                "<rect class=\"hollow\" x=\"595.000\" y=\"0.0\" width=\"405.0\" height=\"22.0\" data-w=\"405.000\">"
+                "<rect class=\"hollow\" x=\"385.000\" y=\"0.0\" width=\"215.0\" height=\"14.0\" data-w=\"215.000\">"
             ),
             "{figure}"
         );

@@ -97,13 +97,11 @@ fn marks_in_use() -> Vec<Mark> {
     let read = locks.iter().filter(is_read);
     let marks = read.flat_map(|lock| {
         let (first, last) = (lock.offset_first, lock.offset_last.unwrap_or(u64::MAX));
-        (0..READ_MARKS)
-            .filter(move |mark| (first..=last).contains(&(READ_BYTE + mark)))
-            .map(|mark| Mark {
-                inode: lock.inode,
-                number: mark as u8,
-                pid: lock.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0),
-            })
+        (0..READ_MARKS).filter(move |mark| (first..=last).contains(&(READ_BYTE + mark))).map(|mark| Mark {
+            inode: lock.inode,
+            number: mark as u8,
+            pid: lock.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0),
+        })
     });
     marks.collect()
 }
