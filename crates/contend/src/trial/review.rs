@@ -104,8 +104,7 @@ impl Review<'_> {
         let mut plan_check = self.plan_check(&sql);
         let mut growth = self.growth();
         let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.ran.commits.clone());
-        let clients = |drawn: &DrawnWorker| drawn.clients.iter().map(|client| client.id).collect();
-        let of_workers: Vec<Vec<u32>> = self.stage.round.workers.iter().map(clients).collect();
+        let of_workers = self.clients_of_workers();
         let mut kernel = KernelCheck::new(
             self.ran.observed.kernel.clone(),
             &of_workers,
@@ -160,6 +159,11 @@ impl Review<'_> {
         trial.marks.extend(self.ran.clock_set.clone());
         self.foreign_cpu(trial);
         Ok((tally, ever.finish()))
+    }
+
+    fn clients_of_workers(&self) -> Vec<Vec<u32>> {
+        let clients = |drawn: &DrawnWorker| drawn.clients.iter().map(|client| client.id).collect();
+        self.stage.round.workers.iter().map(clients).collect()
     }
 
     /// Compares the totals that workers report with those of their samples, and checks that they read back their connections.
