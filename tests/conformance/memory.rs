@@ -60,7 +60,10 @@ fn a_worker_without_memory_fails_or_dies() {
                 assert!(!words.contains("silent"), "{driver}: {words}");
                 let told = words.to_lowercase().contains("memory");
                 let ended = || worker.and_then(|mut worker| worker.leaves(LEAVES_WITHIN));
-                assert!(told || ended().is_some_and(|status| status.signal().is_some()), "{driver} says nothing of memory: {words}");
+                assert!(
+                    told || ended().is_some_and(|status| status.signal().is_some()),
+                    "{driver} says nothing of memory: {words}"
+                );
             }
         }
     }
