@@ -109,7 +109,12 @@ fn a_client_that_could_not_connect_in_the_end_reads_another_connection() {
     client(&mut p, vec![(0, hold, vec![])]);
     client(&mut p, vec![(400 * MS, reconnect, vec![])]);
     let result = run(&p);
-    assert_eq!((result.failed, fact(&result.reported, "connections_read_back")), (1, Some("2")), "{:?}", result.reported);
+    assert_eq!(
+        (result.failed, fact(&result.reported, "connections_read_back")),
+        (1, Some("2")),
+        "{:?}",
+        result.reported
+    );
 }
 
 #[test]
