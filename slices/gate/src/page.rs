@@ -261,7 +261,7 @@ mod tests {
             ),
             (
                 alternating(0.99, 1.01),
-                "no difference beyond 5.0 %: B takes 1.00 times the wall time of A (0.990 to 1.01, 99 % \
+                "no difference beyond 5.0 %: B takes 1.00 times the wall time of A (0.99 to 1.01, 99 % \
                  interval, 20 rounds).",
             ),
         ] {
