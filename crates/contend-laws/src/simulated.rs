@@ -188,7 +188,7 @@ fn processors_that_were_not_measured_are_predicted() {
         // Amdahl: the serial part of each operation cannot be shared.
         1.0 / (serial * cpu_s + (1.0 - serial) / processors)
     };
-    for (own_s, serial) in [(0.0, 0.0), (4e-3, 0.0), (0.0, 0.1)] {
+    for (own_s, serial) in [(0.0, 0.0), (8e-3, 0.0), (0.0, 0.1)] {
         let point = |&processors: &usize| Point {
             x: processors as f64,
             rounds: (1..=ROUNDS).map(|round| (round, on(processors, own_s, serial, round))).collect(),
