@@ -18,6 +18,7 @@ trap '$as "$bin/pg_ctl" -D "$dir/own/data" -m immediate stop >/dev/null 2>&1 || 
 (cd / && $as "$bin/initdb" -D "$dir/own/data" -U me --auth=trust -E UTF8 --no-locale -N >/dev/null)
 (cd / && $as "$bin/pg_ctl" -D "$dir/own/data" -w -l "$dir/own/log" \
     -o "-c listen_addresses= -c unix_socket_directories=$dir/own" start >/dev/null)
+export PGOPTIONS='-c client_min_messages=warning'
 ask() { psql -h "$dir/own" -U me postgres -qAt -v ON_ERROR_STOP=1 "$@"; }
 
 sqlite3 "$dir/app.db" "

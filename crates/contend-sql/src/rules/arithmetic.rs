@@ -12,6 +12,13 @@ use crate::types::{Affinity, Number, Sides, Strength, Ty, Val, number_in_text};
 /// Most operators in a chain: SQLite's limit on the depth of an expression.
 const CHAIN_MAX: usize = 1_000;
 
+/// Around a real that is written or rounded to digits: an error where an older SQLite may do it differently.
+pub(crate) fn sure(tr: &mut Tr, start: usize, digits: i64) {
+    if tr.postgres && tr.input.options.is_older() {
+        tr.wrap(start, "contend_sql.sure(", &format!(", {digits})"));
+    }
+}
+
 /// Writes a numeric operand. A text literal is replaced by the number that SQLite reads from it.
 pub(crate) fn numeric_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     number_operand(tr, expr, want, false)

@@ -226,13 +226,6 @@ fn greatest<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], want: Ty) -> 
     Ok(Val { affinity: Affinity::None, column: false, nullable, strength: Strength::Atom, ..value })
 }
 
-/// Around a real that is written or rounded to digits: an error where an older SQLite may do it differently.
-pub(crate) fn sure(tr: &mut Tr, start: usize, digits: i64) {
-    if tr.postgres && tr.input.options.is_older() {
-        tr.wrap(start, "contend_sql.sure(", &format!(", {digits})"));
-    }
-}
-
 fn round<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, digits: Option<&'a Expr<'a>>) -> R<Val> {
     let (start, slots) = (tr.at(), tr.out.slots.len());
     let value = arithmetic::numeric_operand(tr, one, Ty::Real)?;
@@ -256,7 +249,7 @@ fn round<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, digits: Option<&'a
             }
             _ if tr.input.options.pack => {
                 let function = if tr.postgres { "contend_sql.round(" } else { "contend_sql.rounded(" };
-                sure(tr, start, digits);
+                arithmetic::sure(tr, start, digits);
                 tr.wrap(start, function, &format!(", {digits})"));
                 return Ok(plain_result(value, Ty::Real));
             }

@@ -6,7 +6,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, arithmetic, functions, texts};
+use crate::rules::{Id, arithmetic, texts};
 use crate::types::{Number, Strength, Ty, Val};
 
 /// One conversion of a format.
@@ -107,7 +107,7 @@ fn converted<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'
             if !tr.input.options.pack || !value.ty.numeric() || digits > 15 {
                 return conversion.refused(token, "a real, whose digits the function pack writes");
             }
-            functions::sure(tr, start, digits as i64);
+            arithmetic::sure(tr, start, digits as i64);
             tr.wrap(start, "contend_sql.fixed(", &format!(", {digits})"));
         }
         'x' | 'X' => hexadecimal(tr, token, conversion, expr)?,
