@@ -33,7 +33,7 @@ pub fn bounds(study: &mut Study, typed: &[String]) -> Vec<String> {
     let own = study.kinds.read::<Keys>(NAME).and_then(|keys| keys.bounds);
     (study.kind, study.kinds) = (LOAD.to_string(), Default::default());
     match typed {
-        [] => own.unwrap_or_else(|| bound::usual()),
+        [] => own.unwrap_or_else(bound::usual),
         typed => typed.to_vec(),
     }
 }
