@@ -157,7 +157,7 @@ impl Review<'_> {
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
-        self.from_outside(trial);
+        self.disturbances(trial);
         Ok((tally, ever.finish()))
     }
 
@@ -341,9 +341,9 @@ impl Review<'_> {
         }
     }
 
-    /// What other programs did to the machine: a clock that was set, and their CPU time. A server that contend does not watch counts as one; its work cannot be distinguished
-    /// from a disturbance, so there is no mark.
-    fn from_outside(&self, trial: &mut Trial) {
+    /// A clock that was set, and CPU time of other programs. A server that contend does not watch counts as one; its
+    /// work cannot be distinguished from a disturbance, so there is no mark.
+    fn disturbances(&self, trial: &mut Trial) {
         trial.marks.extend(self.ran.clock_set.clone());
         let ours_ns: u64 =
             self.ran.observed.usage.iter().chain(&self.ran.observed.server).map(|used| used.cpu_ns).sum();
