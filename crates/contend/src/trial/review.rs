@@ -156,8 +156,7 @@ impl Review<'_> {
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
-        trial.marks.extend(self.ran.clock_set.clone());
-        self.foreign_cpu(trial);
+        self.disturbances(trial);
         Ok((tally, ever.finish()))
     }
 
@@ -346,9 +345,10 @@ impl Review<'_> {
         }
     }
 
-    /// CPU time of other programs. A server that contend does not watch counts as one; its work cannot be distinguished
-    /// from a disturbance, so there is no mark.
-    fn foreign_cpu(&self, trial: &mut Trial) {
+    /// A clock that was set, and CPU time of other programs. A server that contend does not watch counts as one; its
+    /// work cannot be distinguished from a disturbance, so there is no mark.
+    fn disturbances(&self, trial: &mut Trial) {
+        trial.marks.extend(self.ran.clock_set.clone());
         let ours_ns: u64 =
             self.ran.observed.usage.iter().chain(&self.ran.observed.server).map(|used| used.cpu_ns).sum();
         let (busy_ns, observed_ns) = (self.ran.observed.machine_busy_ns, self.ran.observed.observed_ns);
