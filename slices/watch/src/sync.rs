@@ -27,7 +27,7 @@ const THREADS_MAX: usize = 100_000;
 pub fn is_on_ext4(databases: &[Database]) -> bool {
     let is = |database: &Database| {
         let found = rustix::fs::statfs(&database.path);
-        found.is_ok_and(|found| found.f_type as i64 == EXT4_MAGIC)
+        found.is_ok_and(|found| found.f_type == EXT4_MAGIC)
     };
     databases.iter().all(is)
 }

@@ -168,11 +168,7 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
             )
         }
         Kind::OpenCloseChurn { per_s, processes, recoveries } => {
-            let rebuilt = match recoveries {
-                0 => String::new(),
-                count => format!(" The index of the log was rebuilt {}.", times(*count)),
-            };
-            format!("{per_s} connections a second by {processes} processes, most by {who}.{rebuilt}")
+            format!("{per_s} connections a second by {processes} processes, most by {who}.{}", rebuilt(*recoveries))
         }
         // The kinds handled in `evidence`, by name: a new kind must be in one of the two functions.
         Kind::ProgramHoldsLock { .. }
@@ -233,6 +229,11 @@ fn change(kind: &Kind) -> &'static str {
              copy and delete the log."
         }
     }
+}
+
+/// How often the index of the log was rebuilt.
+fn rebuilt(recoveries: u64) -> String {
+    if recoveries == 0 { String::new() } else { format!(" The index of the log was rebuilt {}.", times(recoveries)) }
 }
 
 /// How often a snapshot was too old to write.
