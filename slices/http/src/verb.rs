@@ -87,7 +87,7 @@ pub fn of_services(asked: &OfServices<'_>) -> Result<Order> {
     };
     let Given { secrets, variables, profile } = given::given(&args, &written)?;
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
-    let parsed = secret::told(workload::parse(&source)?, &secrets)?;
+    let parsed = secret::filled_in(workload::parse(&source)?, &secrets)?;
     ensure!(!parsed.requests.is_empty(), "{}: this file sends no requests, so it is not a scenario", source.name);
     ensure!(parsed.asks.is_empty(), "{}: its [setup] asks the service for lists; use contend http", source.name);
     let study = study::study(&args, &parsed, profile, study::contenders(&args, &parsed)?)?;
