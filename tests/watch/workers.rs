@@ -140,9 +140,17 @@ fn compare(driver: &str) {
     compare_in(driver, WAL, locks_only, &|_| {});
 }
 
-/// The same with changes of the command that runs it; `locks_only` is what is said if statements cannot be seen.
+/// What a watch of a trial left: the directory of both, that of the watch, and when it began and for how long it watched.
+struct Watched {
+    bench: Bench,
+    out: PathBuf,
+    began_ns: u64,
+    watched_ns: u64,
+}
+
+/// Runs a trial of a driver and watches it; `locks_only` is what is said if statements cannot be seen.
 #[track_caller]
-fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn Fn(&mut Command)) {
+fn watched_run(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn Fn(&mut Command)) -> Watched {
     let bench = Bench::new();
     fs::write(bench.path("workload.toml"), WORKLOAD).expect("written");
     let contender = format!("[[contender]]\nengine = \"sqlite\"\ndriver = \"{driver}\"\n");
@@ -170,17 +178,31 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
         None => assert!(!missing.contains("statements of"), "{driver}: {missing}"),
     }
     let [began_ns, watched_ns] = ["began_ns", "watched_ns"].map(|key| saved[key].as_u64().expect("a number"));
-    let holds = spans(&out, "holds.csv", began_ns, &["WAL_WRITE_LOCK", "RESERVED"]);
-    let waits = spans(&out, "waits.csv", began_ns, &[]);
+    Watched { bench, out, began_ns, watched_ns }
+}
+
+/// Samples of the time in which it was watched, by client.
+fn samples_within(watched: &Watched) -> BTreeMap<u32, Vec<Sample>> {
+    let Watched { began_ns, watched_ns, .. } = watched;
     let mut samples: BTreeMap<u32, Vec<Sample>> = BTreeMap::new();
-    let within = |sample: &Sample| sample.started_ns > began_ns && sample.finished_ns < began_ns + watched_ns;
-    let record = Record::open(&bench.path("record")).expect("a record");
+    let within = |sample: &Sample| sample.started_ns > *began_ns && sample.finished_ns < began_ns + watched_ns;
+    let record = Record::open(&watched.bench.path("record")).expect("a record");
     let each = |sample: Sample| {
         if within(&sample) {
             samples.entry(sample.client).or_default().push(sample);
         }
     };
     record.samples(1, each).expect("samples");
+    samples
+}
+
+/// The same with changes of the command that runs it.
+#[track_caller]
+fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn Fn(&mut Command)) {
+    let watched = watched_run(driver, case, locks_only, change);
+    let holds = spans(&watched.out, "holds.csv", watched.began_ns, &["WAL_WRITE_LOCK", "RESERVED"]);
+    let waits = spans(&watched.out, "waits.csv", watched.began_ns, &[]);
+    let samples = samples_within(&watched);
     let count = samples.values().map(Vec::len).sum::<usize>();
     assert!(count >= 50, "{driver}: {count} transactions of {} clients", samples.len());
     let mut all = Judged::default();
@@ -190,8 +212,9 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
         let Some(judged) = judged.iter().flatten().next() else {
             // When the transactions without a hold began, after the beginning of the watch.
             let without = judged.iter().filter_map(|judged| judged.as_ref().err());
-            let at: Vec<_> =
-                without.map(|(number, sample)| (number, sample.started_ns - began_ns, sample.lock_wait_ns)).collect();
+            let at: Vec<_> = without
+                .map(|(number, sample)| (number, sample.started_ns - watched.began_ns, sample.lock_wait_ns))
+                .collect();
             panic!(
                 "{driver}: no connection has a hold in each of {} transactions of client {client}: {at:?}",
                 samples.len()
@@ -199,23 +222,12 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
         };
         assert_eq!(judged.orphans, [0_u64; 0], "{driver}: holds outside of transactions");
         assert_eq!(judged.outside, [], "{driver}: holds shorter than the plan's or longer than their transactions");
-        if locks_only.is_none() {
-            assert_eq!(
-                judged.refusals,
-                [],
-                "{driver}: refused transactions without a wait that gave up, and others with one"
-            );
-        }
+        let refusals = "refused transactions without a wait that gave up, and others with one";
+        assert!(locks_only.is_some() || judged.refusals.is_empty(), "{driver}: {refusals}: {:?}", judged.refusals);
         all.add(judged);
     }
     let failed: usize = samples.values().flatten().filter(|sample| sample.code != 0).count();
-    // In a line of its own, for docs/watch.md.
-    println!(
-        "| {driver} | {} | {count} | {failed} | {} | {} |",
-        case.journal,
-        percent(all.held, all.committed),
-        if case.clients == 1 { percent(all.waited, all.committed) } else { "not seen".to_string() }
-    );
+    all.report(driver, case, [count, failed]);
     // Between a lock call and the clock of a sample a driver does work of its own, and on a busy machine another program
     // takes the processor: so the rest of a transaction may be longer than its hold, and never shorter.
     assert!(all.held * 4 >= all.committed * 3, "{driver}: {} of {} holds agree", all.held, all.committed);
@@ -269,6 +281,13 @@ impl Judged {
         self.committed += other.committed;
         self.held += other.held;
         self.waited += other.waited;
+    }
+
+    /// Prints a line for docs/watch.md, with the numbers of transactions and of failed ones.
+    fn report(&self, driver: &str, case: Case, [count, failed]: [usize; 2]) {
+        let held = percent(self.held, self.committed);
+        let waited = if case.clients == 1 { percent(self.waited, self.committed) } else { "not seen".to_string() };
+        println!("| {driver} | {} | {count} | {failed} | {held} | {waited} |", case.journal);
     }
 }
 

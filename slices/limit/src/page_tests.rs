@@ -25,7 +25,7 @@ fn searched() -> Saved {
 
 fn answer(saved: &Saved) -> String {
     let document = document(saved);
-    text::text(&document, Colour::No).split_whitespace().collect::<Vec<_>>().join(" ")
+    text::text(&document, Style::FILE).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn the_tool_finds_in_a_plan_what_a_reader_would_refuse() {
     let client = |change: &dyn Fn(&mut Client)| {
         let mut client = plan.clients[1].clone();
         change(&mut client);
-        plan.head.check_client(client)
+        plan.head.check_client(&client)
     };
     let head = |change: &dyn Fn(&mut Head)| {
         let mut head = plan.head.clone();
