@@ -85,7 +85,7 @@ verify: kernel test build worker-system ## the long checks; whether wrk, oha and
 	rm -rf target/verify/durability
 	scripts/verify-durability.sh target/verify/durability
 	rm -rf target/verify/results
-	scripts/verify-results.sh
+	scripts/verify-results.sh || [ $$? = 2 ] # nothing could be compared on this machine
 
 fuzz: ## random SQL through the translator, then random calls through the shim, each for FUZZ_SECONDS (an hour) from FUZZ_SEED
 	CONTEND_FUZZ_SECONDS=$(FUZZ_SECONDS) CONTEND_FUZZ_SEED=$(FUZZ_SEED) \

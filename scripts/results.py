@@ -354,9 +354,10 @@ def contend(command, out):
 
 
 def repeat(study, run, out):
-    """Runs a study as published again and says for each table whether it repeats. False if one does not that should."""
+    """Runs a study as published again and says for each table whether it repeats: False if one does not that should, `None`
+    if nothing could be compared."""
     sources = kept(study).get("as-published", {}).get("from", [])
-    found, machines = {}, set()
+    found = {}
     for number, command in enumerate(sorted({at["command"] for at in sources})):
         record = out / f"{study}-{number}"
         try:
@@ -366,14 +367,17 @@ def repeat(study, run, out):
         except Refused as refused:
             print(f"NOT VERIFIED  {study}: {refused}")
     if not found:
-        return True
+        return None
     machines = {at["machine"].split(", Linux")[0] for at in sources} | {of["from"]["machine"].split(", Linux")[0] for of in found.values()}
     lines = list(judged(study, found))
     for _, line in lines:
         print(line)
     if len(machines) > 1:
         print(f"{study}: these are different machines, so a difference is no failure: {'; '.join(sorted(machines))}")
-    return len(machines) > 1 or all(verdict is not False for verdict, _ in lines)
+        return None
+    if all(verdict is None for verdict, _ in lines):
+        return None
+    return all(verdict is not False for verdict, _ in lines)
 
 
 # ------------------------------------------------------------------------------------------------ verbs
@@ -392,7 +396,13 @@ def verify(names):
         print(f"{out} is there already; remove it", file=sys.stderr)
         return 2
     out.mkdir(parents=True)
-    return 0 if all([repeat(study, contend, out) for study in names or studies()]) else 1
+    verdicts = [repeat(study, contend, out) for study in names or studies()]
+    if False in verdicts:
+        return 1
+    if True not in verdicts:
+        print("NOT VERIFIED  no table could be compared", file=sys.stderr)
+        return 2
+    return 0
 
 
 def main(arguments):

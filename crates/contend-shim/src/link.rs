@@ -154,7 +154,7 @@ impl Link {
         if self.timeout_ms == i32::MAX { 0 } else { self.timeout_ms.max(LEAST_MS) }
     }
 
-    /// As [`Link::perform`], for a change of the schema: the lock that it needs is one that autovacuum may have.
+    /// Like [`Link::perform`], for schema changes; autovacuum may hold the required lock.
     pub fn perform_definition(&mut self, mut messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
         if self.timeout_ms < DEFINITION_LEAST_MS {
             let wait = |ms: i32| plain(format!("SET LOCAL lock_timeout = {ms}"));

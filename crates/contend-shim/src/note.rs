@@ -13,8 +13,6 @@ pub struct Note {
     /// Lower case.
     pub functions: BTreeSet<String>,
     pub pragma: Option<(String, Option<String>)>,
-    /// BEGIN, COMMIT or ROLLBACK.
-    pub transaction: Option<String>,
     /// BEGIN, RELEASE or ROLLBACK, and the name.
     pub savepoint: Option<(String, String)>,
     /// CREATE, ALTER or DROP in this database.
@@ -71,7 +69,6 @@ pub fn action(code: i32, one: &str, two: &str, database: &str) {
         }
         19 => note.pragma = Some((one.to_ascii_lowercase(), Some(two.to_string()).filter(|two| !two.is_empty()))),
         20 => drop(note.tables.insert((database.to_string(), one.to_string()))),
-        22 => note.transaction = Some(one.to_string()),
         24 => note.odd = Some("ATTACH"),
         26 => note.defines = Some(one.to_string()),
         29 | 30 => note.odd = Some("virtual tables"),

@@ -3,7 +3,7 @@
 //! Per round the log ratio candidate / baseline; its median, its exact interval, and one of a closed list of words, in
 //! this order: a guard failed = not comparable; the interval excludes 1 = faster or slower, slightly so when the median
 //! is inside the margin; the interval lies inside the margin = no difference beyond the margin; else cannot tell.
-//! Fewer than six rounds give a ratio without words.
+//! Fewer than six rounds give a ratio without words. *Both did what was asked* is decided by the caller, which knows the load.
 
 use crate::interval::{self, Interval, Looks};
 use crate::precision::plain;

@@ -116,7 +116,7 @@ fn fits_services(given: &OrderArgs, services: &Services<'_>) -> Result<()> {
     }
 }
 
-/// A study of the workload in a file: SQLite in WAL, with and without a sync at each commit. `None` for a file that is a study.
+/// A study of the workload in a file: SQLite in WAL, with and without a sync at each commit, and PostgreSQL. `None` for a file that is a study.
 ///
 /// # Errors
 /// A mistake in the workload.

@@ -1,8 +1,8 @@
 //! What a time budget holds: how many rounds, of which contenders, and which relaxed suspects. Pure.
 //!
 //! A budget is spent in this order: one round of every contender, then rounds of the first contenders of the study: as
-//! many of them as it holds together with an arm for each, or two of them with an arm for one. Arms have the last rounds
-//! that a name takes.
+//! many of them as it holds together with an arm for each, or two of them with an arm for one. Relaxed arms run in the last three
+//! rounds.
 
 use crate::limiter::ROUNDS_MIN;
 use contend::units::duration_text;

@@ -15,7 +15,7 @@ use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table,
 use contend::report::html::html;
 use contend::report::markdown::markdown;
 use contend::report::text::{self, Style};
-use contend_stats::interval::Interval;
+use contend_stats::interval::{Interval, MIN_ROUNDS};
 use contend_stats::precision::{Bytes, Ns, Rate, Ratio, alike, counted};
 use contend_stats::verdict::Verdict;
 use std::fs;
@@ -305,13 +305,13 @@ fn not_shown(saved: &Saved) -> Section {
     ];
     if saved.of().is_rate() {
         items.push(
-        "A short window sees less of a queue than hours do: in simulations the rate found is up to 4 % high. The interval \
+        "A short window sees less of a queue than hours do: in simulations the rate found is some percent high. The interval \
          covers how rounds differ, and not that."
             .to_string(),
         );
     }
-    if saved.rounds < 6 {
-        items.push("With fewer than six rounds there are no intervals and no words.".to_string());
+    if (saved.rounds as usize) < MIN_ROUNDS {
+        items.push(format!("With fewer than {MIN_ROUNDS} rounds there are no intervals and no words."));
     }
     Section {
         id: Id::Other("not-shown"),

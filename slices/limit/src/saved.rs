@@ -166,7 +166,7 @@ pub struct Probe {
     /// Whether it ran again for that reason, and so does not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// Marks of its trial that are no disturbance.
+    /// Notes on its trial that do not mean it was disturbed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
     /// Commits per second in the window.

@@ -64,8 +64,10 @@ pub fn section(saved: &Saved) -> Section {
         blocks.push(Block::Table(table));
     }
     let note = "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each \
-                of at least three), its use speaks for it, and no other does the same. Half the writes are also half the \
-                syncs. With --quick only suspects that are busy are relaxed. The worker's own loop is named without an experiment if nothing else moves the rate. Evidence is the median of the probes near the highest rate.";
+                of at least three), it is busy (syncs need no such evidence), and no other does the same. Half the writes are also \
+                half the syncs. With --quick only suspects that could be named are relaxed. The worker's own loop is named \
+                without an experiment if nothing else moves the rate. Evidence is the median of the probes near the highest \
+                rate.";
     blocks.push(Block::Note(note.to_string()));
     Section { id: Id::Other("limiter"), title: "What stops it".to_string(), blocks }
 }

@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering;
 /// Find the highest rate of arrivals, or the most clients, with which each contender of a study meets a bound
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  contend limit limits --quick              SQLite and PostgreSQL, and what stops them, in five minutes
+  contend limit limits --quick              SQLite and servers, and what stops them, in five minutes
   contend limit wordpress --quick --only WAL/FULL --limiter
   contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
   contend limit async --of databases --quick   how many databases, at the study's own load
@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering;
   contend limit http://127.0.0.1:8001/ http://127.0.0.1:8002/    services
   contend report results/DIR                write the report again
 
-Each probe is a trial in an open loop at one rate, on fresh data and with every check. A rate meets the bounds if \
+Each probe is a trial in an open loop at one rate (with --of: in a closed loop), on fresh data and with every check. A rate meets the bounds if \
 the backlog does not grow, what is due is committed, and every bound holds. One bisection is the value of one round. \
 docs/limits.md explains the search and the report.
 
@@ -67,8 +67,7 @@ struct LimitArgs {
     /// What to search: rate, clients, processes, scale, or a number of the workload's [scale], such as databases
     #[arg(long, value_name = "AXIS", default_value = RATE)]
     of: String,
-    /// Time for all searches: contenders as they are come first, then what may stop them; what does not fit is left out
-    /// and said [default: 5min with --quick, else none]
+    /// Time for all searches. Contenders come first, then suspects; the report lists what was skipped [default: 5min with --quick, else none]
     #[arg(long, value_name = "TIME", conflicts_with = "limiter")]
     budget: Option<String>,
     /// Relax every suspect in every round, without a budget (default without --quick, which relaxes the busy ones in the last three rounds)

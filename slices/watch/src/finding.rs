@@ -14,7 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// A transaction without a statement for this long is idle.
 const IDLE_NS_MIN: u64 = SECOND;
-/// Shortest reported wait; a total of this share of the watched time is reported too.
+/// Shortest reported wait.
 const WAIT_NS_MIN: u64 = 100 * MS;
 /// Shortest extension of a commit by a checkpoint that is reported.
 const CHECKPOINT_NS_MIN: u64 = 250 * MS;

@@ -20,8 +20,8 @@ use std::fs::File;
 use std::path::Path;
 
 /// Functions of SQLite: `(connection, text, ...)` compiles a statement, `(statement)` executes it, `(connection, ...)`
-/// makes a checkpoint, `(path, ...)` opens a connection. The last one, `(statement)`, returns its text; it is not probed, its code says where a statement
-/// has the pointer to the text.
+/// makes a checkpoint, `(path, ...)` opens a connection. The last one, `sqlite3_sql`, is not probed; its code shows where a statement stores the
+/// pointer to its text.
 const FUNCTIONS: [(&str, Option<Called>); 11] = [
     ("sqlite3_prepare_v2", Some(Called::Prepare)),
     ("sqlite3_prepare_v3", Some(Called::Prepare)),

@@ -112,9 +112,8 @@ impl CommitCheck {
                     Counts::Statements => "COMMITs and statements that change data",
                 };
                 Invalid::Commits.because(format!(
-                    "the database counted {found} {what} {when}, the samples say {range}: operations were acknowledged that \
-                     it did not commit or not yet, commits of one operation were divided or joined, or another \
-                     program wrote"
+                    "the database counted {found} {what} {when}, the samples say {range}: acknowledged operations were not committed in time, commits were \
+                     split or merged, or another program wrote"
                 ))
             })
         })

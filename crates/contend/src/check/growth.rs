@@ -156,7 +156,7 @@ impl Added {
     fn seen_by(&self, read: &Sample) -> (u64, u64) {
         let least = self.acknowledged_ns.partition_point(|ns| *ns < read.started_ns);
         let begun = self.begun_ns.partition_point(|ns| *ns <= read.finished_ns);
-        // Of those that began before its end, the ones that had not ended before its beginning.
+        // Undone operations that overlap the read.
         let undone = self.undone_begun_ns.partition_point(|ns| *ns <= read.finished_ns);
         let over = self.undone_ended_ns.partition_point(|ns| *ns < read.started_ns);
         (least as u64, (begun + undone.saturating_sub(over)) as u64)

@@ -19,7 +19,7 @@ pub const CLIENT_BUSY_MAX: f64 = 0.90;
 /// CPU time is read in ticks, at both ends of a window.
 const CPU_RESOLUTION_NS: u64 = 20_000_000;
 
-/// Most durable commits per fastest sync seen on the disk for a rate that is believed. It is above 1 because the few probes before
+/// Highest credible number of durable commits per fastest sync seen on the disk. It is above 1 because the few probes before
 /// and after the window may not have met the fastest sync.
 pub const COMMITS_PER_SYNC_MAX: f64 = 2.0;
 

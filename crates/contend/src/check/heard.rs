@@ -17,15 +17,15 @@ const LATE_PERMILLE: u64 = 50;
 /// Longest standstill of the tool that excuses a late worker: a worker could stop the tool, too.
 const STILL_NS_MAX: u64 = 2_000_000_000;
 
-/// Longest pause of a garbage collector that excuses a worker: it is the worker's own word.
+/// Longest pause of a garbage collector that excuses a worker. It is bounded because only the worker reports it.
 const PAUSE_NS_MAX: u64 = 2_000_000_000;
 
 /// Facts of `done` with the longest pause of a garbage collector, in which a worker sends nothing, and with all of them together.
 const LONGEST_PAUSE: &str = "gc_pause_ns_max";
 const ALL_PAUSES: &str = "gc_pause_ns";
 
-/// The longest pause of a garbage collector that a worker is believed: none in a language without a collector, at most all its
-/// pauses together, and at most two seconds.
+/// Accepted pause of a garbage collector: 0 in a language without a collector; at most the sum of all its pauses, and two
+/// seconds.
 pub fn believed_pause_ns(has_collector: bool, done: &Facts) -> u64 {
     let reported = |name: &str| fact(done, name).and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
     if has_collector { reported(LONGEST_PAUSE).min(reported(ALL_PAUSES)).min(PAUSE_NS_MAX) } else { 0 }

@@ -65,7 +65,7 @@ impl KernelCheck {
             let counted = counted.filter(|counted| counted < reported)?;
             Some(Invalid::Answers.because(format!(
                 "worker {number} reports {reported} transactions in the window, each of which must read the header of the \
-                 database's file, and the kernel counted {counted} calls of it that read files: the others were not carried out"
+                 database's file, but the kernel counted only {counted} file reads by it: the remaining transactions were not executed"
             )))
         });
         // A sync whose device answers at once need not put its thread to sleep, so only half of them must have.

@@ -79,11 +79,11 @@ fn run(bench: &Bench<'_>, stage: &Stage<'_>, under_way: &mut Measured, admin: &m
     done
 }
 
-/// A trial that went wrong on a full disk says nothing of its contender: the run stops, and can be resumed. It is looked at before
-/// the data is removed, which makes room again.
+/// A failure on a full disk does not count against the contender: the run stops, and can be resumed. Checked before the data is
+/// removed, which makes room again. A disk that rejects every commit leaves no other reason than `nothing-done`.
 fn unless_disk_full(bench: &Bench<'_>, done: Result<Done, Failure>) -> Result<Done, Failure> {
     let wrong = match &done {
-        Ok(done) => done.invalid.iter().find(|reason| !reason.kind.is_of_speed()),
+        Ok(done) => done.invalid.iter().find(|reason| !is_of_pace(reason.kind)),
         Err(Failure::Invalid(reason)) => Some(reason),
         Err(_) => None,
     };
@@ -91,6 +91,11 @@ fn unless_disk_full(bench: &Bench<'_>, done: Result<Done, Failure>) -> Result<Do
         Some(reason) => Err(Failure::Fatal(disk::full(shown(reason.clone(), bench.workload, bench.asked)))),
         None => done,
     }
+}
+
+/// Reasons that a slow machine gives with any disk.
+fn is_of_pace(kind: Invalid) -> bool {
+    matches!(kind, Invalid::LittlesLaw | Invalid::GeneratorLimited)
 }
 
 /// How long a server may take to end after it was killed.
