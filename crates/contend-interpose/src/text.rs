@@ -1,7 +1,8 @@
 //! Texts of statements as they are stored: without comments, and with stand-ins for literals if values are hashed. A
 //! stand-in is a literal of the same type made from the value's keyed hash, so the statement can still be parsed.
 
-use crate::hash;
+use crate::format::value;
+use crate::hash::{self, Sip};
 
 /// An output buffer. It counts bytes beyond its end.
 pub struct Sink<'b> {
@@ -91,6 +92,45 @@ pub fn first_word(sql: &[u8]) -> ([u8; 16], usize) {
     (word, length)
 }
 
+/// Parts of the names of PRAGMAs whose value is a secret, such as `key`, `hexrekey`, `cipher_salt`.
+const SECRETS: [&[u8]; 3] = [b"key", b"salt", b"pass"];
+
+fn has(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+}
+
+/// Place in a statement that may name the key of an encrypted database. SQLite takes a key as any word or quoted text there.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Begin,
+    Pragma,
+    Attach,
+    /// Up to the end of the statement.
+    Secret,
+    Elsewhere,
+}
+
+impl Place {
+    /// The place after a token.
+    fn after(self, token: &[u8]) -> Place {
+        let is = |word: &[u8]| token.eq_ignore_ascii_case(word);
+        match self {
+            _ if token == b";" => Place::Begin,
+            Place::Begin if is(b"pragma") => Place::Pragma,
+            Place::Begin if is(b"attach") => Place::Attach,
+            Place::Begin => Place::Elsewhere,
+            Place::Attach if is(b"key") => Place::Secret,
+            Place::Pragma if token == b"=" || token == b"(" => Place::Elsewhere,
+            Place::Pragma if SECRETS.iter().any(|part| has(token, part)) && !has(token, b"foreign_key") => Place::Secret,
+            other => other,
+        }
+    }
+
+    fn hides(self, token: &[u8]) -> bool {
+        self == Place::Secret && !matches!(token, b"=" | b"(" | b")" | b";")
+    }
+}
+
 /// Whether literals of a statement are settings and names, which are not replaced.
 fn stays(sql: &[u8]) -> bool {
     // Later statements of a script may contain any values.
@@ -100,7 +140,7 @@ fn stays(sql: &[u8]) -> bool {
     }
     let (word, length) = first_word(sql);
     match &word[..length] {
-        b"pragma" => !sql.windows(3).any(|three| three.eq_ignore_ascii_case(b"key")),
+        b"pragma" => !SECRETS.iter().any(|part| has(sql, part)),
         b"savepoint" | b"release" | b"rollback" | b"begin" | b"commit" | b"end" => true,
         _ => false,
     }
@@ -109,7 +149,7 @@ fn stays(sql: &[u8]) -> bool {
 /// Writes a statement. With a key, literals other than 0 and 1 become stand-ins.
 pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
     let key = key.filter(|_| !stays(sql));
-    let (mut i, mut gap) = (0, false);
+    let (mut i, mut gap, mut place) = (0, false, Place::Begin);
     while i < sql.len() {
         let after = blank(sql, i);
         if after > i {
@@ -136,9 +176,10 @@ pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
             _ => (i + 1, false),
         };
         match key {
-            Some(key) if is_text => stand_in(&sql[i..end], key, out),
+            Some(key) if is_text || place.hides(&sql[i..end]) => stand_in(&sql[i..end], key, out),
             _ => out.all(&sql[i..end]),
         }
+        place = place.after(&sql[i..end]);
         i = end;
     }
 }
@@ -176,7 +217,10 @@ pub fn stand_in(literal: &[u8], key: [u64; 2], out: &mut Sink) {
     if literal == b"0" || literal == b"1" {
         return out.all(literal);
     }
-    let hash = hash::bytes(key, literal);
+    let hash = match literal[0] {
+        b'\'' => of_text(literal, key),
+        _ => decimal(literal).map_or_else(|| hash::bytes(key, literal), |bits| hash::number(key, value::INTEGER, bits)),
+    };
     let digits = |out: &mut Sink, count: u32| {
         (0..count).for_each(|i| out.byte(b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize]));
     };
@@ -203,6 +247,29 @@ pub fn stand_in(literal: &[u8], key: [u64; 2], out: &mut Sink) {
             }
         }
     }
+}
+
+/// The hash of the text that a literal stands for: that of the same text when it is bound.
+fn of_text(literal: &[u8], key: [u64; 2]) -> u64 {
+    let inner = &literal[1..];
+    let inner = inner.strip_suffix(b"'").unwrap_or(inner);
+    let (mut sip, mut i) = (Sip::new(key), 0);
+    while i < inner.len() {
+        sip.byte(inner[i]);
+        i += if inner[i..].starts_with(b"''") { 2 } else { 1 };
+    }
+    sip.end()
+}
+
+/// The bits of a decimal integer; `None` for any other number.
+fn decimal(literal: &[u8]) -> Option<u64> {
+    let is_whole = literal.len() <= 18 && literal.iter().all(u8::is_ascii_digit);
+    is_whole.then(|| literal.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+}
+
+/// The number that stands for an integer with this hash: 1 and 17 digits.
+pub fn stand_in_number(hash: u64) -> u64 {
+    (0..17).fold((1, hash), |(number, rest), _| (number * 10 + rest % 10, rest / 10)).0
 }
 
 #[cfg(test)]
@@ -252,10 +319,33 @@ mod tests {
     }
 
     #[test]
+    fn a_literal_has_the_hash_of_the_bound_value() {
+        let text = format!("{:016x}", hash::bytes([1, 2], b"Eve's"));
+        assert_eq!(written("'Eve''s'", Some([1, 2])), format!("'#{text}'"));
+        let number = stand_in_number(hash::number([1, 2], value::INTEGER, 4711));
+        assert_eq!(written("4711", Some([1, 2])), number.to_string());
+    }
+
+    #[test]
     fn settings_stay_but_no_key_of_a_cipher() {
         assert_eq!(written("PRAGMA busy_timeout = 5000", Some([1, 2])), "PRAGMA busy_timeout = 5000");
         assert!(!written("PRAGMA key = 'secret'", Some([1, 2])).contains("secret"));
-        assert!(!written("pragma rekey='secret'", Some([1, 2])).contains("secret"));
+        for keyed in [
+            "pragma rekey='secret'",
+            "PRAGMA key = \"secret\"",
+            "PRAGMA main.key(secret)",
+            "PRAGMA textkey = secret99",
+            "PRAGMA key = \"x'5ec2e7'\"",
+            "PRAGMA cipher_salt = \"x'5ec2e7'\"",
+            "SELECT 1; PRAGMA hexkey = \"5ec2e7\"; SELECT 2",
+            "ATTACH 'a.db' AS a KEY \"secret\"",
+            "attach database ?1 as a key secret",
+        ] {
+            let private = written(keyed, Some([1, 2]));
+            assert!(!private.contains("secret") && !private.contains("5ec2e7"), "{private}");
+        }
+        assert_eq!(written("PRAGMA foreign_keys = ON", Some([1, 2])), "PRAGMA foreign_keys = ON");
+        assert_eq!(written("CREATE TABLE t (a PRIMARY KEY, b)", Some([1, 2])), "CREATE TABLE t (a PRIMARY KEY, b)");
         for script in
             ["BEGIN; INSERT INTO t VALUES ('Eve'); COMMIT;", "PRAGMA foreign_keys=1;\nINSERT INTO t VALUES ('Eve')"]
         {
