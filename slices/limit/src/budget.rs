@@ -20,10 +20,15 @@ pub const ARM_PROBES: f64 = 6.0;
 /// Share of a closed loop's rate at which a bound is usually met.
 pub const REACHES: f64 = 0.7;
 
-/// A budget in words, in whole seconds.
+/// A budget in words, in whole minutes and seconds: `2min 14s`.
 pub fn words(ns: u64) -> String {
     const S: u64 = 1_000_000_000;
-    duration_text(ns.div_ceil(S) * S)
+    let (minutes, seconds) = (ns.div_ceil(S) / 60, ns.div_ceil(S) % 60);
+    match (minutes, seconds) {
+        (0, seconds) => format!("{seconds}s"),
+        (minutes, 0) => duration_text(minutes * 60 * S),
+        (minutes, seconds) => format!("{minutes}min {seconds}s"),
+    }
 }
 
 /// An arm with a relaxed suspect that could name the limit.

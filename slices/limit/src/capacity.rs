@@ -17,6 +17,9 @@ pub struct Estimate {
     pub searched: usize,
     /// Why the first round without a value has none.
     pub why: Option<String>,
+    /// Of that round, if the time was used up: the highest value that met the bounds, and the lowest that missed one.
+    pub met: Option<f64>,
+    pub missed: Option<f64>,
 }
 
 /// Estimates of all arms, in their order.
@@ -27,6 +30,7 @@ pub fn estimates(saved: &Saved) -> Vec<Estimate> {
 pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
     let values: Vec<f64> = saved.values(arm).into_iter().map(|(_, value)| value).collect();
     let of_arm = || saved.capacities.iter().filter(|capacity| capacity.arm == arm);
+    let without = of_arm().find(|capacity| capacity.value().is_none());
     Estimate {
         arm,
         value: middle(&values, of_arm().count()),
@@ -34,7 +38,9 @@ pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
         interval: median_interval(&values).filter(|_| values.len() == of_arm().count()),
         rounds: values.len(),
         searched: of_arm().count(),
-        why: of_arm().find(|capacity| capacity.value().is_none()).map(|capacity| capacity.why.clone()),
+        why: without.map(|capacity| capacity.why.clone()),
+        met: without.and_then(|capacity| capacity.met),
+        missed: without.and_then(|capacity| capacity.missed),
     }
 }
 

@@ -56,6 +56,8 @@ fn found(saved: &Saved, arm: usize) -> Value {
         "rounds": found.rounds,
         "searched": found.searched,
         "why": found.why,
+        "met": found.met,
+        "missed": found.missed,
     })
 }
 

@@ -127,7 +127,11 @@ fn not_held(saved: &Saved) -> Vec<String> {
 
 /// `296/s to 322/s`
 fn ends(of: &Of, interval: Interval) -> String {
-    alike([interval.low, interval.high].map(|end| of.show(end))).join(" to ")
+    from_to(of, [interval.low, interval.high])
+}
+
+fn from_to(of: &Of, ends: [f64; 2]) -> String {
+    alike(ends.map(|end| of.show(end))).join(" to ")
 }
 
 fn sentence(saved: &Saved, found: &Estimate) -> String {
@@ -135,6 +139,9 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
     let of = saved.of();
     let Some(value) = found.value else {
         let why = found.why.as_deref().unwrap_or("no round was finished");
+        if let Some(bracket) = bracket(&of, found) {
+            return format!("The search for {name} was not finished: {why}. {bracket}.");
+        }
         return format!("No {} was found for {name}: {why}.", of.kind());
     };
     let most = if !of.is_rate() && value >= MOST { "at least " } else { "" };
@@ -147,12 +154,47 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
                 found.searched - found.rounds
             )
         }
-        None => format!(" (median of {}: too few for an interval)", counted(found.rounds, "round")),
+        None => format!(" ({}: too few for an interval)", without_interval(saved, found)),
     };
     let stopped = stops::sentence(saved, found.arm);
     // A service may be elsewhere.
     let place = if saved.service { "" } else { " on this machine" };
     format!("{name} carries {most}{}{interval}{}{place}.{stopped}", of.words(value), within(saved))
+}
+
+/// What a search that was not finished knows: `It is between 34.7/s, which meets the bounds, and ...`
+fn bracket(of: &Of, found: &Estimate) -> Option<String> {
+    Some(match (found.met, found.missed) {
+        (Some(met), Some(missed)) => {
+            format!(
+                "It is between {}, which meets the bounds, and {}, which misses one",
+                of.words(met),
+                of.words(missed)
+            )
+        }
+        (Some(met), None) => format!("It is {} or more, which meets the bounds", of.words(met)),
+        (None, Some(missed)) => format!("It is less than {}, which misses a bound", of.words(missed)),
+        (None, None) => return None,
+    })
+}
+
+/// The same in the column of intervals.
+fn bracket_cell(of: &Of, found: &Estimate) -> String {
+    match (found.met, found.missed) {
+        (Some(low), Some(high)) => format!("not finished: {}", from_to(of, [low, high])),
+        (Some(met), None) => format!("not finished: from {}", of.show(met)),
+        (None, Some(missed)) => format!("not finished: below {}", of.show(missed)),
+        (None, None) => String::new(),
+    }
+}
+
+/// `median of 2 rounds, 133/s to 185/s`
+fn without_interval(saved: &Saved, found: &Estimate) -> String {
+    let values: Vec<f64> = saved.values(found.arm).into_iter().map(|(_, value)| value).collect();
+    let (low, high) =
+        values.iter().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
+    let range = if values.len() > 1 { format!(", {}", from_to(&saved.of(), [low, high])) } else { String::new() };
+    format!("median of {}{range}", counted(found.rounds, "round"))
 }
 
 /// The bounds as a part of a sentence; the usual one of failures is in the facts of the page alone.
@@ -209,8 +251,10 @@ fn capacities(saved: &Saved) -> Section {
 fn row(saved: &Saved, found: &Estimate) -> Vec<Cell> {
     let arm = &saved.arms[found.arm];
     let of = saved.of();
-    let greatest = found.value.map_or("none".to_string(), |value| of.show(value));
-    let interval = found.interval.map_or(String::new(), |interval| ends(&of, interval));
+    let (greatest, interval) = match (found.value, found.interval) {
+        (Some(value), interval) => (of.show(value), interval.map_or(String::new(), |interval| ends(&of, interval))),
+        (None, _) => ("none".to_string(), bracket_cell(&of, found)),
+    };
     let (ratio, verdict) = match arm.against {
         None => (Cell::new("-"), Cell::new("baseline")),
         Some(base) => {

@@ -52,7 +52,10 @@ fn what_a_budget_did_not_hold_is_said_below_the_answer() {
     let text = answer(&Saved { budget: Some(budget), ..searched() });
     assert!(text.contains("holds fewer than 6 rounds: Other 1."), "{text}");
     assert!(text.contains("Not tried for lack of time: SQLite, half the writes."), "{text}");
-    assert!(text.contains("is bounded instead of response_ns_p99<=50ms") && text.contains("281s of 5min"), "{text}");
+    assert!(
+        text.contains("is bounded instead of response_ns_p99<=50ms") && text.contains("4min 41s of 5min"),
+        "{text}"
+    );
     assert!(!answer(&searched()).contains("lack of time"));
 }
 
@@ -63,4 +66,22 @@ fn disturbed_probes_and_those_that_ran_again_are_counted() {
     saved.probes.push(Probe { disturbed: true, again: true, seen: Some(SeenWord::NoValue), ..met(0, 900.0) });
     saved.probes.push(Probe { disturbed: true, ..met(0, 900.0) });
     assert_eq!(disturbed(&saved).as_deref(), Some("2 disturbed from outside, 1 of them run again"));
+}
+
+#[test]
+fn a_search_that_the_budget_cut_keeps_what_it_knows() {
+    let mut saved = saved(vec![arm("SQLite", "durable")], &[&[None]]);
+    saved.capacities[0].why = "the time of 2min is used up".to_string();
+    (saved.capacities[0].met, saved.capacities[0].missed) = (Some(34.7), Some(35.7));
+    let text = answer(&saved);
+    let sentence = "The search for SQLite was not finished: the time of 2min is used up. It is between 34.7/s, which meets \
+                    the bounds, and 35.7/s, which misses one.";
+    assert!(text.contains(sentence) && text.contains("not finished: 34.7/s to 35.7/s"), "{text}");
+    assert!(json(&saved).contains("\"met\": 34.7"), "{}", json(&saved));
+}
+
+#[test]
+fn too_few_rounds_for_an_interval_show_what_they_found() {
+    let text = answer(&saved(vec![arm("SQLite", "durable")], &[&[Some(133.0), Some(185.0)]]));
+    assert!(text.contains("(median of 2 rounds, 133/s to 185/s: too few for an interval)"), "{text}");
 }

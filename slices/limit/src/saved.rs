@@ -135,6 +135,12 @@ pub struct Capacity {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// Highest value that met the bounds when the time of the search was used up; absent if none did, or if it was finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met: Option<f64>,
+    /// Lowest value above it that missed a bound then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<f64>,
 }
 
 /// One trial at one rate or number.

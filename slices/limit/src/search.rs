@@ -146,6 +146,11 @@ impl Search {
         if self.at < self.lowest { Next::Nothing(Why::NothingMeets) } else { Next::Probe(self.at) }
     }
 
+    /// What is known before the end: the highest value that met the bounds, and the lowest above it that missed one.
+    pub fn bracket(&self) -> (Option<f64>, Option<f64>) {
+        (self.met.last().map(|met| met.rate), self.missed.last().map(|missed| missed.rate))
+    }
+
     /// Whether there is a value to try between two.
     fn is_open(&self, low: f64, high: f64) -> bool {
         high / low > STEP * 1.000_001 && (self.most.is_none() || high - low > 1.5)

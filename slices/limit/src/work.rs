@@ -321,7 +321,7 @@ impl<'w> Work<'w> {
         let is_rate = self.of.is_rate();
         let rate_per_s = value.filter(|_| is_rate);
         let number = value.filter(|_| !is_rate).map(|number| number as u32);
-        self.saved.capacities.push(Capacity { arm, round, rate_per_s, number, why });
+        self.saved.capacities.push(Capacity { arm, round, rate_per_s, number, why, met: None, missed: None });
         self.leave();
     }
 

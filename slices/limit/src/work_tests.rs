@@ -135,6 +135,9 @@ fn a_budget_that_holds_less_than_a_round_says_so() {
     assert!(spent_s(&found) < 45.0, "{} s", spent_s(&found));
     let why: Vec<&str> = found.capacities.iter().map(|capacity| capacity.why.as_str()).collect();
     assert!(why.iter().any(|why| why.contains("is used up")), "{why:?}");
+    let cut = found.capacities.iter().find(|capacity| capacity.missed.is_some()).expect("one is cut in its search");
+    let capacity = [940.0, 1600.0][cut.arm];
+    assert!(cut.met.is_none_or(|met| met <= capacity) && cut.missed.is_some_and(|missed| missed > capacity), "{cut:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::capacity::plain_arms;
 use crate::limiter::{ROUNDS_MIN, is_used_too_little, use_share};
 use crate::of::Of;
 use crate::saved::Saved;
+use crate::search::Search;
 use contend::study::slots;
 use contend::units::duration_text;
 use contend_stats::interval::median;
@@ -121,11 +122,16 @@ impl Work<'_> {
         is_over.then(|| format!("the time of {} is used up", budget::words(budget.total_ns)))
     }
 
-    /// Leaves a search out. In the first round this is the contender's result.
+    /// Leaves a search out. In the first round this is the contender's result, with the values between which the search was.
     pub fn give_up(&mut self, why: String) {
-        match self.order[self.at] {
-            (1, _) => self.end(Err(why)),
-            _ => self.leave(),
+        let (round, _) = self.order[self.at];
+        if round > 1 {
+            return self.leave();
+        }
+        let (met, missed) = self.search.as_ref().map_or((None, None), Search::bracket);
+        self.end(Err(why));
+        if let Some(capacity) = self.saved.capacities.last_mut() {
+            (capacity.met, capacity.missed) = (met, missed);
         }
     }
 }
