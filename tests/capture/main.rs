@@ -13,6 +13,7 @@ mod replay;
 mod round_trip;
 mod server;
 mod session;
+mod study;
 
 use serde_json::Value;
 use std::io::Read as _;

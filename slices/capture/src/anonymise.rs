@@ -1,6 +1,7 @@
 //! `contend capture anonymise`: replaces the values of a capture with hashes.
 
-use crate::manifest::{Manifest, Values, make_private, random_key, write_private};
+use crate::content;
+use crate::manifest::{Manifest, Values, halves, make_private, random_key, write_private};
 use crate::pack::pack;
 use crate::postgres_text;
 use crate::segment::{Raw, SEGMENTS, files, of_file};
@@ -24,7 +25,7 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
         "{} is incomplete: the command still runs, or contend was killed",
         dir.display()
     );
-    let key = draw()?;
+    let key = halves(random_key()?);
     make_private(out)?;
     make_private(&out.join(SEGMENTS))?;
     for path in files(&dir.join(SEGMENTS))? {
@@ -42,16 +43,12 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
     manifest.values = Values::Hash;
     for database in &mut manifest.databases {
         for content in database.content.iter_mut().chain(&mut database.end) {
-            content.copy = None;
+            if let Some(copy) = content.copy.take() {
+                content::hash_values(content, &content::open(&dir.join(copy))?, key)?;
+            }
         }
     }
     manifest.write(out)
-}
-
-fn draw() -> Result<[u64; 2]> {
-    let key = random_key()?;
-    let (one, other) = key.split_at(8);
-    Ok([one, other].map(|half| half.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
 /// A record without its values. Bytes behind a text, which may be left of an earlier record, become 0.

@@ -1,9 +1,14 @@
 //! The content of a database: a copy through the backup API, and counts of its tables. Only contend's own process
 //! opens the file.
 
-use crate::manifest::{Column, Content, Table, Values, write_private};
+use crate::literal::CHOICES;
+use crate::manifest::{Column, Content, Table, write_private};
 use anyhow::{Context, Result};
+use contend_interpose::format::value;
+use contend_interpose::hash;
+use contend_interpose::text::stand_in_number;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
@@ -11,14 +16,16 @@ use std::time::Duration;
 /// Most rows of a table that are examined.
 const LOOKED_AT: u64 = 20_000;
 
-/// Stores the content of a database. `name` is the name of the copy.
+/// Stores the content of a database: a copy called `name`, or with the key of a capture's hashes counts only.
 ///
 /// # Errors
 /// It cannot be read, or the copy cannot be written.
-pub fn keep(path: &Path, dir: &Path, name: &str, values: Values) -> Result<Content> {
+pub fn keep(path: &Path, dir: &Path, name: &str, hash_key: Option<[u64; 2]>) -> Result<Content> {
     let source = open(path)?;
-    if values == Values::Hash {
-        return look(&source, None);
+    if let Some(key) = hash_key {
+        let mut content = look(&source, None)?;
+        hash_values(&mut content, &source, key)?;
+        return Ok(content);
     }
     let copy = dir.join(name);
     write_private(&copy, &[])?;
@@ -111,6 +118,7 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
                 length_min: 0,
                 length_mean: 0,
                 length_max: 0,
+                hashes: vec![],
             },
         )?);
     }
@@ -144,6 +152,39 @@ fn look_at(db: &Connection, table: &str, mut column: Column) -> Result<Column> {
     Ok(column)
 }
 
+/// Hashes the values of columns with few values, so that they can be recognised in statements.
+///
+/// # Errors
+/// A query fails.
+pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Result<()> {
+    for table in &mut content.tables {
+        let is_few = |column: &&mut Column| (1..=CHOICES as u64).contains(&column.distinct);
+        for column in table.columns.iter_mut().filter(is_few) {
+            let (of, name) = (quoted(&table.name), quoted(&column.name));
+            // A virtual table may reject the query.
+            let Ok(mut rows) = db.prepare(&format!(
+                "SELECT v, count(*) FROM (SELECT {name} AS v FROM {of} LIMIT {LOOKED_AT}) WHERE v IS NOT NULL
+                 GROUP BY v COLLATE BINARY ORDER BY 2 DESC"
+            )) else {
+                continue;
+            };
+            let hashed = rows.query_map([], |row| {
+                let hash = match row.get_ref(0)? {
+                    ValueRef::Text(bytes) if column.kind == "text" => Some(hash::bytes(key, bytes)),
+                    ValueRef::Integer(number) if column.kind == "integer" => {
+                        Some(stand_in_number(hash::number(key, value::INTEGER, number.cast_unsigned())))
+                    }
+                    _ => None,
+                };
+                Ok(hash.zip(Some(count(row, 1)?)))
+            })?;
+            let hashed: Option<Vec<(u64, u64)>> = hashed.collect::<rusqlite::Result<_>>()?;
+            column.hashes = hashed.unwrap_or_default();
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,13 +200,15 @@ mod tests {
              INSERT INTO a VALUES (1, 'x'), (2, 'yyy'); INSERT INTO b VALUES (1, 1, NULL); CREATE INDEX bt ON b (t);",
         )
         .expect("filled");
-        let kept = keep(&path, dir.path(), "copy.db", Values::Hash).expect("kept");
+        let kept = keep(&path, dir.path(), "copy.db", Some([1, 2])).expect("kept");
         assert!(!dir.path().join("copy.db").exists());
         assert_eq!((kept.journal_mode.as_str(), kept.tables.len(), kept.others.len()), ("wal", 2, 1));
         let mail = &kept.tables[0].columns[1];
         assert_eq!((mail.unique, mail.length_min, mail.length_max, mail.distinct), (true, 1, 3, 2));
+        assert_eq!(mail.hashes.len(), 2);
+        assert!(mail.hashes.contains(&(hash::bytes([1, 2], b"yyy"), 1)), "{:?}", mail.hashes);
         assert_eq!(kept.tables[1].columns[1].refers, Some(("a".into(), "id".into())));
-        keep(&path, dir.path(), "copy.db", Values::Full).expect("kept");
+        keep(&path, dir.path(), "copy.db", None).expect("kept");
         let copy = Connection::open(dir.path().join("copy.db")).expect("opened");
         assert_eq!(copy.query_row("SELECT count(*) FROM a", [], |row| row.get::<_, i64>(0)), Ok(2));
         assert!(path.with_extension("db-wal").exists(), "the log of a live database stays");

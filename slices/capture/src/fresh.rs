@@ -4,6 +4,7 @@ use crate::content::{look, open};
 use crate::generator::{line, of_column, plain};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Table, write_private};
+use crate::naming::Names;
 use crate::servers::{self, Server};
 use crate::tables::Tables;
 use anyhow::{Context, Result, bail, ensure};
@@ -91,7 +92,7 @@ fn workload(name: &str, tables: &Tables, left_out: &mut Vec<String>) -> Result<S
         text(&format!("Reads and writes of single rows of {name}"))
     );
     tables.write_scale(&mut out);
-    tables.write(&mut out, left_out)?;
+    tables.write(&mut out, &Names::default(), left_out)?;
     let mut all: Vec<(&Table, &Column)> =
         tables.all().into_iter().filter_map(|table| Some((table, id_of(table)?))).collect();
     all.retain(|(table, _)| table.rows > 0);

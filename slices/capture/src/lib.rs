@@ -19,6 +19,7 @@ mod generator;
 mod listening;
 mod literal;
 mod manifest;
+mod naming;
 mod pack;
 mod postgres_text;
 mod program;

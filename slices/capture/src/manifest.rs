@@ -44,7 +44,8 @@ pub enum Values {
     Full,
 }
 
-/// Readings of the capture's clock and of the machine's, at the beginning and the end.
+/// Readings of the capture's clock and of the machine's, at the beginning and the end. Until the end is known it is a moment
+/// after the beginning: a capture that was killed then has times that are right to about one in 10,000.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Clock {
     pub is_ticks: bool,
@@ -54,7 +55,7 @@ pub struct Clock {
 
 impl Clock {
     pub fn ns(&self, ticks: u64) -> u64 {
-        if self.is_ticks { self.from.1 + self.span(ticks.saturating_sub(self.from.0)) } else { ticks }
+        if self.is_ticks { self.from.1.saturating_add(self.span(ticks.saturating_sub(self.from.0))) } else { ticks }
     }
 
     pub fn span(&self, ticks: u64) -> u64 {
@@ -120,6 +121,9 @@ pub struct Column {
     pub length_min: u64,
     pub length_mean: u64,
     pub length_max: u64,
+    /// In a capture of hashes, of a column with few values: the hash of each and its number of rows, most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hashes: Vec<(u64, u64)>,
 }
 
 impl Column {
@@ -226,6 +230,12 @@ pub fn random_key() -> Result<[u8; 16]> {
         .and_then(|mut file| file.read_exact(&mut key))
         .context("cannot read random numbers")?;
     Ok(key)
+}
+
+/// A key as the hashes take it.
+pub fn halves(key: [u8; 16]) -> [u64; 2] {
+    let (one, other) = key.split_at(8);
+    [one, other].map(|half| half.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 #[cfg(test)]

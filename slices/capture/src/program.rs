@@ -6,6 +6,11 @@ use crate::trace::{Call, How, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+/// Pauses that are this many times the median, and at least this long, are long; and how many there must be.
+const LONG_TIMES: u64 = 10;
+const LONG_NS_MIN: u64 = 20_000_000;
+const LONG_MIN: usize = 3;
+
 /// End of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
@@ -241,6 +246,43 @@ impl Group {
         sums.map(|sum| sum / self.counted.max(1)).collect()
     }
 
+    /// The same work with and without rare long pauses, if the long ones make most of the time in the program; else `None`.
+    /// A mean of both would hide the step that keeps others waiting.
+    pub fn split(&self, found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Option<(Group, Group)> {
+        let mut pauses: Vec<u64> =
+            self.transactions.iter().map(|&i| &found[i]).filter(|t| t.has_succeeded()).map(|t| t.open_ns).collect();
+        pauses.sort_unstable();
+        let long_from_ns = LONG_TIMES * (*pauses.get(pauses.len() / 2)?).max(LONG_NS_MIN / LONG_TIMES);
+        let first = pauses.partition_point(|pause| *pause < long_from_ns);
+        let (short, long) = pauses.split_at(first);
+        if long.len() < LONG_MIN || long.iter().sum::<u64>() <= short.iter().sum() {
+            return None;
+        }
+        let of = |is_long: bool| {
+            let steps = self.steps.iter().map(|step| Step { executions: 0, pause_ns: 0, ..*step }).collect();
+            let mut part = Group { steps, transactions: vec![], counted: 0, end_ns: 0, ..self.clone() };
+            for &i in self.transactions.iter().filter(|&&i| (found[i].open_ns >= long_from_ns) == is_long) {
+                part.transactions.push(i);
+                if found[i].has_succeeded() {
+                    let (steps, end_ns) = sequence(&found[i], trace, shapes);
+                    part.count(&steps, end_ns);
+                }
+            }
+            part
+        };
+        Some((of(false), of(true)))
+    }
+
+    /// Counts the steps of one of its transactions.
+    fn count(&mut self, steps: &[Executed], end_ns: u64) {
+        for (step, executed) in self.steps.iter_mut().zip(steps) {
+            step.executions += executed.times;
+            step.pause_ns += executed.pause_ns;
+        }
+        self.counted += 1;
+        self.end_ns += end_ns;
+    }
+
     pub fn repeats(&self, step: &Step) -> u64 {
         (step.executions as f64 / self.counted.max(1) as f64).round().max(1.0) as u64
     }
@@ -323,12 +365,7 @@ fn enter(
         groups.len() - 1
     });
     let entered = &mut groups[group];
-    for (step, executed) in entered.steps.iter_mut().zip(steps) {
-        step.executions += executed.times;
-        step.pause_ns += executed.pause_ns;
-    }
-    entered.counted += 1;
-    entered.end_ns += end_ns;
+    entered.count(steps, end_ns);
     entered.writes |= transaction.writes;
     group
 }

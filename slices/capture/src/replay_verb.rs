@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, print};
 use contend::slice::Verb;
+use contend::stats::precision::counted;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -75,9 +76,9 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let _ = writeln!(
         out,
-        "{} transactions, {} statements in {:.2} s (captured: {:.2} s).",
-        replayed.transactions,
-        replayed.statements,
+        "{}, {} in {:.2} s (captured: {:.2} s).",
+        counted(replayed.transactions as usize, "transaction"),
+        counted(replayed.statements as usize, "statement"),
         seconds(replayed.replayed_ns),
         seconds(replayed.captured_ns)
     );
@@ -89,7 +90,8 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
         for (table, captured, replayed) in &database.differ {
             let _ = writeln!(
                 out,
-                "{path}: table {table} DIFFERS: {captured} rows only in the capture, {replayed} only in the replay."
+                "{path}: table {table} DIFFERS: {} only in the capture, {replayed} only in the replay.",
+                counted(*captured as usize, "row")
             );
         }
     }

@@ -4,7 +4,7 @@
 use crate::attach::{attached, number};
 use crate::content;
 use crate::gaps::gaps;
-use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, make_private, random_key, write_private};
+use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, halves, make_private, random_key, write_private};
 use crate::segment::{SEGMENTS, pack_all};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail, ensure};
@@ -30,6 +30,8 @@ const LIBRARY_FILE: &str = "libcontend_interpose.so";
 pub struct Session<'s> {
     out: PathBuf,
     manifest: Manifest,
+    /// Key of the hashes; in no file.
+    key: [u8; 16],
     lookout: Lookout,
     /// Index of each database by device and inode.
     kept: BTreeMap<String, usize>,
@@ -57,6 +59,16 @@ fn has_ticks() -> bool {
     cfg!(target_arch = "x86_64") && source.is_ok_and(|source| source.trim() == "tsc")
 }
 
+/// The clock of a capture that begins. Two readings give the rate of its ticks.
+fn begun() -> Clock {
+    const APART: Duration = Duration::from_millis(10);
+    let (is_ticks, from) = (has_ticks(), clocks());
+    if is_ticks {
+        std::thread::sleep(APART);
+    }
+    Clock { is_ticks, from, to: clocks() }
+}
+
 /// Prints a sentence for the user.
 pub fn say(text: &str) {
     eprintln!("contend: {text}");
@@ -72,13 +84,13 @@ impl<'s> Session<'s> {
         make_private(out)?;
         let out = out.canonicalize().with_context(|| format!("cannot find {}", out.display()))?;
         make_private(&out.join(SEGMENTS))?;
-        let now = clocks();
+        let clock = begun();
         let manifest = Manifest {
             format: FORMAT,
             command: command.to_vec(),
             began_unix_s: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             values,
-            clock: Clock { is_ticks: has_ticks(), from: now, to: now },
+            clock,
             status: None,
             databases: vec![],
             missing: vec![],
@@ -87,6 +99,7 @@ impl<'s> Session<'s> {
         Ok(Session {
             out,
             manifest,
+            key: random_key()?,
             lookout: Lookout::default(),
             kept: BTreeMap::new(),
             kept_ns: vec![],
@@ -125,9 +138,14 @@ impl<'s> Session<'s> {
         Ok(u8::try_from(self.manifest.status.unwrap_or(0)).unwrap_or(u8::MAX))
     }
 
+    /// The key of the hashes; `None` if values are kept.
+    fn hash_key(&self) -> Option<[u64; 2]> {
+        (self.manifest.values == Values::Hash).then(|| halves(self.key))
+    }
+
     /// Settings for the library.
     fn variable(&self) -> Result<OsString> {
-        let key: String = random_key()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key: String = self.key.iter().map(|byte| format!("{byte:02x}")).collect();
         let values = if self.manifest.values == Values::Full { "full" } else { "hash" };
         let clock = if self.manifest.clock.is_ticks { "ticks" } else { "ns" };
         let mut text = OsString::from(format!("{values}:{clock}:{}:{key}:", std::process::id()));
@@ -236,7 +254,7 @@ impl<'s> Session<'s> {
     /// Stores the content of a database before its first opening.
     fn keep(&mut self, which: &str, path: &Path) {
         let number = self.manifest.databases.len() + 1;
-        let kept = content::keep(path, &self.out, &format!("content-{number}.db"), self.manifest.values);
+        let kept = content::keep(path, &self.out, &format!("content-{number}.db"), self.hash_key());
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let content = match kept {
             Ok(content) => Some(content),
@@ -304,10 +322,11 @@ impl<'s> Session<'s> {
                 self.manifest.databases.push(Database { path, content: None, end: None });
             }
         }
+        let key = self.hash_key();
         for (i, database) in self.manifest.databases.iter_mut().enumerate() {
             let name = format!("end-{}.db", i + 1);
             if database.path.is_file() {
-                database.end = content::keep(&database.path, &self.out, &name, self.manifest.values).ok();
+                database.end = content::keep(&database.path, &self.out, &name, key).ok();
             }
         }
         self.say_what_was_not_seen();

@@ -274,11 +274,12 @@ fn roles(summary: &Summary) -> Section {
         ("threads", true),
         ("transactions", true),
         ("writing", true),
-        ("per second", true),
+        ("a second", true),
     ];
     let bursts = &summary.bursts;
     let text = format!(
-        "{:.1} transactions a second, at most {} in one second; the longest pause was {}.",
+        "Attempts at the same work count once in the table. With every attempt: {:.1} transactions a second, at most {} in one \
+         second; the longest pause was {}.",
         bursts.transactions_per_s,
         bursts.most_per_s,
         time(bursts.pause_ns)

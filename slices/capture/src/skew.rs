@@ -44,8 +44,14 @@ impl<'v> Seen<'v> {
         exponent.map_or(String::new(), |exponent| format!(", zipf = {exponent}"))
     }
 
-    /// The values with their frequencies.
-    fn list(&self, values: &[String], null: &str) -> String {
+    /// Whether values in place of these are listed: few, or some more frequent than others.
+    pub fn is_listed(&self) -> bool {
+        let distinct = self.counts.len();
+        distinct <= CHOICES || (distinct <= LISTED && !self.is_even(distinct as u64))
+    }
+
+    /// These values with the captured frequencies.
+    pub fn list(&self, values: &[String], null: &str) -> String {
         let weights: Vec<String> = self.counts.iter().map(|(_, count)| count.to_string()).collect();
         format!("{{ choice = [{}], weights = [{}]{null} }}", values.join(", "), weights.join(", "))
     }
@@ -115,11 +121,7 @@ impl<'v> Seen<'v> {
         let distinct = self.counts.len() as u64;
         match kind {
             "integer" => format!("{{ range = [1, {}]{}{null} }}", distinct.max(1), self.zipf(distinct)),
-            "text"
-                if self.counts.len() <= LISTED
-                    && (self.counts.len() <= CHOICES || !self.is_even(distinct))
-                    && distinct > 0 =>
-            {
+            "text" if self.is_listed() && distinct > 0 => {
                 let width = usize::try_from(length).unwrap_or(0).clamp(8, 64);
                 let values: Vec<String> =
                     (1..=distinct).map(|i| text(&format!("{:-<width$}", format!("value-{i}")))).collect();

@@ -272,12 +272,19 @@ pub fn literal(text: &str, is_hashed: bool) -> Value {
         },
     };
     match plain {
-        Value::Text(text) if is_hashed => Value::Hash(3, 0, hash(&text)),
+        // A language's own text, such as `now`, is no stand-in.
+        Value::Text(text) if is_hashed => Value::Hash(3, 0, stood_for(&text).unwrap_or_else(|| hash(&text))),
         Value::Blob(bytes) if is_hashed => Value::Hash(4, 0, hash(&bytes)),
         Value::Integer(number) if is_hashed && !(0..=1).contains(&number) => Value::Hash(1, 8, number.cast_unsigned()),
         Value::Real(number) if is_hashed => Value::Hash(2, 8, number.to_bits()),
         plain => plain,
     }
+}
+
+/// The hash in a stand-in for a text.
+fn stood_for(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"#").filter(|digits| digits.len() == 16)?;
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 fn hash(bytes: &[u8]) -> u64 {

@@ -6,7 +6,9 @@ use crate::manifest::Database;
 use crate::roles::{PACES, Role};
 use crate::servers::Server;
 use crate::share::Share;
+use crate::sql::Does;
 use crate::summary::Known;
+use contend::stats::precision::plain as number;
 use std::fmt::Write as _;
 
 /// Settings of the program's connections that a contender can have.
@@ -148,6 +150,19 @@ pub fn study(of: &Captured, begin: Option<&'static str>, roles: &[Role]) -> Stri
     out
 }
 
+/// A line of the study's limits.
+const NOT_CARRIED: &str = "  \"Values that a SELECT returns are not carried into the statements after it, which draw their own: clients meet on the \
+                           same row, such as the oldest one, less often than in the program.\",\n";
+
+/// Whether a transaction of the program reads rows before it changes some.
+fn uses_what_it_read(known: &Known) -> bool {
+    let does = |shape: usize| known.shapes.all[shape].does;
+    known.groups.iter().any(|group| {
+        let read = group.steps.iter().position(|step| does(step.shape) == Does::Read);
+        read.is_some_and(|at| group.steps[at..].iter().any(|step| does(step.shape) == Does::Write))
+    })
+}
+
 fn head(known: &Known, share: &Share, tier: &str) -> String {
     let command = known.manifest.command.join(" ");
     let short: String = command.chars().take(60).collect();
@@ -157,13 +172,14 @@ fn head(known: &Known, share: &Share, tier: &str) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
          [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
          value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n",
         text(&format!("What would have helped `{command}`?")),
         share.words(),
+        if uses_what_it_read(known) { NOT_CARRIED } else { "" },
         match tier {
             "durable" => "every acknowledged commit survives a power cut",
             "bounded" => "a power cut can take the last commits",
@@ -204,18 +220,18 @@ impl LockErrors {
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
     /// the study.
     fn write_answer(&self, out: &mut String, label: &str) {
-        let LockErrors { count, per_1000 } = self;
+        let (LockErrors { count, .. }, count_shown) = (self, number(self.count as f64));
+        let per_1000 = number(self.per_1000);
         let metric = format!("left_by_{}", plain(label));
         let rate = "(conflict + timeout) / planned";
         let captured = "((conflict@[as captured] + timeout@[as captured]) / planned@[as captured])";
         let _ = write!(
             out,
-            "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {count} lock errors of the capture, those that would be left\"\n\
+            "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {count_shown} lock errors of the capture, those that would be left\"\n\
              value = \"min({count}, floor({count} * {rate} / {captured} + 0.5))\"\nhigher_is_better = false\n"
         );
-        let here =
-            format!("of 1,000 operations {{against_value}} fail as captured (in the capture {per_1000:.3}), and");
-        let (neither, only_against, both) = if *count == 0 {
+        let here = format!("of 1,000 operations {{against_value}} fail as captured (in the capture {per_1000}), and");
+        let (neither, only_against, both, not_fewer) = if *count == 0 {
             (
                 "The capture has no lock error, and the study has none.".to_string(),
                 format!(
@@ -224,30 +240,37 @@ impl LockErrors {
                 format!(
                     "The capture has none. In the study {{against_value}} of 1,000 operations fail as captured, and {{this_value}} with {label}."
                 ),
+                format!(
+                    "The capture has none. In the study {{against_value}} of 1,000 operations fail as captured, and not fewer with {label}: {{this_value}}."
+                ),
             )
         } else {
             (
                 format!(
-                    "This run cannot tell: with the captured settings the study has none of the {count} lock errors of the capture."
+                    "This run cannot tell: with the captured settings the study has none of the {count_shown} lock errors of the capture."
                 ),
                 format!(
-                    "Yes: {label} would have removed {count} of {count} lock errors. In this run {here} none with it."
+                    "Yes: {label} would have removed {count_shown} of {count_shown} lock errors. In this run {here} none with it."
                 ),
                 format!(
-                    "Not all: {label} would have left about {{this.{metric}}} of {count} lock errors. In this run {here} {{this_value}} with it."
+                    "Not all: {label} would have left about {{this.{metric}}} of {count_shown} lock errors. In this run {here} {{this_value}} with it."
+                ),
+                format!(
+                    "No: {label} would have removed none of the {count_shown} lock errors. In this run {here} {{this_value}} with it."
                 ),
             )
         };
         let _ = write!(
             out,
             "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n\
-             [answer.facts]\nneither = {}\nonly-this = {}\nonly-against = {}\nboth = {}\n",
+             [answer.facts]\nneither = {}\nonly-this = {}\nonly-against = {}\nboth = {}\nboth-not-fewer = {}\n",
             text(&format!("Would {label} have removed the lock errors?")),
             text(label),
             text(&neither),
             text("No: it adds lock errors, {this_value} in 1,000 operations."),
             text(&only_against),
-            text(&both)
+            text(&both),
+            text(&not_fewer)
         );
     }
 }
@@ -313,5 +336,26 @@ fn effects(out: &mut String, now: &Settings) {
     if let Some(safer) = safer(now) {
         let about = format!("{} instead of {}", tier(&safer), tier(now));
         effect(&about, ("synchronous", &now.synchronous, &safer.synchronous), [&mode, &begin, &timeout]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_no_where_no_lock_error_is_gone_and_has_one_form_of_numbers() {
+        let mut out = String::new();
+        LockErrors { count: 1_060, per_1000: 557.308 }.write_answer(&mut out, "WAL");
+        let answer: Vec<&str> = out.lines().collect();
+        let of =
+            |key: &str| answer.iter().find_map(|line| line.strip_prefix(&format!("{key} = "))).expect("a sentence");
+        assert!(of("both-not-fewer").contains("No: WAL would have removed none of the 1,060 lock errors."), "{out}");
+        assert!(
+            of("both").contains("Not all: WAL would have left about {this.left_by_wal} of 1,060 lock errors"),
+            "{out}"
+        );
+        assert!(of("both").contains("(in the capture 557)") && !out.contains("557.308"), "{out}");
+        assert!(of("only-against").contains("removed 1,060 of 1,060"), "{out}");
     }
 }

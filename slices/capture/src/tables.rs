@@ -4,6 +4,7 @@ use crate::content::quoted;
 use crate::generator::{is_serial, key, line, of_column, paired_with, plain};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
+use crate::naming::Names;
 use crate::sql::{Token, tokens};
 use anyhow::Result;
 use rusqlite::Connection;
@@ -43,11 +44,11 @@ impl<'c> Tables<'c> {
     ///
     /// # Errors
     /// The values cannot be read.
-    pub fn write(&self, out: &mut String, left_out: &mut Vec<String>) -> Result<()> {
+    pub fn write(&self, out: &mut String, names: &Names, left_out: &mut Vec<String>) -> Result<()> {
         for table in self.all() {
             let _ = write!(out, "\n[table.{}]\n", key(&table.name));
             line(out, "ddl", &text(&table.ddl));
-            let names = |sql: &&String| {
+            let is_of_this = |sql: &&String| {
                 let words = tokens(sql);
                 let upper = sql.to_ascii_uppercase();
                 let on = words.iter().position(|t| matches!(t, Token::Word(w) if w.eq_ignore_ascii_case("on")));
@@ -58,14 +59,15 @@ impl<'c> Tables<'c> {
                 (upper.starts_with("CREATE INDEX") || upper.starts_with("CREATE UNIQUE INDEX"))
                     && table_of.is_some_and(|name| name.eq_ignore_ascii_case(&table.name))
             };
-            let indexes: Vec<String> = self.content.others.iter().filter(names).map(|sql| text(sql)).collect();
+            let indexes: Vec<String> = self.content.others.iter().filter(is_of_this).map(|sql| text(sql)).collect();
             if !indexes.is_empty() {
                 line(out, "indexes", &format!("[{}]", indexes.join(", ")));
             }
             line(out, "rows", &text(&format!("rows_{}", plain(&table.name))));
             let _ = write!(out, "\n[table.{}.columns]\n", key(&table.name));
             for column in &table.columns {
-                let choices = self.choices(table, column)?;
+                let choices =
+                    names.of_rows(table, column).map_or_else(|| self.choices(table, column), |of| Ok(Some(of)))?;
                 line(out, &key(&column.name), &of_column(self.content, table, column, choices));
             }
         }

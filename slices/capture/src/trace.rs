@@ -4,6 +4,7 @@ use crate::manifest::Manifest;
 use crate::segment::{self, Lost, Raw, SEGMENTS, Who};
 use anyhow::Result;
 use contend_interpose::format::{PENDING, kind, note, prepared, record, state, value};
+use contend_interpose::text::stand_in_number;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -416,6 +417,8 @@ fn value_of(raw: &Raw, manifest: &Manifest) -> Value {
         (value::NULL, _) => Value::Null,
         (value::ZEROS, _) => Value::Zeros(length),
         (value::OPAQUE, _) => Value::Opaque,
+        // As a literal's stand-in.
+        (value::INTEGER, crate::manifest::Values::Hash) => Value::Hash(kind, 8, stand_in_number(raw.t())),
         (_, crate::manifest::Values::Hash) => {
             Value::Hash(kind, if matches!(kind, value::TEXT | value::BLOB) { length } else { 8 }, raw.t())
         }

@@ -1,14 +1,16 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 
 use crate::attach::{names_one_of, schemas};
+use crate::finding::time;
 use crate::generator::{column_of, columns_of, line, of_argument, plain};
 use crate::literal::text;
 use crate::manifest::{Content, Database, Values};
+use crate::naming::{Names, values_of};
 use crate::program::{Began, End, Group, Step, Transaction};
 use crate::roles;
 use crate::servers;
 use crate::share::Share;
-use crate::sql::{Begin, Does, Token, literal, tokens};
+use crate::sql::{Begin, Does, Shape, Token, tokens};
 use crate::study::{Captured, study};
 use crate::summary::Known;
 use crate::tables::Tables;
@@ -34,15 +36,16 @@ pub struct Written {
 }
 
 /// A transaction of the workload.
-struct Kind<'g> {
+struct Kind {
     name: String,
-    group: &'g Group,
+    group: Group,
 }
 
 struct Writer<'k> {
     known: &'k Known<'k>,
     database: &'k Database,
     content: &'k Content,
+    names: Names,
     left_out: Vec<String>,
     share: Share,
     out: String,
@@ -68,7 +71,9 @@ pub fn write(dir: &Path, known: &Known) -> Result<Written> {
     let content = database.content.as_ref().or(database.end.as_ref());
     let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
     let copy = content.copy.as_ref().map(|copy| Connection::open(dir.join(copy))).transpose()?;
-    let mut writer = Writer { known, database, content, left_out: vec![], share: Share::default(), out: String::new() };
+    let names = Names::of(known, database, content);
+    let (share, out) = (Share::default(), String::new());
+    let mut writer = Writer { known, database, content, names, left_out: vec![], share, out };
     for other in known.manifest.databases.iter().filter(|other| other.path != database.path) {
         let sentence = format!("{}: a workload has one database; this one is left out.", other.path.display());
         writer.left_out.push(sentence);
@@ -82,9 +87,9 @@ pub fn write(dir: &Path, known: &Known) -> Result<Written> {
     );
     let tables = Tables { content, values: copy.as_ref() };
     tables.write_scale(&mut writer.out);
-    let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), kind.group)));
+    let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
     roles::write_scale(&mut writer.out, &roles);
-    tables.write(&mut writer.out, &mut writer.left_out)?;
+    tables.write(&mut writer.out, &writer.names, &mut writer.left_out)?;
     for kind in &kinds {
         writer.transaction(kind);
     }
@@ -103,7 +108,7 @@ impl<'k> Writer<'k> {
     }
 
     /// Groups that a workload can express, with names.
-    fn kinds(&mut self) -> Vec<Kind<'k>> {
+    fn kinds(&mut self) -> Vec<Kind> {
         let known = self.known;
         let (mut kinds, mut names): (Vec<Kind>, BTreeMap<String, u32>) = (vec![], BTreeMap::new());
         let mut questions = BTreeSet::new();
@@ -137,7 +142,7 @@ impl<'k> Writer<'k> {
                 "it uses something that is not a table of the database"
             } else if known.is_of_a_start(group) {
                 "each process did it at most once, as programs do when they start"
-            } else if kinds.len() == KINDS {
+            } else if kinds.len() >= KINDS {
                 "it is rarer than the others"
             } else {
                 ""
@@ -157,16 +162,42 @@ impl<'k> Writer<'k> {
             let number = names.entry(name.clone()).or_default();
             *number += 1;
             let name = if *number > 1 { format!("{name}_{number}") } else { name };
-            kinds.push(Kind { name, group });
+            self.add(&mut kinds, name, group);
         }
         let left_out = |text| format!("left out of transactions, because it only reads settings: {text}");
         self.left_out.extend(questions.into_iter().map(left_out));
         kinds
     }
 
+    /// Adds a group under this name, and what has rare long pauses under another one.
+    fn add(&mut self, kinds: &mut Vec<Kind>, name: String, group: &Group) {
+        let known = self.known;
+        let Some((short, long)) = group.split(&known.transactions, &known.trace, &known.shapes) else {
+            return kinds.push(Kind { name, group: group.clone() });
+        };
+        let slow = format!("{name}_slow");
+        self.left_out.push(format!(
+            "{slow}: {} of {} executions of {name} with a long pause in the program, {} in mean; the others have {}",
+            long.transactions.len(),
+            group.transactions.len(),
+            time(long.pauses_ns().iter().sum()),
+            time(short.pauses_ns().iter().sum())
+        ));
+        kinds.push(Kind { name, group: short });
+        kinds.push(Kind { name: slow, group: long });
+    }
+
+    /// The generator of an argument, and whether its column has texts.
+    fn generator(&self, shape: &Shape, column: Option<&str>, values: &[&Value], inserts: bool) -> (String, bool) {
+        let known = column.and_then(|name| column_of(self.content, &shape.tables, name));
+        let named = known.and_then(|column| self.names.of_argument(column, values, inserts));
+        let other = || of_argument(self.content, &shape.tables, column, values, inserts);
+        (named.unwrap_or_else(other), known.is_some_and(|(_, column)| column.kind == "text"))
+    }
+
     /// A transaction with its steps. Arguments that have equal values in every execution become one.
     fn transaction(&mut self, kind: &Kind) {
-        let group = kind.group;
+        let group = &kind.group;
         let _ = write!(self.out, "\n[transaction.{}]\n", kind.name);
         line(&mut self.out, "kind", if group.writes { "\"write\"" } else { "\"read\"" });
         match (group.began, group.writes) {
@@ -252,10 +283,7 @@ impl<'k> Writer<'k> {
                         continue;
                     }
                     let column = columns.get(&i).map(String::as_str);
-                    let generator = of_argument(self.content, &shape.tables, column, &here, inserts);
-                    let is_text = column
-                        .and_then(|name| column_of(self.content, &shape.tables, name))
-                        .is_some_and(|(_, column)| column.kind == "text");
+                    let (generator, is_text) = self.generator(shape, column, &here, inserts);
                     let name = if repeats > 1 {
                         let name = format!("a{place}_{number}");
                         own.insert(name.clone(), generator.clone());
@@ -305,38 +333,6 @@ impl Shared {
         self.by_values.insert(known, new.clone());
         new
     }
-}
-
-/// Values of a call in the order of their positions in the text, including literals. `None` if another text has other
-/// positions.
-fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>> {
-    let (mut found, mut next) = (vec![], 1u16);
-    let mut names: Vec<&str> = vec![];
-    for token in tokens(&call.sql) {
-        match token {
-            Token::Literal(text) => found.push(literal(text, is_hashed)),
-            Token::Parameter(text) => {
-                let number = text.strip_prefix('?').and_then(|digits| digits.parse().ok());
-                let place = if let Some(number) = number {
-                    number
-                } else if text == "?" {
-                    next
-                } else if let Some(at) = names.iter().position(|name| *name == text) {
-                    at as u16 + 1
-                } else {
-                    names.push(text);
-                    names.len() as u16
-                };
-                next = next.max(place) + u16::from(number.is_none() && text == "?") * u16::from(place >= next);
-                let value = call.values.iter().find(|(at, _)| *at == place).map(|(_, value)| value.clone());
-                found.push(value.unwrap_or(Value::Null));
-            }
-            _ => {}
-        }
-    }
-    let places =
-        |sql: &str| tokens(sql).iter().filter(|t| matches!(t, Token::Literal(_) | Token::Parameter(_))).count();
-    (found.len() == places(like)).then_some(found)
 }
 
 /// The most frequent BEGIN of writing transactions; `None` if all are single statements.

@@ -51,7 +51,10 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     let estimator = findings.estimator();
     let mut values = [this, against].map(|cell| estimator.estimate(cell, &metric));
     let compared = compare(&estimator, against, this, &metric);
-    let fact = fact(&values).and_then(|fact| answer.facts.get(fact.key()));
+    let fact = fact(&values).and_then(|fact| {
+        let of = |fact: Fact| answer.facts.get(fact.key());
+        of(fact).or_else(|| of(fact.stands_in()?))
+    });
     let sentence = match fact {
         Some(sentence) => sentence.clone(),
         None => verdict_sentence(answer, &compared, findings.as_published()),
@@ -135,9 +138,9 @@ fn of_which_rounds(
     }
 }
 
-/// Which of the two counts are above zero.
+/// Which of the two counts are above zero, and whether there are fewer.
 fn fact([this, against]: &[Estimate; 2]) -> Option<Fact> {
-    Some(Fact::of(this.value? > 0.0, against.value? > 0.0))
+    Some(Fact::of(this.value?, against.value?))
 }
 
 /// The study's sentence for the word, or a plain one if it has none.

@@ -63,25 +63,34 @@ pub enum Fact {
     OnlyThis,
     OnlyAgainst,
     Both,
+    /// Both, and that of `this` is not the smaller one.
+    BothNotFewer,
 }
 
 impl Fact {
     /// All facts with their keys in study files.
-    pub const ALL: [(Fact, &'static str); 4] = [
+    pub const ALL: [(Fact, &'static str); 5] = [
         (Fact::Neither, "neither"),
         (Fact::OnlyThis, "only-this"),
         (Fact::OnlyAgainst, "only-against"),
         (Fact::Both, "both"),
+        (Fact::BothNotFewer, "both-not-fewer"),
     ];
 
-    /// The fact for whether each of the two counts is above 0.
-    pub fn of(this: bool, against: bool) -> Self {
-        match (this, against) {
+    /// The fact for two counts.
+    pub fn of(this: f64, against: f64) -> Self {
+        match (this > 0.0, against > 0.0) {
             (false, false) => Fact::Neither,
             (true, false) => Fact::OnlyThis,
             (false, true) => Fact::OnlyAgainst,
-            (true, true) => Fact::Both,
+            (true, true) if this < against => Fact::Both,
+            (true, true) => Fact::BothNotFewer,
         }
+    }
+
+    /// The fact whose sentence is used if a study has none for this one; `None` if every study needs one.
+    pub fn stands_in(self) -> Option<Self> {
+        (self == Fact::BothNotFewer).then_some(Fact::Both)
     }
 
     /// Its key in study files.
@@ -152,7 +161,7 @@ mod tests {
             Verdict::NotComparable(String::new()),
         ];
         assert_eq!(verdicts.map(|verdict| Word::of(&verdict)), Word::ALL.map(|(word, _)| Some(word)));
-        let counts = [(false, false), (true, false), (false, true), (true, true)];
+        let counts = [(0.0, 0.0), (2.0, 0.0), (0.0, 2.0), (1.0, 2.0), (2.0, 2.0)];
         assert_eq!(counts.map(|(this, against)| Fact::of(this, against)), Fact::ALL.map(|(fact, _)| fact));
         assert!(Word::ALL.iter().all(|(word, key)| word.key() == *key));
         assert!(Fact::ALL.iter().all(|(fact, key)| fact.key() == *key));

@@ -319,7 +319,8 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub words: BTreeMap<String, String>,
     /// Sentences for counts that may be 0 and so have no ratio or verdict: `neither`, `only-this`, `only-against` and
-    /// `both` say which of the two values, pooled over the valid rounds, are above 0. Empty if `words` is not.
+    /// `both` say which of the two values, pooled over the valid rounds, are above 0; `both-not-fewer`, if it is there, is
+    /// used instead of `both` if that of `this` is not the smaller one. Empty if `words` is not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
 }

@@ -54,8 +54,8 @@ impl Kind {
     }
 
     fn facts() -> Self {
-        let keys = Fact::ALL.map(|(_, key)| key);
-        Self { keys: keys.map(|key| (key, false)).to_vec(), needed: keys.to_vec() }
+        let needed = Fact::ALL.iter().filter(|(fact, _)| fact.stands_in().is_none()).map(|(_, key)| *key);
+        Self { keys: Fact::ALL.map(|(_, key)| (key, false)).to_vec(), needed: needed.collect() }
     }
 }
 

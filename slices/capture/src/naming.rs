@@ -1,0 +1,197 @@
+//! Names in place of hashed values: one name space for each column of the database. Equal values of its rows, of literals and
+//! of bound values have the same name, and different ones different names.
+
+use crate::generator::{column_of, columns_of, is_serial};
+use crate::literal::{CHOICES, text};
+use crate::manifest::{Column, Content, Database, Table, Values};
+use crate::skew::Seen;
+use crate::sql::{Does, Token, literal, tokens};
+use crate::summary::Known;
+use crate::trace::{Call, Value};
+use contend_interpose::format::value;
+use std::collections::HashMap;
+
+/// The names of all columns; empty in a capture of values.
+#[derive(Default)]
+pub struct Names {
+    of: HashMap<(String, String), Space>,
+}
+
+/// The names of a column's values.
+#[derive(Default)]
+struct Space {
+    /// Numbers of the values by their hashes.
+    numbers: HashMap<u64, usize>,
+    /// Numbers of rows with each value, those with the lowest numbers.
+    rows: Vec<u64>,
+    is_text: bool,
+    width: usize,
+    /// Whether statements have numbers that are not hashed, which these names could meet.
+    has_plain: bool,
+}
+
+/// Hashes with their counts and lengths, by column.
+type Bound<'k> = HashMap<(&'k str, &'k str), HashMap<u64, (u64, u64)>>;
+
+impl Names {
+    pub fn of(known: &Known, database: &Database, content: &Content) -> Names {
+        let mut names = Names::default();
+        if known.manifest.values != Values::Hash {
+            return names;
+        }
+        for table in &content.tables {
+            for column in table.columns.iter().filter(|column| !is_serial(table, column) && column.refers.is_none()) {
+                names.of.insert(place(table, column), Space::of_rows(column));
+            }
+        }
+        let mut bound: Bound = HashMap::new();
+        let mut columns: HashMap<usize, Vec<Option<(&Table, &Column)>>> = HashMap::new();
+        let is_here = |call: &&Call| {
+            let connection = known.trace.connections.get(&call.connection);
+            connection.is_some_and(|connection| connection.path == database.path)
+        };
+        for call in known.trace.calls.iter().filter(is_here) {
+            let shape = known.shapes.number(call);
+            let sql = &known.shapes.texts[shape];
+            let columns = columns.entry(shape).or_insert_with(|| places(known, content, shape));
+            if columns.iter().all(Option::is_none) {
+                continue;
+            }
+            for (value, column) in values_of(call, true, sql).unwrap_or_default().iter().zip(columns) {
+                let Some((table, column)) = column else { continue };
+                let Some(space) = names.of.get_mut(&place(table, column)) else { continue };
+                match value {
+                    Value::Hash(kind, length, hash) if *kind == space.kind() => {
+                        let seen = bound.entry((&table.name, &column.name)).or_default().entry(*hash).or_default();
+                        *seen = (seen.0 + 1, *length);
+                    }
+                    Value::Integer(_) => space.has_plain = true,
+                    _ => {}
+                }
+            }
+        }
+        for ((table, column), values) in bound {
+            if let Some(space) = names.of.get_mut(&(table.to_lowercase(), column.to_lowercase())) {
+                space.add(values);
+            }
+        }
+        names
+    }
+
+    /// The generator of a column's rows, if they have few values.
+    pub fn of_rows(&self, table: &Table, column: &Column) -> Option<String> {
+        let space = self.of.get(&place(table, column)).filter(|space| !space.rows.is_empty())?;
+        let names: Vec<String> = (1..=space.rows.len()).map(|number| space.name(number)).collect();
+        let weights: Vec<String> = space.rows.iter().map(u64::to_string).collect();
+        space.is_usable().then(|| format!("{{ choice = [{}], weights = [{}] }}", names.join(", "), weights.join(", ")))
+    }
+
+    /// The generator of an argument with the captured frequencies, if its values are few or unequally frequent.
+    pub fn of_argument(&self, (table, column): (&Table, &Column), values: &[&Value], inserts: bool) -> Option<String> {
+        if inserts && (column.unique || column.key > 0) {
+            return None;
+        }
+        let space = self.of.get(&place(table, column)).filter(|space| space.is_usable())?;
+        let seen = Seen::of(values);
+        let few = space.is_text || space.numbers.len() <= CHOICES;
+        let name = |value: &Value| match value {
+            Value::Hash(kind, _, hash) if *kind == space.kind() => Some(space.name(*space.numbers.get(hash)?)),
+            _ => None,
+        };
+        let names: Vec<String> = seen.counts.iter().map(|(value, _)| name(value)).collect::<Option<_>>()?;
+        let null = if seen.nulls > 0.0 { format!(", null = {:.3}", seen.nulls) } else { String::new() };
+        (few && seen.is_listed() && !names.is_empty()).then(|| seen.list(&names, &null))
+    }
+}
+
+impl Space {
+    fn of_rows(column: &Column) -> Space {
+        let few = 1..=CHOICES as u64;
+        let is_text = column.kind == "text" || (column.kind == "null" && !is_number(&column.declared));
+        // A capture by an earlier contend has no hashes of rows.
+        let rows = match column.hashes.is_empty() {
+            true if is_text && few.contains(&column.distinct) => vec![1; column.distinct as usize],
+            _ => column.hashes.iter().map(|(_, rows)| *rows).collect(),
+        };
+        let numbers = column.hashes.iter().enumerate().map(|(at, (hash, _))| (*hash, at + 1)).collect();
+        Space { numbers, rows, is_text, width: column.length_mean as usize, has_plain: false }
+    }
+
+    /// Adds the values of statements, most frequent first.
+    fn add(&mut self, values: HashMap<u64, (u64, u64)>) {
+        let mut all: Vec<(u64, (u64, u64))> = values.into_iter().collect();
+        all.sort_by_key(|(hash, (count, _))| (std::cmp::Reverse(*count), *hash));
+        self.width = self.width.max(all.iter().map(|(_, (_, length))| *length as usize).max().unwrap_or(0));
+        for (hash, _) in all {
+            let next = self.numbers.len() + 1;
+            self.numbers.entry(hash).or_insert(next);
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        if self.is_text { value::TEXT } else { value::INTEGER }
+    }
+
+    /// Whether no other number in statements could be taken for one of these.
+    fn is_usable(&self) -> bool {
+        self.is_text || !self.has_plain
+    }
+
+    fn name(&self, number: usize) -> String {
+        let width = self.width.clamp(8, 64);
+        if self.is_text { text(&format!("{:-<width$}", format!("value-{number}"))) } else { number.to_string() }
+    }
+}
+
+fn is_number(declared: &str) -> bool {
+    let declared = declared.to_ascii_lowercase();
+    ["int", "real", "floa", "doub", "num", "dec", "blob"].iter().any(|word| declared.contains(word))
+}
+
+fn place(table: &Table, column: &Column) -> (String, String) {
+    (table.name.to_lowercase(), column.name.to_lowercase())
+}
+
+/// The column of each value of a statement, in the order of the values.
+fn places<'c>(known: &Known, content: &'c Content, shape: usize) -> Vec<Option<(&'c Table, &'c Column)>> {
+    let (sql, shape) = (&known.shapes.texts[shape], &known.shapes.all[shape]);
+    if !matches!(shape.does, Does::Read | Does::Write) {
+        return vec![];
+    }
+    let named = columns_of(sql);
+    let all = tokens(sql);
+    let values = all.iter().enumerate().filter(|(_, token)| matches!(token, Token::Literal(_) | Token::Parameter(_)));
+    values.map(|(at, _)| column_of(content, &shape.tables, named.get(&at)?)).collect()
+}
+
+/// Values of a call in the order of their positions in the text, including literals. `None` if another text has other
+/// positions.
+pub fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>> {
+    let (mut found, mut next) = (vec![], 1u16);
+    let mut names: Vec<&str> = vec![];
+    for token in tokens(&call.sql) {
+        match token {
+            Token::Literal(text) => found.push(literal(text, is_hashed)),
+            Token::Parameter(text) => {
+                let number = text.strip_prefix('?').and_then(|digits| digits.parse().ok());
+                let place = if let Some(number) = number {
+                    number
+                } else if text == "?" {
+                    next
+                } else if let Some(at) = names.iter().position(|name| *name == text) {
+                    at as u16 + 1
+                } else {
+                    names.push(text);
+                    names.len() as u16
+                };
+                next = next.max(place) + u16::from(number.is_none() && text == "?") * u16::from(place >= next);
+                let value = call.values.iter().find(|(at, _)| *at == place).map(|(_, value)| value.clone());
+                found.push(value.unwrap_or(Value::Null));
+            }
+            _ => {}
+        }
+    }
+    let places =
+        |sql: &str| tokens(sql).iter().filter(|t| matches!(t, Token::Literal(_) | Token::Parameter(_))).count();
+    (found.len() == places(like)).then_some(found)
+}

@@ -1,0 +1,102 @@
+//! What the workload and the study of a capture have of the program: equal values stay equal, rare long pauses stay long, and
+//! what is lost is said.
+
+use super::capture;
+use crate::support::Bench;
+use std::path::Path;
+
+/// Takes the oldest job and finishes it; each twentieth takes long. Counts jobs by a bound state.
+const JOBS: &str = "
+import sqlite3, time
+db = sqlite3.connect('app.db', isolation_level=None)
+for i in range(120):
+    db.execute('BEGIN IMMEDIATE')
+    job = db.execute(\"SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1\").fetchone()[0]
+    if i % 20 == 7:
+        time.sleep(0.1)
+    db.execute(\"UPDATE jobs SET state = 'done' WHERE id = ?\", (job,))
+    db.execute('COMMIT')
+    state = 'done' if i % 3 == 0 else 'new'
+    db.execute('SELECT count(*) FROM jobs WHERE state = ?', (state,)).fetchone()
+";
+
+fn jobs(bench: &Bench) {
+    let db = rusqlite::Connection::open(bench.path("app.db")).expect("made");
+    db.execute_batch(
+        "CREATE TABLE jobs (id INTEGER PRIMARY KEY, state TEXT NOT NULL);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)
+         INSERT INTO jobs SELECT i, CASE WHEN i % 4 = 0 THEN 'done' ELSE 'new' END FROM n;",
+    )
+    .expect("filled");
+}
+
+fn workload(dir: &Path) -> toml::Table {
+    std::fs::read_to_string(dir.join("workload.toml")).expect("written").parse().expect("TOML")
+}
+
+/// Values of a generator, most frequent first.
+fn choice(generator: &toml::Value) -> Vec<&str> {
+    let values = generator.get("choice").and_then(toml::Value::as_array).unwrap_or_else(|| panic!("{generator}"));
+    values.iter().map(|value| value.as_str().expect("a text")).collect()
+}
+
+/// The names of `new` and `done` in the rows are those in literals and in bound values.
+fn names_agree(workload: &toml::Table) {
+    let rows = choice(&workload["table"]["jobs"]["columns"]["state"]);
+    let [new, done] = rows[..] else { panic!("{rows:?}") };
+    let args = |name: &str| workload["transaction"][name]["args"].as_table().expect("arguments").values();
+    let texts =
+        |name: &str| args(name).filter(|generator| generator.get("choice").is_some()).map(choice).collect::<Vec<_>>();
+    assert_eq!(texts("update_jobs"), [[new], [done]], "{workload}");
+    assert_eq!(texts("select_jobs"), [[new, done]], "{workload}");
+}
+
+#[test]
+fn equal_values_of_rows_literals_and_parameters_have_one_name() {
+    for is_hashed in [true, false] {
+        let bench = Bench::new();
+        jobs(&bench);
+        let values = if is_hashed { "--values=hash" } else { "--values=full" };
+        let said = capture(&bench, &[values], &["python3", "-c", JOBS]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let dir = if is_hashed { "taken" } else { "hashed" };
+        if !is_hashed {
+            bench.contend(&["capture", "anonymise", "taken", "--out", "hashed"]).exits(0);
+        }
+        names_agree(&workload(&bench.path(dir)));
+    }
+}
+
+#[test]
+fn rare_long_pauses_have_their_own_transaction_and_the_study_says_what_it_lacks() {
+    let bench = Bench::new();
+    jobs(&bench);
+    let said = capture(&bench, &[], &["python3", "-c", JOBS]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let workload = workload(&bench.path("taken"));
+    let hold_us = |name: &str| {
+        let steps = workload["transaction"][name]["step"].as_array().expect("steps").iter();
+        let holds = steps.filter_map(|step| step.get("hold")?.as_str()?.strip_suffix("us")?.parse::<u64>().ok());
+        holds.sum::<u64>()
+    };
+    // A busy machine adds some of its own.
+    assert!(hold_us("update_jobs_slow") > 60_000, "{workload}");
+    assert!(hold_us("update_jobs") < 10_000, "{workload}");
+    let mix = &workload["role"].as_table().and_then(|roles| roles.values().next()).expect("a role")["mix"];
+    let count = |name: &str| mix[name].as_integer().expect("a number");
+    assert!((6..12).contains(&count("update_jobs_slow")), "{mix}");
+    assert_eq!(count("update_jobs") + count("update_jobs_slow"), 120, "{mix}");
+    let listed = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    assert!(listed.contains(" of 120 executions of update_jobs with a long pause"), "{listed}");
+
+    let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
+    for limit in ["are not carried into the statements after it", "a client between operations, not a rate"] {
+        assert!(study.contains(limit), "{study}");
+    }
+    assert!(study.contains("both-not-fewer = "), "{study}");
+    let options = ["--rounds", "1", "--window", "200ms", "--allow-tmpfs", "--only", "as captured"];
+    bench.contend(&[&["run", "taken", "--quick"], &options[..]].concat()).ran();
+    let shown =
+        bench.contend(&["capture", "show", "taken"]).exits(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("count once in the table. With every attempt: "), "both rates say what they count: {shown}");
+}
