@@ -473,28 +473,3 @@ fn who_translates_without_a_schema_is_told_of_it() {
         parts.iter().for_each(|part| assert!(said.err.contains(part), "{file}: {part} is not in {}", said.err));
     }
 }
-
-#[test]
-fn an_error_is_explained_by_its_text_or_code() {
-    let bench = Bench::new();
-    let by_text = bench.contend(&["explain", "database is locked"]).exits(0).out;
-    for words in ["SQLITE_BUSY (5): counted as conflict", "BEGIN IMMEDIATE", "contend run locked --quick"] {
-        assert!(by_text.contains(words), "{words}: {by_text}");
-    }
-    assert_eq!(by_text, bench.contend(&["explain", "SQLITE_BUSY"]).exits(0).out);
-    assert!(bench.contend(&["explain", "40P01"]).exits(0).out.contains("deadlock_detected"));
-    assert!(bench.contend(&["explain", "HTTP", "503"]).exits(0).out.contains("Retry-After"));
-    let several = bench.contend(&["explain", "1290"]).exits(0).out;
-    for words in ["`1290` has 2 meanings", "SQLITE_IOERR_DIR_FSYNC (1290)", "ER_OPTION_PREVENTS_STATEMENT (1290)"] {
-        assert!(several.contains(words), "{words}: {several}");
-    }
-    assert!(bench.contend(&["explain", "1034"]).exits(0).out.contains("MariaDB has numbers of this size, too"));
-    let server = bench.contend(&["explain", "1205"]).exits(0).out;
-    assert!(server.contains("contend watch 'mysql://...'") && !server.contains("contend run locked"), "{server}");
-    bench.contend(&["explain", "1050"]).exits(2);
-    let unknown = bench.contend(&["explain", "what is this"]).exits(2);
-    assert!(unknown.err.contains("contend list outcomes PATTERN"), "{}", unknown.err);
-    let listed = bench.contend(&["list", "outcomes", "Deadlock"]).exits(0).out;
-    assert!(listed.contains("40P01") && listed.contains("1213") && !listed.contains("SQLITE_FULL"), "{listed}");
-    assert!(bench.contend(&["list", "outcomes", "qqq"]).exits(2).err.contains("qqq"));
-}

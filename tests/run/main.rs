@@ -8,6 +8,7 @@ mod capacity;
 mod cli;
 mod containers;
 mod edges;
+mod explain;
 mod gate;
 mod hostile;
 mod limit;

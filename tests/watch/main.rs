@@ -168,6 +168,7 @@ const SYNC_MS: u64 = 200;
 /// Programs of two processes.
 const HAS_OTHER: &[&str] = &[
     "program_holds_lock",
+    "forked_journal",
     "read_then_write",
     "no_busy_timeout",
     "refused_rarely",
@@ -274,4 +275,7 @@ fn without_privileges_locks_are_sampled_and_the_depth_says_so() {
     let text = text(&output);
     assert!(text.contains("Depth: sampled. Not seen: holds shorter than 20 ms"), "{text}");
     assert!(text.contains(&format!("python3 ({})", program.pids["self"])), "{text}");
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("refusals and short holds are not seen at this depth: run with sudo"), "{text}");
+    assert!(text.contains("refusals and waits: not seen") && said.contains("- - - -"), "{text}");
 }

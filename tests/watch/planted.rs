@@ -352,3 +352,17 @@ fn statements_in_utf_16_have_their_text() {
         finds_in(command, planted("program_holds_lock"), &[]);
     }
 }
+
+/// Its SQLite believes that the parent's lock is its own: no lock call shows the refusal, so it is said that none can.
+#[test]
+fn a_forked_process_that_is_refused_without_a_lock_call_is_named_under_not_seen() {
+    if !may_trace("a fork") {
+        return;
+    }
+    let dir = super::place();
+    let program = Program::start(dir.path(), "forked_journal", 60);
+    let database = program.database.display().to_string();
+    let said = super::text(&super::watch(&[&database, "--for", "3s"]).output().expect("it starts"));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("refusals in process {}, which was forked", program.pids["other"])), "{said}");
+}

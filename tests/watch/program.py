@@ -53,6 +53,14 @@ def program_holds_lock(path, end):
     writer(path, end, hold=0.15, pause=0.05)
 
 
+def forked_journal(path, end):
+    """Forks in a transaction; the child's SQLite believes that the lock is its own."""
+    connection = connect(path, journal="delete")
+    connection.execute("BEGIN IMMEDIATE")
+    other(writer, path, end, 0.0, 0.1, 0.1, "delete")
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
 def holds_lock_alone(path, end):
     """The same; who waits is another program."""
     writer(path, end, hold=0.15, pause=0.05)

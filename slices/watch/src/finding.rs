@@ -1,7 +1,7 @@
 //! Findings about SQLite databases: a problem, its evidence, and data for the advice. Pure: a timeline and samples of
 //! the log in, findings out. A finding requires that its evidence was seen; a healthy program gets none.
 
-use crate::hold::{End, Gap, Hold, Wait};
+use crate::hold::{End, Gap, Hold, KeptOut, Wait, Waiter};
 use crate::lock::{Lock, Mode};
 use crate::tally::{GAP_NS_MIN, LONG_NS_MIN, Sums, Tally, Times, Told};
 use crate::target::State;
@@ -57,9 +57,13 @@ pub enum Kind {
         before: Option<String>,
         after: Option<String>,
         longest_wait_ns: u64,
+        /// Calls of others refused while it paused for long, and their waits that ended without the lock.
+        refused: u64,
+        gave_up: u64,
     },
     /// A transaction holds the write lock while its program executes no statement.
-    IdleInTransaction { held_ns: u64, idle_ns: u64, last: Option<String> },
+    /// `waiter`: the longest wait for it; `gave_up`: waits for it that ended without the lock.
+    IdleInTransaction { held_ns: u64, idle_ns: u64, last: Option<String>, gave_up: u64, waiter: Option<Waiter> },
     /// A transaction holds the write lock for long because of its statements, and another process waits for it.
     LongTransaction { holds: u64, longest_ns: u64, longest_wait_ns: u64 },
     /// A transaction read first and wrote later: SQLite refuses at once, and no timeout helps.
@@ -164,7 +168,8 @@ pub fn findings(timeline: &Timeline, samples: &[Vec<Sample>]) -> Vec<Finding> {
                 view.reader_pins_log(pid),
                 view.checkpoint_blocks_writers(pid),
                 view.checkpoint_in_commit(pid),
-                view.small_commits(pid).or_else(|| view.disk(pid)),
+                // Larger transactions would hold the lock for longer.
+                view.small_commits(pid).or_else(|| view.disk(pid)).filter(|_| !is_outside),
             ];
             found.extend(cases.into_iter().flatten().map(|case| Finding { database, pid, case }));
         }
@@ -236,10 +241,22 @@ impl<'t> View<'t> {
         // Of transactions that have ended, as the pauses are: one that is open is found by `idle_in_transaction`.
         let held_ns = self.sums.get(&pid).map_or(0, |sums| sums.write_ns);
         let (outside_ns, longest_wait_ns) = (tally.outside.total_ns, tally.waited_for_ns);
-        let worth = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= held_ns;
+        let KeptOut { refused, gave_up, .. } = tally.outside_kept_out;
+        let is_most = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= held_ns;
+        // A pause that kept others out stays one however much the process does besides.
+        let worth = is_most || refused > 0;
         let holds = tally.outside.count;
-        let kind =
-            Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, longest_wait_ns };
+        let kind = Kind::ProgramHoldsLock {
+            holds,
+            outside_ns,
+            held_ns,
+            longest_gap_ns,
+            before,
+            after,
+            longest_wait_ns,
+            refused,
+            gave_up,
+        };
         worth.then_some(Case { kind, tid: Some(tally.outside.max_tid), sql: None })
     }
 
@@ -254,7 +271,11 @@ impl<'t> View<'t> {
         }
         let (since_ns, last) = self.timeline.idle_since(open)?;
         let idle_ns = now_ns.saturating_sub(since_ns);
-        let kind = Kind::IdleInTransaction { held_ns: open.ns(now_ns), idle_ns, last };
+        let waits = self.waiting.iter().map(|wait| (wait.who.pid, wait.for_ns(open, now_ns)));
+        let waits = waits.filter(|(_, ns)| *ns > 0).map(|(pid, ns)| Waiter { pid, ns, gave_up: false });
+        let waiter = waits.chain(open.kept_out.longest).max_by_key(|waiter| waiter.ns);
+        let gave_up = open.kept_out.gave_up;
+        let kind = Kind::IdleInTransaction { held_ns: open.ns(now_ns), idle_ns, last, gave_up, waiter };
         (idle_ns >= IDLE_NS_MIN).then_some(Case { kind, tid: Some(open.who.tid), sql: None })
     }
 
@@ -414,11 +435,17 @@ impl<'t> View<'t> {
         (longest_ns >= CHECKPOINT_NS_MIN).then(|| Case::of_longest(kind, told))
     }
 
+    /// Whether more of the work is lost to refusals and waits than to syncs.
+    fn is_contended(&self) -> bool {
+        let of = |of: fn(&Sums) -> u64| self.sums.values().map(|sums| of(sums)).sum::<u64>();
+        2 * of(|sums| sums.refusals) >= of(|sums| sums.writes) || of(|sums| sums.wait_ns) >= of(|sums| sums.sync_ns)
+    }
+
     fn small_commits(&self, pid: u32) -> Option<Case> {
         let sums = self.sums.get(&pid)?;
         let commits_per_s = sums.writes * SECOND / self.watched_ns();
         let sync_permille = 1000 * sums.sync_ns / self.watched_ns();
-        let each_synced = sums.syncs >= sums.writes;
+        let each_synced = sums.syncs >= sums.writes && !self.is_contended();
         let kind = Kind::SmallCommits { commits_per_s, sync_permille };
         (commits_per_s >= COMMITS_PER_S && each_synced && sync_permille >= COMMITS_PERMILLE)
             .then(|| Case { sql: self.most(pid, |times| times.count), ..Case::of_process(kind) })

@@ -154,6 +154,85 @@ fn a_transaction_that_works_for_long_is_found_while_it_does_and_names_its_statem
     assert_eq!((*holder, holder_sql.as_deref()), (Some(7), Some("DELETE FROM big")));
 }
 
+/// A pause is 2 % of the transactions, and most of the time of the lock is statements.
+#[test]
+fn a_long_pause_that_kept_others_out_stays_a_finding_among_much_work() {
+    let found = |is_refused: bool| {
+        let mut watched = Watched::new();
+        watched.begins(100, ONE, "BEGIN IMMEDIATE");
+        watched.takes(101, ONE);
+        watched.ends(102, ONE, 101);
+        if is_refused {
+            watched.begins(150, WAITER, "BEGIN IMMEDIATE");
+            watched.lock(151, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+            watched.ends(152, WAITER, 5);
+        }
+        watched.begins(252, ONE, "COMMIT");
+        watched.lock(253, ONE, Lock::WalWrite, Change::Released);
+        watched.ends(254, ONE, 101);
+        watched.begins(300, ONE, "INSERT INTO t");
+        watched.takes(301, ONE);
+        watched.lock(990, ONE, Lock::WalWrite, Change::Released);
+        watched.ends(991, ONE, 101);
+        let found = watched.found(2_000);
+        found.into_iter().filter(|finding| finding.pid == ONE.pid).collect::<Vec<_>>()
+    };
+    let refused = found(true);
+    assert!(matches!(kinds(&refused)[..], [Kind::ProgramHoldsLock { refused: 1, holds: 1, .. }]), "{refused:#?}");
+    assert_eq!(found(false), [], "a pause that is no harm to others");
+}
+
+#[test]
+fn a_transaction_that_was_left_open_names_who_gave_up_and_stays_a_finding_when_it_ends() {
+    let mut watched = Watched::new();
+    watched.begins(100, ONE, "BEGIN IMMEDIATE");
+    watched.takes(101, ONE);
+    watched.ends(102, ONE, 101);
+    watched.begins(200, WAITER, "INSERT INTO t");
+    for at_ms in (200..=5_200).step_by(100) {
+        watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    }
+    watched.ends(5_230, WAITER, 5);
+    let found = watched.found(20_000);
+    let idle = found.iter().find(|finding| finding.pid == ONE.pid).expect("a finding");
+    let said = crate::words::words(idle, &|pid| format!("python3 ({pid})"), &|tid| tid.to_string()).evidence;
+    assert!(said.contains("python3 (8) waited 5.00 s for the lock and gave up."), "{said}");
+    watched.begins(20_100, ONE, "COMMIT");
+    watched.lock(20_101, ONE, Lock::WalWrite, Change::Released);
+    watched.ends(20_102, ONE, 101);
+    let found = watched.found(20_200);
+    let ended = found.iter().find(|finding| finding.pid == ONE.pid).expect("still a finding");
+    assert!(matches!(ended.case.kind, Kind::ProgramHoldsLock { gave_up: 1, holds: 1, .. }), "{ended:#?}");
+    let said = crate::words::words(ended, &|pid| pid.to_string(), &|tid| tid.to_string()).evidence;
+    assert!(said.contains("in 1 transaction with") && said.contains("one wait ended without it"), "{said}");
+}
+
+#[test]
+fn small_commits_are_no_finding_where_refusals_are_more() {
+    let found = |refusals: u64| {
+        let mut watched = Watched::new();
+        watched.takes(1, ONE);
+        watched.lock(2, ONE, Lock::WalWrite, Change::Released);
+        let sums = watched.timeline.sums.get_mut(&(0, ONE.pid)).expect("sums");
+        *sums = Sums { writes: 200, syncs: 200, sync_ns: 600 * MS, write_ns: 700 * MS, ..Sums::default() };
+        watched.timeline.sums.insert((0, WAITER.pid), Sums { refusals, ..Sums::default() });
+        watched.found(1_000)
+    };
+    assert!(matches!(kinds(&found(10))[..], [Kind::SmallCommits { .. }]), "{:#?}", found(10));
+    assert_eq!(found(250), [], "larger transactions would refuse more");
+}
+
+/// A forked process believes that its parent's locks are those of its own connections.
+#[test]
+fn a_refusal_without_a_lock_call_is_counted_as_unexplained() {
+    let mut watched = Watched::new();
+    watched.takes(100, ONE);
+    watched.begins(200, WAITER, "INSERT INTO t");
+    watched.ends(700, WAITER, 5);
+    watched.found(1_000);
+    assert_eq!(watched.timeline.unexplained, BTreeMap::from([(WAITER.pid, 1)]));
+}
+
 /// Another connection of the process takes the lock while one waits for another process's: further tries meet it in memory,
 /// and only the end of the statement shows that they were made.
 #[test]

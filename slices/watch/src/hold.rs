@@ -2,6 +2,7 @@
 
 use crate::event::Who;
 use crate::lock::{Lock, Mode};
+use serde::Serialize;
 
 /// Most different statements stored for a hold.
 const PARTS_MAX: usize = 12;
@@ -33,6 +34,42 @@ pub struct Hold {
     pub checkpoint_ns: u64,
     /// Whether this is SHARED in WAL mode, which a connection holds as long as it is open.
     pub is_connection: bool,
+    pub kept_out: KeptOut,
+}
+
+/// Processes that wanted a lock while it was held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptOut {
+    /// Number of refused calls.
+    pub refused: u64,
+    /// Number of waits that ended without the lock.
+    pub gave_up: u64,
+    /// The longest wait that has ended.
+    pub longest: Option<Waiter>,
+}
+
+/// A process that waited for a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Waiter {
+    pub pid: u32,
+    pub ns: u64,
+    pub gave_up: bool,
+}
+
+impl KeptOut {
+    /// Adds what another hold kept out.
+    pub fn add(&mut self, other: &KeptOut) {
+        (self.refused, self.gave_up) = (self.refused + other.refused, self.gave_up + other.gave_up);
+        if let Some(waiter) = other.longest {
+            self.keep_longer(waiter);
+        }
+    }
+
+    fn keep_longer(&mut self, waiter: Waiter) {
+        if self.longest.is_none_or(|longest| waiter.ns > longest.ns) {
+            self.longest = Some(waiter);
+        }
+    }
 }
 
 /// Time between two statements.
@@ -62,6 +99,7 @@ impl Hold {
             after_commit: false,
             checkpoint_ns: 0,
             is_connection: false,
+            kept_out: KeptOut::default(),
         }
     }
 
@@ -78,6 +116,15 @@ impl Hold {
             *sum += ns;
         } else if self.parts.len() < PARTS_MAX {
             self.parts.push((sql.to_string(), ns));
+        }
+    }
+
+    /// Adds a wait for it that has ended.
+    pub fn was_waited_for(&mut self, wait: &Wait) {
+        let (ns, gave_up) = (wait.for_ns(self, wait.to_ns), wait.end == End::GaveUp);
+        if ns > 0 {
+            self.kept_out.gave_up += u64::from(gave_up);
+            self.kept_out.keep_longer(Waiter { pid: wait.who.pid, ns, gave_up });
         }
     }
 
@@ -145,7 +192,7 @@ impl Wait {
     }
 
     /// The part of the wait, up to its last attempt or to `now_ns`, for which this hold kept the lock.
-    fn for_ns(&self, hold: &Hold, now_ns: u64) -> u64 {
+    pub fn for_ns(&self, hold: &Hold, now_ns: u64) -> u64 {
         // Connections of one process wait for each other in memory.
         let is_other = self.who.pid != hold.who.pid || self.holder == Some(hold.who.pid) && self.who != hold.who;
         let is_for = self.database == hold.database && self.lock == hold.lock && is_other;

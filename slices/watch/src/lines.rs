@@ -10,7 +10,7 @@ use serde::Serialize;
 pub const HOT_JOURNAL: &str = "hot journal: the next to read the database rolls it back";
 
 /// The last second of a database, as one line of text.
-pub fn line(at: &str, database: &DatabaseView) -> String {
+pub fn line(at: &str, database: &DatabaseView, sees_refusals: bool) -> String {
     let name = database.path.rsplit('/').next().unwrap_or(&database.path);
     let who = |row: &Row| format!("{} ({})", row.program, row.pid);
     let writers = database.processes.iter().filter(|row| row.write_permille > 0 || row.writes_per_s > 0);
@@ -26,6 +26,9 @@ pub fn line(at: &str, database: &DatabaseView) -> String {
     }
     if refused > 0 {
         out += &format!("; refused {refused}/s");
+    }
+    if !sees_refusals {
+        out += "; refusals and waits: not seen";
     }
     if database.hot_journal {
         out += &format!("; {HOT_JOURNAL}");
@@ -66,14 +69,14 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
     let findings = watch.findings();
     let mut out = String::new();
     if findings.is_empty() {
-        out += "No finding: nothing that was seen is wrong.\n";
+        out += &wrapped(watch.depth.no_finding(), "", "  ", width);
     }
     for found in &findings {
         out += &finding(&watch.words(found), width);
         out.push('\n');
     }
     for database in databases {
-        out += &table(database);
+        out += &table(database, watch.depth.sees_refusals());
     }
     out += &format!("\nDepth: {}.", watch.depth.word());
     let missing = watch.missing();
@@ -84,7 +87,7 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
 }
 
 /// Processes of a database, ordered by the time for which they held the write lock.
-fn table(database: &DatabaseView) -> String {
+fn table(database: &DatabaseView, sees_refusals: bool) -> String {
     let mut out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
     if database.hot_journal {
         out += &format!("{HOT_JOURNAL}\n");
@@ -96,15 +99,16 @@ fn table(database: &DatabaseView) -> String {
     let mut rows = vec![head.map(str::to_string)];
     rows.extend(database.processes.iter().map(|row| {
         let sums = &row.sums;
+        let [waited, longest_wait, refused, gave_up] = sums.of_waits(sees_refusals);
         [
             format!("{} ({})", row.program, row.pid),
             sums.writes.to_string(),
             time(sums.write_ns),
             time(sums.write_ns_max),
-            time(sums.wait_ns),
-            time(sums.wait_ns_max),
-            sums.refusals.to_string(),
-            sums.gave_up.to_string(),
+            waited,
+            longest_wait,
+            refused,
+            gave_up,
         ]
     }));
     out + &padded(&rows)

@@ -130,6 +130,14 @@ pub fn that_have_open(files: &[FileId]) -> Vec<u32> {
     found
 }
 
+/// Processes that have one of these files open whose parent has one open, too: forked, perhaps with an open connection.
+/// Each with its parent.
+pub fn forked_with(files: &[FileId]) -> Vec<(u32, u32)> {
+    let open = that_have_open(files);
+    let parent = |pid: u32| Some(Process::new(pid as i32).ok()?.stat().ok()?.ppid as u32);
+    open.iter().filter_map(|pid| Some((*pid, parent(*pid)?))).filter(|(_, parent)| open.contains(parent)).collect()
+}
+
 /// Whether a process has one of these files open. `None` if it has ended, or this user may not see that.
 pub fn has_open(pid: u32, files: &[FileId]) -> Option<bool> {
     let process = Process::new(pid as i32).ok()?;

@@ -20,6 +20,7 @@ impl Timeline {
         }
         self.sums(database, who.pid).refusals += 1;
         let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
+        self.held.values_mut().filter(|hold| is_its(&&**hold)).for_each(|hold| hold.kept_out.refused += 1);
         let holder = self.held.values().find(is_its);
         let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
         let thread = self.threads.entry(who).or_default();
@@ -101,6 +102,12 @@ impl Timeline {
         let seen = || self.sums.keys().find(|(_, pid)| *pid == who.pid).map(|(database, _)| *database);
         let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
         let holder_sql = holder.and_then(|hold| self.last_statement(hold));
+        let is_checkpoint = call.sql.as_deref() == Some(CHECKPOINT_CALL);
+        // A connection in WAL mode that waits for nothing has its file open, and the lock for that.
+        let has_more = of_process().any(|hold| !hold.is_connection && hold.lock != Lock::Connected);
+        if holder.is_none() && !has_more && !is_checkpoint {
+            *self.unexplained.entry(who.pid).or_default() += 1;
+        }
         let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
         let thread = self.threads.get(&who);
         let after_read = thread.is_some_and(|thread| thread.transaction == Some(true));
@@ -165,7 +172,10 @@ impl Timeline {
         let is_visible = self.visible.contains(&wait.who.pid);
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         // Other holds that it waited for have ended before.
-        self.held.values().for_each(|hold| wait.add(hold, wait.to_ns));
+        for hold in self.held.values_mut() {
+            wait.add(hold, wait.to_ns);
+            hold.was_waited_for(&wait);
+        }
         for cause in &wait.causes {
             self.tallies.entry((wait.database, cause.pid)).or_default().waited_for(cause);
         }

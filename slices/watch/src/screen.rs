@@ -3,7 +3,8 @@
 use crate::connection::is_thread;
 use crate::lines::HOT_JOURNAL;
 use crate::view::{DatabaseView, Row, ThreadRow};
-use crate::words::{Words, bytes, percent, time};
+use crate::watch::Depth;
+use crate::words::{NOT_SEEN, Words, bytes, percent, time};
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -99,7 +100,7 @@ pub struct Shown<'s> {
     pub findings: &'s [Words],
     /// Seconds since the beginning of the watch.
     pub seconds: u64,
-    pub depth: &'static str,
+    pub depth: Depth,
     /// What is not visible, as sentences.
     pub missing: &'s [String],
     pub colour: bool,
@@ -126,10 +127,14 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
             processes(frame, table_area, database, shown, choice);
         }
     }
-    let found = findings(shown.findings, shown.missing, findings_rows);
+    let none = if shown.depth.sees_refusals() { NO_FINDING } else { NO_FINDING_SAMPLED };
+    let found = findings(shown.findings, shown.missing, (none, findings_rows));
     frame.render_widget(Paragraph::new(found).wrap(Wrap { trim: false }), findings_area);
     frame.render_widget(Paragraph::new(footer(choice)), foot);
 }
+
+const NO_FINDING: &str = "No finding so far.";
+const NO_FINDING_SAMPLED: &str = "No finding so far, but refusals and short holds are not seen: run with sudo.";
 
 const HELP: &str = "Holds: the strongest lock a process has now, and for how long. write: the one
 writer; exclusive: alone in the file; read: a snapshot is open; open: connected.
@@ -141,7 +146,7 @@ The strip: who held the write lock, the newest at the right. A dot: no process.
 p pause  s sort  t threads  / filter  Tab next database  q quit";
 
 fn heading(shown: &Shown<'_>, choice: &Choice) -> Line<'static> {
-    let mut text = format!("contend watch   {} s   depth: {}", shown.seconds, shown.depth);
+    let mut text = format!("contend watch   {} s   depth: {}", shown.seconds, shown.depth.word());
     if shown.databases.len() > 1 {
         text += &format!("   database {} of {} (Tab)", choice.database + 1, shown.databases.len());
     }
@@ -196,7 +201,8 @@ fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: 
         Sort::Refused => rows.sort_by_key(|row| std::cmp::Reverse(row.sums.refusals)),
         Sort::Process => rows.sort_by_key(|row| row.pid),
     }
-    let is_wide = area.width >= WIDE;
+    let (is_wide, sees_refusals) = (area.width >= WIDE, shown.depth.sees_refusals());
+    let widest = widest(&rows, !choice.no_threads);
     let mut lines = vec![];
     for row in rows {
         let first = Cell::from(format!("{} {} {}", letter(database, row.pid), row.pid, row.program));
@@ -205,11 +211,12 @@ fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: 
             Cell::from(held(row.holds.as_ref())),
             Cell::from(row.waits_ns.map_or("-".to_string(), time)),
             Cell::from(row.writes_per_s.to_string()),
-            Cell::from(row.refusals_per_s.to_string()),
+            Cell::from(if sees_refusals { row.refusals_per_s.to_string() } else { NOT_SEEN.to_string() }),
             Cell::from(percent(row.write_permille)),
         ];
         if is_wide {
-            cells.extend([row.sums.write_ns_max, row.sums.wait_ns_max].map(|ns| Cell::from(time(ns))));
+            let [_, longest_wait, ..] = row.sums.of_waits(sees_refusals);
+            cells.extend([time(row.sums.write_ns_max), longest_wait].map(Cell::from));
         }
         cells.push(Cell::from(row.statement.clone().unwrap_or_default()));
         lines.push(TableRow::new(cells));
@@ -218,19 +225,27 @@ fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: 
     }
     let mut columns = vec![
         ("process", Constraint::Length(18)),
-        ("holds", Constraint::Length(16)),
-        ("waits", Constraint::Length(7)),
+        ("holds", Constraint::Length(widest)),
+        ("waits", Constraint::Length(8)),
         ("writes/s", Constraint::Length(8)),
         ("refused", Constraint::Length(7)),
         ("held", Constraint::Length(5)),
     ];
     if is_wide {
-        columns.extend([("longest", Constraint::Length(7)), ("wait", Constraint::Length(7))]);
+        columns.extend([("longest", Constraint::Length(8)), ("wait", Constraint::Length(8))]);
     }
     columns.push(("statement", Constraint::Min(8)));
     let (head, widths): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
     let head = TableRow::new(head).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(lines, widths).header(head), area);
+}
+
+/// Width of the column of locks: its longest cell, and no less than is usual, so that columns stay where they are.
+fn widest(rows: &[&Row], threads: bool) -> u16 {
+    const USUAL: usize = 16;
+    let threads = rows.iter().filter(|_| threads).flat_map(|row| &row.threads).map(|thread| thread.holds.as_ref());
+    let cells = rows.iter().map(|row| row.holds.as_ref()).chain(threads);
+    cells.map(|holds| held(holds).chars().count()).max().unwrap_or(0).max(USUAL) as u16
 }
 
 fn held(holds: Option<&(String, u64)>) -> String {
@@ -251,7 +266,7 @@ fn of_thread(thread: &ThreadRow, is_wide: bool) -> TableRow<'static> {
     TableRow::new(cells)
 }
 
-fn findings(found: &[Words], missing: &[String], rows: u16) -> Vec<Line<'static>> {
+fn findings(found: &[Words], missing: &[String], (none, rows): (&'static str, u16)) -> Vec<Line<'static>> {
     let mut lines = vec![];
     for words in found {
         let style = Style::new().add_modifier(Modifier::BOLD);
@@ -259,7 +274,7 @@ fn findings(found: &[Words], missing: &[String], rows: u16) -> Vec<Line<'static>
         lines.push(Line::raw(format!("  {}", words.change)));
     }
     if lines.is_empty() {
-        lines.push(Line::raw("No finding so far."));
+        lines.push(Line::raw(none));
     }
     if !missing.is_empty() && lines.len() < usize::from(rows) {
         lines.push(Line::raw(format!("Not seen: {}.", missing.join("; "))));
@@ -293,7 +308,7 @@ pub fn draw_server(frame: &mut Frame<'_>, shown: &ShownServer, choice: &Choice) 
         tree.push(Line::raw("No client waits for another."));
     }
     frame.render_widget(Paragraph::new(tree), tree_area);
-    let found = findings(&shown.findings, &shown.missing, findings_rows);
+    let found = findings(&shown.findings, &shown.missing, (NO_FINDING, findings_rows));
     frame.render_widget(Paragraph::new(found).wrap(Wrap { trim: false }), findings_area);
     frame.render_widget(Paragraph::new(footer(choice)), foot);
 }
@@ -349,6 +364,10 @@ mod tests {
     }
 
     fn drawn_on(columns: u16, choice: &Choice) -> String {
+        drawn_at(columns, Depth::Exact, choice)
+    }
+
+    fn drawn_at(columns: u16, depth: Depth, choice: &Choice) -> String {
         let threads = vec![ThreadRow {
             tid: 4719,
             name: Some("worker-3".to_string()),
@@ -369,14 +388,8 @@ mod tests {
         };
         let words = Words { title: "python3 (4711) waits.".into(), evidence: String::new(), change: "Commit.".into() };
         let databases = [database];
-        let shown = Shown {
-            databases: &databases,
-            findings: &[words],
-            seconds: 12,
-            depth: "exact",
-            missing: &[],
-            colour: false,
-        };
+        let shown =
+            Shown { databases: &databases, findings: &[words], seconds: 12, depth, missing: &[], colour: false };
         let mut terminal = Terminal::new(TestBackend::new(columns, 24)).expect("a buffer");
         terminal.draw(|frame| draw(frame, &shown, choice)).expect("drawn");
         terminal.backend().to_string()
@@ -397,10 +410,27 @@ mod tests {
         let line = text.lines().find(|line| line.contains("  worker-3")).expect("a line of the thread");
         assert!(line.contains("write 41.0 ms") && line.contains("DELETE FR"), "{text}");
         assert!(!text.contains("longest"), "{text}");
-        assert!(drawn_on(120, &Choice::default()).contains("longest wait    statement"), "{text}");
+        assert!(drawn_on(120, &Choice::default()).contains("longest  wait     statement"), "{text}");
         let mut choice = Choice::default();
         choice.key(KeyCode::Char('t'), 1);
         assert!(!drawn(&choice).contains("worker-3"));
+    }
+
+    #[test]
+    fn cells_are_as_wide_as_a_time_with_its_unit() {
+        let mut wide = row(4711, "python3", 1);
+        wide.holds = Some(("checkpoint".to_string(), 12_500_000));
+        assert_eq!(widest(&[&wide], true), "checkpoint 12.5 ms".len() as u16);
+        assert_eq!(widest(&[], true), 16);
+    }
+
+    #[test]
+    fn a_screen_of_samples_has_no_figures_of_what_it_cannot_see() {
+        let (text, exact) = (drawn_at(120, Depth::Sampled, &Choice::default()), drawn_on(120, &Choice::default()));
+        assert!(exact.contains("0 ns") && !text.contains("0 ns"), "{text}");
+        let waits = &row(1, "x", 1).sums;
+        assert_eq!(waits.of_waits(false), ["-"; 4]);
+        assert_eq!(waits.of_waits(true), ["0 ns", "0 ns", "0", "0"]);
     }
 
     #[test]

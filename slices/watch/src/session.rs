@@ -19,8 +19,10 @@ use std::time::Duration;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Columns of the strip, and the time of each.
 const STRIP: (usize, u64) = (78, 100_000_000);
-/// Width of text that does not go to a terminal.
-pub const WIDTH: usize = 100;
+/// Widest line of text: that of the terminal, if there is one.
+fn width() -> usize {
+    contend::cli::style().width
+}
 
 /// Draws the state of one moment.
 type Drawing = Box<dyn Fn(&mut Frame<'_>, &Choice)>;
@@ -114,7 +116,7 @@ impl Live for Files {
     }
 
     fn lines(&self, at: &str) -> Vec<String> {
-        self.view().iter().map(|database| lines::line(at, database)).collect()
+        self.view().iter().map(|database| lines::line(at, database, self.watch.depth.sees_refusals())).collect()
     }
 
     fn json(&self) -> String {
@@ -130,11 +132,11 @@ impl Live for Files {
     }
 
     fn summary(&self) -> String {
-        lines::summary(&self.watch, &self.view(), WIDTH)
+        lines::summary(&self.watch, &self.view(), width())
     }
 
     fn drawing(&mut self, seconds: u64) -> Drawing {
-        let (databases, missing, depth) = (self.view(), self.watch.missing(), self.watch.depth.word());
+        let (databases, missing, depth) = (self.view(), self.watch.missing(), self.watch.depth);
         let found = self.found();
         let findings = self.appeared.newest_first(found);
         Box::new(move |frame, choice| {
@@ -189,7 +191,7 @@ impl Live for Served {
     }
 
     fn summary(&self) -> String {
-        server::summary(&self.server, WIDTH)
+        server::summary(&self.server, width())
     }
 
     fn drawing(&mut self, seconds: u64) -> Drawing {
@@ -243,7 +245,7 @@ pub fn in_lines(live: &mut dyn Live, json: bool, until: &Until<'_>) -> Result<()
         }
         for (key, words) in live.found() {
             if !said.contains(&key) {
-                print(&lines::finding(&words, WIDTH))?;
+                print(&lines::finding(&words, width()))?;
                 said.push(key);
             }
         }

@@ -1,12 +1,14 @@
 //! Totals of a process on a database since the beginning of the watch. Their size does not depend on the length of
 //! the watch.
 
-use crate::hold::{Cause, End, Gap, Hold, Wait};
+use crate::hold::{Cause, End, Gap, Hold, KeptOut, Wait};
 use crate::lock::Lock;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Shortest gap between statements under the write lock that is reported, if another process waited.
 pub const GAP_NS_MIN: u64 = 10_000_000;
+/// Shortest such gap that is a finding whatever else its process does, if another one was refused or waited.
+pub const PAUSE_NS_MIN: u64 = 100_000_000;
 /// Shortest hold of the write lock that is long by itself.
 pub const LONG_NS_MIN: u64 = 1_000_000_000;
 /// Most statements, and most shapes of transactions, that are stored.
@@ -114,6 +116,8 @@ pub struct Drains {
 pub struct Tally {
     /// Write locks with a gap of at least [`GAP_NS_MIN`] between two statements: time outside of statements.
     pub outside: Times,
+    /// What those with the longest pauses kept out; see [`PAUSE_NS_MIN`].
+    pub outside_kept_out: KeptOut,
     pub gap: Gap,
     /// Longest gap for which both statements are known.
     pub told_gap: Gap,
@@ -159,6 +163,9 @@ impl Tally {
         let outside_ns = if hold.statement_ns > 0 { ns.saturating_sub(hold.statement_ns) } else { 0 };
         if hold.statement_ns > 0 && hold.gap.ns >= GAP_NS_MIN {
             self.outside.add(outside_ns, hold.who.tid);
+            if hold.gap.ns >= PAUSE_NS_MIN {
+                self.outside_kept_out.add(&hold.kept_out);
+            }
             keep_longer(&mut self.gap, &hold.gap);
             if hold.gap.before.is_some() && hold.gap.after.is_some() {
                 keep_longer(&mut self.told_gap, &hold.gap);

@@ -43,6 +43,9 @@ pub struct Timeline {
     pub sees_statements: bool,
     /// Processes whose statements are visible.
     pub visible: HashSet<u32>,
+    /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
+    /// the process holds a lock.
+    pub unexplained: BTreeMap<u32, u64>,
 }
 
 impl Timeline {

@@ -80,6 +80,15 @@ pub struct ThreadRow {
     pub statement: Option<String>,
 }
 
+impl Totals {
+    /// Time waited, longest wait, calls refused and waits without the lock, as cells; what cannot be seen has no figure.
+    pub fn of_waits(&self, sees_refusals: bool) -> [String; 4] {
+        let [waited, longest] = [self.wait_ns, self.wait_ns_max].map(words::time);
+        let cells = [waited, longest, self.refusals.to_string(), self.gave_up.to_string()];
+        if sees_refusals { cells } else { cells.map(|_| words::NOT_SEEN.to_string()) }
+    }
+}
+
 /// Totals of a process since the beginning of the watch.
 #[derive(Debug, Clone, Serialize)]
 pub struct Totals {

@@ -3,12 +3,12 @@
 use crate::event::Event;
 use crate::finding::{Finding, Sample, findings};
 use crate::instance;
-use crate::process::{Processes, is_alive};
+use crate::process::{Processes, forked_with, is_alive};
 use crate::sampled::Sampled;
 use crate::target::Database;
 use crate::timeline::Timeline;
 use crate::trace::{SETTLED_NS, Trace};
-use crate::words::{Words, words};
+use crate::words::{self, Words};
 use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -28,6 +28,16 @@ impl Depth {
     /// All depths, with their words in `--depth`.
     pub const WORDS: [(&'static str, Depth); 3] =
         [("sampled", Depth::Sampled), ("exact", Depth::Exact), ("with-statements", Depth::WithStatements)];
+
+    /// Whether refusals and waits can be seen.
+    pub fn sees_refusals(self) -> bool {
+        self != Depth::Sampled
+    }
+
+    /// What a watch without findings says at this depth.
+    pub fn no_finding(self) -> &'static str {
+        if self.sees_refusals() { words::NO_FINDING } else { words::NO_FINDING_SAMPLED }
+    }
 
     /// The word of `--depth`.
     pub fn word(self) -> &'static str {
@@ -70,6 +80,8 @@ pub struct Watch {
     lost_before: u64,
     /// Processes with locks that were found dead, and when.
     dead: HashMap<u32, u64>,
+    /// Forked processes that had a database open at the end and were never seen to take a lock.
+    silent: Vec<String>,
 }
 
 impl Watch {
@@ -95,7 +107,8 @@ impl Watch {
         let held = sampled.poll(now_ns())?;
         let source = trace.map_or_else(|| Source::Sampled(Box::new(sampled)), |trace| Source::Trace(Box::new(trace)));
         let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
-        let mut watch = Watch { source, timeline, samples, depth, no_deeper, lost_before: 0, dead: HashMap::new() };
+        let mut watch =
+            Watch { source, timeline, samples, depth, no_deeper, lost_before: 0, dead: HashMap::new(), silent: vec![] };
         held.iter().for_each(|event| watch.timeline.apply(event));
         // Events arrive while probes are placed. They set the initial state, and are not counted.
         watch.poll(false)?;
@@ -143,6 +156,9 @@ impl Watch {
         // Time advances on databases without events too.
         self.timeline.advance(if all { now_ns } else { now_ns.saturating_sub(SETTLED_NS) });
         self.bury_dead(now_ns, all);
+        if all {
+            self.silent = self.silent_forks();
+        }
         self.sample(now_ns);
         self.timeline.forget_before(now_ns.saturating_sub(KEPT_NS));
         Ok(events)
@@ -170,6 +186,15 @@ impl Watch {
         if let Some(why) = &self.no_deeper {
             missing.push(format!("what needs more rights or another kernel ({why})"));
         }
+        missing.extend(self.timeline.unexplained.iter().map(|(pid, count)| {
+            format!(
+                "why {} of {} returned \"database is locked\" without a lock call: a forked process that inherited an open \
+                 connection believes that its parent's locks are its own",
+                words::counted(*count, "statement"),
+                self.name(*pid)
+            )
+        }));
+        missing.extend(self.silent.iter().cloned());
         let lost = self.lost();
         if lost > 0 {
             missing.push(format!("{lost} events: the kernel's buffer was full"));
@@ -197,7 +222,7 @@ impl Watch {
 
     /// A finding as sentences.
     pub fn words(&self, finding: &Finding) -> Words {
-        words(finding, &|pid| self.name(pid), &|tid| self.thread_name(tid))
+        words::words(finding, &|pid| self.name(pid), &|tid| self.thread_name(tid))
     }
 
     /// Removes ended processes. The kernel reports the locks that a dying process releases, but calls of a killed one
@@ -211,6 +236,26 @@ impl Watch {
                 self.timeline.process_ended(*pid, *dead_ns);
             }
         }
+    }
+
+    /// SQLite in a forked process that inherited a connection believes that its parent's locks are its own: it refuses and
+    /// allows without a lock call.
+    fn silent_forks(&self) -> Vec<String> {
+        let files: Vec<_> = self.databases().iter().map(|database| database.id).collect();
+        let has_locked = |pid: u32| {
+            self.timeline.held().any(|hold| hold.who.pid == pid)
+                || self.timeline.tallies.keys().any(|(_, of)| *of == pid)
+                || self.timeline.sums.iter().any(|((_, of), sums)| *of == pid && sums.refusals > 0)
+        };
+        let silent = forked_with(&files).into_iter().filter(|(pid, _)| !has_locked(*pid));
+        let say = |(pid, parent): (u32, u32)| {
+            format!(
+                "refusals in process {pid}, which was forked from {} with the database open and made no lock call: SQLite \
+                 may refuse it in its own memory",
+                self.name(parent)
+            )
+        };
+        silent.map(say).collect()
     }
 
     fn sample(&mut self, now_ns: u64) {

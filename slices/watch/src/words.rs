@@ -2,7 +2,16 @@
 
 use crate::connection::is_thread;
 use crate::finding::{Finding, Kind};
+use crate::hold::Waiter;
 use contend::stats::plain::harmless;
+
+/// A watch that saw refusals and found nothing.
+pub const NO_FINDING: &str = "No finding: nothing that was seen is wrong.";
+/// A watch by samples that found nothing.
+pub const NO_FINDING_SAMPLED: &str = "No finding, but refusals and short holds are not seen at this depth: run with sudo, \
+    and without --depth, to see them.";
+/// A figure that cannot be seen at this depth.
+pub const NOT_SEEN: &str = "-";
 
 /// A finding as sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,18 +73,20 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
 
 fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
     match kind {
-        Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, longest_wait_ns } => {
+        Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, .. } => {
             let (outside, held, gap) = (time(*outside_ns), time(*held_ns), time(*longest_gap_ns));
-            let (before, after, waited) = (quoted(before.as_deref()), quoted(after.as_deref()), time(*longest_wait_ns));
+            let (before, after, holds) =
+                (quoted(before.as_deref()), quoted(after.as_deref()), counted(*holds, "transaction"));
             format!(
-                "It held the lock for {held} in all, {outside} of that outside of SQLite, in {holds} transactions with a \
-                 pause between statements. Longest: {gap} after {before} and before {after}. Another process waited up to \
-                 {waited}."
+                "It held the lock for {held} in all, {outside} of that outside of SQLite, in {holds} with a pause between \
+                 statements. Longest: {gap} after {before} and before {after}.{}",
+                kept_out(kind)
             )
         }
-        Kind::IdleInTransaction { held_ns, idle_ns, last } => {
+        Kind::IdleInTransaction { held_ns, idle_ns, last, gave_up, waiter } => {
             let (held, idle) = (time(*held_ns), time(*idle_ns));
-            format!("Held for {held}, no statement for {idle}. The last one was {}.", quoted(last.as_deref()))
+            let waited = waiter.map_or(String::new(), |waiter| waited_for(waiter, *gave_up, name));
+            format!("Held for {held}, no statement for {idle}. The last one was {}.{waited}", quoted(last.as_deref()))
         }
         Kind::LongTransaction { holds, longest_ns, longest_wait_ns } => {
             let (count, longest, waited) = (times(*holds), time(*longest_ns), time(*longest_wait_ns));
@@ -84,17 +95,20 @@ fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
             )
         }
         Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql } => format!(
-            "{refused} refusals without a second try while it held a read lock (up to {}). SQLite does not wait there, \
+            "{} without a second try while it held a read lock (up to {}). SQLite does not wait there, \
              whatever busy_timeout says: waiting could never end.{}{}",
+            counted(*refused, "refusal"),
             time(*longest_ns),
             too_old(*outdated),
             had(*holder, holder_sql.as_deref(), name)
         ),
         Kind::NoBusyTimeout { refused, holder, holder_sql } => {
-            format!("{refused} refusals, none tried again.{}", had(*holder, holder_sql.as_deref(), name))
+            let refused = counted(*refused, "refusal");
+            format!("{refused}, none tried again.{}", had(*holder, holder_sql.as_deref(), name))
         }
         Kind::RefusedAtOnce { refused, holder } => format!(
-            "{refused} refusals, none tried again.{} Which of two causes it is cannot be seen without statements.",
+            "{}, none tried again.{} Which of two causes it is cannot be seen without statements.",
+            counted(*refused, "refusal"),
             had(*holder, None, name)
         ),
         Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql, held_ns_max } => {
@@ -123,17 +137,15 @@ fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
 fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
     match kind {
         Kind::Disk { syncs, sync_permille, sync_ns_mean } => {
-            format!(
-                "{} of the time of the lock is {syncs} syncs of {} each.",
-                percent(*sync_permille),
-                time(*sync_ns_mean)
-            )
+            let (share, syncs, each) = (percent(*sync_permille), counted(*syncs, "sync"), time(*sync_ns_mean));
+            format!("{share} of the time of the lock is {syncs} of {each} each.")
         }
         Kind::ReadersBlockWriter { times, longest_ns, readers, longest_read } => {
             let readers: Vec<String> = readers.iter().map(|pid| name(*pid)).collect();
             let longest = time(*longest_ns);
             format!(
-                "{times} commits waited for readers, up to {longest}; new readers waited too. Readers: {}, longest in {}.",
+                "{} waited for readers, up to {longest}; new readers waited too. Readers: {}, longest in {}.",
+                counted(*times, "commit"),
                 readers.join(", "),
                 quoted(longest_read.as_deref())
             )
@@ -145,9 +157,9 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
         ),
         Kind::LogNeverRestarts { log_bytes, frames, grown_frames, checkpoints, processes } => format!(
             "The log has {} in {frames} frames, {grown_frames} more than a few seconds ago. Checkpoints seen meanwhile: \
-             {checkpoints}. {} processes {}, most of the time {who}.",
+             {checkpoints}. {} {}, most of the time {who}.",
             bytes(*log_bytes),
-            processes,
+            processes_in_words(*processes),
             if *checkpoints > 0 { "read" } else { "wrote" },
         ),
         Kind::CheckpointBlocksWriters { times: count, longest_ns, longest_wait_ns } => format!(
@@ -162,13 +174,12 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
             time(*longest_ns)
         ),
         Kind::SmallCommits { commits_per_s, sync_permille } => {
-            format!(
-                "{commits_per_s} commits a second, each with a sync; {} of the time is syncs.",
-                percent(*sync_permille)
-            )
+            let (commits, share) = (counted(*commits_per_s, "commit"), percent(*sync_permille));
+            format!("{commits} a second, each with a sync; {share} of the time is syncs.")
         }
         Kind::OpenCloseChurn { per_s, processes, recoveries } => {
-            format!("{per_s} connections a second by {processes} processes, most by {who}.{}", rebuilt(*recoveries))
+            let (connections, processes) = (counted(*per_s, "connection"), processes_in_words(*processes));
+            format!("{connections} a second by {processes}, most by {who}.{}", rebuilt(*recoveries))
         }
         // The kinds handled in `evidence`, by name: a new kind must be in one of the two functions.
         Kind::ProgramHoldsLock { .. }
@@ -229,6 +240,45 @@ fn change(kind: &Kind) -> &'static str {
              copy and delete the log."
         }
     }
+}
+
+/// What pauses under the lock kept out.
+fn kept_out(kind: &Kind) -> String {
+    let Kind::ProgramHoldsLock { longest_wait_ns, refused, gave_up, .. } = *kind else { return String::new() };
+    let mut out = String::new();
+    if longest_wait_ns > 0 {
+        out += &format!(" Another process waited up to {}.", time(longest_wait_ns));
+    }
+    if refused > 0 {
+        out += &format!(" While it paused for long, the lock was refused to others {}", times(refused));
+        let ended = if gave_up == 1 { "one wait" } else { "waits" };
+        let how_often = if gave_up > 1 { format!("{gave_up} ") } else { String::new() };
+        out += &if gave_up > 0 { format!(", and {how_often}{ended} ended without it.") } else { ".".to_string() };
+    }
+    out
+}
+
+/// The longest wait for a transaction that was left open, and how many ended without the lock.
+fn waited_for(waiter: Waiter, gave_up: u64, name: &dyn Fn(u32) -> String) -> String {
+    let (who, waited) = (name(waiter.pid), time(waiter.ns));
+    let longest = match waiter.gave_up {
+        true => format!(" {who} waited {waited} for the lock and gave up."),
+        false => format!(" {who} waited {waited} for the lock."),
+    };
+    let further = gave_up.saturating_sub(u64::from(waiter.gave_up));
+    match further {
+        0 => longest,
+        _ => longest + &format!(" {} for it ended without the lock.", counted(further, "further wait")),
+    }
+}
+
+fn processes_in_words(count: usize) -> String {
+    if count == 1 { "1 process".to_string() } else { format!("{count} processes") }
+}
+
+/// A number with its noun: `1 commit`, `2 commits`.
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// How often the index of the log was rebuilt.

@@ -2,7 +2,7 @@
 
 use super::{OK, print, style};
 use crate::outcome::explain::{Explanation, Subject, find};
-use crate::outcome::{code_name, lookup};
+use crate::outcome::{Code, Outcome, code_name, lookup};
 use crate::report::text::wrapped;
 use anyhow::{Result, bail};
 use clap::Parser;
@@ -76,12 +76,15 @@ fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
             Subject::Outcome(outcome) => writeln!(text, "{}", outcome.word()),
             Subject::Code(space, code) => {
                 let (row, name) = (lookup(*space, *code), code_name(*space, *code));
-                let outcome = row.map_or("unknown", |row| row.outcome.word());
-                let left = match row.is_some_and(|row| row.definite) {
-                    true => "it left nothing behind",
-                    false => "it may or may not have happened",
-                };
-                writeln!(text, "{name}: counted as {outcome}; {left}")
+                let outcome = row.map_or(Outcome::Unknown, |row| row.outcome);
+                let head = format!(
+                    "{}{name}: counted as {} ({}); {}",
+                    engine(*space),
+                    outcome.word(),
+                    counted(outcome),
+                    left(row)
+                );
+                write!(text, "{}", wrapped(&head, ["", "  "], style()))
             }
         };
     }
@@ -98,6 +101,46 @@ fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
         let _ = writeln!(text, "\nSee it\n  {}", commands.join("\n  "));
     }
     text
+}
+
+/// The product whose code it is; the names of the others say it.
+fn engine(space: CodeSpace) -> &'static str {
+    match space {
+        CodeSpace::Sqlite => "SQLite ",
+        CodeSpace::Sqlstate => "PostgreSQL ",
+        CodeSpace::Mysql => "MariaDB ",
+        CodeSpace::Os => "operating system ",
+        _ => "",
+    }
+}
+
+/// What a report means by an outcome.
+fn counted(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Committed => "acknowledged",
+        Outcome::Rejected => "refused for what it asked, so trying again does not help",
+        Outcome::Conflict => "refused because another client was in the way",
+        Outcome::Timeout => "gave up after it had waited",
+        Outcome::Unknown => "no answer says whether it happened",
+        Outcome::Unsent => "never begun",
+    }
+}
+
+/// What is left after an error. Servers that detect a deadlock, and PostgreSQL after any error, end the transaction.
+fn left(row: Option<&Code>) -> &'static str {
+    let Some(row) = row.filter(|row| row.definite) else { return "it may or may not have happened" };
+    let is_of_lock = matches!(row.outcome, Outcome::Conflict | Outcome::Timeout);
+    match row.space {
+        CodeSpace::Mysql if matches!(row.code, 1213 | 1614) => "the whole transaction was rolled back",
+        CodeSpace::Sqlstate if is_of_lock => {
+            "the statement was not executed, and the transaction can only be rolled back"
+        }
+        CodeSpace::Sqlite | CodeSpace::Mysql if is_of_lock => {
+            "the statement was not executed; the transaction may still be open, and must be rolled back or retried"
+        }
+        CodeSpace::Sqlite => "the statement was not executed; the transaction may still be open",
+        _ => "it left nothing behind",
+    }
 }
 
 fn part(text: &mut String, title: &str, words: &str) {

@@ -23,7 +23,7 @@ pub struct Explanation {
     /// The built-in study that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<String>,
-    /// Other commands that show it.
+    /// Other commands that show it, which are printed first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub see: Vec<String>,
 }
@@ -41,10 +41,10 @@ impl Explanation {
             .join(" ")
     }
 
-    /// Commands that show it.
+    /// Commands that show it: first those for the user's own database, then the study.
     pub fn commands(&self) -> Vec<String> {
         let study = self.study.iter().map(|study| format!("contend run {study} --quick"));
-        study.chain(self.see.iter().cloned()).collect()
+        self.see.iter().cloned().chain(study).collect()
     }
 }
 
@@ -90,6 +90,10 @@ fn key(space: CodeSpace, code: u32) -> String {
 /// messages that drivers print. A number has every meaning that is known of it.
 pub fn find(text: &str) -> Vec<Subject> {
     let words: Vec<&str> = words(text).collect();
+    let of_mariadb: Vec<Subject> = words.windows(3).flat_map(of_mariadb).collect();
+    if !of_mariadb.is_empty() {
+        return of_mariadb;
+    }
     let paired: Vec<Subject> = words.windows(2).flat_map(|two| of_code_in(of_space(two[0]), two[1])).collect();
     if !paired.is_empty() {
         return paired;
@@ -115,6 +119,16 @@ pub fn find(text: &str) -> Vec<Subject> {
         (false, _) => exact,
         (true, false) => messages,
         (true, true) => coded,
+    }
+}
+
+/// The code in MariaDB's own form, `ERROR 1213 (40001)`: its SQLSTATE belongs to the number and has no meaning besides it.
+fn of_mariadb(words: &[&str]) -> Vec<Subject> {
+    match words {
+        [error, number, state] if error.eq_ignore_ascii_case("error") && state.len() == 5 => {
+            of_code_in(&[CodeSpace::Mysql], number)
+        }
+        _ => vec![],
     }
 }
 
@@ -266,6 +280,11 @@ mod tests {
             ("1290", &["SQLITE_IOERR_DIR_FSYNC (1290)", "ER_OPTION_PREVENTS_STATEMENT (1290)"]),
             ("MariaDB 1290", &["ER_OPTION_PREVENTS_STATEMENT (1290)"]),
             ("5", &["SQLITE_BUSY (5)"]),
+            ("ERROR 1213 (40001)", &["ER_LOCK_DEADLOCK (1213)"]),
+            (
+                "ERROR 1213 (40001): Deadlock found when trying to get lock; try restarting transaction",
+                &["ER_LOCK_DEADLOCK (1213)"],
+            ),
             ("1030", &[]),
             ("1050", &[]),
             ("mysql 1050", &[]),
@@ -283,7 +302,7 @@ mod tests {
             let of_server = one.codes.iter().any(|key| key.starts_with("sqlstate ") || key.starts_with("mysql "));
             assert!(!of_server || one.study.as_deref() != Some("locked"), "{:?}", one.codes);
             assert!(one.see.iter().all(|command| command.starts_with("contend ")), "{:?}", one.see);
-            assert!(one.study.is_none() || one.in_words().contains("See it: contend run "), "{}", one.in_words());
+            assert!(one.study.is_none() || one.in_words().contains("contend run "), "{}", one.in_words());
         }
         for text in ["40P01", "1205", "40001", "55P03"] {
             let one = find(text)[0].explanation().expect("explained");

@@ -78,7 +78,11 @@ pub fn render_section(section: &Section, style: Style) -> String {
 pub fn render_block(block: &Block, style: Style) -> String {
     let body = match block {
         Block::Answer { ask, said } => answer(ask, said, style),
-        Block::Heading(text) => format!("{}\n", paint(&format!("{}:", ascii(text)), BOLD, style)),
+        Block::Heading(text) => {
+            // A sentence has its end.
+            let end = if text.ends_with(['.', '?', '!', ':']) { "" } else { ":" };
+            paint(&wrapped(&format!("{text}{end}"), ["", "  "], style), BOLD, style)
+        }
         Block::Text(text) => wrapped(text, ["", ""], style),
         Block::Note(text) => wrapped(text, ["  ", "  "], style),
         Block::List(items) => items.iter().map(|item| wrapped(item, ["- ", "  "], style)).collect(),
@@ -415,6 +419,13 @@ fn paint(text: &str, code: &str, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_heading_that_is_a_sentence_has_no_colon() {
+        let heading = |text: &str| render_block(&Block::Heading(text.to_string()), Style::FILE);
+        assert_eq!(heading("It is refused at once."), "\nIt is refused at once.\n");
+        assert_eq!(heading("Who waited for whom"), "\nWho waited for whom:\n");
+    }
 
     fn table() -> Table {
         let mut table = Table::new(&["contender", "A|", "B|", "size of the whole database|", "B / A|", "verdict"]);

@@ -3,7 +3,8 @@
 use super::draw::{self, Table as Csv, name};
 use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
 use crate::lock::Lock;
-use crate::words::{one_line, time};
+use crate::watch::Depth;
+use crate::words::{NO_FINDING, NO_FINDING_SAMPLED, NOT_SEEN, one_line, time};
 use anyhow::{Context, Result, ensure};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table};
 use contend::report::html::html;
@@ -92,7 +93,8 @@ fn section(id: Id, title: &str, blocks: Vec<Block>) -> Section {
 fn findings(saved: &Saved) -> Section {
     let mut blocks = vec![];
     if saved.findings.is_empty() {
-        blocks.push(Block::Text("No finding: nothing that was seen is wrong.".to_string()));
+        let no_finding = if sees_refusals(saved) { NO_FINDING } else { NO_FINDING_SAMPLED };
+        blocks.push(Block::Text(no_finding.to_string()));
     }
     for finding in &saved.findings {
         blocks.push(Block::Heading(finding.title.clone()));
@@ -128,12 +130,18 @@ fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase
     Ok(vec![
         section(Id::Other(ids[0]), &format!("The lock{of}"), lock),
         section(Id::Other(ids[1]), &format!("{title}{of}"), draw::log(saved, &log, is_wal)),
-        section(Id::Other(ids[2]), &format!("Processes{of}"), processes(database)),
+        section(Id::Other(ids[2]), &format!("Processes{of}"), processes(database, sees_refusals(saved))),
         section(Id::Other(ids[3]), &format!("Statements under the lock{of}"), statements(database)),
     ])
 }
 
-fn processes(database: &SavedDatabase) -> Vec<Block> {
+/// Whether the watch could see refusals and waits: of files not by samples, of a server always.
+fn sees_refusals(saved: &Saved) -> bool {
+    saved.server.is_some() || saved.depth != Depth::Sampled.word()
+}
+
+fn processes(database: &SavedDatabase, sees_refusals: bool) -> Vec<Block> {
+    let seen = |figure: String| Cell::new(if sees_refusals { figure } else { NOT_SEEN.to_string() });
     let mut table = Table::new(&[
         "process",
         "writes|",
@@ -150,10 +158,10 @@ fn processes(database: &SavedDatabase) -> Vec<Block> {
             Cell::new(process.writes.to_string()),
             Cell::new(time(process.write_ns)),
             Cell::new(time(process.write_ns_max)),
-            Cell::new(time(process.wait_ns)),
-            Cell::new(time(process.wait_ns_max)),
-            Cell::new(process.refusals.to_string()),
-            Cell::new(process.gave_up.to_string()),
+            seen(time(process.wait_ns)),
+            seen(time(process.wait_ns_max)),
+            seen(process.refusals.to_string()),
+            seen(process.gave_up.to_string()),
         ]);
     }
     let mut blocks = vec![Block::Table(table)];

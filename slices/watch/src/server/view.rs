@@ -4,7 +4,7 @@ use super::finding::words;
 use super::look::{Client, State};
 use super::source::Server;
 use crate::lines::{finding, padded, wrapped_tail};
-use crate::words::{Words, one_line, time};
+use crate::words::{NO_FINDING, Words, one_line, time};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -108,7 +108,7 @@ pub fn summary(server: &Server, width: usize) -> String {
     let found = found(server);
     let mut out = String::new();
     if found.is_empty() {
-        out += "No finding: nothing that was seen is wrong.\n";
+        out += &format!("{NO_FINDING}\n");
     }
     for (_, words) in &found {
         out += &finding(words, width);

@@ -1,0 +1,45 @@
+//! `contend explain`: the meaning of an error, from its text or code.
+
+use crate::support::Bench;
+
+/// Words of a text without its line breaks.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn an_error_is_explained_by_its_text_or_code() {
+    let bench = Bench::new();
+    let by_text = bench.contend(&["explain", "database is locked"]).exits(0).out;
+    for words in [
+        "SQLite SQLITE_BUSY (5): counted as conflict (refused because another client was in the way)",
+        "BEGIN IMMEDIATE",
+    ] {
+        assert!(by_text.contains(words), "{words}: {by_text}");
+    }
+    assert!(by_text.contains("See it\n  contend watch app.db\n  contend run locked --quick"), "{by_text}");
+    for words in ["transaction may still be open", "Python's sqlite3: 5 s", "`contend capture show`"] {
+        assert!(unwrapped(&by_text).contains(words), "{words}: {by_text}");
+    }
+    assert!(!by_text.contains("left nothing behind"), "{by_text}");
+    assert_eq!(by_text, bench.contend(&["explain", "SQLITE_BUSY"]).exits(0).out);
+    assert!(bench.contend(&["explain", "40P01"]).exits(0).out.contains("deadlock_detected"));
+    assert!(bench.contend(&["explain", "HTTP", "503"]).exits(0).out.contains("Retry-After"));
+    let several = bench.contend(&["explain", "1290"]).exits(0).out;
+    for words in ["`1290` has 2 meanings", "SQLITE_IOERR_DIR_FSYNC (1290)", "ER_OPTION_PREVENTS_STATEMENT (1290)"] {
+        assert!(several.contains(words), "{words}: {several}");
+    }
+    assert!(bench.contend(&["explain", "1034"]).exits(0).out.contains("MariaDB has numbers of this size, too"));
+    let server = bench.contend(&["explain", "1205"]).exits(0).out;
+    assert!(server.contains("MariaDB ER_LOCK_WAIT_TIMEOUT") && !server.contains("left nothing behind"), "{server}");
+    assert!(unwrapped(&server).contains("transaction may still be open"), "{server}");
+    let deadlock = bench.contend(&["explain", "ERROR 1213 (40001): Deadlock found"]).exits(0).out;
+    assert!(deadlock.starts_with("MariaDB ER_LOCK_DEADLOCK") && !deadlock.contains("meanings"), "{deadlock}");
+    assert!(server.contains("contend watch 'mysql://...'") && !server.contains("contend run locked"), "{server}");
+    bench.contend(&["explain", "1050"]).exits(2);
+    let unknown = bench.contend(&["explain", "what is this"]).exits(2);
+    assert!(unknown.err.contains("contend list outcomes PATTERN"), "{}", unknown.err);
+    let listed = bench.contend(&["list", "outcomes", "Deadlock"]).exits(0).out;
+    assert!(listed.contains("40P01") && listed.contains("1213") && !listed.contains("SQLITE_FULL"), "{listed}");
+    assert!(bench.contend(&["list", "outcomes", "qqq"]).exits(2).err.contains("qqq"));
+}
