@@ -223,7 +223,9 @@ fn compare_in(driver: &str, case: Case, locks_only: Option<&str>, change: &dyn F
         assert_eq!(judged.orphans, [0_u64; 0], "{driver}: holds outside of transactions");
         assert_eq!(judged.outside, [], "{driver}: holds shorter than the plan's or longer than their transactions");
         let refusals = "refused transactions without a wait that gave up, and others with one";
-        assert!(locks_only.is_some() || judged.refusals.is_empty(), "{driver}: {refusals}: {:?}", judged.refusals);
+        // Connections of one process refuse each other in memory, without a lock call.
+        let is_seen = locks_only.is_none() && case.clients == 1;
+        assert!(!is_seen || judged.refusals.is_empty(), "{driver}: {refusals}: {:?}", judged.refusals);
         all.add(judged);
     }
     let failed: usize = samples.values().flatten().filter(|sample| sample.code != 0).count();

@@ -128,13 +128,19 @@ pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|end| end == "seg")).collect())
 }
 
+/// The bytes of a file; a pipe under the name of a segment would wait for a writer.
+fn read_regular(path: &Path) -> Result<Vec<u8>> {
+    ensure!(fs::metadata(path)?.is_file(), "{} is not a regular file", path.display());
+    Ok(fs::read(path)?)
+}
+
 /// Packs all segments, of which each is replaced when its packed form is complete.
 ///
 /// # Errors
 /// A file cannot be read or written, or is damaged.
 pub fn pack_all(dir: &Path) -> Result<()> {
     for path in files(dir)? {
-        let bytes = fs::read(&path)?;
+        let bytes = read_regular(&path)?;
         if bytes.starts_with(&MAGIC.to_ne_bytes()) {
             let packed = pack(&bytes).with_context(|| format!("cannot pack {}", path.display()))?;
             write_private(&path, &packed)?;
@@ -151,14 +157,19 @@ pub struct Segment {
     lost: Lost,
 }
 
-/// Reads a segment; `None` if its process ended while it created the file.
+/// Reads a segment; `None` if its process ended while it created the file, which then is empty or begins with zeros.
 ///
 /// # Errors
 /// It cannot be read, is damaged, or is of another version.
 pub fn of_file(path: &Path) -> Result<Option<Segment>> {
-    let bytes = fs::read(path)?;
+    let bytes = read_regular(path)?;
     let unpacked = unpack(&bytes).with_context(|| format!("{} is damaged: copy the capture again", path.display()))?;
     let bytes = unpacked.unwrap_or(bytes);
+    ensure!(
+        bytes.iter().take(8).all(|byte| *byte == 0) || bytes.starts_with(&MAGIC.to_ne_bytes()),
+        "{} does not begin like a segment: copy the capture again",
+        path.display()
+    );
     let head = Raw { who: Who { process: 0, pid: 0, tid: 0 }, bytes };
     if head.u64(0) != MAGIC {
         return Ok(None);

@@ -76,6 +76,7 @@ fn measure(connection: &Connection, path: &Path) -> Result<Measured> {
     let tables = tables(connection)?;
     let unused = tables.iter().filter_map(|table| table.unused_bytes).sum::<u64>();
     let bytes = pages * page;
+    ensure!(unused <= bytes, "{}: its pages contradict each other, so it is damaged; PRAGMA integrity_check says how", path.display());
     let mended = |part: u64, how: &str| match part {
         0 => String::new(),
         _ => format!("{} of it; {how}", Percent(part as f64 / bytes.max(1) as f64)),
@@ -164,6 +165,16 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(dir.path()).expect("readable").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(left, ["app.db"], "nothing else is left");
+    }
+
+    #[test]
+    fn a_damaged_page_is_no_size() {
+        let (_dir, path) = file(&format!("CREATE TABLE t (x); INSERT INTO t {NUMBERS} SELECT i FROM n;"));
+        let mut bytes = fs::read(&path).expect("readable");
+        bytes[4100..4104].fill(0xff);
+        fs::write(&path, bytes).expect("written");
+        let said = format!("{:#}", measured(&path).expect_err("damaged"));
+        assert!(said.contains("damaged") || said.contains("malformed"), "{said}");
     }
 
     #[test]

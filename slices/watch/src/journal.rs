@@ -1,8 +1,8 @@
 //! How a database keeps its changes: the journal mode in its header, and its rollback journal.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// First bytes of a rollback journal. A commit removes or clears them.
@@ -25,7 +25,7 @@ impl Journal {
     /// The mode of the database at a path. Only contend's own process opens it, which holds no lock on it.
     pub fn of(path: &Path) -> Journal {
         let mut head = vec![];
-        if let Ok(file) = File::open(path) {
+        if let Some(file) = regular(path) {
             // A file that cannot be read has no known mode.
             let _ = file.take(VERSIONS[1] as u64 + 1).read_to_end(&mut head);
         }
@@ -50,6 +50,13 @@ impl Journal {
     }
 }
 
+/// Opens a file for reading. `None` if there is none, or something else took its place: a pipe would wait for a writer.
+pub fn regular(path: &Path) -> Option<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
+}
+
 /// A rollback journal with content: inode, bytes and time of the last change, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
@@ -60,7 +67,7 @@ pub struct Content {
 
 /// The rollback journal at a path. `None` if it is missing, empty, or cleared by the last commit.
 pub fn content(path: &Path) -> Option<Content> {
-    let mut file = File::open(path).ok()?;
+    let mut file = regular(path)?;
     let metadata = file.metadata().ok()?;
     let mut head = [0; MAGIC.len()];
     file.read_exact(&mut head).ok()?;
@@ -71,6 +78,15 @@ pub fn content(path: &Path) -> Option<Content> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_database_is_not_waited_for() {
+        let pipe = std::env::temp_dir().join(format!("contend-pipe-{}", std::process::id()));
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a pipe");
+        assert!(regular(&pipe).is_none());
+        assert_eq!((Journal::of(&pipe), content(&pipe)), (Journal::Unknown, None));
+        std::fs::remove_file(&pipe).expect("removed");
+    }
 
     #[test]
     fn the_header_of_a_database_says_its_mode() {

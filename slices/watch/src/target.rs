@@ -169,7 +169,7 @@ impl Database {
     pub fn state(&self) -> State {
         let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
         let mut header = vec![];
-        if let Ok(file) = fs::File::open(beside(&self.path, "-shm")) {
+        if let Some(file) = journal::regular(&beside(&self.path, "-shm")) {
             // A header that cannot be read counts as missing.
             let _ = file.take(HEADER_BYTES as u64).read_to_end(&mut header);
         }
