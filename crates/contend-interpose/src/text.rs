@@ -121,7 +121,9 @@ impl Place {
             Place::Begin => Place::Elsewhere,
             Place::Attach if is(b"key") => Place::Secret,
             Place::Pragma if token == b"=" || token == b"(" => Place::Elsewhere,
-            Place::Pragma if SECRETS.iter().any(|part| has(token, part)) && !has(token, b"foreign_key") => Place::Secret,
+            Place::Pragma if SECRETS.iter().any(|part| has(token, part)) && !has(token, b"foreign_key") => {
+                Place::Secret
+            }
             other => other,
         }
     }

@@ -76,7 +76,11 @@ fn measure(connection: &Connection, path: &Path) -> Result<Measured> {
     let tables = tables(connection)?;
     let unused = tables.iter().filter_map(|table| table.unused_bytes).sum::<u64>();
     let bytes = pages * page;
-    ensure!(unused <= bytes, "{}: its pages contradict each other, so it is damaged; PRAGMA integrity_check says how", path.display());
+    ensure!(
+        unused <= bytes,
+        "{}: its pages contradict each other, so it is damaged; PRAGMA integrity_check says how",
+        path.display()
+    );
     let mended = |part: u64, how: &str| match part {
         0 => String::new(),
         _ => format!("{} of it; {how}", Percent(part as f64 / bytes.max(1) as f64)),
