@@ -74,7 +74,11 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
 /// Words that only these slices may use, with the reason. What a slice prints follows from values, as in the core.
 const RESERVED_IN_SLICES: &[(&str, &[&str], &str)] = &[
     ("Command::new", &["capture", "gate", "powercut", "shim", "watch"], "these start programs of a user"),
-    ("Instant::now", &["capture", "gate", "powercut", "shim", "watch"], "these wait for such programs"),
+    (
+        "Instant::now",
+        &["capture", "gate", "migrate", "powercut", "shim", "watch"],
+        "these wait for such programs, or say how long a phase took",
+    ),
     ("SystemTime", &["capture", "watch"], "these write down when something was seen"),
     ("clock_gettime", &["capture", "watch"], "these time what they see"),
     ("std::net", &["capture"], "only the proxy opens sockets"),
@@ -91,7 +95,11 @@ const RESERVED_IN_WORKER: &[(&str, &[&str], &str)] = &[
         &["models/tasks.rs", "server.rs"],
         "timers of a runtime and of a connection, which are no samples",
     ),
-    ("std::env", &["main.rs", "server.rs"], "the plan says everything; a password is in a variable that it names"),
+    (
+        "std::env",
+        &["main.rs", "server.rs", "shim.rs"],
+        "the plan says everything; a password, and the library of the shim, are in variables",
+    ),
 ];
 
 #[test]
