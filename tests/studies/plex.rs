@@ -30,10 +30,7 @@ fn a_short_run_of_every_part_is_whole() {
     let record = place.bench.path("record");
     place.contend(&[&["run", "plex", "--quick"][..], &short].concat()).settled(&record);
     let parts = read_study(&record).expect("a record").parts;
-    assert_eq!(
-        parts,
-        ["contention", "published", "latency", "stress", "translation", "shim", "shim_processes", "cache"]
-    );
+    assert_eq!(parts, ["contention", "published", "latency", "stress", "translation", "cache"]);
     let all: Vec<(String, Vec<Trial>)> = parts.iter().map(|part| (part.clone(), trials(&record, part))).collect();
     let of = |part: &str| &all.iter().find(|(name, _)| name == part).expect("it ran").1;
     assert_eq!((of("published").len(), of("contention").len(), of("cache").len()), (4, 12, 6));

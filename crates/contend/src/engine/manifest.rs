@@ -418,7 +418,7 @@ mod tests {
             ),
             ("[driver.dwarf]", "[driver.Dwarf]", ":20: driver.Dwarf: a driver's name has"),
             ("'dwarf'", "'../dwarf'", ":24: driver.dwarf.program: a program is the name of a file"),
-            ("dialect = 'mariadb'", "dialect = 'http'", ":25: driver.dwarf.dialect: a driver's own dialect is"),
+            ("dialect = 'mariadb'", "dialect = 'http'", ":25: driver.dwarf.dialect: there is no engine `http`"),
             (
                 "run = ['elf', '{home}/worker', '{driver}']\n",
                 "",

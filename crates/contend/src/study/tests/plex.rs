@@ -21,7 +21,18 @@ fn every_part_runs_alone() {
     let all = whole(CORRECTED, &[]);
     assert_eq!(
         names(&all),
-        ["contention", "published", "latency", "stress", "rate", "locking", "translation", "cache"]
+        [
+            "contention",
+            "published",
+            "latency",
+            "stress",
+            "rate",
+            "locking",
+            "translation",
+            "shim",
+            "shim_processes",
+            "cache"
+        ]
     );
     for name in names(&all) {
         assert_eq!(names(&whole(CORRECTED, &[&format!("part={name}")])), [name]);
