@@ -8,7 +8,7 @@ use crate::servers::Server;
 use crate::share::Share;
 use crate::sql::Does;
 use crate::summary::Known;
-use contend::stats::precision::plain as number;
+use contend::stats::precision::{count as whole, plain as number};
 use std::fmt::Write as _;
 
 /// Settings of the program's connections that a contender can have.
@@ -220,7 +220,7 @@ impl LockErrors {
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
     /// the study.
     fn write_answer(&self, out: &mut String, label: &str) {
-        let (LockErrors { count, .. }, count_shown) = (self, number(self.count as f64));
+        let (LockErrors { count, .. }, count_shown) = (self, whole(self.count as u64));
         let per_1000 = number(self.per_1000);
         let metric = format!("left_by_{}", plain(label));
         let rate = "(conflict + timeout) / planned";
