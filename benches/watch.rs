@@ -53,7 +53,7 @@ for line in sys.stdin: print(least(reads, read), least(commits, commit), flush=T
 /// A database and options of a watch.
 type Watched = (&'static str, &'static [&'static str]);
 
-/// What is watched; the first is that with which the others are compared. The last is of a database that nobody uses.
+/// What is watched; the first is that with which the others are compared. The last is of a database without users.
 const WATCHES: [(&str, Option<Watched>); 4] = [
     ("not watched", None),
     ("locks only", Some(("own.db", &["--no-sql"]))),
