@@ -19,7 +19,7 @@ workers=scripts/build-workers
 chain node "$workers-node.sh --may-lack"
 chain go-java "$workers-go.sh --may-lack; $workers-java.sh --may-lack"
 chain apps-php-python "make apps; $workers-php.sh --may-lack; $workers-python.sh --may-lack"
-chain sqlx "make worker-sqlx"
+chain sqlx-shim "make worker-sqlx worker-shim"
 
 "$cargo" test --workspace --tests --no-run
 failed=

@@ -133,7 +133,7 @@ fn hello_tells_versions_and_capabilities() {
     assert_eq!((is("protocol"), is("lock_wait")), ("1", "measured"));
     assert_eq!(is("models"), "thread,direct,block-in-place,spawn-blocking,dedicated,fifo,pool,events");
     assert_eq!(is("driver"), "rusqlite 0.40.2");
-    assert_eq!(is("drivers"), "rusqlite,postgres,tokio-postgres,mysql,http,contend-sql,null");
+    assert_eq!(is("drivers"), "rusqlite,postgres,tokio-postgres,mysql,http,contend-sql,shim,null");
     assert!(is("language").starts_with("rustc 1."));
     assert!(is("engine").starts_with("SQLite 3."));
     assert!(is("compile_options").contains("THREADSAFE=1"));
