@@ -167,6 +167,7 @@ const SYNC_MS: u64 = 200;
 
 /// Programs of two processes.
 const HAS_OTHER: &[&str] = &[
+    "began_before",
     "program_holds_lock",
     "forked_journal",
     "read_then_write",

@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 /// that of the other process, if there is one.
 type Planted = (&'static str, &'static str, fn(&Value, u32) -> bool);
 
-const PLANTED: [Planted; 18] = [
+const PLANTED: [Planted; 19] = [
     // It sleeps 150 ms in each transaction.
     ("program_holds_lock", "program-holds-lock", |found, _| {
         begins(&found["before"], "INSERT INTO t")
@@ -31,6 +31,10 @@ const PLANTED: [Planted; 18] = [
         begins(&found["sql"], "INSERT INTO t (v) VALUES (slow(")
             && at_least(&found["longest_ns"], 1_500 * MS)
             && at_least(&found["longest_wait_ns"], 1_000 * MS)
+    }),
+    // No event shows its statement.
+    ("began_before", "long-transaction", |found, _| {
+        found["sql"].is_null() && at_least(&found["longest_wait_ns"], 1_000 * MS)
     }),
     // 20 ms between its read and its write, while the other process holds the lock nearly always.
     ("read_then_write", "read-then-write", |found, other| {
@@ -155,7 +159,9 @@ const OF_PROCESSES: [&str; 5] = ["starvation", "disk", "small-commits", "open-cl
 fn finds_in(command: Command, (name, kind, is_as_wanted): Planted, further: &[&str]) {
     let is = |program: &Program, found: &Value| {
         let other = program.pids.get("other").copied().unwrap_or(0);
-        is_as_wanted(found, other) && (OF_PROCESSES.contains(&kind) || found["tid"] == program.thread)
+        // Of a lock from before the watch only the process is known.
+        let thread = if name == "began_before" { program.pids["self"] } else { program.thread };
+        is_as_wanted(found, other) && (OF_PROCESSES.contains(&kind) || found["tid"] == thread)
     };
     let is_found = |program: &Program, found: &[Value]| about(found, program, kind).is_some_and(|one| is(program, one));
     let (program, found) = findings_until(command, name, further, &is_found);
@@ -207,6 +213,14 @@ fn a_write_after_a_snapshot_that_is_too_old_is_found() {
 fn a_long_transaction_is_named_with_its_longest_statement() {
     if may_trace("long-transaction") {
         finds("long_transaction");
+    }
+}
+
+/// It is not idle, as a transaction without a visible statement would be.
+#[test]
+fn a_statement_that_began_before_the_watch_is_no_idle_transaction() {
+    if may_trace("statements from before the watch") {
+        finds("began_before");
     }
 }
 

@@ -155,6 +155,12 @@ static void long_transaction(const char *path) {
     }
 }
 
+/* A transaction whose statement began before the watch, and computes until it is killed. */
+static void began_before(const char *path) {
+    sqlite3 *db = open_with(path, 5000, wal);
+    run(db, "BEGIN IMMEDIATE; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n");
+}
+
 /* Three readers take turns: the next begins before the last ends. */
 static void readers_take_turns(const char *path) {
     sqlite3 *readers[3];
@@ -264,6 +270,8 @@ static void program(const char *name, const char *path) {
         if (other()) write_for_ever(path, 0.6, 0.05, 5000, wal); else write_for_ever(path, 0, 0.02, 200, wal);
     } else if (is(name, "long_transaction")) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else long_transaction(path);
+    } else if (is(name, "began_before")) {
+        if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else began_before(path);
     } else if (is(name, "log_never_restarts")) {
         if (other()) repeat(path, wal, "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.2);
         else readers_take_turns(path);

@@ -188,6 +188,14 @@ def long_transaction(path, end):
     until(end, work)
 
 
+def began_before(path, end):
+    """A transaction whose statement began before the watch, and computes until it is killed."""
+    other(writer, path, end, 0.0, 0.02)
+    connection = connect(path)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n").fetchone()
+
+
 def log_never_restarts(path, end):
     """Three readers take turns: the next begins before the last ends."""
     other(writer_of_pages, path, end, 0.2)

@@ -266,7 +266,8 @@ impl<'t> View<'t> {
         let is_of_statement = |hold: &&Hold| hold.statement_ns > 0 || hold.from_ns <= from_ns;
         let open = self.open_writes(pid).filter(is_of_statement).find(|hold| hold.ns(now_ns) >= IDLE_NS_MIN)?;
         let is_checkpoint = |hold: &&'t Hold| hold.who.pid == pid && hold.lock == Lock::Checkpoint;
-        if !self.timeline.sees_statements || self.held.iter().any(is_checkpoint) {
+        let works_unseen = open.from_ns <= from_ns && self.timeline.may_work_unseen(pid);
+        if !self.timeline.sees_statements || works_unseen || self.held.iter().any(is_checkpoint) {
             return None;
         }
         let (since_ns, last) = self.timeline.idle_since(open)?;

@@ -74,6 +74,20 @@ fn a_thread_that_left_its_transaction_open_is_idle_whatever_other_threads_do() {
     assert_eq!((*idle_ns, last.as_deref(), case.tid), (1_790 * MS, Some("UPDATE t SET v = 1"), Some(ONE.tid)));
 }
 
+/// The kernel reports no end of a statement that had begun before the watch.
+#[test]
+fn a_statement_that_began_before_the_watch_is_no_pause() {
+    let mut watched = Watched::new();
+    watched.takes(0, ONE);
+    watched.begins(100, WAITER, "INSERT INTO t");
+    for at_ms in [100, 300, 500] {
+        watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    }
+    watched.does(900, 901, ONE, "COMMIT");
+    watched.lock(901, ONE, Lock::WalWrite, Change::Released);
+    assert_eq!(kinds(&watched.found(950)), Vec::<&Kind>::new());
+}
+
 #[test]
 fn a_lock_from_before_the_watch_is_idle_if_no_connection_that_may_have_it_works() {
     let mut watched = Watched::new();
@@ -92,6 +106,26 @@ fn a_lock_from_before_the_watch_is_idle_if_no_connection_that_may_have_it_works(
     let found = watched.found(6_000);
     let long = kinds(&found).iter().any(|kind| matches!(kind, Kind::LongTransaction { .. }));
     assert!(long && !is_idle(found), "this may be a statement of its transaction");
+}
+
+#[test]
+fn a_lock_from_before_the_watch_is_not_idle_while_a_thread_without_calls_computes() {
+    let found = |thread: u32, percent: u64| {
+        let mut watched = Watched::new();
+        let taken = What::Lock { database: 0, lock: Lock::WalWrite, change: Change::Taken(Mode::Alone) };
+        watched.timeline.apply(&Event { at_ns: SECOND, who: Who { pid: 7, tid: 7 }, what: taken });
+        watched.does(10, 20, TWO, "SELECT 1");
+        watched.begins(100, WAITER, "INSERT INTO t");
+        for at_ms in (100..=1_900).step_by(100) {
+            watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+        }
+        watched.timeline.processor_ns = [(7, [(thread, percent * 2_000 * MS / 100)].into())].into();
+        let found = watched.found(2_000);
+        kinds(&found).iter().any(|kind| matches!(kind, Kind::IdleInTransaction { .. }))
+    };
+    assert!(found(7, 1), "it sleeps");
+    assert!(!found(7, 90), "a statement that began before the watch");
+    assert!(found(TWO.tid, 90), "a thread whose statement has ended");
 }
 
 #[test]

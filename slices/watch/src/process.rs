@@ -3,7 +3,7 @@
 use crate::target::FileId;
 use crate::words::one_line;
 use procfs::process::{FDTarget, Process};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -149,6 +149,14 @@ pub fn has_open(pid: u32, files: &[FileId]) -> Option<bool> {
 pub fn threads(pid: u32) -> BTreeSet<u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Time for which each thread of a process has had a processor, in nanoseconds.
+pub fn processor_ns(pid: u32) -> BTreeMap<u32, u64> {
+    let of = |tid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?.split(' ').next()?.parse().ok()
+    };
+    threads(pid).into_iter().filter_map(|tid| Some((tid, of(&tid)?))).collect()
 }
 
 /// The regular files that a process has open.

@@ -44,8 +44,8 @@ pub struct Database {
     pub id: FileId,
     /// The `-shm` file, if it exists: connections create and remove it.
     pub shm: Option<FileId>,
-    /// The previous `-shm` file: events on it may still arrive.
-    shm_before: Option<FileId>,
+    /// The `-shm` files of the last two looks: events on them may still arrive, and some are read in the next poll.
+    shm_before: [Option<FileId>; 2],
     /// The mode in its header, and when that was read.
     journal: Journal,
     read_at: Instant,
@@ -89,7 +89,7 @@ impl Database {
         }
         let id = id.with_context(|| format!("{}: cannot be read", path.display()))?;
         let shm = FileId::at(&beside(&path, "-shm"));
-        Ok(Database { journal: Journal::of(&path), read_at: Instant::now(), path, id, shm, shm_before: None })
+        Ok(Database { journal: Journal::of(&path), read_at: Instant::now(), path, id, shm, shm_before: [None; 2] })
     }
 
     /// The databases at these paths: files, or all databases directly in a directory.
@@ -125,20 +125,23 @@ impl Database {
         if self.read_at.elapsed() >= HEADER_EVERY {
             (self.journal, self.read_at) = (Journal::of(&self.path), Instant::now());
         }
-        let shm = FileId::at(&beside(&self.path, "-shm"));
-        self.shm_before = std::mem::replace(&mut self.shm, shm);
-        self.shm != self.shm_before
+        let before = self.shm;
+        self.look_at_shm();
+        self.shm != before
     }
 
     /// Looks up the `-shm` file again at the end of a poll; events on the previous one are still attributed.
     pub fn look_once_more(&mut self) -> bool {
-        let shm = FileId::at(&beside(&self.path, "-shm"));
-        let changed = self.shm != shm;
+        let changed = self.shm != FileId::at(&beside(&self.path, "-shm"));
         if changed {
-            self.shm_before = self.shm.or(self.shm_before);
-            self.shm = shm;
+            self.look_at_shm();
         }
         changed
+    }
+
+    fn look_at_shm(&mut self) {
+        self.shm_before = [self.shm, self.shm_before[0]];
+        self.shm = FileId::at(&beside(&self.path, "-shm"));
     }
 
     /// A message if the path has another file now, or none.
@@ -156,7 +159,7 @@ impl Database {
         if id == self.id {
             return Some(File::Database);
         }
-        [self.shm, self.shm_before].contains(&Some(id)).then_some(File::Shm)
+        (self.shm == Some(id) || self.shm_before.contains(&Some(id))).then_some(File::Shm)
     }
 
     /// Whether this is the database's write-ahead log, or its rollback journal, as they are now.
@@ -214,8 +217,11 @@ mod tests {
         fs::write(&shm, "").expect("written");
         assert!(database.look_once_more());
         assert_eq!(database.file(id), Some(File::Shm), "the old one or its number");
+        let id = database.shm.expect("it is there");
         fs::remove_file(&shm).expect("removed");
-        assert!(database.look_again() && !database.look_again());
+        assert!(database.look_once_more() && !database.look_again());
+        assert_eq!(database.file(id), Some(File::Shm), "events that were too young for the poll are read in the next");
+        assert!(!database.look_again());
         assert_eq!(database.file(id), None);
         fs::remove_dir_all(&dir).expect("removed");
     }

@@ -46,6 +46,9 @@ pub struct Timeline {
     /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
     /// the process holds a lock.
     pub unexplained: BTreeMap<u32, u64>,
+    /// Time for which threads have had a processor since the watch began, by process and thread, in nanoseconds: of
+    /// processes that held a write lock then.
+    pub processor_ns: HashMap<u32, BTreeMap<u32, u64>>,
 }
 
 impl Timeline {
@@ -112,6 +115,18 @@ impl Timeline {
         let last = threads().max_by_key(|thread| thread.last_end_ns);
         let end_ns = last.map_or(0, |thread| thread.last_end_ns);
         Some((end_ns.max(self.from_ns), last.and_then(|thread| thread.last_sql.clone())))
+    }
+
+    /// Whether a process that has had a lock since before the watch may execute a statement that began before it, which no
+    /// event shows: a thread that was in no other call has had a processor for a fifth of the time.
+    pub fn may_work_unseen(&self, pid: u32) -> bool {
+        let was_seen = |tid: u32| {
+            let thread = self.threads.get(&Who { pid, tid });
+            thread.is_some_and(|thread| thread.last_end_ns > 0 || !thread.calls.is_empty())
+        };
+        let watched_ns = self.now_ns.saturating_sub(self.from_ns);
+        let of_threads = self.processor_ns.get(&pid).into_iter().flatten();
+        of_threads.filter(|(tid, _)| !was_seen(**tid)).any(|(_, ns)| 5 * ns >= watched_ns)
     }
 
     /// Adds an event. Events arrive in the order of their times.
@@ -331,7 +346,8 @@ impl Timeline {
         let before = thread.last_sql.clone();
         let last_end_ns = thread.last_end_ns;
         thread.calls.push(Call { from_ns: at_ns, sql: sql.clone() });
-        if !outermost {
+        // Of a thread without a statement that was seen to end, the one before may have run until now.
+        if !outermost || last_end_ns == 0 {
             return;
         }
         for hold in self.held.values_mut().filter(|hold| hold.who == who) {

@@ -3,14 +3,14 @@
 use crate::event::Event;
 use crate::finding::{Finding, Sample, findings};
 use crate::instance;
-use crate::process::{Processes, forked_with, is_alive};
+use crate::process::{Processes, forked_with, is_alive, processor_ns};
 use crate::sampled::Sampled;
 use crate::target::Database;
 use crate::timeline::Timeline;
 use crate::trace::{SETTLED_NS, Trace};
 use crate::words::{self, Words};
 use anyhow::{Result, bail};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 /// How much is visible.
@@ -82,6 +82,8 @@ pub struct Watch {
     dead: HashMap<u32, u64>,
     /// Forked processes that had a database open at the end and were never seen to take a lock.
     silent: Vec<String>,
+    /// Processor time of the threads of processes that held a write lock when the watch began.
+    processor_before: HashMap<u32, BTreeMap<u32, u64>>,
 }
 
 impl Watch {
@@ -107,8 +109,17 @@ impl Watch {
         let held = sampled.poll(now_ns())?;
         let source = trace.map_or_else(|| Source::Sampled(Box::new(sampled)), |trace| Source::Trace(Box::new(trace)));
         let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
-        let mut watch =
-            Watch { source, timeline, samples, depth, no_deeper, lost_before: 0, dead: HashMap::new(), silent: vec![] };
+        let mut watch = Watch {
+            source,
+            timeline,
+            samples,
+            depth,
+            no_deeper,
+            lost_before: 0,
+            dead: HashMap::new(),
+            silent: vec![],
+            processor_before: HashMap::new(),
+        };
         held.iter().for_each(|event| watch.timeline.apply(event));
         // Events arrive while probes are placed. They set the initial state, and are not counted.
         watch.poll(false)?;
@@ -116,6 +127,8 @@ impl Watch {
         std::thread::sleep(Duration::from_nanos(SETTLED_NS) + POLL);
         watch.poll(false)?;
         watch.timeline.begin(placed_ns.max(watch.timeline.now_ns));
+        let holders = watch.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid);
+        watch.processor_before = holders.map(|pid| (pid, processor_ns(pid))).collect();
         Ok(watch)
     }
 
@@ -263,6 +276,8 @@ impl Watch {
         if now_ns < last_ns + SAMPLE_NS {
             return;
         }
+        self.timeline.processor_ns =
+            self.processor_before.iter().map(|(pid, before)| (*pid, since(*pid, before))).collect();
         let states: Vec<_> = self.databases().iter().map(Database::state).collect();
         for (samples, state) in self.samples.iter_mut().zip(states) {
             samples.push(Sample { at_ns: now_ns, state });
@@ -270,6 +285,12 @@ impl Watch {
             samples.drain(..surplus);
         }
     }
+}
+
+/// Processor time of the threads of a process since then.
+fn since(pid: u32, before: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    let spent = |(tid, ns): (u32, u64)| (tid, ns.saturating_sub(before.get(&tid).copied().unwrap_or(0)));
+    processor_ns(pid).into_iter().map(spent).collect()
 }
 
 /// CLOCK_MONOTONIC in nanoseconds: the clock of the events.
