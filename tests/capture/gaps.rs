@@ -100,3 +100,16 @@ fn extensions_are_said() {
     let said = capture(&bench, &[], &[&program, "extension", ":memory:", &library]);
     ends_with_gaps(&said, &["loaded an extension; calls that the extension itself makes are not captured"]);
 }
+
+#[test]
+fn content_that_cannot_be_read_is_unknown_and_not_made_by_the_program() {
+    let bench = Bench::new();
+    let db = rusqlite::Connection::open(database(&bench)).expect("made");
+    db.execute_batch("CREATE TABLE t (a); BEGIN EXCLUSIVE; INSERT INTO t VALUES (1);").expect("locked");
+    let program = "import sqlite3\ndb = sqlite3.connect('app.db', timeout=0)\n\
+                   try:\n    db.execute('SELECT * FROM t')\nexcept sqlite3.OperationalError:\n    pass";
+    let said = capture(&bench, &["--values=full"], &["python3", "-c", program]);
+    ends_with_gaps(&said, &["The content of ", "The final content of "]);
+    let database = &shown(&bench)["databases"][0];
+    assert_eq!(database["made_by_the_program"], false, "{database}");
+}

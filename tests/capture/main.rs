@@ -8,6 +8,7 @@ mod flask;
 mod found;
 mod fresh;
 mod gaps;
+mod given;
 mod matrix;
 mod replay;
 mod round_trip;

@@ -1,11 +1,12 @@
 //! `contend capture anonymise`: replaces the values of a capture with hashes.
 
 use crate::content;
-use crate::manifest::{Manifest, Values, halves, make_private, random_key, write_private};
+use crate::manifest::{Manifest, Total, Values, halves, make_private, random_key, write_private};
 use crate::pack::pack;
 use crate::postgres_text;
-use crate::segment::{Raw, SEGMENTS, files, of_file};
-use anyhow::{Context, Result, bail, ensure};
+use crate::segment::{Raw, SEGMENTS, stored};
+use crate::whole::Totals;
+use anyhow::{Result, bail, ensure};
 use contend_interpose::format::{header, kind, record, value};
 use contend_interpose::hash;
 use contend_interpose::text::{Sink, room, write};
@@ -28,9 +29,11 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
     let key = halves(random_key()?);
     make_private(out)?;
     make_private(&out.join(SEGMENTS))?;
-    for path in files(&dir.join(SEGMENTS))? {
-        let Some(read) = of_file(&path)? else { continue };
-        let name = path.file_name().context("a file without a name")?;
+    let (all, damage) = stored(&dir.join(SEGMENTS), manifest.segments.as_ref())?;
+    manifest.missing.splice(0..0, damage);
+    let mut totals = Totals::new();
+    for file in all {
+        let Some(read) = file.segment else { continue };
         let is_server = manifest.server.is_some();
         let records = read.records.iter().flat_map(|raw| anonymous(raw, key, is_server)).collect::<Vec<u8>>();
         let mut bytes = read.head;
@@ -38,13 +41,16 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
         bytes[header::FULL..header::FULL + 4].fill(0);
         bytes[header::COMMITTED..header::COMMITTED + 8].copy_from_slice(&end.to_ne_bytes());
         bytes.extend(records);
-        write_private(&out.join(SEGMENTS).join(name), &pack(&bytes)?)?;
+        let (packed, records) = pack(&bytes)?;
+        write_private(&out.join(SEGMENTS).join(&file.name), &packed)?;
+        totals.insert(file.name, Total::of(&packed, records));
     }
+    manifest.segments = Some(totals);
     manifest.values = Values::Hash;
     for database in &mut manifest.databases {
         for content in database.content.iter_mut().chain(&mut database.end) {
             if let Some(copy) = content.copy.take() {
-                content::hash_values(content, &content::open(&dir.join(copy))?, key)?;
+                content::hash_values(content, &content::open_copy(&dir.join(copy))?, key)?;
             }
         }
     }

@@ -10,6 +10,7 @@ use contend_interpose::text::stand_in_number;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -56,6 +57,33 @@ pub fn open(path: &Path) -> Result<Connection> {
         _ => connect(OpenFlags::SQLITE_OPEN_READ_WRITE),
     });
     opened.with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Opens a copy in a capture, which has no journal. One next to it is not used: a journal names further files, and SQLite may
+/// delete them.
+///
+/// # Errors
+/// It cannot be read.
+pub fn open_copy(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(address(path)?, flags).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The address of a copy for SQLite: `file:/data/day/end-1.db?immutable=1`.
+///
+/// # Errors
+/// There is no such file.
+pub fn address(path: &Path) -> Result<String> {
+    let path = path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;
+    let mut out = String::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
+            _ => out += &format!("%{byte:02X}"),
+        }
+    }
+    Ok(out + "?mode=ro&immutable=1")
 }
 
 /// A name for SQL.
@@ -209,7 +237,9 @@ mod tests {
         assert!(mail.hashes.contains(&(hash::bytes([1, 2], b"yyy"), 1)), "{:?}", mail.hashes);
         assert_eq!(kept.tables[1].columns[1].refers, Some(("a".into(), "id".into())));
         keep(&path, dir.path(), "copy.db", None).expect("kept");
-        let copy = Connection::open(dir.path().join("copy.db")).expect("opened");
+        let strange = dir.path().join("a copy?#%41.db");
+        std::fs::rename(dir.path().join("copy.db"), &strange).expect("renamed");
+        let copy = open_copy(&strange).expect("opened");
         assert_eq!(copy.query_row("SELECT count(*) FROM a", [], |row| row.get::<_, i64>(0)), Ok(2));
         assert!(path.with_extension("db-wal").exists(), "the log of a live database stays");
     }

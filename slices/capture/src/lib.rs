@@ -39,6 +39,7 @@ mod summary;
 mod tables;
 mod trace;
 mod verb;
+mod whole;
 mod workload;
 
 use contend::slice::Slice;

@@ -37,6 +37,7 @@ pub fn listen((listen, to): (&str, &str), out: &Path, values: Values, stop: &Ato
         status: None,
         databases: vec![],
         missing: vec![],
+        segments: None,
         server: Some(Server { engine: "postgres".into(), address: target.name.clone() }),
     };
     manifest.write(out)?;
@@ -76,7 +77,7 @@ fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
         }
     }
     manifest.missing.extend(gaps(&trace));
-    pack_all(&out.join(SEGMENTS))?;
+    manifest.segments = Some(pack_all(&out.join(SEGMENTS))?);
     manifest.write(out)?;
     say_what_there_is(manifest, &trace, out);
     Ok(())

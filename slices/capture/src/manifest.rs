@@ -1,7 +1,10 @@
 //! `capture.json`: the captured command and databases, the settings, and what is missing.
 
 use anyhow::{Context, Result, bail, ensure};
+use contend_interpose::hash;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt;
@@ -23,9 +26,25 @@ pub struct Manifest {
     pub databases: Vec<Database>,
     /// Gaps of the capture, as sentences.
     pub missing: Vec<String>,
+    /// The segment files at the end, by name. `None`: contend was killed, or an older contend made the capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<BTreeMap<String, Total>>,
     /// The server, if connections to one were captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Server>,
+}
+
+/// The content of a segment file: its number of records, and a hash of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    pub records: u64,
+    pub hash: u64,
+}
+
+impl Total {
+    pub fn of(bytes: &[u8], records: u64) -> Total {
+        Total { records, hash: hash::bytes([0, 0], bytes) }
+    }
 }
 
 /// A server whose clients were captured.
@@ -148,18 +167,40 @@ impl Manifest {
     /// The directory is not a capture, has another version, or cannot be read.
     pub fn read(dir: &Path) -> Result<Manifest> {
         let path = dir.join(FILE);
-        let text = fs::read_to_string(&path).with_context(|| {
-            format!("{} is not a capture: it has no {FILE}. `contend capture -- COMMAND` makes one", dir.display())
-        })?;
+        ensure!(
+            fs::symlink_metadata(&path).is_ok(),
+            "{} is not a capture: it has no {FILE}. `contend capture -- COMMAND` makes one",
+            dir.display()
+        );
         let manifest: Manifest =
-            serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+            serde_json::from_slice(&read_own(&path)?).with_context(|| format!("{} is damaged", path.display()))?;
         ensure!(
             manifest.format == FORMAT,
             "{}: format {}, this contend reads {FORMAT}",
             path.display(),
             manifest.format
         );
+        manifest.stays_inside(dir)?;
         Ok(manifest)
+    }
+
+    /// Refuses copies outside of the capture's directory: another person may have made the capture.
+    fn stays_inside(&self, dir: &Path) -> Result<()> {
+        for (i, database) in self.databases.iter().enumerate() {
+            for (key, content) in [("content", &database.content), ("end", &database.end)] {
+                let Some(copy) = content.as_ref().and_then(|content| content.copy.as_ref()) else { continue };
+                let is_name = Path::new(copy).file_name() == Some(OsStr::new(copy));
+                // A copy that is not there is reported when it is needed.
+                let is_file = || fs::symlink_metadata(dir.join(copy)).map_or(true, |there| there.is_file());
+                ensure!(
+                    is_name && is_file(),
+                    "{}: databases[{i}].{key}.copy = {copy:?} leads out of the capture: it must name a regular file in {}",
+                    dir.join(FILE).display(),
+                    dir.display()
+                );
+            }
+        }
+        Ok(())
     }
 
     /// # Errors
@@ -200,17 +241,36 @@ pub fn make_private(dir: &Path) -> Result<()> {
     fs::set_permissions(dir, owner_only).with_context(|| format!("cannot make {} private", dir.display()))
 }
 
-/// Writes a file that only its owner can read. It replaces a file or symbolic link of this name: the permissions of the
-/// one and the target of the other do not matter. A pipe or a terminal is written to.
+/// Reads a file of a capture. A symbolic link could lead out of the capture, and a pipe would wait for a writer.
+///
+/// # Errors
+/// It is no regular file, or cannot be read.
+pub fn read_own(path: &Path) -> Result<Vec<u8>> {
+    let is_file = fs::symlink_metadata(path).with_context(|| format!("cannot read {}", path.display()))?.is_file();
+    ensure!(is_file, "{} is a symbolic link or not a regular file: a capture has neither", path.display());
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Writes to a path that the user named: a pipe or a terminal as it is, anything else as [`write_private`].
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_named(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let write = || fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        return write().with_context(|| format!("cannot write {}", path.display()));
+    }
+    write_private(path, bytes)
+}
+
+/// Writes a file that only its owner can read. It replaces a file, pipe or symbolic link of this name: the permissions of
+/// the one and the target of the other do not matter.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
-        if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
-        }
         // Made with a new name, O_EXCL and mode 0600.
         let mut file = tempfile::Builder::new().prefix(".contend-").tempfile_in(dir)?;
         file.write_all(bytes)?;

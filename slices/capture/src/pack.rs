@@ -94,22 +94,22 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
-/// Packs a segment. Bytes after its last complete record are dropped.
+/// Packs a segment; returns its bytes and its number of records. Bytes after its last complete record are dropped.
 ///
 /// # Errors
 /// The segment is damaged.
-pub fn pack(segment: &[u8]) -> Result<Vec<u8>> {
+pub fn pack(segment: &[u8]) -> Result<(Vec<u8>, u64)> {
     ensure!(word(segment, 0) == MAGIC && segment.len() >= header::BYTES, "not a segment");
     let end = usize::try_from(word(segment, header::COMMITTED))?;
     ensure!(end <= segment.len(), "a segment is cut");
     let (mut model, mut streams) = (Model::default(), vec![vec![]; STREAMS]);
-    let mut at = header::BYTES;
+    let (mut at, mut records) = (header::BYTES, 0);
     while at + record::HEAD <= end {
         let length = word(segment, at) as u32 as usize;
         let is_whole = length >= record::HEAD && length.is_multiple_of(8) && at + length <= end;
         ensure!(is_whole, "a segment is damaged at byte {at}");
         put_record(&mut model, &mut streams, &segment[at..at + length]);
-        at += length;
+        (at, records) = (at + length, records + 1);
     }
     let mut out = PACKED.to_vec();
     out.extend_from_slice(&segment[..header::BYTES]);
@@ -118,7 +118,7 @@ pub fn pack(segment: &[u8]) -> Result<Vec<u8>> {
         encoder.write_all(&(stream.len() as u64).to_le_bytes())?;
         encoder.write_all(stream)?;
     }
-    Ok(encoder.finish()?)
+    Ok((encoder.finish()?, records))
 }
 
 fn put_record(model: &mut Model, streams: &mut [Vec<u8>], bytes: &[u8]) {
@@ -273,7 +273,7 @@ mod tests {
     fn a_segment_comes_back_byte_for_byte() {
         for inserts in [0, 1, 2_500] {
             let segment = segment(inserts);
-            let packed = pack(&segment).expect("packed");
+            let (packed, _) = pack(&segment).expect("packed");
             assert_eq!(unpack(&packed).expect("unpacked"), Some(segment.clone()), "{inserts}");
             assert_eq!(unpack(&segment).expect("read"), None, "a segment that is not packed");
             for cut in 1..packed.len().min(300) {
@@ -282,6 +282,6 @@ mod tests {
         }
         let mut long = segment(3);
         long.extend([1; 4096]);
-        assert_eq!(unpack(&pack(&long).expect("packed")).expect("unpacked"), Some(segment(3)), "space is dropped");
+        assert_eq!(unpack(&pack(&long).expect("packed").0).expect("unpacked"), Some(segment(3)), "space is dropped");
     }
 }

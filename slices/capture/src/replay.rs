@@ -5,15 +5,16 @@
 //! tables.
 
 use crate::attach::{attached, number};
-use crate::content::quoted;
+use crate::content::{address, quoted};
 use crate::manifest::{Database, Manifest};
 use crate::program::{Began, End, Shapes, Transaction, transactions};
 use crate::sql::{Does, Token, tokens};
 use crate::trace::{Call, How, ROW, Trace, Value};
 use anyhow::{Context, Result};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, ToSql};
+use rusqlite::{Connection, ErrorCode, ToSql, ffi};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +31,11 @@ pub struct Replayed {
     pub diverged: Vec<Divergence>,
     /// Statements and transactions that are left out, as sentences.
     pub left_out: BTreeSet<String>,
+    /// Gaps of the capture, as sentences.
+    pub missing: Vec<String>,
     pub databases: Vec<Compared>,
+    /// Why no table was compared, as a sentence.
+    pub not_compared: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,7 +58,7 @@ pub struct Compared {
 
 impl Replayed {
     pub fn is_same(&self) -> bool {
-        !self.databases.is_empty() && self.databases.iter().all(|database| database.differ.is_empty())
+        self.not_compared.is_none() && self.databases.iter().all(|database| database.differ.is_empty())
     }
 }
 
@@ -128,7 +133,11 @@ pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>)
         databases: &manifest.databases,
         dir,
         connections: BTreeMap::new(),
-        outcome: Replayed { captured_ns: trace.to_ns - trace.from_ns, ..Replayed::default() },
+        outcome: Replayed {
+            captured_ns: trace.to_ns - trace.from_ns,
+            missing: trace.missing(manifest),
+            ..Replayed::default()
+        },
         diverged: BTreeMap::new(),
     };
     let units = units(&trace, &shapes, &mut replay.outcome.left_out);
@@ -150,11 +159,31 @@ pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>)
             Some(end) => outcome.databases.push(compare(&database.path, &copy_of(dir, i), &taken.join(end))?),
             None => {
                 let path = database.path.display();
-                outcome.left_out.insert(format!("{path} is not compared: its final content is unknown."));
+                outcome
+                    .left_out
+                    .insert(format!("{path} is not compared: the capture has no copy of its final content."));
             }
         }
     }
+    outcome.not_compared = not_compared(manifest, &outcome.databases);
     Ok(outcome)
+}
+
+/// Why no table was compared; `None` if some were.
+fn not_compared(manifest: &Manifest, compared: &[Compared]) -> Option<String> {
+    if compared.iter().any(|database| database.tables > 0 || !database.differ.is_empty()) {
+        return None;
+    }
+    let why = if !compared.is_empty() {
+        "the databases have no tables, neither at the end of the capture nor after the replay"
+    } else if manifest.status.is_none() {
+        "contend was killed during the capture, before it could copy the databases"
+    } else if manifest.databases.is_empty() {
+        "the program opened no database file"
+    } else {
+        "the capture has no copy of the final content of any database"
+    };
+    Some(format!("Nothing was compared: {why}."))
 }
 
 fn copy_of(dir: &Path, number: usize) -> PathBuf {
@@ -165,7 +194,8 @@ fn copy_of(dir: &Path, number: usize) -> PathBuf {
 fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
     let Some(content) = &database.content else { return Ok(()) };
     let Some(copy) = &content.copy else { return Ok(()) };
-    std::fs::copy(taken.join(copy), to).with_context(|| format!("cannot copy to {}", to.display()))?;
+    let from = taken.join(copy);
+    std::fs::copy(&from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     let db = Connection::open(to)?;
     db.pragma_update(None, "journal_mode", &content.journal_mode)?;
     Ok(())
@@ -204,7 +234,7 @@ impl Replay<'_> {
             None => Connection::open_in_memory()?,
         };
         db.busy_timeout(Duration::from_secs(5))?;
-        // Statements that would change other files are left out, and so are those that need files of the program.
+        confine(&db)?;
         self.connections.insert(id, db);
         Ok(())
     }
@@ -246,6 +276,10 @@ impl Replay<'_> {
             }
             Ok(done) => differs(call, &done, shape.does),
             Err(_) if call.has_failed() => None,
+            Err(why) if why.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied) => {
+                self.outcome.left_out.insert("Statements that use other files were left out.".into());
+                None
+            }
             Err(why) => Some(("result", "success".to_string(), why.to_string())),
         };
         if let Some((what, captured, replayed)) = differs {
@@ -263,9 +297,26 @@ impl Replay<'_> {
             Some(number) => copy_of(self.dir, number),
             None => self.dir.join(format!("attached-{}.db", path.to_string_lossy().replace(['/', '\\'], "_"))),
         });
-        db.execute(&format!("ATTACH ?1 AS {}", quoted(schema)), [copy.to_string_lossy()])?;
+        db.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        let attached = db.execute(&format!("ATTACH ?1 AS {}", quoted(schema)), [copy.to_string_lossy()]);
+        confine(db)?;
+        attached?;
         Ok(Done { rows: None, changes: 0, rowid: 0 })
     }
+}
+
+/// Keeps the statements of a capture in the replay's directory, however they are written: SQLite itself refuses to attach a
+/// file, also for `VACUUM INTO`, and to change the directory of temporary files.
+fn confine(db: &Connection) -> rusqlite::Result<()> {
+    db.authorizer(Some(|context: AuthContext<'_>| match context.action {
+        // VACUUM attaches a temporary database.
+        AuthAction::Attach { filename: "" } => Authorization::Allow,
+        AuthAction::Attach { .. } | AuthAction::Unknown { code: ffi::SQLITE_ATTACH, .. } => Authorization::Deny,
+        AuthAction::Pragma { pragma_name, .. } if pragma_name.to_ascii_lowercase().ends_with("_store_directory") => {
+            Authorization::Deny
+        }
+        _ => Authorization::Allow,
+    }))
 }
 
 /// Result of a statement in the replay; rows of a script are unknown.
@@ -343,7 +394,7 @@ impl ToSql for Value {
 /// Compares the tables of two databases, including rowids.
 fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
     let db = Connection::open(replayed)?;
-    db.execute("ATTACH ?1 AS captured", [captured.to_str().context("a path that is not text")?])?;
+    db.execute("ATTACH ?1 AS captured", [address(captured)?])?;
     let tables = |schema: &str| -> rusqlite::Result<BTreeSet<String>> {
         let sql = format!(
             "SELECT name FROM {schema}.sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
@@ -361,10 +412,12 @@ fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
             let sql = format!("SELECT count(*) FROM {schema}.{name}");
             db.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap_or(0).cast_unsigned()
         };
-        if !of_replay.contains(table) || !of_capture.contains(table) {
+        let is_in_both = of_replay.contains(table) && of_capture.contains(table);
+        let values = if is_in_both { values(&db, &name)? } else { None };
+        let Some(values) = values else {
             compared.differ.push((table.clone(), count("captured"), count("main")));
             continue;
-        }
+        };
         let only = |one: &str, other: &str| -> rusqlite::Result<u64> {
             let query = |columns: &str| {
                 let sql = format!(
@@ -373,7 +426,7 @@ fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
                 db.query_row(&sql, [], |row| row.get::<_, i64>(0))
             };
             // A table WITHOUT ROWID has no rowid.
-            query("rowid, *").or_else(|_| query("*")).map(i64::cast_unsigned)
+            query(&format!("rowid, {values}")).or_else(|_| query(&values)).map(i64::cast_unsigned)
         };
         let (captured, replayed) = (only("captured", "main")?, only("main", "captured")?);
         if captured + replayed > 0 || count("captured") != count("main") {
@@ -381,4 +434,19 @@ fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
         }
     }
     Ok(compared)
+}
+
+/// Expressions that are equal only if types and bytes of a table's values are: columns may ignore the case of letters, and
+/// 1 equals 1.0. `None` if the two tables have other columns.
+fn values(db: &Connection, table: &str) -> rusqlite::Result<Option<String>> {
+    let columns = |schema: &str| -> rusqlite::Result<Vec<String>> {
+        let statement = db.prepare(&format!("SELECT * FROM {schema}.{table}"))?;
+        Ok(statement.column_names().into_iter().map(quoted).collect())
+    };
+    let names = columns("main")?;
+    if names != columns("captured")? {
+        return Ok(None);
+    }
+    let exact = names.iter().map(|name| format!("typeof({name}), {name} COLLATE BINARY"));
+    Ok(Some(exact.collect::<Vec<_>>().join(", ")))
 }

@@ -2,7 +2,7 @@
 
 use crate::manifest::{Manifest, make_private};
 use crate::replay::{Replayed, replay};
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, print};
 use contend::slice::Verb;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 Transactions are carried out one after the other, in the order in which they held the write lock. The program's own
 databases are not touched. The capture needs --values=full.
 
-Exit status: 0 the tables are the same, 1 they differ, 2 usage or environment.")]
+Exit status: 0 the tables are the same, 1 they differ, 2 nothing could be compared, usage or environment.")]
 struct ReplayArgs {
     /// The capture
     #[arg(value_hint = ValueHint::DirPath)]
@@ -55,19 +55,27 @@ fn run(args: &ReplayArgs) -> Result<u8> {
             _ => bail!("--speed `{number}`: there are asap, captured, and numbers such as 4"),
         },
     };
-    let own = args.dir.join(format!("replay-{}", std::process::id()));
-    let dir = args.keep.as_ref().unwrap_or(&own);
-    make_private(dir)?;
-    let replayed = replay(&args.dir, &manifest, dir, speed);
-    if args.keep.is_none() {
-        let _ = std::fs::remove_dir_all(dir);
-    }
-    let replayed = replayed?;
+    let replayed = match &args.keep {
+        Some(dir) => {
+            make_private(dir)?;
+            replay(&args.dir, &manifest, dir, speed)?
+        }
+        None => {
+            // A new name, which no symbolic link in the capture has. Removed with this value.
+            let dir = tempfile::Builder::new().prefix("replay-").tempdir_in(&args.dir);
+            let dir = dir.with_context(|| format!("cannot write to {}", args.dir.display()))?;
+            make_private(dir.path())?;
+            replay(&args.dir, &manifest, dir.path(), speed)?
+        }
+    };
     print(&if args.json {
         serde_json::to_string_pretty(&replayed)? + "\n"
     } else {
         text(&replayed, args.keep.as_deref())
     })?;
+    if let Some(why) = &replayed.not_compared {
+        bail!("{why}");
+    }
     Ok(if replayed.is_same() { OK } else { INVALID })
 }
 
@@ -84,8 +92,12 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
     );
     for database in &replayed.databases {
         let path = database.path.display();
-        if database.differ.is_empty() {
-            let _ = writeln!(out, "{path}: all {} tables are the same as at the end of the capture.", database.tables);
+        if database.tables > 0 && database.differ.is_empty() {
+            let tables = match database.tables {
+                1 => "its table is".to_string(),
+                tables => format!("all {tables} tables are"),
+            };
+            let _ = writeln!(out, "{path}: {tables} the same as at the end of the capture.");
         }
         for (table, captured, replayed) in &database.differ {
             let _ = writeln!(
@@ -95,7 +107,7 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
             );
         }
     }
-    if replayed.diverged.is_empty() {
+    if replayed.statements > 0 && replayed.diverged.is_empty() {
         out += "Every statement had the captured result, rows, changes and rowid.\n";
     }
     for one in &replayed.diverged {
@@ -105,7 +117,7 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
             one.statement, one.count, one.what, one.captured, one.replayed
         );
     }
-    for sentence in &replayed.left_out {
+    for sentence in replayed.left_out.iter().chain(&replayed.missing) {
         let _ = writeln!(out, "{sentence}");
     }
     if let Some(kept) = kept {

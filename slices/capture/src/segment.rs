@@ -1,7 +1,8 @@
 //! Reads segments: the records of each thread in order, and all of them by time.
 
-use crate::manifest::write_private;
+use crate::manifest::{Total, read_own, write_private};
 use crate::pack::{pack, unpack};
+use crate::whole::{Totals, difference};
 use anyhow::{Context, Result, ensure};
 use contend_interpose::format::{MAGIC, VERSION, header, kind, record};
 use std::collections::BTreeMap;
@@ -79,21 +80,32 @@ pub struct Lost {
     pub untracked: u64,
 }
 
-/// All records by time, and what is lost. Bound values have the time of the following call.
+/// What the segments of a capture have.
+pub struct Recorded {
+    /// All records by time. Bound values have the time of the following call.
+    pub records: Vec<Raw>,
+    pub lost: Lost,
+    /// Difference from the files at the end of the capture, as a sentence.
+    pub damage: Option<String>,
+}
+
+/// Reads all segments.
 ///
 /// # Errors
 /// A file cannot be read, or is not a segment of this version.
-pub fn read(dir: &Path) -> Result<(Vec<Raw>, Lost)> {
+pub fn read(dir: &Path, totals: Option<&Totals>) -> Result<Recorded> {
     let mut threads: BTreeMap<Who, Vec<(u64, Vec<Raw>)>> = BTreeMap::new();
     let (mut lost, mut unwritten) = (BTreeMap::new(), 0);
-    for path in files(dir)? {
-        let serial = path.file_stem().and_then(|stem| stem.to_str()?.rsplit('-').next()?.parse().ok()).unwrap_or(0);
-        if let Some(Segment { who, records, lost: lost_here, .. }) = of_file(&path)? {
+    let (all, damage) = stored(dir, totals)?;
+    for Stored { name, segment, is_empty, .. } in all {
+        let stem = Path::new(&name).file_stem().and_then(|stem| stem.to_str());
+        let serial = stem.and_then(|stem| stem.rsplit('-').next()?.parse().ok()).unwrap_or(0);
+        if let Some(Segment { who, records, lost: lost_here, .. }) = segment {
             let most: &mut Lost = lost.entry(who.process).or_default();
             most.records = lost_here.records.max(most.records);
             most.untracked = lost_here.untracked.max(most.untracked);
             threads.entry(who).or_default().push((serial, records));
-        } else if fs::metadata(&path)?.len() == 0 {
+        } else if is_empty {
             // A thread that could not write its first record has no place for a count.
             unwritten += 1;
         }
@@ -115,38 +127,69 @@ pub fn read(dir: &Path) -> Result<(Vec<Raw>, Lost)> {
     all.sort_by_key(|(at, _)| *at);
     let records = unwritten + lost.values().map(|lost| lost.records).sum::<u64>();
     let lost = Lost { records, untracked: lost.values().map(|lost| lost.untracked).sum() };
-    Ok((all.into_iter().map(|(_, raw)| raw).collect(), lost))
+    Ok(Recorded { records: all.into_iter().map(|(_, raw)| raw).collect(), lost, damage })
+}
+
+/// The file of a segment.
+pub struct Stored {
+    pub name: String,
+    /// `None` if its process ended while it created the file, which then is empty or begins with zeros.
+    pub segment: Option<Segment>,
+    is_empty: bool,
+}
+
+/// The segment files of a capture, without those that were added after its end, and the difference from that end.
+///
+/// # Errors
+/// A file cannot be read, or is not a segment of this version.
+pub fn stored(dir: &Path, totals: Option<&Totals>) -> Result<(Vec<Stored>, Option<String>)> {
+    let (mut all, mut found) = (vec![], Totals::new());
+    for path in files(dir)? {
+        let name = path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
+        if totals.is_some_and(|totals| !totals.contains_key(&name)) {
+            found.insert(name, Total::of(&[], 0));
+            continue;
+        }
+        let bytes = read_own(&path)?;
+        let (hashed, is_empty) = (Total::of(&bytes, 0), bytes.is_empty());
+        let segment = of_bytes(&path, bytes)?;
+        let records = segment.as_ref().map_or(0, |segment| segment.records.len() as u64);
+        found.insert(name.clone(), Total { records, ..hashed });
+        all.push(Stored { name, segment, is_empty });
+    }
+    Ok((all, totals.and_then(|totals| difference(totals, &found))))
 }
 
 /// The files of all segments.
 ///
 /// # Errors
-/// The directory cannot be read.
-pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
+/// The directory cannot be read, or is a symbolic link.
+fn files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let is_link = fs::symlink_metadata(dir).is_ok_and(|there| there.is_symlink());
+    ensure!(!is_link, "{} is a symbolic link: a capture has none", dir.display());
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let paths = entries.flatten().map(|entry| entry.path());
     Ok(paths.filter(|path| path.extension().is_some_and(|end| end == "seg")).collect())
 }
 
-/// The bytes of a file; a pipe under the name of a segment would wait for a writer.
-fn read_regular(path: &Path) -> Result<Vec<u8>> {
-    ensure!(fs::metadata(path)?.is_file(), "{} is not a regular file", path.display());
-    Ok(fs::read(path)?)
-}
-
-/// Packs all segments, of which each is replaced when its packed form is complete.
+/// Packs all segments, of which each is replaced when its packed form is complete; returns their totals.
 ///
 /// # Errors
 /// A file cannot be read or written, or is damaged.
-pub fn pack_all(dir: &Path) -> Result<()> {
+pub fn pack_all(dir: &Path) -> Result<Totals> {
+    let mut totals = Totals::new();
     for path in files(dir)? {
-        let bytes = read_regular(&path)?;
-        if bytes.starts_with(&MAGIC.to_ne_bytes()) {
-            let packed = pack(&bytes).with_context(|| format!("cannot pack {}", path.display()))?;
+        let bytes = read_own(&path)?;
+        let total = if bytes.starts_with(&MAGIC.to_ne_bytes()) {
+            let (packed, records) = pack(&bytes).with_context(|| format!("cannot pack {}", path.display()))?;
             write_private(&path, &packed)?;
-        }
+            Total::of(&packed, records)
+        } else {
+            Total::of(&bytes, 0)
+        };
+        totals.insert(path.file_name().context("a file without a name")?.to_string_lossy().into_owned(), total);
     }
-    Ok(())
+    Ok(totals)
 }
 
 /// A segment: its thread, the bytes of its header, its records, and what it counts as lost.
@@ -157,12 +200,8 @@ pub struct Segment {
     lost: Lost,
 }
 
-/// Reads a segment; `None` if its process ended while it created the file, which then is empty or begins with zeros.
-///
-/// # Errors
-/// It cannot be read, is damaged, or is of another version.
-pub fn of_file(path: &Path) -> Result<Option<Segment>> {
-    let bytes = read_regular(path)?;
+/// Reads the bytes of a segment; `None` if its process ended while it created the file.
+fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Option<Segment>> {
     let unpacked = unpack(&bytes).with_context(|| format!("{} is damaged: copy the capture again", path.display()))?;
     let bytes = unpacked.unwrap_or(bytes);
     ensure!(

@@ -94,6 +94,7 @@ impl<'s> Session<'s> {
             status: None,
             databases: vec![],
             missing: vec![],
+            segments: None,
             server: None,
         };
         Ok(Session {
@@ -322,19 +323,30 @@ impl<'s> Session<'s> {
                 self.manifest.databases.push(Database { path, content: None, end: None });
             }
         }
-        let key = self.hash_key();
-        for (i, database) in self.manifest.databases.iter_mut().enumerate() {
-            let name = format!("end-{}.db", i + 1);
-            if database.path.is_file() {
-                database.end = content::keep(&database.path, &self.out, &name, key).ok();
-            }
-        }
+        self.keep_ends();
         self.say_what_was_not_seen();
         self.manifest.missing.extend(gaps(&trace));
-        pack_all(&self.out.join(SEGMENTS))?;
+        self.manifest.segments = Some(pack_all(&self.out.join(SEGMENTS))?);
         self.manifest.write(&self.out)?;
         say_what_there_is(&self.manifest, &trace, &self.out);
         Ok(())
+    }
+
+    /// Stores the final content of all databases. A file that is gone has none.
+    fn keep_ends(&mut self) {
+        let (key, mut unknown) = (self.hash_key(), vec![]);
+        for (i, database) in self.manifest.databases.iter_mut().enumerate() {
+            if !database.path.is_file() {
+                continue;
+            }
+            match content::keep(&database.path, &self.out, &format!("end-{}.db", i + 1), key) {
+                Ok(end) => database.end = Some(end),
+                Err(why) => {
+                    unknown.push(format!("The final content of {} is unknown: {why:#}.", database.path.display()));
+                }
+            }
+        }
+        unknown.into_iter().for_each(|sentence| self.is_missing(sentence));
     }
 
     /// Notes databases that were open although no captured call used them.

@@ -92,8 +92,8 @@ fn databases(summary: &Summary) -> Section {
         let mode =
             if database.journal_mode.is_empty() { String::new() } else { format!(", {}", database.journal_mode) };
         let name = format!("{}{made}{mode}", database.path);
-        let tables =
-            database.tables.iter().map(|(table, before, after)| (table.clone(), before.to_string(), after.to_string()));
+        let rows = |rows: &Option<u64>| rows.map_or("unknown".into(), |rows| rows.to_string());
+        let tables = database.tables.iter().map(|(table, before, after)| (table.clone(), rows(before), rows(after)));
         std::iter::once(vec![name, String::new(), String::new()])
             .chain(tables.map(|(table, before, after)| vec![format!("  {table}"), before, after]))
             .collect::<Vec<_>>()

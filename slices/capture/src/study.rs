@@ -163,23 +163,34 @@ fn uses_what_it_read(known: &Known) -> bool {
     })
 }
 
+/// What the first line of a report says of a study from a capture with missing records. The limits have the numbers.
+const DAMAGED: &str = " (Made from a damaged capture: see what this does not show.)";
+
+/// The gaps of the capture as lines of the study's limits: a run lacks them too.
+fn gaps(known: &Known) -> String {
+    let missing = known.trace.missing(known.manifest).into_iter();
+    missing.map(|gap| format!("  {},\n", text(&format!("The capture has a gap: {gap}")))).collect()
+}
+
 fn head(known: &Known, share: &Share, tier: &str) -> String {
     let command = known.manifest.command.join(" ");
     let short: String = command.chars().take(60).collect();
     let command = if short == command { command } else { format!("{short}...") };
+    let is_damaged = known.trace.damage.is_some();
     let (paces, quick) = (PACES.map(|(label, _)| text(label)).join(", "), "\"captured\", \"full\"");
     format!(
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
          [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
          value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n",
-        text(&format!("What would have helped `{command}`?")),
+        text(&format!("What would have helped `{command}`?{}", if is_damaged { DAMAGED } else { "" })),
         share.words(),
         if uses_what_it_read(known) { NOT_CARRIED } else { "" },
+        gaps(known),
         match tier {
             "durable" => "every acknowledged commit survives a power cut",
             "bounded" => "a power cut can take the last commits",

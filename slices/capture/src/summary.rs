@@ -1,6 +1,6 @@
 //! The content of `contend capture show` as values, which `--json` prints.
 
-use crate::manifest::Manifest;
+use crate::manifest::{self, Content, Manifest};
 use crate::program::{Began, End, Group, Shapes, Transaction, groups, transactions};
 use crate::sql::{Begin, Does};
 use crate::trace::{Connection, Trace, Value, note_text};
@@ -16,7 +16,7 @@ pub struct Summary {
     pub command: Vec<String>,
     /// The server, if its clients were captured.
     pub server: Option<String>,
-    pub values: crate::manifest::Values,
+    pub values: manifest::Values,
     pub duration_ns: u64,
     pub processes: usize,
     pub calls: usize,
@@ -62,7 +62,8 @@ pub struct Database {
     pub path: String,
     pub made_by_the_program: bool,
     pub journal_mode: String,
-    pub tables: Vec<(String, u64, u64)>,
+    /// Each table with its rows before the program and at the end; `None` if unknown.
+    pub tables: Vec<(String, Option<u64>, Option<u64>)>,
 }
 
 /// Order of the statements: most first.
@@ -217,22 +218,28 @@ impl<'m> Known<'m> {
         }
     }
 
+    fn database(&self, database: &manifest::Database) -> Database {
+        let known = database.end.as_ref().or(database.content.as_ref());
+        let on = self.trace.connections.values().filter(|connection| connection.path == database.path);
+        // The content of a database that was there can be unknown, too.
+        let was_there = on.min_by_key(|connection| connection.opened_ns).is_some_and(|first| first.has_content);
+        let made_by_the_program = database.content.is_none() && self.manifest.server.is_none() && !was_there;
+        let rows = |content: &Option<Content>, name: &str| {
+            let content = content.as_ref()?;
+            Some(content.tables.iter().find(|table| table.name == name).map_or(0, |table| table.rows))
+        };
+        let before = |name: &str| rows(&database.content, name).or(made_by_the_program.then_some(0));
+        let tables = known.iter().flat_map(|content| &content.tables).map(|table| &table.name);
+        Database {
+            path: database.path.display().to_string(),
+            made_by_the_program,
+            journal_mode: known.map_or(String::new(), |content| content.journal_mode.clone()),
+            tables: tables.map(|name| (name.clone(), before(name), rows(&database.end, name))).collect(),
+        }
+    }
+
     pub fn summary(&self, sort: Sort) -> Summary {
         let manifest = self.manifest;
-        let databases = manifest.databases.iter().map(|database| {
-            let known = database.end.as_ref().or(database.content.as_ref());
-            let before = |name: &str| {
-                let tables = database.content.iter().flat_map(|content| &content.tables);
-                tables.into_iter().find(|table| table.name == name).map_or(0, |table| table.rows)
-            };
-            let tables = known.iter().flat_map(|content| &content.tables);
-            Database {
-                path: database.path.display().to_string(),
-                made_by_the_program: database.content.is_none() && manifest.server.is_none(),
-                journal_mode: known.map_or(String::new(), |content| content.journal_mode.clone()),
-                tables: tables.map(|table| (table.name.clone(), before(&table.name), table.rows)).collect(),
-            }
-        });
         Summary {
             command: manifest.command.clone(),
             server: manifest.server.as_ref().map(|server| server.address.clone()),
@@ -241,8 +248,8 @@ impl<'m> Known<'m> {
             processes: self.trace.processes.len(),
             calls: self.trace.calls.len(),
             lock_errors: self.trace.calls.iter().filter(|call| call.is_busy()).count(),
-            databases: databases.collect(),
-            missing: manifest.missing_in_all(),
+            databases: manifest.databases.iter().map(|database| self.database(database)).collect(),
+            missing: self.trace.missing(manifest),
             findings: vec![],
             transactions: self.groups.iter().map(|group| self.kind(group)).collect(),
             connections: self.connections(),

@@ -1,7 +1,7 @@
 //! The captured activity of a program: processes, connections, and calls with values, results and times.
 
 use crate::manifest::Manifest;
-use crate::segment::{self, Lost, Raw, SEGMENTS, Who};
+use crate::segment::{self, Lost, Raw, Recorded, SEGMENTS, Who};
 use anyhow::Result;
 use contend_interpose::format::{PENDING, kind, note, prepared, record, state, value};
 use contend_interpose::text::stand_in_number;
@@ -21,6 +21,8 @@ pub struct Trace {
     /// Calls, ordered by start.
     pub calls: Vec<Call>,
     pub lost: Lost,
+    /// Difference of the segment files from those at the end of the capture, as a sentence.
+    pub damage: Option<String>,
     pub from_ns: u64,
     pub to_ns: u64,
 }
@@ -156,12 +158,13 @@ impl Trace {
     /// # Errors
     /// A segment cannot be read.
     pub fn read(dir: &Path, manifest: &Manifest) -> Result<Trace> {
-        let (records, lost) = segment::read(&dir.join(SEGMENTS))?;
+        let Recorded { records, lost, damage } = segment::read(&dir.join(SEGMENTS), manifest.segments.as_ref())?;
         let trace = Trace {
             processes: BTreeMap::new(),
             connections: BTreeMap::new(),
             calls: vec![],
             lost,
+            damage,
             from_ns: 0,
             to_ns: 0,
         };
@@ -209,6 +212,11 @@ impl Trace {
                 self.calls[before].after = self.calls[i].before;
             }
         }
+    }
+
+    /// All gaps: damage, those that the capture noted, and that of a contend that was killed.
+    pub fn missing(&self, manifest: &Manifest) -> Vec<String> {
+        self.damage.iter().cloned().chain(manifest.missing_in_all()).collect()
     }
 
     pub fn process(&self, id: u64) -> &str {

@@ -3,7 +3,7 @@
 use crate::anonymise::anonymise;
 use crate::finding::findings;
 use crate::listening::listen;
-use crate::manifest::{Manifest, Values, write_private};
+use crate::manifest::{Manifest, Values, write_named, write_private};
 use crate::session::{Session, shown};
 use crate::show;
 use crate::summary::{Known, Sort};
@@ -183,7 +183,7 @@ fn show(args: &ShowArgs) -> Result<u8> {
         print(&text::text(&document, style()))?;
     }
     if let Some(page) = &args.page {
-        write_private(Path::new(page), html::html(&document).as_bytes())?;
+        write_named(Path::new(page), html::html(&document).as_bytes())?;
         print(&format!("{}\n", page.display()))?;
     }
     Ok(OK)

@@ -1,6 +1,7 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 
 use crate::attach::{names_one_of, schemas};
+use crate::content::open_copy;
 use crate::finding::time;
 use crate::generator::{column_of, columns_of, line, of_argument, plain};
 use crate::literal::text;
@@ -16,7 +17,6 @@ use crate::summary::Known;
 use crate::tables::Tables;
 use crate::trace::{Call, Value};
 use anyhow::{Context, Result, ensure};
-use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -70,10 +70,11 @@ pub fn write(dir: &Path, known: &Known) -> Result<Written> {
     // For a database that the program created, its content at the end is used.
     let content = database.content.as_ref().or(database.end.as_ref());
     let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
-    let copy = content.copy.as_ref().map(|copy| Connection::open(dir.join(copy))).transpose()?;
+    let copy = content.copy.as_ref().map(|copy| open_copy(&dir.join(copy))).transpose()?;
     let names = Names::of(known, database, content);
     let (share, out) = (Share::default(), String::new());
-    let mut writer = Writer { known, database, content, names, left_out: vec![], share, out };
+    let left_out = known.trace.missing(known.manifest);
+    let mut writer = Writer { known, database, content, names, left_out, share, out };
     for other in known.manifest.databases.iter().filter(|other| other.path != database.path) {
         let sentence = format!("{}: a workload has one database; this one is left out.", other.path.display());
         writer.left_out.push(sentence);
