@@ -37,9 +37,31 @@ fn an_error_is_explained_by_its_text_or_code() {
     assert!(deadlock.starts_with("MariaDB ER_LOCK_DEADLOCK") && !deadlock.contains("meanings"), "{deadlock}");
     assert!(server.contains("contend watch 'mysql://...'") && !server.contains("contend run locked"), "{server}");
     bench.contend(&["explain", "1050"]).exits(2);
+    assert_eq!(by_text, bench.contend(&["explain", "5", "5"]).exits(0).out, "one meaning, once");
     let unknown = bench.contend(&["explain", "what is this"]).exits(2);
     assert!(unknown.err.contains("contend list outcomes PATTERN"), "{}", unknown.err);
     let listed = bench.contend(&["list", "outcomes", "Deadlock"]).exits(0).out;
     assert!(listed.contains("40P01") && listed.contains("1213") && !listed.contains("SQLITE_FULL"), "{listed}");
     assert!(bench.contend(&["list", "outcomes", "qqq"]).exits(2).err.contains("qqq"));
+}
+
+#[test]
+fn a_product_restricts_a_number_to_its_own_codes() {
+    let bench = Bench::new();
+    let server = bench.contend(&["explain", "MariaDB", "1290"]).exits(0).out;
+    assert!(server.starts_with("MariaDB ER_OPTION_PREVENTS_STATEMENT") && !server.contains("SQLITE"), "{server}");
+    for (text, parts) in [
+        ("MariaDB 5", ["MariaDB has no code 5", "In SQLite it is SQLITE_BUSY (5): database is locked"]),
+        ("SQLite 1205", ["SQLite has no code 1205", "In MariaDB it is ER_LOCK_WAIT_TIMEOUT (1205)"]),
+        ("mysql error 1050", ["MariaDB has no code 1050", "mariadb-error-code-reference"]),
+        ("-1", ["`-1` names no error", "a whole number or a name"]),
+        ("5.0", ["`5.0` names no error", "contend list outcomes PATTERN"]),
+        ("line 19: foo, after 5 s on port 5432", ["names no error", "as it was printed"]),
+    ] {
+        let said = bench.contend(&["explain", text]).exits(2);
+        assert!(parts.iter().all(|part| unwrapped(&said.err).contains(part)), "{text}: {}", said.err);
+    }
+    let json = bench.contend(&["explain", "--json", "mysql error 1213"]).exits(0).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
 }

@@ -72,6 +72,13 @@ fn one_command_answers_within_a_budget_and_says_what_did_not_fit() {
     }
     let wrong = bench.contend(&["limit", &study(), "--budget", "soon", "--out", "none"]).exits(2);
     assert!(wrong.err.contains("--budget: "), "{}", wrong.err);
+    let short = bench.contend(&["limit", &study(), "--budget", "1ns", "--out", "none"]).exits(2);
+    assert!(
+        short.err.contains("--budget: 1ns is too short") && short.err.contains("write 4s or more"),
+        "{}",
+        short.err
+    );
+    assert!(!bench.path("none").exists());
     bench.assert_nothing_left();
 }
 
@@ -185,8 +192,8 @@ fn on_one_processor_of_several_one_more_is_tried() {
     let bench = Bench::new();
     let study = study();
     let args = ["limit", &study, "--bound", "response_ns_p50<=60ms", "--out", "found", "--set", "profile=sums"];
-    // The budget holds the first round only.
-    on_one_processor(&bench, &[&args[..], &["--budget", "1ms"]].concat()).ran();
+    // The shortest budget holds the first round only.
+    on_one_processor(&bench, &[&args[..], &["--budget", "800ms"]].concat()).ran();
     let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
     assert!(saved.contains("how = \"2 processors instead of 1\"") && saved.contains("processors = 1\n"), "{saved}");
     assert!(!saved.contains("fewer = true"), "{saved}");
@@ -258,9 +265,11 @@ fn a_report_is_written_again_as_numbers() {
 fn what_cannot_be_searched_is_refused_before_anything_is_made() {
     let bench = Bench::new();
     let study = study();
-    for (args, part) in
-        [(&["--bound", "response_ns_p99<50ms"][..], "write METRIC<=VALUE"), (&["--set", "rate=100"], "rate of its own")]
-    {
+    for (args, part) in [
+        (&["--bound", "response_ns_p99<50ms"][..], "write METRIC<=VALUE"),
+        (&["--bound", "failed<=0.1"], "write failed<=0.1% or failed<=10%"),
+        (&["--set", "rate=100"], "rate of its own"),
+    ] {
         let said = bench.contend(&[&["limit", &study, "--out", "none"], args].concat()).exits(2);
         assert!(said.err.contains(part), "{}", said.err);
         assert!(!bench.path("none").exists());

@@ -9,6 +9,7 @@ mod cli;
 mod containers;
 mod edges;
 mod explain;
+mod full_disk;
 mod gate;
 mod hostile;
 mod limit;

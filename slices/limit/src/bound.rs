@@ -48,21 +48,41 @@ pub fn bounds(typed: &[String]) -> Result<Vec<Bound>, String> {
     Ok(bounds)
 }
 
-/// One bound.
+/// The bounds of a finished search; none if one of them is unknown. Earlier versions read `failed<=0.1` as a fraction, and reports
+/// of their records keep that.
+pub fn recorded(texts: &[String]) -> Vec<Bound> {
+    texts.iter().map(|text| parsed(text)).collect::<Result<_, _>>().unwrap_or_default()
+}
+
+/// One bound. A share without `%` could be either of two, except 0.
 ///
 /// # Errors
 /// How to write it.
 pub fn read(text: &str) -> Result<Bound, String> {
+    let bound = parsed(text)?;
+    match bound.text.split_once("<=") {
+        Some((name, value)) if bound.metric.unit == Unit::Share && bound.most > 0.0 && !value.ends_with('%') => {
+            let percent = plain(bound.most * 100.0);
+            Err(format!(
+                "`{text}`: {value} can be a percentage or a fraction; write {name}<={value}% or {name}<={percent}%"
+            ))
+        }
+        _ => Ok(bound),
+    }
+}
+
+/// One bound, in which a share may be a fraction.
+fn parsed(text: &str) -> Result<Bound, String> {
     let wrong = |why: &str| format!("`{text}`: {why}; write METRIC<=VALUE, such as {}", USUAL[0]);
     let (name, value) = text.split_once("<=").ok_or_else(|| wrong("there is no `<=`"))?;
     let (name, value) = (name.trim(), value.trim());
     let name = if name == "failed" { "failed_share" } else { name };
     let metric = metric::listed(name)
         .filter(|metric| metric.direction == Direction::LowerIsBetter)
-        .ok_or_else(|| wrong("no metric has this name where less is better (contend list metrics)"))?;
+        .ok_or_else(|| wrong(&format!("no metric has this name where less is better{}", quantile_of(name))))?;
     let most = match metric.unit {
         Unit::Ns => duration_ns(value).map(|ns| ns as f64).map_err(|why| wrong(&why))?,
-        Unit::Share => share(value).ok_or_else(|| wrong("it takes a share, such as 0.1%"))?,
+        Unit::Share => share(value).ok_or_else(|| wrong("it takes a share from 0% to 100%, such as 0.1%"))?,
         _ => value.parse().ok().filter(|most: &f64| most.is_finite()).ok_or_else(|| wrong("it takes a number"))?,
     };
     if most < 0.0 || (metric.unit == Unit::Ns && most == 0.0) {
@@ -71,9 +91,23 @@ pub fn read(text: &str) -> Result<Bound, String> {
     Ok(Bound { metric, most, text: text.split_whitespace().collect() })
 }
 
+/// What the name of a quantile alone may mean.
+fn quantile_of(name: &str) -> String {
+    let measured = format!("response_ns_{name}");
+    let is_quantile = metric::listed(&measured).is_some_and(|metric| metric.quantile().is_some());
+    if is_quantile { format!(" (did you mean `{measured}`?)") } else { " (contend list metrics)".to_string() }
+}
+
+/// A share in percent, or as a fraction.
 fn share(text: &str) -> Option<f64> {
     let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
     number.parse().ok().map(|number: f64| number / whole).filter(|share| (0.0..=1.0).contains(share))
+}
+
+/// A number without the error of its last digits: `7`, not `7.000000000000001`.
+fn plain(number: f64) -> String {
+    let text = format!("{number:.9}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 /// Quantiles in the order in which they need fewer operations.
@@ -130,7 +164,16 @@ mod tests {
             read_all(&["service_ns_p95.write <= 2.5ms"]).unwrap(),
             [("service_ns_p95.write".to_string(), 2.5e6), failed]
         );
-        assert_eq!(read_all(&["failed<=1%"]).unwrap(), [("failed_share".to_string(), 0.01)]);
+        for (typed, share) in [("failed<=1%", 0.01), ("failed<=0", 0.0), ("failed<=0%", 0.0), ("failed<=100 %", 1.0)] {
+            assert_eq!(read_all(&[typed]).unwrap(), [("failed_share".to_string(), share)], "{typed}");
+        }
+    }
+
+    /// Their reports must not change.
+    #[test]
+    fn searches_that_were_recorded_with_a_fraction_keep_it() {
+        let most = |text: &str| recorded(&[text.to_string()]).first().map(|bound| bound.most);
+        assert_eq!((most("failed<=0.1"), most("failed<=0.1%")), (Some(0.1), Some(0.001)));
     }
 
     #[test]
@@ -166,10 +209,25 @@ mod tests {
             ("response_ns_p42<=5ms", "no metric has this name"),
             ("response_ns_p99<=5", "unit"),
             ("failed<=200%", "share"),
+            ("failed<=5", "such as 0.1%"),
+            ("failed<=nan", "share"),
+            ("failed<=-1%", "share"),
+            ("p99<=50ms", "did you mean `response_ns_p99`?"),
+            ("p99.write<=50ms", "did you mean `response_ns_p99.write`?"),
+            ("p98<=50ms", "contend list metrics"),
             ("response_ns_p99<=0ms", "nothing can meet"),
         ] {
             let error = read_all(&[typed]).unwrap_err();
             assert!(error.contains(part) && error.contains("METRIC<=VALUE"), "{typed}: {error}");
+        }
+        for (typed, part) in [
+            ("failed<=0.1", "write failed<=0.1% or failed<=10%"),
+            ("failed <= 0.07", "write failed<=0.07% or failed<=7%"),
+            ("failed<=1", "write failed<=1% or failed<=100%"),
+            ("failed_share<=0.001", "write failed_share<=0.001% or failed_share<=0.1%"),
+        ] {
+            let error = read_all(&[typed]).unwrap_err();
+            assert!(error.contains("a percentage or a fraction") && error.ends_with(part), "{typed}: {error}");
         }
         assert!(read_all(&["failed<=1%", "failed_share<=2%"]).unwrap_err().contains("twice"));
     }

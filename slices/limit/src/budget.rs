@@ -17,6 +17,8 @@ pub const WINDOW: f64 = 1.0 / 60.0;
 pub const LATER_PROBES: f64 = 4.5;
 /// The same of an arm, which at first begins near the value of the contender as it is.
 pub const ARM_PROBES: f64 = 6.0;
+/// Trials of a contender's closed loop and first search.
+const FIRST_TRIALS: u64 = 10;
 /// Share of a closed loop's rate at which a bound is usually met.
 pub const REACHES: f64 = 0.7;
 
@@ -29,6 +31,34 @@ pub fn words(ns: u64) -> String {
         (minutes, 0) => duration_text(minutes * 60 * S),
         (minutes, seconds) => format!("{minutes}min {seconds}s"),
     }
+}
+
+/// What a search cannot do without.
+#[derive(Debug, Clone, Copy)]
+pub struct Needs {
+    pub contenders: u64,
+    /// Run-in and window of a trial.
+    pub trial_ns: u64,
+}
+
+/// Why a budget that searches share is too short: it does not hold the closed loops, which come first, and one probe. Names the
+/// budget that holds a first search of each contender.
+pub fn too_short(total_ns: u64, searches: &[Needs]) -> Option<String> {
+    let several = searches.len() as u64;
+    let of_all = |trials: &dyn Fn(&Needs) -> u64| {
+        let most_ns = searches.iter().map(|needs| trials(needs).saturating_mul(needs.trial_ns)).max();
+        most_ns.unwrap_or(0).saturating_mul(several)
+    };
+    let needed_ns = of_all(&|needs| needs.contenders + 1);
+    (total_ns < needed_ns).then(|| {
+        format!(
+            "{} is too short: a closed loop of each contender and one probe take at least {}; write {} or more, which holds a \
+             first search of each contender",
+            duration_text(total_ns),
+            duration_text(needed_ns),
+            words(of_all(&|needs| needs.contenders * FIRST_TRIALS))
+        )
+    })
 }
 
 /// An arm with a relaxed suspect that could name the limit.
@@ -110,6 +140,22 @@ mod tests {
 
     fn candidate(arm: usize, of: usize) -> Candidate {
         Candidate { arm, of, search_ns: 13 }
+    }
+
+    #[test]
+    fn a_budget_that_holds_no_probe_is_refused_with_one_that_is_enough() {
+        const MS: u64 = 1_000_000;
+        let one = [Needs { contenders: 1, trial_ns: 400 * MS }];
+        let why = too_short(1, &one).expect("too short");
+        for part in ["1ns is too short", "at least 800ms", "write 4s or more"] {
+            assert!(why.contains(part), "{why}");
+        }
+        assert!(too_short(799 * MS, &one).is_some());
+        assert_eq!((too_short(800 * MS, &one), too_short(u64::MAX, &one)), (None, None));
+        let parts = [Needs { contenders: 3, trial_ns: 100 * MS }, Needs { contenders: 2, trial_ns: 1500 * MS }];
+        let why = too_short(5 * 1000 * MS, &parts).expect("each part has half of it");
+        assert!(why.contains("at least 9s") && why.contains("write 1min or more"), "{why}");
+        assert_eq!(too_short(9 * 1000 * MS, &parts), None);
     }
 
     #[test]

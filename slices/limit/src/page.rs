@@ -1,6 +1,6 @@
 //! The report of a search, from its record alone: a page, and the same as text and Markdown.
 
-use crate::bound::{FAILED, bounds, metric_name};
+use crate::bound::{FAILED, metric_name, recorded};
 use crate::budget;
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::draw;
@@ -70,8 +70,7 @@ pub fn document(saved: &Saved) -> Document {
     if saved.arms.iter().any(|arm| arm.relaxed.is_some()) {
         sections.push(stops::section(saved));
     }
-    // The bounds were valid when the record was written.
-    let most: Vec<f64> = bounds(&saved.bounds).unwrap_or_default().iter().map(|bound| bound.most).collect();
+    let most: Vec<f64> = recorded(&saved.bounds).iter().map(|bound| bound.most).collect();
     sections.extend(draw::sections(saved, &most));
     sections.push(probes(saved));
     sections.extend(machine(saved));
@@ -199,7 +198,7 @@ fn without_interval(saved: &Saved, found: &Estimate) -> String {
 
 /// The bounds as a part of a sentence; the usual one of failures is in the facts of the page alone.
 fn within(saved: &Saved) -> String {
-    let all = bounds(&saved.bounds).unwrap_or_default();
+    let all = recorded(&saved.bounds);
     let said = all.iter().filter(|bound| bound.text != FAILED);
     let words: Vec<String> = said
         .map(|bound| format!("{} up to {}", bound.metric.label(), bound.metric.show_with_unit(bound.most)))

@@ -2,7 +2,8 @@
 
 use crate::asked::{Services, asked};
 use crate::bound::{Bound, bounds};
-use crate::budget::QUICK_NS;
+use crate::budget::{self, Needs, QUICK_NS};
+use crate::capacity::plain_arms;
 use crate::keys;
 use crate::of::{Of, RATE};
 use crate::page;
@@ -117,6 +118,10 @@ fn limit(args: &LimitArgs) -> Result<u8> {
         saved.bounds = bounds.iter().map(|bound| bound.text.clone()).collect();
         searches.push((order, bounds, places, saved));
     }
+    if let (Some(_), Some(total_ns)) = (&args.budget, budget_ns) {
+        let needs: Vec<Needs> = searches.iter().map(|(order, _, _, saved)| needs(order, saved)).collect();
+        budget::too_short(total_ns, &needs).map_or(Ok(()), |why| Err(anyhow!("--budget: {why}")))?;
+    }
     make(&out)?;
     let stop = stop_on_signals()?;
     let cancelled = || stop.load(Ordering::Relaxed);
@@ -142,6 +147,11 @@ fn budget_ns(args: &LimitArgs) -> Result<Option<u64>> {
     let budget_ns = typed.transpose()?.or(usual);
     ensure!(budget_ns != Some(0), "--budget: it must be longer than 0");
     Ok(budget_ns)
+}
+
+fn needs(order: &Order, saved: &Saved) -> Needs {
+    let run_in_ns = order.whole.studies.iter().map(|study| study.load.run_in_ns).max().unwrap_or(0);
+    Needs { contenders: plain_arms(saved).count() as u64, trial_ns: saved.window_ns.saturating_add(run_in_ns) }
 }
 
 /// Each part of a study as its own search, in a directory with its name.

@@ -1,10 +1,11 @@
 //! `contend explain`: what an error means, from its text or code.
 
 use super::{OK, print, style};
-use crate::outcome::explain::{Explanation, Subject, find};
+use crate::outcome::explain::{Explanation, Subject};
+use crate::outcome::pasted::{Missing, find, missing};
 use crate::outcome::{Code, Outcome, code_name, lookup};
 use crate::report::text::wrapped;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use clap::Parser;
 use contend_wire::sample::CodeSpace;
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use std::fmt::Write as _;
   contend explain 40P01
   contend explain 'ERROR 1205 (HY000): Lock wait timeout exceeded'
   contend explain HTTP 503              # 522 alone is an error of SQLite, too: all meanings are printed
-  contend explain MariaDB 1290
+  contend explain MariaDB 1290          # only what this product means by the number
 
 `contend list outcomes PATTERN` searches all codes.")]
 pub(super) struct ExplainArgs {
@@ -40,10 +41,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
         }
     }
     if found.is_empty() {
-        bail!(
-            "`{text}` names no error that contend knows; give the message as it was printed, or a code \
-             (`contend list outcomes PATTERN` searches them)"
-        );
+        return Err(unknown(&text));
     }
     print(&match args.json {
         true => {
@@ -58,6 +56,38 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
         }
     })?;
     Ok(OK)
+}
+
+/// Why a text is not explained, and what to do.
+fn unknown(text: &str) -> anyhow::Error {
+    let Some(Missing { space, number, others }) = missing(text) else {
+        return anyhow!(
+            "`{text}` names no error that contend knows; give the message as it was printed, or a code: a whole number \
+             or a name (`contend list outcomes PATTERN` searches them)"
+        );
+    };
+    let more = match space {
+        CodeSpace::Mysql => "All of them are in https://mariadb.com/kb/en/mariadb-error-code-reference/",
+        _ => "`contend list outcomes PATTERN` searches all codes.",
+    };
+    let others: Vec<String> = others.into_iter().map(of_other).collect();
+    anyhow!("{} has no code {number} that contend knows. {}{more}", kind(space), others.concat())
+}
+
+/// The name of a kind of code in a sentence.
+fn kind(space: CodeSpace) -> &'static str {
+    match space {
+        CodeSpace::Http => "HTTP",
+        CodeSpace::Os => "the operating system",
+        _ => engine(space).trim_end(),
+    }
+}
+
+/// What another product means by a number.
+fn of_other(subject: Subject) -> String {
+    let Subject::Code(space, code) = subject else { return String::new() };
+    let meaning = lookup(space, code).map_or("", |row| row.meaning);
+    format!("In {} it is {}: {meaning}. ", kind(space), code_name(space, code))
 }
 
 const MARIADB_HAS_MORE: &str = "\nMariaDB has numbers of this size, too, and contend does not list all of them: compare with \
@@ -103,7 +133,7 @@ fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
     text
 }
 
-/// The product whose code it is; the names of the others say it.
+/// The product whose code it is; other kinds are in their codes' names.
 fn engine(space: CodeSpace) -> &'static str {
     match space {
         CodeSpace::Sqlite => "SQLite ",

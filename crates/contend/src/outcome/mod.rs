@@ -4,6 +4,8 @@ mod code;
 pub mod explain;
 mod extended;
 pub mod mark;
+pub mod pasted;
 pub mod reason;
+mod words;
 
 pub use code::*;

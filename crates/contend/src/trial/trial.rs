@@ -1,7 +1,7 @@
 //! One trial, from top to bottom: fresh data, the window, the checks, its place in the record. The step of the study's
 //! kind comes after the windows of all trials.
 
-use crate::outcome::reason::Invalid;
+use crate::outcome::reason::{Invalid, Reason};
 use crate::record::model::{Footprint, RECORD_VERSION, Slot, Trial};
 use crate::record::store::{SAMPLES_FILE, TrialWriter};
 use crate::study::kind::Tables;
@@ -80,16 +80,20 @@ fn run(bench: &Bench<'_>, stage: &Stage<'_>, under_way: &mut Measured, admin: &m
 }
 
 /// A failure on a full disk does not count against the contender: the run stops, and can be resumed. Checked before the data is
-/// removed, which makes room again. A disk that rejects every commit leaves no other reason than `nothing-done`.
+/// removed, which makes room again.
 fn unless_disk_full(bench: &Bench<'_>, done: Result<Done, Failure>) -> Result<Done, Failure> {
-    let wrong = match &done {
+    match perhaps_of_disk(&done).filter(|_| bench.nearly_full()) {
+        Some(reason) => Err(Failure::Fatal(disk::full(shown(reason.clone(), bench.workload, bench.asked)))),
+        None => done,
+    }
+}
+
+/// The first reason that a full disk may have caused. A disk that rejects every commit leaves no other reason than `nothing-done`.
+fn perhaps_of_disk(done: &Result<Done, Failure>) -> Option<&Reason> {
+    match done {
         Ok(done) => done.invalid.iter().find(|reason| !is_of_pace(reason.kind)),
         Err(Failure::Invalid(reason)) => Some(reason),
         Err(_) => None,
-    };
-    match wrong.filter(|_| bench.nearly_full()) {
-        Some(reason) => Err(Failure::Fatal(disk::full(shown(reason.clone(), bench.workload, bench.asked)))),
-        None => done,
     }
 }
 
@@ -231,3 +235,7 @@ fn blank(bench: &Bench<'_>, stage: &Stage<'_>) -> Trial {
         kinds: Tables::default(),
     }
 }
+
+#[cfg(test)]
+#[path = "trial_tests.rs"]
+mod tests;
