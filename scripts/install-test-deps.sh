@@ -22,6 +22,8 @@ command -v unzip >/dev/null || missing+=(unzip)
 # A program in C that the tests watch links the system's SQLite.
 [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
 python3 -c 'import flask' 2>/dev/null || /usr/bin/python3 -c 'import flask' 2>/dev/null || missing+=(python3-flask)
+# A watched database is on it.
+command -v mkfs.btrfs >/dev/null || missing+=(btrfs-progs)
 # Lets an ordinary user mount the file system that records.
 command -v fusermount3 >/dev/null || missing+=(fuse3)
 # Workers and apps in Python have environments of their own; Debian keeps what makes those apart.

@@ -279,4 +279,10 @@ fn without_privileges_locks_are_sampled_and_the_depth_says_so() {
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("refusals and short holds are not seen at this depth: run with sudo"), "{text}");
     assert!(text.contains("refusals and waits: not seen") && said.contains("- - - -"), "{text}");
+    let args = [&database, "--for", "2s", "--depth", "sampled", "--json-line"];
+    let output = watch(&args).output().expect("it starts");
+    let line = String::from_utf8_lossy(&output.stdout).lines().last().map(serde_json::from_str::<Value>);
+    let row = &line.expect("a line").expect("JSON")["databases"][0]["processes"][0];
+    assert!(row["refusals_per_s"].is_null() && row["sums"]["refusals"].is_null(), "{row}");
+    assert!(row["sums"]["write_ns"].as_u64() > Some(0), "{row}");
 }

@@ -103,6 +103,37 @@ fn a_process_with_a_file_system_of_its_own_is_watched_by_its_number() {
     assert!(found.is_some_and(|found| found["pid"] == pid && found["after"] == "COMMIT"), "{line:#}");
 }
 
+/// There the kernel numbers devices differently from `stat`.
+#[test]
+fn locks_on_btrfs_are_seen() {
+    if !may_trace("btrfs") {
+        return;
+    }
+    let dir = place();
+    let inside = dir.path().join("inside");
+    fs::create_dir(&inside).expect("made");
+    let image = dir.path().join("image");
+    fs::File::create(&image).and_then(|file| file.set_len(256 << 20)).expect("made");
+    let made = Command::new("mkfs.btrfs").arg("-q").arg(&image).status().expect("btrfs-progs are there");
+    assert!(made.success());
+    if !Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&inside).status().expect("mount").success() {
+        println!("NOT VERIFIED: the kernel cannot mount btrfs");
+        return;
+    }
+    let program = Program::start(&inside, "program_holds_lock", 60);
+    let database = program.database.display().to_string();
+    let sampled = watch(&[&database, "--for", "3s", "--json-line", "--depth", "sampled"]).output().expect("it starts");
+    let traced = watch(&[&database, "--for", "6s", "--json-line"]).output().expect("it starts");
+    drop(program);
+    let unmounted = Command::new("umount").arg(&inside).status().expect("umount");
+    assert!(unmounted.success());
+    let row = &last(&sampled)["databases"][0]["processes"][0];
+    assert!(row["sums"]["write_ns"].as_u64() > Some(1_000_000_000), "{row:#}");
+    let line = last(&traced);
+    let found = line["findings"].as_array().expect("a list").iter().any(|found| found["kind"] == "program-holds-lock");
+    assert!(found, "{line:#}");
+}
+
 /// The live screen on a terminal of 80 columns and 24 lines.
 #[test]
 fn a_terminal_shows_the_screen_and_its_keys_work() {

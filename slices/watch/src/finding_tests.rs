@@ -160,7 +160,7 @@ fn a_checkpoint_that_keeps_writers_out_is_found_while_it_runs_and_only_if_it_is_
     let [Finding { pid: 7, case, .. }] = &its[..] else { panic!("{its:#?}") };
     assert!(matches!(case.kind, Kind::CheckpointBlocksWriters { longest_ns: 1_399_000_000, .. }), "{case:#?}");
     assert_eq!(case.sql.as_deref(), Some("PRAGMA wal_checkpoint(TRUNCATE)"));
-    assert_eq!(found(TWO), [], "another connection's checkpoint keeps nobody out");
+    assert_eq!(found(TWO), [], "another connection's checkpoint keeps no process out");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_transaction_that_works_for_long_is_found_while_it_does_and_names_its_statem
     for at_ms in (200..=1_100).step_by(100) {
         watched.lock(at_ms, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
     }
-    assert_eq!(kinds(&watched.found(1_150)), Vec::<&Kind>::new(), "nobody has waited for a second");
+    assert_eq!(kinds(&watched.found(1_150)), Vec::<&Kind>::new(), "no process has waited for a second");
     watched.lock(1_250, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
     let found = watched.found(1_300);
     let [Finding { pid: 7, case, .. }] = &found[..] else { panic!("{found:#?}") };

@@ -8,6 +8,7 @@
 //! interfaces. `timeline`, `finding` and `words` are pure. `server` does the same for PostgreSQL and MariaDB.
 
 mod connection;
+mod device;
 mod doctor;
 pub mod event;
 pub mod finding;

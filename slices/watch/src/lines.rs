@@ -18,7 +18,7 @@ pub fn line(at: &str, database: &DatabaseView, sees_refusals: bool) -> String {
         writers.map(|row| format!("{} {} {}/s", who(row), percent(row.write_permille), row.writes_per_s)).collect();
     let waiting: Vec<String> =
         database.processes.iter().filter_map(|row| Some(format!("{} for {}", who(row), time(row.waits_ns?)))).collect();
-    let refused: u64 = database.processes.iter().map(|row| row.refusals_per_s).sum();
+    let refused: u64 = database.processes.iter().filter_map(|row| row.refusals_per_s).sum();
     let mut out = format!("{at} {name}: ");
     out += &if writers.is_empty() { "no writer".to_string() } else { format!("wrote: {}", writers.join(", ")) };
     if !waiting.is_empty() {
@@ -76,7 +76,7 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
         out.push('\n');
     }
     for database in databases {
-        out += &table(database, watch.depth.sees_refusals());
+        out += &table(database);
     }
     out += &format!("\nDepth: {}.", watch.depth.word());
     let missing = watch.missing();
@@ -87,7 +87,7 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
 }
 
 /// Processes of a database, ordered by the time for which they held the write lock.
-fn table(database: &DatabaseView, sees_refusals: bool) -> String {
+fn table(database: &DatabaseView) -> String {
     let mut out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
     if database.hot_journal {
         out += &format!("{HOT_JOURNAL}\n");
@@ -99,7 +99,7 @@ fn table(database: &DatabaseView, sees_refusals: bool) -> String {
     let mut rows = vec![head.map(str::to_string)];
     rows.extend(database.processes.iter().map(|row| {
         let sums = &row.sums;
-        let [waited, longest_wait, refused, gave_up] = sums.of_waits(sees_refusals);
+        let [waited, longest_wait, refused, gave_up] = sums.of_waits();
         [
             format!("{} ({})", row.program, row.pid),
             sums.writes.to_string(),

@@ -108,7 +108,7 @@ impl Format {
         self.field(name)?.number(data)
     }
 
-    /// Position of a field, for events that are so many that looking up names takes long.
+    /// Position of a field, for frequent events, where looking up names takes too long.
     pub fn field(&self, name: &str) -> Option<Field> {
         self.fields.get(name).copied()
     }

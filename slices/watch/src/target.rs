@@ -1,5 +1,6 @@
 //! Watched databases: their files by the kernel's numbers, and their sizes.
 
+use crate::device::device;
 use crate::journal::{self, Journal};
 use crate::lock::File;
 use anyhow::{Context, Result, bail};
@@ -28,13 +29,8 @@ impl FileId {
     /// The file at a path. `None` if it does not exist.
     pub fn at(path: &Path) -> Option<FileId> {
         let metadata = fs::metadata(path).ok()?;
-        Some(FileId { device: kernel_device(metadata.dev()), inode: metadata.ino() })
+        Some(FileId { device: device(path, metadata.dev()), inode: metadata.ino() })
     }
-}
-
-/// Converts a device number to the kernel's internal form: 12 bits of major and 20 of minor number.
-fn kernel_device(device: u64) -> u32 {
-    (rustix::fs::major(device) << 20) | (rustix::fs::minor(device) & 0xf_ffff)
 }
 
 /// A watched SQLite database.

@@ -30,7 +30,7 @@ As root: sudo finds no program outside of the system's directories, so name it b
 sudo target/release/contend watch app.db, or sudo \"$(command -v contend)\" watch app.db.
 
 No debugger is attached to the watched programs, nothing is written to the database, and no lock is taken on it.
-Probes slow the calls of SQLite a little; --no-sql places none in programs.
+Each call of SQLite takes a few microseconds longer (docs/watch.md, Cost); --no-sql places no probes in programs.
 Depths: with-statements and exact need root (tracefs); sampled needs nothing, and misses what is shorter than 20 ms.
 docs/watch.md explains every column and finding.
 
@@ -57,7 +57,7 @@ struct WatchArgs {
     /// Keep what was seen in this directory, with a report
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Most that --out writes in an hour, in MiB; the rest of that hour is left out, which is said
+    /// Most that --out writes in an hour, in MiB; the rest of that hour is left out, and the report says so
     #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     limit_mib: u64,
 }

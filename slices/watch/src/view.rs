@@ -9,7 +9,7 @@ use crate::target::State;
 use crate::timeline::Timeline;
 use crate::watch::Watch;
 use crate::words;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Longest statement of a row.
@@ -58,7 +58,8 @@ pub struct Row {
     /// Time that it has waited for a lock.
     pub waits_ns: Option<u64>,
     pub writes_per_s: u64,
-    pub refusals_per_s: u64,
+    /// `None` if refusals cannot be seen.
+    pub refusals_per_s: Option<u64>,
     /// Share of the last second for which it held the write lock, in thousandths.
     pub write_permille: u64,
     pub sums: Totals,
@@ -81,11 +82,9 @@ pub struct ThreadRow {
 }
 
 impl Totals {
-    /// Time waited, longest wait, calls refused and waits without the lock, as cells; what cannot be seen has no figure.
-    pub fn of_waits(&self, sees_refusals: bool) -> [String; 4] {
-        let [waited, longest] = [self.wait_ns, self.wait_ns_max].map(words::time);
-        let cells = [waited, longest, self.refusals.to_string(), self.gave_up.to_string()];
-        if sees_refusals { cells } else { cells.map(|_| words::NOT_SEEN.to_string()) }
+    /// Time waited, longest wait, calls refused and waits without the lock, as cells.
+    pub fn of_waits(&self) -> [String; 4] {
+        Waits::cells(self.waits.as_ref())
     }
 }
 
@@ -95,10 +94,27 @@ pub struct Totals {
     pub writes: u64,
     pub write_ns: u64,
     pub write_ns_max: u64,
+    /// `None` if waits cannot be seen.
+    #[serde(flatten)]
+    pub waits: Option<Waits>,
+}
+
+/// Waits of a process for locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Waits {
     pub wait_ns: u64,
     pub wait_ns_max: u64,
     pub refusals: u64,
     pub gave_up: u64,
+}
+
+impl Waits {
+    /// Its figures as cells; what cannot be seen has none.
+    pub fn cells(waits: Option<&Waits>) -> [String; 4] {
+        let Some(waits) = waits else { return [words::NOT_SEEN; 4].map(str::to_string) };
+        let [waited, longest] = [waits.wait_ns, waits.wait_ns_max].map(words::time);
+        [waited, longest, waits.refusals.to_string(), waits.gave_up.to_string()]
+    }
 }
 
 /// Sums of the last second, from stored samples.
@@ -192,6 +208,7 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
     pids.extend(timeline.held().filter(|hold| hold.database == database).map(|hold| hold.who.pid));
     pids.sort_unstable();
     pids.dedup();
+    let sees_refusals = watch.depth.sees_refusals();
     let row = |pid: u32| {
         let sums = sums.get(&(database, pid)).cloned().unwrap_or_default();
         let (part, ns) = rates.last((database, pid), &sums);
@@ -215,7 +232,7 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
             holds: strongest.map(|hold| (in_words(hold, is_wal), hold.ns(timeline.now_ns))),
             waits_ns: wait.map(|wait| timeline.now_ns.saturating_sub(wait.from_ns)),
             writes_per_s: per_s(part.writes),
-            refusals_per_s: per_s(part.refusals),
+            refusals_per_s: sees_refusals.then(|| per_s(part.refusals)),
             write_permille: (1000 * part.write_ns / ns).min(1000),
             statement: statement.map(|sql| words::one_line(sql, STATEMENT_CHARS)),
             threads: threads(watch, database, pid, is_wal),
@@ -223,10 +240,12 @@ fn rows(watch: &Watch, rates: &Rates, database: usize, is_wal: bool) -> Vec<Row>
                 writes: sums.writes,
                 write_ns: sums.write_ns,
                 write_ns_max: sums.write_ns_max,
-                wait_ns: sums.wait_ns,
-                wait_ns_max: sums.wait_ns_max,
-                refusals: sums.refusals,
-                gave_up: sums.gave_up,
+                waits: sees_refusals.then_some(Waits {
+                    wait_ns: sums.wait_ns,
+                    wait_ns_max: sums.wait_ns_max,
+                    refusals: sums.refusals,
+                    gave_up: sums.gave_up,
+                }),
             },
         }
     };

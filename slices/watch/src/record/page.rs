@@ -3,8 +3,9 @@
 use super::draw::{self, Table as Csv, name};
 use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
 use crate::lock::Lock;
+use crate::view::Waits;
 use crate::watch::Depth;
-use crate::words::{NO_FINDING, NO_FINDING_SAMPLED, NOT_SEEN, one_line, time};
+use crate::words::{NO_FINDING, NO_FINDING_SAMPLED, one_line, time};
 use anyhow::{Context, Result, ensure};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table};
 use contend::report::html::html;
@@ -141,7 +142,6 @@ fn sees_refusals(saved: &Saved) -> bool {
 }
 
 fn processes(database: &SavedDatabase, sees_refusals: bool) -> Vec<Block> {
-    let seen = |figure: String| Cell::new(if sees_refusals { figure } else { NOT_SEEN.to_string() });
     let mut table = Table::new(&[
         "process",
         "writes|",
@@ -153,15 +153,18 @@ fn processes(database: &SavedDatabase, sees_refusals: bool) -> Vec<Block> {
         "gave up|",
     ]);
     for (series, process) in database.processes.iter().enumerate() {
+        // Older records have zeros for what could not be seen.
+        let waits = Waits::cells(process.waits.as_ref().filter(|_| sees_refusals));
+        let [waited, longest_wait, refused, gave_up] = waits.map(Cell::new);
         table.row([
             Cell::new(name(database, process.pid)).series(series),
             Cell::new(process.writes.to_string()),
             Cell::new(time(process.write_ns)),
             Cell::new(time(process.write_ns_max)),
-            seen(time(process.wait_ns)),
-            seen(time(process.wait_ns_max)),
-            seen(process.refusals.to_string()),
-            seen(process.gave_up.to_string()),
+            waited,
+            longest_wait,
+            refused,
+            gave_up,
         ]);
     }
     let mut blocks = vec![Block::Table(table)];

@@ -1,5 +1,6 @@
 //! What `watch.json` of a record says, and how it is written.
 
+use crate::view::Waits;
 use crate::words::Words;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -69,10 +70,9 @@ pub struct SavedProcess {
     pub writes: u64,
     pub write_ns: u64,
     pub write_ns_max: u64,
-    pub wait_ns: u64,
-    pub wait_ns_max: u64,
-    pub refusals: u64,
-    pub gave_up: u64,
+    /// `None` if waits could not be seen.
+    #[serde(flatten)]
+    pub waits: Option<Waits>,
     /// For whom it waited.
     pub waited_for: Vec<SavedWait>,
 }

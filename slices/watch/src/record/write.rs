@@ -241,10 +241,7 @@ fn database(watch: &Watch, index: usize, view: &DatabaseView) -> SavedDatabase {
         writes: row.sums.writes,
         write_ns: row.sums.write_ns,
         write_ns_max: row.sums.write_ns_max,
-        wait_ns: row.sums.wait_ns,
-        wait_ns_max: row.sums.wait_ns_max,
-        refusals: row.sums.refusals,
-        gave_up: row.sums.gave_up,
+        waits: row.sums.waits,
         waited_for: tallies.get(&row.pid).map_or(vec![], |tally| waited_for(tally)),
     };
     let (mut statements, mut shapes) = (vec![], vec![]);
