@@ -18,7 +18,7 @@ pub const LATER_PROBES: f64 = 4.5;
 /// The same of an arm, which at first begins near the value of the contender as it is.
 pub const ARM_PROBES: f64 = 6.0;
 /// Trials of a contender's closed loop and first search.
-const FIRST_TRIALS: u64 = 10;
+const FIRST_TRIALS: u64 = 8;
 /// Share of a closed loop's rate at which a bound is usually met.
 pub const REACHES: f64 = 0.7;
 
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!((too_short(800 * MS, &one), too_short(u64::MAX, &one)), (None, None));
         let parts = [Needs { contenders: 3, trial_ns: 100 * MS }, Needs { contenders: 2, trial_ns: 1500 * MS }];
         let why = too_short(5 * 1000 * MS, &parts).expect("each part has half of it");
-        assert!(why.contains("at least 9s") && why.contains("write 1min or more"), "{why}");
+        assert!(why.contains("at least 9s") && why.contains("write 48s or more"), "{why}");
         assert_eq!(too_short(9 * 1000 * MS, &parts), None);
     }
 

@@ -28,7 +28,7 @@ pub enum Seen {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     Probe(f64),
-    /// The highest value that meets the bounds.
+    /// The highest value that met the bounds, twice.
     Found(f64),
     Nothing(Why),
 }
@@ -78,9 +78,10 @@ struct End {
 }
 
 impl Search {
-    /// Searches below a rate that a closed loop reached, and not below `lowest`.
+    /// Searches below a rate that a closed loop reached, and not below `lowest`. Most bounds are met at more than half of it;
+    /// where not, the search moves down.
     pub fn below(reached: f64, lowest: f64) -> Self {
-        Self::between(reached / 10.0, reached, lowest)
+        Self::between(reached / 2.0, reached, lowest)
     }
 
     /// Searches near the value of earlier rounds. `shift`, from 0 to 1, moves the probed rates by a part of a step,
@@ -138,8 +139,7 @@ impl Search {
             (Some(met), Some(missed)) => match (met.twice, missed.twice) {
                 (_, false) => high,
                 (false, true) => low,
-                (true, true) if self.most.is_some() => return Next::Found(low),
-                (true, true) => return Next::Found((low * high).sqrt()),
+                (true, true) => return Next::Found(low),
             },
             _ => high,
         };

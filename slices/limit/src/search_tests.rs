@@ -106,7 +106,7 @@ fn capacities_of_simulated_services_are_found_within_5_percent() {
         let found: Vec<f64> = (0..40).map(|_| service.capacity(&mut random) / truth).collect();
         let near = found.iter().filter(|ratio| (0.95..1.05).contains(*ratio)).count();
         println!("{name}: truth {truth:.1}, median {:.3}, {near} of 40: {found:.3?}", median(&found).unwrap());
-        assert!(near >= 38, "{name}: {near} of 40 within 5 % of {truth}: {found:?}");
+        assert!(near >= 39, "{name}: {near} of 40 within 5 % of {truth}: {found:?}");
     }
 }
 
@@ -135,11 +135,15 @@ fn wrong_ends_are_moved() {
     ] {
         let (tried, end) = tried(search, capacity);
         let Next::Found(rate) = end else { panic!("{end:?} after {tried:?}") };
-        assert!((rate / capacity).ln().abs() <= STEP.ln() / 2.0 + 1e-9, "{rate} for {capacity}");
+        assert!((1.0 / STEP - 1e-9..=1.0).contains(&(rate / capacity)), "{rate} for {capacity}");
         assert!(tried.len() <= 16, "{tried:?}");
     }
     let (near, _) = tried(Search::near(900.0, 0.5, 5.0), 905.0);
     assert!(near.len() <= 5, "{near:?}");
+    for share in [0.55, 0.6, 0.7, 0.8, 0.9] {
+        let (first, _) = tried(Search::below(1000.0, 5.0), 1000.0 * share);
+        assert!(first.len() <= 8, "a budget holds few: {first:?}");
+    }
 }
 
 #[test]
@@ -156,7 +160,7 @@ fn one_miss_by_chance_does_not_end_a_search() {
             Next::Nothing(why) => panic!("{}", why.words()),
         }
     };
-    assert!((rate / 900.0 - 1.0).abs() < 0.03, "{rate}");
+    assert!((1.0 / STEP..=1.0).contains(&(rate / 900.0)), "{rate}");
 }
 
 #[test]
@@ -179,7 +183,7 @@ fn what_does_not_count_is_tried_again_and_then_said() {
 fn a_closed_loop_below_the_lowest_rate_is_searched_from_there() {
     let (tried, end) = tried(Search::below(3.0, 20.0), 25.0);
     let Next::Found(rate) = end else { panic!("{end:?} after {tried:?}") };
-    assert!((rate / 25.0 - 1.0).abs() < 0.03, "{rate}");
+    assert!((1.0 / STEP..=1.0).contains(&(rate / 25.0)), "{rate}");
 }
 
 #[test]

@@ -131,8 +131,8 @@ fn what_a_budget_does_not_hold_is_in_the_record() {
 
 #[test]
 fn a_budget_that_holds_less_than_a_round_says_so() {
-    let found = searched(&[writer(940.0, 1700.0), writer(1600.0, 1650.0)], 30 * S);
-    assert!(spent_s(&found) < 45.0, "{} s", spent_s(&found));
+    let found = searched(&[writer(940.0, 1700.0), writer(1600.0, 1650.0)], 20 * S);
+    assert!(spent_s(&found) < 30.0, "{} s", spent_s(&found));
     let why: Vec<&str> = found.capacities.iter().map(|capacity| capacity.why.as_str()).collect();
     assert!(why.iter().any(|why| why.contains("is used up")), "{why:?}");
     let cut = found.capacities.iter().find(|capacity| capacity.missed.is_some()).expect("one is cut in its search");
