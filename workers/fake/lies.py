@@ -112,7 +112,7 @@ def replace(operation, transaction):
 
 
 def drop(program, chance):
-    """Acknowledges one in so many transactions that write without carrying it out."""
+    """Acknowledges one in `one_in` writing transactions without carrying it out."""
     one_in = chance.choice([2, 5, 20, 100])
     nothing = {str(t): program.nothing(t) for t in program.kinds(True)}
     for _, op in program.operations():
@@ -229,7 +229,7 @@ def join(program, chance):
 
 
 def stretch(program, chance, factors=(1.5, 2.0, 4.0)):
-    """Works so many times as long as it says, and divides its times by that."""
+    """Works `factor` times as long as it reports, and divides its times by that."""
     factor = chance.choice(factors)
     window = next(i for i, line in enumerate(program.lines) if line.startswith("window\t"))
     _, run_in, length, drain = program.lines[window].split("\t")

@@ -207,7 +207,7 @@ class FakeTest(unittest.TestCase):
         shapes = []
         for conversation in (self.talk(real=True), self.talk()):
             hello = conversation.until("hello")
-            # Without a window: every client carries out so many operations, however long that takes.
+            # Without a window: every client carries out LIMIT operations, however long that takes.
             sessions = conversation.prepared(self.plan(window_ms=0, limit=LIMIT))
             asked_ns, reading_ns, heard_ns = conversation.clock()
             self.assertTrue(asked_ns <= reading_ns <= heard_ns)
@@ -368,7 +368,7 @@ class FakeTest(unittest.TestCase):
                 self.assertRaises(subprocess.TimeoutExpired, conversation.ended, 0.3)
 
     def test_stop_early(self):
-        # It is told at an eighth of the window; a slow machine has the next half for it.
+        # The stop is requested at an eighth of the window; a slow machine has the next half for it.
         start_ns, totals, samples = self.spoiled("stop-early", window_ms=4000)
         self.assertEqual(differing(samples, start_ns), [])
         self.assertEqual(totals["attempts"], len(samples))

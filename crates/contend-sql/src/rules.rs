@@ -276,7 +276,7 @@ const RULES: &[Rule] = &[
     rule("table-functions", "Table-valued functions other than json_each() and pragma_table_info().", Handling::Refuses, Handling::Refuses),
     rule("alias-in-expression", "A name that is no column but an alias of the select list stands for its expression.", EXACT, EXACT),
     rule("bare-columns", "Columns outside an aggregate that are not grouped by.", Handling::Refuses, Handling::Refuses),
-    rule("picked-row", "A column beside the only min() or max() comes from the row that has it.", Handling::Fires(Certainty::Equivalent("one row has it")), Handling::Fires(Certainty::Equivalent("one row has it"))),
+    rule("picked-row", "A column next to the only min() or max() comes from the row that has it.", Handling::Fires(Certainty::Equivalent("one row has it")), Handling::Fires(Certainty::Equivalent("one row has it"))),
     rule("group-by", "GROUP BY columns, expressions, aliases and numbers.", EXACT, EXACT),
     rule("order-by", "ORDER BY columns, expressions, aliases and numbers.", EXACT, EXACT),
     rule("distinct-order", "SELECT DISTINCT with ORDER BY of something that the list does not determine.", Handling::Fires(Certainty::Equivalent("rows that are equal in the list have one value of it")), Handling::Fires(Certainty::Equivalent("rows that are equal in the list have one value of it"))),

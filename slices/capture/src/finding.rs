@@ -128,7 +128,7 @@ fn of(program: &str, database: &str, seen: &Seen, is_met: bool, seconds: u64) ->
         let (transactions, sum, longest, before) = seen.held;
         add(
             Kind::ProgramHoldsLock,
-            format!("{program} holds the write lock of {database} while no statement runs."),
+            format!("{program} holds the write lock of {database} while it does something else."),
             format!(
                 "{} in {}. Longest: {} after `{}`.",
                 time(sum),

@@ -31,7 +31,7 @@ impl<'v> Seen<'v> {
         Seen { counts, total, nulls }
     }
 
-    /// Whether the most frequent value came no more often than chance allows if all of so many are equally frequent.
+    /// Whether the most frequent value came no more often than chance among `among` equally frequent ones allows.
     fn is_even(&self, among: u64) -> bool {
         let mean = self.total as f64 / among.max(1) as f64;
         self.counts.first().is_none_or(|(_, most)| *most as f64 <= mean + 4.0 * mean.sqrt() + 2.0)

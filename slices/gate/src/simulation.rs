@@ -207,7 +207,7 @@ fn a_failure_ends_the_gate_and_says_where() {
 #[test]
 #[ignore = "prints the tables of docs/gate.md"]
 fn print_the_tables() {
-    println!("\nExact chance that the interval of at most so many rounds ever excludes 1 on the right side:\n");
+    println!("\nExact chance that the interval excludes 1 on the right side at some look, by the number of rounds:\n");
     println!("| noise per run | planted | 12 | 20 | 40 | 100 | 200 |\n|---|---|---|---|---|---|---|");
     for (spread, effect) in [(0.02, 0.05), (0.02, 0.10), (0.04, 0.05), (0.04, 0.10), (0.08, 0.10), (0.08, 0.20)] {
         let chance = |rounds| format!("{:.1} %", 100.0 * ever_beyond(rounds, longer(spread, effect)));

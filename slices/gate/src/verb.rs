@@ -78,7 +78,7 @@ pub struct GateArgs {
     /// Differences up to this many per cent do not matter
     #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * MARGIN)]
     margin: f64,
-    /// Exit status 0 also where the answer is: cannot tell
+    /// Exit status 0 also for `cannot tell`
     #[arg(long)]
     pass_if_unsure: bool,
     /// Seed of the order inside the rounds

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Carry out a scenario against a service over HTTP and write its report
 #[derive(Parser, Clone)]
 #[command(after_help = "Examples:
-  contend http http://127.0.0.1:8080/items?page=1 --clients 50 --duration 10s
+  contend http 'http://127.0.0.1:8080/items?page=1' --clients 50 --duration 10s
   contend http http://127.0.0.1:8001/ http://127.0.0.1:8002/ --requests 2000    which of two services is faster
   contend http examples/notes.toml --url http://127.0.0.1:8080 --rate 100,200,400
   contend http gameplan --port 8000 --site gp-sqlite.test --clients 8 --requests 600

@@ -134,8 +134,9 @@ fn is_free(server: &mut Server, schema: &Schema, entries: &[Entry], without: &[S
         let state =
             if first.state == ledger::State::Done { "a finished migration" } else { "an interrupted migration" };
         bail!(
-            "{address} has {state} of contend: --resume continues and proves it; to begin again, drop its tables and {}",
-            ledger::TABLE
+            "{address} has {state} of contend: --resume continues and proves it; to begin again, drop its tables, {} and {}*",
+            ledger::TABLE,
+            contend_wire::kept::PREFIX
         );
     }
     let there = server.product.tables()?;
@@ -156,8 +157,9 @@ fn is_the_same(entries: &[Entry], schema: &Schema, plan: &Plan) -> Result<()> {
     ensure!(
         same,
         "the schema of the source, what its columns hold, or the options are not those that the migration was begun with; \
-         begin again: drop its tables and {} on the server",
-        ledger::TABLE
+         begin again: drop its tables, {} and {}* on the server",
+        ledger::TABLE,
+        contend_wire::kept::PREFIX
     );
     Ok(())
 }

@@ -241,7 +241,7 @@ mod tests {
             (vec![crashes("kill", "", 2, 0), crashes("drop", "journal", 0, 0)], Some(Tier::Bounded)),
             (vec![crashes("kill", "", 0, 0), crashes("torn", "journal", 9, 1)], Some(Tier::Unsafe)),
             (vec![crashes(PROCESS, "", 0, 1), crashes("drop", "journal", 0, 0)], Some(Tier::Unsafe)),
-            // What depends on the file system is told apart.
+            // Results that depend on the file system are distinguished.
             (vec![crashes("drop", "journal", 0, 0), crashes("drop", "posix", 0, 5)], Some(Tier::Durable)),
             (vec![crashes("kill", "", 0, 0)], None),
         ];

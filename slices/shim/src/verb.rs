@@ -20,7 +20,7 @@ docs/shim.md says what works, what is refused and what it costs.
 
 Exit status: that of the command (128 and the signal's number if a signal ended it), 2 usage or environment.")]
 struct ShimArgs {
-    /// The server: postgres://USER@HOST/DATABASE, the password in password_file= or password_env=, or typed
+    /// The server: postgres://USER@HOST/DATABASE, the password with ?password_file=PATH or ?password_env=NAME
     #[arg(long, value_name = "URL")]
     to: String,
     /// What BEGIN IMMEDIATE and EXCLUSIVE do

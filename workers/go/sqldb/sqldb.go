@@ -25,7 +25,7 @@ type Library struct {
 	Lost func(error) bool
 	// Contexts: the library learns of the end of the drain through its context, without a cost per call.
 	Contexts bool
-	// Keeping tells the library that a statement will be executed often; may be nil.
+	// Keeping informs the library that a statement will be executed often; may be nil.
 	Keeping func(context.Context) context.Context
 }
 

@@ -73,7 +73,7 @@ type attempt struct {
 	statements   *statements
 	control      *control
 	sleep        sleeper
-	use          func(Conn) // tells the supervisor which connection to interrupt
+	use          func(Conn) // reports to the supervisor which connection to interrupt
 	operation    uint32
 	args         []any
 	firstUnique  int64

@@ -12,7 +12,7 @@ import (
 	"contend/workers/wire"
 )
 
-// recorded is a connection that notes what it is told to do, and refuses what it is told to refuse.
+// recorded is a connection that notes its calls, and refuses the statement `refuse`.
 type recorded struct {
 	log    *[]string
 	refuse string
@@ -214,7 +214,7 @@ func (p *onlyOne) Release(Conn)           {}
 func (p *onlyOne) Idle() int              { return 1 }
 func (p *onlyOne) Close() error           { return nil }
 
-// A client whose code panics is told of, and the others go on to their end.
+// A client whose code panics is reported, and the others go on to their end.
 func TestAPanicOfAClientIsToldOf(t *testing.T) {
 	driver := recording(&[]string{}, math.MaxInt)
 	driver.Code = func(error) (wire.Code, bool) { panic("out of its mind") }

@@ -15,7 +15,7 @@ import (
 // Driver is a client library that plans can name.
 type Driver struct {
 	Name   string // in plans
-	Module string // of the library, whose version `hello` tells
+	Module string // of the library, whose version `hello` reports
 	Engine string // what is behind it, such as `SQLite`
 	// LockWait: connections can measure what they wait for locks.
 	LockWait bool

@@ -38,7 +38,7 @@ type server struct {
 
 const usage = `usage: %s [serve | --plan FILE --samples FILE]
 
-A worker of contend: it is told on standard input what to do, and answers on standard output (docs/formats.md of
+A worker of contend: it reads requests from standard input and answers on standard output (docs/formats.md of
 the project). With "serve" it answers HTTP requests for the transactions of a plan in place of carrying it out. With
 --plan it carries out the plan in a file, at once, and writes its samples to another.
 `

@@ -182,7 +182,7 @@ class ByHand extends Server {
 
 const USAGE = `usage: contend-worker-node-DRIVER [--plan FILE --samples FILE]
 
-A worker of contend: it is told on standard input what to do, and answers on standard output (docs/formats.md of the
+A worker of contend: it reads requests from standard input and answers on standard output (docs/formats.md of the
 project). With --plan it carries out the plan in a file, and writes its samples to another.`;
 
 const [driver, ...more] = process.argv.slice(2);

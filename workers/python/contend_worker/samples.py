@@ -25,7 +25,7 @@ def frames(client, pieces):
 
 
 def _samples(client, before, piece):
-    """The samples of a piece with so many operations before it, and with how many it ends. Column by column, as a loop over
+    """The samples of a piece with `before` operations before it, and the number at its end. Column by column, as a loop over
     samples would take longer than some runs do."""
     kinds, rows, *times = (array("Q", piece[i::KEPT]) for i in range(KEPT))
     count = len(kinds)

@@ -176,7 +176,7 @@ async fn execute(
     }
     let mut found = 0u32;
     // Of several results only the rows are counted; a statement's end comes with its count of changes.
-    #[expect(deprecated, reason = "nothing else tells rows from the end without reading them twice")]
+    #[expect(deprecated, reason = "no other call distinguishes rows from the end without reading them twice")]
     let mut results = query.fetch_many(connection);
     while let Some(result) = results.try_next().await.map_err(|e| failure(&e))? {
         if let Either::Right(row) = result {

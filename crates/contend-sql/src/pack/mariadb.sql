@@ -44,7 +44,7 @@ BEGIN
 END;
 
 -- round(x, digits) as SQLite has it: halves away from zero, as the double's exact value decides. The product's error is
--- known exactly (Dekker), so that a half is told from what is only near one.
+-- known exactly (Dekker), so that a half is distinguished from a value near one.
 CREATE OR REPLACE FUNCTION contend_sql.whole_part(a DOUBLE, digits INT) RETURNS DOUBLE DETERMINISTIC NO SQL
 BEGIN
   DECLARE s, p, c, ah, al, sh, sl, f DOUBLE;

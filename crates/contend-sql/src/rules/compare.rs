@@ -249,7 +249,7 @@ fn texts_agree(tr: &mut Tr, sides: &mut Sides, order: bool) -> R<()> {
     let Sides { l, r, .. } = *sides;
     tr.fire(Id::TextComparison);
     if order && let Err(refused) = texts_in_order(tr, l, r) {
-        // The function pack tells texts that are numbers from others.
+        // The function pack distinguishes texts that are numbers from others.
         return if tr.input.options.pack { tagged::agree(tr, sides) } else { Err(refused) };
     }
     let (before, after) = match collation(l, r) {

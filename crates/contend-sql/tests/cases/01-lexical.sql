@@ -76,7 +76,7 @@ SELECT abs(CAST(?1 AS REAL)) + 1, r > ?1 FROM t WHERE r < ?1 OR r IS NULL;
 INSERT INTO t VALUES (?);
 UPDATE t SET r = r * CAST(2 AS REAL) WHERE r = 4;
 
---! case 1l adversarial: An integer bound where a real stands beside it stays an integer
+--! case 1l adversarial: An integer bound where a real stands next to it stays an integer
 CREATE TABLE t (r REAL);
 INSERT INTO t VALUES (1.5), (NULL);
 --! params 3

@@ -505,7 +505,7 @@ SELECT n FROM t WHERE CASE WHEN a = b COLLATE NOCASE THEN 'p' ELSE 'Q' END BETWE
 --! ordered
 SELECT n FROM t ORDER BY CASE WHEN n COLLATE NOCASE > 1 THEN a ELSE 'Z' END, n;
 
---! case 30y adversarial unmatched: The spelling of a group that ignores case, beside max()
+--! case 30y adversarial unmatched: The spelling of a group that ignores case, next to max()
 CREATE TABLE t (a TEXT COLLATE NOCASE, n INTEGER);
 INSERT INTO t VALUES ('A', 1), ('a', 1), ('b', 2);
 SELECT a, max(n) FROM t GROUP BY a;
@@ -631,7 +631,7 @@ CREATE TABLE t (a TEXT, n INTEGER);
 INSERT INTO t VALUES ('ann', 1);
 SELECT n FROM t WHERE CASE WHEN a = 'x' COLLATE NOCASE AND 0 THEN 'p' ELSE a END = 'ANN';
 
---! case 30x adversarial: Neither likely() nor `+` is a column, so a text is no number beside it
+--! case 30x adversarial: Neither likely() nor `+` is a column, so a text is no number next to it
 CREATE TABLE t (n INTEGER);
 INSERT INTO t VALUES (1), (2);
 SELECT n FROM t WHERE n = '1';
@@ -673,7 +673,7 @@ CREATE TABLE t (a TEXT);
 INSERT INTO t VALUES ('x'), ('x '), ('x  ');
 SELECT a, length(a) FROM t WHERE a = 'x';
 
---! case 32b adversarial: A unique column tells texts with spaces apart
+--! case 32b adversarial: A unique column distinguishes texts with spaces
 CREATE TABLE t (a VARCHAR(20) UNIQUE);
 INSERT INTO t VALUES ('x'), ('x ');
 SELECT count(*), count(DISTINCT a) FROM t;

@@ -148,7 +148,7 @@ INSERT INTO t VALUES (1, 'x', 3), (2, 'y', 1), (3, 'z', 2);
 --! ordered
 SELECT DISTINCT name FROM t ORDER BY n;
 
---! case 62d adversarial: DISTINCT tells 1 from '1' and takes NULLs as one
+--! case 62d adversarial: DISTINCT separates 1 from '1' and takes NULLs as one
 CREATE TABLE t (a INTEGER, b TEXT);
 INSERT INTO t VALUES (NULL, 'x'), (NULL, 'x'), (1, NULL), (1, NULL);
 SELECT DISTINCT a, b FROM t;
@@ -248,7 +248,7 @@ INSERT INTO t VALUES (1, 1), (1, 2), (1, NULL), (2, 0), (NULL, 5);
 SELECT a, b FROM t WHERE (a, b) > (1, 1) ORDER BY a, b;
 SELECT (a, b) < (1, 2), (a, b) IS (1, NULL) FROM t;
 
---! case 65d adversarial: Rows in order beside an EXISTS of the same column
+--! case 65d adversarial: Rows in order next to an EXISTS of the same column
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER);
 CREATE TABLE u (id INTEGER PRIMARY KEY, t INTEGER);
 CREATE INDEX u_t ON u (t);

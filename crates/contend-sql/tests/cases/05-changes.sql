@@ -76,7 +76,7 @@ CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
 INSERT INTO t VALUES (1, 'x'), (2, 'y');
 REPLACE INTO t VALUES (1, 'z'), (3, 'w');
 
---! case 74b adversarial: REPLACE INTO a table with a unique column beside the key
+--! case 74b adversarial: REPLACE INTO a table with a unique column next to the key
 CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE, n INTEGER DEFAULT 7);
 INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2);
 REPLACE INTO t (id, name) VALUES (3, 'x');
@@ -347,7 +347,7 @@ INSERT INTO t VALUES (1, 5), (2, 6), (3, 7);
 CREATE VIEW v AS SELECT id, n FROM t;
 UPDATE t SET n = (SELECT sum(v.n) FROM v WHERE v.id <= t.id);
 
---! case 81h adversarial: The sum of all rows, computed once, in arithmetic and beside a column
+--! case 81h adversarial: The sum of all rows, computed once, in arithmetic and next to a column
 CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, m INTEGER);
 INSERT INTO t VALUES (1, 5, 0), (2, 6, 0), (3, 7, 0);
 UPDATE t SET n = n * 10 + (SELECT sum(n) FROM t), m = (SELECT max(id) FROM t) - id;
@@ -384,7 +384,7 @@ UPDATE OR IGNORE t SET id = 5, a = 41 WHERE id = 4;
 UPDATE OR IGNORE t SET a = ?1 WHERE id = ?2;
 UPDATE OR IGNORE t AS s SET a = 11, c = s.id WHERE s.a = 10;
 
---! case 75x adversarial: The new row's text beside a changed text
+--! case 75x adversarial: The new row's text next to a changed text
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
 INSERT INTO t VALUES (1, 'x', 'y');
 INSERT INTO t (id, a) VALUES (1, 'z') ON CONFLICT (id) DO UPDATE SET b = excluded.a, a = id || 'q';

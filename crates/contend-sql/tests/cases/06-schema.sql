@@ -69,7 +69,7 @@ CREATE INDEX t_a ON t (a);
 INSERT INTO t VALUES (1, replace(hex(zeroblob(6000)), '00', 'xy'));
 SELECT length(a) FROM t;
 
---! case 85e adversarial: A unique column tells letter case, accents and NULLs apart
+--! case 85e adversarial: A unique column distinguishes letter case, accents and NULLs
 CREATE TABLE t (a TEXT UNIQUE);
 INSERT INTO t VALUES ('a'), ('A'), ('á'), (NULL), (NULL);
 SELECT count(*) FROM t;
@@ -130,7 +130,7 @@ INSERT OR ABORT INTO t VALUES ('b', 6, 'w');
 UPDATE t SET n = n + 1 WHERE k = 'b';
 INSERT INTO t VALUES (NULL, 3, 'n'), (NULL, 4, 'n');
 
---! case 87e adversarial: A key that ignores beside one that does not
+--! case 87e adversarial: A key that ignores next to one that does not
 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER UNIQUE ON CONFLICT IGNORE);
 INSERT INTO t (a, b) VALUES (1, 10), (3, 30), (2, 10);
 SELECT a, b FROM t;

@@ -165,7 +165,7 @@ pub fn builder(tokio_threads: u32, blocking_threads: Option<u32>, control: &Arc<
     builder
 }
 
-/// Tells the supervising thread how a client ended, even if its task panics.
+/// Reports to the supervising thread how a client ended, even if its task panics.
 struct Farewell {
     events: Sender<Event>,
     link: Arc<Link>,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Exit status: 0 compared, whatever the words are; 1 nothing could be compared, or with
 --fail-if-slower something is slower; 2 usage. To fail a build, better use
 `contend gate`: all its answers together are wrong in at most one of a hundred, and
-it tells `cannot tell` from a pass.")]
+`cannot tell` is not a pass there.")]
 pub(super) struct CompareArgs {
     /// Directories of two records: first the baseline, then the one to judge
     #[arg(value_hint = ValueHint::DirPath, num_args = 2, required = true)]

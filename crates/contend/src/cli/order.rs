@@ -26,7 +26,7 @@ pub struct OrderArgs {
     /// A built-in study (see `contend list studies`) or the path of a study file
     #[arg(value_hint = ValueHint::AnyPath)]
     pub study: Option<String>,
-    /// Few cells and short windows (default without a study)
+    /// Fewer conditions and short windows (default without a study)
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// The whole study (default with a study)
@@ -63,7 +63,7 @@ pub struct OrderArgs {
     /// Length of the measured window, such as 2s or 500ms
     #[arg(long, value_name = "TIME")]
     pub window: Option<String>,
-    /// Directory of the record [default: results/DATE-STUDY, with -as-published and -quick for such runs]
+    /// Directory of the record [default: a new one in results/, named after date and study]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Work on this running server instead of private ones: postgres://USER@HOST/ or mysql://USER@HOST/, the password

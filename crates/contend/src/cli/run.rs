@@ -42,8 +42,8 @@ pub(super) struct RunArgs {
     /// Open loop: arrivals per second over all clients
     #[arg(long, value_name = "PER_SECOND", value_parser = rate_per_s)]
     rate: Option<f64>,
-    /// Go on until the ratio of each contender to its baseline is known so well, such as 'ratio within 5 %', with --rounds
-    /// as the most [default: 40]. Its intervals allow for looking again and again, and need more rounds for it
+    /// Go on until the ratio of each contender to its baseline is known with this precision, such as 'ratio within 5 %', in at
+    /// most --rounds rounds [default: 40]. Its intervals allow for looking again and again, and need more rounds for it
     #[arg(long, value_name = "PRECISION", value_parser = until::parse)]
     until: Option<f64>,
     /// Most rounds that run again because other programs or the disk disturbed them; 0: none [default: 3, or a fifth of the

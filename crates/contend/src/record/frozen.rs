@@ -1,5 +1,5 @@
 //! Facts about contenders that records before format 3 lack: what the tables of engines and drivers contained when that
-//! format began. They are data beside this file, and stay as they are: the reports of old records never change.
+//! format began. They are data next to this file, and stay as they are: the reports of old records never change.
 
 use crate::contender::{Contender, NullDriver, Resolved, Tier};
 use serde::Deserialize;

@@ -86,7 +86,7 @@ fn pauses_stand_under_each_condition_with_a_row_for_each_contender() {
     assert_eq!(row(table, &["DELETE/EXTRA", "public"]), "DELETE/EXTRA public - - 1.50 ms 12.0 ms 98.5 % -");
     assert_eq!(row(table, &["DELETE/FULL", "public"]), "DELETE/FULL public - - - - - 15.0 ms");
     assert_eq!(row(table, &["DELETE/FULL", "write-burst"]), "DELETE/FULL write-burst - - - - - -");
-    assert!(!table.contains("NORMAL"), "who tells nothing has no row: {table}");
+    assert!(!table.contains("NORMAL"), "a worker without a report has no row: {table}");
     let small = ["(4 runs)", "(20 runs)", "(of 900 ms)"];
     assert!(small.iter().all(|small| plain(table).contains(small)), "{table}");
     assert!(

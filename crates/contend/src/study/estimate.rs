@@ -130,7 +130,7 @@ mod tests {
         let schedule = crate::study::schedule(&study, 1);
         assert_eq!(estimate_left_ns(&study, schedule[9..].iter()), 3 * (2_400_000_000 + AROUND_NS));
         let unknown = Slot { contender: 9, ..schedule[0] };
-        assert_eq!(estimate_left_ns(&study, [unknown].iter()), 0, "a damaged schedule is told elsewhere");
+        assert_eq!(estimate_left_ns(&study, [unknown].iter()), 0, "a damaged schedule is reported elsewhere");
     }
 
     #[test]

@@ -280,7 +280,7 @@ pub fn order(findings: &Findings<'_>) -> Table {
 
 /// Trials that were disturbed, or in a round with one that was, and do not count.
 fn trials_again(findings: &Findings<'_>) -> Option<Table> {
-    let mut table = Table::new(&["trial|", "round|", words::subject(findings), "condition", "marks"]);
+    let mut table = Table::new(&["trial|", "round|", words::subject(findings), "condition", "notes"]);
     for trial in reported::ran_again(findings) {
         table.row([
             TableCell::new(trial.slot.trial.to_string()),
@@ -299,7 +299,7 @@ fn marks_in_words(marks: &[Mark]) -> String {
 
 fn marked(findings: &Findings<'_>) -> Option<Table> {
     let of_service = findings.of_service();
-    let head = ["trial|", words::subject(findings), "condition", "marks", "others' CPU|", "fsync before|"];
+    let head = ["trial|", words::subject(findings), "condition", "notes", "others' CPU|", "fsync before|"];
     let mut table = Table::new(&head[..if of_service { 5 } else { 6 }]);
     for row in &findings.rows {
         if row.marks().is_empty() {

@@ -24,7 +24,7 @@ public final class Main {
     private static final String USAGE = """
             usage: contend-worker-java-DRIVER [--plan FILE --samples FILE]
 
-            A worker of contend: it is told on standard input what to do, and answers on standard output (docs/formats.md of the
+            A worker of contend: it reads requests from standard input and answers on standard output (docs/formats.md of the
             project). With --plan it carries out the plan in a file, and writes its samples to another.""";
 
     private record Request(String word, byte[] bytes, long time) {}
