@@ -41,7 +41,7 @@ pub struct Ran {
 
 /// Observes the machine and writes the samples during a window.
 struct Watching<'w> {
-    begins_ns: u64,
+    window: &'w Window,
     /// `None` after the end of the window.
     sampler: Option<Sampler>,
     observed: Observed,
@@ -54,13 +54,13 @@ struct Watching<'w> {
 impl Observer for Watching<'_> {
     fn window_begins(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.window_begins();
+            sampler.window_begins(self.window.ends_ns);
         }
     }
 
     fn window_ends(&mut self) {
         if let Some(sampler) = self.sampler.take() {
-            self.observed = sampler.window_ends(self.begins_ns);
+            self.observed = sampler.window_ends(self.window.begins_ns);
             (self.count)();
         }
     }
@@ -115,7 +115,7 @@ pub fn window(
         }
     };
     let mut watching = Watching {
-        begins_ns,
+        window: &window,
         sampler: Some(sampler),
         observed: Observed::default(),
         writer,

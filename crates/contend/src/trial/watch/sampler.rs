@@ -13,8 +13,8 @@ use procfs::process::{Process, Task};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -135,21 +135,34 @@ pub struct Sampler {
     before: Option<Moment>,
     /// When the reading before was over.
     before_ns: u64,
+    /// When the workers' counts are read before the window ends, and what they were: threads may end right with it.
+    due_ns: Arc<AtomicU64>,
+    late: Arc<Mutex<Option<(u64, Moment)>>>,
 }
 
 impl Sampler {
     /// Watches processes and data files.
     pub fn start(watched: Watched) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (seen, its) = (Arc::clone(&stop), watched.clone());
-        let thread = std::thread::spawn(move || watch(&its, &seen));
-        Self { stop, thread: Some(thread), watched, before: None, before_ns: u64::MAX }
+        let (due_ns, late) = (Arc::new(AtomicU64::new(u64::MAX)), Arc::new(Mutex::new(None)));
+        let (seen, its, due, kept) = (Arc::clone(&stop), watched.clone(), Arc::clone(&due_ns), Arc::clone(&late));
+        let take_late = move |watched: &Watched| {
+            let at_ns = monotonic_ns();
+            if at_ns >= due.load(Ordering::Relaxed) {
+                due.store(u64::MAX, Ordering::Relaxed);
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((at_ns, watched.now()));
+            }
+        };
+        let thread = std::thread::spawn(move || watch(&its, &seen, &take_late));
+        Self { stop, thread: Some(thread), watched, before: None, before_ns: u64::MAX, due_ns, late }
     }
 
     /// Marks the beginning of the window.
-    pub fn window_begins(&mut self) {
+    pub fn window_begins(&mut self, ends_ns: Option<u64>) {
         self.before = Some(self.watched.now());
         self.before_ns = monotonic_ns();
+        let due_ns = ends_ns.map_or(u64::MAX, |ends_ns| ends_ns.saturating_sub(2 * EVERY.as_nanos() as u64));
+        self.due_ns.store(due_ns.max(self.before_ns), Ordering::Relaxed);
     }
 
     /// Marks the end of the window, and returns the use in it.
@@ -161,9 +174,23 @@ impl Sampler {
         let before = self.before.take().unwrap_or_default();
         // If the beginning was not marked, the use since the start of the process counts.
         let since = |i: usize| before.usage.get(i).copied().unwrap_or_default();
-        let of_threads = |count: fn(&Threads) -> &Counts| {
-            let all = |moment: &Moment| moment.threads.iter().map(count).cloned().collect::<Vec<_>>();
-            more(&all(&after), &all(&before))
+        let between = |last: &Moment, last_ns: u64| {
+            let of_threads = |count: fn(&Threads) -> &Counts| {
+                let all = |moment: &Moment| moment.threads.iter().map(count).cloned().collect::<Vec<_>>();
+                more(&all(last), &all(&before))
+            };
+            Kernel {
+                reads: more(&last.reads, &before.reads),
+                sleeps: of_threads(|threads| &threads.sleeps),
+                queued_ns: of_threads(|threads| &threads.queued_ns),
+                between_ns: (self.before_ns, last_ns),
+            }
+        };
+        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let whole = between(&after, after_ns);
+        let kernel = match late.filter(|_| whole.sleeps.contains(&None)) {
+            Some((late_ns, late)) => between(&late, late_ns),
+            None => whole,
         };
         Observed {
             usage: after.usage.iter().enumerate().map(|(i, usage)| difference(usage, &since(i))).collect(),
@@ -181,12 +208,7 @@ impl Sampler {
             observed_ns: after.machine.at_ns.saturating_sub(before.machine.at_ns),
             wal_bytes_max: rows.iter().map(|r| r.wal_bytes).max().unwrap_or(0),
             series: series_csv(&rows, window_start_ns),
-            kernel: Kernel {
-                reads: more(&after.reads, &before.reads),
-                sleeps: of_threads(|threads| &threads.sleeps),
-                queued_ns: of_threads(|threads| &threads.queued_ns),
-                between_ns: (self.before_ns, after_ns),
-            },
+            kernel,
         }
     }
 
@@ -350,10 +372,11 @@ fn pss(process: &Process) -> procfs::ProcResult<Option<u64>> {
     Ok(rollup.memory_map_rollup.0.iter().find_map(|map| map.extension.map.get("Pss").copied()))
 }
 
-fn watch(watched: &Watched, stop: &AtomicBool) -> Vec<Row> {
+fn watch(watched: &Watched, stop: &AtomicBool, take_late: &dyn Fn(&Watched)) -> Vec<Row> {
     let (mut rows, mut logs) = (vec![], Logs::default());
     while !stop.load(Ordering::Relaxed) {
         rows.push(row(watched, &mut logs));
+        take_late(watched);
         std::thread::sleep(EVERY);
     }
     rows.push(row(watched, &mut logs));
