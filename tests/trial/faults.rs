@@ -7,7 +7,6 @@ use contend::outcome::reason::Invalid;
 use contend::record::model::Reason;
 use contend::record::store::Record;
 use contend::trial::watch::janitor::Janitor;
-use contend::trial::watch::machine::processors;
 use contend::trial::workers::crew::{Crew, Failure, Window};
 use contend::trial::workers::process::Launch;
 use contend::trial::workers::processes::{Deadlines, Supervision};
@@ -15,7 +14,7 @@ use contend::trial::workers::refusal::Whose;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A fault of the lying worker, as it lists them itself.
@@ -378,42 +377,4 @@ fn an_invariant_that_never_ends_is_given_up_at_the_deadline() {
         assert!(said.err.contains(part), "{part}: {}", said.err);
     }
     bench.assert_nothing_left();
-}
-
-/// Programs that keep all processors busy and that no test waits for.
-struct Busy(Vec<Child>);
-
-impl Busy {
-    fn all() -> Self {
-        let program =
-            || Command::new("nice").args(["-n", "19", "sh", "-c", "while :; do :; done"]).spawn().expect("sh");
-        Self((0..processors()).map(|_| program()).collect())
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// Among many clients a single one may lose more of its time, but less than a lying worker.
-#[test]
-fn a_worker_that_begins_late_is_found_among_more_clients_than_processors_too() {
-    let _busy = Busy::all();
-    let fake = root().join("workers/fake/fake.py");
-    let bench = Bench::new();
-    let fault = format!("--only-plan 1 --trial-file '{}' --fault late", bench.path("plans-seen").display());
-    let command = format!("python3 '{}' --real '{} worker' {fault}", fake.display(), tool());
-    let processes = processors().to_string();
-    let whose = ["--worker-command", &command, "--processes", &processes];
-    bench.tiny(&[&["--rounds", "1", "--window", "3s", "--only", "WAL/FULL*"][..], &whose].concat());
-    let trials = Record::open(&bench.path("record")).expect("a record").trials;
-    let reasons: Vec<Reason> = trials.into_iter().flat_map(|trial| trial.invalid).collect();
-    let in_crowd = |of: &Reason| of.detail.contains("(at most 20 %)") || of.detail.contains("all clients' time");
-    let found = reasons.iter().any(|reason| reason.kind == Invalid::LittlesLaw && in_crowd(reason));
-    assert!(found, "the processors were busy and the clients more: {reasons:?}");
 }

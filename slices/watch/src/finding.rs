@@ -296,8 +296,8 @@ impl<'t> View<'t> {
             return None;
         }
         let is_read = after_read.count > 0;
-        let first = if is_read { after_read } else { fresh }.first.as_ref();
-        let (holder, holder_sql) = first.map_or((None, None), |wait| (wait.holder, wait.holder_sql.clone()));
+        let example = if is_read { after_read } else { fresh }.example.as_ref();
+        let (holder, holder_sql) = example.map_or((None, None), |wait| (wait.holder, wait.holder_sql.clone()));
         let kind = if !self.timeline.visible.contains(&pid) {
             Kind::RefusedAtOnce { refused, holder }
         } else if is_read {
@@ -306,7 +306,7 @@ impl<'t> View<'t> {
         } else {
             Kind::NoBusyTimeout { refused, holder, holder_sql }
         };
-        Some(Case::of_wait(kind, first))
+        Some(Case::of_wait(kind, example))
     }
 
     fn timeout_too_short(&self, pid: u32) -> Option<Case> {

@@ -393,6 +393,21 @@ fn a_snapshot_that_is_too_old_is_told_by_the_lock_that_the_call_had() {
         panic!("{case:#?}")
     };
     assert_eq!((longest_ns, case.tid), (50 * MS, Some(ONE.tid)));
+    // The example is the first refusal that has a holder.
+    watched.does(200, 201, ONE, "BEGIN");
+    watched.begins(210, ONE, "SELECT 1 FROM t");
+    watched.lock(210, ONE, Lock::Read(1), Change::Taken(Mode::Shared));
+    watched.ends(211, ONE, 101);
+    watched.begins(220, WAITER, "UPDATE t SET v = 1");
+    watched.takes(220, WAITER);
+    watched.begins(250, ONE, "INSERT INTO t VALUES (1)");
+    watched.lock(250, ONE, Lock::WalWrite, Change::Refused(Mode::Alone));
+    watched.ends(250, ONE, 5);
+    let found = watched.found(1_000);
+    let of_one = kinds(&found).into_iter().find(|kind| matches!(kind, Kind::ReadThenWrite { .. }));
+    let Some(Kind::ReadThenWrite { refused: 2, outdated: 1, holder: Some(8), .. }) = of_one else {
+        panic!("{found:#?}")
+    };
 }
 
 #[test]

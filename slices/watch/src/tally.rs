@@ -98,8 +98,8 @@ pub struct Refused {
     pub count: u64,
     /// Number of them whose snapshot was too old to write.
     pub outdated: u64,
-    /// The first one.
-    pub first: Option<Wait>,
+    /// The first one, or the first whose holder is known.
+    pub example: Option<Wait>,
 }
 
 /// Commits that waited for readers (rollback journal).
@@ -218,7 +218,9 @@ impl Tally {
             let refused = if wait.after_read { &mut self.refused_after_read } else { &mut self.refused_fresh };
             refused.count += 1;
             refused.outdated += u64::from(wait.is_outdated);
-            refused.first.get_or_insert_with(|| wait.clone());
+            if refused.example.as_ref().is_none_or(|known| known.holder.is_none() && wait.holder.is_some()) {
+                refused.example = Some(wait.clone());
+            }
         } else if wait.tries > 1 && (wait.has_statement() || !is_visible) && self.gave_up.add(ns, wait.who.tid) {
             self.longest_gave_up = Some(wait.clone());
         }
