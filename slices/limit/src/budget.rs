@@ -15,8 +15,10 @@ pub const ARMS: f64 = 0.6;
 pub const WINDOW: f64 = 1.0 / 60.0;
 /// Probes of a search that begins near an earlier value.
 pub const LATER_PROBES: f64 = 4.5;
-/// The same of an arm, which at first begins near the value of the contender as it is.
+/// The same of an arm in a search for a number, which at first begins near the value of the contender as it is.
 pub const ARM_PROBES: f64 = 6.0;
+/// The same of an arm that is asked about one rate.
+pub const ONLY_PROBES: f64 = 2.5;
 /// Trials of a contender's closed loop and first search.
 const FIRST_TRIALS: u64 = 8;
 /// Share of a closed loop's rate at which a bound is usually met.

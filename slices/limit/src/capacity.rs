@@ -1,8 +1,9 @@
 //! Capacities over the rounds and their ratios, with the intervals and verdicts of every report.
 
-use crate::saved::{Arm, Saved};
+use crate::saved::{Arm, Capacity, Saved};
 use contend_stats::interval::{Interval, median, median_interval};
 use contend_stats::verdict::{Comparison, Direction, RoundPair, compare_rounds};
+use serde::Serialize;
 
 /// The capacity of an arm.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +69,48 @@ pub fn compare_guarded(saved: &Saved, (base, arm): (usize, usize), guard: Option
     let guard = guard.or_else(|| pairs.is_empty().then(|| "no round has a value of both".to_string()));
     let guard = guard.or_else(|| (!is_whole(base) || !is_whole(arm)).then(|| "a round has no value".to_string()));
     compare_rounds(&pairs, Direction::HigherIsBetter, saved.margin, guard.as_deref())
+}
+
+/// What an arm with a relaxed suspect shows in one round, relative to the value of its contender there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    /// Its own highest rate.
+    Is(f64),
+    /// It met the only rate that it was asked about.
+    AtLeast(f64),
+    /// It missed that rate.
+    Below(f64),
+}
+
+impl Shown {
+    pub fn measured(&self) -> Option<f64> {
+        match self {
+            Shown::Is(ratio) => Some(*ratio),
+            Shown::AtLeast(_) | Shown::Below(_) => None,
+        }
+    }
+
+    pub fn at_least(&self) -> Option<f64> {
+        if let Shown::AtLeast(ratio) = self { Some(*ratio) } else { None }
+    }
+
+    pub fn below(&self) -> Option<f64> {
+        if let Shown::Below(ratio) = self { Some(*ratio) } else { None }
+    }
+}
+
+/// What an arm shows in the rounds in which its contender has a value.
+pub fn shown(saved: &Saved, base: usize, arm: usize) -> Vec<Shown> {
+    let values = saved.values(base);
+    let of_arm = saved.capacities.iter().filter(|capacity| capacity.arm == arm);
+    let shown = |capacity: &Capacity| {
+        let (_, value) = values.iter().find(|(round, _)| *round == capacity.round)?;
+        let is = capacity.value().map(|of| Shown::Is(of / value));
+        let at_least = || capacity.met.map(|of| Shown::AtLeast(of / value));
+        is.or_else(at_least).or_else(|| capacity.missed.map(|of| Shown::Below(of / value)))
+    };
+    of_arm.filter_map(shown).collect()
 }
 
 /// Values of the rounds in which both arms have one.

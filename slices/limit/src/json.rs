@@ -66,6 +66,7 @@ fn suspected(saved: &Saved, of: &Suspected) -> Value {
         let mut value = found(saved, arm);
         value["how"] = json!(saved.arms[arm].relaxed.as_ref().map(|relaxed| &relaxed.how));
         value["comparison"] = json!(of.comparison);
+        value["ratios"] = json!(of.shown);
         value
     });
     json!({"suspect": of.suspect.word(), "use": of.use_share, "moves": of.moves, "relaxed": relaxed})

@@ -1,7 +1,7 @@
 //! Decides which suspect is the limit: from its load at the found rate, and the change of the rate when it is
 //! relaxed. Pure.
 
-use crate::capacity::{compare_guarded, pairs};
+use crate::capacity::{Shown, compare_guarded, shown};
 use crate::relax::Suspect;
 use crate::saved::{Busy, Saved, SeenWord};
 use contend_stats::interval::{MIN_ROUNDS, median};
@@ -25,6 +25,8 @@ pub struct Suspected {
     pub arm: Option<usize>,
     /// Rate of that arm relative to the unrelaxed contender.
     pub comparison: Option<Comparison>,
+    /// What that arm shows in each round.
+    pub shown: Vec<Shown>,
     /// Whether relaxing it changed the rate in the expected direction by more than the margin.
     pub moves: bool,
 }
@@ -80,12 +82,14 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
         let comparison = relaxed.map(|relaxed| compare_guarded(saved, (arm, relaxed), None));
         // With fewer processors the rate must fall.
         let lower = relaxed.is_some_and(|at| takes_away(saved, at));
-        let moves = relaxed.is_some_and(|relaxed| moves(saved, (arm, relaxed), lower));
+        let shown = relaxed.map_or(vec![], |relaxed| shown(saved, arm, relaxed));
+        let moves = comparison.as_ref().is_some_and(|comparison| moves(&shown, (comparison, saved.margin), lower));
         Suspected {
             suspect,
             use_share: used.as_ref().and_then(|used| share(used, suspect, saved)),
             arm: relaxed,
             comparison,
+            shown,
             moves,
         }
     };
@@ -97,20 +101,24 @@ pub fn takes_away(saved: &Saved, arm: usize) -> bool {
     saved.arms[arm].relaxed.as_ref().is_some_and(|relaxed| relaxed.fewer)
 }
 
-/// Whether the rate moves by more than the margin: with six rounds by their interval, with fewer in each of them.
-fn moves(saved: &Saved, (base, arm): (usize, usize), lower: bool) -> bool {
-    let comparison = compare_guarded(saved, (base, arm), None);
-    let ratio = |pair: &contend_stats::verdict::RoundPair| match lower {
-        false => pair.candidate / pair.baseline,
-        true => pair.baseline / pair.candidate,
+/// Whether the rate moves by more than the margin: with six measured ratios by their interval, else in each round.
+fn moves(shown: &[Shown], (comparison, margin): (&Comparison, f64), lower: bool) -> bool {
+    let factor = 1.0 + margin;
+    // The one rate that an arm is asked about is exactly this far away.
+    let reaches = |ratio: f64| ratio > factor * (1.0 - 1e-9);
+    let beyond = |shown: &Shown| match (*shown, lower) {
+        (Shown::Is(ratio), false) => ratio > factor,
+        (Shown::Is(ratio), true) => 1.0 / ratio > factor,
+        (Shown::AtLeast(ratio), false) => reaches(ratio),
+        (Shown::Below(ratio), true) => reaches(1.0 / ratio),
+        (Shown::AtLeast(_), true) | (Shown::Below(_), false) => false,
     };
-    let ratios: Vec<f64> = pairs(saved, base, arm).iter().map(ratio).collect();
-    let beyond = |ratio: f64| ratio > 1.0 + saved.margin;
-    if ratios.len() >= MIN_ROUNDS {
+    let measured: Vec<f64> = shown.iter().filter_map(Shown::measured).collect();
+    if measured.len() == shown.len() && measured.len() >= MIN_ROUNDS {
         let low = if lower { comparison.high.map(|high| 1.0 / high) } else { comparison.low };
-        return low.is_some_and(|low| low > 1.0) && median(&ratios).is_some_and(beyond);
+        return low.is_some_and(|low| low > 1.0) && median(&measured).is_some_and(|ratio| beyond(&Shown::Is(ratio)));
     }
-    ratios.len() >= ROUNDS_MIN && ratios.into_iter().all(beyond)
+    shown.len() >= ROUNDS_MIN && shown.iter().all(beyond)
 }
 
 /// Medians of loads at rates near the found one.
@@ -157,7 +165,7 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
 pub fn limiter(suspects: &[Suspected]) -> Limiter {
     let generator = suspects.iter().any(|of| of.suspect == Suspect::Generator && of.is_busy());
     let relaxed = || suspects.iter().filter(|of| of.arm.is_some());
-    let compared = relaxed().filter(|of| of.comparison.as_ref().is_some_and(|c| c.rounds as usize >= ROUNDS_MIN));
+    let compared = relaxed().filter(|of| of.shown.len() >= ROUNDS_MIN);
     if compared.count() == 0 && !generator {
         let is_busy = relaxed().any(Suspected::is_busy);
         return Limiter::None(match is_busy {

@@ -46,6 +46,34 @@ fn one_sentence_has_rate_bound_machine_limiter_evidence_and_experiment() {
 }
 
 #[test]
+fn an_arm_that_was_asked_about_one_rate_says_which_and_how_often_it_met() {
+    let asked = |met: &[bool], fewer: bool| {
+        let mut saved = searched();
+        saved.arms[1].relaxed.as_mut().unwrap().fewer = fewer;
+        let of_arm = saved.capacities.iter_mut().filter(|capacity| capacity.arm == 1);
+        for (capacity, met) in of_arm.zip(met) {
+            let rate = Some(if fewer { 850.0 } else { 1040.0 });
+            (capacity.rate_per_s, capacity.why) = (None, String::new());
+            (capacity.met, capacity.missed) = if *met { (rate, None) } else { (None, rate) };
+        }
+        saved.capacities.retain(|capacity| capacity.arm != 1 || capacity.value().is_none());
+        saved
+    };
+    let text = answer(&asked(&[true; 3], false));
+    assert!(text.contains("with half the writes it meets the bounds at 1,040/s too."), "{text}");
+    assert!(text.contains("at least 1,040/s") && text.contains("in 3 of 3 rounds"), "{text}");
+    let text = answer(&asked(&[false; 3], true));
+    assert!(text.contains("with half the writes it misses them at 850/s."), "{text}");
+    let text = answer(&asked(&[true, false, false], false));
+    assert!(text.contains("No single limiter found") && text.contains("in 2 of 3 rounds"), "{text}");
+    assert!(text.contains("below 1,040/s") && text.contains("does not move it"), "{text}");
+    let text = answer(&asked(&[true; 2], false));
+    assert!(text.contains("nothing was relaxed in 3 rounds"), "{text}");
+    let found = json(&asked(&[true; 3], false));
+    assert!(found.contains("\"at_least\": 1.1"), "{found}");
+}
+
+#[test]
 fn what_a_budget_did_not_hold_is_said_below_the_answer() {
     let lowered = "response_ns_p95<=50ms is bounded instead of response_ns_p99<=50ms".to_string();
     let budget = Budget { total_ns: 300_000_000_000, spent_ns: 281_000_000_000, rounds: 6, left_out: vec![1], lowered };

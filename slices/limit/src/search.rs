@@ -1,6 +1,8 @@
 //! The search for one round's value: bisection on the logarithm of the rate, or of a whole number such as that of clients.
 //! Pure: results go in, the next value comes out.
 //!
+//! Or whether one rate meets the bounds, for which two equal results are enough.
+//!
 //! Both ends of the last bracket are probed a second time, and the second result counts. So a single pause of the
 //! machine at a low rate costs time, but does not change the result.
 
@@ -10,6 +12,11 @@ pub const STEP: f64 = 1.05;
 const PROBES_MAX: u32 = 40;
 /// Most probes in a row without a value.
 const NO_VALUE_MAX: u32 = 3;
+/// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step is too
+/// near: of simulated services that carry as much, it called 3 of 40 faster in three rounds.
+pub const DECISIVE: f64 = STEP * STEP;
+/// Equal results for one rate that decide.
+const EQUAL_RESULTS: u32 = 2;
 /// Factor for moving a wrong upper end. It is small, because open loops rarely exceed a closed loop's rate.
 const UPWARDS: f64 = 1.25;
 /// Factor for whole numbers: each must be affordable even if the one before was the most.
@@ -30,6 +37,11 @@ pub enum Next {
     Probe(f64),
     /// The highest value that met the bounds, twice.
     Found(f64),
+    /// Whether the only rate that was asked for meets the bounds.
+    Only {
+        rate: f64,
+        meets: bool,
+    },
     Nothing(Why),
 }
 
@@ -68,6 +80,8 @@ pub struct Search {
     at: f64,
     probes: u32,
     without_value: u32,
+    /// If only one rate is asked for: how often it met the bounds, and how often it missed them.
+    only: Option<(u32, u32)>,
 }
 
 /// A probed rate.
@@ -89,6 +103,11 @@ impl Search {
     pub fn near(guess: f64, shift: f64, lowest: f64) -> Self {
         let guess = guess * STEP.powf(shift - 0.5);
         Self::between(guess / STEP.powi(2), guess * STEP.powi(2), lowest)
+    }
+
+    /// Asks whether one rate meets the bounds.
+    pub fn only(rate: f64) -> Self {
+        Self { only: Some((0, 0)), ..Self::between(rate, rate, rate) }
     }
 
     /// Searches whole numbers from 1 to `most`, near the value of earlier rounds if there is one.
@@ -114,6 +133,7 @@ impl Search {
             at: upper,
             probes: 0,
             without_value: 0,
+            only: None,
         }
     }
 
@@ -127,6 +147,16 @@ impl Search {
         }
         if self.without_value > 0 {
             return Next::Probe(self.at);
+        }
+        if let Some((met, missed)) = self.only {
+            return match (met >= EQUAL_RESULTS, missed >= EQUAL_RESULTS) {
+                (true, _) => Next::Only { rate: self.lower, meets: true },
+                (_, true) => Next::Only { rate: self.lower, meets: false },
+                _ => {
+                    self.at = self.lower;
+                    Next::Probe(self.at)
+                }
+            };
         }
         let low = self.met.last().map_or(self.lower, |met| met.rate);
         let high = self.missed.last().map_or(self.upper, |missed| missed.rate);
@@ -170,6 +200,10 @@ impl Search {
             Seen::NoValue => {
                 self.without_value += 1;
                 return;
+            }
+            _ if self.only.is_some() => {
+                let (met, missed) = self.only.get_or_insert_default();
+                *(if seen == Seen::Meets { met } else { missed }) += 1;
             }
             Seen::Meets => {
                 let twice = before(&self.met) || before(&self.missed);

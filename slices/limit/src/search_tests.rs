@@ -64,19 +64,33 @@ impl Service {
     fn capacity(self, random: &mut SplitMix64) -> f64 {
         let mut rounds: Vec<f64> = vec![];
         for _ in 0..6 {
-            let mut search = match median(&rounds) {
+            let search = match median(&rounds) {
                 None => Search::below(1.0 / SERVICE_S, 1.0),
                 Some(guess) => Search::near(guess, draw(random), 1.0),
             };
-            rounds.push(loop {
-                match search.next() {
-                    Next::Probe(rate) => search.saw(self.probe(rate, random)),
-                    Next::Found(rate) => break rate,
-                    Next::Nothing(why) => panic!("{}", why.words()),
-                }
-            });
+            let Next::Found(rate) = self.carried_out(search, 1.0, random) else { panic!("nothing found") };
+            rounds.push(rate);
         }
         median(&rounds).unwrap()
+    }
+
+    /// The end of a search on a service that carries `times` as much.
+    fn carried_out(self, mut search: Search, times: f64, random: &mut SplitMix64) -> Next {
+        loop {
+            match search.next() {
+                Next::Probe(rate) => search.saw(self.probe(rate / times, random)),
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Whether an arm that carries `times` as much meets the decisive rate above the contender's own in each of three rounds.
+    fn is_moved(self, times: f64, truth: f64, random: &mut SplitMix64) -> bool {
+        (0..3).all(|_| {
+            let near = Search::near(truth, draw(random), 1.0);
+            let Next::Found(own) = self.carried_out(near, 1.0, random) else { panic!("nothing found") };
+            matches!(self.carried_out(Search::only(own * DECISIVE), times, random), Next::Only { meets: true, .. })
+        })
     }
 
     /// The rate at which the quantile of a very long window equals the bound.
@@ -107,6 +121,20 @@ fn capacities_of_simulated_services_are_found_within_5_percent() {
         let near = found.iter().filter(|ratio| (0.95..1.05).contains(*ratio)).count();
         println!("{name}: truth {truth:.1}, median {:.3}, {near} of 40: {found:.3?}", median(&found).unwrap());
         assert!(near >= 39, "{name}: {near} of 40 within 5 % of {truth}: {found:?}");
+    }
+}
+
+#[test]
+fn one_rate_in_each_of_three_rounds_tells_what_helps_from_what_does_not() {
+    let stalls = Service { stall_s: 0.01, every_s: 0.5, ..STEADY };
+    let disturbed = Service { disturbed: 12, ..STEADY };
+    for (name, service) in [("steady", STEADY), ("stalls", stalls), ("disturbed", disturbed)] {
+        let mut random = SplitMix64(11);
+        let truth = service.truth(&mut random);
+        let mut of_40 = |times: f64| (0..40).filter(|_| service.is_moved(times, truth, &mut random)).count();
+        let (as_much, quarter_more) = (of_40(1.0), of_40(1.25));
+        println!("{name}: as much {as_much}, a quarter more {quarter_more} of 40");
+        assert!(as_much <= 1 && quarter_more >= 39, "{name}: {as_much}, {quarter_more} of 40");
     }
 }
 
@@ -157,10 +185,28 @@ fn one_miss_by_chance_does_not_end_a_search() {
                 search.saw(if rate <= 900.0 && !by_chance { Seen::Meets } else { Seen::Misses });
             }
             Next::Found(rate) => break rate,
-            Next::Nothing(why) => panic!("{}", why.words()),
+            ended => panic!("{ended:?}"),
         }
     };
     assert!((1.0 / STEP..=1.0).contains(&(rate / 900.0)), "{rate}");
+}
+
+#[test]
+fn of_one_rate_two_equal_results_decide() {
+    let asked = |seen: &[Seen]| {
+        let mut search = Search::only(100.0);
+        for seen in seen {
+            assert_eq!(search.next(), Next::Probe(100.0));
+            search.saw(*seen);
+        }
+        search.next()
+    };
+    use Seen::{Meets, Misses, NoValue};
+    assert_eq!(asked(&[Meets, Meets]), Next::Only { rate: 100.0, meets: true });
+    assert_eq!(asked(&[Misses, NoValue, Misses]), Next::Only { rate: 100.0, meets: false });
+    assert_eq!(asked(&[Meets, Misses, Meets]), Next::Only { rate: 100.0, meets: true });
+    assert_eq!(asked(&[Misses, Meets, Misses]), Next::Only { rate: 100.0, meets: false });
+    assert_eq!(asked(&[NoValue; 3]), Next::Nothing(Why::NoValue));
 }
 
 #[test]

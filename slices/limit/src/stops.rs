@@ -1,10 +1,11 @@
 //! The part of the report about the limiter: a sentence, and its table.
 
-use crate::capacity::{estimate, plain_arms};
+use crate::capacity::{Shown, estimate, plain_arms};
 use crate::limiter::{Limiter, ROUNDS_MIN, Suspected, limiter, suspects, takes_away, used};
 use crate::relax::Suspect;
 use crate::saved::{Budget, Busy, Saved};
 use contend::report::document::{Block, Cell, Id, Section, Table, Tone};
+use contend_stats::interval::median;
 use contend_stats::precision::{Bytes, Ns, Percent, Rate, Ratio, alike, counted, plain};
 
 /// What limits an arm, as a continuation of the sentence about its rate; empty if nothing was relaxed and no limit is named.
@@ -42,12 +43,33 @@ fn short_evidence(of: &Suspected) -> Option<String> {
     }
 }
 
-/// Ratio of the rate with the suspect relaxed, as a phrase.
+/// The rate with the suspect relaxed, as a phrase.
 fn relaxed(saved: &Saved, of: &Suspected) -> Option<String> {
     let arm = of.arm?;
     let how = &saved.arms[arm].relaxed.as_ref()?.how;
-    let ratio = of.comparison.as_ref()?.ratio?;
-    Some(format!("with {how} it carries {} times as much", plain(ratio)))
+    if let Some(ratio) = of.comparison.as_ref()?.ratio {
+        return Some(format!("with {how} it carries {} times as much", plain(ratio)));
+    }
+    let rate = Rate(asked(saved, arm)?);
+    Some(match takes_away(saved, arm) {
+        false => format!("with {how} it meets the bounds at {rate} too"),
+        true => format!("with {how} it misses them at {rate}"),
+    })
+}
+
+/// Middle of the rates about which an arm was asked in its rounds.
+fn asked(saved: &Saved, arm: usize) -> Option<f64> {
+    let of_arm = saved.capacities.iter().filter(|capacity| capacity.arm == arm);
+    median(&of_arm.filter_map(|capacity| capacity.met.or(capacity.missed)).collect::<Vec<_>>())
+}
+
+/// What most rounds of an arm show that was asked about one rate in each: the words before a rate or ratio, the ratio, and the
+/// number of these rounds.
+fn mostly(shown: &[Shown]) -> Option<(&'static str, f64, String)> {
+    let at_least: Vec<f64> = shown.iter().filter_map(|shown| shown.at_least()).collect();
+    let below: Vec<f64> = shown.iter().filter_map(|shown| shown.below()).collect();
+    let (words, most) = if at_least.len() > below.len() { ("at least", at_least) } else { ("below", below) };
+    Some((words, median(&most)?, format!("in {} of {} rounds", most.len(), shown.len())))
 }
 
 /// A table for each contender.
@@ -65,7 +87,8 @@ pub fn section(saved: &Saved) -> Section {
     }
     let note = "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each \
                 of at least three), it is busy (syncs need no such evidence), and no other does the same. Half the writes are also \
-                half the syncs. With --quick only suspects that could be named are relaxed. The worker's own loop is named \
+                half the syncs. Within a time only suspects that could be named are relaxed, and only one rate is tried, which \
+                decides: a tenth above the contender's own (with fewer processors a tenth below). The worker's own loop is named \
                 without an experiment if nothing else moves the rate. Evidence is the median of the probes near the highest \
                 rate.";
     blocks.push(Block::Note(note.to_string()));
@@ -73,7 +96,7 @@ pub fn section(saved: &Saved) -> Section {
 }
 
 fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
-    let Suspected { suspect, arm, comparison, moves, .. } = of;
+    let Suspected { suspect, arm, comparison, shown, moves, .. } = of;
     let evidence = used.map_or("not measured".to_string(), |used| evidence(saved, of, used));
     let how = arm.and_then(|arm| saved.arms[arm].relaxed.as_ref()).map(|relaxed| relaxed.how.clone());
     let found = arm.map(|arm| estimate(saved, arm));
@@ -81,18 +104,22 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
     let (per_s, why) = found.map_or((None, None), |found| (found.value, found.why.filter(|_| found.value.is_none())));
     let without =
         if *suspect == Suspect::Generator { "its cost is measured without a database" } else { "not relaxed here" };
+    let mostly = mostly(shown);
+    let then = match (per_s, &mostly, arm.and_then(|arm| asked(saved, arm))) {
+        (None, Some((words, _, rounds)), Some(rate)) => Cell::new(format!("{words} {}", Rate(rate))).small(rounds),
+        _ => Cell::new(per_s.map_or("-".to_string(), |per_s| Rate(per_s).to_string())).small(why.unwrap_or_default()),
+    };
     let ratio = comparison.as_ref().and_then(|comparison| {
         let interval = comparison.low.zip(comparison.high);
         let interval = interval.map_or(String::new(), |(low, high)| alike([low, high].map(plain)).join(" to "));
         Some(Cell::new(Ratio(comparison.ratio?).to_string()).small(interval))
     });
+    let bounded = mostly.map(|(words, ratio, _)| Cell::new(format!("{words} {}", Ratio(ratio))));
     let lower = arm.is_some_and(|arm| takes_away(saved, arm));
     let moved = match (arm, moves, of.is_busy(), lower) {
         (None, ..) => Cell::new(""),
         _ if !is_searched => Cell::new(""),
-        (_, false, ..) if comparison.as_ref().is_none_or(|c| (c.rounds as usize) < ROUNDS_MIN) => {
-            Cell::muted("too few rounds")
-        }
+        (_, false, ..) if shown.len() < ROUNDS_MIN => Cell::muted("too few rounds"),
         (_, false, ..) => Cell::muted("does not move it"),
         (_, true, false, _) => Cell::muted("moves it, but is not busy"),
         (_, true, true, false) => Cell::new("moves it").tone(Tone::Better),
@@ -105,8 +132,8 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
             || Cell::muted(without),
             |how| if is_searched { Cell::new(how) } else { Cell::muted(not_relaxed(saved, of)) },
         ),
-        Cell::new(per_s.map_or("-".to_string(), |per_s| Rate(per_s).to_string())).small(why.unwrap_or_default()),
-        ratio.unwrap_or_else(|| Cell::new("-")),
+        then,
+        ratio.or(bounded).unwrap_or_else(|| Cell::new("-")),
         moved,
     ]
 }

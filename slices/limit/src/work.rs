@@ -9,7 +9,7 @@ use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
 use crate::relax::Place;
 use crate::saved::{Capacity, Probe, Saved, SeenWord};
-use crate::search::{Next, Search, Seen, Why};
+use crate::search::{DECISIVE, Next, Search, Seen, Why};
 use anyhow::Result;
 use contend::check::again::Again;
 use contend::record::store::Record;
@@ -255,13 +255,20 @@ impl<'w> Work<'w> {
                 self.end(Err("as in the rounds before".to_string()));
                 continue;
             }
-            if !self.is_begun {
+            if !self.is_begun && self.is_asked_once(arm) {
+                let Some(rate) = self.decisive(round, arm) else {
+                    self.leave();
+                    continue;
+                };
+                (self.is_begun, self.search) = (true, Some(Search::only(rate)));
+            } else if !self.is_begun {
                 self.begin(arm);
             }
             let lowest = self.lowest(arm);
             match (&mut self.search, self.closed_loop_per_s[arm]) {
                 (Some(search), _) => match search.next() {
                     Next::Probe(rate) => return Some(self.ask(arm, Some(rate))),
+                    Next::Only { rate, meets } => self.decide(rate, meets),
                     Next::Found(rate) => self.end(Ok(rate)),
                     Next::Nothing(why) => self.end(Err(self.words(arm, why))),
                 },
@@ -303,9 +310,27 @@ impl<'w> Work<'w> {
         });
     }
 
+    /// Whether an arm is asked only if it carries a rate that tells whether its suspect is the limit: a budget does not hold a
+    /// search for its own highest rate in each round.
+    fn is_asked_once(&self, arm: usize) -> bool {
+        self.saved.budget.is_some() && self.of.is_rate() && self.saved.arms[arm].relaxed.is_some()
+    }
+
+    /// The rate that an arm must meet to show that its suspect is the limit; if it has less of the suspect, the rate that it must
+    /// miss. `None` if its contender has no value in this round.
+    fn decisive(&self, round: u32, arm: usize) -> Option<f64> {
+        let relaxed = self.saved.arms[arm].relaxed.as_ref()?;
+        let values = self.saved.values(relaxed.of);
+        let (_, value) = values.into_iter().find(|(of, _)| *of == round)?;
+        let factor = DECISIVE.max(1.0 + self.saved.margin);
+        Some(if relaxed.fewer { value / factor } else { value * factor })
+    }
+
     fn is_hopeless(&self, arm: usize) -> bool {
         let of_arm = || self.saved.capacities.iter().filter(|capacity| capacity.arm == arm);
-        of_arm().count() >= NOTHING_MAX && of_arm().all(|capacity| capacity.value().is_none())
+        !self.is_asked_once(arm)
+            && of_arm().count() >= NOTHING_MAX
+            && of_arm().all(|capacity| capacity.value().is_none())
     }
 
     /// Why there is no rate; where probes did not count also why the last did not.
@@ -313,6 +338,15 @@ impl<'w> Work<'w> {
         let last = self.saved.probes.iter().rev().find(|probe| probe.arm == arm && why == Why::NoValue);
         let last = last.map_or(String::new(), |probe| format!("; the last: {}", probe.why));
         format!("{}{last}", why.words())
+    }
+
+    /// The only rate of a search met the bounds twice, or missed one twice.
+    fn decide(&mut self, rate: f64, meets: bool) {
+        let (round, arm) = self.order[self.at];
+        let (met, missed) = if meets { (Some(rate), None) } else { (None, Some(rate)) };
+        let why = String::new();
+        self.saved.capacities.push(Capacity { arm, round, rate_per_s: None, number: None, why, met, missed });
+        self.leave();
     }
 
     fn end(&mut self, found: Result<f64, String>) {

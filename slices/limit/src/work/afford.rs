@@ -75,7 +75,11 @@ impl Work<'_> {
             round > 1 && (plan.plain.contains(&arm) || is_late && plan.arms.contains(&arm))
         };
         let rest = slots(plan.rounds, 1, self.places.len(), self.saved.seed).into_iter();
-        self.order.extend(rest.map(|slot| (slot.round, slot.contender)).filter(|(round, arm)| has_slot(*round, *arm)));
+        let rest = rest.map(|slot| (slot.round, slot.contender)).filter(|(round, arm)| has_slot(*round, *arm));
+        let mut rest: Vec<(u32, usize)> = rest.collect();
+        // An arm is asked about the value that its contender has in the same round.
+        rest.sort_by_key(|(round, arm)| (*round, self.saved.arms[*arm].relaxed.is_some()));
+        self.order.extend(rest);
         if let Some(budget) = &mut self.saved.budget {
             budget.rounds = plan.rounds;
             budget.left_out = candidates.iter().map(|c| c.arm).filter(|arm| !plan.arms.contains(arm)).collect();
@@ -110,7 +114,11 @@ impl Work<'_> {
             (Of::Rate, Some(rate)) => self.window_ns_at(of, rate),
             _ => self.windows_ns[of],
         };
-        let probes = if of == arm { budget::LATER_PROBES } else { budget::ARM_PROBES };
+        let probes = match () {
+            () if of == arm => budget::LATER_PROBES,
+            () if self.is_asked_once(arm) => budget::ONLY_PROBES,
+            () => budget::ARM_PROBES,
+        };
         (probes * (window_ns + self.beside_ns[arm].max(self.beside_ns[of])) as f64) as u64
     }
 
