@@ -1,8 +1,8 @@
 //! What a time budget holds: how many rounds, of which contenders, and which relaxed suspects. Pure.
 //!
 //! A budget is spent in this order: one round of every contender, then rounds of the first contenders of the study: as
-//! many of them as it holds together with an arm for each, or two of them with an arm for one. Relaxed arms run in the last three
-//! rounds.
+//! many of them as it holds together with an arm for each, or two of them with an arm for one. Relaxed arms run in the first three
+//! rounds, those of the first after it: its probes are the evidence for them.
 
 use crate::limiter::ROUNDS_MIN;
 use contend::units::duration_text;
@@ -13,8 +13,8 @@ pub const QUICK_NS: u64 = 300_000_000_000;
 pub const ARMS: f64 = 0.6;
 /// Longest window in which a quantile is bounded, as a share of the budget; slower contenders need a lower quantile.
 pub const WINDOW: f64 = 1.0 / 60.0;
-/// Probes of a search that begins near an earlier value.
-pub const LATER_PROBES: f64 = 4.5;
+/// Probes of a search that begins near an earlier value: four or five, and more where the machine's speed changes.
+pub const LATER_PROBES: f64 = 6.0;
 /// The same of an arm in a search for a number, which at first begins near the value of the contender as it is.
 pub const ARM_PROBES: f64 = 6.0;
 /// The same of an arm that is asked about one rate.
@@ -80,7 +80,7 @@ pub struct Plan {
     pub rounds: u32,
     /// Contenders of all rounds; the others have the first one only.
     pub plain: Vec<usize>,
-    /// Arms of the last rounds.
+    /// Arms of the first three rounds.
     pub arms: Vec<usize>,
 }
 
@@ -90,10 +90,9 @@ pub fn plan(left_ns: u64, most: u32, plain: &[(usize, u64)], candidates: &[Candi
     let first = |leading: usize| plain[..leading].iter().map(|(arm, _)| *arm).collect::<Vec<usize>>();
     let per_round = |leading: usize| plain[..leading].iter().map(|(_, ns)| *ns).sum::<u64>().max(1);
     let rounds = |leading: usize, left_ns: u64| 1 + (left_ns / per_round(leading)).min(u64::from(most) - 1) as u32;
-    // A name takes rounds after the first one, whose probes are its evidence.
     let named = ROUNDS_MIN as u64;
     let with_arms = |leading: usize| {
-        let room_ns = left_ns.checked_sub(named * per_round(leading))?.min((left_ns as f64 * ARMS) as u64);
+        let room_ns = left_ns.checked_sub((named - 1) * per_round(leading))?.min((left_ns as f64 * ARMS) as u64);
         let plain = first(leading);
         let wanted: Vec<Candidate> = candidates.iter().filter(|c| plain.contains(&c.of)).copied().collect();
         let arms = fitting(room_ns / named, &wanted);
@@ -104,7 +103,7 @@ pub fn plan(left_ns: u64, most: u32, plain: &[(usize, u64)], candidates: &[Candi
         let plan = Plan { rounds, plain, arms: arms.iter().map(|arm| arm.arm).collect() };
         (!plan.arms.is_empty()).then_some((plan, is_whole))
     };
-    if u64::from(most) > named {
+    if u64::from(most) >= named {
         // Several contenders with an arm for each, then several with an arm for some, then one.
         let all: Vec<(Plan, bool)> = (1..=plain.len()).rev().filter_map(with_arms).collect();
         let several = |plan: &Plan| plan.plain.len() > 1;
@@ -168,8 +167,9 @@ mod tests {
             (rounds, plain.len(), arms)
         };
         assert_eq!(planned(1000), (6, 4, vec![4, 6, 7, 8, 5]));
-        assert_eq!(planned(200), (4, 2, vec![4, 6, 5]), "two contenders, and why they stop");
-        assert_eq!(planned(100), (6, 1, vec![4]));
+        assert_eq!(planned(200), (3, 3, vec![4, 6, 7]), "three contenders, and why they stop");
+        assert_eq!(planned(100), (3, 2, vec![4]), "two, and why the first one stops");
+        assert_eq!(planned(65), (3, 1, vec![4]));
         assert_eq!(planned(30), (3, 1, vec![]), "no arm in three rounds");
         assert_eq!(planned(10), (1, 4, vec![]), "the first round only");
     }
@@ -178,11 +178,7 @@ mod tests {
     fn without_candidates_every_contender_gets_its_rounds() {
         assert_eq!(plan(240, 6, &PLAIN, &[]), Plan { rounds: 6, plain: vec![0, 1, 2, 3], arms: vec![] });
         assert_eq!(plan(100, 6, &PLAIN, &[]), Plan { rounds: 3, plain: vec![0, 1, 2, 3], arms: vec![] });
-        assert_eq!(
-            plan(100, 3, &PLAIN[..2], &[candidate(4, 0)]).arms,
-            [0; 0],
-            "three rounds hold no evidence and arms"
-        );
+        assert_eq!(plan(100, 2, &PLAIN[..2], &[candidate(4, 0)]).arms, [0; 0], "two rounds name nothing");
     }
 
     #[test]
@@ -191,7 +187,7 @@ mod tests {
         for left in 0..1200 {
             let Plan { rounds, plain, arms } = plan(left, 6, &PLAIN, &all);
             let ns = u64::from(rounds - 1) * 12 * plain.len() as u64 + 3 * 13 * arms.len() as u64;
-            assert!(ns <= left && (arms.is_empty() || rounds > 3), "{left}: {rounds} {plain:?} {arms:?}");
+            assert!(ns <= left && (arms.is_empty() || rounds >= 3), "{left}: {rounds} {plain:?} {arms:?}");
         }
     }
 }

@@ -120,8 +120,8 @@ fn what_a_budget_does_not_hold_is_in_the_record() {
     let found = searched(&four(), 130 * S);
     let of_arms = rounds(&found);
     assert!(spent_s(&found) <= 130.0 && of_arms[..4].iter().all(|rounds| *rounds >= 1), "{of_arms:?}");
-    let full = of_arms[..4].iter().filter(|rounds| **rounds > 3).count();
-    assert!((2..4).contains(&full) && of_arms[..full].iter().all(|rounds| *rounds > 3), "the first ones: {of_arms:?}");
+    let full = of_arms[..4].iter().filter(|rounds| **rounds >= 3).count();
+    assert!((2..4).contains(&full) && of_arms[..full].iter().all(|rounds| *rounds >= 3), "the first ones: {of_arms:?}");
     assert!(
         of_arms[4..].iter().all(|rounds| [0, 3].contains(rounds)),
         "an arm that is begun can be named: {of_arms:?}"

@@ -70,16 +70,21 @@ impl Work<'_> {
             .collect();
         let candidates = self.candidates();
         let plan = budget::plan(left_ns, self.saved.rounds, &plain, &candidates);
+        // Arms begin with the values of the first round, and as early as they can: the last rounds may not fit.
         let has_slot = |round: u32, arm: usize| {
-            let is_late = round + ROUNDS_MIN as u32 > plan.rounds;
-            round > 1 && (plan.plain.contains(&arm) || is_late && plan.arms.contains(&arm))
+            let is_named = round <= ROUNDS_MIN as u32 && plan.arms.contains(&arm);
+            is_named || round > 1 && plan.plain.contains(&arm)
         };
         let rest = slots(plan.rounds, 1, self.places.len(), self.saved.seed).into_iter();
         let rest = rest.map(|slot| (slot.round, slot.contender)).filter(|(round, arm)| has_slot(*round, *arm));
-        let mut rest: Vec<(u32, usize)> = rest.collect();
-        // An arm is asked about the value that its contender has in the same round.
-        rest.sort_by_key(|(round, arm)| (*round, self.saved.arms[*arm].relaxed.is_some()));
-        self.order.extend(rest);
+        let rest: Vec<(u32, usize)> = rest.collect();
+        // An arm is asked about the value that its contender has in the same round: it follows it.
+        let of = |arm: usize| self.saved.arms[arm].relaxed.as_ref().map(|relaxed| relaxed.of);
+        let place =
+            |(round, arm): &(u32, usize)| rest.iter().position(|slot| *slot == (*round, of(*arm).unwrap_or(*arm)));
+        let mut sorted = rest.clone();
+        sorted.sort_by_key(|slot| (slot.0, place(slot), of(slot.1).is_some()));
+        self.order.extend(sorted);
         if let Some(budget) = &mut self.saved.budget {
             budget.rounds = plan.rounds;
             budget.left_out = candidates.iter().map(|c| c.arm).filter(|arm| !plan.arms.contains(arm)).collect();
@@ -125,15 +130,16 @@ impl Work<'_> {
     /// Why the budget does not hold a search, or the rest of one.
     pub fn is_over(&self, round: u32, arm: usize) -> Option<String> {
         let budget = self.saved.budget.as_ref()?;
-        let more_ns = if round == 1 || self.is_begun { 0 } else { self.search_ns(arm) };
+        let is_first = round == 1 && self.saved.arms[arm].relaxed.is_none();
+        let more_ns = if is_first || self.is_begun { 0 } else { self.search_ns(arm) };
         let is_over = (self.ways.clock)() + more_ns > budget.total_ns;
         is_over.then(|| format!("the time of {} is used up", budget::words(budget.total_ns)))
     }
 
     /// Leaves a search out. In the first round this is the contender's result, with the values between which the search was.
     pub fn give_up(&mut self, why: String) {
-        let (round, _) = self.order[self.at];
-        if round > 1 {
+        let (round, arm) = self.order[self.at];
+        if round > 1 || self.saved.arms[arm].relaxed.is_some() {
             return self.leave();
         }
         let (met, missed) = self.search.as_ref().map_or((None, None), Search::bracket);
