@@ -69,6 +69,11 @@ fn an_arm_that_was_asked_about_one_rate_says_which_and_how_often_it_met() {
     assert!(text.contains("below 1,040/s") && text.contains("does not move it"), "{text}");
     let text = answer(&asked(&[true; 2], false));
     assert!(text.contains("nothing was relaxed in 3 rounds"), "{text}");
+    let mut other = asked(&[true; 3], false);
+    let syncs = Relaxed { suspect: "syncs".to_string(), ..other.arms[1].relaxed.clone().unwrap() };
+    other.arms.push(Arm { relaxed: Some(syncs), ..other.arms[1].clone() });
+    other.budget = Some(Budget { left_out: vec![3], ..Budget::default() });
+    assert!(answer(&other).contains("at 1,040/s too; not tried for lack of time: syncs."), "{}", answer(&other));
     let found = json(&asked(&[true; 3], false));
     assert!(found.contains("\"at_least\": 1.1"), "{found}");
 }

@@ -18,9 +18,17 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
             let of = all.iter().find(|of| of.suspect == suspect);
             let relaxed = of.and_then(|of| relaxed(saved, of)).map_or(String::new(), |words| format!(": {words}"));
             let evidence = of.and_then(short_evidence).map_or(String::new(), |words| format!(" ({words})"));
-            format!(" It is stopped by {}{evidence}{relaxed}.", name(suspect))
+            format!(" It is stopped by {}{evidence}{relaxed}{}.", name(suspect), untried(saved, &all))
         }
     }
+}
+
+/// What else might stop it and was not tried, as the end of the sentence.
+fn untried(saved: &Saved, all: &[Suspected]) -> String {
+    let left_out =
+        |of: &&Suspected| saved.budget.as_ref().is_some_and(|b| of.arm.is_some_and(|arm| b.left_out.contains(&arm)));
+    let words: Vec<&str> = all.iter().filter(left_out).map(|of| of.suspect.word()).collect();
+    if words.is_empty() { String::new() } else { format!("; not tried for lack of time: {}", words.join(", ")) }
 }
 
 fn name(suspect: Suspect) -> &'static str {
