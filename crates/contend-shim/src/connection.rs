@@ -11,7 +11,7 @@ use crate::keys;
 use crate::link::Link;
 use crate::plan::{Done, Plan, Session, plan};
 use crate::schema;
-use crate::server::{Answer, Message, Trouble};
+use crate::server::{Message, Reply, Trouble};
 use crate::value::Value;
 use contend_sql::{Catalogue, Refusal};
 use contend_wire::kept::literal;
@@ -377,12 +377,12 @@ impl State {
     }
 
     /// Sends messages to the server. The error is SQLite's counterpart of the server's.
-    fn perform(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Answer>, Failed> {
+    fn perform(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Reply>, Failed> {
         self.link.perform(messages).map_err(|trouble| self.fails(front, &trouble))
     }
 
     /// As [`State::perform`], for a change of the schema.
-    fn perform_definition(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Answer>, Failed> {
+    fn perform_definition(&mut self, front: &Front, messages: Vec<Message>) -> Result<Vec<Reply>, Failed> {
         self.link.perform_definition(messages).map_err(|trouble| self.fails(front, &trouble))
     }
 
@@ -390,7 +390,7 @@ impl State {
     ///
     /// # Errors
     /// The server's error, as SQLite's.
-    pub fn carry_out(&mut self, front: &Front, messages: Vec<Message>) -> Result<Option<Vec<Answer>>, Failed> {
+    pub fn carry_out(&mut self, front: &Front, messages: Vec<Message>) -> Result<Option<Vec<Reply>>, Failed> {
         self.tally.server += 1;
         match self.link.perform(messages) {
             Ok(answers) => Ok(Some(answers)),

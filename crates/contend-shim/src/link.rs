@@ -6,7 +6,7 @@
 
 use crate::config::{Cache, Settings};
 use crate::fault::is_conflict;
-use crate::server::{Answer, Message, Server, Trouble};
+use crate::server::{Message, Reply, Server, Trouble};
 use contend_wire::kept::{literal, quoted};
 use std::time::{Duration, Instant};
 use tokio_postgres::CancelToken;
@@ -54,7 +54,7 @@ fn plain(sql: impl Into<String>) -> Message {
 }
 
 /// The answers, or the first error that is not a consequence of another one.
-fn all(answers: Vec<Result<Answer, Trouble>>) -> Result<Vec<Answer>, Trouble> {
+fn all(answers: Vec<Result<Reply, Trouble>>) -> Result<Vec<Reply>, Trouble> {
     let follows = |trouble: &Trouble| matches!(trouble, Trouble::Server(said) if said.state == "25P02");
     let first = answers.iter().filter_map(|answer| answer.as_ref().err()).find(|trouble| !follows(trouble));
     match first {
@@ -132,7 +132,7 @@ impl Link {
     }
 
     /// Sends a batch. Drops the connection if it is lost.
-    fn send(&mut self, mut messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
+    fn send(&mut self, mut messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         let count = messages.len();
         self.server()?;
         if !self.is_timeout_set {
@@ -155,7 +155,7 @@ impl Link {
     }
 
     /// Like [`Link::perform`], for schema changes; autovacuum may hold the required lock.
-    pub fn perform_definition(&mut self, mut messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
+    pub fn perform_definition(&mut self, mut messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         if self.timeout_ms < DEFINITION_LEAST_MS {
             let wait = |ms: i32| plain(format!("SET LOCAL lock_timeout = {ms}"));
             messages.insert(0, wait(DEFINITION_LEAST_MS));
@@ -165,7 +165,7 @@ impl Link {
     }
 
     /// Executes the messages of one statement: all of them or none.
-    pub fn perform(&mut self, messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
+    pub fn perform(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         match &mut self.transaction {
             None => self.alone(messages),
             Some(transaction) if transaction.is_broken => {
@@ -178,7 +178,7 @@ impl Link {
 
     /// Executes them in their own transaction. After a conflict they are repeated for as long as SQLite would wait
     /// for a lock.
-    fn alone(&mut self, messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
+    fn alone(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         let until = Instant::now() + Duration::from_millis(self.timeout_ms.max(0).unsigned_abs().into());
         loop {
             let done = match messages.as_slice() {
@@ -192,7 +192,7 @@ impl Link {
         }
     }
 
-    fn several(&mut self, messages: &[Message]) -> Result<Vec<Answer>, Trouble> {
+    fn several(&mut self, messages: &[Message]) -> Result<Vec<Reply>, Trouble> {
         let mut batch = vec![plain(BEGIN)];
         batch.extend_from_slice(messages);
         batch.push(plain("COMMIT"));
@@ -209,7 +209,7 @@ impl Link {
         }
     }
 
-    fn first(&mut self, messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
+    fn first(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         let mut batch = vec![plain(BEGIN)];
         batch.extend(messages);
         match self.send(batch) {
@@ -224,7 +224,7 @@ impl Link {
         }
     }
 
-    fn within(&mut self, messages: Vec<Message>) -> Result<Vec<Answer>, Trouble> {
+    fn within(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {
         let (count, queued) = (messages.len(), self.queued());
         let mut batch: Vec<Message> = queued.into_iter().map(plain).collect();
         batch.push(plain(SAVEPOINT));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A database file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct DatabaseFile {
     /// Absolute path.
     pub path: PathBuf,
     /// Whether the URI has `mode=ro` or `immutable=1`.
@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 /// The file; `None` for a database in memory or a temporary one, which stay with SQLite.
-pub fn place(name: &str, is_uri: bool) -> Option<Place> {
+pub fn place(name: &str, is_uri: bool) -> Option<DatabaseFile> {
     let uri = name.strip_prefix("file:").filter(|_| is_uri);
     let (file, query) = match uri {
         Some(rest) => {
@@ -32,7 +32,7 @@ pub fn place(name: &str, is_uri: bool) -> Option<Place> {
     }
     let path = std::path::absolute(&file).ok()?;
     let settings = query.split('&').find_map(|pair| pair.strip_prefix("contend_shim=")).map(decoded);
-    Some(Place { path: real_path(&path), is_readonly: has("mode=ro") || has("immutable=1"), settings })
+    Some(DatabaseFile { path: real_path(&path), is_readonly: has("mode=ro") || has("immutable=1"), settings })
 }
 
 /// Resolves symbolic links, as far as the path exists.

@@ -1,7 +1,7 @@
 //! A statement for the server: translated once, with values bound for each execution.
 
 use crate::schema::guarded;
-use crate::server::{Answer, Message};
+use crate::server::{Message, Reply};
 use crate::value::Value;
 use contend_sql::{
     Catalogue, Keys, Number, Options, ParamType, Refusal, SessionValue, Statement, Target, Untagged, number_in_text,
@@ -104,7 +104,7 @@ impl Plan {
     ///
     /// # Errors
     /// A column without a type holds a value that was not stored through the shim.
-    pub fn done(&self, answers: Vec<Answer>) -> Result<Done, &'static str> {
+    pub fn done(&self, answers: Vec<Reply>) -> Result<Done, &'static str> {
         let mut done = Done { rows: vec![], changed: None, rowid: None };
         for (statement, answer) in self.statements.iter().zip(answers).filter(|(statement, _)| statement.main) {
             let mut rows = answer.rows;

@@ -6,7 +6,7 @@
 //! read again. This takes a shared lock, so a change of the schema waits for running transactions.
 
 use crate::c::front::{Failed, Front};
-use crate::server::{Answer, Message, Said, Trouble};
+use crate::server::{Message, Reply, Said, Trouble};
 use crate::value::Value;
 use contend_sql::{Catalogue, ParamType, Target, function_pack, session};
 use contend_wire::kept::{self, hash, literal, quoted, sentinel};
@@ -87,7 +87,7 @@ pub fn ask_place(path: &str) -> Vec<Message> {
 ///
 /// # Errors
 /// Several schemas are this file's.
-pub fn place(answers: &[Answer]) -> Result<(Option<String>, bool), Vec<String>> {
+pub fn place(answers: &[Reply]) -> Result<(Option<String>, bool), Vec<String>> {
     let names: Vec<String> = answers[0].rows.iter().filter_map(|row| texts(row).into_iter().next()).collect();
     let has_pack = answers[1].rows == [[Value::text(&kept::mark(function_pack(Target::Postgres)))]];
     match names.len() {

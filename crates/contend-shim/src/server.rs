@@ -30,7 +30,7 @@ pub enum Message {
 
 /// An answer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Answer {
+pub struct Reply {
     pub rows: Vec<Vec<Value>>,
     /// Number of rows changed or returned.
     pub count: u64,
@@ -57,7 +57,7 @@ pub struct Said {
     pub constraint: Option<String>,
 }
 
-type Waiting<'m> = Pin<Box<dyn Future<Output = Result<Answer, Trouble>> + 'm>>;
+type Waiting<'m> = Pin<Box<dyn Future<Output = Result<Reply, Trouble>> + 'm>>;
 
 pub struct Server {
     /// Dropped first: the end of the client ends the connection's task.
@@ -103,7 +103,7 @@ impl Server {
 
     /// Sends all messages and waits for all answers in one round trip, plus one to prepare a statement. After an
     /// error there are no further answers.
-    pub fn exchange(&mut self, messages: &[Message]) -> Vec<Result<Answer, Trouble>> {
+    pub fn exchange(&mut self, messages: &[Message]) -> Vec<Result<Reply, Trouble>> {
         if self.prepares {
             messages.iter().for_each(|message| self.count(message));
         }
@@ -154,13 +154,13 @@ impl Server {
         &mut self,
         messages: &[Message],
         due: Option<&str>,
-        answers: &mut Vec<Result<Answer, Trouble>>,
+        answers: &mut Vec<Result<Reply, Trouble>>,
     ) -> Option<Result<Statement, Trouble>> {
         self.round_trips += 1;
         let (client, known) = (&self.client, &self.prepared);
         let mut waiting: Vec<Waiting<'_>> =
             messages.iter().map(|message| Box::pin(answer(client, known, message)) as _).collect();
-        let mut results: Vec<Option<Result<Answer, Trouble>>> = waiting.iter().map(|_| None).collect();
+        let mut results: Vec<Option<Result<Reply, Trouble>>> = waiting.iter().map(|_| None).collect();
         let mut preparing = due.map(|sql| Box::pin(client.prepare(sql)));
         let mut prepared = None;
         // The first poll of each future sends it.
@@ -207,11 +207,11 @@ pub fn cancel(token: &CancelToken) {
     }
 }
 
-async fn answer(client: &Client, prepared: &HashMap<String, Known>, message: &Message) -> Result<Answer, Trouble> {
+async fn answer(client: &Client, prepared: &HashMap<String, Known>, message: &Message) -> Result<Reply, Trouble> {
     let stream = match message {
         Message::Plain(sql) => {
             client.batch_execute(sql).await.map_err(|error| trouble(&error))?;
-            return Ok(Answer::default());
+            return Ok(Reply::default());
         }
         Message::Query { sql, values } => match prepared.get(sql) {
             Some(Known::Prepared(statement)) => client.query_raw(statement, values).await,
@@ -221,7 +221,7 @@ async fn answer(client: &Client, prepared: &HashMap<String, Known>, message: &Me
     rows(stream.map_err(|error| trouble(&error))?).await
 }
 
-async fn rows(stream: RowStream) -> Result<Answer, Trouble> {
+async fn rows(stream: RowStream) -> Result<Reply, Trouble> {
     let mut stream = pin!(stream);
     let mut rows = vec![];
     while let Some(row) = stream.next().await {
@@ -230,7 +230,7 @@ async fn rows(stream: RowStream) -> Result<Answer, Trouble> {
         rows.push(values.map_err(|error| trouble(&error))?);
     }
     let count = stream.rows_affected().unwrap_or(rows.len() as u64);
-    Ok(Answer { rows, count })
+    Ok(Reply { rows, count })
 }
 
 fn trouble(error: &tokio_postgres::Error) -> Trouble {

@@ -72,7 +72,7 @@ pub(crate) struct Output {
 
 /// Context of the next part of a statement. A rule that changes it restores it.
 #[derive(Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Context<'a> {
     pub depth: u32,
     /// Whether aggregates are allowed.
     pub grouping: Grouping,
@@ -113,7 +113,7 @@ pub(crate) struct Extra {
 
 /// Counters with which a rule finds out what its parts contained.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct Counters {
     /// Number of expressions written or probed.
     pub steps: usize,
     pub aggregates: u32,
@@ -147,8 +147,8 @@ pub(crate) struct Tr<'a> {
     pub input: Input<'a>,
     pub out: Output,
     pub known: Known<'a>,
-    pub place: Place<'a>,
-    pub seen: Seen,
+    pub place: Context<'a>,
+    pub seen: Counters,
     grammar: &'static Grammar,
 }
 
@@ -168,8 +168,8 @@ impl<'a> Tr<'a> {
             input,
             out: Output { sql: String::with_capacity(room), ..Output::default() },
             known: Known::default(),
-            place: Place::default(),
-            seen: Seen::default(),
+            place: Context::default(),
+            seen: Counters::default(),
             grammar,
         }
     }

@@ -285,7 +285,7 @@ impl Iterator for ScriptReader<'_> {
 
 /// What one line of a script led to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum LineResult {
     /// Rows of a statement.
     Rows(Vec<Vec<Value>>),
     /// Rows inserted by a load.
@@ -309,7 +309,7 @@ pub struct ScriptError {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
     /// One per `sql` and `load` that succeeded.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<LineResult>,
     /// What ended the script early.
     pub error: Option<ScriptError>,
 }
@@ -320,10 +320,10 @@ impl Reply {
         let mut out = String::new();
         for answer in &self.answers {
             match answer {
-                Answer::Loaded(n) => {
+                LineResult::Loaded(n) => {
                     let _ = writeln!(out, "loaded\t{n}");
                 }
-                Answer::Rows(rows) => {
+                LineResult::Rows(rows) => {
                     let _ = writeln!(out, "result\t{}", rows.len());
                     for row in rows {
                         out.push_str("row");
@@ -357,13 +357,13 @@ impl Reply {
             let bad = || FormatError::new("script", i + 1, format!("`{}` is not a line of a reply", crate::crop(line)));
             let (kind, rest) = line.split_once('\t').unwrap_or((line, ""));
             match kind {
-                "loaded" => reply.answers.push(Answer::Loaded(rest.parse().map_err(|_| bad())?)),
+                "loaded" => reply.answers.push(LineResult::Loaded(rest.parse().map_err(|_| bad())?)),
                 "result" => {
                     let rows: usize = rest.parse().map_err(|_| bad())?;
-                    reply.answers.push(Answer::Rows(Vec::with_capacity(rows.min(1024))));
+                    reply.answers.push(LineResult::Rows(Vec::with_capacity(rows.min(1024))));
                 }
                 "row" => {
-                    let Some(Answer::Rows(rows)) = reply.answers.last_mut() else { return Err(bad()) };
+                    let Some(LineResult::Rows(rows)) = reply.answers.last_mut() else { return Err(bad()) };
                     rows.push(rest.split('\t').map(Value::decode).collect::<Result<_, _>>().map_err(|_| bad())?);
                 }
                 "error" => reply.error = Some(decode_error(rest).ok_or_else(bad)?),

@@ -4,7 +4,7 @@ use contend_wire::FormatError;
 use contend_wire::handshake::{ToolLine, WorkerLine};
 use contend_wire::plan::Plan;
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
-use contend_wire::script::{Answer, Reply, ScriptLine, ScriptReader};
+use contend_wire::script::{LineResult, Reply, ScriptLine, ScriptReader};
 
 fn page() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
@@ -45,8 +45,8 @@ fn scripts_and_replies_belong_together() {
             ScriptLine::Row(_) => None,
         });
         let answers = decoded.answers.iter().map(|answer| match answer {
-            Answer::Rows(_) => "rows",
-            Answer::Loaded(_) => "loaded",
+            LineResult::Rows(_) => "rows",
+            LineResult::Loaded(_) => "loaded",
         });
         assert!(kinds.eq(answers), "one answer for each `sql` and `load` before the error");
     }

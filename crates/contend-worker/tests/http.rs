@@ -12,7 +12,7 @@ use contend_wire::literal::Value;
 use contend_wire::plan::http::{Count, HttpStep, KeepAt, Request};
 use contend_wire::plan::{ANY_ROWS, Client, Plan, Retry, Source, Step};
 use contend_wire::sample::{CodeSpace, Sample, flag, worker_code};
-use contend_wire::script::{Answer, ScriptWriter, Target};
+use contend_wire::script::{LineResult, ScriptWriter, Target};
 use contend_wire::statement::Statement;
 use contend_worker::own::{KIT, prepare, run_plan};
 use plans::{add, get, http, request};
@@ -410,5 +410,5 @@ fn a_script_asks_a_service_once() {
     http(&mut p, 0).args.clear();
     p.head.requests[0].headers.clear();
     let rows = vec![vec![Value::Integer(1), Value::Null], vec![Value::Text("b".into()), Value::Null]];
-    assert_eq!(ask(&p).answers, [Answer::Rows(rows)]);
+    assert_eq!(ask(&p).answers, [LineResult::Rows(rows)]);
 }

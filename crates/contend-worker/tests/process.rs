@@ -8,7 +8,7 @@ use contend_wire::handshake::{Facts, ToolLine, WorkerLine, fact};
 use contend_wire::literal::Value;
 use contend_wire::plan::{Plan, Step};
 use contend_wire::sample::{CodeSpace, SAMPLE_BYTES, Sample, worker_code};
-use contend_wire::script::{Answer, Load, Reply, ScriptWriter, Target};
+use contend_wire::script::{LineResult, Load, Reply, ScriptWriter, Target};
 use contend_wire::statement::{Placeholder, Statement};
 use contend_worker::clock::monotonic_ns;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -159,11 +159,11 @@ fn a_script_loads_and_asks() {
     assert_eq!(
         reply.answers,
         [
-            Answer::Rows(vec![]),
-            Answer::Loaded(1000),
-            Answer::Loaded(0),
-            Answer::Rows(vec![row.to_vec()]),
-            Answer::Rows(count)
+            LineResult::Rows(vec![]),
+            LineResult::Loaded(1000),
+            LineResult::Loaded(0),
+            LineResult::Rows(vec![row.to_vec()]),
+            LineResult::Rows(count)
         ]
     );
 }
@@ -180,7 +180,7 @@ fn the_first_error_ends_a_script_and_names_its_line() {
     let reply = worker.script(&script.finish());
     let error = reply.error.unwrap();
     assert_eq!((error.line, error.space, error.code), (8, CodeSpace::Sqlite, 1555));
-    assert_eq!(reply.answers, [Answer::Rows(vec![])]);
+    assert_eq!(reply.answers, [LineResult::Rows(vec![])]);
 
     let mut script = writer(&path);
     script
@@ -188,7 +188,7 @@ fn the_first_error_ends_a_script_and_names_its_line() {
         .load(&load("INSERT INTO t VALUES (?)"))
         .row(&[Value::Null, Value::Null]);
     let reply = worker.script(&script.finish());
-    assert_eq!(reply.answers, [Answer::Rows(vec![vec![Value::Integer(0)]])], "the failed load was rolled back");
+    assert_eq!(reply.answers, [LineResult::Rows(vec![vec![Value::Integer(0)]])], "the failed load was rolled back");
     let error = reply.error.unwrap();
     assert_eq!((error.line, error.space, error.code), (6, CodeSpace::Worker, worker_code::VALUE));
 

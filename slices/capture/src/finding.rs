@@ -21,7 +21,7 @@ const CONNECTS_MIN: u64 = 10;
 
 /// Evidence of one program on one database.
 #[derive(Default)]
-struct Seen<'k> {
+struct Evidence<'k> {
     /// Time in the program under the write lock: transactions, sum, longest time, and the statement before that.
     held: (u64, u64, u64, &'k str),
     /// Longest time without a statement in a transaction that never ended, and its last statement.
@@ -41,7 +41,7 @@ pub fn findings(known: &Known) -> Vec<Finding> {
     if known.manifest.server.is_some() {
         return vec![];
     }
-    let mut seen: BTreeMap<(&str, &Path), Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, &Path), Evidence> = BTreeMap::new();
     for connection in known.trace.connections.values().filter(|c| c.rc == 0 && !c.path.as_os_str().is_empty()) {
         seen.entry(place(known, connection)).or_default().connections += 1;
     }
@@ -70,7 +70,7 @@ fn place<'k>(known: &'k Known, connection: &'k Connection) -> (&'k str, &'k Path
     (known.trace.process(connection.process), &connection.path)
 }
 
-fn add<'k>(seen: &mut Seen<'k>, known: &'k Known, connection: &Connection, transaction: &Transaction) {
+fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, transaction: &Transaction) {
     let calls = || transaction.calls.iter().map(|&i| &known.trace.calls[i]);
     let does = |call: &Call| known.shapes.get(call).does;
     let sql = |call: &'k Call| known.shapes.get(call).text.as_str();
@@ -121,7 +121,7 @@ fn has_timeout(connection: &Connection) -> bool {
     connection.notes.contains(&note::BUSY_HANDLER) || pragma.or(connection.busy_timeout_ms).is_some_and(|ms| ms > 0)
 }
 
-fn of(program: &str, database: &str, seen: &Seen, is_met: bool, seconds: u64) -> Vec<Finding> {
+fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, seconds: u64) -> Vec<Finding> {
     let mut found = vec![];
     let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
     if seen.held.0 > 0 && seen.held.2 >= HELD_NS_MIN && is_met {
@@ -165,7 +165,7 @@ fn of(program: &str, database: &str, seen: &Seen, is_met: bool, seconds: u64) ->
 }
 
 /// Findings about calls that a lock ended.
-fn refusals(program: &str, database: &str, seen: &Seen) -> Vec<Finding> {
+fn refusals(program: &str, database: &str, seen: &Evidence) -> Vec<Finding> {
     let mut found = vec![];
     let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
     if seen.after_read.0 > 0 {

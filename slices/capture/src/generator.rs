@@ -3,7 +3,7 @@
 
 use crate::literal::{free, text};
 use crate::manifest::{Column, Content, Table};
-use crate::skew::Seen;
+use crate::skew::Distribution;
 use crate::sql::{Token, tokens};
 use crate::trace::Value;
 use std::collections::HashMap;
@@ -204,7 +204,7 @@ pub fn of_argument(
     values: &[&Value],
     inserts: bool,
 ) -> String {
-    let seen = Seen::of(values);
+    let seen = Distribution::of(values);
     let null = match seen.nulls {
         nulls if nulls >= 1.0 => return "{ null = 1 }".into(),
         nulls if nulls > 0.0 => format!(", null = {nulls:.3}"),

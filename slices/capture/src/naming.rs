@@ -4,7 +4,7 @@
 use crate::generator::{column_of, columns_of, is_serial};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Database, Table, Values};
-use crate::skew::Seen;
+use crate::skew::Distribution;
 use crate::sql::{Does, Token, literal, tokens};
 use crate::summary::Known;
 use crate::trace::{Call, Value};
@@ -92,7 +92,7 @@ impl Names {
             return None;
         }
         let space = self.of.get(&place(table, column)).filter(|space| space.is_usable())?;
-        let seen = Seen::of(values);
+        let seen = Distribution::of(values);
         let few = space.is_text || space.numbers.len() <= CHOICES;
         let name = |value: &Value| match value {
             Value::Hash(kind, _, hash) if *kind == space.kind() => Some(space.name(*space.numbers.get(hash)?)),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const LISTED: usize = 1_000;
 
 /// The values of an argument in all executions.
-pub struct Seen<'v> {
+pub struct Distribution<'v> {
     /// Values other than NULL, most frequent first.
     pub counts: Vec<(&'v Value, u64)>,
     total: u64,
@@ -16,8 +16,8 @@ pub struct Seen<'v> {
     pub nulls: f64,
 }
 
-impl<'v> Seen<'v> {
-    pub fn of(values: &[&'v Value]) -> Seen<'v> {
+impl<'v> Distribution<'v> {
+    pub fn of(values: &[&'v Value]) -> Distribution<'v> {
         let mut by_text: HashMap<String, (&Value, u64)> = HashMap::new();
         for value in values.iter().filter(|value| !matches!(value, Value::Null)) {
             by_text.entry(format!("{value:?}")).or_insert((value, 0)).1 += 1;
@@ -28,7 +28,7 @@ impl<'v> Seen<'v> {
         let counts: Vec<(&Value, u64)> = all.into_iter().map(|(_, counted)| counted).collect();
         let total = counts.iter().map(|(_, count)| count).sum();
         let nulls = 1.0 - total as f64 / values.len().max(1) as f64;
-        Seen { counts, total, nulls }
+        Distribution { counts, total, nulls }
     }
 
     /// Whether the most frequent value came no more often than chance among `among` equally frequent ones allows.
@@ -154,8 +154,8 @@ mod tests {
         counts.flat_map(|(number, count)| vec![Value::Integer(number); count]).collect()
     }
 
-    fn seen(values: &[Value]) -> Seen<'_> {
-        Seen::of(&values.iter().collect::<Vec<_>>())
+    fn seen(values: &[Value]) -> Distribution<'_> {
+        Distribution::of(&values.iter().collect::<Vec<_>>())
     }
 
     #[test]

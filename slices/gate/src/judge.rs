@@ -22,7 +22,7 @@ pub enum Judgement {
 
 /// The result of one comparison.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct Judged {
     /// The time or the contender that is compared.
     pub name: String,
     /// One line for a pull request.

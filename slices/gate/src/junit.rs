@@ -1,10 +1,10 @@
 //! JUnit XML for continuous integration systems: a slower build is a failed test, *cannot tell* a skipped one.
 
-use crate::judge::{Answer, Judgement};
+use crate::judge::{Judged, Judgement};
 use contend_stats::plain::harmless;
 
 /// A test case for each comparison.
-pub fn of_answers(answers: &[Answer]) -> String {
+pub fn of_answers(answers: &[Judged]) -> String {
     let cases: String = answers.iter().map(case).collect();
     let count = |judgement| answers.iter().filter(|answer| answer.judgement == judgement).count();
     suite((answers.len(), count(Judgement::Slower), 0, count(Judgement::CannotTell)), &cases)
@@ -25,7 +25,7 @@ fn suite((tests, failures, errors, skipped): (usize, usize, usize, usize), cases
     )
 }
 
-fn case(answer: &Answer) -> String {
+fn case(answer: &Judged) -> String {
     let line = escaped(&answer.line);
     let inner = match answer.judgement {
         Judgement::Slower => format!("<failure message=\"{line}\"/>"),
@@ -65,8 +65,8 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn answer(judgement: Judgement) -> Answer {
-        Answer { name: "wall time".to_string(), line: "a < b & \"c\"\u{1b}".to_string(), judgement }
+    fn answer(judgement: Judgement) -> Judged {
+        Judged { name: "wall time".to_string(), line: "a < b & \"c\"\u{1b}".to_string(), judgement }
     }
 
     #[test]

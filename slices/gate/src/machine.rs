@@ -37,12 +37,12 @@ pub struct Machine<'m> {
     pub fsync_ns: u64,
     pub janitor: &'m Janitor,
     pub cancelled: &'m dyn Fn() -> bool,
-    pub round: Seen,
+    pub round: Disturbances,
 }
 
 /// Disturbances of the current round so far.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct Disturbances {
     busy_ns: u64,
     ours_ns: u64,
     observed_ns: u64,
@@ -109,7 +109,7 @@ impl Ground for Machine<'_> {
     }
 
     fn settle(&mut self, round_ns: Option<u64>) -> Result<()> {
-        self.round = Seen::default();
+        self.round = Disturbances::default();
         if round_ns.is_some_and(|ns| ns >= MARKED_FROM_NS) {
             let moment = disk::wait_until_quiet(&self.dir, self.fsync_ns, self.cancelled)?;
             let noisy = (!moment.quiet).then_some(Mark::NoisyDisk { sync_ns: moment.fsync_ns_p50 });

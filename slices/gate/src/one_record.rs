@@ -1,7 +1,7 @@
 //! Judges the contenders of one record against its baseline: two builds of a service that `contend http` measured in the same
 //! rounds, or two builds of a driver.
 
-use crate::judge::{Answer, COVERAGE, judge_pairs_of, judgement};
+use crate::judge::{COVERAGE, Judged, judge_pairs_of, judgement};
 use crate::page::{Page, line};
 use crate::records::{is_baseline, of_rounds, open};
 use anyhow::{Context, Result, ensure};
@@ -63,7 +63,7 @@ fn page(compared: &[(&Pair, Comparison)], metric: &Metric, dir: &Path, margin: f
         let has = if metric.direction == Direction::LowerIsBetter { "takes" } else { "has" };
         let line = line(comparison, (has, &format!("the {label} of A, {}", pair.base)), margin, None);
         let judgement = judgement(&comparison.verdict);
-        Answer { name: pair.name.clone(), line: format!("{}: {line}", pair.name), judgement }
+        Judged { name: pair.name.clone(), line: format!("{}: {line}", pair.name), judgement }
     };
     let mut table = Table::new(&["B", "A", "A|", "B|", "B / A|", "rounds|"]);
     for (pair, comparison) in compared {

@@ -1,6 +1,6 @@
 //! The result of a gate, with the same sentences on a terminal, in Markdown and in JUnit XML.
 
-use crate::judge::{Answer, COVERAGE, Judgement, judge, judgement, rounds_min};
+use crate::judge::{COVERAGE, Judged, Judgement, judge, judgement, rounds_min};
 use crate::junit;
 use crate::saved::{By, Gate, Why};
 use anyhow::{Context, Result};
@@ -24,7 +24,7 @@ pub struct Page {
     pub question: String,
     pub facts: Vec<String>,
     pub warnings: Vec<String>,
-    pub answers: Vec<Answer>,
+    pub answers: Vec<Judged>,
     pub table: Table,
     pub note: String,
     pub origin: String,
@@ -32,7 +32,7 @@ pub struct Page {
 
 impl Page {
     pub fn document(&self) -> Document {
-        let said = |answer: &Answer| Said { condition: None, text: answer.line.clone(), tone: tone(answer.judgement) };
+        let said = |answer: &Judged| Said { condition: None, text: answer.line.clone(), tone: tone(answer.judgement) };
         let said = self.answers.iter().map(said).collect();
         let answer = Block::Answer { ask: self.question.clone(), said };
         let section = |id, title: &str, blocks| Section { id, title: title.to_string(), blocks };
@@ -105,7 +105,7 @@ pub fn of_gate(gate: &Gate) -> Page {
         question: "Is B slower than A?".to_string(),
         facts,
         warnings: warnings(gate, again),
-        answers: vec![Answer {
+        answers: vec![Judged {
             name: gate.by.words().to_string(),
             line: line(&comparison, ("takes", &format!("the {} of A", gate.by.words())), gate.margin, Some(each_ns)),
             judgement: judgement(&comparison.verdict),

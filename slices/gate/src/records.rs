@@ -4,7 +4,7 @@
 //! that time. The ratios of two records are not pairs, so the ratio of ratios is the Hodges-Lehmann shift with its
 //! exact interval (docs/gate.md).
 
-use crate::judge::{Answer, COVERAGE, Judgement, judgement};
+use crate::judge::{COVERAGE, Judged, Judgement, judgement};
 use crate::page::{Page, line};
 use anyhow::{Context, Result, bail, ensure};
 use contend::analysis::Findings;
@@ -77,9 +77,9 @@ pub fn open(dir: &Path) -> Result<Record> {
 }
 
 /// The answer for a contender that is missing or invalid in B: cannot tell, not a pass.
-fn not_told(name: String) -> Answer {
+fn not_told(name: String) -> Judged {
     let line = format!("{name}: cannot tell: B has no valid round with both it and the baseline of A");
-    Answer { name, line, judgement: Judgement::CannotTell }
+    Judged { name, line, judgement: Judgement::CannotTell }
 }
 
 /// Contenders of A other than a baseline: those that both records have under the same condition, and the names of the
@@ -153,7 +153,7 @@ fn page(compared: &[(&Pair, Comparison)], metric: &Metric, (a, b): (&Path, &Path
     let has = if metric.direction == Direction::LowerIsBetter { "takes" } else { "has" };
     let answer = |(pair, comparison): &(&Pair, Comparison)| {
         let line = line(comparison, (has, &of_a), margin, None);
-        Answer {
+        Judged {
             name: pair.name.clone(),
             line: format!("{}: {line}", pair.name),
             judgement: judgement(&comparison.verdict),

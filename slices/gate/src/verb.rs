@@ -1,7 +1,7 @@
 //! `contend gate`: its arguments.
 
 use crate::judge::Judgement;
-use crate::machine::{Machine, Seen};
+use crate::machine::{Disturbances, Machine};
 use crate::one_record;
 use crate::orphans;
 use crate::page::{self, Page};
@@ -166,7 +166,7 @@ fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
         fsync_ns: disk::measure(out)?.fsync_ns_p50,
         janitor: &janitor,
         cancelled: &cancelled,
-        round: Seen::default(),
+        round: Disturbances::default(),
     };
     let mut tell = |gate: &Gate| {
         progress.show(&Note::Phase(&course(gate)));

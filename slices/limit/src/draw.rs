@@ -3,7 +3,8 @@
 use crate::bound::metric_name;
 use crate::capacity::plain_arms;
 use crate::of::Of;
-use crate::saved::{Arm, Busy, Probe, Saved, SeenWord};
+use crate::saved::{Arm, Busy, Probe, Saved};
+use crate::search::ProbeResult;
 use contend::analysis::metric::{Metric, listed};
 use contend::report::content::axes::{extent, fitting, log_axis, short_count, short_ns, trimmed};
 use contend::report::document::{Axis, Block, Id, Lines, Point, Section, Series};
@@ -43,7 +44,7 @@ pub fn sections(saved: &Saved, most: &[f64]) -> Vec<Section> {
 
 /// Probes of an arm with what was tried, if they count.
 fn probes(saved: &Saved, arm: usize) -> impl Iterator<Item = (f64, &Probe)> {
-    let of_arm = saved.probes.iter().filter(move |probe| probe.arm == arm && probe.seen != Some(SeenWord::NoValue));
+    let of_arm = saved.probes.iter().filter(move |probe| probe.arm == arm && probe.seen != Some(ProbeResult::NoValue));
     of_arm.filter_map(|probe| Some((probe.at()?, probe)))
 }
 
@@ -108,7 +109,7 @@ fn bisection(saved: &Saved) -> Option<Lines> {
     let of_arm = |(arm, of): (usize, &Arm)| {
         let point = |(at, (rate, probe)): (usize, (f64, &Probe))| {
             let (words, weak) = match probe.seen {
-                Some(SeenWord::Misses) => (format!("misses: {}", probe.why), true),
+                Some(ProbeResult::Misses) => (format!("misses: {}", probe.why), true),
                 _ => ("meets".to_string(), false),
             };
             let tip = format!(

@@ -1,6 +1,6 @@
 //! Judges whether a probe's measurements meet the bounds. Pure.
 
-use crate::search::Seen;
+use crate::search::ProbeResult;
 use serde::{Deserialize, Serialize};
 
 /// Measurement for one bound.
@@ -69,11 +69,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub fn seen(self) -> Seen {
+    pub fn seen(self) -> ProbeResult {
         match self {
-            Verdict::Meets => Seen::Meets,
-            Verdict::Misses(_) | Verdict::Grows | Verdict::Waiting(_) => Seen::Misses,
-            Verdict::TooFew(_) => Seen::NoValue,
+            Verdict::Meets => ProbeResult::Meets,
+            Verdict::Misses(_) | Verdict::Grows | Verdict::Waiting(_) => ProbeResult::Misses,
+            Verdict::TooFew(_) => ProbeResult::NoValue,
         }
     }
 }

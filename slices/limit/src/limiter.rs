@@ -3,7 +3,8 @@
 
 use crate::capacity::{Shown, compare_guarded, shown};
 use crate::relax::Suspect;
-use crate::saved::{Busy, Saved, SeenWord};
+use crate::saved::{Busy, Saved};
+use crate::search::ProbeResult;
 use contend_stats::interval::{MIN_ROUNDS, median};
 use contend_stats::verdict::Comparison;
 
@@ -125,7 +126,7 @@ fn moves(shown: &[Shown], (comparison, margin): (&Comparison, f64), lower: bool)
 pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
     let found = median(&saved.values(arm).into_iter().map(|(_, value)| value).collect::<Vec<_>>())?;
     let near = |rate: f64| rate <= found * NEAR && rate >= found / NEAR;
-    let probes = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(SeenWord::Meets));
+    let probes = saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(ProbeResult::Meets));
     let used: Vec<&Busy> = probes.filter(|p| p.at().is_some_and(near)).filter_map(|p| p.used.as_ref()).collect();
     let middle =
         |of: &dyn Fn(&Busy) -> Option<f64>| median(&used.iter().map(|used| of(used)).collect::<Option<Vec<f64>>>()?);

@@ -6,7 +6,8 @@ use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::draw;
 use crate::json::json;
 use crate::of::{MOST, Of};
-use crate::saved::{Probe, Saved, SeenWord};
+use crate::saved::{Probe, Saved};
+use crate::search::ProbeResult;
 use crate::stops;
 use crate::unsteady;
 use anyhow::{Context, Result};
@@ -53,7 +54,7 @@ pub fn document(saved: &Saved) -> Document {
         warnings.push("The search was stopped: rounds are missing.".to_string());
     }
     warnings.extend(unsteady::warnings(saved));
-    let invalid = saved.probes.iter().filter(|probe| probe.seen == Some(SeenWord::NoValue)).count();
+    let invalid = saved.probes.iter().filter(|probe| probe.seen == Some(ProbeResult::NoValue)).count();
     let mut facts = vec![
         format!("bounds: {}", saved.bounds.join(", ")),
         counted(saved.rounds as usize, "round"),
@@ -300,9 +301,9 @@ fn probes(saved: &Saved) -> Section {
 fn probe_row(saved: &Saved, of: &Of, probe: &Probe, names: &[String]) -> Vec<Cell> {
     let result = match probe.seen {
         None => Cell::muted("begins the search"),
-        Some(SeenWord::Meets) => Cell::new("meets").tone(Tone::Better),
-        Some(SeenWord::Misses) => Cell::new("misses").tone(Tone::Worse).small(&probe.why),
-        Some(SeenWord::NoValue) => Cell::muted("no value").small(&probe.why),
+        Some(ProbeResult::Meets) => Cell::new("meets").tone(Tone::Better),
+        Some(ProbeResult::Misses) => Cell::new("misses").tone(Tone::Worse).small(&probe.why),
+        Some(ProbeResult::NoValue) => Cell::muted("no value").small(&probe.why),
     };
     let mut row = vec![
         Cell::new(probe.trial.to_string()),

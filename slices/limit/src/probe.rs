@@ -63,7 +63,7 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
         _ => {
             let reasons = row.reasons.iter().map(|reason| format!("{}: {}", reason.kind, reason.detail));
             probe.why = reasons.collect::<Vec<_>>().join("; ");
-            probe.seen = Some(crate::saved::SeenWord::NoValue);
+            probe.seen = Some(crate::search::ProbeResult::NoValue);
             return Ok(Looked { probe, verdict: None, lacking: None });
         }
     };
@@ -84,7 +84,7 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
     };
     let verdict = judge(&measured, backlog, time_ns(bounds));
     if probe.at().is_some() {
-        probe.seen = Some(verdict.seen().into());
+        probe.seen = Some(verdict.seen());
         probe.why = words(verdict, bounds, &measured, probe.thirds);
     }
     let lacking = if let Verdict::TooFew(at) = verdict { Some((measured[at].n, measured[at].needed)) } else { None };

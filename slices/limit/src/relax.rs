@@ -17,7 +17,7 @@ const HALF_WRITES: &str = "half-writes";
 
 /// How the probes of an arm are run.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ArmSetup {
     pub contender: usize,
     /// Condition without a rate.
     pub condition: Condition,
@@ -67,7 +67,7 @@ pub struct Processors {
 ///
 /// # Errors
 /// The workload cannot be read.
-pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, processors: Processors) -> Result<()> {
+pub fn add(order: &mut Order, places: &mut Vec<ArmSetup>, arms: &mut Vec<Arm>, processors: Processors) -> Result<()> {
     let parsed = workload::parse(&order.workloads[0])?;
     // A second profile makes it necessary to name the original one.
     let only = parsed.profiles.keys().next().filter(|_| parsed.profiles.len() == 1);
@@ -101,9 +101,9 @@ pub fn add(order: &mut Order, places: &mut Vec<Place>, arms: &mut Vec<Arm>, proc
 }
 
 /// A suspect, a description of how it is relaxed, and the resulting place.
-type Found = (Suspect, String, Place);
+type Found = (Suspect, String, ArmSetup);
 
-fn less_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
+fn less_syncs(order: &mut Order, place: &ArmSetup) -> Result<Option<Found>> {
     let study = &mut order.whole.studies[0];
     let Some((how, contender)) = without_syncs(&study.contenders[place.contender])? else { return Ok(None) };
     let known = study.contenders.iter().position(|other| other.name == contender.name);
@@ -111,11 +111,11 @@ fn less_syncs(order: &mut Order, place: &Place) -> Result<Option<Found>> {
         study.contenders.push(contender);
         study.contenders.len() - 1
     });
-    Ok(Some((Suspect::Syncs, how, Place { contender: at, ..place.clone() })))
+    Ok(Some((Suspect::Syncs, how, ArmSetup { contender: at, ..place.clone() })))
 }
 
 /// Only if reads can replace the writes.
-fn half_writes(order: &mut Order, workload: &Workload, place: &Place) -> Option<Found> {
+fn half_writes(order: &mut Order, workload: &Workload, place: &ArmSetup) -> Option<Found> {
     let asked = place.condition.profile.as_ref()?;
     let mix = workload.profiles.get(asked)?;
     let writes = |number: usize| workload.transactions[number].writes;
@@ -154,7 +154,7 @@ fn halved(workload: &Workload, mix: &Mix, name: &str) -> String {
 
 /// A quarter more processors if contend may not use all, else a quarter fewer: a single one of many would have no
 /// visible effect.
-fn other_processors(place: &Place, processors: Processors) -> Option<Found> {
+fn other_processors(place: &ArmSetup, processors: Processors) -> Option<Found> {
     // A study that varies their number asks for each of them.
     if place.condition.axes.contains_key(PROCESSORS) {
         return None;
@@ -171,7 +171,7 @@ fn other_processors(place: &Place, processors: Processors) -> Option<Found> {
 }
 
 /// Twice as many clients, for a workload with one role.
-fn more_clients(order: &Order, workload: &Workload, place: &Place) -> Option<Found> {
+fn more_clients(order: &Order, workload: &Workload, place: &ArmSetup) -> Option<Found> {
     let [role] = workload.roles.as_slice() else { return None };
     let of_role = match role.clients {
         ClientCount::Asked => 1,

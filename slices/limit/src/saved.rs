@@ -3,7 +3,7 @@
 use crate::growth::{Growth, Speeds};
 use crate::judge::Thirds;
 use crate::of::{Of, RATE};
-use crate::search::Seen;
+use crate::search::ProbeResult;
 use anyhow::{Context, Result, ensure};
 use contend::record::model::{Disk, Machine, Mark};
 use serde::{Deserialize, Serialize};
@@ -163,7 +163,7 @@ pub struct Probe {
     pub window_ns: u64,
     /// `meets`, `misses`, or `no-value`; absent for the closed loop before a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<SeenWord>,
+    pub seen: Option<ProbeResult>,
     /// What it missed, or why it has no value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
@@ -236,28 +236,6 @@ pub struct Busy {
     /// Bytes that clients and server wrote to storage, per second; absent if the system reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes_per_s: Option<f64>,
-}
-
-/// What a probe said, as a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SeenWord {
-    /// The rate meets the bounds.
-    Meets,
-    /// It does not.
-    Misses,
-    /// It says nothing of the rate.
-    NoValue,
-}
-
-impl From<Seen> for SeenWord {
-    fn from(seen: Seen) -> Self {
-        match seen {
-            Seen::Meets => SeenWord::Meets,
-            Seen::Misses => SeenWord::Misses,
-            Seen::NoValue => SeenWord::NoValue,
-        }
-    }
 }
 
 fn rate() -> String {

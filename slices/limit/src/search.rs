@@ -6,6 +6,8 @@
 //! Both ends of the last bracket are probed a second time, and the second result counts. So a single pause of the
 //! machine at a low rate costs time, but does not change the result.
 
+use serde::{Deserialize, Serialize};
+
 /// Ratio of the ends of the last bracket.
 pub const STEP: f64 = 1.05;
 /// Most probes of a search.
@@ -22,12 +24,15 @@ const UPWARDS: f64 = 1.25;
 /// Factor for whole numbers: each must be affordable even if the one before was the most.
 const DOUBLE: f64 = 2.0;
 
-/// Result of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+/// What a probe said of its rate, as a word in `limit.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbeResult {
+    /// The rate meets the bounds.
     Meets,
+    /// It does not.
     Misses,
-    /// The probe does not count.
+    /// It says nothing of the rate.
     NoValue,
 }
 
@@ -192,20 +197,20 @@ impl Search {
     }
 
     /// Adds the result of the last probe. The latest result for a rate counts.
-    pub fn saw(&mut self, seen: Seen) {
+    pub fn saw(&mut self, seen: ProbeResult) {
         self.probes += 1;
         let at = self.at;
         let before = |ends: &[End]| ends.last().is_some_and(|end| end.rate == at);
         match seen {
-            Seen::NoValue => {
+            ProbeResult::NoValue => {
                 self.without_value += 1;
                 return;
             }
             _ if self.only.is_some() => {
                 let (met, missed) = self.only.get_or_insert_default();
-                *(if seen == Seen::Meets { met } else { missed }) += 1;
+                *(if seen == ProbeResult::Meets { met } else { missed }) += 1;
             }
-            Seen::Meets => {
+            ProbeResult::Meets => {
                 let twice = before(&self.met) || before(&self.missed);
                 self.missed.retain(|missed| missed.rate > at);
                 self.met.retain(|met| met.rate < at);
@@ -217,7 +222,7 @@ impl Search {
                     };
                 }
             }
-            Seen::Misses => {
+            ProbeResult::Misses => {
                 let twice = before(&self.met) || before(&self.missed);
                 self.met.retain(|met| met.rate < at);
                 self.missed.retain(|missed| missed.rate > at);

@@ -48,7 +48,7 @@ impl Service {
         responses
     }
 
-    fn probe(self, rate: f64, random: &mut SplitMix64) -> Seen {
+    fn probe(self, rate: f64, random: &mut SplitMix64) -> ProbeResult {
         let responses = self.responses(rate, WINDOW_S.max(3_450.0 / rate), random);
         let ns = |s: f64| (s * 1e9) as u64;
         let third = responses.len() / 3;
@@ -145,7 +145,7 @@ fn tried(mut search: Search, capacity: f64) -> (Vec<f64>, Next) {
         match search.next() {
             Next::Probe(rate) => {
                 tried.push(rate);
-                search.saw(if rate <= capacity { Seen::Meets } else { Seen::Misses });
+                search.saw(if rate <= capacity { ProbeResult::Meets } else { ProbeResult::Misses });
             }
             end => return (tried, end),
         }
@@ -182,7 +182,7 @@ fn one_miss_by_chance_does_not_end_a_search() {
             Next::Probe(rate) => {
                 probes += 1;
                 let by_chance = probes == 1;
-                search.saw(if rate <= 900.0 && !by_chance { Seen::Meets } else { Seen::Misses });
+                search.saw(if rate <= 900.0 && !by_chance { ProbeResult::Meets } else { ProbeResult::Misses });
             }
             Next::Found(rate) => break rate,
             ended => panic!("{ended:?}"),
@@ -193,7 +193,7 @@ fn one_miss_by_chance_does_not_end_a_search() {
 
 #[test]
 fn of_one_rate_two_equal_results_decide() {
-    let asked = |seen: &[Seen]| {
+    let asked = |seen: &[ProbeResult]| {
         let mut search = Search::only(100.0);
         for seen in seen {
             assert_eq!(search.next(), Next::Probe(100.0));
@@ -201,7 +201,7 @@ fn of_one_rate_two_equal_results_decide() {
         }
         search.next()
     };
-    use Seen::{Meets, Misses, NoValue};
+    use ProbeResult::{Meets, Misses, NoValue};
     assert_eq!(asked(&[Meets, Meets]), Next::Only { rate: 100.0, meets: true });
     assert_eq!(asked(&[Misses, NoValue, Misses]), Next::Only { rate: 100.0, meets: false });
     assert_eq!(asked(&[Meets, Misses, Meets]), Next::Only { rate: 100.0, meets: true });
@@ -214,10 +214,10 @@ fn what_does_not_count_is_tried_again_and_then_said() {
     let mut search = Search::below(1000.0, 5.0);
     let Next::Probe(rate) = search.next() else { panic!("a first probe") };
     for _ in 1..3 {
-        search.saw(Seen::NoValue);
+        search.saw(ProbeResult::NoValue);
         assert_eq!(search.next(), Next::Probe(rate));
     }
-    search.saw(Seen::NoValue);
+    search.saw(ProbeResult::NoValue);
     assert_eq!(search.next(), Next::Nothing(Why::NoValue));
     let (tried, end) = tried(Search::below(1000.0, 5.0), 0.0);
     assert_eq!(end, Next::Nothing(Why::NothingMeets), "{tried:?}");

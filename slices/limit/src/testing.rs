@@ -1,6 +1,7 @@
 //! Made-up searches for tests.
 
-use crate::saved::{Arm, Capacity, Probe, Saved, SeenWord, VERSION};
+use crate::saved::{Arm, Capacity, Probe, Saved, VERSION};
+use crate::search::ProbeResult;
 
 pub fn arm(label: &str, tier: &str) -> Arm {
     Arm {
@@ -60,7 +61,7 @@ pub fn met(arm: usize, rate_per_s: f64) -> Probe {
         rate_per_s: Some(rate_per_s),
         number: None,
         window_ns: 1_000_000_000,
-        seen: Some(SeenWord::Meets),
+        seen: Some(ProbeResult::Meets),
         why: String::new(),
         disturbed: false,
         again: false,

@@ -2,7 +2,8 @@
 
 use crate::capacity::plain_arms;
 use crate::growth::{Growth, Speeds};
-use crate::saved::{Probe, Saved, SeenWord};
+use crate::saved::{Probe, Saved};
+use crate::search::ProbeResult;
 use contend_stats::precision::{Bytes, Ns};
 use std::mem::{Discriminant, discriminant};
 
@@ -13,7 +14,7 @@ pub fn warnings(saved: &Saved) -> Vec<String> {
 
 fn of_arm(saved: &Saved, arm: usize, name: &str) -> Vec<String> {
     let met: Vec<&Probe> =
-        saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(SeenWord::Meets)).collect();
+        saved.probes.iter().filter(|probe| probe.arm == arm && probe.seen == Some(ProbeResult::Meets)).collect();
     let among = |found: &[&Probe]| {
         let such = if found.len() == 1 { "it is" } else { "such as" };
         let trial = found[0].trial;
@@ -77,7 +78,7 @@ mod tests {
             Probe { trial: 4, marks: unsteady.clone(), log: Some(growth), ..met(0, 90.0) },
             Probe { trial: 5, marks: unsteady.clone(), ..met(0, 91.0) },
             Probe { trial: 6, speeds: Some(speeds), ..met(1, 90.0) },
-            Probe { seen: Some(SeenWord::Misses), marks: unsteady, ..met(1, 190.0) },
+            Probe { seen: Some(ProbeResult::Misses), marks: unsteady, ..met(1, 190.0) },
         ];
         let said = warnings(&saved);
         assert_eq!(said.len(), 3, "{said:?}");

@@ -7,7 +7,7 @@ use crate::capacity::plain_arms;
 use crate::keys;
 use crate::of::{Of, RATE};
 use crate::page;
-use crate::relax::{self, Place, Processors};
+use crate::relax::{self, ArmSetup, Processors};
 use crate::saved::{Arm, Budget, PROBES, Saved, VERSION};
 use crate::work::{Relaxing, Ways, Work};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -189,7 +189,7 @@ struct How {
 fn search(
     order: &Order,
     bounds: Vec<Bound>,
-    prepared: (Vec<Place>, Saved),
+    prepared: (Vec<ArmSetup>, Saved),
     how: How,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<u8> {
@@ -245,7 +245,7 @@ fn make(out: &Path) -> Result<()> {
 }
 
 /// Prepares a study: each contender under each condition becomes an arm.
-fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) -> Result<(Vec<Place>, Saved)> {
+fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) -> Result<(Vec<ArmSetup>, Saved)> {
     let drain_ns = crate::bound::time_ns(bounds).map_or(DRAIN_NS, |ns| DRAIN_NS.max(ns as u64 * 4));
     let [study] = order.whole.studies.as_mut_slice() else {
         bail!("study {} has several parts; choose one with --set part=NAME", order.whole.name);
@@ -292,13 +292,13 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
     Ok((places, saved))
 }
 
-fn arms(study: &Study) -> (Vec<Place>, Vec<Arm>) {
-    let (mut places, mut arms): (Vec<Place>, Vec<Arm>) = (vec![], vec![]);
+fn arms(study: &Study) -> (Vec<ArmSetup>, Vec<Arm>) {
+    let (mut places, mut arms): (Vec<ArmSetup>, Vec<Arm>) = (vec![], vec![]);
     let several = study.conditions.len() > 1;
     for condition in &study.conditions {
         let first = arms.len();
         for (at, contender) in study.contenders.iter().enumerate() {
-            places.push(Place { contender: at, condition: condition.clone() });
+            places.push(ArmSetup { contender: at, condition: condition.clone() });
             arms.push(Arm {
                 label: contender.label.clone(),
                 contender: at,

@@ -7,9 +7,9 @@ use crate::judge::Verdict;
 use crate::limiter::{ROUNDS_MIN, is_use_unknown, is_used_too_little, used};
 use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
-use crate::relax::Place;
-use crate::saved::{Capacity, Probe, Saved, SeenWord};
-use crate::search::{DECISIVE, Next, Search, Seen, Why};
+use crate::relax::ArmSetup;
+use crate::saved::{Capacity, Probe, Saved};
+use crate::search::{DECISIVE, Next, ProbeResult, Search, Why};
 use anyhow::Result;
 use contend::check::again::Again;
 use contend::record::store::Record;
@@ -57,7 +57,7 @@ pub struct Ways<'w> {
 pub struct Work<'w> {
     dir: PathBuf,
     bounds: Vec<Bound>,
-    places: Vec<Place>,
+    places: Vec<ArmSetup>,
     window_ns: u64,
     /// Round and arm of each search, in order. With a budget it grows after the first round.
     order: Vec<(u32, usize)>,
@@ -95,7 +95,7 @@ enum After {
 }
 
 impl<'w> Work<'w> {
-    pub fn new(dir: PathBuf, bounds: Vec<Bound>, (places, saved): (Vec<Place>, Saved), ways: Ways<'w>) -> Self {
+    pub fn new(dir: PathBuf, bounds: Vec<Bound>, (places, saved): (Vec<ArmSetup>, Saved), ways: Ways<'w>) -> Self {
         let seed = saved.seed;
         let late = saved.rounds.saturating_sub(ROUNDS_MIN as u32);
         let is_plain = |arm: usize| saved.arms[arm].relaxed.is_none();
@@ -172,7 +172,7 @@ impl<'w> Work<'w> {
         let Looked { mut probe, verdict, lacking } = looked;
         // Based on its mark alone, before its measurements are looked at.
         if self.again.is_due(probe.disturbed, self.saved.probes.len()) {
-            (probe.seen, probe.again) = (Some(SeenWord::NoValue), true);
+            (probe.seen, probe.again) = (Some(ProbeResult::NoValue), true);
             probe.why = "disturbed from outside: run again".to_string();
             self.keep(arm, probe);
             return After::Again;
@@ -194,7 +194,7 @@ impl<'w> Work<'w> {
             return After::Again;
         }
         if let Some(search) = &mut self.search {
-            search.saw(verdict.map_or(Seen::NoValue, Verdict::seen));
+            search.saw(verdict.map_or(ProbeResult::NoValue, Verdict::seen));
         }
         self.keep(arm, probe);
         After::Told
@@ -217,9 +217,9 @@ impl<'w> Work<'w> {
     fn keep(&mut self, arm: usize, probe: Probe) {
         let seen = match probe.seen {
             None => format!("closed loop: {}", Rate(probe.committed_per_s)),
-            Some(SeenWord::Meets) => "meets the bounds".to_string(),
-            Some(SeenWord::Misses) => format!("misses: {}", probe.why),
-            Some(SeenWord::NoValue) => format!("does not count: {}", probe.why),
+            Some(ProbeResult::Meets) => "meets the bounds".to_string(),
+            Some(ProbeResult::Misses) => format!("misses: {}", probe.why),
+            Some(ProbeResult::NoValue) => format!("does not count: {}", probe.why),
         };
         let at = probe.at().map_or(String::new(), |at| format!(" at {}", self.of.words(at)));
         let rounds = self.saved.budget.as_ref().map_or(0, |budget| budget.rounds);
@@ -376,7 +376,7 @@ impl<'w> Work<'w> {
     }
 
     fn choice(&self, arm: usize, tried: Option<f64>) -> Choice {
-        let Place { contender, condition } = &self.places[arm];
+        let ArmSetup { contender, condition } = &self.places[arm];
         let window_ns = match (&self.of, tried) {
             (Of::Rate, Some(rate)) => self.window_ns_at(arm, rate),
             (Of::Rate, None) => self.window_ns,

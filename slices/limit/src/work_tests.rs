@@ -48,7 +48,7 @@ fn searched(contenders: &[Simulated], budget_ns: u64) -> Saved {
     let mut saved = saved(arms, &[]);
     (saved.rounds, saved.window_ns) = (6, S / 2);
     saved.budget = Some(Budget { total_ns: budget_ns, ..Budget::default() });
-    let place = |contender: usize| Place {
+    let place = |contender: usize| ArmSetup {
         contender,
         condition: Condition { label: "default".to_string(), profile: None, axes: Default::default() },
     };
@@ -78,7 +78,7 @@ fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
         round: choice.round,
         rate_per_s,
         window_ns,
-        seen: rate_per_s.map(|_| verdict.seen().into()),
+        seen: rate_per_s.map(|_| verdict.seen()),
         used: Some(used.clone()),
         ..met(arm, rate_per_s.unwrap_or(capacity * 1.2))
     };

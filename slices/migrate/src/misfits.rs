@@ -2,7 +2,7 @@
 //! contain the values: only the place of the first one and their number.
 
 use crate::plan::Table;
-use crate::profile::{Column, Profile, Seen, Sort};
+use crate::profile::{Column, Occurrences, Profile, Sort};
 use anyhow::Result;
 use contend_sql::{HeldColumn, ParamType, Target};
 use contend_wire::kept::quoted;
@@ -59,7 +59,7 @@ fn profile_of<'p>(source: &crate::look::Table, profile: &'p Profile, name: &str)
     source.columns.iter().position(|column| column == name).map(|at| &profile.columns[at])
 }
 
-fn misfit(table: &Table, column: &HeldColumn, seen: &Seen, what: String, remedy: String) -> Misfit {
+fn misfit(table: &Table, column: &HeldColumn, seen: &Occurrences, what: String, remedy: String) -> Misfit {
     let (count, first) = (seen.count, seen.first.clone());
     Misfit { table: table.name.clone(), column: column.name.clone(), count, first, what, remedy }
 }
@@ -115,7 +115,7 @@ pub fn too_long(
     source: &crate::look::Table,
     profile: &Profile,
     room: Room,
-    above: impl Fn(&str, usize) -> Result<Seen>,
+    above: impl Fn(&str, usize) -> Result<Occurrences>,
 ) -> Result<Vec<Misfit>> {
     let mut found = vec![];
     for column in table.columns.iter().filter(|c| matches!(c.holds, ParamType::Text | ParamType::Blob)) {

@@ -72,7 +72,7 @@ impl Sort {
 
 /// Number of values, and place of the first one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct Occurrences {
     pub count: u64,
     /// As a phrase: `rowid 17`.
     pub first: String,
@@ -82,7 +82,7 @@ pub struct Seen {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Column {
     /// By [`Sort`], in the order of its values.
-    seen: [Seen; Sort::ALL.len()],
+    seen: [Occurrences; Sort::ALL.len()],
     /// Longest text or blob.
     pub longest_bytes: usize,
     pub longest_characters: usize,
@@ -91,7 +91,7 @@ pub struct Column {
 }
 
 impl Column {
-    pub fn of(&self, sort: Sort) -> &Seen {
+    pub fn of(&self, sort: Sort) -> &Occurrences {
         &self.seen[sort as usize]
     }
 
@@ -147,8 +147,8 @@ pub fn of_table(connection: &Connection, table: &Table) -> Result<Profile> {
 ///
 /// # Errors
 /// The source cannot be read.
-pub fn above(connection: &Connection, table: &Table, expression: &str, most: usize) -> Result<Seen> {
-    let mut seen = Seen::default();
+pub fn above(connection: &Connection, table: &Table, expression: &str, most: usize) -> Result<Occurrences> {
+    let mut seen = Occurrences::default();
     each_row(connection, &table.all_rows(expression), |number, rowid, values| {
         if matches!(values[0], Argument::Integer(found) if found > most as i64) {
             if seen.count == 0 {

@@ -5,7 +5,7 @@ use crate::ledger::{self, Entry};
 use crate::look::{self, Schema};
 use crate::misfits::{self, Misfit, Room};
 use crate::plan::{self, Asked, Makes, Plan};
-use crate::profile::{self, Profile, Seen};
+use crate::profile::{self, Occurrences, Profile};
 use crate::progress::Progress;
 use crate::prove::{Proof, Sides};
 use crate::server::Server;
@@ -184,7 +184,7 @@ fn unfit(source: &Connection, schema: &Schema, profiles: &[Profile], plan: &Plan
 fn orphans(source: &Connection, table: &look::Table) -> Result<Option<Misfit>> {
     let mut check = source.prepare(&format!("PRAGMA foreign_key_check({})", quoted(&table.name)))?;
     let mut rows = check.query(())?;
-    let mut seen = Seen::default();
+    let mut seen = Occurrences::default();
     while let Some(row) = rows.next()? {
         if seen.count == 0 {
             seen.first = row.get::<_, Option<i64>>(1)?.map_or("not said".to_string(), |rowid| format!("rowid {rowid}"));

@@ -6,7 +6,7 @@ use crate::judge::{self, Judge};
 use crate::keys::Wanted;
 use crate::keys::{MINIMISE_TRIES, SERVER_LIE_POINTS};
 use crate::lies;
-use crate::place::Place;
+use crate::place::WorkDir;
 use crate::results::{Failing, Lie, Powercut};
 use crate::survival::Survival;
 use anyhow::{Result, anyhow};
@@ -20,7 +20,7 @@ use contend_powercut::log::Log;
 use contend_powercut::minimise::minimise;
 use contend_powercut::replay::{Cut, Model, Namespace, Replayer};
 use contend_wire::database::Database;
-use contend_wire::script::Answer;
+use contend_wire::script::LineResult;
 use std::path::{Path, PathBuf};
 
 /// Judges that work at the same time.
@@ -33,7 +33,7 @@ const PIECES_MAX: usize = 20;
 pub struct Images<'i> {
     pub crash: Crash<'i>,
     pub stage: &'i Stage<'i>,
-    pub place: &'i Place<'i>,
+    pub place: &'i WorkDir<'i>,
     pub log: &'i Log,
     pub judge: &'i Judge<'i>,
 }
@@ -206,7 +206,7 @@ impl Images<'_> {
         each(&cut, &verdict)
     }
 
-    fn verdict_of(&self, cut: &Cut, answers: Result<Vec<Answer>>, seat: &mut Seat<'_>) -> Result<Survival> {
+    fn verdict_of(&self, cut: &Cut, answers: Result<Vec<LineResult>>, seat: &mut Seat<'_>) -> Result<Survival> {
         let crash = instant(self.log, cut.position);
         let verdict = self.judge.verdict(crash, answers, &seat.database, &mut seat.admin)?;
         judge::with_room(verdict, &seat.dir)

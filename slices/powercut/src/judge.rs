@@ -14,7 +14,7 @@ use contend::workload::{Workload, marks};
 use contend_stats::precision::Ns;
 use contend_wire::database::Database;
 use contend_wire::literal::Value;
-use contend_wire::script::{Answer, ScriptWriter, Target};
+use contend_wire::script::{LineResult, ScriptWriter, Target};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -65,7 +65,7 @@ impl<'j> Judge<'j> {
     pub fn verdict(
         &self,
         crash: Instant,
-        answers: Result<Vec<Answer>>,
+        answers: Result<Vec<LineResult>>,
         database: &Database,
         admin: &mut Admin<'_>,
     ) -> Result<Survival> {
@@ -79,9 +79,9 @@ impl<'j> Judge<'j> {
         }
     }
 
-    fn recovered(&self, answers: &[Answer]) -> Recovered {
+    fn recovered(&self, answers: &[LineResult]) -> Recovered {
         let rows = |index: usize| match answers.get(index) {
-            Some(Answer::Rows(rows)) => rows.as_slice(),
+            Some(LineResult::Rows(rows)) => rows.as_slice(),
             _ => &[],
         };
         let (mut marks, mut complaints) = (vec![], vec![]);

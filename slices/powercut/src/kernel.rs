@@ -3,7 +3,7 @@
 
 use crate::crash::prepare;
 use crate::keys::Wanted;
-use crate::place::Place;
+use crate::place::WorkDir;
 use crate::results::{KernelCuts, Powercut};
 use anyhow::{Context, Result, bail};
 use contend::engine;
@@ -106,7 +106,7 @@ pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Po
     }
     (bench.progress)(Note::Phase("cutting the power of a real kernel"));
     let fallback = bench.data_dir.parent().unwrap_or(&bench.data_dir);
-    let place = Place::make(ROOM_BYTES, 0, fallback, bench.janitor).map_err(prepare)?;
+    let place = WorkDir::make(ROOM_BYTES, 0, fallback, bench.janitor).map_err(prepare)?;
     let statements = stage.setup.prepare.iter().chain(&stage.setup.session).cloned().collect();
     // The kernel mounts its own /dev over the directory in memory, so the first program is stored elsewhere.
     let init = tempfile::Builder::new().prefix(".begin-").tempfile_in(fallback);
@@ -135,7 +135,7 @@ pub fn cut(bench: &Bench<'_>, stage: &Stage<'_>, wanted: &Wanted, found: &mut Po
 
 /// A disk, and the client that commits on it.
 struct Machine<'m> {
-    place: &'m Place<'m>,
+    place: &'m WorkDir<'m>,
     /// The first program of the kernel.
     init: &'m Path,
     statements: Vec<String>,

@@ -1,7 +1,7 @@
 //! Repeats the load of a trial on a recorder.
 
 use crate::crash::{Crash, decode, prepare};
-use crate::place::{Place, copy_same};
+use crate::place::{WorkDir, copy_same};
 use crate::recorder::Recorder;
 use crate::results::Powercut;
 use crate::shim;
@@ -37,7 +37,7 @@ pub struct Recording {
 pub struct Load<'l> {
     pub crash: Crash<'l>,
     pub stage: &'l Stage<'l>,
-    pub place: &'l Place<'l>,
+    pub place: &'l WorkDir<'l>,
 }
 
 impl Load<'_> {

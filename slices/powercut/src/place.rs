@@ -16,12 +16,12 @@ const SPARE_BYTES: u64 = 512 << 20;
 /// Copies of the data that exist at once: the base, the recorder's backing directory, images, the replayer's own.
 const COPIES: u64 = 6;
 
-pub struct Place<'j> {
+pub struct WorkDir<'j> {
     dir: TempDir,
     janitor: &'j Janitor,
 }
 
-impl<'j> Place<'j> {
+impl<'j> WorkDir<'j> {
     /// A directory for data and a log of these sizes; in `fallback` if memory has too little room.
     pub fn make(data_bytes: u64, log_bytes: u64, fallback: &Path, janitor: &'j Janitor) -> Result<Self> {
         let needed = data_bytes * COPIES + log_bytes + SPARE_BYTES;
@@ -48,7 +48,7 @@ impl<'j> Place<'j> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WorkDir<'_> {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(self.dir.path());
         self.janitor.dir_gone(self.dir.path());

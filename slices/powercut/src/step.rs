@@ -8,7 +8,7 @@ use crate::kernel;
 use crate::keys::{NAME, Wanted};
 use crate::kills::Kills;
 use crate::load::Load;
-use crate::place::{Place, size};
+use crate::place::{WorkDir, size};
 use crate::results::{BASE_DIR, LOG_FILE, Powercut};
 use crate::shim::{self, Way};
 use contend::engine;
@@ -96,7 +96,7 @@ fn cut(
     let (log_file, base) = (logs.join(LOG_FILE), logs.join(BASE_DIR));
     let bound = u64::from(crash.wanted.bound_mib) << 20;
     let fallback = crash.data_dir.parent().unwrap_or(&crash.data_dir);
-    let place = Place::make(size(&stage.base.path), bound, fallback, crash.janitor).map_err(prepare)?;
+    let place = WorkDir::make(size(&stage.base.path), bound, fallback, crash.janitor).map_err(prepare)?;
     let load = Load { crash, stage, place: &place };
     let recording = load.record(found, (&base, &log_file), admin)?;
     (crash.progress)(Note::Phase("cutting the power"));

@@ -27,7 +27,7 @@ extern "C" fn forked() {
 
 unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, call: impl FnOnce() -> c_int) -> c_int {
     let place = path::place(name, flags & URI != 0);
-    let is_ours = |place: &path::Place| is_asked_for() || place.settings.is_some();
+    let is_ours = |place: &path::DatabaseFile| is_asked_for() || place.settings.is_some();
     let Some(place) = place.filter(|place| is_ours(place) && flags & MEMORY == 0 && !out.is_null()) else {
         return call();
     };
@@ -62,7 +62,7 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
 fn connect(
     front: Front,
     settings: &'static Settings,
-    place: &path::Place,
+    place: &path::DatabaseFile,
     flags: c_int,
 ) -> Result<Arc<Connection>, Failed> {
     if place.path.parent().is_some_and(|parent| !parent.is_dir()) {

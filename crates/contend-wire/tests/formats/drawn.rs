@@ -289,7 +289,7 @@ pub fn tool_line() -> impl Strategy<Value = ToolLine> {
 
 pub fn reply() -> impl Strategy<Value = Reply> {
     let rows = vec(vec(value(0), 1..4), 0..4);
-    let answer = prop_oneof![rows.prop_map(Answer::Rows), any::<u64>().prop_map(Answer::Loaded)];
+    let answer = prop_oneof![rows.prop_map(LineResult::Rows), any::<u64>().prop_map(LineResult::Loaded)];
     let error = (any::<usize>(), 0..7usize, any::<u32>(), text())
         .prop_map(|(line, space, code, message)| ScriptError { line, space: CodeSpace::ALL[space], code, message });
     (vec(answer, 0..4), option::of(error)).prop_map(|(answers, error)| Reply { answers, error })

@@ -11,7 +11,7 @@ use contend_wire::plan::{
     Transaction, Window,
 };
 use contend_wire::sample::{CodeSpace, SAMPLE_BYTES, STEP_NONE, Sample, code_to_sqlstate, sqlstate_to_code};
-use contend_wire::script::{Answer, Load, Reply, ScriptError, ScriptLine, ScriptReader, ScriptWriter, Target};
+use contend_wire::script::{LineResult, Load, Reply, ScriptError, ScriptLine, ScriptReader, ScriptWriter, Target};
 use contend_wire::statement::{Effect, Placeholder, Statement};
 use proptest::collection::vec;
 use proptest::option;

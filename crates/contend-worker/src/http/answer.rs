@@ -25,7 +25,7 @@ pub struct Nonsense;
 
 /// Facts of a complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// Its status.
     pub status: u16,
     /// Whether the service ends the connection.
@@ -56,7 +56,7 @@ pub struct Reader {
     /// The part of them that was parsed.
     at: usize,
     part: Part,
-    answer: Answer,
+    answer: Response,
     /// Total of the body so far.
     body_bytes: u64,
     body: Vec<u8>,
@@ -87,7 +87,7 @@ impl Default for Reader {
             filled: 0,
             at: 0,
             part: Part::Head,
-            answer: Answer { status: 0, closes: false, code: None },
+            answer: Response { status: 0, closes: false, code: None },
             body_bytes: 0,
             body: vec![],
             kept_max: 0,
@@ -126,7 +126,7 @@ impl Reader {
 
     /// The answer, which is complete.
     #[inline]
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> Response {
         self.answer
     }
 
@@ -182,7 +182,7 @@ impl Reader {
             }
             if status >= 200 {
                 let old = response.version == Some(0);
-                self.answer = Answer { status, closes: old, code: None };
+                self.answer = Response { status, closes: old, code: None };
                 self.kept_max = match status {
                     _ if is_in(status, asked.wanted) => usize::MAX,
                     _ if is_in(status, asked.expected) => 0,
@@ -301,7 +301,7 @@ enum Framing {
 }
 
 /// How the body ends; other relevant headers go into the answer and the jar.
-fn framing(headers: &[Header<'_>], answer: &mut Answer, mut jar: Option<&mut Jar>) -> Result<Framing, Nonsense> {
+fn framing(headers: &[Header<'_>], answer: &mut Response, mut jar: Option<&mut Jar>) -> Result<Framing, Nonsense> {
     let mut framing = Framing::None;
     for header in headers {
         // Compared by length first: most headers are none of these.
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     /// The answer and its body, checked for every way of cutting up the bytes; `None` if it is not complete.
-    fn read(text: &[u8], is_head: bool) -> Result<Option<(Answer, Vec<u8>, bool)>, Nonsense> {
+    fn read(text: &[u8], is_head: bool) -> Result<Option<(Response, Vec<u8>, bool)>, Nonsense> {
         let read_in = |piece: usize| {
             let mut reader = Reader::default();
             let mut complete = false;

@@ -11,7 +11,7 @@ mod sqlite;
 use crate::options::Options;
 use anyhow::{Error, Result, bail};
 use contend_wire::literal::Value;
-use contend_wire::script::{Answer, RawLine, Reply, ScriptError, ScriptReader, Target};
+use contend_wire::script::{LineResult, RawLine, Reply, ScriptError, ScriptReader, Target};
 use database::{Database, Rows};
 use error::{LineError, LoadError};
 
@@ -89,7 +89,7 @@ fn carry_out_lines(database: &mut dyn Database, reader: &mut ScriptReader<'_>, r
         let answer = match line {
             RawLine::Sql(sql) => {
                 next = reader.next_raw();
-                database.query(&sql.sql).map(Answer::Rows).map_err(|e| in_reply(number, e))
+                database.query(&sql.sql).map(LineResult::Rows).map_err(|e| in_reply(number, e))
             }
             RawLine::Load(sql) => {
                 let mut rows = Rows { reader, at: number, pending: None };
@@ -97,7 +97,7 @@ fn carry_out_lines(database: &mut dyn Database, reader: &mut ScriptReader<'_>, r
                 let at = rows.at;
                 next = rows.pending.take();
                 match loaded {
-                    Ok(count) => Ok(Answer::Loaded(count)),
+                    Ok(count) => Ok(LineResult::Loaded(count)),
                     Err(LoadError::Line(e)) => Err(in_reply(at, e)),
                     Err(LoadError::Script(e)) => return Err(e.into()),
                 }

@@ -21,7 +21,7 @@ pub struct Kernel {
 
 /// What the kernel sees of a transaction for sure, by transaction.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct Visible {
     /// It makes a call that reads a file.
     pub reads: Vec<bool>,
     /// It puts a thread to sleep.
@@ -31,7 +31,7 @@ pub struct Seen {
 /// Takes a trial's samples one by one.
 pub struct KernelCheck {
     kernel: Kernel,
-    seen: Seen,
+    seen: Visible,
     worker_of: HashMap<u32, usize>,
     /// Of each worker, the transactions between the readings that surely read, and those that surely slept.
     reported: Vec<(u64, u64)>,
@@ -39,7 +39,7 @@ pub struct KernelCheck {
 
 impl KernelCheck {
     /// For the clients of each worker.
-    pub fn new(kernel: Kernel, clients: &[Vec<u32>], seen: Seen) -> Self {
+    pub fn new(kernel: Kernel, clients: &[Vec<u32>], seen: Visible) -> Self {
         let of =
             |(number, clients): (usize, &Vec<u32>)| clients.iter().map(move |id| (*id, number)).collect::<Vec<_>>();
         let worker_of = clients.iter().enumerate().flat_map(of).collect();
@@ -95,7 +95,7 @@ mod tests {
             between_ns: (10, 90),
             ..Kernel::default()
         };
-        let seen = Seen { reads: vec![true, false], sleeps: vec![false, true] };
+        let seen = Visible { reads: vec![true, false], sleeps: vec![false, true] };
         let mut check = KernelCheck::new(kernel, &[vec![3], vec![7]], seen);
         for (transaction, started_ns, finished_ns) in transactions {
             check.push(&Sample {

@@ -2,7 +2,7 @@
 //! from the text and the file is read again, until no mistake is left. Mistakes that only the removal caused are not
 //! reported.
 
-use super::{FileError, Place, Source};
+use super::{FileError, Location, Source};
 use toml_edit::{DocumentMut, InlineTable, Item, Value};
 
 /// Most mistakes reported. Each costs one more reading of the file.
@@ -131,7 +131,7 @@ impl Repair<'_> {
 
     /// Removes this mistake from the file; false if nothing can be removed.
     fn take_out(&mut self, error: &FileError) -> bool {
-        let Place { path, instead, .. } = &*error.place;
+        let Location { path, instead, .. } = &*error.place;
         if self.put_in(path) {
             return true;
         }

@@ -28,12 +28,12 @@ pub struct FileError {
     pub message: String,
     /// The file's other mistakes, in the order of their lines.
     pub further: Vec<FileError>,
-    pub(crate) place: Box<Place>,
+    pub(crate) place: Box<Location>,
 }
 
 /// The place of a mistake, for the code that removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     /// Path of the key, even where `FileError::key` does not show it; empty if there is none.
     path: Vec<String>,
     /// Whether the keys and types of this file alone forbid it, whatever the rest of the file contains.
@@ -130,7 +130,7 @@ impl Source {
                 None => error.message().to_string(),
             },
             further: vec![],
-            place: Box::new(Place {
+            place: Box::new(Location {
                 path,
                 by_itself: true,
                 instead: instead.filter(|_| error.message().starts_with("unknown field ")),
@@ -146,7 +146,7 @@ impl Source {
             key: display_path(path),
             message: message.into(),
             further: vec![],
-            place: Box::new(Place { path: path.iter().map(ToString::to_string).collect(), ..Place::default() }),
+            place: Box::new(Location { path: path.iter().map(ToString::to_string).collect(), ..Location::default() }),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::check::commits::{self, CommitCheck};
 use crate::check::ever::{Acted, Ever};
 use crate::check::growth::Growth;
 use crate::check::heard::{self, Ends, Span};
-use crate::check::kernel::{KernelCheck, Seen};
+use crate::check::kernel::{KernelCheck, Visible};
 use crate::check::samples::{PlanCheck, Totals};
 use crate::check::{guards, marks};
 use crate::engine::{self, Engine, Settings};
@@ -242,11 +242,11 @@ impl Review<'_> {
     }
 
     /// What the kernel sees of each transaction for sure, under these settings of its connections.
-    fn kernel_sees(&self, sql: &Sql<'_>, settings: &Settings, syncs: Syncs) -> Seen {
+    fn kernel_sees(&self, sql: &Sql<'_>, settings: &Settings, syncs: Syncs) -> Visible {
         let counts = self.stage.engine.file_commits.filter(|_| engine::commits_as_planned(self.stage.contender));
-        let Some(counts) = counts.filter(|_| self.tells_rows()) else { return Seen::default() };
+        let Some(counts) = counts.filter(|_| self.tells_rows()) else { return Visible::default() };
         let looks = (counts.looked_at_by_each)(settings);
-        Seen {
+        Visible {
             reads: if looks { touching::data(self.bench.workload) } else { vec![] },
             sleeps: match self.syncs_each_commit() && syncs.sleep {
                 true => commits::surely(&sql.transactions, &sql.statements),

@@ -14,7 +14,7 @@ use crate::workload::sql::asked;
 use crate::workload::{Data, Workload};
 use anyhow::{Context, Result};
 use contend_wire::database::Database;
-use contend_wire::script::{Answer, Target};
+use contend_wire::script::{LineResult, Target};
 use contend_wire::statement::Statement;
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -256,8 +256,8 @@ pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     let target = script_target(engine, database);
     let target = Target { driver: wanted.by.to_string(), session: [target.session, session].concat(), ..target };
     let (mut ahead, mut rows) = (0, 0);
-    let mut count = |answers: Vec<Answer>| {
-        rows += answers.iter().map(|a| if let Answer::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
+    let mut count = |answers: Vec<LineResult>| {
+        rows += answers.iter().map(|a| if let LineResult::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
     };
     wanted.data().scripts(SCRIPT_BYTES, &target, &mut |script| {
         admin.send(script)?;

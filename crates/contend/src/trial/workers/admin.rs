@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::database::Database;
 use contend_wire::handshake::{Facts, ToolLine, WorkerLine};
 use contend_wire::literal::Value;
-use contend_wire::script::{Answer, Reply, ScriptWriter, Target};
+use contend_wire::script::{LineResult, Reply, ScriptWriter, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -137,7 +137,7 @@ impl<'a> Admin<'a> {
     ///
     /// # Errors
     /// The engine's message for the statement that failed, or [`Cancelled`].
-    pub fn run(&mut self, script: String) -> Result<Vec<Answer>> {
+    pub fn run(&mut self, script: String) -> Result<Vec<LineResult>> {
         self.abandon_debtor();
         self.send(script)?;
         self.reply()
@@ -157,8 +157,8 @@ impl<'a> Admin<'a> {
         Ok(answers
             .into_iter()
             .map(|answer| match answer {
-                Answer::Rows(rows) => rows,
-                Answer::Loaded(_) => vec![],
+                LineResult::Rows(rows) => rows,
+                LineResult::Loaded(_) => vec![],
             })
             .collect())
     }
@@ -181,7 +181,7 @@ impl<'a> Admin<'a> {
     ///
     /// # Errors
     /// As [`Admin::run`].
-    pub fn reply(&mut self) -> Result<Vec<Answer>> {
+    pub fn reply(&mut self) -> Result<Vec<LineResult>> {
         let answers = self.next_reply();
         if answers.is_err() {
             self.abandon_debtor();
@@ -189,7 +189,7 @@ impl<'a> Admin<'a> {
         answers
     }
 
-    fn next_reply(&mut self) -> Result<Vec<Answer>> {
+    fn next_reply(&mut self) -> Result<Vec<LineResult>> {
         let event = self.next(self.script_time)?;
         if let Some(running) = &mut self.running {
             running.unanswered = running.unanswered.saturating_sub(1);
