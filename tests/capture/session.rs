@@ -189,4 +189,5 @@ fn usage() {
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.err.contains(words), "{said:?}");
     }
+    assert!(!bench.path("capture-1").exists(), "a command that is mistyped leaves nothing");
 }

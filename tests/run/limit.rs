@@ -42,6 +42,17 @@ fn the_highest_rate_is_below_what_the_lock_allows() {
     let again = bench.contend(&["report", "found"]).exits(0);
     assert!(said.out.contains(&again.out), "{}", again.out);
     assert_eq!(fs::read_to_string(bench.path("found/report.md")).expect("a report"), before);
+
+    let whole = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
+    let budget = "[budget]\ntotal_ns = 1\nspent_ns = 1\nrounds = 1\nleft_out = [99]\n";
+    for (damaged, why) in [
+        (format!("{whole}\n{budget}"), "an arm that it does not have"),
+        (whole.replacen("rate_per_s = ", "rate_per_s = -", 1), "no positive number"),
+    ] {
+        fs::write(bench.path("found/limit.toml"), damaged).expect("a file");
+        let said = bench.contend(&["report", "found"]).exits(2);
+        assert!(said.err.contains("limit.toml is damaged") && said.err.contains(why), "{}", said.err);
+    }
 }
 
 #[test]

@@ -58,10 +58,10 @@ pub fn findings(known: &Known) -> Vec<Finding> {
         let met_here = seen.waited_ns >= HELD_NS_MIN || seen.after_read.0 + seen.at_once.0 + seen.gave_up.0 > 0;
         *met.entry(path.to_path_buf()).or_default() |= met_here;
     }
-    let seconds = (known.trace.to_ns - known.trace.from_ns).max(SECOND) / SECOND;
+    let length_ns = (known.trace.to_ns - known.trace.from_ns).max(SECOND);
     let all = seen.iter().flat_map(|((program, path), seen)| {
         let name = path.file_name().map_or("the database".into(), |name| name.to_string_lossy().into_owned());
-        of(program, &name, seen, met[*path], seconds)
+        of(program, &name, seen, met[*path], length_ns)
     });
     all.collect()
 }
@@ -121,7 +121,7 @@ fn has_timeout(connection: &Connection) -> bool {
     connection.notes.contains(&note::BUSY_HANDLER) || pragma.or(connection.busy_timeout_ms).is_some_and(|ms| ms > 0)
 }
 
-fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, seconds: u64) -> Vec<Finding> {
+fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u64) -> Vec<Finding> {
     let mut found = vec![];
     let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
     if seen.held.0 > 0 && seen.held.2 >= HELD_NS_MIN && is_met {
@@ -152,7 +152,7 @@ fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, seconds: u64
         );
     }
     found.extend(refusals(program, database, seen));
-    let per_s = seen.connections / seconds;
+    let per_s = seen.connections * SECOND / length_ns;
     if per_s >= CONNECTS_PER_S && seen.connections >= CONNECTS_MIN {
         found.push(Finding {
             kind: Kind::OpenCloseChurn,
@@ -173,7 +173,8 @@ fn refusals(program: &str, database: &str, seen: &Evidence) -> Vec<Finding> {
             Kind::ReadThenWrite,
             format!("{program} reads first and writes later in one transaction on {database}, and is refused at once."),
             format!(
-                "{}, such as `{}`. SQLite does not wait there, whatever the busy timeout: waiting could never end.",
+                "{}, such as `{}`. SQLite does not wait there, whatever the busy timeout: after the wait the snapshot would be \
+                 outdated (WAL), or each would wait for the other (rollback journal).",
                 count(seen.after_read.0, "refusal"),
                 short(seen.after_read.1)
             ),

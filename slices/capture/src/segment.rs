@@ -218,7 +218,8 @@ fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Option<Segment>> {
     let who = Who { process: head.u64(header::PROCESS), pid: head.u32(header::PID), tid: head.u32(header::TID) };
     let end = usize::try_from(head.u64(header::COMMITTED))?;
     let bytes = head.bytes.len();
-    ensure!(end <= bytes, "{} is cut: {bytes} bytes are left of {end}; copy the capture again", path.display());
+    let least = end.max(header::BYTES);
+    ensure!(least <= bytes, "{} is cut: {bytes} bytes are left of {least}; copy the capture again", path.display());
     let (mut at, mut records) = (header::BYTES, vec![]);
     while at + record::HEAD <= end {
         let length = head.u32(at) as usize;
@@ -229,4 +230,23 @@ fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Option<Segment>> {
     }
     let lost = Lost { records: head.u64(header::LOST), untracked: head.u64(header::UNTRACKED) };
     Ok(Some(Segment { who, head: head.bytes[..header::BYTES].to_vec(), records, lost }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_is_cut_anywhere_is_told() {
+        let mut whole = vec![0; header::BYTES];
+        whole[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        whole[header::VERSION..][..4].copy_from_slice(&VERSION.to_ne_bytes());
+        whole[header::COMMITTED..][..8].copy_from_slice(&(header::BYTES as u64).to_ne_bytes());
+        let read = |bytes: usize| of_bytes(Path::new("a.seg"), whole[..bytes].to_vec());
+        assert!(read(header::BYTES).is_ok_and(|segment| segment.is_some_and(|segment| segment.records.is_empty())));
+        for bytes in header::VERSION + 4..header::BYTES {
+            let why = read(bytes).err().expect("it is cut").to_string();
+            assert!(why.contains(&format!("a.seg is cut: {bytes} bytes are left of 64")), "{why}");
+        }
+    }
 }

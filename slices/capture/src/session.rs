@@ -29,6 +29,8 @@ const LIBRARY_FILE: &str = "libcontend_interpose.so";
 /// A capture in progress.
 pub struct Session<'s> {
     out: PathBuf,
+    /// File of the command.
+    program: PathBuf,
     manifest: Manifest,
     /// Key of the hashes; in no file.
     key: [u8; 16],
@@ -81,6 +83,13 @@ impl<'s> Session<'s> {
     /// The directory cannot be created, or the library does not support this machine's processor.
     pub fn new(out: &Path, command: &[String], values: Values, stop: &'s AtomicBool) -> Result<Session<'s>> {
         ensure!(!LIBRARY.is_empty(), "programs can be captured on Linux on x86_64 only");
+        // A word that is mistyped leaves no directory.
+        let file = program(&command[0]).with_context(|| format!("there is no command `{}`", command[0]))?;
+        ensure!(
+            !has_other_rights(&file),
+            "{} runs with rights other than yours (setuid), so it cannot be captured",
+            file.display()
+        );
         make_private(out)?;
         let out = out.canonicalize().with_context(|| format!("cannot find {}", out.display()))?;
         make_private(&out.join(SEGMENTS))?;
@@ -99,6 +108,7 @@ impl<'s> Session<'s> {
         };
         Ok(Session {
             out,
+            program: file,
             manifest,
             key: random_key()?,
             lookout: Lookout::default(),
@@ -115,16 +125,9 @@ impl<'s> Session<'s> {
     /// # Errors
     /// The command cannot be started, or the capture cannot be written.
     pub fn run(&mut self) -> Result<u8> {
-        let name = &self.manifest.command[0];
-        let file = program(name).with_context(|| format!("there is no command `{name}`"))?;
-        if let Some(foreign) = self.lookout.look_at_file(&file) {
+        if let Some(foreign) = self.lookout.look_at_file(&self.program) {
             self.is_missing(sentence(&foreign));
         }
-        ensure!(
-            !has_other_rights(&file),
-            "{} runs with rights other than yours (setuid), so it cannot be captured",
-            file.display()
-        );
         let library = self.place_library()?;
         self.manifest.write(&self.out)?;
         // Orphaned descendants become children of this process, so that they can be observed.
@@ -132,7 +135,10 @@ impl<'s> Session<'s> {
         let mut command = Command::new(&self.manifest.command[0]);
         command.args(&self.manifest.command[1..]).env(format::VARIABLE, self.variable()?);
         command.env("LD_PRELOAD", preload(&library));
-        let child = command.spawn().with_context(|| format!("cannot start {}", self.manifest.command[0]))?;
+        let child = command.spawn().with_context(|| format!("cannot start {}", self.manifest.command[0]));
+        let child = child.inspect_err(|_| {
+            let _ = fs::remove_dir_all(&self.out);
+        })?;
         let status = self.attend(child)?;
         self.manifest.status = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         self.finish()?;

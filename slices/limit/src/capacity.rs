@@ -81,13 +81,15 @@ pub enum Shown {
     AtLeast(f64),
     /// It missed that rate.
     Below(f64),
+    /// It was searched and has no value.
+    Nothing,
 }
 
 impl Shown {
     pub fn measured(&self) -> Option<f64> {
         match self {
             Shown::Is(ratio) => Some(*ratio),
-            Shown::AtLeast(_) | Shown::Below(_) => None,
+            Shown::AtLeast(_) | Shown::Below(_) | Shown::Nothing => None,
         }
     }
 
@@ -108,7 +110,8 @@ pub fn shown(saved: &Saved, base: usize, arm: usize) -> Vec<Shown> {
         let (_, value) = values.iter().find(|(round, _)| *round == capacity.round)?;
         let is = capacity.value().map(|of| Shown::Is(of / value));
         let at_least = || capacity.met.map(|of| Shown::AtLeast(of / value));
-        is.or_else(at_least).or_else(|| capacity.missed.map(|of| Shown::Below(of / value)))
+        let below = || capacity.missed.map(|of| Shown::Below(of / value));
+        Some(is.or_else(at_least).or_else(below).unwrap_or(Shown::Nothing))
     };
     of_arm.filter_map(shown).collect()
 }

@@ -112,7 +112,7 @@ fn moves(shown: &[Shown], (comparison, margin): (&Comparison, f64), lower: bool)
         (Shown::Is(ratio), true) => 1.0 / ratio > factor,
         (Shown::AtLeast(ratio), false) => reaches(ratio),
         (Shown::Below(ratio), true) => reaches(1.0 / ratio),
-        (Shown::AtLeast(_), true) | (Shown::Below(_), false) => false,
+        (Shown::AtLeast(_), true) | (Shown::Below(_), false) | (Shown::Nothing, _) => false,
     };
     let measured: Vec<f64> = shown.iter().filter_map(Shown::measured).collect();
     if measured.len() == shown.len() && measured.len() >= MIN_ROUNDS {
@@ -170,7 +170,7 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
     if compared.count() == 0 && !generator {
         let is_busy = relaxed().any(Suspected::is_busy);
         return Limiter::None(match is_busy {
-            true => format!("nothing was relaxed in {ROUNDS_MIN} rounds"),
+            true => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
             false => "nothing that can be relaxed is busy".to_string(),
         });
     }
@@ -186,7 +186,11 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
             Limiter::None("what moves the rate when it is relaxed is not busy".to_string())
         }
         [] if generator => Limiter::One(Suspect::Generator),
-        [] => Limiter::None("nothing that was relaxed moves the rate by more than the margin".to_string()),
+        [] => {
+            let is_whole = relaxed().flat_map(|of| &of.shown).all(|shown| shown.measured().is_some());
+            let by = if is_whole { "more than the margin" } else { "as much as was tried" };
+            Limiter::None(format!("nothing that was relaxed moves the rate by {by}"))
+        }
         several => {
             let words: Vec<&str> = several.iter().map(|of| of.suspect.word()).collect();
             Limiter::None(format!("the rate depends on each of {}", words.join(", ")))

@@ -84,6 +84,15 @@ fn a_round_that_says_otherwise_keeps_a_suspect_from_being_named() {
 }
 
 #[test]
+fn rounds_in_which_an_arm_has_nothing_keep_its_suspect_from_being_named() {
+    let mut searched = searched(busy(0.9, 0.9, 0.5), &[(Suspect::Syncs, 150.0)], 6);
+    assert_eq!(found(&searched), Limiter::One(Suspect::Syncs));
+    let of_arm = searched.capacities.iter_mut().filter(|c| c.arm == 1 && c.round % 2 == 0);
+    of_arm.for_each(|capacity| capacity.rate_per_s = None);
+    assert!(matches!(found(&searched), Limiter::None(_)));
+}
+
+#[test]
 fn a_loop_that_takes_its_processor_is_named_where_nothing_else_helps() {
     let used = |generator| Busy { generator, ..busy(0.1, 0.9, 1.9) };
     for (saved, limiter) in [

@@ -5,8 +5,9 @@ use crate::budget;
 use crate::capacity::{Estimate, compare, estimates, plain_arms};
 use crate::draw;
 use crate::json::json;
+use crate::limiter::ROUNDS_MIN;
 use crate::of::{MOST, Of};
-use crate::saved::{Probe, Saved};
+use crate::saved::{Capacity, Probe, Saved};
 use crate::search::ProbeResult;
 use crate::stops;
 use crate::unsteady;
@@ -109,10 +110,16 @@ fn answers(saved: &Saved) -> Section {
 fn not_held(saved: &Saved) -> Vec<String> {
     let Some(budget) = &saved.budget else { return vec![] };
     let mut said: Vec<String> = Some(&budget.lowered).filter(|words| !words.is_empty()).cloned().into_iter().collect();
+    if !saved.complete {
+        return said;
+    }
     let time = budget::words(budget.total_ns);
     let searched = |arm: usize| saved.capacities.iter().filter(|capacity| capacity.arm == arm).count();
+    // Of one that has nothing the answer says why.
+    let has_value = |c: &Capacity| c.value().or(c.met).or(c.missed).is_some();
+    let is_known = |arm: usize| saved.capacities.iter().any(|c| c.arm == arm && has_value(c));
     let short: Vec<String> = plain_arms(saved)
-        .filter(|(arm, _)| searched(*arm) < saved.rounds as usize)
+        .filter(|(arm, _)| searched(*arm) < saved.rounds as usize && is_known(*arm))
         .map(|(arm, of)| format!("{} {}", of.name(), searched(arm)))
         .collect();
     if !short.is_empty() {
@@ -120,7 +127,10 @@ fn not_held(saved: &Saved) -> Vec<String> {
     }
     let left_out: Vec<String> = budget.left_out.iter().map(|arm| saved.arms[*arm].name()).collect();
     if !left_out.is_empty() {
-        said.push(format!("Not tried for lack of time: {}. A longer --budget has room for it.", left_out.join("; ")));
+        said.push(format!(
+            "Not tried in {ROUNDS_MIN} rounds for lack of time: {}. A longer --budget has room for it.",
+            left_out.join("; ")
+        ));
     }
     said
 }

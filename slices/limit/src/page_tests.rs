@@ -67,13 +67,21 @@ fn an_arm_that_was_asked_about_one_rate_says_which_and_how_often_it_met() {
     let text = answer(&asked(&[true, false, false], false));
     assert!(text.contains("No single limiter found") && text.contains("in 2 of 3 rounds"), "{text}");
     assert!(text.contains("below 1,040/s") && text.contains("does not move it"), "{text}");
+    let mut mixed = asked(&[true, false, true], false);
+    mixed.capacities.iter_mut().filter(|capacity| capacity.arm == 1).nth(1).unwrap().missed = Some(1100.0);
+    assert!(answer(&mixed).contains("at least 1,040/s"), "a rate that it met: {}", answer(&mixed));
+    assert!(answer(&mixed).contains("moves the rate by as much as was tried"), "{}", answer(&mixed));
     let text = answer(&asked(&[true; 2], false));
-    assert!(text.contains("nothing was relaxed in 3 rounds"), "{text}");
+    assert!(text.contains("naming one takes 3 rounds in which a suspect is relaxed"), "{text}");
     let mut other = asked(&[true; 3], false);
     let syncs = Relaxed { suspect: "syncs".to_string(), ..other.arms[1].relaxed.clone().unwrap() };
     other.arms.push(Arm { relaxed: Some(syncs), ..other.arms[1].clone() });
     other.budget = Some(Budget { left_out: vec![3], ..Budget::default() });
-    assert!(answer(&other).contains("at 1,040/s too; not tried for lack of time: syncs."), "{}", answer(&other));
+    assert!(
+        answer(&other).contains("at 1,040/s too; not tried in 3 rounds for lack of time: syncs."),
+        "{}",
+        answer(&other)
+    );
     let found = json(&asked(&[true; 3], false));
     assert!(found.contains("\"at_least\": 1.1"), "{found}");
 }
@@ -84,7 +92,7 @@ fn what_a_budget_did_not_hold_is_said_below_the_answer() {
     let budget = Budget { total_ns: 300_000_000_000, spent_ns: 281_000_000_000, rounds: 6, left_out: vec![1], lowered };
     let text = answer(&Saved { budget: Some(budget), ..searched() });
     assert!(text.contains("holds fewer than 6 rounds: Other 1."), "{text}");
-    assert!(text.contains("Not tried for lack of time: SQLite, half the writes."), "{text}");
+    assert!(text.contains("Not tried in 3 rounds for lack of time: SQLite, half the writes."), "{text}");
     assert!(
         text.contains("is bounded instead of response_ns_p99<=50ms") && text.contains("4min 41s of 5min"),
         "{text}"

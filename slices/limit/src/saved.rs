@@ -78,7 +78,7 @@ pub struct Budget {
     pub spent_ns: u64,
     /// Rounds that it holds, decided after the first one.
     pub rounds: u32,
-    /// Positions of arms with a relaxed suspect that it does not hold.
+    /// Positions of arms with a relaxed suspect that it does not hold in as many rounds as a name takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<usize>,
     /// Why a lower quantile than the one asked for is bounded.
@@ -280,7 +280,13 @@ impl Saved {
         let all = saved.capacities.iter().map(|c| c.arm).chain(saved.probes.iter().map(|p| p.arm));
         let related =
             saved.arms.iter().flat_map(|arm| arm.against.into_iter().chain(arm.relaxed.as_ref().map(|r| r.of)));
-        ensure!(all.chain(related).all(known), "{} is damaged: it names an arm that it does not have", path.display());
+        let left_out = saved.budget.iter().flat_map(|budget| budget.left_out.iter().copied());
+        let mut all = all.chain(related).chain(left_out);
+        ensure!(all.all(known), "{} is damaged: it names an arm that it does not have", path.display());
+        let of_round = |c: &Capacity| [c.rate_per_s, c.met, c.missed];
+        let is_value = |value: f64| value.is_finite() && value > 0.0;
+        let mut values = saved.capacities.iter().flat_map(of_round).flatten();
+        ensure!(values.all(is_value), "{} is damaged: a highest rate is no positive number", path.display());
         Ok(saved)
     }
 

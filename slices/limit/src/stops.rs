@@ -25,10 +25,14 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
 
 /// What else might stop it and was not tried, as the end of the sentence.
 fn untried(saved: &Saved, all: &[Suspected]) -> String {
-    let left_out =
-        |of: &&Suspected| saved.budget.as_ref().is_some_and(|b| of.arm.is_some_and(|arm| b.left_out.contains(&arm)));
+    let is_listed = |arm: usize| saved.budget.as_ref().is_some_and(|budget| budget.left_out.contains(&arm));
+    let left_out = |of: &&Suspected| of.shown.len() < ROUNDS_MIN && of.arm.is_some_and(is_listed);
     let words: Vec<&str> = all.iter().filter(left_out).map(|of| of.suspect.word()).collect();
-    if words.is_empty() { String::new() } else { format!("; not tried for lack of time: {}", words.join(", ")) }
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("; not tried in {ROUNDS_MIN} rounds for lack of time: {}", words.join(", "))
+    }
 }
 
 fn name(suspect: Suspect) -> &'static str {
@@ -58,26 +62,32 @@ fn relaxed(saved: &Saved, of: &Suspected) -> Option<String> {
     if let Some(ratio) = of.comparison.as_ref()?.ratio {
         return Some(format!("with {how} it carries {} times as much", plain(ratio)));
     }
-    let rate = Rate(asked(saved, arm)?);
+    let rate = Rate(mostly(saved, of)?.rate);
     Some(match takes_away(saved, arm) {
         false => format!("with {how} it meets the bounds at {rate} too"),
         true => format!("with {how} it misses them at {rate}"),
     })
 }
 
-/// Middle of the rates about which an arm was asked in its rounds.
-fn asked(saved: &Saved, arm: usize) -> Option<f64> {
-    let of_arm = saved.capacities.iter().filter(|capacity| capacity.arm == arm);
-    median(&of_arm.filter_map(|capacity| capacity.met.or(capacity.missed)).collect::<Vec<_>>())
+/// What most rounds show of an arm that was asked about one rate in each.
+struct Mostly {
+    words: &'static str,
+    /// Middle of the rates that say so, and of their ratios to the contender's own.
+    rate: f64,
+    ratio: f64,
+    rounds: String,
 }
 
-/// What most rounds of an arm show that was asked about one rate in each: the words before a rate or ratio, the ratio, and the
-/// number of these rounds.
-fn mostly(shown: &[Shown]) -> Option<(&'static str, f64, String)> {
-    let at_least: Vec<f64> = shown.iter().filter_map(|shown| shown.at_least()).collect();
-    let below: Vec<f64> = shown.iter().filter_map(|shown| shown.below()).collect();
-    let (words, most) = if at_least.len() > below.len() { ("at least", at_least) } else { ("below", below) };
-    Some((words, median(&most)?, format!("in {} of {} rounds", most.len(), shown.len())))
+fn mostly(saved: &Saved, of: &Suspected) -> Option<Mostly> {
+    let capacities = || saved.capacities.iter().filter(|capacity| Some(capacity.arm) == of.arm);
+    let met: Vec<f64> = capacities().filter_map(|capacity| capacity.met).collect();
+    let missed: Vec<f64> = capacities().filter_map(|capacity| capacity.missed).collect();
+    let is_met = met.len() > missed.len();
+    let ratio = |shown: &Shown| if is_met { shown.at_least() } else { shown.below() };
+    let ratios: Vec<f64> = of.shown.iter().filter_map(ratio).collect();
+    let (words, rates) = if is_met { ("at least", met) } else { ("below", missed) };
+    let rounds = format!("in {} of {} rounds", rates.len(), of.shown.len());
+    Some(Mostly { words, rate: median(&rates)?, ratio: median(&ratios)?, rounds })
 }
 
 /// A table for each contender.
@@ -112,9 +122,9 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
     let (per_s, why) = found.map_or((None, None), |found| (found.value, found.why.filter(|_| found.value.is_none())));
     let without =
         if *suspect == Suspect::Generator { "its cost is measured without a database" } else { "not relaxed here" };
-    let mostly = mostly(shown);
-    let then = match (per_s, &mostly, arm.and_then(|arm| asked(saved, arm))) {
-        (None, Some((words, _, rounds)), Some(rate)) => Cell::new(format!("{words} {}", Rate(rate))).small(rounds),
+    let mostly = mostly(saved, of);
+    let then = match (per_s, &mostly) {
+        (None, Some(m)) => Cell::new(format!("{} {}", m.words, Rate(m.rate))).small(m.rounds.as_str()),
         _ => Cell::new(per_s.map_or("-".to_string(), |per_s| Rate(per_s).to_string())).small(why.unwrap_or_default()),
     };
     let ratio = comparison.as_ref().and_then(|comparison| {
@@ -122,12 +132,13 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
         let interval = interval.map_or(String::new(), |(low, high)| alike([low, high].map(plain)).join(" to "));
         Some(Cell::new(Ratio(comparison.ratio?).to_string()).small(interval))
     });
-    let bounded = mostly.map(|(words, ratio, _)| Cell::new(format!("{words} {}", Ratio(ratio))));
+    let bounded = mostly.as_ref().map(|m| Cell::new(format!("{} {}", m.words, Ratio(m.ratio))));
     let lower = arm.is_some_and(|arm| takes_away(saved, arm));
     let moved = match (arm, moves, of.is_busy(), lower) {
         (None, ..) => Cell::new(""),
         _ if !is_searched => Cell::new(""),
         (_, false, ..) if shown.len() < ROUNDS_MIN => Cell::muted("too few rounds"),
+        (_, false, ..) if mostly.is_some() => Cell::muted("does not move it that far"),
         (_, false, ..) => Cell::muted("does not move it"),
         (_, true, false, _) => Cell::muted("moves it, but is not busy"),
         (_, true, true, false) => Cell::new("moves it").tone(Tone::Better),

@@ -71,7 +71,7 @@ struct LimitArgs {
     /// Time for all searches. Contenders come first, then suspects; the report lists what was skipped [default: 5min with --quick, else none]
     #[arg(long, value_name = "TIME", conflicts_with = "limiter")]
     budget: Option<String>,
-    /// Relax every suspect in every round, without a budget (default without --quick, which relaxes the busy ones in the last three rounds)
+    /// Relax every suspect in every round: the default without --quick, which relaxes the busy ones in the first three rounds
     #[arg(long)]
     limiter: bool,
     /// Only the rates, and not what stops each contender

@@ -4,7 +4,7 @@ mod afford;
 
 use crate::bound::Bound;
 use crate::judge::Verdict;
-use crate::limiter::{ROUNDS_MIN, is_use_unknown, is_used_too_little, used};
+use crate::limiter::{is_use_unknown, is_used_too_little, used};
 use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
 use crate::relax::ArmSetup;
@@ -32,13 +32,13 @@ const CLOSED_MAX: u32 = 3;
 /// Initial rounds without a value after which an arm is skipped.
 const NOTHING_MAX: usize = 2;
 
-/// Which suspects are relaxed, and in which rounds.
+/// Which suspects are relaxed. A budget decides in which rounds; without one it is every round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relaxing {
     Nothing,
-    /// Those that are used enough to be named, in the last rounds that a name takes.
+    /// Those that are used enough to be named.
     Busy,
-    /// All that can be named, in every round.
+    /// All that can be named.
     All,
 }
 
@@ -97,13 +97,9 @@ enum After {
 impl<'w> Work<'w> {
     pub fn new(dir: PathBuf, bounds: Vec<Bound>, (places, saved): (Vec<ArmSetup>, Saved), ways: Ways<'w>) -> Self {
         let seed = saved.seed;
-        let late = saved.rounds.saturating_sub(ROUNDS_MIN as u32);
-        let is_plain = |arm: usize| saved.arms[arm].relaxed.is_none();
-        let has_slot = |round: u32, arm: usize| match (ways.relaxing, &saved.budget) {
-            (_, Some(_)) => round == 1 && is_plain(arm),
-            (Relaxing::Busy, _) => round > late || is_plain(arm),
-            (Relaxing::Nothing | Relaxing::All, _) => true,
-        };
+        // A budget's further rounds are planned after the first one.
+        let has_slot =
+            |round: u32, arm: usize| saved.budget.is_none() || round == 1 && saved.arms[arm].relaxed.is_none();
         let order = slots(saved.rounds, 1, places.len(), seed).into_iter().map(|slot| (slot.round, slot.contender));
         let arms = places.len();
         Self {
@@ -162,6 +158,9 @@ impl<'w> Work<'w> {
         let next = self.next();
         self.asked_at_ns = now_ns;
         self.saved.complete = next.is_none();
+        if next.is_none() {
+            self.settle_left_out();
+        }
         if let Some(budget) = &mut self.saved.budget {
             budget.spent_ns = now_ns;
         }

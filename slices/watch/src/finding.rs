@@ -238,8 +238,7 @@ impl<'t> View<'t> {
         // Prefer a gap with known statements if it is nearly as long: texts are not known from the first moment on.
         let longest = if 2 * tally.told_gap.ns >= tally.gap.ns { &tally.told_gap } else { &tally.gap };
         let Gap { ns: longest_gap_ns, before, after } = longest.clone();
-        // Of transactions that have ended, as the pauses are: one that is open is found by `idle_in_transaction`.
-        let held_ns = self.sums.get(&pid).map_or(0, |sums| sums.write_ns);
+        let held_ns = self.write_ns(pid).0;
         let (outside_ns, longest_wait_ns) = (tally.outside.total_ns, tally.waited_for_ns);
         let KeptOut { refused, gave_up, .. } = tally.outside_kept_out;
         let is_most = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= held_ns;

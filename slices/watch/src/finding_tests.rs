@@ -190,6 +190,22 @@ fn a_transaction_that_works_for_long_is_found_while_it_does_and_names_its_statem
 
 /// A pause is 2 % of the transactions, and most of the time of the lock is statements.
 #[test]
+fn a_process_that_is_killed_while_it_waits_is_no_evidence_of_what_comes_later() {
+    let mut watched = Watched::new();
+    watched.takes(100, ONE);
+    watched.begins(110, WAITER, "BEGIN IMMEDIATE");
+    watched.lock(110, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    assert!(watched.timeline.at_work().any(|pid| pid == WAITER.pid));
+    watched.timeline.process_ended(WAITER.pid, SECOND + 120 * MS);
+    assert!(watched.timeline.at_work().all(|pid| pid == ONE.pid));
+    watched.lock(900, ONE, Lock::WalWrite, Change::Released);
+    watched.found(1_000);
+    let view = View::new(&watched.timeline, 0, &[]);
+    assert_eq!(view.tallies.get(&ONE.pid).map(|tally| tally.waited_for_ns), Some(0));
+    assert!(watched.timeline.sums.iter().all(|(_, sums)| sums.gave_up == 0), "it did not give up");
+}
+
+#[test]
 fn a_long_pause_that_kept_others_out_stays_a_finding_among_much_work() {
     let found = |is_refused: bool| {
         let mut watched = Watched::new();

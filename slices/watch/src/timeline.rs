@@ -67,6 +67,12 @@ impl Timeline {
         self.waiting.values()
     }
 
+    /// Processes that hold a lock, wait for one, or execute a statement.
+    pub fn at_work(&self) -> impl Iterator<Item = u32> {
+        let executing = self.threads.iter().filter(|(_, thread)| !thread.calls.is_empty()).map(|(who, _)| who.pid);
+        self.held().map(|hold| hold.who.pid).chain(self.waiting().map(|wait| wait.who.pid)).chain(executing)
+    }
+
     /// Threads (or connections) of a process that execute a statement at the moment, with the statement if known.
     pub fn executing(&self, pid: u32) -> impl Iterator<Item = (u32, Option<&str>)> {
         let threads = self.threads.iter().filter(move |(who, _)| who.pid == pid);
@@ -169,8 +175,9 @@ impl Timeline {
         }
     }
 
-    /// A process has ended: releases its locks.
+    /// A process has ended: releases its locks. What it waited for was neither granted nor given up.
     pub fn process_ended(&mut self, pid: u32, at_ns: u64) {
+        self.waiting.retain(|(_, who), _| who.pid != pid);
         let keys: Vec<(usize, u32, Lock)> = self.held.keys().filter(|key| key.1 == pid).copied().collect();
         for (database, _, lock) in keys {
             self.released(database, Who { pid, tid: pid }, lock, at_ns);

@@ -30,8 +30,9 @@ As root: sudo finds no program outside of the system's directories, so name it b
 sudo target/release/contend watch app.db, or sudo \"$(command -v contend)\" watch app.db.
 
 No debugger is attached to the watched programs, nothing is written to the database, and no lock is taken on it.
-Each call of SQLite takes a few microseconds longer (docs/watch.md, Cost); --no-sql places no probes in programs.
-Depths: with-statements and exact need root (tracefs); sampled needs nothing, and misses what is shorter than 20 ms.
+Each sqlite3_prepare* and each sqlite3_step (one for each row) takes a few microseconds longer; --no-sql places no probes.
+Depths: with-statements and exact need root (tracefs). sampled needs nothing, and sees neither statements nor waits nor
+refusals, nor holds shorter than 20 ms.
 docs/watch.md explains every column and finding.
 
 Exit status: 0 no finding, 1 a finding, 2 usage or environment.")]
@@ -93,9 +94,11 @@ fn run(args: &WatchArgs) -> Result<u8> {
     let depth = depth(args)?;
     // Before anything is created that must be removed.
     let stop = stop_on_signals()?;
-    let record = args.out.as_deref().map(|out| Recorder::make(out, limit)).transpose()?;
     let _janitor = Janitor::start()?;
-    let mut files = Files::new(Watch::start(databases, depth)?, record);
+    let watch = Watch::start(databases, depth)?;
+    // A watch that cannot begin leaves no directory.
+    let record = args.out.as_deref().map(|out| Recorder::make(out, limit)).transpose()?;
+    let mut files = Files::new(watch, record);
     follow(&mut files, args, duration_ns, &stop)?;
     Ok(if files.watch.findings().is_empty() { OK } else { INVALID })
 }
@@ -104,13 +107,13 @@ fn run(args: &WatchArgs) -> Result<u8> {
 fn follow(live: &mut dyn Live, args: &WatchArgs, duration_ns: Option<u64>, stop: &AtomicBool) -> Result<()> {
     let until = Until { end_ns: duration_ns.map(|ns| now_ns() + ns), stop };
     let on_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal() && !args.json_line;
-    if on_screen {
-        session::on_screen(live, &until)?;
-    } else {
-        session::in_lines(live, args.json_line, &until)?;
-    }
-    // Before the summary, whose pipe may be closed.
+    let shown = match on_screen {
+        true => session::on_screen(live, &until),
+        false => session::in_lines(live, args.json_line, &until),
+    };
+    // The record is ended first: the pipe of what is shown may be closed.
     let files = live.end_record()?;
+    shown?;
     if !args.json_line {
         print(&live.summary())?;
     }

@@ -241,8 +241,8 @@ impl Watch {
     /// Removes ended processes. The kernel reports the locks that a dying process releases, but calls of a killed one
     /// never return. Its last events may be too young to have been applied.
     fn bury_dead(&mut self, now_ns: u64, all: bool) {
-        let holders: HashSet<u32> = self.timeline.held().map(|hold| hold.who.pid).collect();
-        let dead = holders.into_iter().filter(|pid| !is_alive(*pid));
+        let at_work: HashSet<u32> = self.timeline.at_work().collect();
+        let dead = at_work.into_iter().filter(|pid| !is_alive(*pid));
         self.dead = dead.map(|pid| (pid, self.dead.get(&pid).copied().unwrap_or(now_ns))).collect();
         for (pid, dead_ns) in &self.dead {
             if all || now_ns - dead_ns > SETTLED_NS {

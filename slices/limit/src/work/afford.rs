@@ -87,9 +87,20 @@ impl Work<'_> {
         self.order.extend(sorted);
         if let Some(budget) = &mut self.saved.budget {
             budget.rounds = plan.rounds;
-            budget.left_out = candidates.iter().map(|c| c.arm).filter(|arm| !plan.arms.contains(arm)).collect();
+            budget.left_out = candidates.iter().map(|c| c.arm).collect();
         }
         true
+    }
+
+    /// Leaves in the record which arms the budget did not hold in as many rounds as a name takes.
+    pub fn settle_left_out(&mut self) {
+        let rounds = |arm: usize| self.saved.capacities.iter().filter(|capacity| capacity.arm == arm).count();
+        let is_short = |arm: &usize| rounds(*arm) < ROUNDS_MIN && self.saved.rounds as usize >= ROUNDS_MIN;
+        let Some(budget) = &self.saved.budget else { return };
+        let left_out = budget.left_out.iter().copied().filter(is_short).collect();
+        if let Some(budget) = &mut self.saved.budget {
+            budget.left_out = left_out;
+        }
     }
 
     /// Arms whose suspects could be named, those that are used most first.
@@ -119,11 +130,7 @@ impl Work<'_> {
             (Of::Rate, Some(rate)) => self.window_ns_at(of, rate),
             _ => self.windows_ns[of],
         };
-        let probes = match () {
-            () if of == arm => budget::LATER_PROBES,
-            () if self.is_asked_once(arm) => budget::ONLY_PROBES,
-            () => budget::ARM_PROBES,
-        };
+        let probes = if of == arm { budget::LATER_PROBES } else { budget::ONLY_PROBES };
         (probes * (window_ns + self.beside_ns[arm].max(self.beside_ns[of])) as f64) as u64
     }
 
