@@ -149,8 +149,8 @@ def measure(name, command):
     is_whole = inserts == (INSERTS, INSERTS) and selects in ((SELECTS, SELECTS), (2 * SELECTS, 2 * SELECTS))
     missing = [sentence.split("To capture it, ")[1].rstrip(".") for sentence in summary["missing"] if "To capture" in sentence]
     if not is_whole and not missing:
-        raise SystemExit(f"{name}: {inserts} and {selects}, and nothing is said to be missing")
-    result = "every statement" if is_whole else "said to be missing"
+        raise SystemExit(f"{name}: {inserts} and {selects}, and nothing is reported as missing")
+    result = "every statement" if is_whole else "reported as missing"
     return f"| {name} | {plain} | {result} | {'; '.join(dict.fromkeys(missing))} |"
 
 

@@ -206,7 +206,7 @@ def row(name, outcome):
     shown, replayed = outcome
     if replayed is None:
         missing = next(sentence for sentence in shown["missing"] if "To capture" in sentence)
-        return f"| {name} | said to be missing: {missing.split('To capture it, ')[1]} |" + " |" * 6, True
+        return f"| {name} | reported as missing: {missing.split('To capture it, ')[1]} |" + " |" * 6, True
     kinds = shown["transactions"]
     tables = sum(database["tables"] for database in replayed["databases"])
     differ = sum(len(database["differ"]) for database in replayed["databases"])

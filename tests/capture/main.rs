@@ -1,4 +1,4 @@
-//! `contend capture` on real programs: every statement is there, or said to be missing; what is private stays private;
+//! `contend capture` on real programs: every statement is there, or reported as missing; what is private stays private;
 //! and a program that is killed loses nothing that it committed.
 
 #[path = "../support/mod.rs"]

@@ -17,7 +17,10 @@ fn an_error_is_explained_by_its_text_or_code() {
     ] {
         assert!(by_text.contains(words), "{words}: {by_text}");
     }
-    assert!(by_text.contains("See it\n  contend watch app.db\n  contend run locked --quick"), "{by_text}");
+    assert!(
+        by_text.contains("See it\n  sudo target/release/contend watch app.db\n  contend run locked --quick"),
+        "{by_text}"
+    );
     for words in ["transaction may still be open", "Python's sqlite3: 5 s", "`contend capture show`"] {
         assert!(unwrapped(&by_text).contains(words), "{words}: {by_text}");
     }

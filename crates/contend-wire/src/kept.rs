@@ -41,7 +41,7 @@ pub fn file_of(database: &str) -> String {
     format!("/{database}.db")
 }
 
-/// Statements that make the tables of the schema `public` an SQLite database whose file is that of [`file_of`].
+/// Statements that make the tables of the schema `public` a SQLite database whose file is that of [`file_of`].
 /// `objects`: type, name, table and SQL of each.
 pub fn adopt(objects: &[[String; 4]]) -> [String; 2] {
     let [before, after] = [literal("/"), literal(".db")];

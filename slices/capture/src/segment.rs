@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_segment_that_is_cut_anywhere_is_told() {
-        let mut whole = vec![0; header::BYTES];
+        let mut whole = [0; header::BYTES];
         whole[..8].copy_from_slice(&MAGIC.to_ne_bytes());
         whole[header::VERSION..][..4].copy_from_slice(&VERSION.to_ne_bytes());
         whole[header::COMMITTED..][..8].copy_from_slice(&(header::BYTES as u64).to_ne_bytes());

@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering;
 /// Exit status: the rounds do not show whether B is slower.
 const CANNOT_TELL: u8 = 3;
 
-/// Say whether one build is slower than another, for continuous integration
+/// Report whether one build is slower than another, for continuous integration
 ///
 /// Runs both commands in turns until the answer is clear or the budget is used up. Or, with two records, says whether a
 /// contender got slower against a baseline that is in both; with one, whether it is slower than the baseline.

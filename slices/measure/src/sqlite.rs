@@ -1,4 +1,4 @@
-//! Measures an SQLite file: reads every page once through the virtual table `dbstat`
+//! Measures a SQLite file: reads every page once through the virtual table `dbstat`
 //! (<https://www.sqlite.org/dbstat.html>).
 
 use crate::model::{Measured, Size, Table, sorted};
@@ -30,11 +30,11 @@ const SCHEMA: &str = "sqlite_schema";
 /// Measures a file.
 ///
 /// # Errors
-/// The file is not an SQLite database, or cannot be read.
+/// The file is not a SQLite database, or cannot be read.
 pub fn measured(path: &Path) -> Result<Measured> {
     let shown = path.display();
     let file = fs::metadata(path).with_context(|| format!("cannot measure {shown}"))?;
-    ensure!(file.is_file(), "{shown} is not a file; name an SQLite database");
+    ensure!(file.is_file(), "{shown} is not a file; name a SQLite database");
     let in_wal_mode = is_in_wal_mode(path).with_context(|| format!("cannot read {shown}"))?;
     let alone = in_wal_mode && !beside(path, LOG).exists();
     let connection = open(path, alone).with_context(|| format!("cannot read {shown}"))?;

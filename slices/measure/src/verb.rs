@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Show what a database takes on disk, by table and index, and what a process takes in memory
 ///
-/// Of an SQLite file every page is read once, in one read transaction: in WAL mode writers go on, with a rollback journal
+/// Of a SQLite file every page is read once, in one read transaction: in WAL mode writers go on, with a rollback journal
 /// they wait meanwhile. Of a server the sizes are what it reports, and numbers of rows are its estimates. Several
 /// databases are shown side by side, table by table.
 #[derive(Parser)]
@@ -38,7 +38,7 @@ pub struct MeasureArgs {
 pub fn measure(args: &MeasureArgs) -> Result<u8> {
     ensure!(
         !args.databases.is_empty() || !args.pid.is_empty(),
-        "name an SQLite file, a server such as postgres://USER@HOST/DATABASE, or a process with --pid"
+        "name a SQLite file, a server such as postgres://USER@HOST/DATABASE, or a process with --pid"
     );
     let databases = args.databases.iter().map(|database| match database.contains("://") {
         true => server::measured(database),

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Inspect what a power cut left
 #[derive(Parser)]
 pub enum DurabilityVerb {
-    /// Rebuild a failed image, bit for bit, and say how to open it
+    /// Rebuild a failed image, bit for bit, and print how to open it
     Replay(ReplayArgs),
     /// Print what records prove about tiers, as contend's own file for other machines
     Evidence(EvidenceArgs),

@@ -134,7 +134,7 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
 }
 
 const NO_FINDING: &str = "No finding so far.";
-const NO_FINDING_SAMPLED: &str = "No finding so far, but refusals and short holds are not seen: run with sudo.";
+const NO_FINDING_SAMPLED: &str = "No finding so far: only holds of 20 ms or longer are seen. Run as root for more.";
 
 const HELP: &str = "Holds: the strongest lock a process has now, and for how long. write: the one
 writer; exclusive: alone in the file; read: a snapshot is open; open: connected.

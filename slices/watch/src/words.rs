@@ -8,8 +8,8 @@ use contend::stats::plain::harmless;
 /// A watch that saw refusals and found nothing.
 pub const NO_FINDING: &str = "No finding: nothing that was seen is wrong.";
 /// A watch by samples that found nothing.
-pub const NO_FINDING_SAMPLED: &str = "No finding, but refusals and short holds are not seen at this depth: run with sudo, \
-    and without --depth, to see them.";
+pub const NO_FINDING_SAMPLED: &str = "No finding at this depth: it sees only holds of 20 ms or longer. For refusals, waits \
+    and statements, run as root (and without --depth).";
 /// A figure that cannot be seen at this depth.
 pub const NOT_SEEN: &str = "-";
 
@@ -38,7 +38,7 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
     };
     Words {
         title: title(kind, &who, name),
-        evidence: evidence(kind, &who, name) + &seen,
+        evidence: evidence(finding, &who, name) + &seen,
         change: change(kind).to_string(),
     }
 }
@@ -71,7 +71,8 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
     }
 }
 
-fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
+fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> String {
+    let (pid, kind) = (finding.pid, &finding.case.kind);
     match kind {
         Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, .. } => {
             let (outside, held, gap) = (time(*outside_ns), time(*held_ns), time(*longest_gap_ns));
@@ -91,31 +92,31 @@ fn evidence(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
         Kind::LongTransaction { holds, longest_ns, longest_wait_ns } => {
             let (count, longest, waited) = (times(*holds), time(*longest_ns), time(*longest_wait_ns));
             format!(
-                "It held the lock for 1 s or longer {count}, at most {longest}. Another process waited up to {waited}."
+                "It held the lock for 1 s or longer {count}, at most {longest}. Another connection waited up to {waited}."
             )
         }
         Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql } => format!(
             "{} without a second try while it held a read lock (up to {}). SQLite does not wait there, \
-             whatever busy_timeout says: waiting could never end.{}{}",
+             whatever busy_timeout is: in WAL the snapshot would be outdated after the wait, and with a rollback journal \
+             each would wait for the other.{}{}",
             counted(*refused, "refusal"),
             time(*longest_ns),
             too_old(*outdated),
-            had(*holder, holder_sql.as_deref(), name)
+            had(pid, *holder, holder_sql.as_deref(), name)
         ),
         Kind::NoBusyTimeout { refused, holder, holder_sql } => {
             let refused = counted(*refused, "refusal");
-            format!("{refused}, none tried again.{}", had(*holder, holder_sql.as_deref(), name))
+            format!("{refused}, none tried again.{}", had(pid, *holder, holder_sql.as_deref(), name))
         }
-        Kind::RefusedAtOnce { refused, holder } => format!(
-            "{}, none tried again.{} Which of two causes it is cannot be seen without statements.",
-            counted(*refused, "refusal"),
-            had(*holder, None, name)
-        ),
+        Kind::RefusedAtOnce { refused, holder } => {
+            let (refused, then) = (counted(*refused, "refusal"), had(pid, *holder, None, name));
+            format!("{refused}, none tried again.{then} Which of two causes it is cannot be seen without statements.")
+        }
         Kind::TimeoutTooShort { gave_up, longest_ns, holder, holder_sql, held_ns_max } => {
             let (tried, count, held) = (time(*longest_ns), times(*gave_up), time(*held_ns_max));
-            let then = had(*holder, holder_sql.as_deref(), name);
+            let then = had(pid, *holder, holder_sql.as_deref(), name);
             format!(
-                "It tried for up to {tried} and stopped, {count}. The lock was held by others for up to {held}.{then}"
+                "It tried for up to {tried} and stopped, {count}. Another connection held the lock for up to {held}.{then}"
             )
         }
         Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up } => {
@@ -163,7 +164,7 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
             if *checkpoints > 0 { "read" } else { "wrote" },
         ),
         Kind::CheckpointBlocksWriters { times: count, longest_ns, longest_wait_ns } => format!(
-            "{} it held the write lock while it copied the log, for up to {}. Another process waited up to {}.",
+            "{} it held the write lock while it copied the log, for up to {}. Another connection waited up to {}.",
             capitalised(&times(*count)),
             time(*longest_ns),
             time(*longest_wait_ns)
@@ -247,10 +248,10 @@ fn kept_out(kind: &Kind) -> String {
     let Kind::ProgramHoldsLock { longest_wait_ns, refused, gave_up, .. } = *kind else { return String::new() };
     let mut out = String::new();
     if longest_wait_ns > 0 {
-        out += &format!(" Another process waited up to {}.", time(longest_wait_ns));
+        out += &format!(" Another connection waited up to {}.", time(longest_wait_ns));
     }
     if refused > 0 {
-        out += &format!(" While it paused for long, the lock was refused to others {}", times(refused));
+        out += &format!(" While it paused for long, the lock was refused to other connections {}", times(refused));
         let ended = if gave_up == 1 { "one wait" } else { "waits" };
         let how_often = if gave_up > 1 { format!("{gave_up} ") } else { String::new() };
         out += &if gave_up > 0 { format!(", and {how_often}{ended} ended without it.") } else { ".".to_string() };
@@ -294,11 +295,14 @@ fn too_old(outdated: u64) -> String {
     format!(" {} of them found the lock free, but another connection had committed since the read.", outdated)
 }
 
-/// Who had the lock at a refusal, and its statement.
-fn had(holder: Option<u32>, sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
+/// Who had the lock at a refusal of process `pid`, and its statement.
+fn had(pid: u32, holder: Option<u32>, sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
     let Some(holder) = holder else { return String::new() };
     let sql = sql.map_or(String::new(), |sql| format!(", in or after {}", quoted(Some(sql))));
-    format!(" Then {} had the lock{sql}.", name(holder))
+    match holder == pid {
+        true => format!(" Then another connection of the same process had the lock{sql}."),
+        false => format!(" Then {} had the lock{sql}.", name(holder)),
+    }
 }
 
 pub fn times(count: u64) -> String {

@@ -37,14 +37,18 @@ pub(super) struct DoctorArgs {
 
 pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from("."));
-    let mut findings = machine_findings();
+    let of_slices = slice::all().iter().flat_map(|slice| slice.findings).map(|look| look());
+    // What most users look for.
+    let (mut findings, of_studies): (Vec<Finding>, Vec<Finding>) =
+        of_slices.partition(|finding| finding.what == "watch");
+    findings.extend(machine_findings());
     findings.push(proc_finding());
     findings.extend(disk_findings(&dir));
     findings.push(worker_finding());
     findings.push(workers_finding());
     findings.extend(program_findings());
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
-    findings.extend(slice::all().iter().flat_map(|slice| slice.findings).map(|look| look()));
+    findings.extend(of_studies);
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
@@ -142,7 +146,7 @@ fn workers_finding() -> Finding {
     let shown: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
     let named = std::env::var_os(WORKERS).is_some();
     let by = if named { format!(", as {WORKERS} says") } else { String::new() };
-    let looked = format!("contend looks for their programs in {}{by}", shown.join(" or "));
+    let looked = format!("workers are searched for in {}{by}", shown.join(" or "));
     match named && !dirs.iter().any(|dir| dir.is_dir()) {
         true => {
             finding(State::Note, format!("{looked}, which is not a directory: name another one, or unset {WORKERS}"))
@@ -175,7 +179,7 @@ fn findings_of(build: &str, drivers: &[&'static Driver]) -> Vec<Finding> {
     let (built, missing): (Vec<&'static Driver>, Vec<&'static Driver>) =
         drivers.iter().partition(|driver| Launch::of(driver).is_ok());
     let mut findings = vec![match missing.is_empty() {
-        true => finding(State::Ok, format!("{} are built", names(&built))),
+        true => finding(State::Ok, format!("built: {}", names(&built))),
         false => finding(
             State::Note,
             format!(

@@ -46,7 +46,7 @@ const WORKER_VERB: &str = "worker";
 #[command(
     name = "contend",
     version,
-    about = "Shows what a database does when many clients want it at once, and says which one to use",
+    about = "Measures a database that many clients use at once, compares engines, settings and drivers, and finds what holds a lock",
     subcommand_required = true
 )]
 struct Contend;

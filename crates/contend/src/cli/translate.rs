@@ -15,7 +15,7 @@ enum Dialect {
     Mariadb,
 }
 
-/// Translate SQLite's SQL for a server, or say why it is refused
+/// Translate SQLite's SQL for a server, or report why it is rejected
 #[derive(Parser)]
 #[command(after_help = "Examples:
   contend translate --to postgres --schema schema.sql queries.sql

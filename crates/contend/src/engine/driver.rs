@@ -28,7 +28,7 @@ pub struct Driver {
     /// Its dialect if that differs from the engine's; the driver then creates and loads its tables itself.
     pub dialect: Option<Target>,
     /// Whether it sends a workload's SQL to a server as it is written, in SQLite's dialect. Its tables are loaded as for the
-    /// engine's other drivers, and then made an SQLite database.
+    /// engine's other drivers, and then made a SQLite database.
     pub sends_as_written: bool,
     /// How the conformance suite tests it.
     pub conformance: Conformance,

@@ -114,7 +114,7 @@ pub enum Part {
 }
 
 impl Engine {
-    /// An engine without data of its own, for the fields that such an engine leaves open. An SQLite file stands for its
+    /// An engine without data of its own, for the fields that such an engine leaves open. A SQLite file stands for its
     /// data.
     pub const WITHOUT_DATA: Self = Self {
         name: "",

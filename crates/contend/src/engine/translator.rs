@@ -1,5 +1,5 @@
 //! The translator of SQLite's SQL, measured like an engine: its client translates every statement of the workload and
-//! executes none. The schema comes from an SQLite database, which does not change.
+//! executes none. The schema comes from a SQLite database, which does not change.
 
 use super::product::Engine;
 use super::setting::{Expected, Setting, Settings, Setup, Values};

@@ -46,6 +46,8 @@ fn a_number_with_several_meanings_has_all_of_them_and_an_unlisted_one_has_none()
 fn a_message_as_drivers_print_it_finds_its_code() {
     for (text, expected) in [
         ("database is locked", "SQLITE_BUSY (5)"),
+        ("database table is locked", "SQLITE_LOCKED (6)"),
+        ("sqlite3.OperationalError: database table is locked: t", "SQLITE_LOCKED (6)"),
         ("sqlite3.OperationalError: database is locked", "SQLITE_BUSY (5)"),
         ("SQLSTATE[HY000]: General error: 5 database is locked", "SQLITE_BUSY (5)"),
         ("database is locked (517)", "SQLITE_BUSY_SNAPSHOT (517)"),

@@ -67,7 +67,7 @@ pub struct Translated {
     pub tables: Vec<TranslatedTable>,
     /// Rules that changed what a statement says, each with its condition or what is lost.
     pub conditions: Vec<String>,
-    /// Statements after loading that make the tables an SQLite database; empty where clients send the server's SQL.
+    /// Statements after loading that make the tables a SQLite database; empty where clients send the server's SQL.
     pub adoption: Vec<String>,
 }
 

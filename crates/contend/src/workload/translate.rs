@@ -38,7 +38,7 @@ pub struct Dialect {
     pub is_inside: bool,
     /// Whether every statement of a transaction has its own savepoint.
     pub has_savepoints: bool,
-    /// Whether clients send SQLite's SQL nevertheless, and the tables are made an SQLite database for that.
+    /// Whether clients send SQLite's SQL nevertheless, and the tables are made a SQLite database for that.
     pub is_as_written: bool,
 }
 

@@ -132,13 +132,13 @@ pub fn open<'j>(making: &Making<'_>, janitor: &'j Janitor, admin: &mut Admin<'_>
     })
 }
 
-/// Makes the tables an SQLite database, for contenders that send SQLite's SQL.
+/// Makes the tables a SQLite database, for contenders that send SQLite's SQL.
 fn adopt(making: &Making<'_>, database: &Database, admin: &mut Admin<'_>) -> Result<()> {
     match making.wanted.workload.translated.as_ref().map_or(&[][..], |translated| &translated.adoption) {
         [] => Ok(()),
         adoption => {
             let done = admin.sql(&script_target(making.engine, database), adoption);
-            done.map(drop).context("the tables cannot be made an SQLite database")
+            done.map(drop).context("the tables cannot be made a SQLite database")
         }
     }
 }
