@@ -1,5 +1,5 @@
-//! What `contend watch` costs a program that is watched: point reads in autocommit and commits in WAL, of this process and
-//! of one in Python, unwatched, with locks only, with statements, and while another database is watched. In turns, so that
+//! What `contend watch` costs a program that is watched: point reads in autocommit, commits in WAL and the rows of a scan, of
+//! this process and of one in Python, unwatched, with locks only, with statements, and while another database is watched. In turns, so that
 //! all see the same machine. A time is the processor time of the thread, the least of several batches; ratios are within a
 //! turn. The goals are printed, and whether they are missed. Also what the watch itself uses, and what the sampler of
 //! studies takes.
@@ -17,14 +17,17 @@ const ROWS: i64 = 10_000;
 /// Operations of a batch, and batches of which the fastest counts.
 const READS: i64 = 2_000;
 const COMMITS: i64 = 400;
+const SCANS: i64 = 4;
 const BATCHES: usize = 20;
 /// What is done: its name, the lock calls of each (a read mark, the writer's byte, each taken and released), and the most
-/// that locks only may cost, as a ratio.
-const WORKS: [(&str, f64, f64); 4] = [
+/// that locks only may cost, as a ratio. A row of a scan is a call of `sqlite3_step` without one.
+const WORKS: [(&str, f64, f64); 6] = [
     ("point read", 2.0, 1.10),
     ("commit", 4.0, 1.03),
+    ("row of a scan", 0.0, NOTHING),
     ("point read in Python", 2.0, 1.10),
     ("commit in Python", 4.0, 1.03),
+    ("row of a scan in Python", 0.0, NOTHING),
 ];
 /// A ratio up to which a difference is not told from none.
 const NOTHING: f64 = 1.01;
@@ -32,13 +35,13 @@ const NOTHING: f64 = 1.01;
 const LOOKS: u32 = 1_000;
 const LOOKS_PER_S: f64 = 5.0;
 
-/// A program that does the same in Python on the database in its first argument: for each line, nanoseconds of a read and
-/// of a commit.
+/// A program that does the same in Python on the database in its first argument: for each line, nanoseconds of a read, of a
+/// commit and of a row of a scan.
 const IN_PYTHON: &str = "\
 import sqlite3, sys, time
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute('PRAGMA synchronous = NORMAL')
-rows, reads, commits, batches = map(int, sys.argv[2:])
+rows, reads, commits, scans, batches = map(int, sys.argv[2:])
 def least(count, work):
     def batch():
         begun = time.thread_time_ns()
@@ -47,7 +50,8 @@ def least(count, work):
     return min(batch() for _ in range(batches))
 def read(n): db.execute('SELECT v FROM t WHERE id = ?', (n * 7919 % rows + 1,)).fetchone()
 def commit(n): db.execute('UPDATE t SET v = ?1 WHERE id = ?1', (n % rows + 1,))
-for line in sys.stdin: print(least(reads, read), least(commits, commit), flush=True)
+def scan(n): db.execute('SELECT v FROM t').fetchall()
+for line in sys.stdin: print(least(reads, read), least(commits, commit), least(scans, scan) / rows, flush=True)
 ";
 
 /// A database and options of a watch.
@@ -85,9 +89,9 @@ fn main() {
                 return;
             };
             let (begun, before_s) = (Instant::now(), watch.as_ref().map_or(0.0, processor_s));
-            let [read, commit] = [reads_ns(&own), commits_ns(&own)];
-            let [read_in_python, commit_in_python] = python.times();
-            times[which].push([read, commit, read_in_python, commit_in_python]);
+            let [read, commit, row] = [reads_ns(&own), commits_ns(&own), rows_ns(&own)];
+            let [read_in_python, commit_in_python, row_in_python] = python.times();
+            times[which].push([read, commit, row, read_in_python, commit_in_python, row_in_python]);
             if let Some(watch) = watch {
                 let percent = 100.0 * (processor_s(&watch) - before_s) / begun.elapsed().as_secs_f64();
                 used[which].push([percent, peak_mb(&watch)]);
@@ -116,7 +120,10 @@ fn costs(times: &[Vec<Times>; WATCHES.len()]) {
             let [least, middle, most] = of_sorted(&pairs().map(|(t, none)| t[work] / none[work]).collect::<Vec<_>>());
             let each = |(t, none): (&Times, &Times)| (t[work] - none[work]) / calls;
             let [_, more, _] = of_sorted(&pairs().map(each).collect::<Vec<_>>());
-            let more = if which == 0 { String::new() } else { format!(", {more:.0} ns more for each lock call") };
+            let more = match which == 0 || calls == 0.0 {
+                true => String::new(),
+                false => format!(", {more:.0} ns more for each lock call"),
+            };
             let against = |goal: f64| format!(", goal {goal:.2}: {}", if middle <= goal { "met" } else { "MISSED" });
             let judged = match which {
                 1 => against(goal),
@@ -139,18 +146,18 @@ impl Python {
     fn started(database: &Path) -> Python {
         let mut command = Command::new("python3");
         command.args(["-c", IN_PYTHON]).arg(database);
-        command.args([ROWS.to_string(), READS.to_string(), COMMITS.to_string(), BATCHES.to_string()]);
+        command.args([ROWS, READS, COMMITS, SCANS, BATCHES as i64].map(|number| number.to_string()));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
         let output = BufReader::new(child.stdout.take().expect("piped")).lines();
         Python { child, output }
     }
 
-    /// Nanoseconds of a read and of a commit.
-    fn times(&mut self) -> [f64; 2] {
+    /// Nanoseconds of a read, of a commit and of a row.
+    fn times(&mut self) -> [f64; 3] {
         writeln!(self.child.stdin.as_mut().expect("piped"), "again").expect("it reads");
         let line = self.output.next().expect("a line").expect("text");
         let mut numbers = line.split(' ').map(|number| number.parse().expect("a number"));
-        std::array::from_fn(|_| numbers.next().expect("two numbers"))
+        std::array::from_fn(|_| numbers.next().expect("three numbers"))
     }
 }
 
@@ -276,4 +283,18 @@ fn commits_ns(db: &Connection) -> f64 {
     // What is written is what is there already, so that reads find what they look for.
     let mut write = db.prepare("UPDATE t SET v = ?1 WHERE id = ?1").expect("prepared");
     least_ns(COMMITS, |at| _ = write.execute([at % ROWS + 1]).expect("written"))
+}
+
+/// A scan of the whole table, by row.
+fn rows_ns(db: &Connection) -> f64 {
+    let mut scan = db.prepare("SELECT v FROM t").expect("prepared");
+    let of_scan = least_ns(SCANS, |_| {
+        let mut rows = scan.query([]).expect("rows");
+        let mut count = 0;
+        while rows.next().expect("a row").is_some() {
+            count += 1;
+        }
+        assert_eq!(count, ROWS);
+    });
+    of_scan / ROWS as f64
 }

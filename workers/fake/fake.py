@@ -158,7 +158,7 @@ class Fake:
             self.say(b"failed\ttold to refuse the plan\n")
             return b"", b""
         if self.fault == "second":
-            self.tell_second(b"plan %d\n" % len(body) + body)
+            self.begin_second(b"plan %d\n" % len(body) + body)
         if self.fault == "stall":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if self.fault == "busy":
@@ -230,7 +230,8 @@ class Fake:
             self.burn_ns = (window_ns + length_ns // 8, window_ns + length_ns + length_ns // 4)
             self.burns.set()
         if self.fault == "second":
-            self.tell_second(b"start\t%d\n" % start_ns)
+            self.second.stdin.write(b"start\t%d\n" % start_ns)
+            self.second.stdin.flush()
         if self.fault in ("die", "garbage", "no-newline", "stop-early", "freeze", "pause", "meddle"):
             moment_ns = start_ns + self.plan.run_in_ns + self.plan.length_ns // 8
             self.striker = threading.Thread(target=self.guarded, args=(self.strike, moment_ns), daemon=True)
@@ -328,13 +329,16 @@ class Fake:
                 command = ["mariadb", "-S", path, "-u", user, "-D", name, "-e", self.args.sql]
             subprocess.run(command, stdout=sys.stderr, check=True)
 
-    def tell_second(self, data):
-        """Reads its answers and does not pass them on."""
-        if not self.second:
-            pipe = subprocess.PIPE
-            self.second = subprocess.Popen(shlex.split(self.args.real), stdin=pipe, stdout=subprocess.DEVNULL)
-        self.second.stdin.write(data)
+    def begin_second(self, plan):
+        """Waits until it is ready, or it might begin after the window. Its answers are not passed on."""
+        pipe = subprocess.PIPE
+        self.second = subprocess.Popen(shlex.split(self.args.real), stdin=pipe, stdout=pipe)
+        self.second.stdin.write(plan)
         self.second.stdin.flush()
+        lines = iter(self.second.stdout.readline, b"")
+        if not any(line.split() == [b"ready"] for line in lines):
+            raise RuntimeError("the second worker ended before it was ready")
+        threading.Thread(target=self.second.stdout.read, daemon=True).start()
 
     def hand_over(self):
         """Applies the fault to totals and samples, and sends them."""
