@@ -1,6 +1,6 @@
 //! `contend explain`: the meaning of an error, from its text or code.
 
-use crate::support::Bench;
+use crate::support::{Bench, tool};
 
 /// Words of a text without its line breaks.
 fn unwrapped(text: &str) -> String {
@@ -17,10 +17,8 @@ fn an_error_is_explained_by_its_text_or_code() {
     ] {
         assert!(by_text.contains(words), "{words}: {by_text}");
     }
-    assert!(
-        by_text.contains("See it\n  sudo target/release/contend watch app.db\n  contend run locked --quick"),
-        "{by_text}"
-    );
+    let see = format!("See it\n  sudo {} watch app.db\n  contend run locked --quick", tool());
+    assert!(by_text.contains(&see), "{by_text}");
     for words in ["transaction may still be open", "Python's sqlite3: 5 s", "`contend capture show`"] {
         assert!(unwrapped(&by_text).contains(words), "{words}: {by_text}");
     }

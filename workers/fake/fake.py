@@ -331,6 +331,8 @@ class Fake:
 
     def begin_second(self, plan):
         """Waits until it is ready, or it might begin after the window. Its answers are not passed on."""
+        if self.second:  # of an earlier plan
+            self.second.stdin.close()
         pipe = subprocess.PIPE
         self.second = subprocess.Popen(shlex.split(self.args.real), stdin=pipe, stdout=pipe)
         self.second.stdin.write(plan)

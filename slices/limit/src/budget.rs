@@ -15,7 +15,7 @@ pub const ARMS: f64 = 0.6;
 pub const WINDOW: f64 = 1.0 / 60.0;
 /// Probes of a search that begins near an earlier value: four or five, and more where the machine's speed changes.
 pub const LATER_PROBES: f64 = 6.0;
-/// Probes of an arm, which is asked about one rate.
+/// Probes of an arm, at one rate.
 pub const ONLY_PROBES: f64 = 2.5;
 /// Trials of a contender's closed loop and first search.
 const FIRST_TRIALS: u64 = 8;

@@ -77,9 +77,9 @@ pub fn compare_guarded(saved: &Saved, (base, arm): (usize, usize), guard: Option
 pub enum Shown {
     /// Its own highest rate.
     Is(f64),
-    /// It met the only rate that it was asked about.
+    /// It met the bounds at the only rate that was tried.
     AtLeast(f64),
-    /// It missed that rate.
+    /// It missed one there.
     Below(f64),
     /// It was searched and has no value.
     Nothing,

@@ -33,6 +33,11 @@ pub struct Suspected {
 }
 
 impl Suspected {
+    /// Rounds in which its arm shows something.
+    pub fn rounds(&self) -> usize {
+        self.shown.iter().filter(|shown| **shown != Shown::Nothing).count()
+    }
+
     /// Whether its load supports it. For syncs only the relaxed arm is evidence.
     pub fn is_busy(&self) -> bool {
         match self.suspect {
@@ -166,7 +171,7 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
 pub fn limiter(suspects: &[Suspected]) -> Limiter {
     let generator = suspects.iter().any(|of| of.suspect == Suspect::Generator && of.is_busy());
     let relaxed = || suspects.iter().filter(|of| of.arm.is_some());
-    let compared = relaxed().filter(|of| of.shown.len() >= ROUNDS_MIN);
+    let compared = relaxed().filter(|of| of.rounds() >= ROUNDS_MIN);
     if compared.count() == 0 && !generator {
         let is_busy = relaxed().any(Suspected::is_busy);
         return Limiter::None(match is_busy {
@@ -187,8 +192,9 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
         }
         [] if generator => Limiter::One(Suspect::Generator),
         [] => {
-            let is_whole = relaxed().flat_map(|of| &of.shown).all(|shown| shown.measured().is_some());
-            let by = if is_whole { "more than the margin" } else { "as much as was tried" };
+            let is_only = |shown: &Shown| shown.at_least().or(shown.below()).is_some();
+            let only = relaxed().flat_map(|of| &of.shown).any(is_only);
+            let by = if only { "as much as was tried" } else { "more than the margin" };
             Limiter::None(format!("nothing that was relaxed moves the rate by {by}"))
         }
         several => {

@@ -135,11 +135,11 @@ pub struct Capacity {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Highest value that met the bounds when the time of the search was used up; absent if none did, or if it was finished. Of an
-    /// arm with a relaxed suspect that was asked about one rate only: that rate, if it met the bounds.
+    /// Highest value that met the bounds when the search was stopped or its time used up; absent if none did, or if it was
+    /// finished. Of an arm with a relaxed suspect that was probed at one rate only: that rate, if it met the bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met: Option<f64>,
-    /// Lowest value above it that missed a bound then. Of an arm that was asked about one rate only: that rate, if it missed one.
+    /// Lowest value above it that missed a bound then. Of an arm that was probed at one rate only: that rate, if it missed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<f64>,
 }

@@ -15,7 +15,7 @@ const PROBES_MAX: u32 = 40;
 /// Most probes in a row without a value.
 const NO_VALUE_MAX: u32 = 3;
 /// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step is too
-/// near: of simulated services that carry as much, it called 3 of 40 faster in three rounds.
+/// near: of steady simulated services that carry as much, it called 3 of 40 faster in three rounds.
 pub const DECISIVE: f64 = STEP * STEP;
 /// Equal results for one rate that decide.
 const EQUAL_RESULTS: u32 = 2;
@@ -110,9 +110,9 @@ impl Search {
         Self::between(guess / STEP.powi(2), guess * STEP.powi(2), lowest)
     }
 
-    /// Asks whether one rate meets the bounds.
+    /// Finds whether one rate meets the bounds.
     pub fn only(rate: f64) -> Self {
-        Self { only: Some((0, 0)), ..Self::between(rate, rate, rate) }
+        Self { only: Some((0, 0)), at: rate, ..Self::between(rate, rate, rate) }
     }
 
     /// Searches whole numbers from 1 to `most`, near the value of earlier rounds if there is one.
@@ -155,12 +155,9 @@ impl Search {
         }
         if let Some((met, missed)) = self.only {
             return match (met >= EQUAL_RESULTS, missed >= EQUAL_RESULTS) {
-                (true, _) => Next::Only { rate: self.lower, meets: true },
-                (_, true) => Next::Only { rate: self.lower, meets: false },
-                _ => {
-                    self.at = self.lower;
-                    Next::Probe(self.at)
-                }
+                (true, _) => Next::Only { rate: self.at, meets: true },
+                (_, true) => Next::Only { rate: self.at, meets: false },
+                _ => Next::Probe(self.at),
             };
         }
         let low = self.met.last().map_or(self.lower, |met| met.rate);
@@ -201,16 +198,14 @@ impl Search {
         self.probes += 1;
         let at = self.at;
         let before = |ends: &[End]| ends.last().is_some_and(|end| end.rate == at);
-        match seen {
-            ProbeResult::NoValue => {
+        match (seen, &mut self.only) {
+            (ProbeResult::NoValue, _) => {
                 self.without_value += 1;
                 return;
             }
-            _ if self.only.is_some() => {
-                let (met, missed) = self.only.get_or_insert_default();
-                *(if seen == ProbeResult::Meets { met } else { missed }) += 1;
-            }
-            ProbeResult::Meets => {
+            (ProbeResult::Meets, Some((met, _))) => *met += 1,
+            (ProbeResult::Misses, Some((_, missed))) => *missed += 1,
+            (ProbeResult::Meets, None) => {
                 let twice = before(&self.met) || before(&self.missed);
                 self.missed.retain(|missed| missed.rate > at);
                 self.met.retain(|met| met.rate < at);
@@ -222,7 +217,7 @@ impl Search {
                     };
                 }
             }
-            ProbeResult::Misses => {
+            (ProbeResult::Misses, None) => {
                 let twice = before(&self.met) || before(&self.missed);
                 self.met.retain(|met| met.rate < at);
                 self.missed.retain(|missed| missed.rate > at);

@@ -19,6 +19,11 @@ struct Service {
 }
 
 const STEADY: Service = Service { stall_s: 0.0, every_s: f64::INFINITY, disturbed: u64::MAX };
+const KINDS: [(&str, Service); 3] = [
+    ("steady", STEADY),
+    ("stalls", Service { stall_s: 0.01, every_s: 0.5, ..STEADY }),
+    ("disturbed", Service { disturbed: 12, ..STEADY }),
+];
 
 fn draw(random: &mut SplitMix64) -> f64 {
     (random.draw() >> 11) as f64 / (1u64 << 53) as f64
@@ -68,8 +73,7 @@ impl Service {
                 None => Search::below(1.0 / SERVICE_S, 1.0),
                 Some(guess) => Search::near(guess, draw(random), 1.0),
             };
-            let Next::Found(rate) = self.carried_out(search, 1.0, random) else { panic!("nothing found") };
-            rounds.push(rate);
+            rounds.push(self.found(search, random));
         }
         median(&rounds).unwrap()
     }
@@ -84,13 +88,26 @@ impl Service {
         }
     }
 
-    /// Whether an arm that carries `times` as much meets the decisive rate above the contender's own in each of three rounds.
-    fn is_moved(self, times: f64, truth: f64, random: &mut SplitMix64) -> bool {
-        (0..3).all(|_| {
-            let near = Search::near(truth, draw(random), 1.0);
-            let Next::Found(own) = self.carried_out(near, 1.0, random) else { panic!("nothing found") };
-            matches!(self.carried_out(Search::only(own * DECISIVE), times, random), Next::Only { meets: true, .. })
-        })
+    fn found(self, search: Search, random: &mut SplitMix64) -> f64 {
+        match self.carried_out(search, 1.0, random) {
+            Next::Found(rate) => rate,
+            ended => panic!("{ended:?}"),
+        }
+    }
+
+    /// Of 40 runs, those in which an arm that carries `times` as much meets a rate `factor` above the contender's own in each
+    /// of three rounds.
+    fn moved_of_40(self, times: f64, factor: f64) -> usize {
+        let mut random = SplitMix64(11);
+        let truth = self.truth(&mut random);
+        let mut is_moved = || {
+            (0..3).all(|_| {
+                let own = self.found(Search::near(truth, draw(&mut random), 1.0), &mut random);
+                let ended = self.carried_out(Search::only(own * factor), times, &mut random);
+                matches!(ended, Next::Only { meets: true, .. })
+            })
+        };
+        (0..40).filter(|_| is_moved()).count()
     }
 
     /// The rate at which the quantile of a very long window equals the bound.
@@ -112,9 +129,7 @@ fn quantile(responses: &[f64]) -> f64 {
 
 #[test]
 fn capacities_of_simulated_services_are_found_within_5_percent() {
-    let stalls = Service { stall_s: 0.01, every_s: 0.5, ..STEADY };
-    let disturbed = Service { disturbed: 12, ..STEADY };
-    for (name, service) in [("steady", STEADY), ("stalls", stalls), ("disturbed", disturbed)] {
+    for (name, service) in KINDS {
         let mut random = SplitMix64(7);
         let truth = service.truth(&mut random);
         let found: Vec<f64> = (0..40).map(|_| service.capacity(&mut random) / truth).collect();
@@ -126,16 +141,14 @@ fn capacities_of_simulated_services_are_found_within_5_percent() {
 
 #[test]
 fn one_rate_in_each_of_three_rounds_tells_what_helps_from_what_does_not() {
-    let stalls = Service { stall_s: 0.01, every_s: 0.5, ..STEADY };
-    let disturbed = Service { disturbed: 12, ..STEADY };
-    for (name, service) in [("steady", STEADY), ("stalls", stalls), ("disturbed", disturbed)] {
-        let mut random = SplitMix64(11);
-        let truth = service.truth(&mut random);
-        let mut of_40 = |times: f64| (0..40).filter(|_| service.is_moved(times, truth, &mut random)).count();
-        let (as_much, quarter_more) = (of_40(1.0), of_40(1.25));
-        println!("{name}: as much {as_much}, a quarter more {quarter_more} of 40");
-        assert!(as_much <= 1 && quarter_more >= 39, "{name}: {as_much}, {quarter_more} of 40");
+    let mut too_near = vec![];
+    for (name, service) in KINDS {
+        let (as_much, quarter_more) = (service.moved_of_40(1.0, DECISIVE), service.moved_of_40(1.25, DECISIVE));
+        too_near.push(service.moved_of_40(1.0, STEP));
+        println!("{name}: as much {as_much}, a quarter more {quarter_more} of 40; one step away {too_near:?}");
+        assert!(as_much == 0 && quarter_more >= 37, "{name}: {as_much}, {quarter_more} of 40");
     }
+    assert!(too_near.into_iter().max() >= Some(3), "or one step were enough");
 }
 
 /// The probed rates if all rates up to `capacity` meet the bounds.

@@ -26,7 +26,7 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
 /// What else might stop it and was not tried, as the end of the sentence.
 fn untried(saved: &Saved, all: &[Suspected]) -> String {
     let is_listed = |arm: usize| saved.budget.as_ref().is_some_and(|budget| budget.left_out.contains(&arm));
-    let left_out = |of: &&Suspected| of.shown.len() < ROUNDS_MIN && of.arm.is_some_and(is_listed);
+    let left_out = |of: &&Suspected| of.rounds() < ROUNDS_MIN && of.arm.is_some_and(is_listed);
     let words: Vec<&str> = all.iter().filter(left_out).map(|of| of.suspect.word()).collect();
     if words.is_empty() {
         String::new()
@@ -69,7 +69,7 @@ fn relaxed(saved: &Saved, of: &Suspected) -> Option<String> {
     })
 }
 
-/// What most rounds show of an arm that was asked about one rate in each.
+/// What most rounds show of an arm that was probed at one rate in each.
 struct Mostly {
     words: &'static str,
     /// Middle of the rates that say so, and of their ratios to the contender's own.
@@ -114,7 +114,7 @@ pub fn section(saved: &Saved) -> Section {
 }
 
 fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
-    let Suspected { suspect, arm, comparison, shown, moves, .. } = of;
+    let Suspected { suspect, arm, comparison, moves, .. } = of;
     let evidence = used.map_or("not measured".to_string(), |used| evidence(saved, of, used));
     let how = arm.and_then(|arm| saved.arms[arm].relaxed.as_ref()).map(|relaxed| relaxed.how.clone());
     let found = arm.map(|arm| estimate(saved, arm));
@@ -137,7 +137,7 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
     let moved = match (arm, moves, of.is_busy(), lower) {
         (None, ..) => Cell::new(""),
         _ if !is_searched => Cell::new(""),
-        (_, false, ..) if shown.len() < ROUNDS_MIN => Cell::muted("too few rounds"),
+        (_, false, ..) if of.rounds() < ROUNDS_MIN => Cell::muted("too few rounds"),
         (_, false, ..) if mostly.is_some() => Cell::muted("does not move it that far"),
         (_, false, ..) => Cell::muted("does not move it"),
         (_, true, false, _) => Cell::muted("moves it, but is not busy"),

@@ -210,6 +210,10 @@ fn search(
         contend::tell!("Stopped before the first probe; nothing was found.");
         return Ok(STOPPED);
     }
+    if ending == Ending::Stopped {
+        work.stop();
+        work.saved.write(out)?;
+    }
     let page = page::write(out, &work.saved)?;
     print(&format!("{}\nReport: {}\n", page::terminal(&work.saved, style()), page.display()))?;
     if ending == Ending::Stopped {

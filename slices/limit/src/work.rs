@@ -144,6 +144,13 @@ impl<'w> Work<'w> {
         Ok(next)
     }
 
+    /// The search was stopped: keeps what the one under way knows.
+    pub fn stop(&mut self) {
+        if self.at < self.order.len() {
+            self.give_up("it was stopped".to_string());
+        }
+    }
+
     /// The next trial, after this one.
     pub fn step(&mut self, looked: Option<Looked>) -> Option<Choice> {
         let now_ns = (self.ways.clock)();
@@ -254,7 +261,7 @@ impl<'w> Work<'w> {
                 self.end(Err("as in the rounds before".to_string()));
                 continue;
             }
-            if !self.is_begun && self.is_asked_once(arm) {
+            if !self.is_begun && self.has_one_rate(arm) {
                 let Some(rate) = self.decisive(round, arm) else {
                     self.leave();
                     continue;
@@ -309,9 +316,8 @@ impl<'w> Work<'w> {
         });
     }
 
-    /// Whether an arm is asked only if it carries a rate that tells whether its suspect is the limit: a budget does not hold a
-    /// search for its own highest rate in each round.
-    fn is_asked_once(&self, arm: usize) -> bool {
+    /// Whether an arm is probed at one rate only. A budget does not hold a search for its own highest rate in each round.
+    fn has_one_rate(&self, arm: usize) -> bool {
         self.saved.budget.is_some() && self.of.is_rate() && self.saved.arms[arm].relaxed.is_some()
     }
 
@@ -327,7 +333,7 @@ impl<'w> Work<'w> {
 
     fn is_hopeless(&self, arm: usize) -> bool {
         let of_arm = || self.saved.capacities.iter().filter(|capacity| capacity.arm == arm);
-        !self.is_asked_once(arm)
+        !self.has_one_rate(arm)
             && of_arm().count() >= NOTHING_MAX
             && of_arm().all(|capacity| capacity.value().is_none())
     }

@@ -43,6 +43,11 @@ fn arms(contenders: &[Simulated]) -> (Vec<Arm>, Vec<f64>) {
 
 /// What a search with this budget says of these contenders; the time it took is in the budget.
 fn searched(contenders: &[Simulated], budget_ns: u64) -> Saved {
+    searched_until(contenders, budget_ns, usize::MAX)
+}
+
+/// The same of a search that is stopped after so many probes.
+fn searched_until(contenders: &[Simulated], budget_ns: u64, probes: usize) -> Saved {
     let (arms, capacities) = arms(contenders);
     let clock = Cell::new(0);
     let mut saved = saved(arms, &[]);
@@ -64,6 +69,10 @@ fn searched(contenders: &[Simulated], budget_ns: u64) -> Saved {
         let looked = probed(&choice, arm, capacities[arm], &contenders[of].used);
         clock.set(clock.get() + looked.probe.window_ns + BESIDE_NS);
         next = work.step(Some(looked));
+        if work.saved.probes.len() == probes {
+            work.stop();
+            break;
+        }
         assert!(work.saved.probes.len() < 1000, "it ends");
     }
     work.saved
@@ -142,6 +151,20 @@ fn a_budget_that_holds_less_than_a_round_says_so() {
     let cut = found.capacities.iter().find(|capacity| capacity.missed.is_some()).expect("one is cut in its search");
     let capacity = [940.0, 1600.0][cut.arm];
     assert!(cut.met.is_none_or(|met| met <= capacity) && cut.missed.is_some_and(|missed| missed > capacity), "{cut:?}");
+}
+
+#[test]
+fn a_search_that_is_stopped_keeps_what_it_knows() {
+    // The closed loop, and probes above and below.
+    let found = searched_until(&[writer(940.0, 1700.0)], 300 * S, 3);
+    let [cut] = &found.capacities[..] else { panic!("{:?}", found.capacities) };
+    assert_eq!((found.complete, cut.value(), cut.why.as_str()), (false, None, "it was stopped"));
+    let (met, missed) = (cut.met.expect("one that met"), cut.missed.unwrap_or(f64::INFINITY));
+    assert!(met <= 940.0 && missed > 940.0, "{cut:?}");
+    // Between two rounds nothing is under way that was not said.
+    let whole = searched(&[writer(940.0, 1700.0)], 300 * S);
+    let later = searched_until(&[writer(940.0, 1700.0)], 300 * S, whole.probes.len() - 1);
+    assert!(later.capacities.iter().all(|capacity| capacity.why.is_empty()), "a later round is left out");
 }
 
 #[test]

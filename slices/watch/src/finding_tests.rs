@@ -49,6 +49,14 @@ impl Watched {
         self.ends(to_ms, who, 101);
     }
 
+    /// BEGIN and a read, whose lock stays.
+    fn reads(&mut self, at_ms: u64, who: Who) {
+        self.does(at_ms, at_ms + 1, who, "BEGIN");
+        self.begins(at_ms + 10, who, "SELECT 1 FROM t");
+        self.lock(at_ms + 10, who, Lock::Read(1), Change::Taken(Mode::Shared));
+        self.ends(at_ms + 11, who, 101);
+    }
+
     fn found(&mut self, at_ms: u64) -> Vec<Finding> {
         self.timeline.advance(SECOND + at_ms * MS);
         findings(&self.timeline, &[vec![]])
@@ -394,10 +402,7 @@ fn a_snapshot_that_is_too_old_is_told_by_the_lock_that_the_call_had() {
     // The lock of the file lasts as long as the connection: it is no read.
     watched.lock(0, ONE, Lock::Shared, Change::Taken(Mode::Shared));
     watched.lock(0, ONE, Lock::Connected, Change::Taken(Mode::Shared));
-    watched.does(100, 101, ONE, "BEGIN");
-    watched.begins(110, ONE, "SELECT 1 FROM t");
-    watched.lock(110, ONE, Lock::Read(1), Change::Taken(Mode::Shared));
-    watched.ends(111, ONE, 101);
+    watched.reads(100, ONE);
     watched.begins(150, ONE, "INSERT INTO t VALUES (1)");
     watched.takes(150, ONE);
     watched.lock(150, ONE, Lock::WalWrite, Change::Released);
@@ -410,10 +415,7 @@ fn a_snapshot_that_is_too_old_is_told_by_the_lock_that_the_call_had() {
     };
     assert_eq!((longest_ns, case.tid), (50 * MS, Some(ONE.tid)));
     // The example is the first refusal that has a holder.
-    watched.does(200, 201, ONE, "BEGIN");
-    watched.begins(210, ONE, "SELECT 1 FROM t");
-    watched.lock(210, ONE, Lock::Read(1), Change::Taken(Mode::Shared));
-    watched.ends(211, ONE, 101);
+    watched.reads(200, ONE);
     watched.begins(220, WAITER, "UPDATE t SET v = 1");
     watched.takes(220, WAITER);
     watched.begins(250, ONE, "INSERT INTO t VALUES (1)");

@@ -37,10 +37,8 @@ pub(super) struct DoctorArgs {
 
 pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from("."));
-    let of_slices = slice::all().iter().flat_map(|slice| slice.findings).map(|look| look());
-    // What most users look for.
-    let (mut findings, of_studies): (Vec<Finding>, Vec<Finding>) =
-        of_slices.partition(|finding| finding.what == "watch");
+    // What most users look for, and no study needs.
+    let mut findings: Vec<Finding> = slice::all().iter().flat_map(|slice| slice.findings).map(|look| look()).collect();
     findings.extend(machine_findings());
     findings.push(proc_finding());
     findings.extend(disk_findings(&dir));
@@ -48,7 +46,6 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.push(workers_finding());
     findings.extend(program_findings());
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
-    findings.extend(of_studies);
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
     let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };

@@ -126,7 +126,11 @@ fn in_words(one: &Explanation, subjects: &[Subject]) -> String {
         part(&mut text, "What to change", &format!("- {first}"));
         text.extend(others.iter().map(|change| wrapped(&format!("- {change}"), ["  ", "    "], style())));
     }
-    let commands = one.commands();
+    // sudo searches only the system's directories.
+    let program = std::env::current_exe().map_or("contend".to_string(), |path| path.display().to_string());
+    let commands = one.commands().into_iter();
+    let commands: Vec<String> =
+        commands.map(|command| command.replacen("sudo contend", &format!("sudo {program}"), 1)).collect();
     if !commands.is_empty() {
         let _ = writeln!(text, "\nSee it\n  {}", commands.join("\n  "));
     }
