@@ -115,17 +115,17 @@ fn of_many_lies_99_of_100_must_be_found() {
 /// One contender does not carry out reads of tables that no client writes. The rows of the other one contradict it.
 #[test]
 fn reads_that_are_not_carried_out_are_found() {
-    finds_reads_that_are_not_carried_out("0", &[1, 2]);
+    finds_reads_that_are_not_carried_out("0");
 }
 
-/// The second trial of each contender counts, and agrees with its own first one.
+/// A disturbed round runs again, but not if that would hide what was found.
 #[test]
-fn reads_that_are_not_carried_out_are_found_in_a_round_that_runs_again() {
+fn reads_that_are_not_carried_out_are_found_in_a_disturbed_round_too() {
     let _busy = Busy::begin();
-    finds_reads_that_are_not_carried_out("1", &[3, 4]);
+    finds_reads_that_are_not_carried_out("1");
 }
 
-fn finds_reads_that_are_not_carried_out(again: &str, counting: &[u32]) {
+fn finds_reads_that_are_not_carried_out(again: &str) {
     let bench = Bench::new();
     let study = fs::read_to_string(crate::support::tiny_study()).expect("the study");
     fs::write(bench.path("study.toml"), study.replacen("\"bank\"", "\"own.toml\"", 1)).expect("written");
@@ -160,7 +160,7 @@ fn finds_reads_that_are_not_carried_out(again: &str, counting: &[u32]) {
     let reasons: Vec<_> = trials.iter().map(|trial| trial.invalid.iter().map(|r| r.kind).collect::<Vec<_>>()).collect();
     let mut numbers: Vec<u32> = trials.iter().map(|trial| trial.slot.trial).collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, counting);
+    assert_eq!(numbers, [1, 2]);
     assert!(reasons.len() == 2 && reasons.iter().all(|of| of.contains(&Invalid::Answers)), "{reasons:?}");
     assert!(said.err.contains("rows here") && said.err.contains("one of the two is wrong"), "{}", said.err);
 }

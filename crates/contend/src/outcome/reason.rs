@@ -106,6 +106,12 @@ impl Invalid {
         matches!(self, Invalid::LittlesLaw | Invalid::GeneratorLimited | Invalid::NothingDone | Invalid::NotCredible)
     }
 
+    /// Whether what was done or reported is wrong. No disturbance of the machine explains that.
+    pub fn is_of_work(self) -> bool {
+        use Invalid::{Accounts, Answers, Commits, Control, Invariant, Samples, Settings};
+        matches!(self, Settings | Samples | Accounts | Invariant | Commits | Answers | Control)
+    }
+
     /// The reason with what was found.
     pub fn because(self, detail: impl Into<String>) -> Reason {
         Reason { kind: self, detail: detail.into(), against: None }

@@ -1,9 +1,10 @@
 //! Rounds that run again because something outside disturbed them. What is compared runs again together: all trials of one round
-//! under one condition, under new numbers. The marks of the trials alone decide, and never their results.
+//! under one condition, under new numbers. The marks of the trials alone decide, and never how fast they were. A round in which
+//! the work of a trial was wrong does not run again: what was found there must count.
 
 use crate::check::again::is_left;
 use crate::outcome::mark::is_disturbed;
-use crate::record::model::{Mark, Run, Slot};
+use crate::record::model::{Mark, Reason, Run, Slot};
 use std::collections::BTreeSet;
 
 /// Trials that are compared: round and condition.
@@ -22,8 +23,8 @@ pub fn ended(run: &Run, at: usize) -> impl Iterator<Item = &Slot> {
     run.schedule.iter().filter(move |slot| Some(together(slot)) == last)
 }
 
-/// Whether trials that ended together run again. The second time they count as they are.
-pub fn is_due(run: &Run, ended: &[Slot], marks: &[Vec<Mark>]) -> bool {
+/// Whether trials that ended together run again, by the marks and reasons of each. The second time they count as they are.
+pub fn is_due(run: &Run, ended: &[Slot], trials: &[(Vec<Mark>, Vec<Reason>)]) -> bool {
     let Some(this) = ended.first().map(together) else { return false };
     let before: BTreeSet<Together> = run.schedule.iter().map(together).take_while(|other| *other != this).collect();
     let again: BTreeSet<Together> = run.again.iter().map(together).collect();
@@ -31,7 +32,8 @@ pub fn is_due(run: &Run, ended: &[Slot], marks: &[Vec<Mark>]) -> bool {
         Some(most) => again.len() < most as usize,
         None => is_left(again.len(), before.len()),
     };
-    may && !again.contains(&this) && marks.iter().any(|marks| is_disturbed(marks))
+    let is_wrong = trials.iter().flat_map(|(_, reasons)| reasons).any(|reason| reason.kind.is_of_work());
+    may && !again.contains(&this) && !is_wrong && trials.iter().any(|(marks, _)| is_disturbed(marks))
 }
 
 /// Replaces trials in the schedule by trials with new numbers.
@@ -45,6 +47,7 @@ pub fn replace(run: &mut Run, ended: &[Slot]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::reason::Invalid;
     use crate::report::testing::Story;
     use std::collections::BTreeMap;
 
@@ -55,7 +58,7 @@ mod tests {
         let (mut marks, mut done) = (BTreeMap::<u32, Vec<Mark>>::new(), 0);
         loop {
             let of_last: Vec<Slot> = ended(run, done).copied().collect();
-            let found: Vec<Vec<Mark>> = of_last.iter().map(|slot| marks[&slot.trial].clone()).collect();
+            let found: Vec<_> = of_last.iter().map(|slot| (marks[&slot.trial].clone(), vec![])).collect();
             if is_due(run, &of_last, &found) {
                 replace(run, &of_last);
                 done -= of_last.len();
@@ -98,9 +101,25 @@ mod tests {
     }
 
     #[test]
+    fn wrong_work_counts_in_a_disturbed_round_too() {
+        let run = run(2, 1, 2);
+        let due = |kind: Invalid| {
+            let wrong = (vec![], vec![kind.because("found")]);
+            is_due(&run, &run.schedule[2..], &[(vec![NOISY], vec![]), wrong])
+        };
+        let repeated: Vec<Invalid> = Invalid::ALL.into_iter().filter(|kind| due(*kind)).collect();
+        for kind in [Invalid::Invariant, Invalid::Commits, Invalid::Answers, Invalid::Settings, Invalid::Accounts] {
+            assert!(!repeated.contains(&kind), "{kind:?}");
+        }
+        for kind in [Invalid::Stalled, Invalid::LittlesLaw, Invalid::NotReady, Invalid::Clock] {
+            assert!(repeated.contains(&kind), "a busy machine explains {kind:?}");
+        }
+    }
+
+    #[test]
     fn marks_of_the_work_and_what_a_kind_continues_do_not_run_again() {
         let mut run = run(2, 1, 2);
-        let due = |mark: Mark| is_due(&run, &run.schedule[2..], &[vec![], vec![mark]]);
+        let due = |mark: Mark| is_due(&run, &run.schedule[2..], &[(vec![], vec![]), (vec![mark], vec![])]);
         assert!(due(NOISY) && due(Mark::NoisyDisk { sync_ns: 1 }));
         assert!(!due(Mark::Starved { clients: 1, of: 2 }));
         let counts = |run: &Run| [1, 2, 3, 4].map(|at| ended(run, at).count());

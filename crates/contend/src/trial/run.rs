@@ -318,9 +318,12 @@ fn trials(
 fn next(session: &Session<'_>, run: &mut Run, done: &BTreeSet<u32>, plans: &Plans) -> Result<Option<Slot>> {
     let at = run.schedule.iter().position(|slot| !done.contains(&slot.trial)).unwrap_or(run.schedule.len());
     let ended: Vec<Slot> = again::ended(run, at).copied().collect();
-    let marks = |slot: &Slot| Ok(Record::trial(session.writer.dir(), run, slot.trial)?.marks);
-    let marks = ended.iter().map(marks).collect::<Result<Vec<_>>>()?;
-    if again::is_due(run, &ended, &marks) {
+    let seen = |slot: &Slot| {
+        let trial = Record::trial(session.writer.dir(), run, slot.trial)?;
+        Ok((trial.marks, trial.invalid))
+    };
+    let seen = ended.iter().map(seen).collect::<Result<Vec<_>>>()?;
+    if again::is_due(run, &ended, &seen) {
         again::replace(run, &ended);
         plans.forget_answers();
         session.writer.write_run(run)?;
