@@ -6,6 +6,20 @@
 
 A line of the file is `[database, "SQL", "types"]`: a letter for each value that was bound, of i(nteger), r(eal), t(ext),
 b(lob) and n(ull). Only statements that SQLite carried out are in it. Nothing of Django's is kept in this repository.
+
+The figures in docs/sql-translation.md are of these folders, and of the same with introspection and migrations:
+
+    aggregation aggregation_regress annotations basic bulk_create constraints custom_columns custom_lookups
+    custom_managers dates datetimes db_functions defer defer_regress delete delete_regress distinct_on_fields empty
+    expressions expressions_case expressions_window extra_regress field_defaults filtered_relation fixtures
+    force_insert_update foreign_object from_db_value generic_relations get_object_or_404 get_or_create indexes
+    known_related_objects lookup m2m_and_m2o m2m_intermediary m2m_multiple m2m_recursive m2m_regress m2m_signals
+    m2m_through m2m_through_regress many_to_many many_to_one many_to_one_null model_fields model_inheritance
+    model_inheritance_regress model_indexes model_options model_regress nested_foreign_keys null_fk null_fk_ordering
+    null_queries one_to_one or_lookups order_with_respect_to ordering prefetch_related properties proxy_models
+    queries queryset_pickle raw_query reserved_names reverse_lookup save_delete_hooks schema select_for_update
+    select_related select_related_onetoone select_related_regress string_lookup timezones transactions
+    unmanaged_models update update_only_fields xor_lookups
 """
 
 import json

@@ -13,9 +13,9 @@ use crate::plan::{Done, Plan, Session, plan};
 use crate::schema;
 use crate::server::{Message, Reply, Trouble};
 use crate::value::Value;
-use contend_sql::{Catalogue, Refusal};
+use contend_sql::{Catalogue, Refusal, is_in_pack, needs_django};
 use contend_wire::kept::literal;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -35,8 +35,8 @@ pub struct Connection {
     /// Converts rows of the server to values of SQLite.
     pub carriers: Front,
     pub counts: Arc<Counts>,
-    /// Functions and collations of the program.
-    pub functions: Mutex<BTreeSet<String>>,
+    /// Functions and collations of the program, and how often it defined each.
+    pub functions: Mutex<BTreeMap<String, usize>>,
     /// The program's authorizer and its argument.
     pub authorizer: Mutex<(usize, usize)>,
     pub is_readonly: AtomicBool,
@@ -150,9 +150,13 @@ impl Connection {
         }
     }
 
-    /// Whether the program defined this function or collation.
-    pub fn is_function(&self, name: &str) -> bool {
-        self.functions.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    /// Whether the program defined this function or collation, and the server has none that is the same.
+    pub fn lacks(&self, name: &str) -> bool {
+        let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(times) = functions.get(name) else { return false };
+        // A function that was defined twice need not be Django's.
+        let is_django = functions.contains_key("django_format_dtdelta") && *times == 1;
+        !is_in_pack(name) || needs_django(name) && !is_django
     }
 
     /// Cancels the server's current statement from another thread. If the server is idle nothing is sent, because the

@@ -2,7 +2,6 @@
 
 use crate::note::{Note, is_local_function, is_schema_function, is_schema_table};
 use crate::pragma::{Pragma, pragma};
-use contend_sql::is_in_pack;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {
@@ -50,7 +49,7 @@ pub fn first_word(sql: &str) -> String {
 }
 
 /// Decides. `has_table`: whether a name is a table or view of the database; `own`: whether a function is the
-/// program's.
+/// program's, without a counterpart.
 pub fn does(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl Fn(&str) -> bool) -> Does {
     let word = first_word(sql);
     if let Some(odd) = note.odd {
@@ -133,7 +132,7 @@ fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl
         (true, true) => {
             Does::Refused("rows of the database and of a temporary table or function in one statement".to_string())
         }
-        (true, false) => match note.functions.iter().find(|name| own(name) && !is_in_pack(name)) {
+        (true, false) => match note.functions.iter().find(|name| own(name)) {
             Some(name) => Does::Refused(format!("{name}() is a function of the application, which the server lacks")),
             None => Does::Server,
         },

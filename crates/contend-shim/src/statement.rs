@@ -258,7 +258,7 @@ impl Statement {
         // A statement that no longer fits the schema fails with SQLite's message.
         let fresh = front.prepare(&self.sql);
         let (note, fresh) = (note::end(), fresh?);
-        let own = |name: &str| self.connection.is_function(name);
+        let own = |name: &str| self.connection.lacks(name);
         let is_same = does(&self.sql, &note, |name| state.has_table(name), own) == self.does;
         let names = fresh.names();
         if is_same && !names.is_empty() {

@@ -214,9 +214,17 @@ impl<'a> Tr<'a> {
         self.out.sql.len()
     }
 
+    fn is_long(&self, name: &str) -> bool {
+        if self.postgres { name.len() > 63 } else { name.chars().count() > 64 }
+    }
+
+    /// The name of an index on the server. No result shows it, so a long one is shortened.
+    pub(crate) fn index_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if self.is_long(name) { crate::names::shortened(name).into() } else { name.into() }
+    }
+
     pub(crate) fn name(&mut self, name: &str) -> R<()> {
-        let limit = if self.postgres { name.len() > 63 } else { name.chars().count() > 64 };
-        if limit || name.is_empty() {
+        if self.is_long(name) || name.is_empty() {
             return no(Id::Names, name, "the server has no room for a name of this length");
         }
         if self.postgres && name.starts_with("pg_") {

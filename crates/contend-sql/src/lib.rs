@@ -41,7 +41,7 @@ pub use catalogue::Catalogue;
 pub use definition::{ForeignKeyDefinition, HeldColumn, LeftOut, TableDefinition, define_table, table_columns};
 pub use pack::function_pack;
 pub use refuse::Refusal;
-pub use rules::django::is_in_pack;
+pub use rules::django::{is_in_pack, needs_django};
 pub use rules::session::session;
 pub use rules::{Handling, Rule, rules};
 pub use tagged::{Untagged, untagged};

@@ -5,7 +5,7 @@ use crate::Target;
 /// SQL that installs the function pack: several statements in one text. It may be run repeatedly.
 pub fn function_pack(target: Target) -> &'static str {
     match target {
-        Target::Postgres => include_str!("pack/postgres.sql"),
-        Target::MariaDb => include_str!("pack/mariadb.sql"),
+        Target::Postgres => concat!(include_str!("pack/postgres.sql"), "\n", include_str!("pack/postgres-django.sql")),
+        Target::MariaDb => concat!(include_str!("pack/mariadb.sql"), "\n", include_str!("pack/mariadb-django.sql")),
     }
 }

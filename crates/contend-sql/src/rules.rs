@@ -28,6 +28,7 @@ pub(crate) mod json_paths;
 pub(crate) mod keys;
 pub(crate) mod like;
 pub(crate) mod literals;
+pub(crate) mod maths;
 pub(crate) mod membership;
 pub(crate) mod merge;
 pub(crate) mod moments;
@@ -140,6 +141,8 @@ pub(crate) enum Id {
     TextInteger,
     Cast,
     Functions,
+    Mathematics,
+    ApplicationFunctions,
     SessionValues,
     Random,
     Aggregates,
@@ -262,7 +265,9 @@ const RULES: &[Rule] = &[
     rule("real-as-text", "The text of a real, by the function pack; refused without it.", EXACT, EXACT),
     rule("text-integer", "CAST of a text to an integer: the one it begins with, held to 64 bits.", EXACT, EXACT),
     rule("cast", "CAST between integers, reals and texts.", EXACT, EXACT),
-    rule("functions", "Scalar functions that have a translation; on PostgreSQL with the function pack also those of Django for dates and times, in the zone of the connection.", EXACT, EXACT),
+    rule("functions", "Scalar functions that have a translation.", EXACT, EXACT),
+    rule("mathematics", "exp(), ln(), log(), log10(), pow(), sin() and the like, as SQLITE_ENABLE_MATH_FUNCTIONS has them: NULL for what is no number or outside of the domain. sqrt(), mod(), ceil(), floor(), trunc(), degrees(), radians() and pi() are exact, under `functions`; log2() and the hyperbolic functions are refused.", Handling::Fires(Certainty::Equivalent("equal to the last digits: the server's library computes them")), Handling::Fires(Certainty::Equivalent("equal to the last digits: the server's library computes them; a result beyond all doubles is an error"))),
+    rule("application-functions", "Functions that Django defines on SQLite, by the function pack: dates and times in the zone of the connection (`django_date_trunc`), moments plus and minus durations, BITXOR, COT, LPAD, RPAD, MD5, SHA224 to SHA512, SHA1 on MariaDB, RAND, REPEAT, REVERSE. Others are refused, also STDDEV_POP and VAR_POP, which Python computes with fractions.", Handling::Fires(Certainty::Equivalent("functions of these names are Django's")), Handling::Fires(Certainty::Equivalent("functions of these names are Django's"))),
     rule("session-values", "last_insert_rowid(), changes(), total_changes(), as placeholders for which the session binds its own values; refused where nothing answers for it.", EXACT, EXACT),
     rule("random", "random() is a 64-bit integer.", EXACT, Handling::Fires(Certainty::Equivalent("53 random bits"))),
     rule("aggregates", "count, sum, total, avg, min, max.", EXACT, EXACT),
@@ -272,7 +277,7 @@ const RULES: &[Rule] = &[
     rule("dates", "Dates are text in UTC, as SQLite's; modifiers are literals.", Handling::Fires(Certainty::Equivalent("years 1 to 9999, before and after modifiers; texts that only SQLite reads, such as the 31st of a shorter month or the hour 24, are errors: without the function pack also an offset from UTC and a Julian day")), Handling::Fires(Certainty::Equivalent("years 1 to 9999, before and after modifiers; texts that only SQLite reads, such as the 31st of a shorter month or the hour 24, are errors: without the function pack also an offset from UTC and a Julian day"))),
     rule("current-time", "The time now, as UTC text.", EXACT, EXACT),
     rule("json", "json_array(), json_object(), json_group_array(), json_quote() of values of known type; with the function pack json_valid() of a text that is not NULL.", EXACT, EXACT),
-    rule("json-paths", "json_extract(), ->, ->>, json_type(), json_array_length(), json() and json_each() with literal paths, by the function pack; refused without it.", Handling::Fires(Certainty::Equivalent("JSON as RFC 8259 has it, at most 1,000 deep; what only SQLite reads is an error")), Handling::Fires(Certainty::Equivalent("JSON as RFC 8259 has it, at most 31 deep; what only SQLite reads is an error"))),
+    rule("json-paths", "json_extract(), ->, ->>, json_type(), json_array_length(), json() and json_each(), by the function pack; refused without it. Right of -> and ->> only literals.", Handling::Fires(Certainty::Equivalent("JSON as RFC 8259 has it, at most 1,000 deep; what only SQLite reads is an error")), Handling::Fires(Certainty::Equivalent("JSON as RFC 8259 has it, at most 31 deep; what only SQLite reads is an error"))),
     rule("table-functions", "Table-valued functions other than json_each() and pragma_table_info().", Handling::Refuses, Handling::Refuses),
     rule("alias-in-expression", "A name that is no column but an alias of the select list stands for its expression.", EXACT, EXACT),
     rule("bare-columns", "Columns outside an aggregate that are not grouped by.", Handling::Refuses, Handling::Refuses),

@@ -147,7 +147,7 @@ def rows():
 
 
 def functions():
-    """What Django's functions of dates and times return for moments from a table."""
+    """What Django's functions return for moments and numbers from a table."""
     moments = ["2024-02-29 23:59:59.999999", "2023-01-01 00:00:00", "2021-01-03 12:30:05.5", "1999-12-31 01:02:03.000001"]
     moments += ["0999-07-04 10:00:00", "2020-12-28", "2026-01-01", "9999-12-31", None]
     times = ["00:00:00", "23:59:59.999999", "12:34:56.5", None]
@@ -186,6 +186,9 @@ def functions():
         show("django_timestamp_diff(m, '2001-02-03 04:05:06.789012')", [], whole)
         show("django_timestamp_diff('2001-02-03', m)", [], date)
         show("django_timestamp_diff('2001-02-03', m)", [], whole)
+        show("LPAD(m, 30, 'xy'), RPAD(m, 12, 'ä'), LPAD(m, -3, 'x'), REPEAT(m, 2), REVERSE(m), MD5(m), SHA224(m), SHA256(m), SHA384(m), SHA512(m)", [])
+        show("SIGN(id - 2), BITXOR(id, 5), COT(id + 1)", [])
+        show("SQRT(id), POWER(id, 3), CEILING(id / 2.0), FLOOR(id), MOD(id, 3), LN(id), LOG(2, id), DEGREES(id), ACOS(id), PI()", [])
         # Python reads these, the server does not.
         for call in ("django_datetime_trunc('day', m, 'Europe/Berlin', 'UTC')", "django_date_extract('day', '2024-2-3')"):
             try:

@@ -51,7 +51,7 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
         return rc;
     }
     let sql = text((real.sql)(*out));
-    let own = |name: &str| connection.is_function(name);
+    let own = |name: &str| connection.lacks(name);
     let decided = {
         let mut state = connection.state();
         let settled = state.settle(&connection.front);

@@ -80,7 +80,7 @@ hook!(r8; sqlite3_load_extension(db: P, file: Text, entry: Text, message: *mut *
 unsafe fn note(db: P, name: Text) {
     if let Some(connection) = registry::connection(db as usize) {
         let name = text(name).to_ascii_lowercase();
-        connection.functions.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        *connection.functions.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
     }
 }
 

@@ -159,6 +159,13 @@ BEGIN
   RETURN t;
 END;
 
+-- Mathematical functions of doubles: NULL where C's have no number. What no double holds is an error.
+CREATE OR REPLACE FUNCTION contend_sql.log(base DOUBLE, x DOUBLE) RETURNS DOUBLE DETERMINISTIC NO SQL
+  RETURN CASE WHEN base > 1e0 AND x > 0e0 THEN LN(x) / LN(base) END;
+
+CREATE OR REPLACE FUNCTION contend_sql.power(x DOUBLE, y DOUBLE) RETURNS DOUBLE DETERMINISTIC NO SQL
+  RETURN CASE WHEN x IS NULL OR y IS NULL OR x < 0e0 AND y <> FLOOR(y) THEN NULL ELSE POW(x, y) END;
+
 -- Values whose type depends on the row: texts that begin with `i` (integer), `r` (real), `t` (text) or `x` (blob, in
 -- hexadecimal). NULL is NULL.
 
@@ -248,6 +255,46 @@ BEGIN
   RETURN contend_sql.number_tagged(IF(t = '', '0', REGEXP_SUBSTR(t, '[^\x09-\x0D ]+')));
 END;
 
+-- A value of a DECIMAL column.
+CREATE OR REPLACE FUNCTION contend_sql.decimal_tagged(x DECIMAL(65,30)) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+  RETURN contend_sql.number_tagged(TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST(x AS CHAR))));
+
+-- The double that a value is under numeric affinity; NULL where it is none.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_double(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS DOUBLE DETERMINISTIC NO SQL
+  RETURN CASE WHEN LEFT(contend_sql.tagged_number(v), 1) IN ('i', 'r') THEN CAST(SUBSTRING(contend_sql.tagged_number(v), 2) AS DOUBLE) END;
+
+-- floor(v), ceil(v) and trunc(v).
+CREATE OR REPLACE FUNCTION contend_sql.tagged_whole(op VARCHAR(5) CHARACTER SET utf8mb4, v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE n LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT contend_sql.tagged_number(v);
+  DECLARE d DOUBLE;
+  IF LEFT(n, 1) = 'i' THEN RETURN n; END IF;
+  IF n IS NULL OR LEFT(n, 1) <> 'r' THEN RETURN NULL; END IF;
+  SET d = CAST(SUBSTRING(n, 2) AS DOUBLE);
+  SET d = CASE op WHEN 'floor' THEN FLOOR(d) WHEN 'ceil' THEN CEILING(d) ELSE TRUNCATE(d, 0) END;
+  RETURN CONCAT('r', CAST(d AS CHAR));
+END;
+
+-- CAST(v AS NUMERIC): a number stays as it is, of a text it is an integer if it is small and has no fraction.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_numeric(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE n LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT contend_sql.tagged_operand(v);
+  DECLARE d DOUBLE;
+  IF v IS NULL OR LEFT(v, 1) IN ('i', 'r') OR LEFT(n, 1) = 'i' THEN RETURN n; END IF;
+  SET d = CAST(SUBSTRING(n, 2) AS DOUBLE);
+  IF d = TRUNCATE(d, 0) AND d >= -2251799813685248e0 AND d < 2251799813685248e0 THEN RETURN CONCAT('i', CAST(CAST(d AS SIGNED) AS CHAR)); END IF;
+  RETURN n;
+END;
+
+-- A number that is stored in a column of NUMERIC affinity; an error where it is none.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_decimal(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS DECIMAL(65,30) DETERMINISTIC NO SQL
+BEGIN
+  IF LEFT(v, 1) NOT IN ('i', 'r') THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: no number for a numeric column';
+  END IF;
+  RETURN CASE LEFT(v, 1) WHEN 'i' THEN CAST(SUBSTRING(v, 2) AS DECIMAL(65, 30)) ELSE CAST(CAST(SUBSTRING(v, 2) AS DOUBLE) AS DECIMAL(65, 30)) END;
+END;
+
 -- a + b and the like: a result of integers beyond 64 bits is a real.
 CREATE OR REPLACE FUNCTION contend_sql.tagged_arithmetic(op CHAR(1), a LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin, b LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
 BEGIN
@@ -297,6 +344,34 @@ CREATE OR REPLACE FUNCTION contend_sql.json_element(x LONGTEXT CHARACTER SET utf
   RETURN CASE WHEN JSON_TYPE(x) = 'ARRAY' AND JSON_LENGTH(x) + place >= 0
     THEN JSON_COMPACT(JSON_EXTRACT(x, CONCAT('$[', IF(place < 0, JSON_LENGTH(x) + place, place), ']'))) COLLATE utf8mb4_nopad_bin END;
 
+-- The part that a path finds, which is no literal.
+CREATE OR REPLACE FUNCTION contend_sql.json_at(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin, path LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
+BEGIN
+  DECLARE rest, step LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+  DECLARE found LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DEFAULT x;
+  DECLARE place INT;
+  DECLARE unlike CONDITION FOR SQLSTATE '45000';
+  IF x IS NULL OR path IS NULL THEN RETURN NULL; END IF;
+  IF LEFT(path, 1) <> '$' THEN SIGNAL unlike SET MESSAGE_TEXT = 'contend_sql: a JSON path that only SQLite reads'; END IF;
+  SET rest = SUBSTRING(path, 2);
+  WHILE rest <> '' DO
+    SET step = REGEXP_SUBSTR(rest, '^([.]"[^"\\\x01-\x1F\x7F-\x{9F}]*"|[.][^".[\\\x01-\x1F\x7F-\x{9F}]+(?=[.[]|(?!.|\n)$)|\[(#-)?[0-9]{1,9}\])');
+    SET place = IF(step LIKE '[%', CAST(REGEXP_SUBSTR(step, '[0-9]+') AS SIGNED), 1);
+    IF step = '' OR place = 0 AND LEFT(step, 2) = '[#' THEN
+      SIGNAL unlike SET MESSAGE_TEXT = 'contend_sql: a JSON path that only SQLite reads';
+    END IF;
+    IF LEFT(step, 1) = '[' THEN
+      SET found = contend_sql.json_element(found, IF(LEFT(step, 2) = '[#', -place, place));
+    ELSEIF LEFT(step, 2) = '."' THEN
+      SET found = contend_sql.json_member(found, SUBSTRING(step, 3, CHAR_LENGTH(step) - 3));
+    ELSE
+      SET found = contend_sql.json_member(found, SUBSTRING(step, 2));
+    END IF;
+    SET rest = SUBSTRING(rest, CHAR_LENGTH(step) + 1);
+  END WHILE;
+  RETURN found;
+END;
+
 CREATE OR REPLACE FUNCTION contend_sql.json_text(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
   RETURN x;
 
@@ -345,5 +420,3 @@ BEGIN
   END WHILE;
   RETURN CONCAT(found, ']');
 END;
-
-SET SESSION sql_mode = @contend_sql_mode;

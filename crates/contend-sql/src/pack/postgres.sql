@@ -125,6 +125,67 @@ CREATE OR REPLACE FUNCTION contend_sql.number(x text) RETURNS numeric LANGUAGE s
       THEN contend_sql.exact(btrim(x, E' \t\n\r\f\x0B')::float8) END
 $$;
 
+-- Mathematical functions of doubles, NULL where C's have no number, infinity or 0 where PostgreSQL's are errors.
+CREATE OR REPLACE FUNCTION contend_sql.sqrt(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x >= 0 THEN pg_catalog.sqrt(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.exp(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x > 709.782712893384::float8 THEN 'Infinity'::float8 WHEN x < -745.2::float8 THEN 0::float8 ELSE pg_catalog.exp(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.ln(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x > 0 THEN pg_catalog.ln(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.log10(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN x > 0 THEN pg_catalog.log(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.log(base float8, x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN base > 1 AND x > 0 THEN pg_catalog.ln(x) / pg_catalog.ln(base) END
+$$;
+
+-- An infinity has no sine.
+CREATE OR REPLACE FUNCTION contend_sql.sin(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) < 'Infinity'::float8 THEN pg_catalog.sin(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.cos(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) < 'Infinity'::float8 THEN pg_catalog.cos(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.tan(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) < 'Infinity'::float8 THEN pg_catalog.tan(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.asin(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) <= 1 THEN pg_catalog.asin(x) END
+$$;
+
+CREATE OR REPLACE FUNCTION contend_sql.acos(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) <= 1 THEN pg_catalog.acos(x) END
+$$;
+
+-- The remainder of two doubles is a double.
+CREATE OR REPLACE FUNCTION contend_sql.fmod(x float8, y float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) = 'Infinity'::float8 OR y = 0 THEN NULL WHEN abs(y) > abs(x) THEN x
+    ELSE (contend_sql.exact(x) % contend_sql.exact(y))::float8 END
+$$;
+
+-- The logarithm of the result says whether a double holds it.
+CREATE OR REPLACE FUNCTION contend_sql.power(x float8, y float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) = 'Infinity'::float8 OR abs(y) = 'Infinity'::float8 THEN pg_catalog.power(x, y)
+    WHEN x < 0 AND y <> floor(y) THEN NULL
+    WHEN x = 0 AND y < 0 THEN CASE WHEN x::text = '-0' THEN pg_catalog.power(x, y) ELSE 'Infinity'::float8 END
+    WHEN x = 0 OR abs(x) = 1 THEN pg_catalog.power(x, y)
+    WHEN x > 0 AND y > 0 AND pg_catalog.ln(x) > 709.79::float8 / y THEN 'Infinity'::float8
+    WHEN x > 0 AND y < 0 AND pg_catalog.ln(x) < 709.79::float8 / y THEN 'Infinity'::float8
+    WHEN y > 0 AND pg_catalog.ln(abs(x)) < -745.2::float8 / y THEN 0::float8
+    WHEN y < 0 AND pg_catalog.ln(abs(x)) > -745.2::float8 / y THEN 0::float8
+    ELSE pg_catalog.power(x, y) END
+$$;
+
 -- json_valid(x) as RFC 8259 has it, not deeper than SQLite reads. A table named json would be a type of this name, too.
 CREATE OR REPLACE FUNCTION contend_sql.json_valid(x text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 BEGIN
@@ -136,104 +197,6 @@ BEGIN
         WITH ORDINALITY AS t(c, place)) AS depths);
 EXCEPTION WHEN invalid_text_representation THEN
   RETURN false;
-END $$;
-
--- What Django's backend for SQLite reads as a moment, in the form in which it writes one. Python is needed for another zone
--- than the connection's (`own`), and for other forms: these are errors. A date alone has no zone.
-CREATE OR REPLACE FUNCTION contend_sql.django_moment(x text, zone text, own text) RETURNS timestamp LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  IF x IS NULL THEN
-    RETURN NULL;
-  ELSIF zone IS NOT NULL AND zone IS DISTINCT FROM own THEN
-    RAISE EXCEPTION 'a moment in another time zone than the connection''s: only Python converts it';
-  ELSIF x !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}( ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?)?$' OR own IS NOT NULL AND length(x) = 10 THEN
-    RAISE EXCEPTION 'a moment in a form that only Python reads';
-  END IF;
-  RETURN x::timestamp;
-END $$;
-
--- The same of a time of day, as one of 1970-01-01.
-CREATE OR REPLACE FUNCTION contend_sql.django_time(x text) RETURNS timestamp LANGUAGE plpgsql IMMUTABLE STRICT AS $$
-BEGIN
-  IF x !~ '^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?$' THEN
-    RAISE EXCEPTION 'a time in a form that only Python reads';
-  END IF;
-  RETURN ('1970-01-01 ' || x)::timestamp;
-END $$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_part(part text, m timestamp, has_time boolean) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN CASE
-    WHEN m IS NULL THEN NULL
-    WHEN part = 'week_day' THEN extract(dow FROM m) + 1
-    WHEN part = 'iso_week_day' THEN extract(isodow FROM m)
-    WHEN part = 'iso_year' THEN extract(isoyear FROM m)
-    WHEN part IN ('year', 'quarter', 'month', 'week', 'day') THEN date_part(part, m)::numeric
-    WHEN part IN ('hour', 'minute') AND has_time THEN date_part(part, m)::numeric
-    WHEN part = 'second' AND has_time THEN floor(extract(second FROM m))
-    WHEN part = 'microsecond' AND has_time THEN extract(microseconds FROM m) % 1000000
-    ELSE ('no part of a moment: ' || part)::numeric END;
-END $$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_cut(part text, m timestamp, known text[], form text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  IF m IS NULL THEN
-    RETURN NULL;
-  ELSIF part IS NULL OR part <> ALL (known) THEN
-    RAISE EXCEPTION 'a moment is not cut to this part';
-  END IF;
-  RETURN to_char(date_trunc(part, m), form);
-END $$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_date_extract(part text, x text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_part(part, contend_sql.django_moment(x, NULL, NULL), length(x) > 10)
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_datetime_extract(part text, x text, zone text, own text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_part(part, contend_sql.django_moment(x, zone, own), length(x) > 10)
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_date_trunc(part text, x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_cut(part, contend_sql.django_moment(x, zone, own), '{year,quarter,month,week,day}', 'YYYY-MM-DD')
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_datetime_trunc(part text, x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_cut(part, contend_sql.django_moment(x, zone, own),
-    CASE WHEN length(x) > 10 THEN '{year,quarter,month,week,day,hour,minute,second}' ELSE '{year,quarter,month,week,day}' END::text[],
-    'YYYY-MM-DD HH24:MI:SS')
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_datetime_cast_date(x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_cut(CASE WHEN length(x) > 10 THEN 'day' END, contend_sql.django_moment(x, zone, own), '{day}', 'YYYY-MM-DD')
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_datetime_cast_time(x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_cut(CASE WHEN length(x) > 10 THEN 'microseconds' END, m, '{microseconds}',
-    CASE WHEN extract(microseconds FROM m) % 1000000 = 0 THEN 'HH24:MI:SS' ELSE 'HH24:MI:SS.US' END)
-  FROM (SELECT contend_sql.django_moment(x, zone, own) AS m) AS read
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_time_extract(part text, x text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_part(CASE WHEN part IN ('hour', 'minute', 'second', 'microsecond') THEN part ELSE 'of a time: ' || part END,
-    contend_sql.django_time(x), true)
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_time_trunc(part text, x text, zone text, own text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT contend_sql.django_cut(part,
-    CASE WHEN length(x) > 15 THEN contend_sql.django_moment(x, zone, own) ELSE contend_sql.django_time(x) END,
-    '{hour,minute,second}', 'HH24:MI:SS')
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_time_diff(x text, y text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT AS $$
-  SELECT (extract(epoch FROM contend_sql.django_time(x) - contend_sql.django_time(y)) * 1000000)::bigint
-$$;
-
-CREATE OR REPLACE FUNCTION contend_sql.django_timestamp_diff(x text, y text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE STRICT AS $$
-BEGIN
-  IF (length(x) = 10) <> (length(y) = 10) THEN
-    RAISE EXCEPTION 'a moment minus a date';
-  END IF;
-  RETURN extract(epoch FROM contend_sql.django_moment(x, NULL, NULL) - contend_sql.django_moment(y, NULL, NULL)) * 1000000;
 END $$;
 
 -- Values whose type depends on the row: texts that begin with `i` (integer), `r` (real), `t` (text) or `x` (blob, in
@@ -307,6 +270,32 @@ CREATE OR REPLACE FUNCTION contend_sql.tagged_operand(v text) RETURNS text LANGU
     FROM '^[ \t\n\r\f\v]*([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)'), '0')) END
 $$;
 
+-- The double that a value is under numeric affinity; NULL where it is none.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_double(v text) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN left(n, 1) IN ('i', 'r') THEN substr(n, 2)::float8 END FROM (SELECT contend_sql.tagged_number(v) AS n) AS read
+$$;
+
+-- floor(v), ceil(v) and trunc(v).
+CREATE OR REPLACE FUNCTION contend_sql.tagged_whole(op text, v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE left(n, 1) WHEN 'i' THEN n
+    WHEN 'r' THEN 'r' || CASE op WHEN 'floor' THEN floor(substr(n, 2)::float8) WHEN 'ceil' THEN ceil(substr(n, 2)::float8) ELSE trunc(substr(n, 2)::float8) END END
+  FROM (SELECT contend_sql.tagged_number(v) AS n) AS read
+$$;
+
+-- CAST(v AS NUMERIC): a number stays as it is, of a text it is an integer if it is small and has no fraction.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_numeric(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN left(v, 1) IN ('i', 'r') THEN v
+    WHEN left(n, 1) = 'r' AND substr(n, 2)::float8 = trunc(substr(n, 2)::float8) AND substr(n, 2)::float8 >= -2251799813685248 AND substr(n, 2)::float8 < 2251799813685248
+    THEN 'i' || substr(n, 2)::float8::bigint ELSE n END
+  FROM (SELECT contend_sql.tagged_operand(v) AS n) AS read
+$$;
+
+-- A number that is stored in a column of NUMERIC affinity; an error where it is none.
+CREATE OR REPLACE FUNCTION contend_sql.tagged_decimal(v text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE left(v, 1) WHEN 'i' THEN substr(v, 2)::numeric WHEN 'r' THEN substr(v, 2)::float8::numeric
+    ELSE ('no number for a numeric column: ' || v)::numeric END
+$$;
+
 -- a + b and the like: a result of integers beyond 64 bits is a real.
 CREATE OR REPLACE FUNCTION contend_sql.tagged_arithmetic(op text, a text, b text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
@@ -347,6 +336,30 @@ $$;
 CREATE OR REPLACE FUNCTION contend_sql.json_element(x pg_catalog.json, place int) RETURNS pg_catalog.json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN json_typeof(x) = 'array' THEN x -> place END
 $$;
+
+-- The part that a path finds, which is no literal.
+CREATE OR REPLACE FUNCTION contend_sql.json_at(x pg_catalog.json, path text) RETURNS pg_catalog.json LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+  rest text := substr(path, 2);
+  step text[];
+BEGIN
+  IF left(path, 1) <> '$' THEN
+    RAISE EXCEPTION 'a JSON path that only SQLite reads';
+  END IF;
+  WHILE rest <> '' LOOP
+    step := regexp_match(rest,
+      '^(?:[.]"([^"\\\u0001-\u001f\u007f-\u009f]*)"|[.]([^".[\\\u0001-\u001f\u007f-\u009f]+)(?=$|[.[])|\[(#-)?([0-9]{1,9})\])(.*)$');
+    IF step IS NULL OR step[3] IS NOT NULL AND step[4]::int = 0 THEN
+      RAISE EXCEPTION 'a JSON path that only SQLite reads';
+    ELSIF step[4] IS NOT NULL THEN
+      x := contend_sql.json_element(x, CASE WHEN step[3] IS NULL THEN step[4]::int ELSE -step[4]::int END);
+    ELSE
+      x := contend_sql.json_member(x, COALESCE(step[1], step[2]));
+    END IF;
+    rest := step[5];
+  END LOOP;
+  RETURN x;
+END $$;
 
 -- The text without white space.
 CREATE OR REPLACE FUNCTION contend_sql.json_text(x pg_catalog.json) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$

@@ -107,7 +107,7 @@ fn aggregate_here<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Val> {
         "count" => count(tr, token, distinct, &args[0], tail),
         "sum" | "total" | "avg" if sums_tagged(tr, &args[0], call)? => {
             let value = tr.value(&args[0], Ty::Any)?;
-            if value.ty == Ty::Text {
+            if value.ty != Ty::Tagged {
                 tagged::tagged(tr, start, value)?;
             }
             tagged::sum(tr, name, token, start)
@@ -151,13 +151,13 @@ fn aggregate_here<'a>(tr: &mut Tr<'a>, name: &str, call: Call<'a>) -> R<Val> {
     }
 }
 
-/// Whether the values of a sum have several types: tagged ones, and texts, which are read as numbers.
+/// Whether the values of a sum have several types: tagged ones, decimal numbers, and texts, which are read as numbers.
 fn sums_tagged<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>, call: Call<'a>) -> R<bool> {
     if !tr.input.options.pack || call.distinct() || call.tail.is_some() {
         return Ok(false);
     }
     let is_literal = matches!(bare(one), Expr::Literal(_));
-    Ok(!is_literal && matches!(tr.probe_value(one)?.ty, Ty::Tagged | Ty::Text))
+    Ok(!is_literal && matches!(tr.probe_value(one)?.ty, Ty::Tagged | Ty::Text | Ty::Number))
 }
 
 fn count<'a>(

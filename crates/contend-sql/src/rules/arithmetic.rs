@@ -24,6 +24,18 @@ pub(crate) fn numeric_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty)
     number_operand(tr, expr, want, false)
 }
 
+/// As [`numeric_operand`], of a function for which it does not matter whether a number is an integer.
+pub(crate) fn decimal_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
+    let is_literal = matches!(bare(expr), Expr::Literal(_));
+    if is_literal || tr.probe_value(expr)?.ty != Ty::Number {
+        return numeric_operand(tr, expr, want);
+    }
+    let start = tr.at();
+    let mut value = tr.value(expr, want)?;
+    tr.enclose(start, &mut value, Strength::Atom);
+    Ok(value)
+}
+
 /// Writes an operand of `+` and similar operators, for which SQLite reads the number at the beginning of any text.
 pub(crate) fn arithmetic_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, want: Ty) -> R<Val> {
     number_operand(tr, expr, want, true)
@@ -342,6 +354,11 @@ pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
             tr.wrap(start, "contend_sql.real_text(", ")");
         }
         Ty::Tagged => tr.wrap(start, "contend_sql.tagged_text(", ")"),
+        Ty::Number if tr.input.options.pack => {
+            tagged::tagged(tr, start, value)?;
+            tr.wrap(start, "contend_sql.tagged_text(", ")");
+            value.strength = Strength::Atom;
+        }
         other => return no(Id::RealAsText, "", format!("the text of {}", other.word())),
     }
     tr.enclose(start, &mut value, Strength::Atom);

@@ -87,6 +87,11 @@ fn assignable(tr: &mut Tr, column: &Column, start: usize, mut value: Val) -> R<V
         (_, Ty::Param) if !tr.postgres => {}
         (Ty::Int | Ty::Number, Ty::Bool) | (Ty::Real | Ty::Number, Ty::Int) => {}
         (Ty::Number, Ty::Real) => tr.fire(Id::Reals),
+        (Ty::Number, Ty::Tagged) => {
+            tr.fire(Id::Assignment);
+            tr.wrap(start, "contend_sql.tagged_decimal(", ")");
+            value = Val { nullable: true, ..Val::of(Ty::Number) };
+        }
         (Ty::Int, Ty::Text) if value.digits => {
             tr.fire(Id::Assignment);
             if tr.postgres {

@@ -5,7 +5,7 @@ use crate::parse::tree::{Expr, Literal, Type};
 use crate::refuse::{R, no};
 use crate::rules::literals::bare;
 use crate::rules::moments::BLANK;
-use crate::rules::{Id, arithmetic};
+use crate::rules::{Id, arithmetic, tagged};
 use crate::types::{Affinity, Number, Strength, Ty, Val, declared};
 
 pub(crate) fn cast<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, type_name: Option<&Type<'a>>) -> R<Val> {
@@ -14,24 +14,20 @@ pub(crate) fn cast<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, type_name: Option<&T
     let name = type_name.map_or("", |t| t.name);
     let (start, slots) = (tr.at(), tr.out.slots.len());
     let mut value = cast_operand(tr, expr, target)?;
+    // Of a text it depends on the row whether it is an integer, and of a decimal number.
+    if tr.input.options.pack && matches!((target, value.ty), (Ty::Number, Ty::Text) | (Ty::Int, Ty::Number)) {
+        value = tagged::tagged(tr, start, value)?;
+    }
     let was = value.ty;
+    if let Some((before, after)) = around(tr, target, was) {
+        tr.wrap(start, before, after);
+        value.strength = Strength::Atom;
+    }
     match (target, was) {
+        _ if around(tr, target, was).is_some() => {}
         (_, Ty::Null) => cast_null(tr, start, target, &mut value),
         (Ty::Int, Ty::Int) | (Ty::Real, Ty::Real) | (Ty::Text, Ty::Text) | (Ty::Blob, Ty::Blob) => {}
         (Ty::Number, Ty::Int | Ty::Number | Ty::Real) => {}
-        (Ty::Text, Ty::Blob) => {
-            if tr.postgres {
-                tr.wrap(start, "convert_from(", ", 'UTF8')");
-            } else {
-                tr.wrap(start, "contend_sql.blob_text(", ")");
-            }
-            value.strength = Strength::Atom;
-        }
-        (Ty::Int | Ty::Real, Ty::Tagged) => {
-            let function = if target == Ty::Int { "contend_sql.tagged_integer(" } else { "contend_sql.tagged_real(" };
-            tr.wrap(start, function, ")");
-            value.strength = Strength::Atom;
-        }
         (_, Ty::Param) if !tr.postgres => {
             let word = match target {
                 Ty::Int => ") AS SIGNED)",
@@ -41,11 +37,6 @@ pub(crate) fn cast<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, type_name: Option<&T
             tr.wrap(start, "CAST((", word);
         }
         (Ty::Int, Ty::Real) => real_to_integer(tr, start),
-        (Ty::Int | Ty::Real, Ty::Text) if tr.input.options.pack => {
-            let function = if target == Ty::Int { "contend_sql.text_integer(" } else { "contend_sql.text_real(" };
-            tr.wrap(start, function, ")");
-            value.strength = Strength::Atom;
-        }
         (Ty::Int, Ty::Text) => {
             text_to_integer(tr, start);
             value.strength = Strength::Atom;
@@ -66,6 +57,22 @@ pub(crate) fn cast<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>, type_name: Option<&T
     };
     value.narrow &= target == was;
     Ok(value)
+}
+
+/// The text around a value that casts it, where no more is needed.
+fn around(tr: &Tr, target: Ty, was: Ty) -> Option<(&'static str, &'static str)> {
+    Some(match (target, was, tr.postgres) {
+        (Ty::Text, Ty::Blob, true) => ("convert_from(", ", 'UTF8')"),
+        (Ty::Text, Ty::Blob, false) => ("contend_sql.blob_text(", ")"),
+        (Ty::Int, Ty::Tagged, _) => ("contend_sql.tagged_integer(", ")"),
+        (Ty::Real, Ty::Tagged, _) => ("contend_sql.tagged_real(", ")"),
+        (Ty::Number, Ty::Tagged, _) => ("contend_sql.tagged_numeric(", ")"),
+        (Ty::Real, Ty::Number, true) => ("((", ")::float8)"),
+        (Ty::Real, Ty::Number, false) => ("((", ") * 1e0)"),
+        (Ty::Int, Ty::Text, _) if tr.input.options.pack => ("contend_sql.text_integer(", ")"),
+        (Ty::Real, Ty::Text, _) if tr.input.options.pack => ("contend_sql.text_real(", ")"),
+        _ => return None,
+    })
 }
 
 /// Writes the operand of a cast; a literal is replaced by its cast value.
@@ -176,10 +183,11 @@ fn is_utf8(literal: &str) -> bool {
     bytes.is_some_and(|bytes| std::str::from_utf8(&bytes).is_ok())
 }
 
-/// Under numeric affinity, a real without a fraction is an integer.
+/// A real without a fraction that CAST AS NUMERIC reads in a text is an integer, if it is from -2^51 to below 2^51.
 fn whole(number: Number) -> Number {
+    const END: f64 = 2_251_799_813_685_248.0;
     match number {
-        Number::Real(n) if n == n.trunc() && n.abs() < 9e15 => Number::Int(n as i64),
+        Number::Real(n) if n == n.trunc() && (-END..END).contains(&n) => Number::Int(n as i64),
         number => number,
     }
 }

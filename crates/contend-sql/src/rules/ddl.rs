@@ -372,7 +372,8 @@ pub(crate) fn drop_object<'a>(tr: &mut Tr<'a>, what: &str, name: &'a QualifiedNa
         let Some(index) = index else {
             return no(Id::UnknownTable, name.name.0, "the catalogue has no such index");
         };
-        tr.name(&index.name)?;
+        let short = tr.index_name(&index.name);
+        tr.name(&short)?;
         if !tr.postgres {
             tr.put(" ON ");
             tr.name(&index.table)?;

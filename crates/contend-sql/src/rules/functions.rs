@@ -5,7 +5,9 @@ use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::aggregates::Call;
 use crate::rules::literals::literal_number;
-use crate::rules::{Id, aggregates, arithmetic, choices, dates, django, json, printf, session, tagged, texts, words};
+use crate::rules::{
+    Id, aggregates, arithmetic, choices, dates, django, json, maths, printf, session, tagged, texts, words,
+};
 use crate::types::collation;
 use crate::types::{Affinity, Collation, Number, Strength, Ty, Val, plain_result};
 
@@ -58,6 +60,9 @@ pub(crate) fn call<'a>(tr: &mut Tr<'a>, call: Call<'a>, want: Ty) -> R<Val> {
         return Ok(value);
     }
     if let Some(value) = django::django_function(tr, &name, token, args)? {
+        return Ok(value);
+    }
+    if let Some(value) = maths::function(tr, &name, token, args)? {
         return Ok(value);
     }
     tr.fire(Id::Functions);
@@ -121,14 +126,14 @@ fn abs<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>, want: Ty) -> R<Val> {
         return Ok(Val { nullable: value.nullable, ..Val::of(Ty::Real) });
     }
     tr.put("abs(");
-    let value = arithmetic::numeric_operand(tr, one, if want == Ty::Real { Ty::Real } else { Ty::Int })?;
+    let value = arithmetic::decimal_operand(tr, one, if want == Ty::Real { Ty::Real } else { Ty::Int })?;
     tr.put(")");
     Ok(Val { narrow: false, ..plain_result(value, value.ty) })
 }
 
 fn sign<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
     let start = tr.at();
-    let value = arithmetic::numeric_operand(tr, one, Ty::Int)?;
+    let value = arithmetic::decimal_operand(tr, one, Ty::Int)?;
     tr.wrap(start, "sign(", if tr.postgres { ")::bigint" } else { ")" });
     let strength = if tr.postgres { Strength::Operator } else { Strength::Atom };
     Ok(plain_result(value, Ty::Int).with(strength))
@@ -228,7 +233,12 @@ fn greatest<'a>(tr: &mut Tr<'a>, name: &str, args: &'a [Expr<'a>], want: Ty) -> 
 
 fn round<'a>(tr: &mut Tr<'a>, token: &str, one: &'a Expr<'a>, digits: Option<&'a Expr<'a>>) -> R<Val> {
     let (start, slots) = (tr.at(), tr.out.slots.len());
-    let value = arithmetic::numeric_operand(tr, one, Ty::Real)?;
+    let mut value = arithmetic::decimal_operand(tr, one, Ty::Real)?;
+    if value.ty == Ty::Number {
+        tr.wrap(start, "(", if tr.postgres { ")::float8" } else { " * 1e0)" });
+        value.ty = Ty::Real;
+        tr.enclose(start, &mut value, Strength::Atom);
+    }
     if value.ty == Ty::Int && !tr.postgres && tr.out.slots.len() > slots {
         return no(Id::Functions, token, "MariaDB answers with the type of the parameter in it; write CAST(? AS REAL)");
     }

@@ -50,6 +50,8 @@ pub(crate) fn create_index<'a>(tr: &mut Tr<'a>, index: CreateIndex<'a>) -> R<()>
     }
     tr.fire(Id::CreateIndex);
     let table = tr.known_table(&plain(index.table))?;
+    let name = plain(index.name.name.0);
+    let name = tr.index_name(&name);
     let plain_columns = table.positions(index.columns);
     if !tr.postgres && (plain_columns.is_none() || index.condition.is_some()) {
         tr.fire(Id::PartialIndex);
@@ -66,7 +68,7 @@ pub(crate) fn create_index<'a>(tr: &mut Tr<'a>, index: CreateIndex<'a>) -> R<()>
         && !tr.postgres
         && let Some(key) = key_of(table, index.columns)?.filter(|key| ignores_case(key))
     {
-        let sql = unique_ignoring_case(tr, table, &key, Some(&plain(index.name.name.0)))?;
+        let sql = unique_ignoring_case(tr, table, &key, Some(&name))?;
         tr.put(&sql);
         return Ok(());
     }
@@ -74,7 +76,7 @@ pub(crate) fn create_index<'a>(tr: &mut Tr<'a>, index: CreateIndex<'a>) -> R<()>
     if index.if_not_exists {
         tr.put("IF NOT EXISTS ");
     }
-    tr.name(&plain(index.name.name.0))?;
+    tr.name(&name)?;
     tr.put(" ON ");
     tr.name(&table.name)?;
     tr.put(" (");
@@ -232,6 +234,7 @@ fn unique_by_column<'a>(tr: &mut Tr<'a>, table: &'a Table, index: &CreateIndex<'
     };
     tr.fire(Id::KeyLength);
     let name = plain(index.name.name.0);
+    let name = tr.index_name(&name);
     tr.put("ALTER TABLE ");
     tr.name(&table.name)?;
     tr.put(" ADD COLUMN ");

@@ -1,4 +1,4 @@
-//! Functions that read JSON, by the function pack. Paths are literals; each step of one is a call.
+//! Functions that read JSON, by the function pack. Each step of a literal path is a call.
 
 use crate::catalogue::{Column, output};
 use crate::emit::{Tr, plain};
@@ -15,6 +15,12 @@ enum Step {
     Member(String),
     /// Counted from the end if negative.
     Element(i64),
+}
+
+/// A path: its steps, `None` if they are of another form, or an expression whose value is read on the server.
+enum Path<'a> {
+    Steps(Option<Vec<Step>>),
+    Value(&'a Expr<'a>),
 }
 
 /// The steps of a path that begins with `$`; `None` if it has another form.
@@ -57,7 +63,7 @@ fn member(name: &str) -> Option<Step> {
 fn short_steps(path: &Expr) -> Option<Vec<Step>> {
     if let Some(number) = literal_number(path) {
         return match number {
-            Number::Int(n) if n.abs() < 1_000_000_000 => Some(vec![Step::Element(n)]),
+            Number::Int(n) if n.unsigned_abs() < 1_000_000_000 => Some(vec![Step::Element(n)]),
             _ => None,
         };
     }
@@ -70,20 +76,23 @@ fn short_steps(path: &Expr) -> Option<Vec<Step>> {
     }
 }
 
-fn literal_steps(path: &Expr) -> Option<Vec<Step>> {
+fn path<'a>(path: &'a Expr<'a>) -> Path<'a> {
     match bare(path) {
-        Expr::Literal(Literal::String(text)) => steps(&plain(text)),
-        _ => None,
+        Expr::Literal(Literal::String(text)) => Path::Steps(steps(&plain(text))),
+        Expr::Literal(_) => Path::Steps(None),
+        _ => Path::Value(path),
     }
 }
 
 /// Writes the part of a JSON text that a path finds, as the pack's functions take it.
-fn part<'a>(tr: &mut Tr<'a>, token: &str, text: &'a Expr<'a>, steps: Option<Vec<Step>>) -> R<()> {
+fn part<'a>(tr: &mut Tr<'a>, token: &str, text: &'a Expr<'a>, path: Path<'a>) -> R<()> {
     if !tr.input.options.pack {
         return no(Id::JsonPaths, token, "JSON is read by the function pack only");
     }
-    let Some(steps) = steps else {
-        return no(Id::JsonPaths, token, "a path that is not a literal of labels and places");
+    let (steps, value) = match path {
+        Path::Steps(Some(steps)) => (steps, None),
+        Path::Steps(None) => return no(Id::JsonPaths, token, "a path that is not one of labels and places"),
+        Path::Value(value) => (vec![], Some(value)),
     };
     let from_end = steps.iter().any(|step| matches!(step, Step::Element(..0)));
     if from_end && token.starts_with("->") && tr.input.options.is_older() {
@@ -109,6 +118,17 @@ fn part<'a>(tr: &mut Tr<'a>, token: &str, text: &'a Expr<'a>, steps: Option<Vec<
         }
         tr.put(")");
     }
+    value.map_or(Ok(()), |value| at(tr, token, start, value))
+}
+
+/// Finds a part by a path that is no literal, in the JSON written since `start`.
+fn at<'a>(tr: &mut Tr<'a>, token: &str, start: usize, path: &'a Expr<'a>) -> R<()> {
+    tr.wrap(start, "contend_sql.json_at(", ", ");
+    let value = tr.value(path, Ty::Text)?;
+    if !matches!(value.ty, Ty::Text | Ty::Null) {
+        return no(Id::JsonPaths, token, format!("a path that is {}", value.ty.word()));
+    }
+    tr.put(")");
     Ok(())
 }
 
@@ -116,7 +136,7 @@ fn part<'a>(tr: &mut Tr<'a>, token: &str, text: &'a Expr<'a>, steps: Option<Vec<
 pub(crate) fn arrow<'a>(tr: &mut Tr<'a>, left: &'a Expr<'a>, op: Operator, right: &'a Expr<'a>) -> R<Val> {
     let as_json = op == Operator::ArrowRight;
     let start = tr.at();
-    part(tr, if as_json { "->" } else { "->>" }, left, short_steps(right))?;
+    part(tr, if as_json { "->" } else { "->>" }, left, Path::Steps(short_steps(right)))?;
     Ok(read(tr, start, as_json))
 }
 
@@ -134,8 +154,8 @@ fn read(tr: &mut Tr, start: usize, as_json: bool) -> Val {
 pub(crate) fn reader<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a [Expr<'a>]) -> R<Option<Val>> {
     let start = tr.at();
     let (text, path) = match args {
-        [text] => (text, Some(vec![])),
-        [text, path] => (text, literal_steps(path)),
+        [text] => (text, Path::Steps(Some(vec![]))),
+        [text, of] => (text, path(of)),
         _ => return Ok(None),
     };
     let (function, ty) = match (name, args.len()) {
@@ -162,8 +182,8 @@ pub(crate) fn each_columns() -> Vec<Column> {
 /// Writes json_each() as a table in FROM, without its name.
 pub(crate) fn each<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<()> {
     let (text, path) = match args {
-        [text] => (text, Some(vec![])),
-        [text, path] => (text, literal_steps(path)),
+        [text] => (text, Path::Steps(Some(vec![]))),
+        [text, of] => (text, path(of)),
         _ => return no(Id::TableFunctions, token, "json_each() takes a text and a path"),
     };
     let start = tr.at();

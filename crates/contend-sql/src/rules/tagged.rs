@@ -30,6 +30,7 @@ fn tag(tr: &Tr, ty: Ty) -> R<(String, String)> {
         (Ty::Text, true) => ("('t' || (", "))"),
         (Ty::Blob, true) => ("('x' || encode((", "), 'hex'))"),
         (Ty::Int, false) => return Ok((format!("CONCAT('i', {}", INTEGER_TEXT.0), format!("{})", INTEGER_TEXT.1))),
+        (Ty::Number, false) => ("contend_sql.decimal_tagged(", ")"),
         (Ty::Real, false) => ("CONCAT('r', CAST(", " AS CHAR) COLLATE utf8mb4_nopad_bin)"),
         (Ty::Text, false) => ("CONCAT('t', ", ")"),
         (Ty::Blob, false) => ("CONCAT('x', HEX(", "))"),

@@ -131,7 +131,7 @@ SELECT id, CAST(a AS REAL), a + 1, a = n, a > n FROM t;
 CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
 INSERT INTO t VALUES (1, '1e3'), (2, '99999999999999999999'), (3, '-9223372036854775809'), (4, '9007199254740993.5'), (5, '00000000000000000000000000000000000000000000000012');
 SELECT id, CAST(a AS INTEGER) FROM t;
-SELECT CAST('1e3' AS INTEGER), CAST('123e+5' AS INTEGER), CAST('99999999999999999999' AS INTEGER), CAST('-9223372036854775809' AS INTEGER), CAST('9007199254740993.5' AS INTEGER), CAST('1e3' AS NUMERIC), CAST('1e' AS REAL);
+SELECT CAST('1e3' AS INTEGER), CAST('123e+5' AS INTEGER), CAST('99999999999999999999' AS INTEGER), CAST('-9223372036854775809' AS INTEGER), CAST('9007199254740993.5' AS INTEGER), CAST('1e3' AS NUMERIC), CAST('1e' AS REAL), CAST('5e15' AS NUMERIC), CAST('2251799813685247.0' AS NUMERIC), CAST('-2251799813685248.0' AS NUMERIC), CAST('2251799813685248.0' AS NUMERIC);
 
 --! case 39a: A text that is a number in arithmetic
 SELECT '3' + 4, '3.5' * 2, -'5';
@@ -760,10 +760,51 @@ SELECT id, replace(s, 'zzz', ?) FROM t;
 --! params 'y'
 SELECT id, replace(s, 'b', ?) FROM t;
 
---! case 44z: abs() of a text
+--! case 44z: abs() of a text, mathematical functions, and Django's functions
 CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
 INSERT INTO t VALUES (1, 'x'), (2, '-3'), (3, ' -2.5e1z'), (4, NULL);
 SELECT id, abs(s), typeof(abs(s)) FROM t;
+CREATE TABLE n (id INTEGER PRIMARY KEY, i INTEGER, r REAL, s TEXT);
+INSERT INTO n VALUES (1, 2, 0.25, '2.5'), (2, -3, -2.75, 'x'), (3, 0, 0.0, ' -4 '), (4, 9007199254740993, 1e300, '9007199254740993'), (5, NULL, NULL, NULL), (6, 1000, 10.0, '1e2'), (7, 7, -0.5, '');
+SELECT id, sqrt(i), sqrt(r), sqrt(s), ln(i), ln(r), ln(s), log(i), log10(r), log(2, i), log(r, i), log(s, 8) FROM n;
+SELECT id, sin(i), cos(r), tan(i), asin(r), acos(r), atan(i), atan2(r, i), atan(s), degrees(i), degrees(r), radians(r), radians(s), pi() FROM n;
+SELECT id, ceil(i), ceil(r), floor(i), floor(r), trunc(r), trunc(i), ceiling(r), typeof(floor(i)), typeof(trunc(r)), floor(s), ceil(s), typeof(trunc(s)) FROM n;
+SELECT id, mod(i, 3), mod(r, 2), mod(7.5, r), mod(i, 0), mod(s, 1.5), mod(i, i), mod(r, 0.1), typeof(mod(i, 2)) FROM n;
+SELECT id, pow(r, 2), power(i, 0.5), pow(r, i), power(2, r), pow(r, 0), pow(s, 3) FROM n WHERE id NOT IN (3, 4, 6);
+SELECT pow(-8, 1.0 / 3), pow(10, 3), power(-2, 3), pow(0, 0), pow(2, -2), exp(1), exp(-800), exp(0), pow(1e-200, 2), pow('3', '2'), sqrt('abc'), sqrt(NULL), floor(NULL), sqrt('16'), floor(-2.5), ceil('-2.5'), trunc(-0.5), log(1, 5), ln(0), sqrt(-1);
+SELECT id FROM n WHERE sqrt(i) > 1.5 OR floor(r) = -3 OR ceil(s) = 3 ORDER BY mod(i, 5), id;
+--! params 2, 2.5, '6.25', NULL
+SELECT sqrt(?1), pow(?2, ?1), sqrt(?3), sqrt(?4), floor(?1), floor(?2), floor(?3), mod(?2, ?1) FROM t WHERE id = 1;
+CREATE TABLE d (id INTEGER PRIMARY KEY, p DECIMAL(10, 2));
+INSERT INTO d VALUES (1, 2.5), (2, 4), (3, -7.25), (4, NULL), (5, 0);
+SELECT id, CAST(sqrt(p) AS NUMERIC), CAST(floor(p) AS NUMERIC), ceil(p), trunc(p), mod(p, 2), abs(p), sign(p), round(p), round(p, 1), CAST(p AS TEXT), CAST(p AS REAL), typeof(abs(p)), degrees(p) FROM d;
+SELECT sum(p), total(p), avg(p), CAST(sum(p) AS NUMERIC), max(abs(p)), sum(id) FROM d;
+SELECT sum(p) FROM d WHERE id = 2;
+SELECT id, CAST(p AS INTEGER) FROM d WHERE id <> 4 AND id > 0 AND p IS NOT NULL;
+SELECT id, CAST(s AS NUMERIC), typeof(CAST(s AS NUMERIC)) FROM n;
+--! params '7.0', '2.50', 'x'
+SELECT CAST(?1 AS NUMERIC), CAST(?2 AS NUMERIC), CAST(?3 AS NUMERIC) FROM t WHERE id = 1;
+UPDATE d SET p = CAST(floor(p) AS NUMERIC) WHERE id < 4;
+CREATE TABLE j (id INTEGER PRIMARY KEY, x TEXT, n INTEGER);
+INSERT INTO j VALUES (1, 'aé', 5), (2, NULL, 3), (3, '', 2);
+--! reference SELECT '128fda53c8c07c8c66f2a4812187d92f', '9aa481852f84a1dde3eef01d4b72b8b02aca7dfdd19ac4b25bec07e7', '561951c2b8c47984b8b4b8ae1f173a03d9c703f66cf36f145e27bc6145499f74', 'aeac33598aa2d7528c5bcd5d3f066af898e645add241f4be7b5f3ae53789b9155c9a7e2e53be9bcec75ff5e85f68e824', '3907aac6e55fd4d02257edfc6398eb0c1e8543c66d297b5052cbee7a2fa43a969abe629a540338a226f3e003a05f40b0d283a4535d92755b8fb86b3f9bb51689' UNION ALL SELECT NULL, NULL, NULL, NULL, NULL UNION ALL SELECT 'd41d8cd98f00b204e9800998ecf8427e', 'd14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '38b060a751ac96384cd9327eb1b1e36a21fdb71114be07434c0cc7bf63f6e1da274edebfe76f65fbd51ad2f14898b95b', 'cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e'
+SELECT MD5(x), SHA224(x), SHA256(x), SHA384(x), SHA512(x) FROM j;
+--! reference SELECT 'xyxaé', 'aéxyx', 'aéaéaéaéaé', 'éa', 6, 'aé', 'a', 'a' UNION ALL SELECT NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL UNION ALL SELECT 'xy', 'xy', '', '', 1, '', 'z', ''
+SELECT LPAD(x, n, 'xy'), RPAD(x, n, 'xy'), REPEAT(x, n), REVERSE(x), BITXOR(n, 3), LPAD(x, n, ''), LPAD(x, 1, 'z'), RPAD(x, -1, 'z') FROM j;
+--! reference SELECT 0.6420926159343306, -0.4576575543602858, NULL, -1, 1
+SELECT COT(1), COT(2.0), COT(NULL), BITXOR(-6, 5), RAND() >= 0 AND RAND() < 1;
+CREATE TABLE m (id INTEGER PRIMARY KEY, m DATETIME);
+INSERT INTO m VALUES (1, '2024-02-29 23:59:59.999999'), (2, '2023-01-01 00:00:00'), (3, '2021-01-03 12:30:05.5'), (4, '0999-07-04 10:00:00'), (5, NULL);
+--! reference SELECT 2024, 2024, 1, 2, 9, 29, 5, 4, 23, 59, 59, 999999 UNION ALL SELECT 2023, 2022, 1, 1, 52, 1, 1, 7, 0, 0, 0, 0 UNION ALL SELECT 2021, 2020, 1, 1, 53, 3, 1, 7, 12, 30, 5, 500000 UNION ALL SELECT 999, 999, 3, 7, 27, 4, 5, 4, 10, 0, 0, 0 UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT django_datetime_extract('year', m, 'UTC', 'UTC'), django_datetime_extract('iso_year', m, 'UTC', 'UTC'), django_datetime_extract('quarter', m, 'UTC', 'UTC'), django_datetime_extract('month', m, 'UTC', 'UTC'), django_datetime_extract('week', m, 'UTC', 'UTC'), django_datetime_extract('day', m, 'UTC', 'UTC'), django_datetime_extract('week_day', m, 'UTC', 'UTC'), django_datetime_extract('iso_week_day', m, 'UTC', 'UTC'), django_datetime_extract('hour', m, 'UTC', 'UTC'), django_datetime_extract('minute', m, 'UTC', 'UTC'), django_datetime_extract('second', m, 'UTC', 'UTC'), django_datetime_extract('microsecond', m, 'UTC', 'UTC') FROM m;
+--! reference SELECT '2024-01-01 00:00:00', '2024-01-01 00:00:00', '2024-02-01 00:00:00', '2024-02-26 00:00:00', '2024-02-29 00:00:00', '2024-02-29 23:00:00', '2024-02-29 23:59:00', '2024-02-29 23:59:59', '2024-02-26', '2024-01-01', '23:59:00' UNION ALL SELECT '2023-01-01 00:00:00', '2023-01-01 00:00:00', '2023-01-01 00:00:00', '2022-12-26 00:00:00', '2023-01-01 00:00:00', '2023-01-01 00:00:00', '2023-01-01 00:00:00', '2023-01-01 00:00:00', '2022-12-26', '2023-01-01', '00:00:00' UNION ALL SELECT '2021-01-01 00:00:00', '2021-01-01 00:00:00', '2021-01-01 00:00:00', '2020-12-28 00:00:00', '2021-01-03 00:00:00', '2021-01-03 12:00:00', '2021-01-03 12:30:00', '2021-01-03 12:30:05', '2020-12-28', '2021-01-01', '12:30:00' UNION ALL SELECT '0999-01-01 00:00:00', '0999-07-01 00:00:00', '0999-07-01 00:00:00', '0999-07-01 00:00:00', '0999-07-04 00:00:00', '0999-07-04 10:00:00', '0999-07-04 10:00:00', '0999-07-04 10:00:00', '0999-07-01', '0999-07-01', '10:00:00' UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT django_datetime_trunc('year', m, NULL, NULL), django_datetime_trunc('quarter', m, NULL, NULL), django_datetime_trunc('month', m, NULL, NULL), django_datetime_trunc('week', m, NULL, NULL), django_datetime_trunc('day', m, NULL, NULL), django_datetime_trunc('hour', m, NULL, NULL), django_datetime_trunc('minute', m, NULL, NULL), django_datetime_trunc('second', m, NULL, NULL), django_date_trunc('week', m, NULL, NULL), django_date_trunc('quarter', m, NULL, NULL), django_time_trunc('minute', m, NULL, NULL) FROM m;
+--! reference SELECT '2024-02-29', '23:59:59.999999', 728078093210987, -41573499996, 59, '23:00:00', 2020, '2020-12-01' UNION ALL SELECT '2023-01-01', '00:00:00', 691358093210988, -41573499996, 59, '23:00:00', 2020, '2020-12-01' UNION ALL SELECT '2021-01-03', '12:30:05.500000', 628503898710988, -41573499996, 59, '23:00:00', 2020, '2020-12-01' UNION ALL SELECT '0999-07-04', '10:00:00', -31606999506789012, -41573499996, 59, '23:00:00', 2020, '2020-12-01' UNION ALL SELECT NULL, NULL, NULL, -41573499996, 59, '23:00:00', 2020, '2020-12-01'
+SELECT django_datetime_cast_date(m, NULL, NULL), django_datetime_cast_time(m, NULL, NULL), django_timestamp_diff(m, '2001-02-03 04:05:06.789012'), django_time_diff('01:02:03.000004', '12:34:56.5'), django_time_extract('second', '23:59:59.999999'), django_time_trunc('hour', '23:59:59.5', NULL, NULL), django_date_extract('iso_year', '2020-12-28'), django_date_trunc('month', '2020-12-28', NULL, NULL) FROM m;
+--! reference SELECT '2024-03-01 00:00:00', '2024-02-29 23:59:59.999998', '2024-04-10 00:00:00.000002', '2024-02-29 22:59:59.999999', '2024-02-29 23:57:56.543210', '2024-03-01 00:00:04.999999', '2024-02-29', '2024-03-01' UNION ALL SELECT '2023-01-01 00:00:00.000001', '2022-12-31 23:59:59.999999', '2023-02-10 00:00:00.000003', '2022-12-31 23:00:00', '2022-12-31 23:57:56.543211', '2023-01-01 00:00:05', '2024-02-29', '2024-03-01' UNION ALL SELECT '2021-01-03 12:30:05.500001', '2021-01-03 12:30:05.499999', '2021-02-12 12:30:05.500003', '2021-01-03 11:30:05.500000', '2021-01-03 12:28:02.043211', '2021-01-03 12:30:10.500000', '2024-02-29', '2024-03-01' UNION ALL SELECT '0999-07-04 10:00:00.000001', '0999-07-04 09:59:59.999999', '0999-08-13 10:00:00.000003', '0999-07-04 09:00:00', '0999-07-04 09:57:56.543211', '0999-07-04 10:00:05', '2024-02-29', '2024-03-01' UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, '2024-02-29', '2024-03-01'
+SELECT django_format_dtdelta('+', m, 1), django_format_dtdelta('+', m, -1), django_format_dtdelta('+', m, 3456000000003), django_format_dtdelta('+', m, -3600000000), django_format_dtdelta(' - ', m, 123456789), django_format_dtdelta('+', 5000000, m), django_format_dtdelta('+', '2024-02-28', 90000000000), django_format_dtdelta('-', '2024-03-01', 1) FROM m;
+--! reference SELECT '2024-02-29', '2024-03-02', '2024-02-29', '2024-02-28 23:59:59.999999', '2024-03-02 00:00:00.000001'
+SELECT django_format_dtdelta('+', '2024-03-01', -1), django_format_dtdelta('-', '2024-03-01', -1), django_format_dtdelta('-', '2024-03-01', 86400000001), django_format_dtdelta('+', '2024-03-01 00:00:00', -86400000001), django_format_dtdelta('-', '2024-03-01 00:00:00', -86400000001);
 
 --! case 29x adversarial: GLOB with a range backwards
 CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT);
@@ -841,6 +882,10 @@ INSERT INTO t VALUES (1, '{"a": true}'), (2, '{"a": 1}'), (3, '{"a": "true"}'), 
 SELECT id, CASE WHEN JSON_TYPE(j, '$.a') IN ('false', 'true', 'null') THEN JSON_TYPE(j, '$.a') ELSE JSON_EXTRACT(j, '$.a') END FROM t;
 SELECT id FROM t WHERE CASE WHEN JSON_TYPE(j, '$.a') IN ('false', 'true', 'null') THEN JSON_TYPE(j, '$.a') ELSE JSON_EXTRACT(j, '$.a') END = JSON_EXTRACT('"true"', '$');
 SELECT id FROM t WHERE JSON_TYPE(j, '$.a') IS NOT NULL AND JSON_EXTRACT(j, '$.a.b') = JSON('[1,  2]');
+--! params '$.a', '$."a".b[#-1]', '$', NULL
+SELECT id, JSON_TYPE(j, ?1), JSON_EXTRACT(j, ?2), JSON_TYPE(j, ?3), JSON_TYPE(j, ?4), json_array_length(j, '$.' || 'a.b'), CASE WHEN JSON_TYPE(j, ?1) IN ('false', 'true', 'null') THEN JSON_TYPE(j, ?1) ELSE JSON_EXTRACT(j, ?1) END FROM t;
+--! params '$."a"."b"'
+SELECT t.id, e.value FROM t, json_each(t.j, ?) AS e;
 
 --! case 56p adversarial: JSON in JSON
 CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT);

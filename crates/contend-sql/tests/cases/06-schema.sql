@@ -56,6 +56,10 @@ CREATE UNIQUE INDEX t_ab ON t (a, b);
 INSERT INTO t VALUES (1, 'x', 'p'), (2, 'x', 'q');
 INSERT INTO t VALUES (3, 'y', 'p');
 SELECT id FROM t WHERE a = 'x';
+CREATE INDEX t_with_a_very_long_name_of_an_index_over_two_columns_a_and_b_of_this_table_1_idx ON t (b);
+CREATE UNIQUE INDEX IF NOT EXISTS t_with_a_very_long_name_of_an_index_over_two_columns_a_and_b_of_this_table_2_idx ON t (b, a);
+DROP INDEX t_with_a_very_long_name_of_an_index_over_two_columns_a_and_b_of_this_table_1_idx;
+DROP INDEX IF EXISTS t_with_a_very_long_name_of_an_index_over_two_columns_a_and_b_of_this_table_2_idx;
 
 --! case 85c adversarial breaks=key-length: Long texts in a unique column, different at the end
 CREATE TABLE t (a TEXT UNIQUE);

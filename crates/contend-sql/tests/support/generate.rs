@@ -22,6 +22,7 @@ const TEXTS: [&str; 18] =
     ["", "a", "A", "ab", "Ab ", "b%", "é", "É", "x_y", "10", "-3", " z", "a\\b", "日本", "zz", "it''s", "B", "a "];
 const PATTERNS: [&str; 8] = ["a%", "%B", "_b", "%", "", "x\\_y", "%é%", "a_"];
 const GLOBS: [&str; 6] = ["a*", "?b", "[a-b]*", "*", "[^a]?", "A*"];
+const FUNCTIONS: [&str; 9] = ["sqrt", "exp", "ln", "log10", "sin", "cos", "atan", "degrees", "acos"];
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
 /// A statement, its parameters, and whether the order of its rows is total.
@@ -125,7 +126,7 @@ impl Generator {
             2 => format!("({} * {})", self.integer(d), self.integer(d)),
             3 => format!("coalesce({}, {})", self.integer(d), self.integer(d)),
             4 => format!("CASE WHEN {} THEN {} ELSE {} END", self.condition(d), self.integer(d), self.integer(d)),
-            5 => format!("abs({})", self.integer(d)),
+            5 => format!("{}({})", self.random.pick(&["abs", "abs", "sign"]), self.integer(d)),
             6 => format!("nullif({}, {})", self.integer(d), self.integer(d)),
             7 => format!("{} / {}", self.integer(0), self.integer(d)),
             8 => format!("{} % {}", self.integer(0), self.integer(d)),
@@ -160,7 +161,7 @@ impl Generator {
             return if self.random.chance(60) { self.column(|s| s.reals) } else { self.real_literal() };
         }
         let d = depth - 1;
-        match self.random.below(if self.plain { 4 } else { 8 }) {
+        match self.random.below(if self.plain { 4 } else { 12 }) {
             0 => format!("({} + {})", self.real(d), self.real(d)),
             1 => format!("({} - {})", self.real(d), self.integer(d)),
             2 => format!("coalesce({}, {})", self.real(d), self.real(d)),
@@ -168,6 +169,11 @@ impl Generator {
             4 => format!("({} / {})", self.real(d), self.real(d)),
             5 => format!("round({})", self.real(d)),
             6 => format!("CAST({} AS REAL)", self.integer(d)),
+            7 => format!("{}({})", self.random.pick(&["floor", "ceil", "trunc"]), self.real(d)),
+            8 => format!("mod({}, {})", self.real(d), self.real(0)),
+            9 => format!("pow({}, 2)", self.real(0)),
+            // Rounded, so that sums are exact in any order.
+            10 => format!("round(8 * {}({}))", self.random.pick(&FUNCTIONS), self.real(0)),
             _ => format!("abs({} * {})", self.real(d), self.integer(0)),
         }
     }

@@ -98,11 +98,12 @@ impl Kinds {
                 0..=2 => "a".to_string(),
                 3 => format!("j ->> '{}'", self.pick(&LABELS)),
                 4 => format!("j ->> {}", self.random.below(4) as i64 - 2),
+                5 => format!("json_extract(j, {} || '')", self.path()),
                 _ => format!("json_extract(j, {})", self.path()),
             };
         }
         let d = depth - 1;
-        match self.random.below(9) {
+        match self.random.below(11) {
             0 => format!("coalesce({}, {}, {})", self.any(d), self.typed(), self.any(0)),
             1 => format!("CASE WHEN {} THEN {} ELSE {} END", self.condition(d), self.any(d), self.typed()),
             2 => format!("{}({}, {})", self.pick(&["max", "min"]), self.any(d), self.typed()),
@@ -110,6 +111,9 @@ impl Kinds {
             4 => format!("({}) {} ({})", self.number(), self.pick(&["+", "-", "*", "/"]), self.any(d)),
             5 => format!("nullif({}, {})", self.any(d), self.typed()),
             6 => format!("-({})", self.any(d)),
+            // No roots: SQLite 3.53 writes 17 digits of a real, the pack 15.
+            7 => format!("{}({})", self.pick(&["floor", "ceil", "trunc"]), self.any(d)),
+            8 => format!("CAST({} AS NUMERIC)", self.any(d)),
             _ => self.any(0),
         }
     }

@@ -4,6 +4,7 @@
 pub mod caller;
 pub mod cases;
 pub mod engines;
+pub mod functions;
 pub mod generate;
 pub mod judge;
 pub mod kinds;

@@ -1,6 +1,7 @@
 //! The reference: the SQLite that the workspace is built with.
 
 use super::engines::{Class, Engine, Failed, Returned, counts_changes};
+use super::functions;
 use super::value::{Row, Value};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -15,6 +16,7 @@ impl Sqlite {
     pub fn new() -> Sqlite {
         let db = Connection::open_in_memory().expect("a database in memory");
         db.execute_batch("PRAGMA foreign_keys = OFF").expect("a setting");
+        functions::add(&db);
         Sqlite { db }
     }
 
