@@ -263,7 +263,8 @@ def provenance(study, all_kept):
 def tables(study):
     all_kept = kept(study)
     out = [wrap("Written by `scripts/update-results.sh` from the study file (published) and from records (here). Figures here are "
-                "medians of rounds, with the smallest and the largest; - stands where a variant has no such cell. Below each "
+                "medians of rounds, with the smallest and the largest; - stands where a variant has no such cell. Published figures "
+                "are rounded to three digits, large ones to whole numbers. Below each "
                 "table stands within what factor `make verify` expects the column *as published, here* again on such a "
                 "machine.")]
     out += provenance(study, all_kept)
