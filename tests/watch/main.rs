@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use support::possible::lacking;
-use support::wait_for;
+use support::{at_once, wait_for};
 use tempfile::TempDir;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
@@ -261,10 +261,11 @@ fn healthy_programs_have_no_finding() {
         "healthy_connections",
     ];
     let in_python = in_both.iter().chain(&further).map(|name| (Language::Python, *name));
-    for (language, name) in in_python.chain(in_c) {
-        let (_program, found) = findings(language, name);
+    let programs: Vec<(Language, &str)> = in_python.chain(in_c).collect();
+    at_once(3, &programs, |(language, name)| {
+        let (_program, found) = findings(*language, name);
         assert!(found.is_empty(), "{language:?} {name}: {found:#?}");
-    }
+    });
 }
 
 #[test]

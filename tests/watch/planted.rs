@@ -1,6 +1,7 @@
 //! Each finding is planted by a small program in two languages, and found with the right process, thread, statement and
 //! size.
 
+use super::support::at_once;
 use super::{Language, Program, SYNC_MS, findings_until, may_trace, source};
 use serde_json::Value;
 use std::process::Command;
@@ -176,9 +177,7 @@ fn planted(name: &str) -> Planted {
 /// Fails unless the finding of this program is found in each language.
 #[track_caller]
 fn finds(name: &str) {
-    for language in Language::ALL {
-        finds_in(language.command(), planted(name), &[]);
-    }
+    at_once(2, &Language::ALL, |language| finds_in(language.command(), planted(name), &[]));
 }
 
 #[test]
@@ -230,7 +229,7 @@ fn findings_are_the_same_with_a_rollback_journal() {
     if !may_trace("a rollback journal") {
         return;
     }
-    for name in [
+    let names = [
         "program_holds_lock",
         "idle_in_transaction",
         "long_transaction",
@@ -238,11 +237,12 @@ fn findings_are_the_same_with_a_rollback_journal() {
         "no_busy_timeout",
         "timeout_too_short",
         "small_commits",
-    ] {
+    ];
+    at_once(3, &names, |name| {
         let mut command = Language::C.command();
         command.env("CONTEND_JOURNAL", "delete");
         finds_in(command, planted(name), &[]);
-    }
+    });
 }
 
 /// A kind of finding, and whether one is as wanted.

@@ -17,6 +17,11 @@ pub fn is_thread(tid: u32) -> bool {
     tid < NUMBERS_FROM
 }
 
+/// Name of a thread, or of a connection that has a number of its own.
+pub fn name(tid: u32) -> String {
+    if is_thread(tid) { format!("thread {tid}") } else { format!("connection {}", tid - NUMBERS_FROM + 1) }
+}
+
 /// Caller of a function of SQLite, as far as the probe reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caller {

@@ -1,6 +1,6 @@
 //! The live screen. Drawing is a function of its data, so that tests draw into a buffer.
 
-use crate::connection::is_thread;
+use crate::connection;
 use crate::lines::HOT_JOURNAL;
 use crate::view::{DatabaseView, Row, ThreadRow};
 use crate::watch::Depth;
@@ -256,8 +256,7 @@ fn held(holds: Option<&(String, u64)>) -> String {
 fn of_thread(thread: &ThreadRow, is_wide: bool) -> TableRow<'static> {
     let which = match &thread.name {
         Some(name) => name.clone(),
-        None if is_thread(thread.tid) => format!("thread {}", thread.tid),
-        None => "connection".to_string(),
+        None => connection::name(thread.tid),
     };
     let mut cells =
         vec![format!("  {which}"), held(thread.holds.as_ref()), thread.waits_ns.map_or("-".to_string(), time)];

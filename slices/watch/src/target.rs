@@ -70,7 +70,9 @@ impl Database {
         // Below /proc/PID/root are the files of another mount namespace, which a resolved path leaves.
         let resolved = path.canonicalize().ok().filter(|resolved| FileId::at(resolved) == id);
         let found = id.and_then(|_| resolved.or_else(|| std::path::absolute(path).ok()));
-        let path = found.with_context(|| format!("{}: cannot be found", path.display()))?;
+        let path = found.with_context(|| {
+            format!("{} does not exist; --pid PID finds the databases of a process", path.display())
+        })?;
         let metadata = fs::metadata(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
         let kind = metadata.file_type();
         if kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device() {

@@ -4,11 +4,11 @@
 use crate::connection::{Caller, Connections};
 use crate::event::{CHECKPOINT_CALL, Event, What, Who};
 use crate::instance::{Instance, NEW_TASK_EVENT};
-use crate::lock::{Change, Lock};
+use crate::lock::{Change, File, Lock};
 use crate::others::{Changed, Others};
 use crate::page::{self, Field, Format};
 use crate::probe::{self, Kind, Probe, UTF16_FIELDS};
-use crate::process::{Mapped, Processes, is_alive, is_younger, mapped, that_have_open};
+use crate::process::{Mapped, Processes, has_open, is_alive, is_younger, mapped, that_have_open};
 use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
 use crate::target::{Database, FileId};
@@ -410,6 +410,12 @@ impl Trace {
         let id = FileId { device: device? as u32, inode: inode? as u64 };
         let mut databases = self.databases.iter().enumerate();
         let (database, file) = databases.find_map(|(at, database)| Some((at, database.file(id)?)))?;
+        // A removed `-shm` leaves its inode number to another file, perhaps to that of another database. A user of this one
+        // has locked the database file before, or has it open since before the watch.
+        let is_user = || self.processes.is_known(pid) || has_open(pid, &[self.databases[database].id]) == Some(true);
+        if file == File::Shm && !is_user() {
+            return None;
+        }
         // The kernel reports a release for every process that closes a file with locks, including contend. A process
         // that only reads the file's bytes does not use the database.
         let who = Who { pid, tid };

@@ -3,7 +3,7 @@
 use crate::connection::is_thread;
 use crate::finding::{Finding, Kind};
 use crate::hold::Waiter;
-use contend::stats::plain::harmless;
+use contend::stats::harmless::harmless;
 
 /// A watch that saw refusals and found nothing.
 pub const NO_FINDING: &str = "No finding: nothing that was seen is wrong.";

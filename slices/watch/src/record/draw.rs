@@ -3,7 +3,7 @@
 use super::saved::{Saved, SavedDatabase};
 use crate::words::{bytes, time};
 use anyhow::{Context, Result};
-use contend::report::document::{Axis, Block, Lane, Lanes, Lines, Point, Series, Span, Tick};
+use contend::report::document::{Axis, Block, Lines, Point, Series, Tick};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -15,12 +15,8 @@ type Numbered = (usize, String, Vec<(f64, f64)>);
 const SECOND: f64 = 1e9;
 /// Points of a line. Values within one are summed up, or their maximum is shown.
 const COLUMNS: usize = 400;
-/// Columns of a lane, which has a zoom.
-const LANE_COLUMNS: usize = 1_000;
-/// Most processes with a lane.
-const LANES_MAX: usize = 12;
-/// Margin on both sides of the chart of the longest wait, relative to its length.
-const MARGIN: f64 = 0.3;
+/// Most processes with a line.
+const PROCESSES_MAX: usize = 12;
 
 /// Rows of a CSV file as numbers; cells without a number are NaN.
 #[derive(Debug, Default)]
@@ -49,7 +45,8 @@ impl Table {
         Ok(Table { rows })
     }
 
-    fn cell(row: &[f64], column: usize) -> f64 {
+    /// A cell; 0 if it has no number.
+    pub fn cell(row: &[f64], column: usize) -> f64 {
         row.get(column).copied().filter(|value| value.is_finite()).unwrap_or(0.0)
     }
 
@@ -65,85 +62,12 @@ impl Table {
     }
 }
 
-/// Holders of the write lock, and waiters, over the whole watch.
-pub fn shares(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lanes {
-    let end_ns = saved.watched_ns as f64;
-    // A line of the list covers a tenth of a second.
-    let columns = LANE_COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
-    let width = (end_ns / columns as f64).max(1.0);
-    let mut sums: BTreeMap<(u32, usize), (f64, f64)> = BTreeMap::new();
-    for row in &shares.rows {
-        let pid = Table::cell(row, 2) as u32;
-        // A line's time is the end of its interval.
-        let part = ((Table::cell(row, 0) - 5e7).max(0.0) / width) as usize;
-        let sum = sums.entry((pid, part.min(columns - 1))).or_default();
-        *sum = (sum.0 + Table::cell(row, 4), sum.1 + Table::cell(row, 6));
-    }
-    let lane = |(series, pid): (usize, u32)| {
-        let of_process = sums.range((pid, 0)..=(pid, columns));
-        let spans = of_process.flat_map(|((_, part), (held, waited))| {
-            let (from, to) = (*part as f64 * width, (*part + 1) as f64 * width);
-            let span = |ns: f64, hollow: bool| {
-                let what = if hollow { "waited" } else { "had the write lock for" };
-                let tip = format!("{} at {}: {what} {}", name(database, pid), time(from as u64), time(ns as u64));
-                (ns > 0.0).then(|| Span { from, to, height: ns / width, hollow, tip })
-            };
-            [span(*held, false), span(*waited, true)]
-        });
-        Lane { series, label: name(database, pid), spans: spans.flatten().collect() }
-    };
-    let pids = database.processes.iter().map(|process| process.pid).enumerate().take(LANES_MAX);
-    Lanes {
-        title: "Write lock over time".to_string(),
-        low: 0.0,
-        high: end_ns.max(1.0),
-        ticks: of_lanes(0.0, end_ns),
-        lanes: pids.map(lane).collect(),
-    }
-}
-
-/// The time of the longest wait, with each hold of the write lock and each wait.
-pub fn longest_wait(database: &SavedDatabase, holds: &Table, waits: &Table) -> Option<Lanes> {
-    let (from_column, to_column, pid_column) = (0, 1, 3);
-    let length = |row: &&Vec<f64>| Table::cell(row, to_column) - Table::cell(row, from_column);
-    let longest = waits.rows.iter().filter(|row| length(row) > 0.0).max_by(|a, b| length(a).total_cmp(&length(b)))?;
-    let margin = MARGIN * length(&longest);
-    let (low, high) = ((Table::cell(longest, 0) - margin).max(0.0), Table::cell(longest, 1) + margin);
-    let spans = |table: &Table, pid: u32, hollow: bool| -> Vec<Span> {
-        let rows = table.rows.iter().filter(|row| Table::cell(row, pid_column) as u32 == pid);
-        let spans = rows.filter_map(|row| {
-            let from = Table::cell(row, from_column);
-            let to = row.get(to_column).copied().filter(|to| to.is_finite()).unwrap_or(high);
-            let what = if hollow { "waited" } else { "had the write lock for" };
-            let tip = format!("{}: {what} {}", name(database, pid), time((to - from).max(0.0) as u64));
-            (to >= low && from <= high).then(|| Span {
-                from: from.max(low),
-                to: to.min(high),
-                height: 1.0,
-                hollow,
-                tip,
-            })
-        });
-        spans.take(LANE_COLUMNS).collect()
-    };
-    let lane = |(series, pid): (usize, u32)| {
-        let mut all = spans(holds, pid, false);
-        all.extend(spans(waits, pid, true));
-        Lane { series, label: name(database, pid), spans: all }
-    };
-    let pids = database.processes.iter().map(|process| process.pid).enumerate().take(LANES_MAX);
-    let lanes: Vec<Lane> = pids.map(lane).filter(|lane| !lane.spans.is_empty()).collect();
-    let waiter = name(database, Table::cell(longest, pid_column) as u32);
-    let title = format!("The longest wait: {waiter}, {}", time(length(&longest) as u64));
-    Some(Lanes { title, low, high, ticks: of_lanes(low, high), lanes })
-}
-
 /// Share of time for which each process synced.
 pub fn syncs(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lines {
     let end_ns = saved.watched_ns as f64;
     let width = (end_ns / COLUMNS as f64).max(1e8);
     let mut series = vec![];
-    for (number, process) in database.processes.iter().enumerate().take(LANES_MAX) {
+    for (number, process) in database.processes.iter().enumerate().take(PROCESSES_MAX) {
         let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
         for row in shares.rows.iter().filter(|row| Table::cell(row, 2) as u32 == process.pid) {
             *parts.entry((Table::cell(row, 0) / width) as usize).or_default() += Table::cell(row, 8);
@@ -228,7 +152,7 @@ fn seconds(ns: f64) -> String {
 }
 
 /// Tick marks of lanes: fewer, so that their labels have room on the screen of a phone.
-fn of_lanes(low: f64, high: f64) -> Vec<Tick> {
+pub fn of_lanes(low: f64, high: f64) -> Vec<Tick> {
     ticks(low, high, &seconds).into_iter().filter(|tick| !tick.minor).collect()
 }
 

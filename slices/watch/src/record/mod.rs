@@ -2,6 +2,7 @@
 //! rest, and is rewritten every ten seconds and at the end. docs/watch.md has the fields.
 
 mod draw;
+mod lanes;
 mod list;
 mod page;
 mod saved;

@@ -1,6 +1,7 @@
 //! The report of a record, from the record alone: a page, and the same as text.
 
 use super::draw::{self, Table as Csv, name};
+use super::lanes::{self, Lists, Owners};
 use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
 use crate::lock::Lock;
 use crate::view::Waits;
@@ -114,18 +115,16 @@ fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase
     let is_write = |row: &[&str]| {
         row.get(5).is_some_and(|lock| [Lock::Reserved, Lock::WalWrite].iter().any(|w| w.to_string() == *lock))
     };
-    let shares = Csv::read(&dir.join("shares.csv"), |row| is(row, 1))?;
     let log = Csv::read(&dir.join("log.csv"), |row| is(row, 1))?;
-    let holds = Csv::read(&dir.join("holds.csv"), |row| is(row, 2) && is_write(row))?;
-    let waits = Csv::read(&dir.join("waits.csv"), |row| is(row, 2))?;
-    let mut lock = vec![Block::Text(
-        "Each lane is a process. The height of a bar is the part of that moment in which it had the write lock; an outline is \
-         time in which it waited for a lock."
-            .to_string(),
-    )];
-    lock.push(Block::Lanes(draw::shares(saved, database, &shares)));
-    lock.extend(draw::longest_wait(database, &holds, &waits).map(Block::Lanes));
-    lock.push(Block::Lines(draw::syncs(saved, database, &shares)));
+    let lists = Lists {
+        shares: Csv::read(&dir.join("shares.csv"), |row| is(row, 1))?,
+        holds: Csv::read(&dir.join("holds.csv"), |row| is(row, 2) && is_write(row))?,
+        waits: Csv::read(&dir.join("waits.csv"), |row| is(row, 2))?,
+    };
+    let owners = Owners::of(database, &lists);
+    let mut lock = vec![Block::Text(owners.legend()), Block::Lanes(lanes::over_time(saved, &owners, &lists))];
+    lock.extend(lanes::longest_wait(&owners, &lists).map(Block::Lanes));
+    lock.push(Block::Lines(draw::syncs(saved, database, &lists.shares)));
     let is_wal = database.journal == "wal";
     let title = if is_wal { "Write-ahead log" } else { "Size" };
     Ok(vec![
