@@ -6,15 +6,16 @@
 
 #[cfg(test)]
 mod aa;
+pub mod again;
 pub mod bootstrap;
 pub mod drift;
 pub mod effect;
 pub mod fairness;
+pub mod harmless;
 pub mod histogram;
 pub mod interval;
 pub mod little;
 pub mod normal;
-pub mod plain;
 pub mod precision;
 pub mod quantile;
 pub mod shift;

@@ -1,9 +1,10 @@
 //! The words of a comparison.
 //!
 //! Per round the log ratio candidate / baseline; its median, its exact interval, and one of a closed list of words, in
-//! this order: a guard failed = not comparable; the interval excludes 1 = faster or slower, slightly so when the median
-//! is inside the margin; the interval lies inside the margin = no difference beyond the margin; else cannot tell.
-//! Fewer than six rounds give a ratio without words. *Both did what was asked* is decided by the caller, which knows the load.
+//! this order: the caller has a reason against it = not comparable; the interval excludes 1 = faster or slower, slightly
+//! so when the median is inside the margin; the interval lies inside the margin = no difference beyond the margin; else
+//! cannot tell. Fewer than six rounds give a ratio without words. *Both did what was asked* is decided by the caller,
+//! which knows the load.
 
 use crate::interval::{self, Interval, Looks};
 use crate::precision::plain;
@@ -117,15 +118,10 @@ pub struct Comparison {
     pub rounds_needed: Option<u32>,
 }
 
-/// Compares two arms over their rounds. `guard_failure` is the caller's reason why they may not be compared (tiers or
-/// answers differ, generator-limited, accounts unbalanced, drift).
-pub fn compare_rounds(
-    rounds: &[RoundPair],
-    direction: Direction,
-    margin: f64,
-    guard_failure: Option<&str>,
-) -> Comparison {
-    compare_rounds_by(Looks::Once, rounds, direction, margin, guard_failure)
+/// Compares two arms over their rounds. `why_not` is the caller's reason why they may not be compared (tiers differ,
+/// no common round, unequal work, a round without a value, drift).
+pub fn compare_rounds(rounds: &[RoundPair], direction: Direction, margin: f64, why_not: Option<&str>) -> Comparison {
+    compare_rounds_by(Looks::Once, rounds, direction, margin, why_not)
 }
 
 /// The same for rounds whose number was decided as `looks` says.
@@ -134,11 +130,11 @@ pub fn compare_rounds_by(
     rounds: &[RoundPair],
     direction: Direction,
     margin: f64,
-    guard_failure: Option<&str>,
+    why_not: Option<&str>,
 ) -> Comparison {
     let log_ratios: Option<Vec<f64>> = rounds.iter().map(|round| round.log_ratio()).collect();
     let Some(log_ratios) = log_ratios else {
-        let reason = guard_failure.map_or_else(|| no_ratio(rounds), str::to_owned);
+        let reason = why_not.map_or_else(|| no_ratio(rounds), str::to_owned);
         return Comparison::new(rounds.len(), None, None, Verdict::NotComparable(reason));
     };
     let ratio = LnRatio {
@@ -146,8 +142,8 @@ pub fn compare_rounds_by(
         interval: looks.median_interval(&log_ratios),
         rounds: log_ratios.len(),
     };
-    let mut comparison = judge(ratio, direction, margin, guard_failure);
-    if ratio.interval.is_none() && guard_failure.is_none() {
+    let mut comparison = judge(ratio, direction, margin, why_not);
+    if ratio.interval.is_none() && why_not.is_none() {
         comparison.verdict = Verdict::NoWords;
     }
     comparison
@@ -179,9 +175,9 @@ pub struct LnRatio {
 
 /// The word for a ratio and its interval. Without an interval the word is *cannot tell*; with one that is too wide, the
 /// rounds needed are estimated.
-pub fn judge(ratio: LnRatio, direction: Direction, margin: f64, guard_failure: Option<&str>) -> Comparison {
+pub fn judge(ratio: LnRatio, direction: Direction, margin: f64, why_not: Option<&str>) -> Comparison {
     let LnRatio { center: ln_center, interval: ln_interval, rounds } = ratio;
-    let verdict = match (guard_failure, ln_center, ln_interval) {
+    let verdict = match (why_not, ln_center, ln_interval) {
         (Some(reason), _, _) => Verdict::NotComparable(reason.to_owned()),
         (None, Some(center), Some(interval)) => word(center, interval, direction, margin),
         _ => Verdict::CannotTell,

@@ -39,7 +39,7 @@ fn fewer_than_six_rounds_give_a_ratio_without_words() {
 }
 
 #[test]
-fn a_failed_guard_comes_before_everything() {
+fn a_reason_not_to_compare_comes_before_everything() {
     let reason = "tiers differ: durable against bounded";
     for n in [2, 12] {
         let comparison = compare_rounds(&rounds(&vec![2.0; n]), HigherIsBetter, MARGIN, Some(reason));

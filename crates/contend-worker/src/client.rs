@@ -58,7 +58,7 @@ const SAMPLES_IN_ADVANCE: usize = 2 << 20;
 
 /// Where the database engine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum EngineRuns {
     /// In this process.
     Here,
     /// In a server's process.
@@ -68,8 +68,8 @@ pub enum Engine {
 /// Room for a client's samples, made before `ready`. If the engine is in this process, its pages are touched now
 /// instead of in the window. For a server they are not: a round trip costs far more than a new page, and the client
 /// need not hold memory for all possible samples.
-pub fn room_for_samples(plan: &Plan, client: &Client, engine: Engine) -> Vec<Sample> {
-    let fastest_operation_ns = if engine == Engine::Here { 2_000 } else { 10_000 };
+pub fn room_for_samples(plan: &Plan, client: &Client, engine: EngineRuns) -> Vec<Sample> {
+    let fastest_operation_ns = if engine == EngineRuns::Here { 2_000 } else { 10_000 };
     let by_limit = if client.limit == 0 { usize::MAX } else { client.limit as usize };
     let by_load = match (client.load, plan.head.window.length_ns) {
         (Loop::Open, _) => client.operations.len(),
@@ -77,7 +77,7 @@ pub fn room_for_samples(plan: &Plan, client: &Client, engine: Engine) -> Vec<Sam
         (Loop::Closed, _) => (plan.head.window.end_ns() / fastest_operation_ns) as usize,
     };
     let count = by_limit.min(by_load).min(SAMPLES_IN_ADVANCE / plan.clients.len().max(1));
-    if engine == Engine::Elsewhere {
+    if engine == EngineRuns::Elsewhere {
         return Vec::with_capacity(count);
     }
     let zero = Sample {
@@ -355,7 +355,7 @@ mod tests {
         plan.clients[0].limit = 1 << 20;
         plan.head.window.length_ns = 0;
         let bytes = (1 << 20) * 64;
-        for (engine, touched) in [(Engine::Elsewhere, false), (Engine::Here, true)] {
+        for (engine, touched) in [(EngineRuns::Elsewhere, false), (EngineRuns::Here, true)] {
             let before = resident();
             let room = room_for_samples(&plan, &plan.clients[0], engine);
             assert!(room.is_empty() && room.capacity() >= 1 << 20);

@@ -1,7 +1,7 @@
 //! The worker's `hello`: versions and capabilities.
 
 use crate::kit::LANGUAGE;
-use crate::{http, models, mysql, postgres};
+use crate::{http, models, mysql, null, postgres, shim, translate};
 use contend_wire::handshake::{Facts, PROTOCOL_VERSION};
 use rusqlite::{Connection, StatementStatus};
 
@@ -16,7 +16,8 @@ const RUSQLITE: &str = "rusqlite 0.40.2";
 
 /// All drivers with their versions: the plan's driver is not yet known.
 fn driver_versions() -> String {
-    [&[RUSQLITE, mysql::VERSION, http::VERSION], &postgres::VERSIONS[..]].concat().join(",")
+    let others = [mysql::VERSION, http::VERSION, translate::VERSION, shim::VERSION, null::VERSION];
+    [&[RUSQLITE], &postgres::VERSIONS[..], &others].concat().join(",")
 }
 
 /// More statements than a connection is likely to cache.
@@ -70,6 +71,22 @@ pub fn facts(drivers: &[&str]) -> rusqlite::Result<Facts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::Driver;
+    use crate::own::DRIVERS;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_driver_has_a_version_and_an_arm() {
+        let versions = driver_versions();
+        let named: Vec<&str> = versions.split(',').filter_map(|said| said.split(' ').next()).collect();
+        let sorted = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        assert_eq!((named.len(), sorted(&named)), (DRIVERS.len(), sorted(DRIVERS)), "{versions}");
+        for name in DRIVERS {
+            // Where a driver is opened, the compiler finds an arm that is missing.
+            assert_eq!(Driver::of(name).is_ok(), *name != http::DRIVER, "{name}");
+        }
+        assert!(Driver::of("sqlx").is_err_and(|e| e.to_string().contains("driver sqlx")));
+    }
 
     #[test]
     fn the_versions_said_are_those_that_were_built() {

@@ -27,6 +27,7 @@ pub mod clock;
 #[cfg(feature = "rusqlite")]
 pub mod connection;
 pub mod control;
+pub mod driver;
 pub mod failure;
 #[cfg(feature = "rusqlite")]
 pub mod guest;

@@ -14,6 +14,9 @@ use contend_wire::plan::http::HttpStep;
 use contend_wire::plan::{Head, Source, SqlStep};
 use std::hint::black_box;
 
+/// Name and version, for `hello`: it is part of this worker.
+pub const VERSION: &str = concat!("null contend-worker ", env!("CARGO_PKG_VERSION"));
+
 /// Runs a client on nothing. It reports no settings except its client's number.
 ///
 /// # Errors

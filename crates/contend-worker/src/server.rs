@@ -16,9 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The drivers whose engine is a server.
-pub const DRIVERS: &[&str] = &["postgres", "tokio-postgres", "mysql"];
-
 /// Shortest time between two interrupts of a connection: each one opens another connection.
 const INTERRUPT_EVERY_MS: u64 = 100;
 

@@ -12,6 +12,9 @@ use std::path::Path;
 /// Its name.
 pub const DRIVER: &str = "shim";
 
+/// Name, library and version, for `hello`.
+pub const VERSION: &str = "shim rusqlite 0.40.2";
+
 /// Option for what the library keeps.
 const CACHE: &str = "shim_cache";
 

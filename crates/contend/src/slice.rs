@@ -41,7 +41,7 @@ use crate::report::content::{self, Sections};
 use crate::report::kind::{REPORT_PARTS, ReportParts};
 use crate::study::kind::{self, KINDS};
 use crate::study::{self, Embedded};
-use crate::trial::kind::{STEPS, Step};
+use crate::trial::kind::{SEQUELS, Sequel};
 use crate::trial::order::Order;
 use crate::trial::proofs::{PROOFS, Proofs};
 use crate::trial::watch::janitor;
@@ -110,7 +110,7 @@ pub struct Kind {
     /// Name, and keys in study files.
     pub study: kind::Kind,
     /// What its trials do after their windows.
-    pub step: Step,
+    pub sequel: Sequel,
     /// Checks the kind's tables in records.
     pub reader: Reader,
     /// Metrics of its trials, listed after those of the core.
@@ -248,7 +248,7 @@ pub fn register(slices: &'static [Slice]) {
     SLICES.set(slices).ok();
     let kinds = || slices.iter().flat_map(|slice| slice.kinds);
     KINDS.register(kinds().map(|kind| &kind.study).chain(slices.iter().flat_map(|slice| slice.searches)));
-    STEPS.register(kinds().map(|kind| &kind.step));
+    SEQUELS.register(kinds().map(|kind| &kind.sequel));
     READERS.register(kinds().map(|kind| &kind.reader));
     OF_KINDS.register(kinds().map(|kind| &kind.metrics));
     ANALYSES.register(kinds().map(|kind| &kind.analysis));

@@ -63,7 +63,7 @@ pub fn keep(run: &Run, trials: &[Trial], out: &Path) -> Result<()> {
 /// Proofs of a run: for contenders with all kinds of power cuts in valid trials.
 pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
     let of = |(at, contender): (usize, &Contender)| {
-        let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.has_step(&run.study));
+        let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.has_sequel(&run.study));
         let mine: Vec<&Trial> = mine.collect();
         let subject = subject(contender, mine.iter().copied())?;
         let found = all_cut(&mine)?;

@@ -76,7 +76,7 @@ fn findings(record: &dyn Recorded) -> Box<dyn Any> {
         (0..study.conditions.len()).flat_map(|condition| (0..study.contenders.len()).map(move |at| (condition, at)));
     let of = |(condition, contender): (usize, usize)| {
         let here = |trial: &&Trial| trial.slot.contender == contender && trial.slot.condition == condition;
-        let mine = || record.trials().iter().filter(here).filter(|trial| trial.has_step(study));
+        let mine = || record.trials().iter().filter(here).filter(|trial| trial.has_sequel(study));
         let counting = mine().filter(|trial| crashes_count(&trial.invalid));
         let found: Vec<_> = counting.filter_map(|t| Some((t.slot.trial, Powercut::of(t)?))).collect();
         let left_out = mine().any(|trial| !crashes_count(&trial.invalid));

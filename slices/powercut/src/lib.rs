@@ -27,8 +27,8 @@ mod recording;
 mod replay;
 pub mod results;
 mod section;
+mod sequel;
 mod shim;
-mod step;
 mod survival;
 mod verb;
 mod write_back;
@@ -36,7 +36,7 @@ mod write_back;
 use clap::FromArgMatches;
 use contend::record::kind::Reader;
 use contend::slice::{Kind, Process, Slice, Verb};
-use contend::trial::kind::Step;
+use contend::trial::kind::Sequel;
 use contend::trial::proofs::Proofs;
 use keys::{NAME, Wanted};
 use results::Powercut;
@@ -59,7 +59,7 @@ pub const SLICE: Slice = Slice {
     findings: &[doctor::recorder_finding, doctor::kernel_finding],
     kinds: &[Kind {
         study: keys::KIND,
-        step: Step { kind: NAME, run: step::crash },
+        sequel: Sequel { kind: NAME, run: sequel::crash },
         reader: Reader::of::<Wanted, Powercut>(NAME),
         metrics: findings::metrics,
         analysis: findings::ANALYSIS,

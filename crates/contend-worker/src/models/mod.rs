@@ -15,6 +15,7 @@ pub mod tasks;
 #[cfg(feature = "rusqlite")]
 pub mod thread;
 
+use crate::driver::Driver;
 use crate::options::Options;
 use anyhow::{Error, Result, bail, ensure};
 use contend_wire::database::Database;
@@ -89,7 +90,7 @@ pub fn only_sql(head: &Head) -> Result<()> {
 /// The model of a plan, checked against the plan's options.
 ///
 /// # Errors
-/// An unknown model, or what in the plan does not fit it.
+/// An unknown driver or model, or what in the plan does not fit the model.
 pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
     let head = &plan.head;
     only_sql(head)?;
@@ -109,10 +110,11 @@ pub fn of(plan: &Plan, options: &Options) -> Result<Model> {
         }
         _ => {}
     }
-    let fits = |database: &Database| match head.driver.as_str() {
-        "rusqlite" | "shim" => database.file().map(drop),
-        "postgres" | "tokio-postgres" | "mysql" => database.server().map(drop),
-        _ => Ok(()),
+    let driver = Driver::of(&head.driver)?;
+    let fits = |database: &Database| match driver {
+        Driver::Sqlite | Driver::Translator => database.file().map(drop),
+        Driver::Postgres | Driver::TokioPostgres | Driver::Mysql => database.server().map(drop),
+        Driver::Null => Ok(()),
     };
     head.databases.iter().try_for_each(fits).map_err(Error::msg)?;
     let useless = |option: &str, why: &str| bail!("option {option}: model {name} {why}");

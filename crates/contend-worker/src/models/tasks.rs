@@ -2,7 +2,7 @@
 //! of the response time (due to finished) but not of the service time.
 
 use crate::attempt::Failed;
-use crate::client::{ClientLoop, Engine, room_for_samples};
+use crate::client::{ClientLoop, EngineRuns, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::failure::INTERRUPT;
@@ -100,7 +100,7 @@ impl<A: Access> Tasks<A> {
             Arc::new(Common { plan: Arc::clone(plan), control: Arc::clone(control), parts, lock_wait_measured });
         for (index, (client, member)) in plan.clients.iter().zip(members).enumerate() {
             let farewell = Farewell { events: events.clone(), link: Arc::clone(&member.link), index, said: false };
-            let (access, room) = (ways[&client.database].clone(), room_for_samples(plan, client, Engine::Here));
+            let (access, room) = (ways[&client.database].clone(), room_for_samples(plan, client, EngineRuns::Here));
             let task = client_task(Arc::clone(&common), index, access, room, farewell);
             tasks.runtime().spawn(task);
         }

@@ -2,8 +2,9 @@
 //! is due and calls the driver itself; nothing is between them.
 
 use crate::busy;
-use crate::client::{ClientLoop, Engine, Turn, room_for_samples};
+use crate::client::{ClientLoop, Turn, room_for_samples};
 use crate::control::Control;
+use crate::driver::Driver;
 use crate::kept::Kept;
 use crate::models::alone::{Leave, Loop};
 use crate::mysql;
@@ -12,7 +13,6 @@ use crate::options::Options;
 use crate::postgres::{Connected, crate_postgres, direct};
 use crate::run::{Event, Link, Opening, in_words};
 use crate::server;
-
 use crate::setup::Setup;
 use crate::sqlite::session::SqliteSession;
 use crate::sqlite::{SetupError, check_arguments, memory, open_again, open_first, read_back_later, waits, when_free};
@@ -42,6 +42,7 @@ pub fn open(opening: Opening<'_>, index: usize, options: Options) -> Result<Open
     let id = plan.clients[index].id;
     let (opened, settings) = channel();
     let client = Client {
+        driver: Driver::of(&plan.head.driver)?,
         plan: Arc::clone(plan),
         index,
         options,
@@ -63,6 +64,7 @@ pub fn open(opening: Opening<'_>, index: usize, options: Options) -> Result<Open
 
 /// Inputs of a client's thread.
 struct Client {
+    driver: Driver,
     plan: Arc<Plan>,
     index: usize,
     options: Options,
@@ -77,13 +79,11 @@ struct Client {
 impl Client {
     /// The thread, from its first connection to its end.
     fn live(self) {
-        let Client { plan, index, options, control, link, opened, events } = &self;
+        let Client { driver, plan, index, options, control, link, opened, events } = &self;
         control.thread_begins();
         let mut started = false;
         let body = AssertUnwindSafe(|| {
-            let engine =
-                if server::DRIVERS.contains(&plan.head.driver.as_str()) { Engine::Elsewhere } else { Engine::Here };
-            let room = room_for_samples(plan, &plan.clients[*index], engine);
+            let room = room_for_samples(plan, &plan.clients[*index], driver.engine_runs());
             let mut client = ClientLoop::new(plan, *index, control, &link.pulse, room);
             let ready = |facts| {
                 // The receiver is waiting for this.
@@ -94,13 +94,13 @@ impl Client {
             };
             let (head, of) = (&plan.head, &plan.clients[*index]);
             let setup = Setup { head, client: of.id, database: of.database, options, control, cancel: &link.cancel };
-            let run = match head.driver.as_str() {
-                "null" => null::drive(&mut client, head, control, of.id, ready),
-                "contend-sql" => translate::drive(&mut client, &setup, ready),
-                "postgres" => server::drive::<Connected<crate_postgres::Blocking>>(&mut client, &setup, ready),
-                "tokio-postgres" => server::drive::<Connected<direct::Direct>>(&mut client, &setup, ready),
-                "mysql" => server::drive::<mysql::Connected>(&mut client, &setup, ready),
-                _ => drive(&mut client, &setup, ready),
+            let run = match driver {
+                Driver::Sqlite => drive(&mut client, &setup, ready),
+                Driver::Postgres => server::drive::<Connected<crate_postgres::Blocking>>(&mut client, &setup, ready),
+                Driver::TokioPostgres => server::drive::<Connected<direct::Direct>>(&mut client, &setup, ready),
+                Driver::Mysql => server::drive::<mysql::Connected>(&mut client, &setup, ready),
+                Driver::Translator => translate::drive(&mut client, &setup, ready),
+                Driver::Null => null::drive(&mut client, head, control, of.id, ready),
             };
             // Before `ready` an error is the result of opening, afterwards that of the run.
             let run = run.map_err(|e| opened.send(Err(e)).err().map(|unheard| unheard.0));

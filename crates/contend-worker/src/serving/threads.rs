@@ -7,12 +7,13 @@ use super::served::{Served, Server};
 use super::sessions::{Caller, Nothing, OnServer, Sqlite};
 use crate::answer::JsonRows;
 use crate::control::Cancel;
+use crate::driver::Driver;
 use crate::kept::Kept;
 use crate::mysql;
 use crate::options::Options;
 use crate::postgres::{Connected, crate_postgres, direct};
 use crate::setup::Setup;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use contend_wire::handshake::Facts;
 use hyper::Request;
 use hyper::service::service_fn;
@@ -59,21 +60,25 @@ pub fn open(desk: Arc<Desk>, options: Options) -> Result<Served> {
 }
 
 /// Calls `then` with the driver that the plan asks for.
+///
+/// # Errors
+/// The driver cannot serve; the error of `then`.
 fn with_caller<R>(
     desk: &Desk,
     options: &Options,
     cancel: &Cancel,
     settings: &Facts,
-    then: impl FnOnce(&mut dyn Caller) -> R,
-) -> R {
+    then: impl FnOnce(&mut dyn Caller) -> Result<R>,
+) -> Result<R> {
     let (head, control) = (&desk.plan.head, &desk.control);
     let setup = Setup { head, client: 0, database: 0, options, control, cancel };
-    match head.driver.as_str() {
-        "null" => then(&mut Nothing::new(head, control)),
-        "postgres" => then(&mut OnServer::<Connected<crate_postgres::Blocking>>::new(setup, desk, settings)),
-        "tokio-postgres" => then(&mut OnServer::<Connected<direct::Direct>>::new(setup, desk, settings)),
-        "mysql" => then(&mut OnServer::<mysql::Connected>::new(setup, desk, settings)),
-        _ => then(&mut Sqlite::new(setup, desk, settings)),
+    match Driver::of(&head.driver)? {
+        Driver::Sqlite => then(&mut Sqlite::new(setup, desk, settings)),
+        Driver::Postgres => then(&mut OnServer::<Connected<crate_postgres::Blocking>>::new(setup, desk, settings)),
+        Driver::TokioPostgres => then(&mut OnServer::<Connected<direct::Direct>>::new(setup, desk, settings)),
+        Driver::Mysql => then(&mut OnServer::<mysql::Connected>::new(setup, desk, settings)),
+        Driver::Translator => bail!("driver {}: it executes nothing and cannot serve", head.driver),
+        Driver::Null => then(&mut Nothing::new(head, control)),
     }
 }
 

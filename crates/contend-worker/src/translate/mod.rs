@@ -28,6 +28,9 @@ use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use wanted::{DESIGNS, Design, Wanted, What};
 
+/// Name and version, for `hello`. The crates of the workspace share their version.
+pub const VERSION: &str = concat!("contend-sql ", env!("CARGO_PKG_VERSION"));
+
 /// Runs a client that translates.
 ///
 /// # Errors

@@ -13,16 +13,16 @@ use crate::study::model::{Along, Study, Tells, Tier};
 pub struct AlongAnswer<'r> {
     pub along: &'r Along,
     pub metric: Metric,
-    pub courses: Vec<Course>,
+    pub found: Vec<AlongAxis>,
 }
 
 /// The metric along the axis, with everything else equal.
-pub struct Course {
+pub struct AlongAxis {
     /// What the conditions have in common, in words; may be empty.
     pub common: String,
     pub firsts: Vec<Firsts>,
     /// Contenders with two values or more.
-    pub contenders: Vec<ContenderCourse>,
+    pub contenders: Vec<ContenderAlong>,
 }
 
 /// The best contender of a tier at each value, for at least two values.
@@ -38,7 +38,7 @@ pub struct First {
     pub compared: Comparison,
 }
 
-pub struct ContenderCourse {
+pub struct ContenderAlong {
     pub contender: usize,
     /// At least two.
     pub points: Vec<Point>,
@@ -88,9 +88,9 @@ pub(super) fn alongs<'r>(study: &'r Study, estimator: &Estimator<'_>, cells: &[C
     let answer = |along: &'r Along| {
         let metric = metric::find(study, &along.metric)?;
         let of_axis = rows.iter().filter(|row| row.axis == along.axis);
-        let course = |row: &Row| Line { estimator, cells, tells: along.tells, metric: &metric, row }.course();
-        let courses: Vec<Course> = of_axis.filter_map(course).collect();
-        (!courses.is_empty()).then_some(AlongAnswer { along, metric, courses })
+        let along_axis = |row: &Row| Line { estimator, cells, tells: along.tells, metric: &metric, row }.along_axis();
+        let found: Vec<AlongAxis> = of_axis.filter_map(along_axis).collect();
+        (!found.is_empty()).then_some(AlongAnswer { along, metric, found })
     };
     study.alongs.iter().filter_map(answer).collect()
 }
@@ -107,15 +107,15 @@ struct Line<'a> {
 type Measured<'a> = (Point, &'a Cell);
 
 impl<'a> Line<'a> {
-    fn course(&self) -> Option<Course> {
+    fn along_axis(&self) -> Option<AlongAxis> {
         let contenders = 0..self.estimator.study.contenders.len();
         let firsts: Vec<Firsts> = match self.tells {
             Tells::Plateau => Tier::GROUPS.into_iter().filter_map(|tier| self.firsts(tier)).collect(),
             Tells::Threshold => vec![],
         };
-        let contenders: Vec<ContenderCourse> = contenders.filter_map(|c| self.of_contender(c)).collect();
+        let contenders: Vec<ContenderAlong> = contenders.filter_map(|c| self.of_contender(c)).collect();
         let found = !firsts.is_empty() || !contenders.is_empty();
-        found.then(|| Course { common: self.row.common.clone(), firsts, contenders })
+        found.then(|| AlongAxis { common: self.row.common.clone(), firsts, contenders })
     }
 
     fn points(&self, contender: usize) -> Vec<Measured<'a>> {
@@ -127,7 +127,7 @@ impl<'a> Line<'a> {
         self.row.conditions.iter().filter_map(point).collect()
     }
 
-    fn of_contender(&self, contender: usize) -> Option<ContenderCourse> {
+    fn of_contender(&self, contender: usize) -> Option<ContenderAlong> {
         let points = self.points(contender);
         if points.len() < 2 {
             return None;
@@ -139,7 +139,7 @@ impl<'a> Line<'a> {
                 above.map_or(Turn::NeverAboveZero, Turn::AboveZeroFrom)
             }
         };
-        Some(ContenderCourse { contender, points: points.into_iter().map(|(point, _)| point).collect(), turn })
+        Some(ContenderAlong { contender, points: points.into_iter().map(|(point, _)| point).collect(), turn })
     }
 
     fn compared(&self, from: &Measured<'_>, to: &Measured<'_>) -> Comparison {

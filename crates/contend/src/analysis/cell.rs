@@ -43,10 +43,10 @@ pub struct TransactionPool {
     pub pool: Pool,
 }
 
-/// One slice of the window, over all rounds.
+/// One stretch of the window, over all rounds.
 #[derive(Debug, Clone)]
-pub struct Slice {
-    /// Middle of the slice.
+pub struct Stretch {
+    /// Middle of the stretch.
     pub at_ns: f64,
     pub committed_per_s: f64,
     pub failed_per_s: f64,
@@ -80,7 +80,7 @@ pub struct Cell {
     pub elapsed_ns: u64,
     pub fairness: Option<FairnessOverRounds>,
     pub lock_wait_share: Option<f64>,
-    pub timeline: Vec<Slice>,
+    pub timeline: Vec<Stretch>,
     pub course: Vec<Course>,
 }
 
@@ -140,13 +140,13 @@ impl CellBuilder {
             counts.merge(&group.counts);
             latencies.merge(&group.latencies);
         }
-        let per_slice = tally.bins.len().div_ceil(TRIAL_BINS).max(1);
+        let per_stretch = tally.bins.len().div_ceil(TRIAL_BINS).max(1);
         self.bins.resize_with(TRIAL_BINS, Bin::default);
-        for (slice, bins) in self.bins.iter_mut().zip(tally.bins.chunks(per_slice)) {
+        for (stretch, bins) in self.bins.iter_mut().zip(tally.bins.chunks(per_stretch)) {
             for bin in bins {
-                slice.committed += bin.committed;
-                slice.failed += bin.failed;
-                slice.response.merge(&bin.response);
+                stretch.committed += bin.committed;
+                stretch.failed += bin.failed;
+                stretch.response.merge(&bin.response);
             }
         }
     }
@@ -234,21 +234,21 @@ fn lock_wait_share(measured: &[&Measured]) -> Option<f64> {
     waited.filter(|_| busy > 0).map(|waited| waited as f64 / busy as f64)
 }
 
-fn timeline(bins: &[Bin], elapsed_ns: u64, rounds: usize, always: bool) -> Vec<Slice> {
+fn timeline(bins: &[Bin], elapsed_ns: u64, rounds: usize, always: bool) -> Vec<Stretch> {
     if rounds == 0 || elapsed_ns == 0 {
         return vec![];
     }
-    let slice_ns = elapsed_ns as f64 / rounds as f64 / bins.len() as f64;
-    let slice_s_all_rounds = slice_ns * rounds as f64 / 1e9;
-    let slice = |(index, bin): (usize, &Bin)| {
+    let stretch_ns = elapsed_ns as f64 / rounds as f64 / bins.len() as f64;
+    let stretch_s_all_rounds = stretch_ns * rounds as f64 / 1e9;
+    let stretch = |(index, bin): (usize, &Bin)| {
         let dist = Dist::new(&Observations { ended: bin.response.clone(), ..Observations::default() }, always);
-        Slice {
-            at_ns: (index as f64 + 0.5) * slice_ns,
-            committed_per_s: bin.committed as f64 / slice_s_all_rounds,
-            failed_per_s: bin.failed as f64 / slice_s_all_rounds,
+        Stretch {
+            at_ns: (index as f64 + 0.5) * stretch_ns,
+            committed_per_s: bin.committed as f64 / stretch_s_all_rounds,
+            failed_per_s: bin.failed as f64 / stretch_s_all_rounds,
             p50: dist.quantile(Quantile::P50),
             p95: dist.quantile(Quantile::P95),
         }
     };
-    bins.iter().enumerate().map(slice).collect()
+    bins.iter().enumerate().map(stretch).collect()
 }

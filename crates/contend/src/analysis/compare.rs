@@ -30,12 +30,12 @@ pub struct Compared {
 pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
     let study = on.study;
     let rounds = common_rounds(on.rows, baseline, candidate);
-    let guard = guard(on, &rounds, baseline, candidate, metric).or_else(|| looked_at(study, metric));
+    let why_not = not_comparable(on, &rounds, baseline, candidate, metric).or_else(|| looked_at(study, metric));
     let mut comparison = match metric.quantile() {
-        Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), guard),
+        Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), why_not),
         None => {
             let pairs = pairs(on, &rounds, metric);
-            verdict::compare_rounds_by(study.looks(), &pairs, metric.direction, study.margin, guard.as_deref())
+            verdict::compare_rounds_by(study.looks(), &pairs, metric.direction, study.margin, why_not.as_deref())
         }
     };
     if both_kept_up(on, baseline, candidate, metric) && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
@@ -89,7 +89,7 @@ fn pairs(on: &Estimator<'_>, rounds: &[Pair<'_>], metric: &Metric) -> Vec<RoundP
 }
 
 /// Why two cells may not be compared at all.
-fn guard(
+fn not_comparable(
     on: &Estimator<'_>,
     rounds: &[Pair<'_>],
     baseline: &Cell,
@@ -181,12 +181,12 @@ fn compare_quantile(
     rounds: &[Pair<'_>],
     (baseline, candidate): (&Cell, &Cell),
     ((measure, quantile, scope), direction): ((Measure, Quantile, Scope), Direction),
-    guard: Option<String>,
+    why_not: Option<String>,
 ) -> Comparison {
     let study = on.study;
     let unprintable =
         |cell: &Cell| unprintable(cell, (measure, quantile, scope), &study.contenders[cell.contender].label);
-    let guard = unprintable(baseline).or_else(|| unprintable(candidate)).or(guard);
+    let why_not = unprintable(baseline).or_else(|| unprintable(candidate)).or(why_not);
     let arm = |rows: Vec<&TrialRow<'_>>| histograms(rows.into_iter(), measure, scope);
     let arms = arm(rounds.iter().map(|(b, _)| *b).collect()).zip(arm(rounds.iter().map(|(_, c)| *c).collect()));
     let center = arms.as_ref().and_then(|(b, c)| {
@@ -197,8 +197,8 @@ fn compare_quantile(
         .and_then(|(b, c)| bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed))
         .map(|i| Interval { low: i.low.ln(), high: i.high.ln(), coverage: i.coverage });
     let ratio = LnRatio { center, interval, rounds: rounds.len() };
-    let mut comparison = verdict::judge(ratio, direction, study.margin, guard.as_deref());
-    if rounds.len() < MIN_ROUNDS && guard.is_none() {
+    let mut comparison = verdict::judge(ratio, direction, study.margin, why_not.as_deref());
+    if rounds.len() < MIN_ROUNDS && why_not.is_none() {
         comparison.verdict = Verdict::NoWords;
     }
     comparison

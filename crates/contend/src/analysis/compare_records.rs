@@ -265,13 +265,13 @@ fn compare_metric(
     let study = &a.run.study;
     let contender = &study.contenders[cell_a.contender];
     let tier_b = b.run.study.contenders[cell_b.contender].tier;
-    let mut guards = differences.to_vec();
+    let mut reasons = differences.to_vec();
     if contender.tier != tier_b {
-        guards.push(format!("tiers differ: {} in A, {tier_b} in B", contender.tier));
+        reasons.push(format!("tiers differ: {} in A, {tier_b} in B", contender.tier));
     }
     let condition_b = &b.run.study.conditions[cell_b.condition];
-    guards.extend(other_condition(&study.conditions[cell_a.condition], condition_b));
-    guards.extend(nothing_whole(cell_a, metric, "A").or_else(|| nothing_whole(cell_b, metric, "B")));
+    reasons.extend(other_condition(&study.conditions[cell_a.condition], condition_b));
+    reasons.extend(nothing_whole(cell_a, metric, "A").or_else(|| nothing_whole(cell_b, metric, "B")));
     let values = [values(a, cell_a, metric), values(b, cell_b, metric)];
     let estimates = [a.estimator().estimate(cell_a, metric), b.estimator().estimate(cell_b, metric)];
     ComparedRow {
@@ -284,7 +284,7 @@ fn compare_metric(
         value_b: estimates[1].value,
         rounds_a: cell_a.valid.len(),
         rounds_b: cell_b.valid.len(),
-        comparison: judge(&values, study.variant, study.margin, metric, guards),
+        comparison: judge(&values, study.variant, study.margin, metric, reasons),
         of: metric.clone(),
         estimates,
     }
@@ -321,19 +321,19 @@ fn judge(
     variant: Variant,
     margin: f64,
     metric: &Metric,
-    mut guards: Vec<String>,
+    mut reasons: Vec<String>,
 ) -> Comparison {
     let positive = a.iter().chain(b).all(|v| v.is_finite() && *v > 0.0) && !a.is_empty() && !b.is_empty();
     if !positive {
-        guards.push("a round has no value above zero".to_string());
+        reasons.push("a round has no value above zero".to_string());
     }
-    let guard = (!guards.is_empty()).then(|| guards.join("; "));
+    let why_not = (!reasons.is_empty()).then(|| reasons.join("; "));
     let (center, interval) =
         if positive { (shift::log_shift(a, b), shift::log_shift_interval(a, b)) } else { (None, None) };
     let rounds = a.len().min(b.len());
     let ratio = LnRatio { center, interval, rounds };
-    let mut comparison = verdict::judge(ratio, metric.direction, margin, guard.as_deref());
-    if guard.is_none() && (rounds < MIN_ROUNDS || variant == Variant::AsPublished) {
+    let mut comparison = verdict::judge(ratio, metric.direction, margin, why_not.as_deref());
+    if why_not.is_none() && (rounds < MIN_ROUNDS || variant == Variant::AsPublished) {
         comparison.verdict = Verdict::NoWords;
     }
     comparison

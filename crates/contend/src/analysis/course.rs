@@ -7,13 +7,13 @@ const COLUMNS: [&str; 5] = ["offset_ns", "cpu_ns_client", "rss_bytes_client", "s
 /// Columns that are empty without a write-ahead log of SQLite, and missing in older records.
 const OF_LOG: [&str; 3] = ["frames_backlog", "frames_reader_behind", "reader_ns"];
 
-/// Values of a slice: [`COLUMNS`] without the first, then [`OF_LOG`].
+/// Values of a stretch: [`COLUMNS`] without the first, then [`OF_LOG`].
 const VALUES: usize = COLUMNS.len() - 1 + OF_LOG.len();
 
-/// One slice of the window: means over the rounds, `None` where nothing was sampled.
+/// One stretch of the window: means over the rounds, `None` where nothing was sampled.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Course {
-    /// Middle of the slice, from the start of the window.
+    /// Middle of the stretch, from the start of the window.
     pub at_ns: f64,
     /// Processors in use by workers and tool.
     pub cpus: Option<f64>,
@@ -31,9 +31,9 @@ pub struct Course {
 /// Adds up series.
 #[derive(Debug, Default)]
 pub struct CourseBuilder {
-    /// Sum and count of each column's values, by slice.
+    /// Sum and count of each column's values, by stretch.
     sums: Vec<[(f64, u32); VALUES]>,
-    slice_ns: f64,
+    stretch_ns: f64,
 }
 
 impl CourseBuilder {
@@ -46,7 +46,7 @@ impl CourseBuilder {
         let (Some(places), true) = (places, window_ns > 0) else { return };
         let of_log = OF_LOG.map(|name| head.iter().position(|column| column == name));
         self.sums.resize(TRIAL_BINS, Default::default());
-        self.slice_ns = window_ns as f64 / TRIAL_BINS as f64;
+        self.stretch_ns = window_ns as f64 / TRIAL_BINS as f64;
         let mut before: Option<Vec<f64>> = None;
         for record in reader.records().flatten() {
             let row: Option<Vec<f64>> = places.iter().map(|at| record.get(*at)?.parse().ok()).collect();
@@ -68,20 +68,20 @@ impl CourseBuilder {
     }
 
     fn put(&mut self, at_ns: f64, column: usize, value: f64) {
-        let slice = (at_ns / self.slice_ns).floor();
+        let stretch = (at_ns / self.stretch_ns).floor();
         if at_ns >= 0.0
-            && let Some(sums) = self.sums.get_mut(slice as usize)
+            && let Some(sums) = self.sums.get_mut(stretch as usize)
         {
             sums[column].0 += value;
             sums[column].1 += 1;
         }
     }
 
-    /// Slices in which anything was sampled.
+    /// Stretches in which anything was sampled.
     pub fn finish(&self) -> Vec<Course> {
         let mean = |(sum, n): (f64, u32)| (n > 0).then(|| sum / f64::from(n));
-        let slice = |(index, sums): (usize, &[(f64, u32); VALUES])| Course {
-            at_ns: (index as f64 + 0.5) * self.slice_ns,
+        let stretch = |(index, sums): (usize, &[(f64, u32); VALUES])| Course {
+            at_ns: (index as f64 + 0.5) * self.stretch_ns,
             cpus: mean(sums[0]),
             rss_bytes: mean(sums[1]),
             size_bytes_db: mean(sums[2]),
@@ -90,8 +90,8 @@ impl CourseBuilder {
             frames_reader_behind: mean(sums[5]),
             reader_ns: mean(sums[6]),
         };
-        let slices = self.sums.iter().enumerate().map(slice);
-        slices.filter(|slice| slice.cpus.is_some() || slice.rss_bytes.is_some()).collect()
+        let stretches = self.sums.iter().enumerate().map(stretch);
+        stretches.filter(|stretch| stretch.cpus.is_some() || stretch.rss_bytes.is_some()).collect()
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!((course[1].rss_bytes, course[1].size_bytes_wal), (Some(15.0), Some(45.0)));
         assert_eq!((course[2].at_ns, course[2].cpus), (1050.0, Some(2.0)));
         assert_eq!((course[3].at_ns, course[3].size_bytes_db), (1950.0, Some(40.0)));
-        let backlogs = [1, 3].map(|slice| course[slice].frames_backlog);
+        let backlogs = [1, 3].map(|stretch| course[stretch].frames_backlog);
         assert_eq!((backlogs, course[1].frames_reader_behind), ([Some(7.0), None], None), "empty, and no column");
     }
 

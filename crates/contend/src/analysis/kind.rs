@@ -1,4 +1,4 @@
-//! Analysis of a kind of study: how a slice turns the results of its steps into findings.
+//! Analysis of a kind of study: how a slice turns the results of its sequels into findings.
 
 use crate::record::recorded::Recorded;
 use crate::registry::Registry;

@@ -166,7 +166,7 @@ pub struct ClientTally {
     pub last_finished_ns: u64,
 }
 
-/// Operations that finished in one slice of the window.
+/// Operations that finished in one stretch of the window.
 #[derive(Debug, Clone, Default)]
 pub struct Bin {
     pub committed: u64,

@@ -93,7 +93,7 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
 
 /// Time of a client that counts as accounted for although it does not work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Waits {
+pub struct Excuses {
     /// Whether the time from due to begun is part of the work. A client with its own thread begins when it is due, unless the
     /// worker or the machine delays it: a late start is a gap. Clients that share a runtime wait for it, and that wait is the cost
     /// of their model, so their attempts count from due. The same holds where other clients retry without a pause and so keep the
@@ -136,14 +136,14 @@ pub fn excuse(clients: &mut BTreeMap<u32, ClientTally>, of_worker: &[u32], queue
 /// Each client must account for its own time. With more busy clients than processors, a client can lose the processor between two
 /// operations: then all clients together must account for it, and each alone only beyond what such turns take of a short window.
 /// One that wakes from a pause there waits for its turn, which is no gap.
-pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, waits: Waits) -> Option<Reason> {
-    let late_ns = |client: &ClientTally| match waits {
-        Waits { late_is_work: true, .. } => client.late_ns,
-        Waits { crowded: true, .. } => client.woken_ns.max(client.queued_ns),
+pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Option<Reason> {
+    let late_ns = |client: &ClientTally| match excuses {
+        Excuses { late_is_work: true, .. } => client.late_ns,
+        Excuses { crowded: true, .. } => client.woken_ns.max(client.queued_ns),
         _ => client.waking_ns.max(client.queued_ns),
     };
     let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();
-    let most = if waits.crowded { little::MAX_GAP_SHARE_IN_CROWD } else { little::MAX_GAP_SHARE };
+    let most = if excuses.crowded { little::MAX_GAP_SHARE_IN_CROWD } else { little::MAX_GAP_SHARE };
     let lost = |gap: &Gap| gap.gap_share > most;
     // Waiting for a processor can lose time, and never gains any.
     let twice = |gap: &Gap| gap.gap_share < -little::MAX_GAP_SHARE;
@@ -249,8 +249,8 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
 mod tests {
     use super::*;
 
-    const LATE_IS_WORK: Waits = Waits { late_is_work: true, crowded: false };
-    const CROWDED: Waits = Waits { late_is_work: false, crowded: true };
+    const LATE_IS_WORK: Excuses = Excuses { late_is_work: true, crowded: false };
+    const CROWDED: Excuses = Excuses { late_is_work: false, crowded: true };
 
     fn client(busy_ns: u64, late_ns: u64) -> BTreeMap<u32, ClientTally> {
         let tally = ClientTally {
@@ -267,10 +267,10 @@ mod tests {
     #[test]
     fn a_late_start_is_a_gap_only_for_a_client_with_a_thread_of_its_own() {
         let stalled = client(500, 400);
-        let reason = littles_law(&stalled, Waits::default()).expect("a gap of 40 %");
+        let reason = littles_law(&stalled, Excuses::default()).expect("a gap of 40 %");
         assert!(reason.kind == Invalid::LittlesLaw && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
         assert_eq!(littles_law(&stalled, LATE_IS_WORK), None);
-        assert_eq!(littles_law(&client(900, 0), Waits::default()), None);
+        assert_eq!(littles_law(&client(900, 0), Excuses::default()), None);
     }
 
     /// Clients with these gaps, in thousandths of their windows.
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn in_a_crowd_one_client_may_wait_for_its_turn_and_all_of_them_may_not() {
         let taken_off_once = gaps(&[10, 0, 80, 20, 0, 30, 10]);
-        let alone = littles_law(&taken_off_once, Waits::default()).expect("a gap of 8 %");
+        let alone = littles_law(&taken_off_once, Excuses::default()).expect("a gap of 8 %");
         assert!(alone.detail.contains("8.0 % of client 2's time") && alone.detail.contains("at most 5 %"), "{alone:?}");
         assert_eq!(littles_law(&taken_off_once, CROWDED), None);
         let dawdling = littles_law(&gaps(&[60, 60, 50, 60, 60, 50, 60]), CROWDED).expect("5.7 % of all");
@@ -296,9 +296,9 @@ mod tests {
         let mut woken = gaps(&[60, 60, 50, 60, 60, 50, 60]);
         woken.values_mut().for_each(|client| client.woken_ns = 50);
         assert_eq!(littles_law(&woken, CROWDED), None);
-        assert!(littles_law(&woken, Waits::default()).is_some(), "a processor was free for it");
+        assert!(littles_law(&woken, Excuses::default()).is_some(), "a processor was free for it");
         woken.values_mut().for_each(|client| client.waking_ns = 50);
-        assert_eq!(littles_law(&woken, Waits::default()), None, "no machine wakes it sooner");
+        assert_eq!(littles_law(&woken, Excuses::default()), None, "no machine wakes it sooner");
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let found = |queued_ns| {
             let mut clients = late();
             excuse(&mut clients, &[1, 2], queued_ns);
-            littles_law(&clients, Waits::default())
+            littles_law(&clients, Excuses::default())
         };
         assert!(found(0).is_some_and(|reason| reason.detail.contains("6.0 % of client 1's time")));
         assert!(found(12).is_some(), "8 of these 12 excuse client 1");
@@ -342,8 +342,8 @@ mod tests {
 
     #[test]
     fn operations_that_overlap_are_found_in_every_model() {
-        for waits in [Waits::default(), LATE_IS_WORK, CROWDED] {
-            assert!(littles_law(&client(1000, 0), waits).is_some());
+        for excuses in [Excuses::default(), LATE_IS_WORK, CROWDED] {
+            assert!(littles_law(&client(1000, 0), excuses).is_some());
         }
         assert!(littles_law(&client(900, 100), LATE_IS_WORK).is_some());
         let lost = littles_law(&client(500, 200), LATE_IS_WORK);

@@ -1,6 +1,5 @@
 //! What must hold before a number is shown: the checks that find why a trial does not count, and what is marked on it.
 
-pub mod again;
 pub mod answers;
 pub mod commits;
 pub mod ever;

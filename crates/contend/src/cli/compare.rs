@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 
 /// Compare two records
 #[derive(Parser)]
-#[command(after_help = "Exit status: 0 compared, whatever the words are; 1 nothing could be compared, or with
+#[command(after_help = "Examples:
+  contend compare results/A results/B        two records of the same study
+
+Exit status: 0 compared, whatever the words are; 1 nothing could be compared, or with
 --fail-if-slower something is slower; 2 usage. To fail a build, better use
 `contend gate`: all its answers together are wrong in at most one of a hundred, and
 `cannot tell` is not a pass there.")]

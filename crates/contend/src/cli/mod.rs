@@ -193,14 +193,8 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
     let matches = command(&verbs).try_get_matches().unwrap_or_else(|e| {
-        let unknown = e.kind() == clap::error::ErrorKind::UnknownArgument;
-        if let Some(verb) =
-            verbs.iter().find(|verb| unknown && args.get(1).is_some_and(|typed| typed.as_os_str() == verb.name))
-        {
-            // clap leaves at once.
-            crate::ui::tell(verb.unknown_option);
-        }
-        e.exit()
+        let verb = verbs.iter().find(|verb| args.get(1).is_some_and(|typed| typed.as_os_str() == verb.name));
+        verb.map_or_else(|| e.exit(), |verb| refuse(&e, verb))
     });
     match carry_out(&verbs, &matches) {
         Ok(code) => ExitCode::from(code),
@@ -210,6 +204,31 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
             ExitCode::from(USAGE)
         }
     }
+}
+
+/// Prints what clap says of the options of a verb; for a usage error also an example. Leaves as clap does.
+fn refuse(error: &clap::Error, verb: &Verb) -> ! {
+    use clap::error::ErrorKind::{MissingRequiredArgument, UnknownArgument};
+    if error.kind() == UnknownArgument {
+        crate::ui::tell(verb.unknown_option);
+    }
+    if !matches!(error.kind(), UnknownArgument | MissingRequiredArgument) {
+        error.exit()
+    }
+    // A closed pipe: the status says the same.
+    let _ = error.print();
+    if let Some(example) = example(verb) {
+        crate::tell!("For example: {example}");
+    }
+    std::process::exit(error.exit_code())
+}
+
+/// The first command among the examples of a verb's help, without its explanation.
+fn example(verb: &Verb) -> Option<String> {
+    let help = (verb.command)().get_after_help()?.to_string();
+    let begin = format!("contend {} ", verb.name);
+    let line = help.lines().map(str::trim).find(|line| line.starts_with(&begin))?;
+    line.split("  ").next().map(str::to_string)
 }
 
 /// The role in which contend was started as another process, if any.

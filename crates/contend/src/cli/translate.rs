@@ -1,7 +1,7 @@
 //! `contend translate`: SQLite's SQL in a server's dialect, or the reasons against a translation.
 
 use super::{INVALID, OK, print};
-use crate::stats::plain::is_harmful;
+use crate::stats::harmless::is_harmful;
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum, ValueHint};
 use contend_sql::{Catalogue, Certainty, Options, Refusal, Target, Translation};

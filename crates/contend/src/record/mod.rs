@@ -7,5 +7,6 @@ pub mod model;
 pub mod parts;
 pub mod recorded;
 mod seal;
+pub mod server;
 pub mod store;
 mod upgrade;

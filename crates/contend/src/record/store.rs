@@ -203,7 +203,7 @@ impl Record {
                 if dir.join(LOCK_FILE).exists() {
                     ". A run was ended there before its first trial; give the same command again"
                 } else {
-                    ""
+                    ". Name the directory that `--out` named, or one in results/"
                 }
             );
         }

@@ -2,7 +2,7 @@
 
 use crate::report::document::Document;
 use crate::report::volume::Volume;
-use crate::stats::plain::is_harmful;
+use crate::stats::harmless::is_harmful;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 

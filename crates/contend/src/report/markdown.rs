@@ -2,7 +2,7 @@
 
 use crate::report::document::{Block, Cell, Document, Row, Said, Section, Table};
 use crate::report::text::{self, Style};
-use crate::stats::plain::is_harmful;
+use crate::stats::harmless::is_harmful;
 
 pub fn markdown(document: &Document) -> String {
     let mut out = head("#", &document.question, &document.facts, &document.warnings);

@@ -27,6 +27,8 @@ pub mod volume;
 #[cfg(test)]
 mod claims_tests;
 #[cfg(test)]
+mod compare_tests;
+#[cfg(test)]
 mod formats_tests;
 #[cfg(test)]
 pub(crate) mod testing;

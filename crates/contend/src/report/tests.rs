@@ -4,7 +4,6 @@ use super::testing::{Story, resolve_again};
 use super::*;
 use crate::analysis::Findings;
 use crate::analysis::answer;
-use crate::analysis::compare_records::compare;
 use crate::analysis::trial::{Measure, Scope};
 use crate::outcome::reason::Invalid;
 use crate::record::model::RoleClients;
@@ -17,12 +16,12 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// A run with a bit of everything, shared by all tests that only read it.
-fn usual() -> &'static Record {
+pub(super) fn usual() -> &'static Record {
     static RECORD: OnceLock<(TempDir, Record)> = OnceLock::new();
     &RECORD.get_or_init(|| record(&Story::default())).1
 }
 
-fn record(story: &Story) -> (TempDir, Record) {
+pub(super) fn record(story: &Story) -> (TempDir, Record) {
     let dir = tempfile::tempdir().unwrap();
     let record = story.write(dir.path());
     (dir, record)
@@ -397,48 +396,6 @@ fn what_is_kept_of_a_trial_does_not_grow_with_its_samples() {
 }
 
 #[test]
-fn two_records_are_compared_without_pairing() {
-    let (_dir, later) = record(&Story { seed: 2, ..Story::default() });
-    let found = compare(&Findings::new(usual()), &Findings::new(&later));
-    assert!(found.differences.is_empty(), "{:?}", found.differences);
-    assert_eq!(found.rows.len(), 5 * 2 * 3);
-    let wrong = found.rows.iter().filter(|row| row.comparison.verdict.is_difference()).count();
-    assert!(wrong <= 6, "{wrong} of 30 equal cells differ");
-    let text = compare_records::text(&found);
-    assert!(text.contains("are not pairs") && text.lines().all(|l| l.chars().count() <= text::WIDTH), "{text}");
-    let json: serde_json::Value = serde_json::to_value(&found).unwrap();
-    assert!(json["rows"][0]["comparison"]["ratio"].as_f64().unwrap() > 0.5);
-}
-
-/// The two durable contenders change places in B.
-#[test]
-fn a_record_is_slower_if_the_headline_of_a_contender_is() {
-    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
-    assert!(!compare(&Findings::new(usual()), &Findings::new(&later)).is_slower());
-    let names = [1, 0].map(|at| later.run.study.contenders[at].name.clone());
-    later.run.study.contenders.iter_mut().zip(names).for_each(|(contender, name)| contender.name = name);
-    let found = compare(&Findings::new(usual()), &Findings::new(&later));
-    assert!(found.is_slower());
-    let text = compare_records::text(&found);
-    assert!(text.contains("slower") && text.contains("detectable: "), "{text}");
-}
-
-#[test]
-fn records_of_different_machines_or_data_get_no_words() {
-    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
-    later.run.machine.cores = 64;
-    later.run.workload.data_sha256 = "00".repeat(32);
-    later.run.study.load.rate_per_s = Some(100.0);
-    let found = compare(&Findings::new(usual()), &Findings::new(&later));
-    assert_eq!(found.differences.len(), 3);
-    let rate = "the rate differs: as fast as possible in A, 100/s in B";
-    assert!(found.differences.iter().any(|difference| difference == rate), "{:?}", found.differences);
-    assert!(found.rows.iter().all(|row| matches!(row.comparison.verdict, Verdict::NotComparable(_))));
-    assert!(found.rows.iter().any(|row| row.comparison.ratio.is_some()));
-    assert!(compare_records::text(&found).contains("the number of cores differs: 4 in A, 64 in B"));
-}
-
-#[test]
 fn a_driver_that_all_go_through_is_named_before_the_answer() {
     let (_dir, mut other) = record(&Story::default());
     let named =
@@ -450,22 +407,6 @@ fn a_driver_that_all_go_through_is_named_before_the_answer() {
     other.run.study.contenders[0].driver = "rusqlite".to_string();
     resolve_again(&mut other.run.study);
     assert!(!named(&other));
-}
-
-#[test]
-fn another_version_is_told_and_compared() {
-    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
-    for worker in later.trials.iter_mut().filter(|t| t.slot.contender < 2).flat_map(|t| &mut t.workers) {
-        worker.hello.insert("engine".to_string(), "SQLite 9.9.9".to_string());
-    }
-    let found = compare(&Findings::new(usual()), &Findings::new(&later));
-    assert!(found.differences.is_empty(), "{:?}", found.differences);
-    let [change] = &found.versions[..] else { panic!("one change: {:?}", found.versions) };
-    assert!(change.starts_with("engine: SQLite 3.53.2 in A, SQLite 9.9.9 in B ("), "{change}");
-    assert_eq!(change.matches("; ").count(), 1, "two contenders: {change}");
-    assert!(compare_records::text(&found).contains("Programs that differ"));
-    let (_dir, same) = record(&Story { seed: 3, ..Story::default() });
-    assert!(compare(&Findings::new(usual()), &Findings::new(&same)).versions.is_empty());
 }
 
 #[test]

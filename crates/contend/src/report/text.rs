@@ -2,7 +2,7 @@
 
 use crate::report::document::{Bar, BarRow, Bars, Block, Cell, Document, Row, Said, Section, Stack, Table, Tone};
 use crate::report::plot;
-use crate::stats::plain::is_harmful;
+use crate::stats::harmless::is_harmful;
 
 /// Widest line of a file, in characters.
 pub const WIDTH: usize = 100;

@@ -30,7 +30,7 @@ pub fn estimate_ns(study: &Study) -> u64 {
     let before_ns = loading_ns + COST_NS * study.conditions.len() as u64;
     let round = study.conditions.iter().flat_map(|at| study.contenders.iter().map(move |c| trial_ns(study, at, c)));
     let round_ns = round.fold(0, u64::saturating_add);
-    // The step of a kind is carried out once, in the last round.
+    // The sequel of a kind is carried out once, in the last round.
     let step_ns = study.contenders.iter().map(|c| step_ns(study, c)).fold(0, u64::saturating_add);
     let step_ns = step_ns.saturating_mul(study.conditions.len() as u64);
     round_ns.saturating_mul(u64::from(study.rounds)).saturating_add(before_ns).saturating_add(step_ns)
@@ -54,10 +54,10 @@ fn trial_ns(study: &Study, at: &Condition, contender: &Contender) -> u64 {
     load.run_in_ns.saturating_add(measured_ns(&load)) + around_ns
 }
 
-/// Time of the step of the study's kind for one contender.
+/// Time of the sequel of the study's kind for one contender.
 fn step_ns(study: &Study, contender: &Contender) -> u64 {
-    let step = kind::find(&study.kind).zip(study.of_kind());
-    step.map_or(0, |(kind, values)| (kind.estimate_ns)(values, contender))
+    let sequel = kind::find(&study.kind).zip(study.of_kind());
+    sequel.map_or(0, |(kind, values)| (kind.estimate_ns)(values, contender))
 }
 
 /// Length of the window; in an open loop with a number of operations, the time of their arrivals.

@@ -27,7 +27,7 @@ pub struct Kind {
     pub verb: &'static str,
     /// Whether writing transactions leave marks, by which they are found in the data.
     pub marks: bool,
-    /// Time that a contender's step takes beyond its window, ns, from the recorded values.
+    /// Time that a contender's sequel takes beyond its window, ns, from the recorded values.
     pub estimate_ns: fn(&Table, &Contender) -> u64,
 }
 

@@ -2,9 +2,9 @@
 //! under one condition, under new numbers. The marks of the trials alone decide, and never how fast they were. A round in which
 //! the work of a trial was wrong does not run again: what was found there must count.
 
-use crate::check::again::is_left;
 use crate::outcome::mark::is_disturbed;
 use crate::record::model::{Mark, Reason, Run, Slot};
+use crate::stats::again::is_left;
 use std::collections::BTreeSet;
 
 /// Trials that are compared: round and condition.

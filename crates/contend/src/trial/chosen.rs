@@ -23,7 +23,7 @@ use crate::trial::stop::Cancelled;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
 use crate::trial::{overhead, programs, resume, trial};
-use crate::workload::{self, Asked, Editions, Workload};
+use crate::workload::{self, Asked, Dialects, Workload};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
@@ -116,7 +116,7 @@ struct Chosen<'s> {
     asked: Option<Asked>,
     run: Run,
     /// One for each condition so far.
-    workloads: Vec<Editions>,
+    workloads: Vec<Dialects>,
     plans: Plans,
     bases: Bases,
 }

@@ -4,7 +4,7 @@ use crate::engine;
 use crate::study::kind;
 use crate::study::model::{Condition, Contender, Study};
 use crate::workload::marks::with_marks;
-use crate::workload::{Dialect, Editions, Rewrite, Workload, with_axes};
+use crate::workload::{Dialect, Dialects, Rewrite, Workload, with_axes};
 use anyhow::{Context, Result};
 
 /// The dialect of the contender's driver if it has its own, else that of its engine; `None` for SQLite's.
@@ -27,7 +27,7 @@ pub fn one_per_engine(study: &Study) -> impl Iterator<Item = &Contender> {
 }
 
 /// The workload under each condition (which may set numbers of its `[scale]`), in every dialect that the study needs.
-pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editions>> {
+pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Dialects>> {
     let mut targets: Vec<(Dialect, Rewrite)> = vec![];
     for contender in &study.contenders {
         let Some(dialect) = dialect(contender) else { continue };
@@ -36,13 +36,13 @@ pub fn under_conditions(workload: &Workload, study: &Study) -> Result<Vec<Editio
             targets.push((dialect, load.unwrap_or(str::to_string)));
         }
     }
-    let of = |condition: &Condition| -> Result<Editions> {
+    let of = |condition: &Condition| -> Result<Dialects> {
         let known = |name: &String| workload.scale.contains_key(name) || workload.presets.contains(name);
         let named = condition.axes.iter().filter(|(name, _)| known(name));
         let own = with_axes(workload, &named.map(|(k, v)| (k.clone(), v.clone())).collect())?;
         let marks = kind::find(&study.kind).is_some_and(|kind| kind.marks);
         let own = if marks { with_marks(own) } else { own };
-        Editions::new(own, &targets)
+        Dialects::new(own, &targets)
     };
     let told = |condition| of(condition).with_context(|| format!("condition `{}`", condition.label));
     study.conditions.iter().map(told).collect()

@@ -77,19 +77,19 @@ pub fn carry_out(
 ) -> Result<Vec<Came>> {
     let Effort { operations, timeout } = effort;
     let own = workload::parse(source)?;
-    let editions = under_conditions(&own, study)?;
-    let editions = editions.first().context("a study has at least one condition")?;
+    let dialects = under_conditions(&own, study)?;
+    let dialects = dialects.first().context("a study has at least one condition")?;
     for contender in &study.contenders {
-        plans::check(study, 0, &editions.of(dialect(contender)).clone().for_one_client())?;
+        plans::check(study, 0, &dialects.of(dialect(contender)).clone().for_one_client())?;
     }
     let site = Site::open(out, &InsteadOf::default(), true)?;
     let mut admin = site.admin(cancelled)?;
     let (mut bases, mut all) = (Bases::default(), vec![]);
     for contender in &study.contenders {
         let engine = engine::find(&contender.engine).context("a contender's engine must be known")?;
-        let workload = editions.of(dialect(contender)).clone().for_one_client();
+        let workload = dialects.of(dialect(contender)).clone().for_one_client();
         let job = Job { study, own: &own, workload: &workload, contender, engine };
-        let base = bases.of(&site, editions, contender, &study.load, &mut admin)?;
+        let base = bases.of(&site, dialects, contender, &study.load, &mut admin)?;
         let dir = site.scratch.join("trial");
         let setup = engine::with_drivers_own(contender, (engine.setup)(&contender.settings));
         let wanted = Wanted {

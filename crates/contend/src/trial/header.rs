@@ -11,7 +11,7 @@ use crate::trial::processors;
 use crate::trial::recorded::workload_info;
 use crate::trial::secret::filled_in;
 use crate::trial::watch::machine;
-use crate::workload::{self, Editions};
+use crate::workload::{self, Dialects};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// What is wrong, with part and condition.
-pub fn checked(study: &Study, source: &Source, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
+pub fn checked(study: &Study, source: &Source, secrets: &BTreeMap<String, String>) -> Result<Vec<Dialects>> {
     let part = study.part.as_ref().map_or(String::new(), |part| format!("part {part}, "));
     let workloads = under_conditions(&filled_in(workload::parse(source)?, secrets)?, study);
     let workloads = workloads.map_err(|error| match &study.part {

@@ -1,4 +1,4 @@
-//! Steps of kinds of study: what a trial does beyond its window.
+//! Sequels of kinds of study: what a trial does beyond its window.
 
 use crate::record::model::Trial;
 use crate::record::store::TrialWriter;
@@ -9,7 +9,7 @@ use crate::trial::workers::admin::Admin;
 use crate::trial::workers::crew::Failure;
 
 /// What trials of one kind of study do beyond their window.
-pub struct Step {
+pub struct Sequel {
     /// Name of the kind.
     pub kind: &'static str,
     /// Continues a trial of the last round, after the windows of all trials. Its results go into `Trial::kinds`, its files
@@ -17,4 +17,4 @@ pub struct Step {
     pub run: fn(&Bench<'_>, &Stage<'_>, &mut Trial, &mut TrialWriter, &mut Admin<'_>) -> Result<(), Failure>,
 }
 
-pub static STEPS: Registry<Step> = Registry::empty();
+pub static SEQUELS: Registry<Sequel> = Registry::empty();

@@ -22,8 +22,8 @@ pub(super) fn asked_of(run: &Run) -> Result<Option<Asked>> {
 pub(super) fn workload_info(workload: &Workload, source: &Source, study: &Study) -> Result<WorkloadInfo> {
     let mut data: Vec<DataInfo> = vec![];
     // The data is the same in every dialect.
-    for (condition, editions) in study.conditions.iter().zip(under_conditions(workload, study)?) {
-        let workload = editions.of(None);
+    for (condition, dialects) in study.conditions.iter().zip(under_conditions(workload, study)?) {
+        let workload = dialects.of(None);
         let load = study.load.under(&condition.axes);
         let (rows, sha256) =
             (workload.rows(load.scale), Data { workload, scale: load.scale, seed: load.seed }.sha256());

@@ -16,7 +16,7 @@ use crate::record::model::{Reason, RoleClients, ServerInfo, Trial, WorkerInfo};
 use crate::record::store::read_samples;
 use crate::study::model::{Contender, Tier};
 use crate::trial::bench::Bench;
-use crate::trial::data::disk::Syncs;
+use crate::trial::data::disk::SyncProbe;
 use crate::trial::over_http::THREADS;
 use crate::trial::plans::Sql;
 use crate::trial::secret::hidden;
@@ -96,7 +96,7 @@ impl Review<'_> {
     }
 
     /// Compares samples with plans and totals; reasons and marks go into the trial.
-    pub fn check(&self, trial: &mut Trial, samples: &Path, syncs: Syncs) -> Result<(Tally, Acted<'_>), Failure> {
+    pub fn check(&self, trial: &mut Trial, samples: &Path, probe: SyncProbe) -> Result<(Tally, Acted<'_>), Failure> {
         if self.ran.window_end_ns.is_none() {
             trial.window_end_ns = self.end_of_samples(samples)?;
         }
@@ -108,7 +108,7 @@ impl Review<'_> {
         let mut kernel = KernelCheck::new(
             self.ran.observed.kernel.clone(),
             &of_workers,
-            self.kernel_sees(&sql, &trial.settings, syncs),
+            self.kernel_sees(&sql, &trial.settings, probe),
         );
         let executes = engine::executes(self.stage.contender) && !engine::is_app(self.stage.contender);
         let mut answers = Answers::new(if executes { self.kinds() } else { vec![] });
@@ -152,7 +152,7 @@ impl Review<'_> {
         trial.invalid.extend(self.by_reports(&reported, counted, broken_off));
         trial.invalid.extend(self.by_littles_law(&tally)?);
         trial.invalid.extend(self.generator_limit(&tally));
-        self.check_rates(trial, &tally, syncs.fastest_ns);
+        self.check_rates(trial, &tally, probe.fastest_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
@@ -201,7 +201,7 @@ impl Review<'_> {
             let ids: Vec<u32> = worker.clients.iter().map(|client| client.id).collect();
             guards::excuse(&mut clients, &ids, queued_ns.unwrap_or(0));
         }
-        Ok(guards::littles_law(&clients, guards::Waits { late_is_work, crowded }))
+        Ok(guards::littles_law(&clients, guards::Excuses { late_is_work, crowded }))
     }
 
     /// How the number of rows of each transaction is determined.
@@ -242,13 +242,13 @@ impl Review<'_> {
     }
 
     /// What the kernel sees of each transaction for sure, under these settings of its connections.
-    fn kernel_sees(&self, sql: &Sql<'_>, settings: &Settings, syncs: Syncs) -> Visible {
+    fn kernel_sees(&self, sql: &Sql<'_>, settings: &Settings, probe: SyncProbe) -> Visible {
         let counts = self.stage.engine.file_commits.filter(|_| engine::commits_as_planned(self.stage.contender));
         let Some(counts) = counts.filter(|_| self.tells_rows()) else { return Visible::default() };
         let looks = (counts.looked_at_by_each)(settings);
         Visible {
             reads: if looks { touching::data(self.bench.workload) } else { vec![] },
-            sleeps: match self.syncs_each_commit() && syncs.sleep {
+            sleeps: match self.syncs_each_commit() && probe.sleep {
                 true => commits::surely(&sql.transactions, &sql.statements),
                 false => vec![],
             },

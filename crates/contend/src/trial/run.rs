@@ -26,7 +26,7 @@ use crate::trial::watch::machine;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::monotonic_ns;
 use crate::trial::{again, overhead, programs, resume, statements, trial};
-use crate::workload::{self, Asked, Editions};
+use crate::workload::{self, Asked, Dialects};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -70,8 +70,8 @@ fn begin(order: &Order, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'_>)) -
     let contenders = order.whole.studies.iter().flat_map(|study| &study.contenders);
     attached::try_out(site.attached.as_ref(), contenders, &mut admin)?;
     let instead = resume::instead(&order.instead, site.attached.as_ref());
-    for (of, editions) in order.whole.studies.iter().zip(&order.workloads).zip(&workloads) {
-        statements::try_out(&site, of, editions, &mut admin)?;
+    for (of, dialects) in order.whole.studies.iter().zip(&order.workloads).zip(&workloads) {
+        statements::try_out(&site, of, dialects, &mut admin)?;
     }
     tell(Note::Phase("measuring what a sync costs on this disk"));
     let disk = disk::measure(&site.scratch)?;
@@ -183,7 +183,7 @@ struct Task {
     dir: PathBuf,
     run: Run,
     /// One per condition.
-    workloads: Vec<Editions>,
+    workloads: Vec<Dialects>,
     /// The scenario of the clients of apps.
     asked: Option<Asked>,
     /// Finished trials.
@@ -275,7 +275,7 @@ struct Tools<'t, 'a> {
 }
 
 /// Runs the remaining trials in order, until `until` is met; returns the measured time and the number of rounds. The
-/// steps of the study's kind come after all windows, so what a step writes cannot disturb a measurement.
+/// sequels of the study's kind come after all windows, so what a sequel writes cannot disturb a measurement.
 fn trials(
     session: &Session<'_>,
     run: &mut Run,
@@ -304,10 +304,10 @@ fn trials(
         done.insert(slot.trial);
     }
     let (study, total) = (&run.study, run.schedule.len());
-    for (left, (slot, measured)) in (1..=to_continue.len()).rev().zip(to_continue) {
+    for (left, (slot, under_way)) in (1..=to_continue.len()).rev().zip(to_continue) {
         let base = session.base(bases, study, &slot, admin)?;
         tell(Note::Begins { study, slot, total, left });
-        let done = trial::step_and_conclude(&session.bench(run, &slot), measured, plans, &base, admin)?;
+        let done = trial::sequel_and_conclude(&session.bench(run, &slot), under_way, plans, &base, admin)?;
         measured_ns += done.window_ns;
         tell(Note::Done { study, slot, done: &done });
     }
@@ -357,8 +357,9 @@ fn tiers(session: &Session<'_>, run: &Run) -> Result<Vec<KnownTier>> {
     }
     Ok(known)
 }
+
 /// The workload of a run under each of its conditions.
-fn workloads(run: &Run, secrets: &BTreeMap<String, String>) -> Result<Vec<Editions>> {
+fn workloads(run: &Run, secrets: &BTreeMap<String, String>) -> Result<Vec<Dialects>> {
     let source = Source::new(run.workload.file.clone(), run.workload.text.clone());
     under_conditions(&filled_in(workload::parse(&source)?, secrets)?, &run.study)
 }

@@ -11,7 +11,7 @@ use crate::trial::note::Note;
 use crate::trial::site::Site;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::processes::Deadlines;
-use crate::workload::{Asked, Editions, Workload};
+use crate::workload::{Asked, Dialects, Workload};
 use anyhow::Result;
 
 /// What all parts of a run share.
@@ -29,7 +29,7 @@ pub struct Common<'s> {
 pub struct Session<'s> {
     pub common: Common<'s>,
     /// One per condition.
-    pub workloads: &'s [Editions],
+    pub workloads: &'s [Dialects],
     pub writer: RecordWriter,
     /// The scenario of the clients of apps.
     pub asked: Option<&'s Asked>,

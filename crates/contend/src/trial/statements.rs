@@ -8,7 +8,7 @@ use crate::trial::dialect::dialect;
 use crate::trial::site::Site;
 use crate::trial::workers::admin::{Admin, EngineSaid, script_target};
 use crate::workload::sql::asked;
-use crate::workload::{Editions, Workload};
+use crate::workload::{Dialects, Workload};
 use anyhow::Result;
 use contend_wire::database::Database;
 use contend_wire::plan::Step;
@@ -26,13 +26,13 @@ type Place = Vec<String>;
 pub fn try_out(
     site: &Site,
     (study, source): (&Study, &Source),
-    editions: &[Editions],
+    dialects: &[Dialects],
     admin: &mut Admin<'_>,
 ) -> Result<()> {
     let Some(engine) = study.contenders.iter().find_map(own_library) else { return Ok(()) };
     let mut found = vec![];
     let mut before: Option<&Workload> = None;
-    for workload in editions.iter().map(|editions| editions.of(None)) {
+    for workload in dialects.iter().map(|dialects| dialects.of(None)) {
         let is_same =
             |other: &Workload| other.statements == workload.statements && other.schema_sql() == workload.schema_sql();
         if workload.statements.is_empty() || before.is_some_and(is_same) {

@@ -1,5 +1,5 @@
-//! One trial, from top to bottom: fresh data, the window, the checks, its place in the record. The step of the study's
-//! kind comes after the windows of all trials.
+//! One trial, from top to bottom: fresh data, the window, the checks, its place in the record. The sequel of the
+//! study's kind comes after the windows of all trials.
 
 use crate::outcome::reason::{Invalid, Reason};
 use crate::record::model::{Footprint, RECORD_VERSION, Slot, Trial};
@@ -29,8 +29,8 @@ use std::time::Duration;
 /// Log of the server, in the trial's directory.
 const SERVER_LOG: &str = "server.log";
 
-/// A trial after its window, not yet in the record.
-pub struct Measured {
+/// A trial between its window and its place in the record.
+pub struct UnderWay {
     trial: Trial,
     series: String,
     writer: TrialWriter,
@@ -56,11 +56,11 @@ pub fn measure(
     plans: &mut Plans,
     base: &Base,
     admin: &mut Admin<'_>,
-) -> Result<Measured> {
+) -> Result<UnderWay> {
     let round = plans.of(bench.study, bench.workload, slot)?;
     let stage = stage(bench, slot, &round, base)?;
     let writer = bench.writer.trial(slot.trial)?;
-    let mut under_way = Measured { trial: blank(bench, &stage), series: String::new(), writer, done: None };
+    let mut under_way = UnderWay { trial: blank(bench, &stage), series: String::new(), writer, done: None };
     let restricted = processors::restrict(&bench.study.conditions[slot.condition])?;
     let ran = run(bench, &stage, &mut under_way, admin);
     drop(restricted);
@@ -70,7 +70,7 @@ pub fn measure(
 }
 
 /// Makes fresh data, then runs window and checks.
-fn run(bench: &Bench<'_>, stage: &Stage<'_>, under_way: &mut Measured, admin: &mut Admin<'_>) -> Result<Done, Failure> {
+fn run(bench: &Bench<'_>, stage: &Stage<'_>, under_way: &mut UnderWay, admin: &mut Admin<'_>) -> Result<Done, Failure> {
     let mut fresh = bench.fresh_data(stage, &under_way.writer.partial_dir().join(SERVER_LOG), admin)?;
     let done = unless_disk_full(bench, on_fresh_data(bench, stage, &mut fresh, under_way, admin));
     if let Some(databases) = &mut fresh.attached {
@@ -109,10 +109,10 @@ fn on_fresh_data(
     bench: &Bench<'_>,
     stage: &Stage<'_>,
     fresh: &mut Fresh<'_>,
-    under_way: &mut Measured,
+    under_way: &mut UnderWay,
     admin: &mut Admin<'_>,
 ) -> Result<Done, Failure> {
-    let Measured { trial, series, writer, .. } = under_way;
+    let UnderWay { trial, series, writer, .. } = under_way;
     let fastest_before_ns = bench.quiet_disk(stage, trial)?;
     let ran = window(bench, stage, fresh, writer, admin)?;
     let died = fresh.server.as_mut().and_then(|server| server.death());
@@ -124,9 +124,9 @@ fn on_fresh_data(
     review.describe(trial);
     series.clone_from(&ran.observed.series);
     writer.flush()?;
-    let mut syncs = disk::syncs(&bench.data_dir)?;
-    syncs.fastest_ns = syncs.fastest_ns.min(fastest_before_ns).min(bench.disk.sync_ns_min);
-    let (tally, ever) = review.check(trial, &writer.partial_dir().join(SAMPLES_FILE), syncs)?;
+    let mut probe = disk::sync_probe(&bench.data_dir)?;
+    probe.fastest_ns = probe.fastest_ns.min(fastest_before_ns).min(bench.disk.sync_ns_min);
+    let (tally, ever) = review.check(trial, &writer.partial_dir().join(SAMPLES_FILE), probe)?;
     review.count_commits(trial, &ever);
     aftermath.check_data(trial, &ever, admin)?;
     // A killed server takes time to end, so it may still have existed at the end of the window.
@@ -146,34 +146,34 @@ fn on_fresh_data(
     })
 }
 
-/// Runs the step of the study's kind, and writes the trial into the record.
+/// Runs the sequel of the study's kind, and writes the trial into the record.
 ///
 /// # Errors
 /// As for [`trial`].
-pub fn step_and_conclude(
+pub fn sequel_and_conclude(
     bench: &Bench<'_>,
-    mut measured: Measured,
+    mut under_way: UnderWay,
     plans: &mut Plans,
     base: &Base,
     admin: &mut Admin<'_>,
 ) -> Result<Done> {
-    if let Some(done) = measured.done.take() {
-        let slot = measured.trial.slot;
+    if let Some(done) = under_way.done.take() {
+        let slot = under_way.trial.slot;
         let round = plans.of(bench.study, bench.workload, slot)?;
         let stage = stage(bench, slot, &round, base)?;
-        let step = kind::STEPS.all().iter().find(|step| step.kind == bench.study.kind);
-        let step =
-            step.with_context(|| format!("this contend cannot carry out studies of kind `{}`", bench.study.kind))?;
-        let ended = (step.run)(bench, &stage, &mut measured.trial, &mut measured.writer, admin);
-        let invalid = measured.trial.invalid.clone();
-        measured.done = unless_invalid(bench, ended.map(|()| Done { invalid, ..done }), &mut measured.trial)?;
+        let sequel = kind::SEQUELS.all().iter().find(|sequel| sequel.kind == bench.study.kind);
+        let sequel =
+            sequel.with_context(|| format!("this contend cannot carry out studies of kind `{}`", bench.study.kind))?;
+        let ended = (sequel.run)(bench, &stage, &mut under_way.trial, &mut under_way.writer, admin);
+        let invalid = under_way.trial.invalid.clone();
+        under_way.done = unless_invalid(bench, ended.map(|()| Done { invalid, ..done }), &mut under_way.trial)?;
         bench.remove_data()?;
     }
-    conclude(measured)
+    conclude(under_way)
 }
 
-fn conclude(measured: Measured) -> Result<Done> {
-    let Measured { trial, series, writer, done } = measured;
+fn conclude(under_way: UnderWay) -> Result<Done> {
+    let UnderWay { trial, series, writer, done } = under_way;
     writer.commit(&trial, &series)?;
     let nothing = Done { throughput_per_s: 0.0, failed: 0, window_ns: 0, invalid: trial.invalid };
     Ok(done.unwrap_or(nothing))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::tally::{Counting, Tally, Tallying};
-use crate::check::guards::{Waits, head_room, littles_law, nothing_done};
+use crate::check::guards::{Excuses, head_room, littles_law, nothing_done};
 use crate::outcome::Outcome;
 use crate::report::testing::Story;
 use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_BEGIN, STEP_NONE, Sample};
@@ -45,7 +45,7 @@ fn tally(code: u32, late_ns: u64) -> Tally {
 fn checked(tally: &Tally, overhead_ns: u64) -> Result<Done, Failure> {
     let committed = tally.counts(|_| true).outcome(Outcome::Committed);
     let nothing = (committed == 0).then(|| nothing_done(tally, false));
-    let of_pace = [littles_law(&tally.clients, Waits::default()), head_room(overhead_ns, tally)];
+    let of_pace = [littles_law(&tally.clients, Excuses::default()), head_room(overhead_ns, tally)];
     let invalid = of_pace.into_iter().chain([nothing]).flatten().collect();
     Ok(Done { throughput_per_s: tally.throughput_per_s(), failed: 0, window_ns: tally.elapsed_ns(), invalid })
 }

@@ -4,7 +4,7 @@
 mod so_far;
 
 use self::so_far::SoFar;
-use crate::stats::plain::harmless;
+use crate::stats::harmless::harmless;
 use crate::stats::precision::{Ns, Rate};
 use crate::study::model::{Slot, Study};
 use crate::trial::note::{Done, Note};

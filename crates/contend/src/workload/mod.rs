@@ -34,7 +34,7 @@ pub use draw::{DrawRequest, Drawn, DrawnRole, DrawnWorker};
 pub use invariant::Invariant;
 pub use model::{Role, Table, TransactionSpec, Translated, Workload};
 pub use sql::without_values;
-pub use translate::{Dialect, Editions, Rewrite, spoken};
+pub use translate::{Dialect, Dialects, Rewrite, spoken};
 
 use crate::source::library::{Embedded, Library};
 use crate::source::{FileError, Source, mistakes};

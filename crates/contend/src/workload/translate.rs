@@ -51,12 +51,12 @@ impl Dialect {
 
 /// A workload in SQLite's dialect, and in those of the servers and drivers it runs on.
 #[derive(Debug)]
-pub struct Editions {
+pub struct Dialects {
     own: Workload,
     translated: Vec<(Dialect, Workload)>,
 }
 
-impl Editions {
+impl Dialects {
     /// Translates a workload for these servers; each rewrite turns an INSERT into the fastest load statement.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Editions {
 /// A workload in a dialect.
 ///
 /// # Errors
-/// As [`Editions::new`].
+/// As [`Dialects::new`].
 pub fn spoken(own: &Workload, dialect: Dialect, load: Rewrite) -> Result<Workload> {
     let target = dialect.target;
     let mut catalogue = Catalogue::default();

@@ -14,7 +14,7 @@ mod failures;
 pub use client::Client;
 
 use crate::attempt::Failed;
-use crate::client::{ClientLoop, Engine, room_for_samples};
+use crate::client::{ClientLoop, EngineRuns, room_for_samples};
 use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::failure::Failure;
@@ -82,7 +82,7 @@ impl<'p> Events<'p> {
         let client = |index: &usize| {
             let of = &plan.clients[*index];
             let pulse = &members[*index].link.pulse;
-            let pace = ClientLoop::new(plan, *index, control, pulse, room_for_samples(plan, of, Engine::Elsewhere));
+            let pace = ClientLoop::new(plan, *index, control, pulse, room_for_samples(plan, of, EngineRuns::Elsewhere));
             Client::new(*index, Kept::new(&plan.head), Kept::new(&plan.head), pace, &services[of.database as usize])
         };
         Ok(Self {

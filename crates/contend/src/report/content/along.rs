@@ -1,7 +1,7 @@
 //! The course of a metric along an axis of numbers, in words. With too few rounds for a verdict the words say so.
 
 use crate::analysis::Findings;
-use crate::analysis::along::{AlongAnswer, Change, ContenderCourse, Course, First, Firsts, Point, Turn};
+use crate::analysis::along::{AlongAnswer, AlongAxis, Change, ContenderAlong, First, Firsts, Point, Turn};
 use crate::analysis::metric::plain;
 use crate::report::content::{axes::trimmed, charts, words};
 use crate::report::document::{Block, Said, Tone};
@@ -12,20 +12,20 @@ use crate::stats::verdict::{Comparison, Verdict};
 /// One answer for each `[[along]]` for which the run has at least two values.
 pub fn answers(findings: &Findings<'_>) -> Vec<Block> {
     let answer = |of: &AlongAnswer<'_>| {
-        let said = of.courses.iter().flat_map(|course| said(findings, of, course)).collect();
+        let said = of.found.iter().flat_map(|along_axis| said(findings, of, along_axis)).collect();
         Block::Answer { ask: of.along.ask.clone(), said }
     };
     findings.alongs.iter().map(answer).collect()
 }
 
-fn said(findings: &Findings<'_>, of: &AlongAnswer<'_>, course: &Course) -> Vec<Said> {
-    let firsts = course.firsts.iter().map(|of_tier| firsts(findings, of, of_tier));
-    let contenders = course.contenders.iter().map(|of_contender| contender(findings, of, of_contender));
+fn said(findings: &Findings<'_>, of: &AlongAnswer<'_>, along_axis: &AlongAxis) -> Vec<Said> {
+    let firsts = along_axis.firsts.iter().map(|of_tier| firsts(findings, of, of_tier));
+    let contenders = along_axis.contenders.iter().map(|of_contender| contender(findings, of, of_contender));
     let mut texts: Vec<String> = firsts.chain(contenders).collect();
     if let Some(last) = texts.last_mut() {
         *last += &few_rounds(findings);
     }
-    let condition = (!course.common.is_empty()).then(|| course.common.clone());
+    let condition = (!along_axis.common.is_empty()).then(|| along_axis.common.clone());
     texts.into_iter().map(|text| Said { condition: condition.clone(), text, tone: Tone::Plain }).collect()
 }
 
@@ -44,19 +44,19 @@ fn axis(of: &AlongAnswer<'_>) -> String {
     }
 }
 
-fn contender(findings: &Findings<'_>, of: &AlongAnswer<'_>, course: &ContenderCourse) -> String {
-    let label = words::label(findings, course.contender);
-    let values = listed(course.points.iter().map(|point| of.metric.show(point.value)));
-    let at = listed(course.points.iter().map(|point| trimmed(point.x)));
-    let because = of.along.because.get(label).filter(|_| course.turn.is_found());
+fn contender(findings: &Findings<'_>, of: &AlongAnswer<'_>, along: &ContenderAlong) -> String {
+    let label = words::label(findings, along.contender);
+    let values = listed(along.points.iter().map(|point| of.metric.show(point.value)));
+    let at = listed(along.points.iter().map(|point| trimmed(point.x)));
+    let because = of.along.because.get(label).filter(|_| along.turn.is_found());
     let because = because.map_or(String::new(), |because| format!(" {because}"));
-    format!("{label}: {values} with {at} {}; {}.{because}", axis(of), turn(course))
+    format!("{label}: {values} with {at} {}; {}.{because}", axis(of), turn(along))
 }
 
-fn turn(course: &ContenderCourse) -> String {
-    let x = |at: usize| trimmed(course.points[at].x);
-    let last = course.points.len() - 1;
-    match &course.turn {
+fn turn(along: &ContenderAlong) -> String {
+    let x = |at: usize| trimmed(along.points[at].x);
+    let last = along.points.len() - 1;
+    match &along.turn {
         Turn::BestWithLast(compared) => {
             format!("best with {}, the most that was tried: {} that with {}", x(last), by(compared), x(last - 1))
         }

@@ -1,7 +1,7 @@
 //! Charts: throughput, latency by percentile, the course of the window, resources.
 
 use crate::analysis::Findings;
-use crate::analysis::cell::{Cell, Slice};
+use crate::analysis::cell::{Cell, Stretch};
 use crate::analysis::dist::{CurvePoint, Shown};
 use crate::analysis::metric::Metric;
 use crate::analysis::plain::Tier;
@@ -192,8 +192,9 @@ pub fn over_time(findings: &Findings<'_>) -> Option<Section> {
     let charts = conditions(findings).flat_map(|condition| {
         let cells: Vec<&Cell> = drawn(findings, condition).collect();
         let failures = cells.iter().any(|c| c.timeline.iter().any(|s| s.failed_per_s > 0.0));
-        let rate = |get: fn(&Slice) -> f64, what: &str| time_lines(findings, condition, &cells, what, &rate_of(get));
-        let time = |get: fn(&Slice) -> Shown, what: &str| time_lines(findings, condition, &cells, what, &time_of(get));
+        let rate = |get: fn(&Stretch) -> f64, what: &str| time_lines(findings, condition, &cells, what, &rate_of(get));
+        let time =
+            |get: fn(&Stretch) -> Shown, what: &str| time_lines(findings, condition, &cells, what, &time_of(get));
         let what = if findings.of_service() { "answers per second" } else { "commits per second" };
         let committed = rate(|s| s.committed_per_s, what);
         let slow = time(|s| s.p95, "p95 response time").or_else(|| time(|s| s.p50, "p50 response time"));
@@ -210,14 +211,14 @@ pub fn over_time(findings: &Findings<'_>) -> Option<Section> {
 }
 
 /// A value with its text, or none.
-type Value = Box<dyn Fn(&Slice) -> Option<(f64, String)>>;
+type Value = Box<dyn Fn(&Stretch) -> Option<(f64, String)>>;
 
-fn rate_of(get: fn(&Slice) -> f64) -> (Value, bool) {
-    (Box::new(move |slice| Some((get(slice), Rate(get(slice)).to_string()))), false)
+fn rate_of(get: fn(&Stretch) -> f64) -> (Value, bool) {
+    (Box::new(move |stretch| Some((get(stretch), Rate(get(stretch)).to_string()))), false)
 }
 
-fn time_of(get: fn(&Slice) -> Shown) -> (Value, bool) {
-    let value = move |slice: &Slice| match get(slice).value {
+fn time_of(get: fn(&Stretch) -> Shown) -> (Value, bool) {
+    let value = move |stretch: &Stretch| match get(stretch).value {
         QuantileValue::Exact(ns) => Some((ns.max(1) as f64, Ns(ns).to_string())),
         _ => None,
     };
@@ -233,11 +234,11 @@ fn time_lines(
 ) -> Option<Lines> {
     let series = |cell: &&Cell| {
         let label = words::label(findings, cell.contender).to_string();
-        let point = |slice: &Slice| {
-            let found = value(slice);
+        let point = |stretch: &Stretch| {
+            let found = value(stretch);
             let text = found.as_ref().map_or("too few operations".to_string(), |(_, text)| text.clone());
-            let tip = format!("{label}\n{what}: {text}\nat {}", Ns(slice.at_ns as u64));
-            Point { x: slice.at_ns, y: found.map(|(v, _)| v), weak: false, tip }
+            let tip = format!("{label}\n{what}: {text}\nat {}", Ns(stretch.at_ns as u64));
+            Point { x: stretch.at_ns, y: found.map(|(v, _)| v), weak: false, tip }
         };
         Series { series: cell.contender, points: cell.timeline.iter().map(point).collect(), label: label.clone() }
     };

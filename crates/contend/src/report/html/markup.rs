@@ -1,6 +1,6 @@
 //! Texts and attributes as HTML.
 
-use crate::stats::plain::is_harmful;
+use crate::stats::harmless::is_harmful;
 
 /// Number of colours for contenders; after them they repeat, dashed.
 const COLOURS: usize = 8;

@@ -10,7 +10,7 @@ use crate::trial::dialect::dialect;
 use crate::trial::site::Site;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::Launch;
-use crate::workload::{Data, Editions};
+use crate::workload::{Data, Dialects};
 use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl Bases {
     pub fn of(
         &mut self,
         site: &Site,
-        editions: &Editions,
+        dialects: &Dialects,
         contender: &Contender,
         load: &Load,
         admin: &mut Admin<'_>,
@@ -52,7 +52,7 @@ impl Bases {
             return Ok(Base { path: PathBuf::from(ATTACHED), loaded_rows: None, programs: None, attached });
         }
         let before = (engine.before_load)(&contender.settings);
-        let workload = editions.of(dialect(contender));
+        let workload = dialects.of(dialect(contender));
         let driver = engine::driver(contender).filter(|_| engine::own_dialect(contender).is_some());
         let by = driver.map_or(engine.loader, |driver| driver.name);
         // A server's data directory holds all databases; a file is copied for each database.

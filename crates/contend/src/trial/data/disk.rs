@@ -77,19 +77,19 @@ pub fn wait_until_quiet(dir: &Path, baseline_ns: u64, cancelled: &dyn Fn() -> bo
 
 /// A few syncs of an overwritten block.
 #[derive(Debug, Clone, Copy)]
-pub struct Syncs {
+pub struct SyncProbe {
     pub fastest_ns: u64,
     /// Whether the thread slept in every sync. It does not where a sync needs no answer of a device.
     pub sleep: bool,
 }
 
 /// Looks at the disk right after a window.
-pub fn syncs(dir: &Path) -> Result<Syncs> {
+pub fn sync_probe(dir: &Path) -> Result<SyncProbe> {
     let probe = Probe::new(dir)?;
     let before = sleeps_of_this_thread();
     let times = probe.time(LOOK, false, |f| fdatasync(f))?;
     let slept = sleeps_of_this_thread().zip(before).map_or(0, |(after, before)| after.saturating_sub(before));
-    Ok(Syncs { fastest_ns: times[0], sleep: slept >= times.len() as u64 })
+    Ok(SyncProbe { fastest_ns: times[0], sleep: slept >= times.len() as u64 })
 }
 
 fn sleeps_of_this_thread() -> Option<u64> {

@@ -215,7 +215,9 @@ impl Sampler {
     /// Ends the thread and returns its rows.
     fn end(&mut self) -> Vec<Row> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+        let Some(thread) = self.thread.take() else { return vec![] };
+        thread.thread().unpark();
+        thread.join().unwrap_or_default()
     }
 }
 
@@ -377,7 +379,8 @@ fn watch(watched: &Watched, stop: &AtomicBool, take_late: &dyn Fn(&Watched)) -> 
     while !stop.load(Ordering::Relaxed) {
         rows.push(row(watched, &mut logs));
         take_late(watched);
-        std::thread::sleep(EVERY);
+        // The end of the trial wakes it.
+        std::thread::park_timeout(EVERY);
     }
     rows.push(row(watched, &mut logs));
     rows

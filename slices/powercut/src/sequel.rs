@@ -1,4 +1,4 @@
-//! The step of a trial: repeats its load on a recorder, then makes power cuts, then kills.
+//! The sequel of a trial: repeats its load on a recorder, then makes power cuts, then kills.
 
 use crate::controls::{Promise, controls};
 use crate::crash::{Crash, prepare};

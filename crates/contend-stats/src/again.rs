@@ -34,7 +34,7 @@ impl Again {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::verdict::{Direction, MARGIN, RoundPair, Verdict, compare_rounds};
+    use crate::verdict::{Direction, MARGIN, RoundPair, Verdict, compare_rounds};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
     use rand_distr::{Bernoulli, Distribution, Exp1, Normal};
