@@ -266,6 +266,8 @@ fn a_database_that_is_not_empty_is_refused() {
         server.asked("CREATE TABLE t (x bigint)");
         let said = server.migrates(&[]).exits(2);
         assert!(said.err.contains("already has t; name an empty database"), "{said:?}");
+        let planned = server.migrates(&["--dry-run"]).exits(2);
+        assert!(planned.err.contains("already has t; name") && planned.out.contains("CREATE TABLE"), "{planned:?}");
         let said = server.migrates(&["--resume"]).exits(2);
         assert!(said.err.contains("has no migration to continue"), "{said:?}");
         let said = server.migrates_back("back.db").exits(2);

@@ -60,7 +60,14 @@ fn usage_errors_leave_with_2_and_nothing_behind() {
         (vec!["plan", "show", "bank", "--profile", "absent"], "it has mixed, transfers"),
         (vec!["compare", "one"], "2"),
         (vec!["compare", "--csv", "missing.csv", "--variant", "a", "--value", "b"], "missing.csv"),
-        (vec!["report", "nowhere"], "is not a record"),
+        (vec!["report", "nowhere"], "is not a record: it holds no run.toml. Name the directory that `--out` named"),
+        (vec!["watch"], "For example: contend watch app.db\n"),
+        (vec!["capture", "python3"], "For example: contend capture -- python3 app.py\n"),
+        (vec!["replay"], "For example: contend replay"),
+        (vec!["compare"], "For example: contend compare results/A results/B\n"),
+        (vec!["http", "--clients", "2", "--cleints", "3"], "A scenario's variables are set with --set"),
+        (vec!["http", "localhost:8080/items"], "such as http://localhost:8080/items"),
+        (vec!["measure", "nowhere.db"], "does not exist; name a SQLite database"),
         (vec!["run", "--resume", "nowhere"], "is not a record"),
     ] {
         let said = bench.contend(&args).exits(2);

@@ -1,7 +1,7 @@
 //! `contend limit` on services of known capacity: transactions that are each stopped by one thing.
 
 use crate::support::place::{Own, Place};
-use crate::support::{Bench, Said, root};
+use crate::support::{Bench, Said, root, tool};
 use contend::record::store::Record;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -53,6 +53,26 @@ fn the_highest_rate_is_below_what_the_lock_allows() {
         let said = bench.contend(&["report", "found"]).exits(2);
         assert!(said.err.contains("limit.toml is damaged") && said.err.contains(why), "{}", said.err);
     }
+}
+
+/// A probe in its place would find the same rate and hide it.
+#[test]
+fn a_probe_that_does_wrong_work_makes_the_search_invalid() {
+    let bench = Bench::new();
+    let (fake, count) = (root().join("workers/fake/fake.py"), bench.path("plans-seen"));
+    let worker = format!(
+        "python3 '{}' --real '{} worker' --only-plan 2 --trial-file '{}' --fault setting --setting synchronous=0",
+        fake.display(),
+        tool(),
+        count.display()
+    );
+    let args = ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--rates-only", "--out", "found"];
+    let said = bench.contend(&[&args[..], &["--worker-command", &worker]].concat()).exits(1);
+    let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains("Not valid: 1 probe did wrong work. The first is probe 2"), "{one_line}");
+    assert!(one_line.contains("synchronous"), "{one_line}");
+    bench.contend(&["report", "found"]).exits(1);
+    bench.assert_nothing_left();
 }
 
 #[test]

@@ -44,11 +44,11 @@ fn judge_pairs(pairs: &[RoundPair], margin: f64) -> Comparison {
 /// Compares values of rounds, with this coverage at all looks together.
 pub fn judge_pairs_of(pairs: &[RoundPair], direction: Direction, (coverage, margin): (f64, f64)) -> Comparison {
     let ln: Option<Vec<f64>> = pairs.iter().map(|pair| pair.log_ratio()).collect();
-    let guard = ln.is_none().then_some("a run took no measurable time");
+    let why_not = ln.is_none().then_some("a run took no measurable time");
     let ln = ln.unwrap_or_default();
     let interval = median_interval_at_any_time(&ln, coverage);
     let ratio = LnRatio { center: median(&ln), interval, rounds: pairs.len() };
-    judge_ratio(ratio, direction, margin, guard)
+    judge_ratio(ratio, direction, margin, why_not)
 }
 
 /// Whether more rounds would hardly change the result: the verdict is definite, and a slight difference is known to

@@ -1,7 +1,7 @@
 //! JUnit XML for continuous integration systems: a slower build is a failed test, *cannot tell* a skipped one.
 
 use crate::judge::{Judged, Judgement};
-use contend_stats::plain::harmless;
+use contend_stats::harmless::harmless;
 
 /// A test case for each comparison.
 pub fn of_answers(answers: &[Judged]) -> String {

@@ -50,10 +50,10 @@ pub fn judged(a: &Path, b: &Path, margin: f64) -> Result<Page> {
         b.display()
     );
     let both = compare_records::compare(&of_a, &of_b);
-    let guard = (!both.differences.is_empty()).then(|| both.differences.join("; "));
+    let why_not = (!both.differences.is_empty()).then(|| both.differences.join("; "));
     // All comparisons together are wrong in at most one gate of a hundred.
     let coverage = 1.0 - (1.0 - COVERAGE) / pairs.len() as f64;
-    let judged = |pair: &Pair| judge_pair(pair, &metric, (coverage, margin), guard.as_deref());
+    let judged = |pair: &Pair| judge_pair(pair, &metric, (coverage, margin), why_not.as_deref());
     let compared: Vec<Comparison> = pairs.iter().map(judged).collect();
     let all: Vec<(&Pair, Comparison)> = pairs.iter().zip(compared).collect();
     let mut page = Page { warnings: warnings(&both), ..page(&all, &metric, (a, b), margin) };
@@ -133,15 +133,15 @@ fn ratios(of: &Findings<'_>, cell: &Cell, metric: &Metric) -> Option<(String, Ve
     Some((names(of, base).0.to_string(), ratios))
 }
 
-fn judge_pair(pair: &Pair, metric: &Metric, (coverage, margin): (f64, f64), guard: Option<&str>) -> Comparison {
+fn judge_pair(pair: &Pair, metric: &Metric, (coverage, margin): (f64, f64), why_not: Option<&str>) -> Comparison {
     let [a, b] = &pair.ratios;
     let ratio = LnRatio {
         center: log_shift(a, b),
         interval: log_shift_interval_of(a, b, coverage),
         rounds: a.len().min(b.len()),
     };
-    let mut comparison = judge(ratio, metric.direction, margin, guard);
-    if ratio.interval.is_none() && guard.is_none() {
+    let mut comparison = judge(ratio, metric.direction, margin, why_not);
+    if ratio.interval.is_none() && why_not.is_none() {
         comparison.verdict = Verdict::CannotTell;
     }
     comparison

@@ -3,10 +3,10 @@
 use crate::judge::{is_decided, judge};
 use crate::saved::{Gate, Round, Side, Took, Why};
 use anyhow::Result;
-use contend::check::again::Again;
 use contend::outcome::mark::{Mark, is_disturbed};
 use contend::study::slots;
 use contend::trial::stop::Cancelled;
+use contend_stats::again::Again;
 
 /// A machine that runs the commands, real or simulated.
 pub trait Ground {

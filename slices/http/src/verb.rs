@@ -35,6 +35,9 @@ pub fn http(args: &HttpArgs) -> Result<u8> {
         return carry_out(&args, Some(&path));
     }
     ensure!(args.scenario.len() == 1, "there can be only one scenario; name several services with --url");
+    if let Some(host) = args.scenario.first().filter(|text| is_host(text)) {
+        bail!("{host}: write the address with its scheme, such as http://{host}");
+    }
     match args.port.as_slice() {
         [] => carry_out(args, None),
         ports => {
@@ -42,6 +45,12 @@ pub fn http(args: &HttpArgs) -> Result<u8> {
             carry_out(&HttpArgs { url, ..args.clone() }, None)
         }
     }
+}
+
+/// Whether a text is an address without a scheme: `localhost:8080`, or with a path after it.
+fn is_host(text: &str) -> bool {
+    let Some((_, port)) = text.split('/').next().unwrap_or_default().rsplit_once(':') else { return false };
+    port.parse::<u16>().is_ok()
 }
 
 pub fn is_address(text: &str) -> bool {

@@ -54,6 +54,7 @@ pub fn document(saved: &Saved) -> Document {
     if !saved.complete {
         warnings.push("The search was stopped: rounds are missing.".to_string());
     }
+    warnings.extend(wrong(saved));
     warnings.extend(unsteady::warnings(saved));
     let invalid = saved.probes.iter().filter(|probe| probe.seen == Some(ProbeResult::NoValue)).count();
     let mut facts = vec![
@@ -86,6 +87,14 @@ pub fn document(saved: &Saved) -> Document {
         sections,
         ..Document::default()
     }
+}
+
+/// Probes whose work was wrong, with the first one's reason.
+fn wrong(saved: &Saved) -> Option<String> {
+    let mut wrong = saved.probes.iter().filter(|probe| probe.wrong);
+    let (first, more) = (wrong.next()?, wrong.count());
+    let (count, arm) = (counted(more + 1, "probe"), saved.arms[first.arm].name());
+    Some(format!("Not valid: {count} did wrong work. The first is probe {}, {arm}: {}.", first.trial, first.why))
 }
 
 fn disturbed(saved: &Saved) -> Option<String> {

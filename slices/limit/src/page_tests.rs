@@ -110,6 +110,21 @@ fn disturbed_probes_and_those_that_ran_again_are_counted() {
 }
 
 #[test]
+fn wrong_work_is_said_first_and_makes_the_search_invalid() {
+    let mut saved = searched();
+    assert_eq!((wrong(&saved), crate::verb::status(&saved)), (None, contend::cli::OK));
+    let why = "commits: 1 of 900 acknowledged writes is missing".to_string();
+    saved.probes.push(Probe { wrong: true, why, trial: 7, seen: Some(ProbeResult::NoValue), ..met(0, 900.0) });
+    saved.probes.push(Probe { wrong: true, ..met(0, 900.0) });
+    let name = saved.arms[0].name();
+    let said = format!(
+        "Not valid: 2 probes did wrong work. The first is probe 7, {name}: commits: 1 of 900 acknowledged writes is missing."
+    );
+    assert_eq!((wrong(&saved), crate::verb::status(&saved)), (Some(said.clone()), contend::cli::INVALID));
+    assert_eq!(document(&saved).warnings[0], said);
+}
+
+#[test]
 fn a_search_that_the_budget_cut_keeps_what_it_knows() {
     let mut saved = saved(vec![arm("SQLite", "durable")], &[&[None]]);
     saved.capacities[0].why = "the time of 2min is used up".to_string();

@@ -50,6 +50,7 @@ pub fn look(record: &Record, arm: usize, bounds: &[Bound], of: &Of) -> Result<Lo
         why: String::new(),
         disturbed: is_disturbed(&trial.marks),
         again: false,
+        wrong: row.reasons.iter().any(|reason| reason.kind.is_of_work()),
         marks: trial.marks.iter().filter(|mark| !mark.is_disturbance()).cloned().collect(),
         committed_per_s: 0.0,
         values: vec![],

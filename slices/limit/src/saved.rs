@@ -173,6 +173,9 @@ pub struct Probe {
     /// Whether it ran again for that reason, and so does not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
+    /// Whether its work was wrong: a lost commit, say, or a setting that did not hold. Then no capacity is valid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrong: bool,
     /// Notes on its trial that do not mean it was disturbed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,

@@ -65,6 +65,7 @@ pub fn met(arm: usize, rate_per_s: f64) -> Probe {
         why: String::new(),
         disturbed: false,
         again: false,
+        wrong: false,
         marks: vec![],
         committed_per_s: rate_per_s,
         values: vec![],

@@ -234,9 +234,11 @@ pub fn report(dir: &Path, json: bool) -> Result<u8> {
     Ok(status(&saved))
 }
 
-fn status(saved: &Saved) -> u8 {
+/// The exit status of a search: every contender has a capacity, and no probe's work was wrong.
+pub(crate) fn status(saved: &Saved) -> u8 {
     let has_value = |(arm, _): (usize, _)| crate::capacity::estimate(saved, arm).value.is_some();
-    if crate::capacity::plain_arms(saved).all(has_value) { OK } else { INVALID }
+    let is_wrong = saved.probes.iter().any(|probe| probe.wrong);
+    if crate::capacity::plain_arms(saved).all(has_value) && !is_wrong { OK } else { INVALID }
 }
 
 fn make(out: &Path) -> Result<()> {

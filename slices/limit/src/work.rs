@@ -11,11 +11,11 @@ use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
 use crate::search::{DECISIVE, Next, ProbeResult, Search, Why};
 use anyhow::Result;
-use contend::check::again::Again;
 use contend::record::store::Record;
 use contend::study::{SplitMix64, slots};
 use contend::trial::chosen::Choice;
 use contend::units::duration_text;
+use contend_stats::again::Again;
 use contend_stats::interval::median;
 use contend_stats::precision::Rate;
 use contend_stats::quantile::Quantile;
@@ -176,8 +176,9 @@ impl<'w> Work<'w> {
 
     fn take(&mut self, arm: usize, looked: Looked) -> After {
         let Looked { mut probe, verdict, lacking } = looked;
-        // Based on its mark alone, before its measurements are looked at.
-        if self.again.is_due(probe.disturbed, self.saved.probes.len()) {
+        // Based on its mark alone, before its measurements are looked at. Wrong work counts as it is: a probe in its place
+        // would hide it.
+        if !probe.wrong && self.again.is_due(probe.disturbed, self.saved.probes.len()) {
             (probe.seen, probe.again) = (Some(ProbeResult::NoValue), true);
             probe.why = "disturbed from outside: run again".to_string();
             self.keep(arm, probe);

@@ -5,7 +5,7 @@ use crate::{process, server, sqlite, text};
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueHint};
 use contend::cli::{OK, print};
-use contend_stats::plain::harmless;
+use contend_stats::harmless::harmless;
 use std::path::Path;
 
 /// Show what a database takes on disk, by table and index, and what a process takes in memory

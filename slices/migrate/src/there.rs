@@ -72,6 +72,7 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
         return Ok(INVALID);
     }
     if asked.dry_run {
+        is_free(&mut server, &schema, &entries, &asked.without)?;
         return Ok(OK);
     }
     if asked.resume {

@@ -10,7 +10,7 @@ use contend::analysis::Findings;
 use contend::cli::{INVALID, OK, STOPPED, print};
 use contend::record::parts::StudyRecord;
 use contend::units::duration_ns;
-use contend_stats::plain::harmless;
+use contend_stats::harmless::harmless;
 use std::path::PathBuf;
 
 /// Predict numbers of clients, or rates, that a record did not measure

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use contend::cli::{INVALID, OK, print, read_text};
 use contend::slice::Form;
-use contend_stats::plain::harmless;
+use contend_stats::harmless::harmless;
 use contend_stats::verdict::Verdict;
 use std::path::PathBuf;
 
