@@ -154,9 +154,9 @@ impl Connection {
     pub fn lacks(&self, name: &str) -> bool {
         let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(times) = functions.get(name) else { return false };
-        // A function that was defined twice need not be Django's.
-        let is_django = functions.contains_key("django_format_dtdelta") && *times == 1;
-        !is_in_pack(name) || needs_django(name) && !is_django
+        // One that was defined twice need not be Django's.
+        let is_django = functions.contains_key("django_format_dtdelta");
+        *times > 1 || !is_in_pack(name) || needs_django(name) && !is_django
     }
 
     /// Cancels the server's current statement from another thread. If the server is idle nothing is sent, because the

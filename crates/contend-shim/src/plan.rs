@@ -2,13 +2,11 @@
 
 use crate::schema::guarded;
 use crate::server::{Message, Reply};
-use crate::value::Value;
+use crate::value::{Value, oldest};
 use contend_sql::{
     Catalogue, Keys, Number, Options, ParamType, Refusal, SessionValue, Statement, Target, Untagged, number_in_text,
     real_text, translate, untagged,
 };
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The translation of one statement.
 pub struct Plan {
@@ -33,18 +31,9 @@ pub struct Done {
     pub rowid: Option<Result<i64, &'static str>>,
 }
 
-/// The oldest SQLite of this program.
-static OLDEST: AtomicU32 = AtomicU32::new(contend_sql::SQLITE);
-
-/// Has translations give the answers of this version of SQLite, too.
-pub fn answers_as(version: u32) {
-    OLDEST.fetch_min(version, Relaxed);
-}
-
 /// Options of the translation.
 pub fn options() -> Options {
-    let sqlite = OLDEST.load(Relaxed);
-    Options { pack: true, session: true, tagged: true, sqlite, ..Options::to(Target::Postgres) }
+    Options { pack: true, session: true, tagged: true, sqlite: oldest(), ..Options::to(Target::Postgres) }
 }
 
 /// # Errors
@@ -164,7 +153,7 @@ fn converted(value: Value, ty: ParamType) -> Value {
     };
     match (value, ty) {
         (Value::Integer(n), ParamType::Text) => Value::Text(n.to_string().into_bytes()),
-        (Value::Real(n), ParamType::Text) => Value::Text(real_text(n).into_bytes()),
+        (Value::Real(n), ParamType::Text) => Value::Text(real_text(n, oldest()).into_bytes()),
         (Value::Real(n), ParamType::Integer) => number(Number::Real(n)),
         (Value::Text(bytes), ParamType::Integer | ParamType::Real | ParamType::Number) => {
             let read = std::str::from_utf8(&bytes).ok().and_then(number_in_text);

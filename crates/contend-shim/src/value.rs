@@ -3,6 +3,8 @@
 use bytes::{BufMut, BytesMut};
 use std::error::Error;
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
 type BoxedError = Box<dyn Error + Sync + Send>;
@@ -17,6 +19,19 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
+/// The oldest SQLite of this program.
+static OLDEST: AtomicU32 = AtomicU32::new(contend_sql::SQLITE);
+
+/// Has translations give the answers of this version of SQLite, too.
+pub fn answers_as(version: u32) {
+    OLDEST.fetch_min(version, Relaxed);
+}
+
+/// The version of SQLite whose answers the program gets.
+pub fn oldest() -> u32 {
+    OLDEST.load(Relaxed)
+}
+
 impl Value {
     /// A valid text.
     pub fn text(text: &str) -> Value {
@@ -28,7 +43,7 @@ impl Value {
         match self {
             Value::Null => String::new(),
             Value::Integer(i) => i.to_string(),
-            Value::Real(r) => contend_sql::real_text(r),
+            Value::Real(r) => contend_sql::real_text(r, oldest()),
             Value::Text(bytes) | Value::Blob(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         }
     }

@@ -25,6 +25,7 @@ mod names;
 mod pack;
 mod parse;
 mod read;
+mod reals;
 mod refuse;
 #[cfg(test)]
 mod robustness_tests;
@@ -40,6 +41,7 @@ mod workloads_tests;
 pub use catalogue::Catalogue;
 pub use definition::{ForeignKeyDefinition, HeldColumn, LeftOut, TableDefinition, define_table, table_columns};
 pub use pack::function_pack;
+pub use reals::real_text;
 pub use refuse::Refusal;
 pub use rules::django::{is_in_pack, needs_django};
 pub use rules::session::session;
@@ -49,4 +51,4 @@ pub use translate::{refusals, translate};
 pub use translation::{
     Certainty, Fired, Keys, Options, ParamType, SQLITE, SessionValue, Statement, Target, Translation,
 };
-pub use types::{Number, number_in_text, real_text};
+pub use types::{Number, number_in_text};

@@ -40,8 +40,9 @@ pub(crate) fn push_name(out: &mut String, name: &str) {
 }
 
 /// A name of at most 63 bytes for one that is too long for a server: its beginning, and a digest of all of it, so that
-/// two long names do not become one. The digest is FNV-1a's of 128 bits.
+/// two long names do not become one. Case does not matter, as in SQLite. The digest is FNV-1a's of 128 bits.
 pub(crate) fn shortened(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
     let add =
         |digest: u128, byte: u8| (digest ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013B);
     let digest = name.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, add);

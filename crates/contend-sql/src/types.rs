@@ -305,33 +305,6 @@ pub(crate) fn integer_prefix(text: &str) -> i64 {
     }
 }
 
-/// A real as text in SQLite: 15 significant digits, always with a point (`%!.15g`).
-pub fn real_text(n: f64) -> String {
-    if n == 0.0 || !n.is_finite() {
-        return if n == 0.0 {
-            "0.0"
-        } else if n > 0.0 {
-            "Inf"
-        } else {
-            "-Inf"
-        }
-        .to_string();
-    }
-    let scientific = format!("{n:.14e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let with_point = |digits: &str| {
-        let trimmed = digits.trim_end_matches('0');
-        if trimmed.ends_with('.') { format!("{trimmed}0") } else { trimmed.to_string() }
-    };
-    if (-4..15).contains(&exponent) {
-        let digits = usize::try_from(14 - exponent).unwrap_or(0).max(1);
-        return with_point(&format!("{n:.digits$}"));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", with_point(mantissa), exponent.abs())
-}
-
 /// A number in SQLite.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Number {
@@ -370,15 +343,6 @@ mod tests {
         assert_eq!(affinity("NUMBER"), Some(Affinity::Numeric));
         assert_eq!(affinity("DATETIME"), Some(Affinity::Numeric));
         assert_eq!(affinity("STRING"), None);
-    }
-
-    #[test]
-    fn reals_have_fifteen_digits_and_a_point() {
-        let shown = [1.0, 0.1 + 0.2, -2.5, 1e15, 123456.789, 1e-5, 3.5e-4, 1e100, 99999999999999.0];
-        let texts: Vec<String> = shown.iter().map(|n| real_text(*n)).collect();
-        let wanted =
-            ["1.0", "0.3", "-2.5", "1.0e+15", "123456.789", "1.0e-05", "0.00035", "1.0e+100", "99999999999999.0"];
-        assert_eq!(texts, wanted);
     }
 
     #[test]

@@ -36,7 +36,7 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
         contend_interpose::pthread_atfork(std::ptr::null_mut(), std::ptr::null_mut(), forked);
     });
     super::front::enter(real);
-    crate::plan::answers_as(u32::try_from((real.libversion_number)()).unwrap_or(0));
+    crate::value::answers_as(u32::try_from((real.libversion_number)()).unwrap_or(0));
     let rc = (real.open_v2)(c":memory:".as_ptr(), out, flags & KEPT | READ_WRITE_CREATE, null());
     if rc != OK {
         return rc;

@@ -23,16 +23,28 @@ CREATE OR REPLACE FUNCTION contend_sql.long_text(x LONGTEXT CHARACTER SET utf8mb
   RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
   RETURN x;
 
--- The text of a real: 15 significant digits, never without a point, as printf('%!.15g', x).
+-- The text of a real, never without a point. A real of more than 15 digits is an error: SQLite writes 17 digits of its
+-- exact value, which MariaDB does not have. The digits that it has decide it if the 16th digit of the exact value is
+-- that of the number they are, which half the distance to the next real shows, or if the number is the exact value.
 CREATE OR REPLACE FUNCTION contend_sql.real_text(x DOUBLE) RETURNS VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin
   DETERMINISTIC NO SQL
 BEGIN
-  DECLARE e INT;
+  DECLARE e, n, p INT;
+  DECLARE a DOUBLE;
+  DECLARE is_exact BOOLEAN;
   DECLARE d DECIMAL(65, 30);
   DECLARE t VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
   IF x IS NULL THEN RETURN NULL; END IF;
   IF x = 0 THEN RETURN '0.0'; END IF;
-  SET e = FLOOR(LOG10(ABS(x)));
+  SET a = ABS(x);
+  SET e = FLOOR(LOG10(a));
+  SET p = FLOOR(LOG2(a));
+  SET p = p + (POW(2, p + 1) <= a) - (POW(2, p) > a);
+  SET n = LENGTH(TRIM(BOTH '0' FROM REPLACE(SUBSTRING_INDEX(CAST(a AS CHAR), 'e', 1), '.', '')));
+  SET is_exact = a < 1e15 AND a = FLOOR(a) OR a < 1e5 AND a * 1024e0 = FLOOR(a * 1024e0);
+  IF a >= 1e15 AND a < 1e17 OR NOT is_exact AND (n > 13 OR POW(2e0, p - 53) >= POW(1e1, e - 15)) THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: the text of a real of more than 15 digits';
+  END IF;
   IF e BETWEEN -4 AND 14 THEN
     SET d = ROUND(CAST(x AS DECIMAL(65, 30)), 14 - e);
     SET t = TRIM(TRAILING '0' FROM CAST(d AS CHAR));

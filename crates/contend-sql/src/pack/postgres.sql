@@ -43,25 +43,44 @@ CREATE OR REPLACE FUNCTION contend_sql.exact_number(x numeric) RETURNS numeric L
   SELECT CASE WHEN x = trunc(x) AND abs(x) < 9223372036854775808 THEN x ELSE contend_sql.exact(x::float8) END
 $$;
 
--- The text of a real: 15 significant digits, never without a point, as printf('%!.15g', x).
+-- The text of a real, never without a point: 17 significant digits, or those before nines or zeros if they are the same
+-- real. SQLite rounds to 18 digits first, counted from the power of two below; a real of 17 digits for which it does not
+-- do so exactly is an error.
 CREATE OR REPLACE FUNCTION contend_sql.real_text(x float8) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE
     WHEN x = 'Infinity'::float8 THEN 'Inf'
     WHEN x = '-Infinity'::float8 THEN '-Inf'
     WHEN x = 0 THEN '0.0'
-    WHEN exponent BETWEEN -4 AND 14 THEN
+    WHEN NOT is_same AND NOT (abs(x) >= 1e-10 AND abs(x) < 1e17) THEN ('a real of which SQLite writes another last digit: ' || x)::int::text
+    WHEN exponent BETWEEN -4 AND 16 THEN
       sign || plain || CASE WHEN strpos(plain, '.') > 0 THEN '' ELSE '.0' END
     ELSE
       sign || digit || '.' || CASE WHEN rest = '' THEN '0' ELSE rest END || 'e'
         || CASE WHEN exponent < 0 THEN '-' ELSE '+' END || lpad(abs(exponent)::text, GREATEST(2, length(abs(exponent)::text)), '0')
   END
-  FROM (SELECT CASE WHEN x < 0 THEN '-' ELSE '' END AS sign,
+  FROM (SELECT is_same,
+          CASE WHEN x < 0 THEN '-' ELSE '' END AS sign,
           split_part(s, 'e', 2)::int AS exponent,
           left(s, 1) AS digit,
           rtrim(substr(split_part(s, 'e', 1), 3), '0') AS rest,
           trim_scale(s::numeric)::text AS plain
-        FROM (SELECT to_char(abs(contend_sql.exact(x)), '9.99999999999999EEEE') AS padded) AS p,
-             LATERAL (SELECT btrim(padded) AS s) AS t) AS parts
+        FROM (SELECT w, split_part(t, 'e', 2)::int AS e, left(t, 1) || substr(t, 3, 17) AS z
+              FROM (SELECT pg_catalog.round(contend_sql.exact(y), 17 - floor(
+                        ((('x' || encode(float8send(y), 'hex'))::bit(64)::bigint >> 52) - 1023) * 78913 / 262144.0)::int) AS w
+                    FROM (SELECT CASE WHEN abs(x) < 'Infinity'::float8 THEN abs(x) ELSE 0 END AS y) AS absolute) AS taken,
+                   LATERAL (SELECT btrim(to_char(w, '9.999999999999999999999EEEE')) AS t) AS written) AS read,
+             LATERAL (SELECT CASE WHEN substr(z, 15, 2) = '99' THEN pg_catalog.round(w, 14 - e)
+               WHEN substr(z, 14, 3) = '000' OR e >= 17 THEN pg_catalog.trunc(w, 12 - e) END AS few) AS fewer,
+             LATERAL (SELECT COALESCE(few::float8 = abs(x), FALSE) AS is_same) AS compared,
+             LATERAL (SELECT btrim(to_char(CASE WHEN is_same THEN few ELSE pg_catalog.round(w, 16 - e) END,
+               '9.9999999999999999EEEE')) AS s) AS chosen) AS parts
+$$;
+
+-- The same, if all versions of SQLite write it alike: older ones write 15 digits.
+CREATE OR REPLACE FUNCTION contend_sql.sure_text(x float8) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN abs(x) >= 1e15 AND abs(x) < 1e17 OR length(btrim(translate(split_part(t, 'e', 1), '-.', ''), '0')) > 15
+    THEN ('versions of SQLite write it differently: ' || x)::int::text ELSE t END
+  FROM (SELECT contend_sql.real_text(x) AS t) AS parts
 $$;
 
 -- printf('%.nf', x). SQLite writes 16 significant digits, and then zeros: more are an error.
@@ -125,13 +144,14 @@ CREATE OR REPLACE FUNCTION contend_sql.number(x text) RETURNS numeric LANGUAGE s
       THEN contend_sql.exact(btrim(x, E' \t\n\r\f\x0B')::float8) END
 $$;
 
--- Mathematical functions of doubles, NULL where C's have no number, infinity or 0 where PostgreSQL's are errors.
+-- Mathematical functions of doubles, NULL where C's have no number. Results near the largest and the smallest double are
+-- errors, as PostgreSQL's are; beyond them they are infinity or 0.
 CREATE OR REPLACE FUNCTION contend_sql.sqrt(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN x >= 0 THEN pg_catalog.sqrt(x) END
 $$;
 
 CREATE OR REPLACE FUNCTION contend_sql.exp(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN x > 709.782712893384::float8 THEN 'Infinity'::float8 WHEN x < -745.2::float8 THEN 0::float8 ELSE pg_catalog.exp(x) END
+  SELECT CASE WHEN x > 709.782712893384::float8 THEN 'Infinity'::float8 WHEN x < -745.1332191019412::float8 THEN 0::float8 ELSE pg_catalog.exp(x) END
 $$;
 
 CREATE OR REPLACE FUNCTION contend_sql.ln(x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -143,7 +163,7 @@ CREATE OR REPLACE FUNCTION contend_sql.log10(x float8) RETURNS float8 LANGUAGE s
 $$;
 
 CREATE OR REPLACE FUNCTION contend_sql.log(base float8, x float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN base > 1 AND x > 0 THEN pg_catalog.ln(x) / pg_catalog.ln(base) END
+  SELECT CASE WHEN base > 1 AND x > 0 THEN NULLIF(pg_catalog.ln(x) / pg_catalog.ln(base), 'NaN'::float8) END
 $$;
 
 -- An infinity has no sine.
@@ -173,7 +193,7 @@ CREATE OR REPLACE FUNCTION contend_sql.fmod(x float8, y float8) RETURNS float8 L
     ELSE (contend_sql.exact(x) % contend_sql.exact(y))::float8 END
 $$;
 
--- The logarithm of the result says whether a double holds it.
+-- The logarithm of the result says whether a double holds it; near the limits PostgreSQL's error remains.
 CREATE OR REPLACE FUNCTION contend_sql.power(x float8, y float8) RETURNS float8 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN abs(x) = 'Infinity'::float8 OR abs(y) = 'Infinity'::float8 THEN pg_catalog.power(x, y)
     WHEN x < 0 AND y <> floor(y) THEN NULL
@@ -210,7 +230,7 @@ $$;
 
 -- The text of a value, as CAST AS TEXT gives it.
 CREATE OR REPLACE FUNCTION contend_sql.tagged_text(v text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE left(v, 1) WHEN 'r' THEN contend_sql.real_text(substr(v, 2)::float8)
+  SELECT CASE left(v, 1) WHEN 'r' THEN contend_sql.sure_text(substr(v, 2)::float8)
     WHEN 'x' THEN convert_from(decode(substr(v, 2), 'hex'), 'UTF8') ELSE substr(v, 2) END
 $$;
 

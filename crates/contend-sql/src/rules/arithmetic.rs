@@ -4,6 +4,7 @@ use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Operator};
+use crate::reals::sure_text;
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, tagged};
@@ -17,6 +18,21 @@ pub(crate) fn sure(tr: &mut Tr, start: usize, digits: i64) {
     if tr.postgres && tr.input.options.is_older() {
         tr.wrap(start, "contend_sql.sure(", &format!(", {digits})"));
     }
+}
+
+/// Writes the text of a real around it; an error where an older SQLite writes it differently.
+pub(crate) fn real_text(tr: &mut Tr, start: usize) {
+    let all = tr.postgres && tr.input.options.is_older();
+    tr.wrap(start, if all { "contend_sql.sure_text(" } else { "contend_sql.real_text(" }, ")");
+}
+
+/// Writes the text of a real that is known.
+pub(crate) fn literal_text(tr: &mut Tr, n: f64) -> R<()> {
+    let Some(text) = sure_text(n, tr.input.options.sqlite) else {
+        return no(Id::RealAsText, &n.to_string(), "its text, of which versions of SQLite write another last digit");
+    };
+    push_text(&mut tr.out.sql, &text);
+    Ok(())
 }
 
 /// Writes a numeric operand. A text literal is replaced by the number that SQLite reads from it.
@@ -345,13 +361,13 @@ pub(crate) fn text_operand<'a>(tr: &mut Tr<'a>, expr: &'a Expr<'a>) -> R<Val> {
         Ty::Real if literal_number(expr).is_some() => {
             tr.out.sql.truncate(start);
             if let Some(Number::Real(n)) = literal_number(expr) {
-                push_text(&mut tr.out.sql, &crate::types::real_text(n));
+                literal_text(tr, n)?;
             }
             value.strength = Strength::Atom;
         }
         Ty::Real if tr.input.options.pack => {
             tr.fire(Id::RealAsText);
-            tr.wrap(start, "contend_sql.real_text(", ")");
+            real_text(tr, start);
         }
         Ty::Tagged => tr.wrap(start, "contend_sql.tagged_text(", ")"),
         Ty::Number if tr.input.options.pack => {

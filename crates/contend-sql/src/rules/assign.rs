@@ -7,7 +7,7 @@ use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, tagged};
+use crate::rules::{Id, arithmetic, tagged};
 use crate::types::{Affinity, Number, Ty, Val, number_in_text};
 
 /// Writes an expression as the value of a column.
@@ -47,7 +47,7 @@ fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {
         (Ty::Int | Ty::Real | Ty::Number, number) => Ok(tr.number(number)),
         (Ty::Text, Number::Real(n)) if column.affinity == Affinity::Text => {
             tr.fire(Id::Assignment);
-            push_text(&mut tr.out.sql, &crate::types::real_text(n));
+            arithmetic::literal_text(tr, n)?;
             Ok(Val::of(Ty::Text).never_null())
         }
         (Ty::Text, Number::Int(n)) if column.affinity == Affinity::Text => {
@@ -103,7 +103,7 @@ fn assignable(tr: &mut Tr, column: &Column, start: usize, mut value: Val) -> R<V
         }
         (Ty::Text, Ty::Real) if column.affinity == Affinity::Text && tr.input.options.pack => {
             tr.fire(Id::RealAsText);
-            tr.wrap(start, "contend_sql.real_text(", ")");
+            arithmetic::real_text(tr, start);
             value.ty = Ty::Text;
         }
         (Ty::Text, Ty::Int) if column.affinity == Affinity::Text => {

@@ -5,7 +5,7 @@ use crate::emit::{Tr, plain};
 use crate::parse::tree::{Expr, Literal, Operator};
 use crate::refuse::{R, no};
 use crate::rules::literals::bare;
-use crate::rules::{Id, json_paths};
+use crate::rules::{Id, arithmetic, json_paths};
 use crate::types::{Ty, Val};
 
 /// The argument, if an expression is json_valid() of one.
@@ -124,7 +124,7 @@ pub(crate) fn json_value<'a>(tr: &mut Tr<'a>, token: &str, expr: &'a Expr<'a>) -
         (Ty::Text, false) => tr.wrap(start, "(JSON_QUOTE(", ") COLLATE utf8mb4_nopad_bin)"),
         (Ty::Null, true) => tr.put("::text"),
         (Ty::Null, false) => {}
-        (Ty::Real, _) if tr.input.options.pack => tr.wrap(start, "contend_sql.real_text(", ")"),
+        (Ty::Real, _) if tr.input.options.pack => arithmetic::real_text(tr, start),
         (other, _) => return no(Id::Json, token, format!("{} as JSON", other.word())),
     }
     if value.nullable {

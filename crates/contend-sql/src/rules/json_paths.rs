@@ -91,6 +91,13 @@ fn part<'a>(tr: &mut Tr<'a>, token: &str, text: &'a Expr<'a>, path: Path<'a>) ->
     }
     let (steps, value) = match path {
         Path::Steps(Some(steps)) => (steps, None),
+        Path::Steps(None) if token.starts_with("->") => {
+            return no(
+                Id::JsonPaths,
+                token,
+                "right of it only a literal label or place is translated; use json_extract()",
+            );
+        }
         Path::Steps(None) => return no(Id::JsonPaths, token, "a path that is not one of labels and places"),
         Path::Value(value) => (vec![], Some(value)),
     };

@@ -65,7 +65,8 @@ pub(crate) fn double<'a>(tr: &mut Tr<'a>, token: &str, arg: &'a Expr<'a>) -> R<V
         }
         return Ok(Val::of(Ty::Real));
     }
-    let value = tr.value(arg, hint(tr, arg))?;
+    let mut value = tr.value(arg, hint(tr, arg))?;
+    tr.enclose(start, &mut value, Strength::Atom);
     match value.ty {
         Ty::Real => {}
         Ty::Int | Ty::Number | Ty::Null if tr.postgres => tr.wrap(start, "(", ")::float8"),

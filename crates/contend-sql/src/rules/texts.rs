@@ -27,7 +27,7 @@ pub(crate) fn length<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>) -> R<Va
             ("char_length(", "CHAR_LENGTH(")
         }
         ("length", Ty::Real) if tr.input.options.pack => {
-            tr.wrap(start, "contend_sql.real_text(", ")");
+            arithmetic::real_text(tr, start);
             ("char_length(", "CHAR_LENGTH(")
         }
         ("length", Ty::Tagged) => ("contend_sql.tagged_length(", "contend_sql.tagged_length("),
@@ -163,10 +163,12 @@ pub(crate) fn hex<'a>(tr: &mut Tr<'a>, one: &'a Expr<'a>) -> R<Val> {
         (Ty::Text | Ty::Blob | Ty::Param, false) => tr.wrap(start, "HEX(", ")"),
         (Ty::Int, true) => tr.wrap(start, "upper(encode(convert_to((", ")::text, 'UTF8'), 'hex'))"),
         (Ty::Int, false) => tr.wrap(start, "HEX(CAST(", " AS CHAR))"),
-        (Ty::Real, true) if tr.input.options.pack => {
-            tr.wrap(start, "upper(encode(convert_to(contend_sql.real_text(", "), 'UTF8'), 'hex'))");
+        (Ty::Real, postgres) if tr.input.options.pack => {
+            arithmetic::real_text(tr, start);
+            let (before, after) =
+                if postgres { ("upper(encode(convert_to(", ", 'UTF8'), 'hex'))") } else { ("HEX(", ")") };
+            tr.wrap(start, before, after);
         }
-        (Ty::Real, false) if tr.input.options.pack => tr.wrap(start, "HEX(contend_sql.real_text(", "))"),
         (Ty::Null, _) => {
             tr.out.sql.truncate(start);
             tr.put("''");

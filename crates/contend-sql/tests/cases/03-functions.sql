@@ -767,7 +767,7 @@ SELECT id, abs(s), typeof(abs(s)) FROM t;
 CREATE TABLE n (id INTEGER PRIMARY KEY, i INTEGER, r REAL, s TEXT);
 INSERT INTO n VALUES (1, 2, 0.25, '2.5'), (2, -3, -2.75, 'x'), (3, 0, 0.0, ' -4 '), (4, 9007199254740993, 1e300, '9007199254740993'), (5, NULL, NULL, NULL), (6, 1000, 10.0, '1e2'), (7, 7, -0.5, '');
 SELECT id, sqrt(i), sqrt(r), sqrt(s), ln(i), ln(r), ln(s), log(i), log10(r), log(2, i), log(r, i), log(s, 8) FROM n;
-SELECT id, sin(i), cos(r), tan(i), asin(r), acos(r), atan(i), atan2(r, i), atan(s), degrees(i), degrees(r), radians(r), radians(s), pi() FROM n;
+SELECT id, sin(i), cos(r), tan(i), asin(r), acos(r), atan(i), atan2(r, i), atan(s), degrees(i), degrees(r), radians(r), radians(s), pi(), degrees(r + 1.0), radians(r - i), sqrt(i + 1), degrees(i + i) FROM n;
 SELECT id, ceil(i), ceil(r), floor(i), floor(r), trunc(r), trunc(i), ceiling(r), typeof(floor(i)), typeof(trunc(r)), floor(s), ceil(s), typeof(trunc(s)) FROM n;
 SELECT id, mod(i, 3), mod(r, 2), mod(7.5, r), mod(i, 0), mod(s, 1.5), mod(i, i), mod(r, 0.1), typeof(mod(i, 2)) FROM n;
 SELECT id, pow(r, 2), power(i, 0.5), pow(r, i), power(2, r), pow(r, 0), pow(s, 3) FROM n WHERE id NOT IN (3, 4, 6);

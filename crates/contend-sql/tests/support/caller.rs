@@ -3,7 +3,7 @@
 use super::engines::Returned;
 use super::value::Value;
 use contend_sql::{
-    Catalogue, Keys, Number, ParamType, SessionValue, Statement, Untagged, number_in_text, real_text, untagged,
+    Catalogue, Keys, Number, ParamType, SQLITE, SessionValue, Statement, Untagged, number_in_text, real_text, untagged,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ fn converted(value: Value, ty: ParamType) -> Value {
     };
     match (value, ty) {
         (Value::Integer(n), ParamType::Text) => Value::Text(n.to_string().into_bytes()),
-        (Value::Real(n), ParamType::Text) => Value::Text(real_text(n).into_bytes()),
+        (Value::Real(n), ParamType::Text) => Value::Text(real_text(n, SQLITE).into_bytes()),
         (Value::Real(n), ParamType::Integer) => number(Number::Real(n)),
         (Value::Text(bytes), ParamType::Integer | ParamType::Real | ParamType::Number) => {
             let read = std::str::from_utf8(&bytes).ok().and_then(number_in_text);

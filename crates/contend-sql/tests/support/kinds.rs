@@ -111,8 +111,7 @@ impl Kinds {
             4 => format!("({}) {} ({})", self.number(), self.pick(&["+", "-", "*", "/"]), self.any(d)),
             5 => format!("nullif({}, {})", self.any(d), self.typed()),
             6 => format!("-({})", self.any(d)),
-            // No roots: SQLite 3.53 writes 17 digits of a real, the pack 15.
-            7 => format!("{}({})", self.pick(&["floor", "ceil", "trunc"]), self.any(d)),
+            7 => format!("{}({})", self.pick(&["floor", "ceil", "trunc", "sqrt"]), self.any(d)),
             8 => format!("CAST({} AS NUMERIC)", self.any(d)),
             _ => self.any(0),
         }

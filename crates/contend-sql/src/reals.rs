@@ -1,0 +1,153 @@
+//! Texts of reals. SQLite writes 17 significant digits since 3.53, or fewer if they give the same real and the digits
+//! after them are zeros or nines; before, it wrote 15.
+
+use crate::translation::SQLITE;
+use std::ops::Range;
+
+/// Reals of which SQLite computes 17 digits exactly: ten to the power that it multiplies them with has at most 96 bits.
+const CERTAIN: Range<f64> = 1e-10..1e17;
+
+/// The first version that writes 17 digits.
+const WRITES_17_DIGITS: u32 = 3_053_000;
+
+/// A real as text in this version of SQLite, always with a point (`%!.17g`, before `%!.15g`). Outside of [`CERTAIN`]
+/// the last of 17 digits may be another.
+pub fn real_text(n: f64, sqlite: u32) -> String {
+    if n == 0.0 || !n.is_finite() {
+        let text = if n == 0.0 { "0.0" } else { ["-Inf", "Inf"][usize::from(n > 0.0)] };
+        return text.to_string();
+    }
+    let decimal = if sqlite < WRITES_17_DIGITS { exact(n).rounded(15) } else { in_17_digits(n.abs()).0 };
+    let Decimal { digits, exponent } = decimal;
+    let plain_below = if sqlite < WRITES_17_DIGITS { 15 } else { 17 };
+    let (sign, digits) = (if n < 0.0 { "-" } else { "" }, digits.trim_end_matches('0'));
+    if !(-4..plain_below).contains(&exponent) {
+        let rest = if digits.len() > 1 { &digits[1..] } else { "0" };
+        let exponent_sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{sign}{}.{rest}e{exponent_sign}{:02}", &digits[..1], exponent.abs());
+    }
+    let places = usize::try_from(exponent + 1).unwrap_or(0);
+    let before = "0".repeat(usize::try_from(-exponent).unwrap_or(0));
+    let all = format!("{before}{digits:0<places$}");
+    let (whole, rest) = all.split_at(places.max(1));
+    format!("{sign}{whole}.{}", if rest.is_empty() { "0" } else { rest })
+}
+
+/// The text that this version writes for certain, or all versions if it is older than [`SQLITE`].
+pub(crate) fn sure_text(n: f64, sqlite: u32) -> Option<String> {
+    let text = real_text(n, SQLITE);
+    let is_certain = n == 0.0 || !n.is_finite() || CERTAIN.contains(&n.abs()) || in_17_digits(n.abs()).1;
+    (is_certain && (sqlite >= SQLITE || text == real_text(n, 0))).then_some(text)
+}
+
+/// The digits of a number from the first one on, and the exponent of ten of the first.
+struct Decimal {
+    digits: String,
+    exponent: i32,
+}
+
+impl Decimal {
+    /// Rounded to this number of digits, halves up.
+    fn rounded(self, count: usize) -> Decimal {
+        let up = self.digits.as_bytes().get(count).is_some_and(|digit| *digit >= b'5');
+        let mut kept = self.digits[..count.min(self.digits.len())].to_string();
+        if up {
+            let nines = kept.bytes().rev().take_while(|digit| *digit == b'9').count();
+            kept.truncate(kept.len() - nines);
+            match kept.pop() {
+                Some(digit) => kept.push(char::from(digit as u8 + 1)),
+                None => return Decimal { digits: "1".to_string(), exponent: self.exponent + 1 },
+            }
+        }
+        Decimal { digits: kept, exponent: self.exponent }
+    }
+}
+
+/// More digits of a real's exact value than SQLite looks at.
+fn exact(n: f64) -> Decimal {
+    let scientific = format!("{:.40e}", n.abs());
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    Decimal { digits: mantissa.replace('.', ""), exponent: exponent.parse().unwrap_or(0) }
+}
+
+/// A real in the digits that SQLite writes: 17, or one more than those before nines or zeros if they are the same real,
+/// which is returned, too.
+fn in_17_digits(n: f64) -> (Decimal, bool) {
+    const MOST: usize = 17;
+    // SQLite takes 18 digits, counted from the exponent of the power of two below; the real may have one digit more.
+    let power_of_two = f64::from_bits(n.to_bits() & !((1 << 52) - 1));
+    let of_power = if power_of_two > 0.0 { exact(power_of_two).exponent } else { exact(n).exponent };
+    let exact = exact(n);
+    let taken = 18 + usize::try_from(exact.exponent - of_power).unwrap_or(0);
+    let mut decimal = exact.rounded(taken);
+    decimal.digits = format!("{:0<taken$}", decimal.digits);
+    let z = decimal.digits.as_bytes();
+    // The digits before nines, of which the last one grows, or those before zeros.
+    let (kept, up) = if z[14..16] == *b"99" {
+        (14 - z[..14].iter().rev().take_while(|digit| **digit == b'9').count(), 1)
+    } else if z[13..16] == *b"000" || decimal.exponent >= MOST as i32 {
+        (13 - z[..13].iter().rev().take_while(|digit| **digit == b'0').count(), 0)
+    } else {
+        return (decimal.rounded(MOST), false);
+    };
+    let number = z[..kept].iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')) + up;
+    let is_same = format!("{number}e{}", decimal.exponent + 1 - kept as i32).parse() == Ok(n);
+    (decimal.rounded(if is_same { kept + 1 } else { MOST }), is_same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reals_of_older_versions_have_fifteen_digits_and_a_point() {
+        let shown = [1.0, 0.1 + 0.2, -2.5, 1e15, 123_456.789, 1e-5, 3.5e-4, 1e100, 99_999_999_999_999.0];
+        let texts: Vec<String> = shown.iter().map(|n| real_text(*n, 3_040_001)).collect();
+        let wanted =
+            ["1.0", "0.3", "-2.5", "1.0e+15", "123456.789", "1.0e-05", "0.00035", "1.0e+100", "99999999999999.0"];
+        assert_eq!(texts, wanted);
+    }
+
+    #[test]
+    fn only_texts_that_all_versions_write_alike_are_sure() {
+        assert_eq!(sure_text(-0.1, 3_040_001).as_deref(), Some("-0.1"));
+        for differs in [0.1 + 0.2, 5f64.sqrt(), 1e15] {
+            assert_eq!(sure_text(differs, 3_040_001), None);
+            assert!(sure_text(differs, SQLITE).is_some());
+        }
+        assert_eq!(sure_text(1.25e30, SQLITE).as_deref(), Some("1.25e+30"));
+        assert_eq!(sure_text(2e30f64.sqrt() * 1e15, SQLITE), None);
+    }
+
+    /// Asks SQLite for reals of few digits, of many, and of any bits.
+    #[test]
+    fn texts_are_those_of_sqlite() {
+        let sqlite = rusqlite::Connection::open_in_memory().expect("SQLite");
+        assert_eq!(rusqlite::version_number(), SQLITE as i32);
+        let mut ask = sqlite.prepare("SELECT ?1 || ''").expect("a statement");
+        let mut state = 7u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 11
+        };
+        let mut reals = vec![0.0, 1.0, -1.0, 0.1 + 0.2, 1e15, 1e16, 1e17, 9.99e22, 1e23, f64::MAX, f64::MIN_POSITIVE];
+        reals.extend((-30..30).flat_map(|e| [10f64.powi(e), 9.5 * 10f64.powi(e)]));
+        for _ in 0..100_000 {
+            let (digits, exponent) = (random() % 17 + 1, random() % 40);
+            reals.push(
+                format!("{}e{}", random() % 10u64.pow(digits as u32), exponent as i64 - 30).parse().expect("a real"),
+            );
+            reals.push((random() as f64 / 1e6).sqrt());
+            reals.push(f64::from_bits(random() << 11 | random() & 0x7ff));
+        }
+        let mut uncertain = 0;
+        for real in reals.into_iter().filter(|real| real.is_finite()) {
+            let wanted: String = ask.query_row([real], |row| row.get(0)).expect("a text");
+            match sure_text(real, SQLITE) {
+                Some(text) => assert_eq!(text, wanted, "{real:e}"),
+                None => uncertain += 1,
+            }
+        }
+        assert!((1_000..150_000).contains(&uncertain), "{uncertain}");
+    }
+}
