@@ -67,7 +67,7 @@ fn usage_errors_leave_with_2_and_nothing_behind() {
         (vec!["compare"], "For example: contend compare results/A results/B\n"),
         (vec!["http", "--clients", "2", "--cleints", "3"], "A scenario's variables are set with --set"),
         (vec!["http", "localhost:8080/items"], "such as http://localhost:8080/items"),
-        (vec!["measure", "nowhere.db"], "does not exist; name a SQLite database"),
+        (vec!["measure", "nowhere.db"], "cannot measure nowhere.db; name a SQLite database: No such file"),
         (vec!["run", "--resume", "nowhere"], "is not a record"),
     ] {
         let said = bench.contend(&args).exits(2);

@@ -17,7 +17,7 @@ fn what_is_no_database_is_refused_with_the_way_on() {
     assert!(fifo.success());
     let own = std::process::id().to_string();
     for (args, words) in [
-        (vec![path("nothing")], "nothing does not exist; --pid PID finds"),
+        (vec![path("nothing")], "cannot be found: No such file"),
         (vec![path("text")], "is not a SQLite database"),
         (vec![path("pipe")], "is not a file"),
         (vec![path("empty")], "holds no SQLite database"),

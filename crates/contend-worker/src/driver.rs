@@ -1,5 +1,5 @@
-//! The drivers of databases of this worker, by the names in plans. `http` is no such driver: it has event loops instead of
-//! connections to a database.
+//! The drivers of databases of this worker, by the names in plans. `http` is not among them: its clients are event loops
+//! without connections to a database.
 
 use crate::client::EngineRuns;
 use anyhow::{Result, bail};
@@ -34,7 +34,9 @@ impl Driver {
             "mysql" => Self::Mysql,
             "contend-sql" => Self::Translator,
             "null" => Self::Null,
-            other => bail!("driver {other}: this worker opens no database with it"),
+            other => bail!(
+                "driver {other}: this worker has rusqlite, shim, postgres, tokio-postgres, mysql, contend-sql and null"
+            ),
         })
     }
 

@@ -34,10 +34,10 @@ pub fn http(args: &HttpArgs) -> Result<u8> {
         let (args, path) = of_addresses(args)?;
         return carry_out(&args, Some(&path));
     }
-    ensure!(args.scenario.len() == 1, "there can be only one scenario; name several services with --url");
-    if let Some(host) = args.scenario.first().filter(|text| is_host(text)) {
+    if let Some(host) = args.scenario.iter().find(|text| is_host(text)) {
         bail!("{host}: write the address with its scheme, such as http://{host}");
     }
+    ensure!(args.scenario.len() == 1, "there can be only one scenario; name several services with --url");
     match args.port.as_slice() {
         [] => carry_out(args, None),
         ports => {
@@ -49,8 +49,8 @@ pub fn http(args: &HttpArgs) -> Result<u8> {
 
 /// Whether a text is an address without a scheme: `localhost:8080`, or with a path after it.
 fn is_host(text: &str) -> bool {
-    let Some((_, port)) = text.split('/').next().unwrap_or_default().rsplit_once(':') else { return false };
-    port.parse::<u16>().is_ok()
+    let Some((host, port)) = text.split('/').next().unwrap_or_default().split_once(':') else { return false };
+    !host.is_empty() && port.parse::<u16>().is_ok()
 }
 
 pub fn is_address(text: &str) -> bool {

@@ -14,6 +14,7 @@ pub fn json(saved: &Saved) -> String {
         "of": saved.of,
         "bounds": saved.bounds,
         "complete": saved.complete,
+        "valid": !saved.probes.iter().any(|probe| probe.wrong),
         "rounds": saved.rounds,
         "probes": saved.probes.len(),
         "contenders": contenders,

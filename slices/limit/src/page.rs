@@ -50,11 +50,10 @@ pub fn terminal(saved: &Saved, style: Style) -> String {
 }
 
 pub fn document(saved: &Saved) -> Document {
-    let mut warnings = vec![];
+    let mut warnings: Vec<String> = wrong(saved).into_iter().collect();
     if !saved.complete {
         warnings.push("The search was stopped: rounds are missing.".to_string());
     }
-    warnings.extend(wrong(saved));
     warnings.extend(unsteady::warnings(saved));
     let invalid = saved.probes.iter().filter(|probe| probe.seen == Some(ProbeResult::NoValue)).count();
     let mut facts = vec![
@@ -105,7 +104,9 @@ fn disturbed(saved: &Saved) -> Option<String> {
 
 fn answers(saved: &Saved) -> Section {
     let said = estimates(saved).into_iter().filter(|found| saved.arms[found.arm].relaxed.is_none());
-    let said = said.map(|found| Said { condition: None, text: sentence(saved, &found), tone: Tone::Plain });
+    let not_valid = if wrong(saved).is_some() { "Not valid: " } else { "" };
+    let text = |found: &Estimate| format!("{not_valid}{}", sentence(saved, found));
+    let said = said.map(|found| Said { condition: None, text: text(&found), tone: Tone::Plain });
     let ask = match saved.of() {
         Of::Rate => "What is the highest rate that meets the bounds?".to_string(),
         of => of.question("each contender").replace(" its bounds", " the bounds"),

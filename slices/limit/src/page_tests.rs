@@ -113,6 +113,7 @@ fn disturbed_probes_and_those_that_ran_again_are_counted() {
 fn wrong_work_is_said_first_and_makes_the_search_invalid() {
     let mut saved = searched();
     assert_eq!((wrong(&saved), crate::verb::status(&saved)), (None, contend::cli::OK));
+    saved.complete = false;
     let why = "commits: 1 of 900 acknowledged writes is missing".to_string();
     saved.probes.push(Probe { wrong: true, why, trial: 7, seen: Some(ProbeResult::NoValue), ..met(0, 900.0) });
     saved.probes.push(Probe { wrong: true, ..met(0, 900.0) });
@@ -122,6 +123,8 @@ fn wrong_work_is_said_first_and_makes_the_search_invalid() {
     );
     assert_eq!((wrong(&saved), crate::verb::status(&saved)), (Some(said.clone()), contend::cli::INVALID));
     assert_eq!(document(&saved).warnings[0], said);
+    assert!(answer(&saved).contains("> Not valid: SQLite carries"), "{}", answer(&saved));
+    assert!(json(&saved).contains("\"valid\": false"), "{}", json(&saved));
 }
 
 #[test]

@@ -46,7 +46,7 @@ Each probe is a trial in an open loop at one rate (with --of: in a closed loop),
 the backlog does not grow, what is due is committed, and every bound holds. One bisection is the value of one round. \
 docs/limits.md explains the search and the report.
 
-Exit status: 0 every contender has a highest rate, 1 one has none, 2 usage or environment, 130 stopped.")]
+Exit status: 0 every contender has a highest rate, 1 one has none or a probe did wrong work, 2 usage or environment, 130 stopped.")]
 struct LimitArgs {
     #[command(flatten)]
     order: OrderArgs,

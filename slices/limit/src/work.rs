@@ -178,7 +178,7 @@ impl<'w> Work<'w> {
         let Looked { mut probe, verdict, lacking } = looked;
         // Based on its mark alone, before its measurements are looked at. Wrong work counts as it is: a probe in its place
         // would hide it.
-        if !probe.wrong && self.again.is_due(probe.disturbed, self.saved.probes.len()) {
+        if self.again.is_due(probe.disturbed && !probe.wrong, self.saved.probes.len()) {
             (probe.seen, probe.again) = (Some(ProbeResult::NoValue), true);
             probe.why = "disturbed from outside: run again".to_string();
             self.keep(arm, probe);

@@ -33,8 +33,7 @@ const SCHEMA: &str = "sqlite_schema";
 /// The file is not a SQLite database, or cannot be read.
 pub fn measured(path: &Path) -> Result<Measured> {
     let shown = path.display();
-    ensure!(path.exists(), "cannot measure {shown}: it does not exist; name a SQLite database");
-    let file = fs::metadata(path).with_context(|| format!("cannot measure {shown}"))?;
+    let file = fs::metadata(path).with_context(|| format!("cannot measure {shown}; name a SQLite database"))?;
     ensure!(file.is_file(), "{shown} is not a file; name a SQLite database");
     let in_wal_mode = is_in_wal_mode(path).with_context(|| format!("cannot read {shown}"))?;
     let alone = in_wal_mode && !beside(path, LOG).exists();

@@ -68,11 +68,13 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
     if asked.dry_run {
         show::statements(&plan)?;
     }
+    if asked.dry_run {
+        is_free(&mut server, &schema, &entries, &asked.without)?;
+    }
     if !plan.refused.is_empty() || !misfits.is_empty() {
         return Ok(INVALID);
     }
     if asked.dry_run {
-        is_free(&mut server, &schema, &entries, &asked.without)?;
         return Ok(OK);
     }
     if asked.resume {

@@ -4,7 +4,7 @@
 use crate::event::{Event, What, Who};
 use crate::lock::{Change, Lock, Mode};
 use crate::process::Processes;
-use crate::target::{Database, FileId};
+use crate::target::{Database, FileId, find};
 use anyhow::{Context, Result};
 use procfs::{FromBufRead, LockKind};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl Sampled {
         let mut held = BTreeMap::new();
         for lock in &locks {
             let id = FileId { device: (lock.devmaj << 20) | lock.devmin, inode: lock.inode };
-            let found = self.databases.iter().enumerate().find_map(|(at, database)| Some((at, database.file(id)?)));
+            let found = find(&self.databases, id);
             let (Some((database, file)), Some(pid)) = (found, lock.pid.filter(|pid| *pid > 0)) else { continue };
             let last = lock.offset_last.map_or(i64::MAX, |last| last as i64);
             let mode = if matches!(lock.kind, LockKind::Read) { Mode::Shared } else { Mode::Alone };

@@ -71,7 +71,8 @@ impl Database {
         let resolved = path.canonicalize().ok().filter(|resolved| FileId::at(resolved) == id);
         let found = id.and_then(|_| resolved.or_else(|| std::path::absolute(path).ok()));
         let path = found.with_context(|| {
-            format!("{} does not exist; --pid PID finds the databases of a process", path.display())
+            let why = fs::metadata(path).err().map_or(String::new(), |why| format!(": {why}"));
+            format!("{} cannot be found{why}; --pid PID finds the databases of a process", path.display())
         })?;
         let metadata = fs::metadata(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
         let kind = metadata.file_type();
@@ -153,11 +154,13 @@ impl Database {
     }
 
     /// The kind of the file with this number.
-    pub fn file(&self, id: FileId) -> Option<File> {
-        if id == self.id {
-            return Some(File::Database);
-        }
-        (self.shm == Some(id) || self.shm_before.contains(&Some(id))).then_some(File::Shm)
+    fn file(&self, id: FileId) -> Option<File> {
+        if id == self.id { Some(File::Database) } else { (self.shm == Some(id)).then_some(File::Shm) }
+    }
+
+    /// Whether this was the number of its `-shm`.
+    fn was_shm(&self, id: FileId) -> bool {
+        self.shm_before.contains(&Some(id))
     }
 
     /// Whether this is the database's write-ahead log, or its rollback journal, as they are now.
@@ -184,6 +187,12 @@ impl Database {
     }
 }
 
+/// Place of the database that a file with this number belongs to, now or else until shortly before, and its kind.
+pub fn find(databases: &[Database], id: FileId) -> Option<(usize, File)> {
+    let now = databases.iter().enumerate().find_map(|(at, database)| Some((at, database.file(id)?)));
+    now.or_else(|| Some((databases.iter().position(|database| database.was_shm(id))?, File::Shm)))
+}
+
 /// The name of one of SQLite's files next to the database, such as `app.db-shm`.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -198,6 +207,24 @@ fn is_empty(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::slice::from_ref;
+
+    /// Another database's `-shm` may have the inode number of one that was removed.
+    #[test]
+    fn a_number_belongs_to_the_database_that_has_it_now() {
+        let id = |inode| FileId { device: 1, inode };
+        let database = |shm, before| Database {
+            path: PathBuf::from("a.db"),
+            id: id(1),
+            shm,
+            shm_before: [before, None],
+            journal: Journal::default(),
+            read_at: Instant::now(),
+        };
+        let both = [database(None, Some(id(9))), database(Some(id(9)), None)];
+        assert_eq!(find(&both, id(9)), Some((1, File::Shm)));
+        assert_eq!(find(&both[..1], id(9)), Some((0, File::Shm)));
+    }
 
     /// The last connection removes the `-shm` when it closes, and its last events are read afterwards.
     #[test]
@@ -211,16 +238,20 @@ mod tests {
         let id = database.shm.expect("it is there");
         fs::remove_file(&shm).expect("removed");
         assert!(database.look_again());
-        assert_eq!(database.file(id), Some(File::Shm));
+        assert_eq!(find(from_ref(&database), id), Some((0, File::Shm)));
         fs::write(&shm, "").expect("written");
         assert!(database.look_once_more());
-        assert_eq!(database.file(id), Some(File::Shm), "the old one or its number");
+        assert_eq!(find(from_ref(&database), id), Some((0, File::Shm)), "the old one or its number");
         let id = database.shm.expect("it is there");
         fs::remove_file(&shm).expect("removed");
         assert!(database.look_once_more() && !database.look_again());
-        assert_eq!(database.file(id), Some(File::Shm), "events that were too young for the poll are read in the next");
+        assert_eq!(
+            find(from_ref(&database), id),
+            Some((0, File::Shm)),
+            "events that were too young for the poll are read in the next"
+        );
         assert!(!database.look_again());
-        assert_eq!(database.file(id), None);
+        assert_eq!(find(from_ref(&database), id), None);
         fs::remove_dir_all(&dir).expect("removed");
     }
 }

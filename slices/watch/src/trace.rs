@@ -11,7 +11,7 @@ use crate::probe::{self, Kind, Probe, UTF16_FIELDS};
 use crate::process::{Mapped, Processes, has_open, is_alive, is_younger, mapped, that_have_open};
 use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
-use crate::target::{Database, FileId};
+use crate::target::{Database, FileId, find};
 use crate::text::Texts;
 use anyhow::{Context, Result};
 use contend::workload::without_values;
@@ -95,6 +95,8 @@ pub struct Trace {
     syncs: Syncs,
     /// How syncs are seen.
     sync_source: SyncSource,
+    /// Whether a process uses a database, as asked since the last poll; users stay.
+    users: HashMap<(u32, usize), bool>,
     /// Processes whose statements are visible.
     visible: HashSet<u32>,
     /// When tracing began.
@@ -126,6 +128,7 @@ impl Trace {
             with_statements,
             syncs: Syncs::default(),
             sync_source: SyncSource::Missing,
+            users: HashMap::new(),
             visible: HashSet::new(),
             began_ns,
             lost: 0,
@@ -171,6 +174,7 @@ impl Trace {
     /// The buffer cannot be read.
     pub fn poll(&mut self, now_ns: u64, all: bool) -> Result<Vec<Event>> {
         self.follow_files(Database::look_again)?;
+        self.users.retain(|_, is_user| *is_user);
         self.follow_others(now_ns)?;
         if now_ns >= self.looked_for_ended_ns + ENDED_NS {
             self.looked_for_ended_ns = now_ns;
@@ -408,12 +412,14 @@ impl Trace {
         let pid = fields.pid.number(data).map(|pid| pid as i32).filter(|pid| *pid > 0).map(|pid| pid as u32);
         let pid = pid.or_else(|| self.processes.of_thread(tid))?;
         let id = FileId { device: device? as u32, inode: inode? as u64 };
-        let mut databases = self.databases.iter().enumerate();
-        let (database, file) = databases.find_map(|(at, database)| Some((at, database.file(id)?)))?;
+        let (database, file) = find(&self.databases, id)?;
         // A removed `-shm` leaves its inode number to another file, perhaps to that of another database. A user of this one
-        // has locked the database file before, or has it open since before the watch.
-        let is_user = || self.processes.is_known(pid) || has_open(pid, &[self.databases[database].id]) == Some(true);
-        if file == File::Shm && !is_user() {
+        // has locked the database file before, or has it open since before the watch. One that has ended cannot be asked.
+        let known = self.users.get(&(pid, database)).copied();
+        let has_it_open = || has_open(pid, &[self.databases[database].id]) != Some(false);
+        let is_user = file == File::Database || known.unwrap_or_else(has_it_open);
+        self.users.insert((pid, database), is_user);
+        if !is_user {
             return None;
         }
         // The kernel reports a release for every process that closes a file with locks, including contend. A process

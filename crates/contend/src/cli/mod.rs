@@ -206,7 +206,7 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
     }
 }
 
-/// Prints what clap says of the options of a verb; for a usage error also an example. Leaves as clap does.
+/// Prints what clap says of the options of a verb, and an example if one is missing or unknown. Leaves as clap does.
 fn refuse(error: &clap::Error, verb: &Verb) -> ! {
     use clap::error::ErrorKind::{MissingRequiredArgument, UnknownArgument};
     if error.kind() == UnknownArgument {

@@ -33,13 +33,15 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Threads are owners if the database has one process, of which more than one thread had the write lock or waited.
-    pub fn of(database: &SavedDatabase, lists: &Lists) -> Owners {
+    /// Threads are owners if the database has one process, of which more than one thread had the write lock or waited,
+    /// and no list was cut: `shares.csv`, which has processes, is the shortest.
+    pub fn of(saved: &Saved, database: &SavedDatabase, lists: &Lists) -> Owners {
         let mut threads: BTreeMap<u32, f64> = BTreeMap::new();
         for row in lists.holds.rows.iter().chain(&lists.waits.rows) {
-            *threads.entry(Table::cell(row, TID) as u32).or_default() += length(row);
+            let ns = to(row, saved.watched_ns as f64) - Table::cell(row, FROM);
+            *threads.entry(Table::cell(row, TID) as u32).or_default() += ns;
         }
-        if database.processes.len() > 1 || threads.len() < 2 {
+        if database.processes.len() > 1 || threads.len() < 2 || !saved.left_out.is_empty() {
             let pids = database.processes.iter().map(|process| process.pid).take(LANES_MAX);
             return Owners { column: PID, names: pids.map(|pid| (pid, name(database, pid))).collect() };
         }
@@ -53,10 +55,12 @@ impl Owners {
     /// What a lane and its bars stand for.
     pub fn legend(&self) -> String {
         let owner = if self.column == TID {
-            "Only one process used the database. Each lane is one of its threads, or a connection that is not tied to a \
-             thread; the 12 with most time are shown."
+            format!(
+                "Only one process used the database. Each lane is one of its threads, or a connection that is not tied to \
+                 a thread; the {LANES_MAX} with most time are shown."
+            )
         } else {
-            "Each lane is a process."
+            "Each lane is a process.".to_string()
         };
         format!(
             "{owner} The height of a bar is the part of that moment in which it had the write lock; an outline is time in \
@@ -216,8 +220,8 @@ mod tests {
     #[test]
     fn threads_of_the_only_process_have_lanes() {
         let (database, lists) = (database(&[7]), of_one_process());
-        let owners = Owners::of(&database, &lists);
         let saved = Saved { watched_ns: S as u64, ..Saved::default() };
+        let owners = Owners::of(&saved, &database, &lists);
         let chart = over_time(&saved, &owners, &lists);
         let labels: Vec<&str> = chart.lanes.iter().map(|lane| lane.label.as_str()).collect();
         assert_eq!(labels, ["thread 8", "thread 9"]);
@@ -233,9 +237,23 @@ mod tests {
 
     #[test]
     fn processes_have_lanes_if_there_are_several_or_one_with_one_thread() {
-        let owners = Owners::of(&database(&[7, 11]), &of_one_process());
+        let saved = Saved { watched_ns: S as u64, ..Saved::default() };
+        let owners = Owners::of(&saved, &database(&[7, 11]), &of_one_process());
         assert_eq!(owners.names, [(7, "app (7)".to_string()), (11, "app (11)".to_string())]);
         let alone = Lists { waits: Table::default(), ..of_one_process() };
-        assert_eq!(Owners::of(&database(&[7]), &alone).names, [(7, "app (7)".to_string())]);
+        assert_eq!(Owners::of(&saved, &database(&[7]), &alone).names, [(7, "app (7)".to_string())]);
+        let cut = Saved { left_out: vec!["holds".to_string()], ..saved };
+        assert_eq!(Owners::of(&cut, &database(&[7]), &of_one_process()).names, [(7, "app (7)".to_string())]);
+    }
+
+    /// The thread that never released the lock is among those with most time.
+    #[test]
+    fn a_hold_that_did_not_end_is_as_long_as_the_rest_of_the_watch() {
+        let mut rows = vec![(0.0, f64::NAN, 7, 30)];
+        rows.extend((8..21).map(|tid| (0.5 * S, 0.6 * S, 7, tid)));
+        let lists = Lists { shares: Table::default(), holds: table(&rows), waits: Table::default() };
+        let saved = Saved { watched_ns: S as u64, ..Saved::default() };
+        let owners = Owners::of(&saved, &database(&[7]), &lists);
+        assert_eq!((owners.names.len(), owners.name(30)), (LANES_MAX, "thread 30"));
     }
 }

@@ -121,7 +121,7 @@ fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase
         holds: Csv::read(&dir.join("holds.csv"), |row| is(row, 2) && is_write(row))?,
         waits: Csv::read(&dir.join("waits.csv"), |row| is(row, 2))?,
     };
-    let owners = Owners::of(database, &lists);
+    let owners = Owners::of(saved, database, &lists);
     let mut lock = vec![Block::Text(owners.legend()), Block::Lanes(lanes::over_time(saved, &owners, &lists))];
     lock.extend(lanes::longest_wait(&owners, &lists).map(Block::Lanes));
     lock.push(Block::Lines(draw::syncs(saved, database, &lists.shares)));
