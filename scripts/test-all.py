@@ -20,8 +20,9 @@ CARGO = os.environ.get("CARGO", "cargo")
 WORKSPACE = [CARGO, "test", "--workspace"]
 # Programs at a time; each Rust program runs as many tests at a time as there are processors.
 AT_ONCE = int(os.environ.get("CONTEND_TESTS_AT_ONCE", "1"))
-# These take longest and begin first, so that with several at a time none of them is alone at the end.
-LONGEST = ["trial", "conformance", "watch", "studies", "run", "servers", "apps"]
+# These take longest and begin first, so that with several at a time none of them is alone at the end. `watch` mostly waits
+# and leaves the processors to `trial`.
+LONGEST = ["trial", "watch", "conformance", "studies", "run", "servers", "apps"]
 LANGUAGES = ["go", "java", "node", "php", "python"]
 OTHERS = {
     "apps": ["scripts/test-apps.sh"],

@@ -46,6 +46,11 @@ pub(crate) fn function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'
     if (if tr.postgres { postgres } else { mariadb }).starts_with("contend_sql.") && !tr.input.options.pack {
         return no(Id::Mathematics, token, format!("{name}() needs the function pack"));
     }
+    if let ("log", [_, of]) = (name, args)
+        && matches!(tr.probe_value(of)?.ty, Ty::Text | Ty::Tagged)
+    {
+        return no(Id::Mathematics, token, "a text as second argument, of which SQLite takes the number it begins with");
+    }
     tr.fire(if *is_exact { Id::Functions } else { Id::Mathematics });
     tr.either(postgres, mariadb);
     tr.list(args, |tr, arg| double(tr, token, arg).map(drop))?;
