@@ -49,7 +49,11 @@ pub(crate) fn function<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'
     if let ("log", [_, of]) = (name, args)
         && matches!(tr.probe_value(of)?.ty, Ty::Text | Ty::Tagged)
     {
-        return no(Id::Mathematics, token, "a text as second argument, of which SQLite takes the number it begins with");
+        return no(
+            Id::Mathematics,
+            token,
+            "a text as second argument, of which SQLite takes the number it begins with",
+        );
     }
     tr.fire(if *is_exact { Id::Functions } else { Id::Mathematics });
     tr.either(postgres, mariadb);

@@ -112,7 +112,8 @@ pub(crate) fn in_list<'a>(tr: &mut Tr<'a>, start: usize, l: Val, not: bool, item
         let from = tr.at();
         let value = tr.value(item, Ty::Any)?;
         nullable |= value.nullable;
-        let (before, after) = key(tr, Val { affinity: Affinity::None, ..value }, any)?;
+        // Only the left side's affinity applies.
+        let (before, after) = key(tr, Val { affinity: Affinity::None, ..value }, Val { affinity: l.affinity, ..any })?;
         tr.wrap(from, &before, &after);
         Ok(())
     })?;
