@@ -128,3 +128,25 @@ fn cpython_tests_of_its_module() {
     assert!(passed > 70, "{said}{}", text(&output.stderr));
     assert!(others.is_empty(), "not refused, but different: {others:?}");
 }
+
+/// Texts of reals, in a statement and as the program reads them, are those of the program's own SQLite. A text whose last
+/// digit an older version may write otherwise is an error.
+#[test]
+fn texts_of_reals_are_those_of_the_programs_own_version() {
+    let stage = Stage::start();
+    let script = "import random, sqlite3, sys\n\
+        c = sqlite3.connect(sys.argv[1]); random.seed(4)\n\
+        reals = [0.1 + 0.2, 1 / 3, 5 ** 0.5, 1e15, 1e17, 1e300, -2.5e-7]\n\
+        reals += [random.random() * 10.0 ** random.randrange(-9, 16) for _ in range(400)]\n\
+        for real in reals:\n\
+        \x20   try: print(*c.execute('SELECT CAST(? AS REAL) || \\'\\'', (real,)).fetchone())\n\
+        \x20   except sqlite3.OperationalError as e: print('error', e)\n";
+    let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+    let pairs: Vec<(&str, &str)> = sqlite.lines().zip(shim.lines()).collect();
+    assert_eq!(pairs.len(), 407, "{shim}");
+    let errors = pairs.iter().filter(|(_, shim)| shim.starts_with("error")).count();
+    assert!(errors <= 8, "{errors} errors: {shim}");
+    for (sqlite, shim) in pairs {
+        assert!(sqlite == shim || shim.starts_with("error"), "{sqlite} {shim}");
+    }
+}

@@ -76,11 +76,29 @@ CREATE OR REPLACE FUNCTION contend_sql.real_text(x float8) RETURNS text LANGUAGE
                '9.9999999999999999EEEE')) AS s) AS chosen) AS parts
 $$;
 
--- The same, if all versions of SQLite write it alike: older ones write 15 digits.
+-- The same of versions before 3.53: 15 digits. They compute in 64 bits, so that a rest very near to a half is an error.
+CREATE OR REPLACE FUNCTION contend_sql.old_real_text(x float8) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN abs(x) = 'Infinity'::float8 OR x = 0 THEN contend_sql.real_text(x)
+    WHEN abs(scaled - trunc(scaled) - 0.5) < CASE WHEN abs(x) >= 1e-10 AND abs(x) < 1e17 THEN 0.001 ELSE 0.1 END
+      THEN ('a real of which older versions of SQLite write another last digit: ' || x)::int::text
+    WHEN exponent BETWEEN -4 AND 14 THEN
+      sign || plain || CASE WHEN strpos(plain, '.') > 0 THEN '' ELSE '.0' END
+    ELSE
+      sign || left(s, 1) || '.' || COALESCE(NULLIF(rtrim(substr(split_part(s, 'e', 1), 3), '0'), ''), '0') || 'e'
+        || CASE WHEN exponent < 0 THEN '-' ELSE '+' END || lpad(abs(exponent)::text, GREATEST(2, length(abs(exponent)::text)), '0')
+  END
+  FROM (SELECT s, CASE WHEN x < 0 THEN '-' ELSE '' END AS sign, split_part(s, 'e', 2)::int AS exponent,
+          trim_scale(s::numeric)::text AS plain, v * ('1e' || (14 - split_part(t, 'e', 2)::int))::numeric AS scaled
+        FROM (SELECT contend_sql.exact(CASE WHEN abs(x) < 'Infinity'::float8 THEN abs(x) ELSE 0 END) AS v) AS read,
+             LATERAL (SELECT btrim(to_char(v, '9.99999999999999EEEE')) AS s,
+               btrim(to_char(v, '9.999999999999999999999999EEEE')) AS t) AS written) AS parts
+$$;
+
+-- The same, if all versions write it alike.
 CREATE OR REPLACE FUNCTION contend_sql.sure_text(x float8) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-  SELECT CASE WHEN abs(x) >= 1e15 AND abs(x) < 1e17 OR length(btrim(translate(split_part(t, 'e', 1), '-.', ''), '0')) > 15
-    THEN ('versions of SQLite write it differently: ' || x)::int::text ELSE t END
-  FROM (SELECT contend_sql.real_text(x) AS t) AS parts
+  SELECT CASE WHEN new = contend_sql.old_real_text(x) THEN new ELSE ('versions of SQLite write it differently: ' || x)::int::text END
+  FROM (SELECT contend_sql.real_text(x) AS new) AS read
 $$;
 
 -- printf('%.nf', x). SQLite writes 16 significant digits, and then zeros: more are an error.

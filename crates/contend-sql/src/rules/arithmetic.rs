@@ -4,7 +4,7 @@ use crate::emit::INTEGER_TEXT;
 use crate::emit::{Tr, plain};
 use crate::names::push_text;
 use crate::parse::tree::{Expr, Literal, Operator};
-use crate::reals::sure_text;
+use crate::reals::{has_17_digits, sure_text};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, tagged};
@@ -20,16 +20,16 @@ pub(crate) fn sure(tr: &mut Tr, start: usize, digits: i64) {
     }
 }
 
-/// Writes the text of a real around it; an error where an older SQLite writes it differently.
+/// Writes the text of a real around it, in the digits of the program's version of SQLite.
 pub(crate) fn real_text(tr: &mut Tr, start: usize) {
-    let all = tr.postgres && tr.input.options.is_older();
-    tr.wrap(start, if all { "contend_sql.sure_text(" } else { "contend_sql.real_text(" }, ")");
+    let is_old = tr.postgres && !has_17_digits(tr.input.options.sqlite);
+    tr.wrap(start, if is_old { "contend_sql.old_real_text(" } else { "contend_sql.real_text(" }, ")");
 }
 
 /// Writes the text of a real that is known.
 pub(crate) fn literal_text(tr: &mut Tr, n: f64) -> R<()> {
     let Some(text) = sure_text(n, tr.input.options.sqlite) else {
-        return no(Id::RealAsText, &n.to_string(), "its text, of which versions of SQLite write another last digit");
+        return no(Id::RealAsText, &n.to_string(), "its text, whose last digit SQLite computes in too few bits");
     };
     push_text(&mut tr.out.sql, &text);
     Ok(())
