@@ -179,8 +179,12 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
             format!("{commits} a second, each with a sync; {share} of the time is syncs.")
         }
         Kind::OpenCloseChurn { per_s, processes, recoveries } => {
-            let (connections, processes) = (counted(*per_s, "connection"), processes_in_words(*processes));
-            format!("{connections} a second by {processes}, most by {who}.{}", rebuilt(*recoveries))
+            let connections = counted(*per_s, "connection");
+            let by = match processes {
+                1 => who.to_string(),
+                _ => format!("{}, most by {who}", processes_in_words(*processes)),
+            };
+            format!("{connections} a second by {by}.{}", rebuilt(*recoveries))
         }
         // The kinds handled in `evidence`, by name: a new kind must be in one of the two functions.
         Kind::ProgramHoldsLock { .. }

@@ -4,8 +4,8 @@ use super::draw::{Table, name, of_lanes};
 use super::saved::{Saved, SavedDatabase};
 use crate::connection;
 use crate::words::time;
-use contend::report::document::{Lane, Lanes, Span};
-use std::collections::BTreeMap;
+use contend::report::document::{Block, Lane, Lanes, Span};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Columns of `holds.csv` and `waits.csv`.
 const FROM: usize = 0;
@@ -33,39 +33,34 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Threads are owners if the database has one process, of which more than one thread had the write lock or waited,
-    /// and no list was cut: `shares.csv`, which has processes, is the shortest.
+    /// Owners of the whole watch. Threads only if no list was cut: `shares.csv`, which has processes, is the shortest.
     pub fn of(saved: &Saved, database: &SavedDatabase, lists: &Lists) -> Owners {
-        let mut threads: BTreeMap<u32, f64> = BTreeMap::new();
-        for row in lists.holds.rows.iter().chain(&lists.waits.rows) {
-            let ns = to(row, saved.watched_ns as f64) - Table::cell(row, FROM);
-            *threads.entry(Table::cell(row, TID) as u32).or_default() += ns;
-        }
-        if database.processes.len() > 1 || threads.len() < 2 || !saved.left_out.is_empty() {
-            let pids = database.processes.iter().map(|process| process.pid).take(LANES_MAX);
-            return Owners { column: PID, names: pids.map(|pid| (pid, name(database, pid))).collect() };
-        }
-        let mut busiest: Vec<(u32, f64)> = threads.into_iter().collect();
-        busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
-        busiest.truncate(LANES_MAX);
-        busiest.sort_by_key(|(tid, _)| *tid);
-        Owners { column: TID, names: busiest.into_iter().map(|(tid, _)| (tid, connection::name(tid))).collect() }
+        let all = |_: &Vec<f64>| saved.left_out.is_empty();
+        Owners::of_rows(database, lists, all)
     }
 
-    /// What a lane and its bars stand for.
-    pub fn legend(&self) -> String {
-        let owner = if self.column == TID {
-            format!(
-                "Only one process used the database. Each lane is one of its threads, or a connection that is not tied to \
-                 a thread; the {LANES_MAX} with most time are shown."
-            )
+    /// Threads are owners if the database has one process, of which a few threads are in these rows: in a program with a
+    /// thread for each request no single one would say who held the lock.
+    fn of_rows(database: &SavedDatabase, lists: &Lists, is_in: impl Fn(&Vec<f64>) -> bool) -> Owners {
+        let rows = lists.holds.rows.iter().chain(&lists.waits.rows).filter(|row| is_in(row));
+        let threads: BTreeSet<u32> = rows.map(|row| Table::cell(row, TID) as u32).collect();
+        if database.processes.len() == 1 && (2..=LANES_MAX).contains(&threads.len()) {
+            return Owners {
+                column: TID,
+                names: threads.into_iter().map(|tid| (tid, connection::name(tid))).collect(),
+            };
+        }
+        let pids = database.processes.iter().map(|process| process.pid).take(LANES_MAX);
+        Owners { column: PID, names: pids.map(|pid| (pid, name(database, pid))).collect() }
+    }
+
+    /// What a lane stands for.
+    fn lane(&self) -> &'static str {
+        if self.column == TID {
+            "Each lane is a thread of the only process, or a connection that is not tied to a thread."
         } else {
-            "Each lane is a process.".to_string()
-        };
-        format!(
-            "{owner} The height of a bar is the part of that moment in which it had the write lock; an outline is time in \
-             which it waited for a lock."
-        )
+            "Each lane is a process."
+        }
     }
 
     fn of_row(&self, row: &[f64]) -> u32 {
@@ -73,7 +68,7 @@ impl Owners {
     }
 
     fn name(&self, owner: u32) -> &str {
-        self.names.iter().find(|(known, _)| *known == owner).map_or("another thread", |(_, name)| name)
+        self.names.iter().find(|(known, _)| *known == owner).map_or("another process", |(_, name)| name)
     }
 
     /// A lane for each owner.
@@ -103,8 +98,24 @@ fn tip(owner: &str, hollow: bool, ns: f64) -> String {
 /// Time with the lock, and time of waits, of each owner in each part of the watch.
 type Sums = BTreeMap<(u32, usize), [f64; 2]>;
 
+/// The lock over the whole watch, and the moment of the longest wait.
+pub fn blocks(saved: &Saved, database: &SavedDatabase, lists: &Lists) -> Vec<Block> {
+    let owners = Owners::of(saved, database, lists);
+    let lane = owners.lane();
+    let legend = format!(
+        "{lane} The height of a bar is the part of that moment in which it had the write lock; an outline is time in which it \
+         waited for a lock."
+    );
+    let mut blocks = vec![Block::Text(legend), Block::Lanes(over_time(saved, &owners, lists))];
+    if let Some((others, chart)) = longest_wait(database, lists) {
+        blocks.extend((others.lane() != lane).then(|| Block::Text(others.lane().to_string())));
+        blocks.push(Block::Lanes(chart));
+    }
+    blocks
+}
+
 /// Owners of the write lock, and waiters, over the whole watch.
-pub fn over_time(saved: &Saved, owners: &Owners, lists: &Lists) -> Lanes {
+fn over_time(saved: &Saved, owners: &Owners, lists: &Lists) -> Lanes {
     let end_ns = saved.watched_ns as f64;
     // A line of `shares.csv` covers a tenth of a second.
     let columns = COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
@@ -163,12 +174,13 @@ fn of_threads(lists: &Lists, end_ns: f64, width: f64, columns: usize) -> Sums {
     sums
 }
 
-/// The time of the longest wait, with each hold of the write lock and each wait.
-pub fn longest_wait(owners: &Owners, lists: &Lists) -> Option<Lanes> {
+/// The time of the longest wait, with each hold of the write lock and each wait, and the owners of its lanes.
+fn longest_wait(database: &SavedDatabase, lists: &Lists) -> Option<(Owners, Lanes)> {
     let waits = lists.waits.rows.iter().filter(|row| length(row) > 0.0);
     let longest = waits.max_by(|a, b| length(a).total_cmp(&length(b)))?;
     let margin = MARGIN * length(longest);
     let (low, high) = ((Table::cell(longest, FROM) - margin).max(0.0), Table::cell(longest, TO) + margin);
+    let owners = Owners::of_rows(database, lists, |row| to(row, high) >= low && Table::cell(row, FROM) <= high);
     let spans_of = |table: &Table, hollow: bool, owner: u32, name: &str| -> Vec<Span> {
         let rows = table.rows.iter().filter(|row| owners.of_row(row) == owner);
         let spans = rows.filter_map(|row| {
@@ -191,7 +203,7 @@ pub fn longest_wait(owners: &Owners, lists: &Lists) -> Option<Lanes> {
     let lanes = owners.lanes(spans).into_iter().filter(|lane| !lane.spans.is_empty()).collect();
     let waiter = owners.name(owners.of_row(longest));
     let title = format!("The longest wait: {waiter}, {}", time(length(longest) as u64));
-    Some(Lanes { title, low, high, ticks: of_lanes(low, high), lanes })
+    Some((owners, Lanes { title, low, high, ticks: of_lanes(low, high), lanes }))
 }
 
 #[cfg(test)]
@@ -230,7 +242,7 @@ mod tests {
         };
         assert_eq!(heights(0), [(50, false), (100, false), (50, false), (100, false)], "the last one was not released");
         assert_eq!(heights(1), [(100, true), (100, true)]);
-        let longest = longest_wait(&owners, &lists).expect("a wait");
+        let (_, longest) = longest_wait(&database, &lists).expect("a wait");
         assert_eq!(longest.title, "The longest wait: thread 9, 200 ms");
         assert_eq!(longest.lanes.iter().map(|lane| lane.spans.len()).collect::<Vec<_>>(), [1, 1]);
     }
@@ -246,14 +258,19 @@ mod tests {
         assert_eq!(Owners::of(&cut, &database(&[7]), &of_one_process()).names, [(7, "app (7)".to_string())]);
     }
 
-    /// The thread that never released the lock is among those with most time.
+    /// A thread for each request: no few of them say who held the lock. Around the longest wait there are few.
     #[test]
-    fn a_hold_that_did_not_end_is_as_long_as_the_rest_of_the_watch() {
-        let mut rows = vec![(0.0, f64::NAN, 7, 30)];
-        rows.extend((8..21).map(|tid| (0.5 * S, 0.6 * S, 7, tid)));
-        let lists = Lists { shares: Table::default(), holds: table(&rows), waits: Table::default() };
-        let saved = Saved { watched_ns: S as u64, ..Saved::default() };
-        let owners = Owners::of(&saved, &database(&[7]), &lists);
-        assert_eq!((owners.names.len(), owners.name(30)), (LANES_MAX, "thread 30"));
+    fn many_threads_have_no_lanes_but_around_the_longest_wait() {
+        let rows: Vec<_> = (8..40).map(|tid| (f64::from(tid) * S, f64::from(tid + 1) * S, 7, tid)).collect();
+        let waits = table(&[(20.5 * S, 22.5 * S, 7, 22)]);
+        let lists = Lists { shares: Table::default(), holds: table(&rows), waits };
+        let saved = Saved { watched_ns: 40 * S as u64, ..Saved::default() };
+        assert_eq!(Owners::of(&saved, &database(&[7]), &lists).names, [(7, "app (7)".to_string())]);
+        let (owners, chart) = longest_wait(&database(&[7]), &lists).expect("a wait");
+        assert_eq!(owners.column, TID);
+        let labels: Vec<&str> = chart.lanes.iter().map(|lane| lane.label.as_str()).collect();
+        assert_eq!(labels, ["thread 19", "thread 20", "thread 21", "thread 22", "thread 23"]);
+        assert_eq!(chart.title, "The longest wait: thread 22, 2.00 s");
+        assert_eq!(blocks(&saved, &database(&[7]), &lists).len(), 4, "both charts say what their lanes are");
     }
 }

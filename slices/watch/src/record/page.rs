@@ -1,7 +1,7 @@
 //! The report of a record, from the record alone: a page, and the same as text.
 
 use super::draw::{self, Table as Csv, name};
-use super::lanes::{self, Lists, Owners};
+use super::lanes::{self, Lists};
 use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
 use crate::lock::Lock;
 use crate::view::Waits;
@@ -121,9 +121,7 @@ fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase
         holds: Csv::read(&dir.join("holds.csv"), |row| is(row, 2) && is_write(row))?,
         waits: Csv::read(&dir.join("waits.csv"), |row| is(row, 2))?,
     };
-    let owners = Owners::of(saved, database, &lists);
-    let mut lock = vec![Block::Text(owners.legend()), Block::Lanes(lanes::over_time(saved, &owners, &lists))];
-    lock.extend(lanes::longest_wait(&owners, &lists).map(Block::Lanes));
+    let mut lock = lanes::blocks(saved, database, &lists);
     lock.push(Block::Lines(draw::syncs(saved, database, &lists.shares)));
     let is_wal = database.journal == "wal";
     let title = if is_wal { "Write-ahead log" } else { "Size" };
