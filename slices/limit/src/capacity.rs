@@ -56,19 +56,19 @@ fn middle(values: &[f64], searched: usize) -> Option<f64> {
 /// no verdict.
 pub fn compare(saved: &Saved, base: usize, arm: usize) -> Comparison {
     let tier = |arm: usize| &saved.arms[arm].tier;
-    let guard = (tier(base) != tier(arm))
+    let why_not = (tier(base) != tier(arm))
         .then(|| format!("tiers differ: {} against {}; compare inside one tier", tier(arm), tier(base)));
-    compare_guarded(saved, (base, arm), guard)
+    compare_with(saved, (base, arm), why_not)
 }
 
 /// As [`compare`], for arms whose tiers may differ: not a comparison of contenders, but the search for a limit's
 /// cause.
-pub fn compare_guarded(saved: &Saved, (base, arm): (usize, usize), guard: Option<String>) -> Comparison {
+pub fn compare_with(saved: &Saved, (base, arm): (usize, usize), why_not: Option<String>) -> Comparison {
     let pairs = pairs(saved, base, arm);
     let is_whole = |arm: usize| estimate(saved, arm).rounds == estimate(saved, arm).searched;
-    let guard = guard.or_else(|| pairs.is_empty().then(|| "no round has a value of both".to_string()));
-    let guard = guard.or_else(|| (!is_whole(base) || !is_whole(arm)).then(|| "a round has no value".to_string()));
-    compare_rounds(&pairs, Direction::HigherIsBetter, saved.margin, guard.as_deref())
+    let why_not = why_not.or_else(|| pairs.is_empty().then(|| "no round has a value of both".to_string()));
+    let why_not = why_not.or_else(|| (!is_whole(base) || !is_whole(arm)).then(|| "a round has no value".to_string()));
+    compare_rounds(&pairs, Direction::HigherIsBetter, saved.margin, why_not.as_deref())
 }
 
 /// What an arm with a relaxed suspect shows in one round, relative to the value of its contender there.

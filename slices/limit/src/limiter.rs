@@ -1,7 +1,7 @@
 //! Decides which suspect is the limit: from its load at the found rate, and the change of the rate when it is
 //! relaxed. Pure.
 
-use crate::capacity::{Shown, compare_guarded, shown};
+use crate::capacity::{Shown, compare_with, shown};
 use crate::relax::Suspect;
 use crate::saved::{Busy, Saved};
 use crate::search::ProbeResult;
@@ -85,7 +85,7 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
             other.relaxed.as_ref().is_some_and(|r| r.of == arm && Suspect::of_word(&r.suspect) == Some(suspect))
         };
         let relaxed = saved.arms.iter().enumerate().find(is).map(|(at, _)| at);
-        let comparison = relaxed.map(|relaxed| compare_guarded(saved, (arm, relaxed), None));
+        let comparison = relaxed.map(|relaxed| compare_with(saved, (arm, relaxed), None));
         // With fewer processors the rate must fall.
         let lower = relaxed.is_some_and(|at| takes_away(saved, at));
         let shown = relaxed.map_or(vec![], |relaxed| shown(saved, arm, relaxed));
