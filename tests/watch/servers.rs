@@ -86,9 +86,10 @@ fn finding(line: &Value, kind: &str, id: u64) -> Value {
 }
 
 fn both(test: impl Fn(&Place, &Own)) {
-    for server in [Own::postgres, Own::mariadb] {
+    let postgres = |place: &Place| Own::postgres_with(place, "-c max_prepared_transactions=2");
+    for is_mariadb in [false, true] {
         let place = Place::new();
-        let server = server(&place);
+        let server = if is_mariadb { Own::mariadb(&place) } else { postgres(&place) };
         Session::open(&server).does(TABLE);
         test(&place, &server);
     }
@@ -289,17 +290,98 @@ fn a_server_with_healthy_clients_has_no_finding() {
 fn a_server_that_stops_ends_the_watch_with_a_word() {
     let place = Place::new();
     let server = Own::postgres(&place);
-    let mut command = place.command(&["watch", &server.dsn("geheim"), "--for", "60s"]);
+    let mut command = place.command(&["watch", &server.dsn("geheim"), "--for", "120s"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     lines.next().expect("a line").expect("text");
     drop(server);
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
-    child.wait().expect("it ends");
+    assert_eq!(child.wait().expect("it ends").code(), Some(2));
     let rest = rest.join(" ");
     // What the server says, if the query was under way, or the end of the connection, as the kernel may call it first.
     let whys = ["the connection ended", "connection closed", "Connection reset", "administrator command"];
     assert!(rest.contains("everything after") && whys.iter().any(|why| rest.contains(why)), "{rest}");
+}
+
+/// A lock that keeps out the watch's own queries, and the end of its connection.
+#[test]
+fn a_watch_goes_on_after_failed_queries_and_a_lost_connection() {
+    both(|place, server| {
+        let is_mariadb = server.dsn("").starts_with("mysql");
+        let (mut left, mut waits, mut other) = (Session::open(server), Session::open(server), Session::open(server));
+        let mut command = place.command(&["watch", &server.dsn("geheim"), "--for", "9s"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        if is_mariadb {
+            // The watch has the newest connection.
+            let id = other.answers("SELECT MAX(ID) FROM information_schema.PROCESSLIST WHERE USER = 'me';");
+            other.does(&format!("KILL {id};"));
+        } else {
+            other.does("BEGIN; LOCK TABLE pg_database IN ACCESS EXCLUSIVE MODE;");
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            other.does("ROLLBACK;");
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            let end =
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'contend watch';";
+            assert_eq!(other.answers(end), "t");
+        }
+        left.does("BEGIN; UPDATE account SET balance = 77 WHERE name = 'a';");
+        waits.send("UPDATE account SET balance = 5 WHERE id = 1;");
+        let output = child.wait_with_output().expect("it ends");
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("failed queries: ") && words.contains("has left a transaction open, and 1 client"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
+fn a_prepared_transaction_that_blocks_is_named() {
+    both(|place, server| {
+        let is_mariadb = server.dsn("").starts_with("mysql");
+        let mut prepares = Session::open(server);
+        if is_mariadb {
+            prepares.does("XA START 'forgotten'; UPDATE account SET balance = 0 WHERE id = 1; XA END 'forgotten';");
+            prepares.does("XA PREPARE 'forgotten';");
+        } else {
+            prepares.does("BEGIN; UPDATE account SET balance = 0 WHERE id = 1; PREPARE TRANSACTION 'forgotten';");
+        }
+        drop(prepares);
+        let mut waits = Session::open(server);
+        waits.send("UPDATE account SET balance = 5, name = 'secret' WHERE id = 1;");
+        let line = watched(place, server, 4, || {});
+        let found = finding(&line, "prepared-blocks", 0);
+        let by = if is_mariadb { "prepared transaction" } else { "prepared transaction forgotten" };
+        assert_eq!((&found["by"], &found["blocks"]), (&by.into(), &1.into()), "{found}");
+        assert_eq!(line["findings"].as_array().map(Vec::len), Some(1), "{line:#}");
+    });
+}
+
+/// A transaction that has written makes the snapshots of all others old.
+#[test]
+fn only_the_oldest_transaction_keeps_old_rows() {
+    let place = Place::new();
+    let server = Own::postgres_with(&place, "-c fsync=off");
+    let (mut old, mut reads, mut writer) = (Session::open(&server), Session::open(&server), Session::open(&server));
+    old.does(TABLE);
+    old.does("BEGIN; UPDATE account SET balance = 0 WHERE id = 1;");
+    let line = watched(&place, &server, 10, || {
+        reads.send("BEGIN;");
+        for _ in 0..60 {
+            reads.send("SELECT count(*), pg_sleep(0.1) FROM account WHERE id = 2;");
+        }
+        for _ in 0..2_500 {
+            writer.send("UPDATE account SET balance = balance + 1 WHERE id = 3;");
+        }
+        writer.does("");
+    });
+    let found = finding(&line, "old-snapshot", old.id);
+    assert!(found["behind"].as_u64() >= Some(1_000), "{found}");
+    let all = line["findings"].as_array().expect("a list").iter().filter(|found| found["kind"] == "old-snapshot");
+    assert_eq!(all.count(), 1, "{line:#}");
 }
 
 #[test]

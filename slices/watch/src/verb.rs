@@ -58,7 +58,7 @@ struct WatchArgs {
     /// Keep what was seen in this directory, with a report
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Most that --out writes in an hour, in MiB; the rest of that hour is left out, and the report says so
+    /// Most that --out writes in an hour, in MiB; the rest of that hour is left out, and the report lists what is missing
     #[arg(long, value_name = "MIB", default_value_t = 100, requires = "out", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     limit_mib: u64,
 }
@@ -84,6 +84,9 @@ fn run(args: &WatchArgs) -> Result<u8> {
         let record = args.out.as_deref().map(|out| ServerRecorder::make(out, limit)).transpose()?;
         let mut served = Served::new(server, record);
         follow(&mut served, args, duration_ns, &stop)?;
+        if let Some(why) = &served.server.gone {
+            bail!("{} stopped answering: {why}", served.server.address);
+        }
         return Ok(if served.server.findings().is_empty() { OK } else { INVALID });
     }
     let databases = match args.pid {

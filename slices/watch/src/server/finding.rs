@@ -1,6 +1,7 @@
 //! Findings about a server: a problem, its evidence, and advice. Pure. A healthy server gets none.
 
-use super::history::{ClientHistory, History};
+use super::history::{Blocked, ClientHistory, History, Snapshot};
+use super::look::PREPARED;
 use crate::words::{Words, one_line, time, times};
 use serde::Serialize;
 
@@ -44,13 +45,21 @@ pub enum Kind {
         transaction_ns: u64,
         waiting: Option<String>,
     },
+    /// Others wait for the locks of a prepared transaction, which no connection has. MariaDB does not report its age.
+    PreparedBlocks {
+        by: String,
+        prepared_ns: Option<u64>,
+        blocks: usize,
+        longest_wait_ns: u64,
+        waiting: Option<String>,
+    },
     /// Transactions waited for each other; the server aborted one of them.
     Deadlocks { count: u64, statements: Vec<String> },
     /// An old snapshot prevents the removal of rows deleted since.
     OldSnapshot { open_ns: u64, behind: u64, grown: u64, statement: Option<String> },
     /// A replication slot or a prepared transaction prevents the same.
     HeldBack { by: String, behind: u64 },
-    /// A table has more dead rows than live ones, and their number grows.
+    /// A table has more dead rows than live ones, and their number grows. `grown` is that of the table.
     DeadRowsGrow { table: String, dead: u64, live: u64, grown: u64 },
     /// The history grows without an old snapshot as its cause.
     HistoryGrows { grown: u64, length: u64 },
@@ -69,11 +78,17 @@ pub struct Finding {
 
 /// All findings of a history, the longest waits first.
 pub fn findings(history: &History) -> Vec<Finding> {
-    let mut of_clients: Vec<(&u64, &ClientHistory)> = history.of_clients.iter().collect();
-    of_clients.sort_by_key(|(_, past)| std::cmp::Reverse(past.blocked_ns));
+    let mut of_clients: Vec<(u64, &ClientHistory)> = history.of_clients.iter().map(|((id, _), of)| (*id, of)).collect();
+    of_clients.sort_by_key(|(_, past)| std::cmp::Reverse(past.while_idle.longest_ns.max(past.while_active.longest_ns)));
     let mut found = vec![];
-    for (&id, past) in of_clients {
-        let kinds = [idle(past).or_else(|| blocks(past)), old_snapshot(history, past)];
+    for (id, past) in of_clients {
+        if id == PREPARED {
+            let kind = prepared(&past.client.who, &past.while_idle);
+            found.extend(kind.map(|kind| Finding { client: None, who: String::new(), kind }));
+            continue;
+        }
+        let snapshot = past.snapshot.as_ref().and_then(|snapshot| old_snapshot(history, snapshot));
+        let kinds = [idle(past), blocks(&past.while_active), snapshot];
         let with = |kind| Finding { client: Some(id), who: past.client.who.clone(), kind };
         found.extend(kinds.into_iter().flatten().map(with));
     }
@@ -82,48 +97,54 @@ pub fn findings(history: &History) -> Vec<Finding> {
     found
 }
 
-fn waiting(past: &ClientHistory) -> Option<String> {
-    past.waiting.as_ref().and_then(|(_, statement)| statement.clone())
-}
-
+/// A pause in which others wait, or else a long one.
 fn idle(past: &ClientHistory) -> Option<Kind> {
-    let is_blocking = past.blocked_while_idle && past.blocked_ns >= WAIT_NS_MIN;
-    let least = if is_blocking { IDLE_NS_BLOCKING } else { IDLE_NS_MIN };
-    (past.idle_ns >= least).then(|| Kind::IdleInTransaction {
-        idle_ns: past.idle_ns,
-        last: past.statement.clone(),
-        blocks: past.blocked.len(),
-        longest_wait_ns: past.blocked_ns,
-        waiting: waiting(past),
+    let Blocked { clients, longest_ns, waiting, statement, state_ns, .. } = &past.while_idle;
+    if *longest_ns >= WAIT_NS_MIN && *state_ns >= IDLE_NS_BLOCKING {
+        return Some(Kind::IdleInTransaction {
+            idle_ns: *state_ns,
+            last: statement.clone(),
+            blocks: clients.len(),
+            longest_wait_ns: *longest_ns,
+            waiting: waiting.clone(),
+        });
+    }
+    let (idle_ns, last) = past.pause.clone();
+    let kind = Kind::IdleInTransaction { idle_ns, last, blocks: 0, longest_wait_ns: 0, waiting: None };
+    (idle_ns >= IDLE_NS_MIN).then_some(kind)
+}
+
+fn blocks(blocked: &Blocked) -> Option<Kind> {
+    (blocked.longest_ns >= WAIT_NS_MIN).then(|| Kind::BlocksOthers {
+        blocks: blocked.clients.len(),
+        longest_wait_ns: blocked.longest_ns,
+        statement: blocked.statement.clone(),
+        transaction_ns: blocked.transaction_ns,
+        waiting: blocked.waiting.clone(),
     })
 }
 
-fn blocks(past: &ClientHistory) -> Option<Kind> {
-    (past.blocked_ns >= WAIT_NS_MIN).then(|| Kind::BlocksOthers {
-        blocks: past.blocked.len(),
-        longest_wait_ns: past.blocked_ns,
-        statement: past.statement.clone(),
-        transaction_ns: past.transaction_ns,
-        waiting: waiting(past),
+fn prepared(who: &str, blocked: &Blocked) -> Option<Kind> {
+    (blocked.longest_ns >= WAIT_NS_MIN).then(|| Kind::PreparedBlocks {
+        by: who.to_string(),
+        prepared_ns: Some(blocked.transaction_ns).filter(|ns| *ns > 0),
+        blocks: blocked.clients.len(),
+        longest_wait_ns: blocked.longest_ns,
+        waiting: blocked.waiting.clone(),
     })
 }
 
-fn old_snapshot(history: &History, past: &ClientHistory) -> Option<Kind> {
-    if past.snapshot_ns < SNAPSHOT_NS_MIN {
+fn old_snapshot(history: &History, snapshot: &Snapshot) -> Option<Kind> {
+    let Snapshot { at_ns, open_ns, behind, ref statement } = *snapshot;
+    if open_ns < SNAPSHOT_NS_MIN {
         return None;
     }
-    // From its beginning, or that of the watch, to the time when it was last seen.
-    let from_ns = past.last_seen_ns.saturating_sub(past.snapshot_ns);
-    let during: Vec<u64> = history
-        .old_versions
-        .iter()
-        .filter(|(at_ns, _)| *at_ns >= from_ns && *at_ns <= past.last_seen_ns)
-        .map(|(_, count)| *count)
-        .collect();
-    let grown = during.last().zip(during.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
-    let is_old = past.behind >= BEHIND_MIN || past.behind == 0 && grown >= HISTORY_GROWTH_MIN;
-    let statement = past.statement.clone();
-    is_old.then_some(Kind::OldSnapshot { open_ns: past.snapshot_ns, behind: past.behind, grown, statement })
+    // From its beginning, or that of the watch, to the time when it was last the oldest.
+    let during = at_ns.saturating_sub(open_ns)..=at_ns;
+    let counts = || history.old_versions.iter().filter(|(at_ns, _)| during.contains(at_ns)).map(|(_, count)| *count);
+    let grown = counts().next_back().zip(counts().next()).map_or(0, |(last, first)| last.saturating_sub(first));
+    let is_old = behind >= BEHIND_MIN || behind == 0 && grown >= HISTORY_GROWTH_MIN;
+    is_old.then(|| Kind::OldSnapshot { open_ns, behind, grown, statement: statement.clone() })
 }
 
 fn of_server(history: &History, has_snapshot: bool) -> impl Iterator<Item = Kind> {
@@ -135,14 +156,20 @@ fn of_server(history: &History, has_snapshot: bool) -> impl Iterator<Item = Kind
     let kept = now.keepers.iter().filter(|keeper| keeper.behind >= KEEPER_BEHIND_MIN);
     let kept: Vec<Kind> = kept.map(|k| Kind::HeldBack { by: k.name.clone(), behind: k.behind }).collect();
     let is_explained = has_snapshot || !kept.is_empty();
-    let rows = match &now.table {
-        Some((table, dead, live)) => {
-            (*dead >= DEAD_ROWS_MIN && dead > live && grown * 10 >= *dead && history.vacuums == 0)
-                .then(|| Kind::DeadRowsGrow { table: table.clone(), dead: *dead, live: *live, grown })
-        }
-        None => (grown >= PURGE_GROWTH_MIN).then_some(Kind::HistoryGrows { grown, length: now.old_versions }),
+    let rows = match &now.tables[..] {
+        [] => (grown >= PURGE_GROWTH_MIN).then_some(Kind::HistoryGrows { grown, length: now.old_versions }),
+        tables => dead_rows(history, tables),
     };
     deadlocks.into_iter().chain(kept).chain(rows.filter(|_| !is_explained))
+}
+
+/// The table with the most growth, if it has many dead rows and at least a tenth of them are new.
+fn dead_rows(history: &History, tables: &[(String, u64, u64)]) -> Option<Kind> {
+    let grown = |table: &str, dead: u64| dead.saturating_sub(history.first_dead.get(table).copied().unwrap_or(dead));
+    let of = tables.iter().map(|(table, dead, live)| (table, *dead, *live, grown(table, *dead)));
+    let many = of.filter(|(_, dead, live, grown)| *dead >= DEAD_ROWS_MIN && dead > live && grown * 10 >= *dead);
+    let (table, dead, live, grown) = many.max_by_key(|(.., grown)| *grown)?;
+    (history.vacuums == 0).then(|| Kind::DeadRowsGrow { table: table.clone(), dead, live, grown })
 }
 
 fn quoted(sql: Option<&String>) -> String {
@@ -169,7 +196,7 @@ pub fn words(finding: &Finding) -> Words {
                 waits(*longest_wait_ns, waiting)
             ),
             "COMMIT or ROLLBACK on every path of the program, also after an exception; idle_in_transaction_session_timeout \
-             (PostgreSQL) or idle_transaction_timeout (MariaDB) ends what is left.",
+             (PostgreSQL) or idle_transaction_timeout (MariaDB) ends transactions that are left open.",
         ),
         Kind::BlocksOthers { blocks, longest_wait_ns, statement, transaction_ns, waiting } => (
             format!("{} for locks of {who}.", clients_wait(*blocks)),
@@ -180,6 +207,12 @@ pub fn words(finding: &Finding) -> Words {
                 waits(*longest_wait_ns, waiting)
             ),
             "Make its transaction shorter, or let it lock what others need last; give schema changes a lock_timeout.",
+        ),
+        Kind::PreparedBlocks { by, prepared_ns, blocks, longest_wait_ns, waiting } => (
+            format!("{} for locks of the {}.", clients_wait(*blocks), one_line(by, 80)),
+            prepared_ns.map_or(String::new(), |ns| format!("It was prepared {} ago.", time(ns)))
+                + &waits(*longest_wait_ns, waiting),
+            "COMMIT PREPARED or ROLLBACK PREPARED it (PostgreSQL), XA COMMIT or XA ROLLBACK (MariaDB); XA RECOVER lists them.",
         ),
         Kind::Deadlocks { count, statements } => {
             let shown: Vec<String> = statements.iter().map(|sql| quoted(Some(sql))).collect();
@@ -193,7 +226,7 @@ pub fn words(finding: &Finding) -> Words {
         }
         _ => of_old_versions(&finding.kind, &who),
     };
-    Words { title, evidence, change: change.to_string() }
+    Words { title, evidence: evidence.trim_start().to_string(), change: change.to_string() }
 }
 
 fn of_old_versions(kind: &Kind, who: &str) -> (String, String, &'static str) {
@@ -205,7 +238,9 @@ fn of_old_versions(kind: &Kind, who: &str) -> (String, String, &'static str) {
                 behind => format!("{behind} transactions have begun since; dead rows have grown by {grown}"),
             };
             (
-                format!("{who} keeps an old snapshot open: what was deleted or changed since cannot be removed."),
+                format!(
+                    "{who} keeps an old snapshot open: row versions deleted or changed since then cannot be removed."
+                ),
                 format!("Open for {open}; {since}. Its statement: {}.", quoted(statement.as_ref())),
                 "End its transaction; read long results in pieces, or on a replica.",
             )
@@ -213,11 +248,13 @@ fn of_old_versions(kind: &Kind, who: &str) -> (String, String, &'static str) {
         Kind::HeldBack { by, behind } => (
             format!("The {} keeps dead rows from being removed.", one_line(by, 80)),
             format!("{behind} transactions have begun since."),
-            "Drop a replication slot that is no longer used; COMMIT PREPARED or ROLLBACK PREPARED what was forgotten.",
+            "Drop a replication slot that is no longer used; COMMIT PREPARED or ROLLBACK PREPARED a forgotten transaction.",
         ),
         Kind::DeadRowsGrow { table, dead, live, grown } => (
-            format!("{} has more dead rows than living ones, and they grow.", one_line(table, 80)),
-            format!("{dead} dead, {live} living; {grown} more since the watch began, and no vacuum was seen."),
+            format!("{} has more dead rows than live ones, and their number grows.", one_line(table, 80)),
+            format!(
+                "{dead} dead, {live} live; {grown} more dead rows of this table than first seen, and no vacuum was seen."
+            ),
             "Let autovacuum run on this table more often (autovacuum_vacuum_scale_factor), or VACUUM it.",
         ),
         Kind::HistoryGrows { grown, length } => (
@@ -226,9 +263,10 @@ fn of_old_versions(kind: &Kind, who: &str) -> (String, String, &'static str) {
             "More innodb_purge_threads, or smaller changes; look for a long transaction before this watch.",
         ),
         // The kinds handled in `words`, by name: a new kind must be in one of the two functions.
-        Kind::IdleInTransaction { .. } | Kind::BlocksOthers { .. } | Kind::Deadlocks { .. } => {
-            (String::new(), String::new(), "")
-        }
+        Kind::IdleInTransaction { .. }
+        | Kind::BlocksOthers { .. }
+        | Kind::PreparedBlocks { .. }
+        | Kind::Deadlocks { .. } => (String::new(), String::new(), ""),
     }
 }
 
@@ -288,6 +326,52 @@ mod tests {
         }
     }
 
+    /// Waits while it worked are not waits for its pause.
+    #[test]
+    fn a_pause_without_waiters_has_none() {
+        let mut waiter = client(2, State::Active, 2 * SECOND);
+        waiter.wait = Some(Wait { ns: 2 * SECOND, what: "row".into(), blocked_by: vec![1] });
+        let found = kinds(vec![
+            look(1, vec![client(1, State::Active, 2 * SECOND), waiter], 0, 0),
+            look(9, vec![client(1, State::IdleInTransaction, 6 * SECOND)], 0, 0),
+        ]);
+        let expected = (
+            matches!(found[0], Kind::IdleInTransaction { blocks: 0, longest_wait_ns: 0, .. }),
+            matches!(found[1], Kind::BlocksOthers { blocks: 1, .. }),
+        );
+        assert_eq!((found.len(), expected), (2, (true, true)), "{found:?}");
+    }
+
+    #[test]
+    fn others_that_wait_for_a_prepared_transaction_are_a_finding() {
+        let mut waiter = client(2, State::Active, 2 * SECOND);
+        waiter.wait = Some(Wait { ns: 2 * SECOND, what: "row".into(), blocked_by: vec![0] });
+        let mut clients = vec![waiter];
+        super::super::look::add_prepared(&mut clients, "prepared transaction x".to_string(), 9 * SECOND);
+        let found = kinds(vec![look(1, clients, 0, 0)]);
+        assert!(
+            matches!(found[..], [Kind::PreparedBlocks { blocks: 1, prepared_ns: Some(9_000_000_000), .. }]),
+            "{found:?}"
+        );
+    }
+
+    /// Rows of another table may have grown instead.
+    #[test]
+    fn a_table_that_does_not_grow_is_no_finding() {
+        let tables = |grows: u64| {
+            let table = |name: &str, dead| (name.to_string(), dead, 5_000);
+            let tables = vec![table("public.old", 90_000), table("public.new", grows)];
+            let counters = Counters { old_versions: 90_000 + grows, tables, ..Counters::default() };
+            Look { at_ns: SECOND, clients: vec![], counters: Some(counters) }
+        };
+        let found = kinds(vec![tables(10), tables(30_000)]);
+        assert!(
+            matches!(&found[..], [Kind::DeadRowsGrow { table, grown: 29_990, .. }] if table == "public.new"),
+            "{found:?}"
+        );
+        assert_eq!(kinds(vec![tables(10), tables(4_000)]), []);
+    }
+
     #[test]
     fn deadlocks_count_from_the_beginning_of_the_watch() {
         assert!(matches!(
@@ -299,9 +383,10 @@ mod tests {
     #[test]
     fn rows_and_history_that_nobody_removes_are_found_unless_something_keeps_them() {
         let of = |table: Option<(&str, u64, u64)>, old_versions: u64, keepers: &[u64]| {
-            let table = table.map(|(name, dead, live)| (name.to_string(), dead, live));
-            let keepers = keepers.iter().map(|behind| Keeper { name: "replication slot s".into(), behind: *behind });
-            let counters = Counters { old_versions, table, keepers: keepers.collect(), ..Counters::default() };
+            let tables = table.map(|(name, dead, live)| (name.to_string(), dead, live)).into_iter().collect();
+            let name = || "replication slot s".to_string();
+            let keepers = keepers.iter().map(|&behind| Keeper { name: name(), behind, is_transaction: false });
+            let counters = Counters { old_versions, tables, keepers: keepers.collect(), ..Counters::default() };
             Look { at_ns: SECOND, clients: vec![], counters: Some(counters) }
         };
         let rows = |dead| of(Some(("public.t", dead, 5_000)), dead, &[]);

@@ -12,24 +12,45 @@ const WORTH_NS: u64 = 100_000_000;
 /// History of one client.
 #[derive(Debug, Clone, Default)]
 pub struct ClientHistory {
-    /// The client as last seen.
+    /// The client as last seen, with its last statement if that is known.
     pub client: Client,
     pub last_seen_ns: u64,
-    /// Its current or last statement.
-    pub statement: Option<String>,
-    /// Longest wait for it, with the waiter and the waiter's statement.
-    pub blocked_ns: u64,
-    pub blocked: BTreeSet<u64>,
-    pub waiting: Option<(String, Option<String>)>,
-    /// Its own statement at that time; `None` if it was idle in its transaction.
-    pub blocked_while_idle: bool,
-    /// Longest pause in a transaction.
-    pub idle_ns: u64,
-    pub transaction_ns: u64,
-    /// Its snapshot: transactions since it was taken, and its age.
-    pub behind: u64,
-    pub snapshot_ns: u64,
+    /// Waits for it while it was idle in its transaction, and while it was active.
+    pub while_idle: Blocked,
+    pub while_active: Blocked,
+    /// Longest pause in a transaction, and the statement before it.
+    pub pause: (u64, Option<String>),
+    /// The oldest transaction that its snapshot keeps, and since when it was seen to be that one.
+    keeps: Option<(u64, u64)>,
+    /// When its snapshot was the oldest of the server and furthest behind.
+    pub snapshot: Option<Snapshot>,
 }
+
+/// Waits for a client in one of its states, and the client at the time of the longest.
+#[derive(Debug, Clone, Default)]
+pub struct Blocked {
+    pub clients: BTreeSet<u64>,
+    pub longest_ns: u64,
+    /// Statement of the waiter.
+    pub waiting: Option<String>,
+    /// Statement that the client executed then; the last one if it was idle.
+    pub statement: Option<String>,
+    pub state_ns: u64,
+    pub transaction_ns: u64,
+}
+
+/// The oldest snapshot of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub at_ns: u64,
+    pub open_ns: u64,
+    /// Transactions since.
+    pub behind: u64,
+    pub statement: Option<String>,
+}
+
+/// Number of a client, and when it connected.
+type Key = (u64, u64);
 
 /// Waits of one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +77,9 @@ pub struct History {
     pub old_versions: Vec<(u64, u64)>,
     /// Looks in which autovacuum was running.
     pub vacuums: u64,
-    pub of_clients: BTreeMap<u64, ClientHistory>,
+    pub of_clients: BTreeMap<Key, ClientHistory>,
+    /// Dead rows of each table when it was first seen.
+    pub first_dead: BTreeMap<String, u64>,
     waits: BTreeMap<String, Waits>,
     /// Waits in progress: statement and length so far, by client.
     open_waits: BTreeMap<u64, (String, u64)>,
@@ -71,6 +94,7 @@ impl History {
     /// Adds a look. Looks arrive in order.
     pub fn apply(&mut self, look: Look) {
         self.now_ns = self.now_ns.max(look.at_ns);
+        let mut is_counted = false;
         if let Some(counters) = look.counters {
             self.old_versions.push((look.at_ns, counters.old_versions));
             if self.old_versions.len() > 2 * KEPT_MAX {
@@ -86,18 +110,24 @@ impl History {
             } else if self.first.is_some() && counters.deadlocks > self.counters.deadlocks {
                 self.last_deadlock = std::mem::take(&mut self.circle);
             }
+            for (table, dead, _) in &counters.tables {
+                if self.first_dead.len() < KEPT_MAX {
+                    self.first_dead.entry(table.clone()).or_insert(*dead);
+                }
+            }
             self.first.get_or_insert_with(|| counters.clone());
             self.counters = counters;
+            is_counted = true;
         }
         self.vacuums += u64::from(look.clients.iter().any(|client| client.who.contains("autovacuum")));
         self.clients = look.clients;
         for client in &self.clients {
-            self.of_clients.entry(client.id).or_default().see(client, self.now_ns);
+            self.of_clients.entry(key(client)).or_default().see(client, self.now_ns);
         }
         // A server may omit the last statement during a pause; it was seen before.
         for client in &mut self.clients {
-            if let Some(past) = self.of_clients.get(&client.id) {
-                client.statement.clone_from(&past.statement);
+            if let Some(past) = self.of_clients.get(&key(client)) {
+                client.statement.clone_from(&past.client.statement);
             }
         }
         let circle = circle(&self.clients);
@@ -106,6 +136,9 @@ impl History {
         }
         self.count_waits();
         self.blame();
+        if is_counted {
+            self.look_for_oldest();
+        }
         self.forget();
     }
 
@@ -143,46 +176,85 @@ impl History {
         for waiter in &self.clients {
             let Some(wait) = &waiter.wait else { continue };
             for root in roots(waiter, &by_id) {
-                let Some(past) = self.of_clients.get_mut(&root) else { continue };
-                if past.blocked.len() < KEPT_MAX {
-                    past.blocked.insert(waiter.id);
+                let Some(root) = by_id.get(&root) else { continue };
+                let Some(past) = self.of_clients.get_mut(&key(root)) else { continue };
+                let is_idle = root.state != State::Active;
+                let blocked = if is_idle { &mut past.while_idle } else { &mut past.while_active };
+                if blocked.clients.len() < KEPT_MAX {
+                    blocked.clients.insert(waiter.id);
                 }
-                if wait.ns > past.blocked_ns {
-                    past.blocked_ns = wait.ns;
-                    past.waiting = Some((waiter.who.clone(), waiter.statement.clone()));
-                    past.blocked_while_idle = past.client.state == State::IdleInTransaction;
+                if wait.ns > blocked.longest_ns {
+                    blocked.longest_ns = wait.ns;
+                    blocked.waiting.clone_from(&waiter.statement);
+                    blocked.statement.clone_from(&root.statement);
+                    blocked.state_ns = root.state_ns;
+                    blocked.transaction_ns = root.transaction_ns.unwrap_or(0);
                 }
             }
         }
     }
 
+    /// Notes the client that keeps the oldest rows. A running transaction makes the snapshots of all others old, so it
+    /// alone is the cause, and a prepared one as well; among snapshots of the same age the one open for longest.
+    fn look_for_oldest(&mut self) {
+        let in_transaction =
+            self.clients.iter().filter_map(|client| Some((client, client.behind?, client.transaction_ns?)));
+        let oldest = in_transaction.max_by_key(|(client, behind, ns)| (*behind, client.oldest.1, *ns));
+        let Some((client, behind, _)) = oldest else { return };
+        let keepers = self.counters.keepers.iter().filter(|keeper| keeper.is_transaction);
+        if keepers.map(|keeper| keeper.behind).max().is_some_and(|of_keeper| of_keeper >= behind) {
+            return;
+        }
+        let at_ns = self.now_ns;
+        let Some(past) = self.of_clients.get_mut(&key(client)) else { return };
+        let open_ns = past.keeps.map_or(0, |(_, since_ns)| at_ns.saturating_sub(since_ns));
+        let is_longest = past.snapshot.as_ref().is_none_or(|known| (behind, open_ns) >= (known.behind, known.open_ns));
+        if is_longest {
+            past.snapshot = Some(Snapshot { at_ns, open_ns, behind, statement: client.statement.clone() });
+        }
+    }
+
     fn forget(&mut self) {
         let now_ns = self.now_ns;
-        self.of_clients.retain(|_, past| {
-            past.last_seen_ns == now_ns || past.blocked_ns.max(past.idle_ns).max(past.snapshot_ns) >= WORTH_NS
-        });
+        self.of_clients.retain(|_, past| past.last_seen_ns == now_ns || past.worth_ns() >= WORTH_NS);
         while self.of_clients.len() > 2 * KEPT_MAX {
-            let least = self.of_clients.iter().min_by_key(|(_, past)| past.blocked_ns.max(past.idle_ns));
-            let Some(id) = least.map(|(id, _)| *id) else { return };
-            self.of_clients.remove(&id);
+            let least = self.of_clients.iter().min_by_key(|(_, past)| past.worth_ns());
+            let Some(key) = least.map(|(key, _)| *key) else { return };
+            self.of_clients.remove(&key);
         }
     }
 }
 
+fn key(client: &Client) -> Key {
+    (client.id, client.began)
+}
+
 impl ClientHistory {
     fn see(&mut self, client: &Client, now_ns: u64) {
-        if client.statement.is_some() {
-            self.statement.clone_from(&client.statement);
+        // During a pause MariaDB shows no statement; its number says whether it is still the one that was seen.
+        let is_same = client.statement.is_none() && client.query == self.client.query;
+        let statement = if is_same { self.client.statement.take() } else { client.statement.clone() };
+        if client.state == State::IdleInTransaction && client.state_ns > self.pause.0 {
+            self.pause = (client.state_ns, statement.clone());
         }
-        if client.state == State::IdleInTransaction {
-            self.idle_ns = self.idle_ns.max(client.state_ns);
-        }
-        self.transaction_ns = self.transaction_ns.max(client.transaction_ns.unwrap_or(0));
-        if let (Some(behind), Some(ns)) = (client.behind, client.transaction_ns) {
-            (self.behind, self.snapshot_ns) = (self.behind.max(behind), self.snapshot_ns.max(ns));
-        }
-        self.client = client.clone();
+        self.keeps = client.behind.and(client.transaction_ns).map(|transaction_ns| match self.keeps {
+            Some((known, since_ns)) if known == client.oldest.0 => {
+                (known, since_ns.max(now_ns.saturating_sub(transaction_ns)))
+            }
+            // Since when is unknown: no later than its statement or pause began.
+            None => (client.oldest.0, now_ns.saturating_sub(client.state_ns.min(transaction_ns))),
+            Some(_) => (client.oldest.0, now_ns),
+        });
+        self.client = Client { statement, ..client.clone() };
         self.last_seen_ns = now_ns;
+    }
+
+    /// What makes it remarkable: the longest of its times.
+    fn worth_ns(&self) -> u64 {
+        let of_snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.open_ns);
+        [self.while_idle.longest_ns, self.while_active.longest_ns, self.pause.0, of_snapshot]
+            .into_iter()
+            .fold(0, u64::max)
     }
 }
 
@@ -244,9 +316,100 @@ mod tests {
         let mut history = History::new(0);
         let clients = vec![client(1, None), client(2, Some((900, &[1]))), client(3, Some((500, &[2])))];
         history.apply(Look { at_ns: 1, clients, counters: None });
-        let past = &history.of_clients[&1];
-        assert_eq!((past.blocked_ns, past.blocked.len(), past.blocked_while_idle), (900, 2, true));
-        assert_eq!(history.of_clients[&2].blocked_ns, 0, "it waits itself");
+        let past = &history.of_clients[&(1, 0)];
+        assert_eq!((past.while_idle.longest_ns, past.while_idle.clients.len()), (900, 2));
+        assert_eq!(past.while_active.longest_ns, 0);
+        assert_eq!(history.of_clients[&(2, 0)].while_active.longest_ns, 0, "it waits itself");
+    }
+
+    /// What it does later is not what the others waited for.
+    #[test]
+    fn the_statement_of_a_blocker_is_that_of_the_longest_wait() {
+        let mut history = History::new(0);
+        let blocker = |sql: &str, state, state_ns| {
+            let (statement, transaction_ns) = (Some(sql.to_string()), Some(state_ns));
+            Client { id: 1, state, state_ns, transaction_ns, statement, ..Client::default() }
+        };
+        let mut at_ns = 0;
+        let mut look = |clients: Vec<Client>| {
+            at_ns += 1;
+            history.apply(Look { at_ns, clients, counters: None });
+        };
+        look(vec![blocker("UPDATE big", State::Active, 700), client(2, Some((600, &[1])))]);
+        look(vec![blocker("COMMIT", State::Active, 5), client(2, None)]);
+        look(vec![blocker("SELECT x", State::IdleInTransaction, 20), client(2, Some((10, &[1])))]);
+        let past = &history.of_clients[&(1, 0)];
+        let of = |blocked: &Blocked| {
+            (blocked.statement.clone().unwrap_or_default(), blocked.longest_ns, blocked.transaction_ns)
+        };
+        assert_eq!(of(&past.while_active), ("UPDATE big".to_string(), 600, 700));
+        assert_eq!(of(&past.while_idle), ("SELECT x".to_string(), 10, 20));
+    }
+
+    #[test]
+    fn a_client_with_the_number_of_an_earlier_one_inherits_nothing() {
+        let mut history = History::new(0);
+        let blocker = |began| Client { began, ..client(1, None) };
+        history.apply(Look { at_ns: 1, clients: vec![blocker(5), client(2, Some((900, &[1])))], counters: None });
+        history.apply(Look { at_ns: 2, clients: vec![blocker(6)], counters: None });
+        assert_eq!(history.of_clients[&(1, 6)].while_idle.longest_ns, 0);
+    }
+
+    #[test]
+    fn a_statement_that_is_not_shown_is_the_last_one_only_if_its_number_is_the_same() {
+        let mut history = History::new(0);
+        let mut shown = |statement: Option<&str>, query| {
+            let statement = statement.map(str::to_string);
+            let client = Client { id: 1, state: State::IdleInTransaction, statement, query, ..Client::default() };
+            history.apply(Look { at_ns: query, clients: vec![client], counters: None });
+            history.clients[0].statement.clone()
+        };
+        assert_eq!(shown(Some("UPDATE a"), 7).as_deref(), Some("UPDATE a"));
+        assert_eq!(shown(None, 7).as_deref(), Some("UPDATE a"));
+        assert_eq!(shown(None, 8), None, "one that was not seen");
+    }
+
+    #[test]
+    fn only_the_oldest_transaction_makes_snapshots_old() {
+        let counters = |keepers| Some(Counters { keepers, ..Counters::default() });
+        let snapshot = |id, oldest: (u64, bool), behind, age_ns| {
+            let (behind, transaction_ns) = (Some(behind), Some(age_ns));
+            Client { behind, oldest, transaction_ns, state_ns: age_ns, ..client(id, None) }
+        };
+        let blamed = |clients: Vec<Client>, keepers| {
+            let mut history = History::new(0);
+            history.apply(Look { at_ns: 100, clients, counters: counters(keepers) });
+            history
+                .of_clients
+                .iter()
+                .filter(|(_, past)| past.snapshot.is_some())
+                .map(|((id, _), _)| *id)
+                .collect::<Vec<_>>()
+        };
+        let all =
+            || vec![snapshot(1, (40, false), 9, 99), snapshot(2, (40, true), 9, 50), snapshot(3, (44, false), 5, 80)];
+        assert_eq!(blamed(all(), vec![]), [2], "it has written; the first has only seen that");
+        assert_eq!(blamed(vec![snapshot(1, (40, false), 9, 50), snapshot(2, (40, false), 9, 60)], vec![]), [2]);
+        let keeper =
+            |is_transaction| vec![super::super::look::Keeper { name: String::new(), behind: 9, is_transaction }];
+        assert_eq!(blamed(all(), keeper(true)), [0; 0], "the prepared one is as old");
+        assert_eq!(blamed(all(), keeper(false)), [2]);
+    }
+
+    /// READ COMMITTED: each statement has another snapshot.
+    #[test]
+    fn a_snapshot_is_as_old_as_the_time_for_which_it_was_the_same() {
+        let mut history = History::new(0);
+        let mut open_ns = |at_ns, oldest| {
+            let (behind, transaction_ns) = (Some(2_000), Some(at_ns));
+            let client = Client { behind, oldest: (oldest, false), transaction_ns, state_ns: 1, ..client(1, None) };
+            history.apply(Look { at_ns, clients: vec![client], counters: Some(Counters::default()) });
+            history.of_clients[&(1, 0)].snapshot.as_ref().map(|snapshot| snapshot.open_ns)
+        };
+        assert_eq!(
+            [open_ns(10, 7), open_ns(20, 7), open_ns(30, 8), open_ns(90, 9)],
+            [Some(1), Some(11), Some(11), Some(11)]
+        );
     }
 
     #[test]
@@ -254,7 +417,7 @@ mod tests {
         let mut history = History::new(0);
         let clients = vec![client(1, Some((5, &[2]))), client(2, Some((5, &[1])))];
         history.apply(Look { at_ns: 1, clients, counters: None });
-        assert!(history.of_clients.values().all(|past| past.blocked_ns == 0));
+        assert!(history.of_clients.values().all(|past| past.while_active.longest_ns == 0));
     }
 
     #[test]

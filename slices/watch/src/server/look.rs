@@ -6,8 +6,11 @@ use serde::Serialize;
 /// A client's connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Client {
-    /// Number on the server: PostgreSQL's process, MariaDB's connection.
+    /// Number on the server: PostgreSQL's process, MariaDB's connection; 0 stands for a prepared transaction.
     pub id: u64,
+    /// Distinguishes clients with the same number, which a server may reuse: when it connected.
+    #[serde(skip)]
+    pub began: u64,
     /// User and program or host, such as `app@10.0.0.7 (worker)`.
     pub who: String,
     pub database: String,
@@ -20,8 +23,15 @@ pub struct Client {
     pub transaction_ns: Option<u64>,
     /// The lock it waits for.
     pub wait: Option<Wait>,
-    /// Transactions begun since its snapshot was taken; vacuum keeps the rows that they deleted.
+    /// Number of its last statement on MariaDB, which does not show the text during a pause; 0 on PostgreSQL.
+    #[serde(skip)]
+    pub query: u64,
+    /// Transactions begun since the oldest transaction that its snapshot does not see; vacuum keeps the rows that they
+    /// deleted.
     pub behind: Option<u64>,
+    /// Number of that transaction on PostgreSQL, and whether it is the client's own.
+    #[serde(skip)]
+    pub oldest: (u64, bool),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -31,6 +41,21 @@ pub enum State {
     Idle,
     Active,
     IdleInTransaction,
+}
+
+/// Number of the client that stands for a prepared transaction, which has no connection. Servers name it so.
+pub const PREPARED: u64 = 0;
+
+/// Adds a client for the prepared transaction that others wait for.
+pub fn add_prepared(clients: &mut Vec<Client>, who: String, prepared_ns: u64) {
+    let state = State::IdleInTransaction;
+    let transaction_ns = Some(prepared_ns);
+    clients.push(Client { id: PREPARED, who, state, state_ns: prepared_ns, transaction_ns, ..Client::default() });
+}
+
+/// Whether a client waits for a prepared transaction.
+pub fn wait_for_prepared(clients: &[Client]) -> bool {
+    clients.iter().any(|client| client.wait.as_ref().is_some_and(|wait| wait.blocked_by.contains(&PREPARED)))
 }
 
 /// A wait for a lock.
@@ -50,6 +75,8 @@ pub struct Keeper {
     pub name: String,
     /// Transactions begun since.
     pub behind: u64,
+    /// Whether it is a prepared transaction; a replication slot otherwise.
+    pub is_transaction: bool,
 }
 
 /// Counters, which are read less often.
@@ -59,8 +86,8 @@ pub struct Counters {
     pub deadlocks: u64,
     /// Old row versions that are still kept: dead rows of the database (PostgreSQL), length of the history (MariaDB).
     pub old_versions: u64,
-    /// The table with most of them, its dead rows and live rows; `None` if unknown.
-    pub table: Option<(String, u64, u64)>,
+    /// PostgreSQL's tables with most of them, with their dead rows and live rows.
+    pub tables: Vec<(String, u64, u64)>,
     pub keepers: Vec<Keeper>,
     /// Statements of the last deadlock, without values.
     pub last_deadlock: Vec<String>,

@@ -1,10 +1,10 @@
 //! Reads MariaDB's clients and their locks.
 
-use super::look::{Cells, Client, Counters, State, Wait};
+use super::look::{Cells, Client, Counters, State, Wait, add_prepared, wait_for_prepared};
 use super::mask::{Dialect, masked};
 use anyhow::{Result, bail};
 use contend_worker::script::Connection;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings of the session: read-only, with short timeouts.
 pub const SESSION: [&str; 3] =
@@ -13,7 +13,7 @@ pub const SESSION: [&str; 3] =
 const CLIENTS: &str = "\
 SELECT p.ID, p.USER, p.HOST, COALESCE(p.DB, ''), p.COMMAND, COALESCE(p.STATE, ''), CAST(p.TIME_MS * 1000000 AS SIGNED), \
   COALESCE(p.INFO, ''), t.trx_state, TIMESTAMPDIFF(MICROSECOND, t.trx_started, NOW(6)) * 1000, \
-  TIMESTAMPDIFF(MICROSECOND, t.trx_wait_started, NOW(6)) * 1000, t.trx_isolation_level \
+  TIMESTAMPDIFF(MICROSECOND, t.trx_wait_started, NOW(6)) * 1000, t.trx_isolation_level, p.QUERY_ID \
 FROM information_schema.PROCESSLIST p \
 LEFT JOIN information_schema.INNODB_TRX t ON t.trx_mysql_thread_id = p.ID \
 WHERE p.ID <> CONNECTION_ID() AND p.COMMAND NOT IN ('Daemon', 'Binlog Dump')";
@@ -26,12 +26,10 @@ JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id \
 JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id \
 JOIN information_schema.INNODB_LOCKS l ON l.lock_id = w.requested_lock_id";
 
-/// Holders of metadata locks on tables that a waiting statement names.
+/// Granted metadata locks of tables.
 const METADATA_LOCKS: &str = "\
-SELECT p.ID, m.THREAD_ID, CONCAT('definition of ', m.TABLE_SCHEMA, '.', m.TABLE_NAME) \
-FROM information_schema.PROCESSLIST p JOIN information_schema.METADATA_LOCK_INFO m \
-ON m.THREAD_ID <> p.ID AND m.LOCK_TYPE = 'Table metadata lock' AND INSTR(p.INFO, m.TABLE_NAME) > 0 \
-WHERE p.STATE = 'Waiting for table metadata lock'";
+SELECT THREAD_ID, LOCK_MODE, TABLE_SCHEMA, TABLE_NAME FROM information_schema.METADATA_LOCK_INFO \
+WHERE LOCK_TYPE = 'Table metadata lock'";
 
 const HAS_METADATA_LOCKS: &str = "\
 SELECT COUNT(*) FROM information_schema.PLUGINS WHERE PLUGIN_NAME = 'METADATA_LOCK_INFO' AND PLUGIN_STATUS = 'ACTIVE'";
@@ -81,8 +79,10 @@ pub fn rights(connection: &mut Connection) -> Result<(Rights, Vec<String>)> {
     }
     let metadata_locks = count(HAS_METADATA_LOCKS)?;
     let mut missing = vec!["the last statement of a client that executes none, unless it was seen before".to_string()];
-    if !metadata_locks {
-        let plugin = "who has a lock on a table's definition: `INSTALL SONAME 'metadata_lock_info'` shows it";
+    if metadata_locks {
+        missing.push("the holder of a metadata lock if the waiting statement names several locked tables".to_string());
+    } else {
+        let plugin = "holders of metadata locks of tables: `INSTALL SONAME 'metadata_lock_info'` shows them";
         missing.push(plugin.to_string());
     }
     Ok((Rights { metadata_locks }, missing))
@@ -94,29 +94,116 @@ pub fn rights(connection: &mut Connection) -> Result<(Rights, Vec<String>)> {
 /// The server reports an error or is gone.
 pub fn clients(connection: &mut Connection, rights: Rights) -> Result<Vec<Client>> {
     let mut clients: Vec<Client> = connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect();
-    let waits = |what: &str| clients.iter().any(|client| client.wait.as_ref().is_some_and(|wait| wait.what == what));
-    let mut rows = vec![];
+    let waits = |what: &str| clients.iter().any(|client| waits_for(client, what));
+    let mut blockers: BTreeMap<u64, (Vec<u64>, String)> = BTreeMap::new();
     if waits(ROW_LOCK) {
-        rows.extend(connection.rows(ROW_LOCKS)?);
+        for row in connection.rows(ROW_LOCKS)? {
+            let mut row = Cells::of(row);
+            let (Some(waiter), Some(blocker), what) = (row.number(), row.number(), row.text()) else { continue };
+            let entry = blockers.entry(waiter).or_insert((vec![], what));
+            if !entry.0.contains(&blocker) {
+                entry.0.push(blocker);
+            }
+        }
     }
     if rights.metadata_locks && waits(METADATA_LOCK) {
-        rows.extend(connection.rows(METADATA_LOCKS)?);
-    }
-    let mut blockers: BTreeMap<u64, (Vec<u64>, String)> = BTreeMap::new();
-    for row in rows {
-        let mut row = Cells::of(row);
-        let (Some(waiter), Some(blocker), what) = (row.number(), row.number(), row.text()) else { continue };
-        let entry = blockers.entry(waiter).or_insert((vec![], what));
-        if !entry.0.contains(&blocker) {
-            entry.0.push(blocker);
-        }
+        let locks = connection.rows(METADATA_LOCKS)?.into_iter().map(|row| Held::of(Cells::of(row)));
+        blockers.extend(holders(&clients, &locks.collect::<Vec<_>>()));
     }
     for client in &mut clients {
         if let (Some(wait), Some((blocked_by, what))) = (&mut client.wait, blockers.remove(&client.id)) {
             (wait.blocked_by, wait.what) = (blocked_by, what);
         }
     }
+    // A prepared transaction stays when its connection has ended.
+    if wait_for_prepared(&clients) {
+        add_prepared(&mut clients, "prepared transaction".to_string(), 0);
+    }
     Ok(clients)
+}
+
+fn waits_for(client: &Client, what: &str) -> bool {
+    client.wait.as_ref().is_some_and(|wait| wait.what == what)
+}
+
+/// A granted metadata lock of a table.
+struct Held {
+    client: u64,
+    mode: String,
+    schema: String,
+    table: String,
+}
+
+impl Held {
+    fn of(mut row: Cells) -> Held {
+        let client = row.number().unwrap_or(0);
+        Held { client, mode: row.text(), schema: row.text(), table: row.text() }
+    }
+
+    /// Whether the lock may keep out a statement that does not change definitions: it is exclusive to some extent, or its
+    /// holder waits to make it so.
+    fn keeps_out_readers_or_writers(&self, clients: &[Client]) -> bool {
+        let is_exclusive =
+            ["EXCLUSIVE", "NO_READ_WRITE", "NO_WRITE", "READ_ONLY"].iter().any(|end| self.mode.ends_with(end));
+        let waits = |client: &Client| client.id == self.client && waits_for(client, METADATA_LOCK);
+        is_exclusive && !self.mode.ends_with("INTENTION_EXCLUSIVE") || clients.iter().any(waits)
+    }
+}
+
+/// Holders of the metadata lock that each client waits for, and its table. The server does not report which table that is:
+/// it is known if the waiting statement names one locked table only.
+fn holders(clients: &[Client], locks: &[Held]) -> BTreeMap<u64, (Vec<u64>, String)> {
+    let mut found = BTreeMap::new();
+    for client in clients.iter().filter(|client| waits_for(client, METADATA_LOCK)) {
+        let sql = client.statement.as_deref().unwrap_or_default();
+        let words = words(sql);
+        let is_change = words.first().is_some_and(|first| CHANGES.iter().any(|verb| verb.eq_ignore_ascii_case(first)));
+        let is_in_way = |lock: &&Held| {
+            lock.client != client.id
+                && names(&words, &client.database, &lock.schema, &lock.table)
+                && (is_change || lock.keeps_out_readers_or_writers(clients))
+        };
+        let its: Vec<&Held> = locks.iter().filter(is_in_way).collect();
+        let tables: BTreeSet<(&str, &str)> = its.iter().map(|lock| (&*lock.schema, &*lock.table)).collect();
+        if let (1, Some((schema, table))) = (tables.len(), tables.first()) {
+            let clients: BTreeSet<u64> = its.iter().map(|lock| lock.client).collect();
+            found.insert(client.id, (clients.into_iter().collect(), format!("definition of {schema}.{table}")));
+        }
+    }
+    found
+}
+
+/// First words of statements that wait for every other lock of their table.
+const CHANGES: [&str; 5] = ["ALTER", "DROP", "OPTIMIZE", "RENAME", "TRUNCATE"];
+
+/// The names, keywords and points of a statement without values.
+fn words(sql: &str) -> Vec<&str> {
+    let (mut words, mut rest) = (vec![], sql);
+    while let Some(first) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        let quoted = rest.strip_prefix('`').and_then(|rest| Some((rest, rest.find('`')?)));
+        let (word, length) = match quoted {
+            Some((inner, end)) => (&inner[..end], end + 2),
+            None => {
+                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len()).max(first.len_utf8());
+                (&rest[..end], end)
+            }
+        };
+        if first == '.' || first == '`' || is_word(first) {
+            words.push(word);
+        }
+        rest = &rest[length..];
+    }
+    words
+}
+
+/// Whether a statement names this table, with its schema or in a session that uses it.
+fn names(words: &[&str], database: &str, schema: &str, table: &str) -> bool {
+    let is_named = |(at, _): (usize, &&str)| match at.checked_sub(2).map(|before| (words[before], words[at - 1])) {
+        Some((qualifier, ".")) => qualifier.eq_ignore_ascii_case(schema),
+        _ => database.eq_ignore_ascii_case(schema),
+    };
+    words.iter().enumerate().filter(|(_, word)| word.eq_ignore_ascii_case(table)).any(is_named)
 }
 
 /// Kinds of waits, as the server names them.
@@ -128,6 +215,7 @@ fn client(mut row: Cells) -> Client {
     let (user, host, database, command, doing) = (row.text(), row.text(), row.text(), row.text(), row.text());
     let (state_ns, statement, transaction) = (row.number().unwrap_or(0), row.text(), row.text());
     let (transaction_ns, waited_ns, isolation) = (row.number(), row.number(), row.text());
+    let query = row.number().unwrap_or(0);
     let has_transaction = !transaction.is_empty();
     let state = match (command.as_str(), has_transaction) {
         ("Sleep", true) => State::IdleInTransaction,
@@ -160,6 +248,9 @@ fn client(mut row: Cells) -> Client {
         transaction_ns,
         wait,
         behind: keeps_snapshot.then_some(0),
+        began: 0,
+        query,
+        oldest: (0, false),
     }
 }
 
@@ -206,6 +297,52 @@ fn statements_of_deadlock(status: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn waits(id: u64, statement: &str) -> Client {
+        let wait = Some(Wait { ns: 1, what: METADATA_LOCK.to_string(), blocked_by: vec![] });
+        Client { id, database: "shop".into(), statement: Some(statement.into()), wait, ..Client::default() }
+    }
+
+    fn held(client: u64, mode: &str, schema: &str, table: &str) -> Held {
+        Held { client, mode: format!("MDL_{mode}"), schema: schema.to_string(), table: table.to_string() }
+    }
+
+    /// The clients that block one which waits with this statement.
+    fn blockers(statement: &str, locks: &[Held]) -> Vec<u64> {
+        holders(&[waits(1, statement)], locks).remove(&1).map_or(vec![], |(clients, _)| clients)
+    }
+
+    #[test]
+    fn the_holder_of_a_metadata_lock_has_locked_the_table_that_the_statement_names() {
+        let locks = || {
+            vec![
+                held(2, "SHARED_READ", "shop", "order"),
+                held(3, "SHARED_WRITE", "shop", "e"),
+                held(4, "SHARED_READ", "tenant2", "orders"),
+                held(5, "SHARED_READ", "tenant1", "orders"),
+            ]
+        };
+        assert_eq!(blockers("ALTER TABLE tenant1.orders ADD COLUMN ?", &locks()), [5]);
+        assert_eq!(blockers("ALTER TABLE `tenant1`.`orders` ADD x INT", &locks()), [5]);
+        assert_eq!(blockers("ALTER TABLE orders ADD x INT", &locks()), [0; 0], "of the schema shop, which holds none");
+        assert_eq!(blockers("DROP TABLE `order`", &locks()), [2]);
+        assert_eq!(
+            blockers("ALTER TABLE tenant1.orders ADD COLUMN e INT", &locks()),
+            [0; 0],
+            "it names two locked tables"
+        );
+        assert_eq!(blockers("SELECT * FROM tenant1.orders", &locks()), [0; 0], "readers do not keep out readers");
+    }
+
+    #[test]
+    fn a_reader_waits_for_the_change_that_waits_itself() {
+        let clients = [waits(1, "SELECT * FROM t"), waits(2, "ALTER TABLE t ADD x INT")];
+        let locks = [held(2, "SHARED_UPGRADABLE", "shop", "t"), held(3, "SHARED_READ", "shop", "t")];
+        let found = holders(&clients, &locks);
+        assert_eq!((&found[&1].0, &found[&2].0), (&vec![2], &vec![3]));
+        assert_eq!(blockers("UPDATE t SET a = ?", &[held(7, "EXCLUSIVE", "shop", "t")]), [7]);
+        assert_eq!(blockers("UPDATE t SET a = ?", &[held(7, "INTENTION_EXCLUSIVE", "shop", "t")]), [0; 0]);
+    }
 
     #[test]
     fn the_statements_of_a_deadlock_are_found_without_their_values() {

@@ -37,7 +37,6 @@ pub fn masked(sql: &str, dialect: Dialect) -> String {
             || dialect == Dialect::MariaDb && first == b'#';
         let is_string = first == b'\''
             || first == b'"' && dialect == Dialect::MariaDb
-            || first == b'$' && lexeme.len() > 1 && lexeme.ends_with('$')
             || first == b'$' && lexeme.len() > 1 && dialect == Dialect::Postgres;
         if is_comment {
             out.push(' ');

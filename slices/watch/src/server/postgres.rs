@@ -1,6 +1,6 @@
 //! Reads PostgreSQL's clients and their locks. Requires version 14, which reports when a wait began.
 
-use super::look::{Cells, Client, Counters, Keeper, State, Wait};
+use super::look::{Cells, Client, Counters, Keeper, State, Wait, add_prepared, wait_for_prepared};
 use super::mask::{Dialect, masked};
 use anyhow::{Result, bail};
 use contend_worker::script::Connection;
@@ -16,13 +16,17 @@ pub const SESSION: [&str; 4] = [
 /// Oldest supported version, in the server's numbering.
 const VERSION_MIN: u64 = 140_000;
 
-/// Clients. Blockers are computed only for waiting clients, because that function takes locks inside the server.
+/// Clients. `oldest` is the oldest transaction that a client's snapshot keeps: its own, or one that ran when the snapshot
+/// was taken; a VACUUM keeps none. Blockers are computed only for waiting clients, because that function takes locks inside the server.
 const CLIENTS: &str = "\
 SELECT a.pid::bigint, coalesce(a.usename, '')::text, coalesce(a.client_addr::text, ''), coalesce(a.application_name, ''), \
   coalesce(a.datname, '')::text, coalesce(a.state, ''), a.backend_type, coalesce(a.query, ''), \
   (extract(epoch FROM clock_timestamp() - CASE WHEN a.state = 'active' THEN a.query_start ELSE a.state_change END) * 1e9)::bigint, \
   (extract(epoch FROM clock_timestamp() - a.xact_start) * 1e9)::bigint, \
-  age(a.backend_xmin)::bigint, \
+  CASE WHEN a.pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum) THEN greatest(age(a.backend_xmin), age(a.backend_xid))::bigint END, \
+  (a.backend_xid IS NOT NULL AND age(a.backend_xid) >= coalesce(age(a.backend_xmin), 0))::int::bigint, \
+  coalesce(a.backend_xmin, '0')::text::bigint, coalesce(a.backend_xid, '0')::text::bigint, \
+  (extract(epoch FROM a.backend_start) * 1e6)::bigint, \
   coalesce(a.wait_event_type, '') , \
   CASE WHEN a.wait_event_type = 'Lock' THEN array_to_string(pg_blocking_pids(a.pid), ',') ELSE '' END, \
   CASE WHEN a.wait_event_type = 'Lock' THEN (SELECT (extract(epoch FROM clock_timestamp() - min(l.waitstart)) * 1e9)::bigint \
@@ -34,14 +38,24 @@ SELECT a.pid::bigint, coalesce(a.usename, '')::text, coalesce(a.client_addr::tex
 FROM pg_stat_activity a \
 WHERE a.pid <> pg_backend_pid() AND a.backend_type IN ('client backend', 'autovacuum worker', 'walsender')";
 
+/// Prepared transactions that have locks which others wait for, and the age of the oldest.
+const PREPARED_BLOCKERS: &str = "\
+SELECT string_agg(DISTINCT x.gid, ', '), (extract(epoch FROM clock_timestamp() - min(x.prepared)) * 1e9)::bigint \
+FROM pg_locks w JOIN pg_locks h ON h.granted AND h.pid IS NULL AND h.locktype = w.locktype \
+  AND (h.database, h.relation, h.page, h.tuple, h.transactionid) IS NOT DISTINCT FROM \
+      (w.database, w.relation, w.page, w.tuple, w.transactionid) \
+JOIN pg_locks o ON o.pid IS NULL AND o.virtualtransaction = h.virtualtransaction AND o.locktype = 'transactionid' \
+JOIN pg_prepared_xacts x ON x.transaction = o.transactionid WHERE NOT w.granted";
+
 const DEADLOCKS: &str = "SELECT coalesce(sum(deadlocks), 0)::bigint FROM pg_stat_database";
 const DEAD_ROWS: &str = "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables";
-const WORST_TABLE: &str = "SELECT (schemaname || '.' || relname)::text, n_dead_tup::bigint, n_live_tup::bigint \
-    FROM pg_stat_user_tables ORDER BY n_dead_tup DESC LIMIT 1";
+/// Tables with the most dead rows.
+const TABLES: &str = "SELECT (schemaname || '.' || relname)::text, n_dead_tup::bigint, n_live_tup::bigint \
+    FROM pg_stat_user_tables ORDER BY n_dead_tup DESC LIMIT 100";
 const KEEPERS: &str = "\
-SELECT 'replication slot ' || slot_name, greatest(age(xmin), age(catalog_xmin))::bigint FROM pg_replication_slots \
+SELECT 'replication slot ' || slot_name, greatest(age(xmin), age(catalog_xmin))::bigint, 0::bigint FROM pg_replication_slots \
 WHERE xmin IS NOT NULL OR catalog_xmin IS NOT NULL \
-UNION ALL SELECT 'prepared transaction ' || gid, age(transaction)::bigint FROM pg_prepared_xacts";
+UNION ALL SELECT 'prepared transaction ' || gid, age(transaction)::bigint, 1::bigint FROM pg_prepared_xacts";
 
 /// The server's version, for people.
 ///
@@ -53,10 +67,14 @@ pub fn version(connection: &mut Connection) -> Result<String> {
     let mut row = Cells::of(rows.into_iter().next().unwrap_or_default());
     let (number, name) = (row.number().unwrap_or(0), row.text());
     if number < VERSION_MIN {
-        bail!("PostgreSQL {name} does not say since when a client waits; `contend watch` needs version 14 or later");
+        bail!("PostgreSQL {name} does not report when a wait began; `contend watch` requires version 14 or later");
     }
     Ok(format!("PostgreSQL {}", name.split_whitespace().next().unwrap_or_default()))
 }
+
+/// This database, and the number of others with tables of users.
+const OTHER_DATABASES: &str = "SELECT current_database()::text, count(*)::bigint FROM pg_database \
+    WHERE datallowconn AND NOT datistemplate AND datname NOT IN (current_database(), 'postgres')";
 
 /// What this user may not see, as sentences.
 ///
@@ -65,8 +83,12 @@ pub fn version(connection: &mut Connection) -> Result<String> {
 pub fn missing(connection: &mut Connection) -> Result<Vec<String>> {
     let rows = connection.rows("SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')::int::bigint")?;
     let may = rows.into_iter().next().map(Cells::of).and_then(|mut row| row.number()) == Some(1);
-    let hidden = "clients of other users: `GRANT pg_monitor TO` this user shows them";
-    Ok(if may { vec![] } else { vec![hidden.to_string()] })
+    let hidden = "clients of other users: `GRANT pg_monitor TO` this user shows them".to_string();
+    let mut databases = connection.rows(OTHER_DATABASES)?.into_iter().map(Cells::of);
+    let others = databases.next().map(|mut row| (row.text(), row.number())).filter(|(_, count)| *count > Some(0));
+    let others =
+        others.map(|(own, _)| format!("dead rows of tables in databases other than {own}; name one in the address"));
+    Ok((!may).then_some(hidden).into_iter().chain(others).collect())
 }
 
 /// The clients of the server.
@@ -74,7 +96,14 @@ pub fn missing(connection: &mut Connection) -> Result<Vec<String>> {
 /// # Errors
 /// The server reports an error or is gone.
 pub fn clients(connection: &mut Connection) -> Result<Vec<Client>> {
-    Ok(connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect())
+    let mut clients: Vec<Client> = connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect();
+    if wait_for_prepared(&clients) {
+        let row = connection.rows(PREPARED_BLOCKERS)?.into_iter().next().unwrap_or_default();
+        let mut row = Cells::of(row);
+        let (names, ns) = (row.text(), row.number().unwrap_or(0));
+        add_prepared(&mut clients, format!("prepared transaction {names}").trim_end().to_string(), ns);
+    }
+    Ok(clients)
 }
 
 fn client(mut row: Cells) -> Client {
@@ -82,6 +111,8 @@ fn client(mut row: Cells) -> Client {
     let (user, address, program, database) = (row.text(), row.text(), row.text(), row.text());
     let (state, kind, statement) = (row.text(), row.text(), row.text());
     let (state_ns, transaction_ns, behind) = (row.number().unwrap_or(0), row.number(), row.number());
+    let is_own = row.number() == Some(1);
+    let [xmin, xid, began] = [row.number(), row.number(), row.number()].map(Option::unwrap_or_default);
     let (wait_type, blocked_by, waited_ns, what) = (row.text(), row.text(), row.number(), row.text());
     let wait = (wait_type == "Lock").then(|| Wait {
         // The lock may have been granted while the server read its own tables.
@@ -107,6 +138,9 @@ fn client(mut row: Cells) -> Client {
         transaction_ns: transaction_ns.filter(|_| state != State::Idle),
         wait,
         behind,
+        began,
+        query: 0,
+        oldest: (if is_own { xid } else { xmin }, is_own),
     }
 }
 
@@ -134,13 +168,15 @@ pub fn counters(connection: &mut Connection) -> Result<Counters> {
         Ok(Cells::of(row).number().unwrap_or(0))
     };
     let (deadlocks, old_versions) = (number(DEADLOCKS)?, number(DEAD_ROWS)?);
-    let table = connection.rows(WORST_TABLE)?.into_iter().next().map(|row| {
+    let tables = connection.rows(TABLES)?.into_iter().map(|row| {
         let mut row = Cells::of(row);
         (row.text(), row.number().unwrap_or(0), row.number().unwrap_or(0))
     });
+    let tables = tables.collect();
     let keepers = connection.rows(KEEPERS)?.into_iter().map(|row| {
         let mut row = Cells::of(row);
-        Keeper { name: row.text(), behind: row.number().unwrap_or(0) }
+        let (name, behind) = (row.text(), row.number().unwrap_or(0));
+        Keeper { name, behind, is_transaction: row.number() == Some(1) }
     });
-    Ok(Counters { deadlocks, old_versions, table, keepers: keepers.collect(), last_deadlock: vec![] })
+    Ok(Counters { deadlocks, old_versions, tables, keepers: keepers.collect(), last_deadlock: vec![] })
 }

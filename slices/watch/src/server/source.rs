@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, findings};
 use super::history::History;
-use super::look::Look;
+use super::look::{Counters, Look};
 use super::{mariadb, postgres};
 use crate::watch::now_ns;
 use anyhow::{Context, Result, bail};
@@ -24,6 +24,10 @@ const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 const PAUSES: u32 = 9;
 /// Longest time until the first answer.
 const FIRST: Duration = Duration::from_secs(30);
+/// Longest time without an answer: a server may restart meanwhile.
+const AWAY: Duration = Duration::from_secs(30);
+/// Pause before the next attempt to connect.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// A product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +45,9 @@ struct Greeting {
 enum Message {
     Greeting(Greeting),
     Look(Look),
-    /// The connection has ended, with the reason.
+    /// A query failed, with the server's words. The next one may not.
+    Failed(String),
+    /// The server does not answer any more, with the reason.
     Gone(String),
 }
 
@@ -54,6 +60,9 @@ pub struct Server {
     /// Why there are no further looks.
     pub gone: Option<String>,
     missing: Vec<String>,
+    /// Number of failed queries, and the server's words of the first.
+    failed: u64,
+    why: Option<String>,
     messages: Receiver<Message>,
     stop: Arc<AtomicBool>,
     /// Keeps the password file during the watch; the janitor removes it after a kill.
@@ -101,7 +110,9 @@ impl Server {
         let greeting = match messages.recv_timeout(FIRST) {
             Ok(Message::Greeting(greeting)) => greeting,
             Ok(Message::Gone(why)) => bail!("{shown}: {why}"),
-            Ok(Message::Look(_)) | Err(RecvTimeoutError::Disconnected) => bail!("{shown}: the connection ended"),
+            Ok(Message::Look(_) | Message::Failed(_)) | Err(RecvTimeoutError::Disconnected) => {
+                bail!("{shown}: the connection ended")
+            }
             Err(RecvTimeoutError::Timeout) => bail!("{shown}: no answer within {} s", FIRST.as_secs()),
         };
         let (version, missing) = (greeting.version, greeting.missing);
@@ -112,6 +123,8 @@ impl Server {
             history,
             gone: None,
             missing,
+            failed: 0,
+            why: None,
             messages,
             stop,
             _secret: (attached, janitor),
@@ -123,6 +136,10 @@ impl Server {
         loop {
             match self.messages.try_recv() {
                 Ok(Message::Look(look)) => self.history.apply(look),
+                Ok(Message::Failed(why)) => {
+                    self.failed += 1;
+                    self.why.get_or_insert(why);
+                }
                 Ok(Message::Gone(why)) => self.gone = Some(why),
                 Ok(Message::Greeting(_)) => {}
                 Err(TryRecvError::Empty) => return,
@@ -138,9 +155,12 @@ impl Server {
     pub fn missing(&self) -> Vec<String> {
         let mut missing = vec![format!("waits and pauses shorter than {} ms", EVERY.as_millis())];
         missing.extend(self.missing.iter().cloned());
+        if let Some(why) = &self.why {
+            missing.push(format!("failed queries: {} (the first: {why})", self.failed));
+        }
         if let Some(why) = &self.gone {
             let seconds = self.history.now_ns.saturating_sub(self.history.from_ns) / 1_000_000_000;
-            missing.push(format!("everything after {seconds} s: the server could not be asked any more ({why})"));
+            missing.push(format!("everything after {seconds} s: the server stopped answering ({why})"));
         }
         missing
     }
@@ -159,40 +179,113 @@ impl Drop for Server {
 
 /// Queries the server until `stop` is set or `send` returns false. The error is the reason why it cannot continue.
 fn ask(product: Product, target: &Target, stop: &AtomicBool, send: impl Fn(Message) -> bool) -> Result<()> {
-    let mut connection = Connection::open(target).context("cannot connect")?;
-    let (version, rights, missing) = match product {
-        Product::Postgres => {
-            (postgres::version(&mut connection)?, mariadb::Rights::default(), postgres::missing(&mut connection)?)
-        }
-        Product::MariaDb => {
-            let version = mariadb::version(&mut connection)?;
-            let (rights, missing) = mariadb::rights(&mut connection)?;
-            (version, rights, missing)
-        }
+    let mut connection = Some(Connection::open(target).context("cannot connect")?);
+    let (greeting, rights) = match &mut connection {
+        Some(connection) => greet(product, connection)?,
+        None => bail!("the connection ended"),
     };
-    let mut goes_on = send(Message::Greeting(Greeting { version, missing }));
-    let (mut counted, mut deadlocks): (Option<Instant>, Option<u64>) = (None, None);
+    let mut goes_on = send(Message::Greeting(greeting));
+    let mut looks = Looks { product, rights, counted: None, deadlocks: None, connections: 0, answered: Instant::now() };
+    // The first failure since the server last answered.
+    let mut why: Option<anyhow::Error> = None;
     while goes_on && !stop.load(Ordering::Relaxed) {
         let began = Instant::now();
-        let clients = match product {
-            Product::Postgres => postgres::clients(&mut connection)?,
-            Product::MariaDb => mariadb::clients(&mut connection, rights)?,
+        let looked = match &mut connection {
+            Some(connection) => looks.look(connection, &send),
+            None => Connection::open(target).context("cannot connect").map(|opened| {
+                connection = Some(opened);
+                looks.connections += 1;
+                true
+            }),
         };
-        let at_ns = now_ns();
-        let counters = match counted {
-            Some(at) if at.elapsed() < COUNTERS_EVERY => None,
-            _ => {
-                counted = Some(began);
-                Some(match product {
-                    Product::Postgres => postgres::counters(&mut connection)?,
-                    Product::MariaDb => mariadb::counters(&mut connection, deadlocks)?,
-                })
+        match looked {
+            Ok(sent) => {
+                goes_on = sent;
+                why = why.filter(|_| looks.answered < began);
             }
-        };
-        deadlocks = counters.as_ref().map(|counters| counters.deadlocks).or(deadlocks);
-        goes_on = send(Message::Look(Look { at_ns, clients, counters }));
+            Err(error) => {
+                goes_on = send(Message::Failed(format!("{error:#}")));
+                why = why.filter(|_| looks.answered < began);
+                let first = why.get_or_insert(error);
+                if looks.answered.elapsed() >= AWAY {
+                    bail!("{first:#}");
+                }
+                // A query that took too long leaves the connection as it is.
+                if connection.as_mut().is_none_or(|connection| connection.rows("SELECT 1").is_err()) {
+                    connection = None;
+                    std::thread::sleep(AGAIN);
+                    continue;
+                }
+            }
+        }
         let took = began.elapsed();
         std::thread::sleep((took * PAUSES).max(EVERY.saturating_sub(took)));
     }
     Ok(())
+}
+
+/// Facts about the server, and what this user may read.
+fn greet(product: Product, connection: &mut Connection) -> Result<(Greeting, mariadb::Rights)> {
+    Ok(match product {
+        Product::Postgres => {
+            let (version, missing) = (postgres::version(connection)?, postgres::missing(connection)?);
+            (Greeting { version, missing }, mariadb::Rights::default())
+        }
+        Product::MariaDb => {
+            let version = mariadb::version(connection)?;
+            let (rights, missing) = mariadb::rights(connection)?;
+            (Greeting { version, missing }, rights)
+        }
+    })
+}
+
+/// The queries of a server.
+struct Looks {
+    product: Product,
+    rights: mariadb::Rights,
+    /// When counters were read, or failed to be.
+    counted: Option<Instant>,
+    deadlocks: Option<u64>,
+    /// Number of connections after the first.
+    connections: u64,
+    /// When clients were last read.
+    answered: Instant,
+}
+
+impl Looks {
+    /// Queries clients, and once a second counters, and sends them. Returns whether they were received.
+    fn look(&mut self, connection: &mut Connection, send: &impl Fn(Message) -> bool) -> Result<bool> {
+        let mut clients = match self.product {
+            Product::Postgres => postgres::clients(connection)?,
+            Product::MariaDb => mariadb::clients(connection, self.rights)?,
+        };
+        self.answered = Instant::now();
+        if self.product == Product::MariaDb {
+            // A restarted server counts its clients from the beginning.
+            clients.iter_mut().for_each(|client| client.began = self.connections);
+        }
+        let at_ns = now_ns();
+        let counters = match self.counted {
+            Some(at) if at.elapsed() < COUNTERS_EVERY => None,
+            _ => {
+                self.counted = Some(Instant::now());
+                match self.counters(connection) {
+                    Ok(counters) => Some(counters),
+                    Err(why) => {
+                        send(Message::Look(Look { at_ns, clients, counters: None }));
+                        return Err(why);
+                    }
+                }
+            }
+        };
+        self.deadlocks = counters.as_ref().map(|counters| counters.deadlocks).or(self.deadlocks);
+        Ok(send(Message::Look(Look { at_ns, clients, counters })))
+    }
+
+    fn counters(&self, connection: &mut Connection) -> Result<Counters> {
+        match self.product {
+            Product::Postgres => postgres::counters(connection),
+            Product::MariaDb => mariadb::counters(connection, self.deadlocks),
+        }
+    }
 }
