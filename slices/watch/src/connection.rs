@@ -17,7 +17,7 @@ pub fn is_thread(tid: u32) -> bool {
     tid < NUMBERS_FROM
 }
 
-/// Name of a thread, or of a connection that has a number of its own.
+/// Name of a thread, or of a connection that has its own number.
 pub fn name(tid: u32) -> String {
     if is_thread(tid) { format!("thread {tid}") } else { format!("connection {}", tid - NUMBERS_FROM + 1) }
 }

@@ -9,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 /// Type of btrfs in `statfs`.
 const BTRFS: u64 = 0x9123_683E;
 
-/// The number of a file's device, which `stat` gives as `seen`. Each subvolume of btrfs has another one for programs; the kernel's
-/// own is in /proc/self/mountinfo.
+/// The number of a file's device, which `stat` gives as `seen`. Each subvolume of btrfs has another one for programs;
+/// the kernel's number is in /proc/self/mountinfo.
 pub fn device(path: &Path, seen: u64) -> u32 {
     static KNOWN: Mutex<BTreeMap<u64, u32>> = Mutex::new(BTreeMap::new());
     let as_seen = encoded(major(seen), minor(seen));
-    // File systems without a disk of their own, and btrfs, have the major number 0.
+    // File systems without their own disk, and btrfs, have the major number 0.
     if major(seen) != 0 {
         return as_seen;
     }

@@ -30,13 +30,12 @@ pub fn root() -> Result<PathBuf> {
     if fs::metadata("/proc/self/ns/pid").is_ok_and(|space| space.ino() != PIDS_OF_EVENTS) {
         bail!(
             "process numbers here (a container) differ from those in the kernel's events: run contend on the host, or \
-             in \
-             a container with the host's processes (--pid=host)"
+             in a container with the host's processes (--pid=host)"
         );
     }
     let mounted = PLACES.iter().map(PathBuf::from).find(|place| place.join("instances").exists());
     if let Some(root) = &mounted
-        && fs::read_dir(root.join("instances")).is_ok()
+        && may_make(&root.join("instances"))
     {
         return Ok(root.clone());
     }
@@ -46,6 +45,12 @@ pub fn root() -> Result<PathBuf> {
         (None, true) => bail!("tracefs is not mounted; `mount -t tracefs nodev {}` mounts it", PLACES[0]),
         (None, false) => bail!("tracefs is not mounted, or closed to user {}: run as root", user.as_raw()),
     }
+}
+
+/// Whether this user may make an instance: some systems let a group read tracefs, and not write it.
+fn may_make(instances: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    access(instances, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 /// Whether functions of programs can be probed.
@@ -167,23 +172,30 @@ impl Instance {
         append(&self.root.join("uprobe_events"), line)
     }
 
-    /// Passes the pages that have arrived to `each`, oldest first for each processor.
+    /// Passes the pages that have arrived to `each`, oldest first for each processor. Returns whether a buffer was at least
+    /// half full: events may have been lost then, and only then, because a full buffer stays full until it is read.
     ///
     /// # Errors
     /// A buffer cannot be read.
-    pub fn read(&mut self, mut each: impl FnMut(&[u8])) -> Result<()> {
+    pub fn read(&mut self, mut each: impl FnMut(&[u8])) -> Result<bool> {
+        let mut was_full = false;
         for pipe in &mut self.pipes {
+            let mut read = 0;
             for _ in 0..PAGES_MAX {
                 match pipe.read(&mut self.page) {
                     Ok(0) => break,
-                    Ok(bytes) => each(&self.page[..bytes]),
+                    Ok(bytes) => {
+                        read += bytes;
+                        each(&self.page[..bytes]);
+                    }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => return Err(error).context("cannot read the tracing buffer"),
                 }
             }
+            was_full |= read >= BUFFER_KIB as usize * 1024 / 2;
         }
-        Ok(())
+        Ok(was_full)
     }
 
     /// Number of events lost because a buffer was full.
@@ -224,30 +236,50 @@ pub fn remove(root: &Path, group: &str) {
     for dir in &dirs {
         let _ = fs::write(dir.join("events/enable"), "0");
     }
-    let probes = fs::read_to_string(root.join("uprobe_events")).unwrap_or_default();
-    let names = probes.lines().filter_map(|line| line.split_whitespace().next()?.split_once(':'));
-    let own: Vec<&str> = names.map(|(_, name)| name).filter(|name| name.split('/').next() == Some(group)).collect();
-    for name in own {
-        let _ = append(&root.join("uprobe_events"), &format!("-:{name}"));
+    for probe in probes(root).into_iter().filter(|probe| group_of(probe) == group) {
+        at_once_or_soon(|| append(&root.join("uprobe_events"), &format!("-:{probe}")).is_ok());
     }
     for dir in &dirs {
-        let _ = fs::remove_dir(dir);
+        at_once_or_soon(|| fs::remove_dir(dir).is_ok() || !dir.exists());
     }
 }
 
-/// Removes the instances of dead processes.
-pub fn remove_leftovers(root: &Path) {
-    for entry in fs::read_dir(root.join("instances")).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let name = name.strip_suffix(CALLS).unwrap_or(&name);
-        let parts: Vec<&str> = name.strip_prefix(PREFIX).unwrap_or_default().split('_').collect();
-        if let ["", pid, _] = parts[..]
-            && let Ok(pid) = pid.parse()
-            && name_of(pid).as_deref() != Some(name)
-        {
-            remove(root, name);
+/// Repeats what the kernel refuses for a moment: a buffer that is being read, or a probe that is being executed, is busy.
+fn at_once_or_soon(is_done: impl Fn() -> bool) {
+    const TIMES: usize = 20;
+    for _ in 0..TIMES {
+        if is_done() {
+            return;
         }
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
+}
+
+/// Names of all probes of programs, such as `contend_watch_41_9/step_0`.
+fn probes(root: &Path) -> Vec<String> {
+    let text = fs::read_to_string(root.join("uprobe_events")).unwrap_or_default();
+    text.lines().filter_map(|line| Some(line.split_whitespace().next()?.split_once(':')?.1.to_string())).collect()
+}
+
+fn group_of(probe: &str) -> &str {
+    probe.split('/').next().unwrap_or_default()
+}
+
+/// Removes the instances and probes of dead processes. A probe may have lost its instance.
+pub fn remove_leftovers(root: &Path) {
+    let entries = fs::read_dir(root.join("instances")).into_iter().flatten().flatten();
+    let instances = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let instances = instances.map(|name| name.strip_suffix(CALLS).map_or(name.clone(), str::to_string));
+    let groups: HashSet<String> =
+        instances.chain(probes(root).iter().map(|probe| group_of(probe).to_string())).collect();
+    groups.iter().filter(|group| is_of_dead(group)).for_each(|group| remove(root, group));
+}
+
+/// Whether a name is that of an instance of contend whose process has ended.
+fn is_of_dead(group: &str) -> bool {
+    let parts: Vec<&str> = group.strip_prefix(PREFIX).unwrap_or_default().split('_').collect();
+    let ["", pid, _] = parts[..] else { return false };
+    pid.parse().is_ok_and(|pid| name_of(pid).as_deref() != Some(group))
 }
 
 /// The name of a process's instance: its number, and its start time, because numbers are reused.

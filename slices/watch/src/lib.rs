@@ -19,6 +19,7 @@ mod janitor;
 mod journal;
 mod lines;
 pub mod lock;
+mod missing;
 mod others;
 mod page;
 mod pclntab;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// First of the lock bytes in the database file.
-const PENDING_BYTE: i64 = 0x4000_0000;
+pub const PENDING_BYTE: i64 = 0x4000_0000;
 /// First of the lock bytes in the `-shm` file.
 const SHM_BYTE: i64 = 120;
 

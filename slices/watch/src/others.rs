@@ -46,6 +46,11 @@ impl Others {
         Others { opens: fd.filter(is_watched), ..Others::default() }
     }
 
+    /// Removes ended processes, whose numbers may be reused.
+    pub fn forget(&mut self, ended: &HashSet<u32>) {
+        self.users.retain(|pid| !ended.contains(pid));
+    }
+
     /// Looks once a second, and when a watched database has been opened; `None` if nothing has changed. `is_user` says
     /// of a process whether it is known to use one.
     pub fn look(&mut self, now_ns: u64, databases: &[Database], is_user: impl Fn(u32) -> bool) -> Option<Changed> {

@@ -20,8 +20,8 @@ use std::fs::File;
 use std::path::Path;
 
 /// Functions of SQLite: `(connection, text, ...)` compiles a statement, `(statement)` executes it, `(connection, ...)`
-/// makes a checkpoint, `(path, ...)` opens a connection. The last one, `sqlite3_sql`, is not probed; its code shows where a statement stores the
-/// pointer to its text.
+/// makes a checkpoint, `(path, ...)` opens a connection. The last one, `sqlite3_sql`, is not probed; its code shows
+/// where a statement stores the pointer to its text.
 const FUNCTIONS: [(&str, Option<Called>); 11] = [
     ("sqlite3_prepare_v2", Some(Called::Prepare)),
     ("sqlite3_prepare_v3", Some(Called::Prepare)),
@@ -248,7 +248,8 @@ struct Code<'f> {
 }
 
 /// Finds a function at an address. A probe inside an instruction or function would change what the program does. So
-/// the place must be executable, and begin a function if the program's unwind table covers it.
+/// the place must be executable, and begin a function if the program has an unwind table that covers it. Functions of Go
+/// have none.
 fn code<'f>(program: &'f Program<'f>, address: u64, bytes: u64) -> Result<Code<'f>> {
     let holds = |from: u64, bytes: u64| (from..from.saturating_add(bytes)).contains(&address);
     let is_executed = |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));

@@ -3,7 +3,7 @@
 use crate::target::FileId;
 use crate::words::one_line;
 use procfs::process::{FDTarget, Process};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 const NAME_CHARS: usize = 120;
 /// Most threads that are stored.
 const THREADS_MAX: usize = 100_000;
+/// Most ended processes whose names are kept.
+const ENDED_MAX: usize = 10_000;
 
 /// A process that uses a watched database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +24,16 @@ pub struct Named {
     pub command: String,
 }
 
-/// Processes by number. A name is kept after the end of its process.
+/// Processes by number. A name is kept after the end of its process; of very many ended ones, the latest.
 #[derive(Default)]
 pub struct Processes {
     known: HashMap<u32, Named>,
     /// Processes that have ended; their numbers may be reused.
     ended: HashSet<u32>,
+    /// The same, oldest first; also processes whose number has been reused since.
+    in_order: VecDeque<u32>,
+    /// Processes that had ended at the last look.
+    just_ended: Vec<u32>,
     /// Process of each thread.
     of_thread: HashMap<u32, u32>,
     /// Names of threads; `None` if it is that of the process.
@@ -93,9 +99,24 @@ impl Processes {
         self.known.remove(&pid).is_some()
     }
 
-    /// Finds processes that have ended.
-    pub fn look_for_ended(&mut self) {
-        self.ended.extend(self.known.keys().filter(|pid| !is_alive(**pid)));
+    /// Finds processes that have ended. Returns those that the look before has found: their last events have been read.
+    pub fn look_for_ended(&mut self) -> Vec<u32> {
+        let is_new = |pid: &&u32| !self.ended.contains(pid) && !is_alive(**pid);
+        let new: Vec<u32> = self.known.keys().filter(is_new).copied().collect();
+        self.ended.extend(&new);
+        self.in_order.extend(&new);
+        while self.in_order.len() > ENDED_MAX {
+            if let Some(pid) = self.in_order.pop_front().filter(|pid| self.ended.remove(pid)) {
+                self.known.remove(&pid);
+            }
+        }
+        let before = std::mem::replace(&mut self.just_ended, new);
+        before.into_iter().filter(|pid| self.ended.contains(pid)).collect()
+    }
+
+    /// Name of a process's program.
+    pub fn name(&self, pid: u32) -> Option<String> {
+        self.known.get(&pid).map(|named| named.program.clone())
     }
 
     pub fn is_known(&self, pid: u32) -> bool {
@@ -234,14 +255,104 @@ pub fn memory(pid: u32, address: u64, bytes: usize) -> Option<Vec<u8>> {
     Some(buffer)
 }
 
-/// Whether a process has started after this time of CLOCK_MONOTONIC; also true if it has ended.
-pub fn is_younger(pid: u32, at_ns: u64) -> bool {
+/// The file that a program names in a call: by its root or working directory, or in a URI such as
+/// `file:app.db?mode=rw`. `None` if the file does not exist or the process has ended.
+pub fn named_file(pid: u32, path: &str) -> Option<FileId> {
+    let path = match path.strip_prefix("file:") {
+        None => path,
+        Some(uri) => {
+            let uri = uri.split(['?', '#']).next().unwrap_or_default();
+            // After `//` comes the name of a host, which is empty or `localhost`.
+            uri.strip_prefix("//").map_or(uri, |rest| rest.find('/').map_or("", |at| &rest[at..]))
+        }
+    };
+    let base = if path.starts_with('/') { "root" } else { "cwd" };
+    FileId::at(&Path::new("/proc").join(pid.to_string()).join(base).join(path.trim_start_matches('/')))
+}
+
+/// The path of a mapped file that has been deleted or replaced since. `None` for one that exists, and for memory.
+pub fn deleted(path: &Path) -> Option<PathBuf> {
+    /// What the kernel adds to its path.
+    const DELETED: &str = " (deleted)";
+    let path = path.to_str()?.strip_suffix(DELETED)?;
+    (!path.starts_with("/memfd:") && !path.starts_with("/dev/")).then(|| PathBuf::from(path))
+}
+
+/// Time since the machine started, in nanoseconds. Unlike CLOCK_MONOTONIC it includes the time of a suspended machine,
+/// as the start times of processes do.
+pub fn boot_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Whether a process has started after this time of [`boot_ns`]; also true if it has ended.
+pub fn is_younger(pid: u32, at_boot_ns: u64) -> bool {
     let started = Process::new(pid as i32).ok().and_then(|process| process.stat().ok()).map(|stat| stat.starttime);
     // A tick is 10 ms.
-    started.is_none_or(|ticks| ticks.saturating_mul(1_000_000_000 / procfs::ticks_per_second().max(1)) > at_ns)
+    let tick_ns = 1_000_000_000 / procfs::ticks_per_second().max(1);
+    started.is_none_or(|ticks| ticks.saturating_mul(tick_ns) > at_boot_ns)
 }
 
 /// Whether the process exists.
 pub fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_name_in_a_call_is_that_of_a_file_by_the_directory_of_the_process() {
+        let dir = std::env::temp_dir().join(format!("contend-process-{}", std::process::id()));
+        for tenant in ["1", "2"] {
+            fs::create_dir_all(dir.join(tenant)).expect("made");
+            fs::write(dir.join(tenant).join("app.db"), "").expect("written");
+        }
+        let mut child = Command::new("sleep").arg("60").current_dir(dir.join("2")).spawn().expect("sleep");
+        let id = |tenant: &str| FileId::at(&dir.join(tenant).join("app.db"));
+        let own = format!("{}/1/app.db", dir.display());
+        let named = |path: &str| named_file(child.id(), path);
+        for path in ["app.db", "./app.db", "file:app.db?mode=rw", "../2/app.db"] {
+            assert_eq!(named(path), id("2"), "{path}");
+        }
+        for path in ["../1/app.db", &own, &format!("file:{own}"), &format!("file://{own}#x")] {
+            assert_eq!(named(path), id("1"), "{path}");
+        }
+        assert_eq!(named(":memory:"), None);
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        assert_eq!(named_file(child.id(), "app.db"), None, "its directory is unknown");
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn a_mapped_file_that_was_replaced_is_known_by_its_path() {
+        let of = |path: &str| deleted(Path::new(path)).map(|path| path.display().to_string());
+        assert_eq!(of("/usr/lib/libsqlite3.so.0 (deleted)").as_deref(), Some("/usr/lib/libsqlite3.so.0"));
+        assert_eq!(
+            [of("/usr/lib/libsqlite3.so.0"), of("/memfd:jit (deleted)"), of("/dev/zero (deleted)")],
+            [const { None }; 3]
+        );
+    }
+
+    #[test]
+    fn an_ended_process_is_returned_once_and_its_name_stays() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
+        let mut processes = Processes::default();
+        processes.note(child.id(), child.id());
+        assert_eq!(processes.look_for_ended(), [0; 0]);
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        assert_eq!(processes.look_for_ended(), [0; 0], "its last events may not have been read");
+        assert_eq!(processes.look_for_ended(), [child.id()]);
+        assert_eq!(processes.look_for_ended(), [0; 0]);
+        assert!(processes.name(child.id()).is_some());
+    }
+
+    #[test]
+    fn a_process_is_younger_than_its_start_and_not_than_now() {
+        let started = Process::myself().and_then(|own| own.stat()).expect("readable").starttime;
+        let started_ns = started * (1_000_000_000 / procfs::ticks_per_second());
+        assert!(is_younger(std::process::id(), started_ns - 1) && !is_younger(std::process::id(), boot_ns()));
+    }
 }

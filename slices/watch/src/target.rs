@@ -2,9 +2,10 @@
 
 use crate::device::device;
 use crate::journal::{self, Journal};
-use crate::lock::File;
+use crate::lock::{File, PENDING_BYTE};
 use anyhow::{Context, Result, bail};
 use contend::engine::wal::{HEADER_BYTES, Log};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -193,6 +194,28 @@ pub fn find(databases: &[Database], id: FileId) -> Option<(usize, File)> {
     now.or_else(|| Some((databases.iter().position(|database| database.was_shm(id))?, File::Shm)))
 }
 
+/// Longest filter: the kernel refuses one that does not fit into a page.
+const FILTER_BYTES_MAX: usize = 4_000;
+
+/// Filter for lock calls on the database files and their `-shm`; without a `-shm`, for its lock bytes in any file. For
+/// very many files: for all lock bytes of databases and `-shm` on their devices; [`find`] sorts out the others.
+pub fn lock_filter(databases: &[Database]) -> String {
+    const OF_SHM: &str = "fl_start >= 120 && fl_start <= 128";
+    let terms = databases.iter().map(|database| {
+        let (device, inode) = (database.id.device, database.id.inode);
+        let shm = database.shm.map_or(OF_SHM.to_string(), |shm| format!("i_ino == {}", shm.inode));
+        format!("(s_dev == {device} && (i_ino == {inode} || ({shm})))")
+    });
+    let filter = terms.collect::<Vec<_>>().join(" || ");
+    if filter.len() <= FILTER_BYTES_MAX {
+        return filter;
+    }
+    let devices: BTreeSet<u32> = databases.iter().map(|database| database.id.device).collect();
+    let devices = devices.iter().map(|device| format!("s_dev == {device}")).collect::<Vec<_>>().join(" || ");
+    // A release of all locks of a file ends at its last possible byte.
+    format!("({devices}) && (fl_end >= {PENDING_BYTE} || ({OF_SHM}))")
+}
+
 /// The name of one of SQLite's files next to the database, such as `app.db-shm`.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -224,6 +247,23 @@ mod tests {
         let both = [database(None, Some(id(9))), database(Some(id(9)), None)];
         assert_eq!(find(&both, id(9)), Some((1, File::Shm)));
         assert_eq!(find(&both[..1], id(9)), Some((0, File::Shm)));
+    }
+
+    /// The kernel refuses a filter that does not fit into a page.
+    #[test]
+    fn a_filter_of_very_many_files_is_one_of_their_devices_and_bytes() {
+        let database = |inode| Database {
+            path: PathBuf::from("a.db"),
+            id: FileId { device: 266_338_304, inode },
+            shm: None,
+            shm_before: [None; 2],
+            journal: Journal::default(),
+            read_at: Instant::now(),
+        };
+        let of = |count| lock_filter(&(0..count).map(|n| database(1 << 40 | n)).collect::<Vec<_>>());
+        assert!(of(2).starts_with("(s_dev == 266338304 && (i_ino == 1099511627776 || (fl_start >= 120"), "{}", of(2));
+        let bytes = "(fl_end >= 1073741824 || (fl_start >= 120 && fl_start <= 128))";
+        assert_eq!(of(DATABASES_MAX as u64), format!("(s_dev == 266338304) && {bytes}"));
     }
 
     /// The last connection removes the `-shm` when it closes, and its last events are read afterwards.

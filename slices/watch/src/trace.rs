@@ -5,13 +5,14 @@ use crate::connection::{Caller, Connections};
 use crate::event::{CHECKPOINT_CALL, Event, What, Who};
 use crate::instance::{Instance, NEW_TASK_EVENT};
 use crate::lock::{Change, File, Lock};
+use crate::missing::Missing;
 use crate::others::{Changed, Others};
-use crate::page::{self, Field, Format};
+use crate::page::{self, Format, LockFields};
 use crate::probe::{self, Kind, Probe, UTF16_FIELDS};
-use crate::process::{Mapped, Processes, has_open, is_alive, is_younger, mapped, that_have_open};
+use crate::process::{self, Mapped, Processes, has_open, is_alive, is_younger, mapped, named_file, that_have_open};
 use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
-use crate::target::{Database, FileId, find};
+use crate::target::{Database, FileId, find, lock_filter};
 use crate::text::Texts;
 use anyhow::{Context, Result};
 use contend::workload::without_values;
@@ -33,29 +34,6 @@ enum Meaning {
     Call { kind: Kind, object: usize },
     NewTask,
     Exec,
-}
-
-/// Fields of a lock call: a busy database has hundreds of thousands of them a second.
-#[derive(Clone, Copy)]
-struct LockFields {
-    tid: Field,
-    /// Device, inode, first and last byte.
-    range: [Field; 4],
-    pid: Field,
-    /// Type and return value.
-    change: [Field; 2],
-}
-
-impl LockFields {
-    fn of(format: &Format) -> Option<LockFields> {
-        let field = |name| format.field(name);
-        Some(LockFields {
-            tid: field("common_pid")?,
-            range: [field("s_dev")?, field("i_ino")?, field("fl_start")?, field("fl_end")?],
-            pid: field("pid")?,
-            change: [field("type")?, field("ret")?],
-        })
-    }
 }
 
 /// How syncs are seen.
@@ -99,20 +77,20 @@ pub struct Trace {
     users: HashMap<(u32, usize), bool>,
     /// Processes whose statements are visible.
     visible: HashSet<u32>,
-    /// When tracing began.
-    began_ns: u64,
+    /// When tracing began, in the time of [`process::boot_ns`].
+    began_boot_ns: u64,
     lost: u64,
     looked_for_ended_ns: u64,
-    /// What could not be traced, as sentences without repetitions.
-    pub missing: Vec<String>,
+    /// What could not be traced.
+    missing: Missing,
 }
 
 impl Trace {
-    /// Starts tracing at this time of CLOCK_MONOTONIC.
+    /// Starts tracing.
     ///
     /// # Errors
     /// The part of tracefs that cannot be used.
-    pub fn start(root: &Path, databases: Vec<Database>, with_statements: bool, began_ns: u64) -> Result<Trace> {
+    pub fn start(root: &Path, databases: Vec<Database>, with_statements: bool) -> Result<Trace> {
         let instance = Instance::make(root)?;
         let mut trace = Trace {
             formats: HashMap::new(),
@@ -130,10 +108,10 @@ impl Trace {
             sync_source: SyncSource::Missing,
             users: HashMap::new(),
             visible: HashSet::new(),
-            began_ns,
+            began_boot_ns: process::boot_ns(),
             lost: 0,
             looked_for_ended_ns: 0,
-            missing: vec![],
+            missing: Missing::default(),
             instance,
             databases,
         };
@@ -163,6 +141,11 @@ impl Trace {
         &self.visible
     }
 
+    /// What could not be traced, as sentences.
+    pub fn missing(&self) -> Vec<String> {
+        self.missing.sentences()
+    }
+
     /// Number of events lost so far because a buffer was full.
     pub fn lost(&self) -> u64 {
         self.lost
@@ -178,21 +161,17 @@ impl Trace {
         self.follow_others(now_ns)?;
         if now_ns >= self.looked_for_ended_ns + ENDED_NS {
             self.looked_for_ended_ns = now_ns;
-            self.processes.look_for_ended();
+            self.forget_ended();
         }
         // The data of all events in one buffer.
         let (mut bytes, mut raw) = std::mem::take(&mut self.late);
-        self.instance.read(|page| {
-            for event in page::events(page).0 {
+        let was_full = self.instance.read(|page| {
+            for event in page::events(page) {
                 let from = bytes.len();
                 bytes.extend_from_slice(event.data);
                 raw.push((event.at_ns, from..bytes.len()));
             }
         })?;
-        let lost_before = std::mem::replace(&mut self.lost, self.instance.lost());
-        if self.lost > lost_before {
-            self.connections.events_were_lost();
-        }
         // A `-shm` file created since then may already have locks.
         self.follow_files(Database::look_once_more)?;
         raw.sort_by_key(|(at_ns, _)| *at_ns);
@@ -201,6 +180,10 @@ impl Trace {
             self.understand(at_ns, &bytes[place]);
         }
         self.keep_for_later(&bytes, raw);
+        if (all || was_full) && std::mem::replace(&mut self.lost, self.instance.lost()) < self.lost {
+            self.connections.events_were_lost();
+            self.syncs = Syncs::default();
+        }
         self.young.sort_by_key(|(event, _)| event.at_ns);
         let settled = now_ns.saturating_sub(SETTLED_NS);
         let is_settled = |(event, _): &(Event, Caller)| event.at_ns <= settled;
@@ -217,6 +200,16 @@ impl Trace {
             let from = kept.len();
             kept.extend_from_slice(&bytes[place]);
             places.push((at_ns, from..kept.len()));
+        }
+    }
+
+    /// Removes what is stored about ended processes, so that memory does not grow with their number.
+    fn forget_ended(&mut self) {
+        let ended: HashSet<u32> = self.processes.look_for_ended().into_iter().collect();
+        if !ended.is_empty() {
+            ended.iter().for_each(|pid| self.texts.forget(*pid));
+            self.users.retain(|(pid, _), _| !ended.contains(pid));
+            self.others.forget(&ended);
         }
     }
 
@@ -252,7 +245,7 @@ impl Trace {
                     let begins = event.contains("enter");
                     self.formats.insert(format.id, (format, Meaning::Sync { begins }));
                 }
-                Err(error) => return self.missing.push(format!("syncs: {error:#}")),
+                Err(error) => return self.missing.add("syncs".to_string(), None, format!("{error:#}")),
             }
         }
         self.sync_source = if on_ext4 { SyncSource::Ext4 } else { SyncSource::Calls };
@@ -288,26 +281,36 @@ impl Trace {
             return;
         }
         self.watch_threads();
+        let (mut ids, mut replaced) = (vec![], None);
         for mapped in mapped(pid) {
-            let Some(id) = FileId::at(&mapped.reached) else { continue };
             let path = mapped.path.clone();
+            let Some(id) = FileId::at(&mapped.reached) else {
+                replaced = replaced.or(process::deleted(&path));
+                continue;
+            };
+            ids.push(id);
             if self.looked_at.insert(id)
                 && let Err(error) = self.probe(mapped)
             {
-                self.missing.push(format!("statements in {}: {error:#}", path.display()));
+                self.missing.add(format!("statements in {}", path.display()), None, format!("{error:#}"));
             }
         }
-        if self.executes_probed(pid) {
+        let have = |probed: &Probed| FileId::at(&probed.mapped.reached);
+        let have: HashSet<FileId> = self.probed.iter().filter_map(have).collect();
+        if ids.iter().any(|id| have.contains(id)) {
             self.visible.insert(pid);
             return;
         }
-        let mut why = "no function of SQLite has a name in its program".to_string();
-        if !is_alive(pid) {
-            why = "it had ended before its program could be read".to_string();
-        }
-        let name = self.processes.all().find(|(known, _)| *known == pid).map(|(_, named)| named.program.clone());
-        let name = name.unwrap_or_default();
-        self.missing.push(format!("statements of {name} ({pid}): {why}"));
+        let why = match replaced {
+            _ if !is_alive(pid) => "it had ended before its program could be read".to_string(),
+            Some(path) => format!(
+                "{}, which it executes, was replaced or deleted after it had started; restart the program",
+                path.display()
+            ),
+            None => "no function of SQLite has a name in its program".to_string(),
+        };
+        let name = self.processes.name(pid).unwrap_or_default();
+        self.missing.add(format!("statements of {name}"), Some(pid), why);
     }
 
     /// Traces new threads of traced processes: a short-lived one may end before /proc is read.
@@ -317,15 +320,10 @@ impl Trace {
         }
         match self.instance.enable(NEW_TASK_EVENT, "") {
             Ok(format) => drop(self.formats.insert(format.id, (format, Meaning::NewTask))),
-            Err(error) => self.missing.push(format!("statements of threads that end at once: {error:#}")),
+            Err(error) => {
+                self.missing.add("statements of threads that end at once".to_string(), None, format!("{error:#}"))
+            }
         }
-    }
-
-    /// Whether a process executes a file with probes.
-    fn executes_probed(&self, pid: u32) -> bool {
-        let have: HashSet<FileId> =
-            self.probed.iter().filter_map(|probed| FileId::at(&probed.mapped.reached)).collect();
-        mapped(pid).iter().any(|mapped| FileId::at(&mapped.reached).is_some_and(|id| have.contains(&id)))
     }
 
     fn probe(&mut self, mapped: Mapped) -> Result<()> {
@@ -340,7 +338,7 @@ impl Trace {
         text_at.into_iter().for_each(|at| self.texts.place(object, at));
         for index in 0..self.probed[object].probes.len() {
             if let Err(error) = self.register(object, index) {
-                self.missing.push(format!("statements: {error:#}"));
+                self.missing.add("statements".to_string(), None, format!("{error:#}"));
             }
         }
         Ok(())
@@ -425,7 +423,7 @@ impl Trace {
         // The kernel reports a release for every process that closes a file with locks, including contend. A process
         // that only reads the file's bytes does not use the database.
         let who = Who { pid, tid };
-        if change != Change::Released && self.meet(pid, tid) && is_younger(pid, self.began_ns) {
+        if change != Change::Released && self.meet(pid, tid) && is_younger(pid, self.began_boot_ns) {
             self.add(Event { at_ns, who, what: What::Opens { database } });
         }
         for lock in Lock::in_range(file, first?, last?) {
@@ -444,16 +442,15 @@ impl Trace {
         self.add(Event { at_ns, who: Who { pid, tid }, what });
     }
 
-    /// The path is as the program names it, also `file:app.db?mode=rw`.
+    /// The path is as the program names it. A process that has ended counts nothing: which file it was is unknown.
     fn understand_open(&mut self, at_ns: u64, tid: u32, path: &str) {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
-        let name = path.split('?').next().unwrap_or_default().trim_start_matches("file:").rsplit('/').next();
-        let is_its = |database: &Database| database.path.file_name().and_then(|name| name.to_str()) == name;
-        let Some(database) = self.databases.iter().position(is_its) else { return };
+        let Some(id) = named_file(pid, path) else { return };
+        let Some(database) = self.databases.iter().position(|database| database.id == id) else { return };
         self.add(Event { at_ns, who: Who { pid, tid }, what: What::Opens { database } });
     }
 
-    /// Adds an event, with the process of its thread.
+    /// Adds an event of a thread; its connection is not known yet.
     fn add(&mut self, event: Event) {
         self.young.push((event, Caller::default()));
     }
@@ -484,17 +481,4 @@ fn call(kind: Kind, statement: u64, sql: Option<String>, code: i32) -> What {
         Kind::StepBegins => What::StepBegins { statement, sql: None },
         Kind::StepEnds | Kind::Opens => What::StepEnds { code },
     }
-}
-
-/// Filter for lock calls on the database files and their `-shm`; without a `-shm`, for its lock bytes in any file.
-fn lock_filter(databases: &[Database]) -> String {
-    let terms = databases.iter().map(|database| {
-        let (device, inode) = (database.id.device, database.id.inode);
-        let shm = match database.shm {
-            Some(shm) => format!("i_ino == {}", shm.inode),
-            None => "fl_start >= 120 && fl_start <= 128".to_string(),
-        };
-        format!("(s_dev == {device} && (i_ino == {inode} || ({shm})))")
-    });
-    terms.collect::<Vec<_>>().join(" || ")
 }

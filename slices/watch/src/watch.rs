@@ -102,7 +102,7 @@ impl Watch {
         let mut sampled = Sampled::new(databases.clone());
         let trace = match depth {
             Depth::Sampled => None,
-            _ => Some(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements, now_ns())?),
+            _ => Some(Trace::start(&instance::root()?, databases, depth == Depth::WithStatements)?),
         };
         // Locks already held, which the trace does not report. It was started before, so that no lock falls between
         // the two.
@@ -188,7 +188,7 @@ impl Watch {
     /// What is not visible, each in one sentence.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = match &self.source {
-            Source::Trace(trace) => trace.missing.clone(),
+            Source::Trace(trace) => trace.missing(),
             Source::Sampled(_) => {
                 vec![format!("holds shorter than {} ms, all refusals and waits, statements", POLL.as_millis())]
             }
