@@ -109,3 +109,28 @@ fn a_server_leaves_a_record_too() {
     let again = place.contend(&args).exits(2);
     assert!(again.err.contains("is not empty"), "{again:?}");
 }
+
+/// The directories above are as usual, and all is of the user who called sudo.
+#[test]
+fn a_record_made_with_sudo_is_of_its_caller() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = place();
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let (database, out) = (program.database.display().to_string(), dir.path().join("results/deep/lock"));
+    let args = [&database, "--depth", "sampled", "--for", "1s", "--out", &out.display().to_string()];
+    let output = watch(&args).env("SUDO_UID", "4242").env("SUDO_GID", "4243").output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let of = |path: &Path| fs::metadata(path).map(|file| (file.uid(), file.gid(), file.mode() & 0o777)).expect("there");
+    let is_root = of(dir.path()).0 == 0;
+    assert_eq!(of(&out).2, 0o700, "statements are for the owner alone");
+    for parent in ["results", "results/deep"] {
+        assert_ne!(of(&dir.path().join(parent)).2, 0o700, "{parent}");
+    }
+    if !is_root {
+        return println!("NOT VERIFIED: the owner of a record; run the tests as root");
+    }
+    let record = ["", "watch.json", "holds.csv", "report.html", "report.txt"].map(|name| out.join(name));
+    for path in record.iter().chain(&[dir.path().join("results"), dir.path().join("results/deep")]) {
+        assert_eq!((of(path).0, of(path).1), (4242, 4243), "{}", path.display());
+    }
+}

@@ -16,64 +16,102 @@ const SECOND: f64 = 1e9;
 /// Points of a line. Values within one are summed up, or their maximum is shown.
 const COLUMNS: usize = 400;
 /// Most processes with a line.
-const PROCESSES_MAX: usize = 12;
+pub const PROCESSES_MAX: usize = 12;
 
-/// Rows of a CSV file as numbers; cells without a number are NaN.
-#[derive(Debug, Default)]
-pub struct Table {
-    pub rows: Vec<Vec<f64>>,
-}
+/// A line of a list.
+pub struct Row<'r>(Vec<&'r str>);
 
-impl Table {
-    /// Reads the rows that `wanted` selects. A missing file has none.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn read(path: &Path, wanted: impl Fn(&[&str]) -> bool) -> Result<Table> {
-        if !path.exists() {
-            return Ok(Table::default());
-        }
-        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut rows = vec![];
-        for line in BufReader::new(file).lines().skip(1) {
-            let line = line.with_context(|| format!("cannot read {}", path.display()))?;
-            let cells: Vec<&str> = line.split(',').collect();
-            if wanted(&cells) {
-                rows.push(cells.iter().map(|cell| cell.parse().unwrap_or(f64::NAN)).collect());
-            }
-        }
-        Ok(Table { rows })
+impl<'r> Row<'r> {
+    pub fn of(line: &'r str) -> Row<'r> {
+        Row(line.split(',').collect())
+    }
+
+    /// A cell; `None` if it has no number.
+    pub fn get(&self, column: usize) -> Option<f64> {
+        self.text(column).parse().ok().filter(|number: &f64| number.is_finite())
     }
 
     /// A cell; 0 if it has no number.
-    pub fn cell(row: &[f64], column: usize) -> f64 {
-        row.get(column).copied().filter(|value| value.is_finite()).unwrap_or(0.0)
+    pub fn number(&self, column: usize) -> f64 {
+        self.get(column).unwrap_or(0.0)
     }
 
-    /// A column over time: its maximum in each part of the watch.
-    fn over_time(&self, column: usize, end_ns: f64) -> Vec<(f64, f64)> {
-        let width = (end_ns / COLUMNS as f64).max(1.0);
-        let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
-        for row in &self.rows {
-            let part = parts.entry((Table::cell(row, 0) / width) as usize).or_insert(0.0);
-            *part = part.max(Table::cell(row, column));
+    pub fn text(&self, column: usize) -> &'r str {
+        self.0.get(column).copied().unwrap_or_default()
+    }
+}
+
+/// Passes the lines of a list after its head to `each`. A missing file has none. The list of a day may have more lines
+/// than memory has room for.
+///
+/// # Errors
+/// It cannot be read.
+pub fn each_row(path: &Path, mut each: impl FnMut(&Row<'_>)) -> Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (mut file, mut line, mut is_head) = (BufReader::new(file), String::new(), true);
+    while file.read_line(&mut line).with_context(|| format!("cannot read {}", path.display()))? > 0 {
+        if !std::mem::take(&mut is_head) {
+            each(&Row::of(line.trim_end()));
         }
-        parts.into_iter().map(|(part, value)| ((part as f64 + 0.5) * width, value)).collect()
+        line.clear();
+    }
+    Ok(())
+}
+
+/// Values over time: the maximum of each in each part of the watch.
+pub struct Maxima {
+    width: f64,
+    of: Vec<BTreeMap<usize, f64>>,
+}
+
+impl Maxima {
+    pub fn new(saved: &Saved, values: usize) -> Maxima {
+        let width = (saved.watched_ns as f64 / COLUMNS as f64).max(1.0);
+        Maxima { width, of: vec![BTreeMap::new(); values] }
+    }
+
+    /// Adds the values of one moment.
+    pub fn add(&mut self, at_ns: f64, values: &[f64]) {
+        for (parts, value) in self.of.iter_mut().zip(values) {
+            let part = parts.entry((at_ns / self.width) as usize).or_insert(0.0);
+            *part = part.max(*value);
+        }
+    }
+
+    fn points(&self, value: usize) -> Vec<(f64, f64)> {
+        let parts = self.of.get(value).into_iter().flatten();
+        parts.map(|(part, value)| ((*part as f64 + 0.5) * self.width, *value)).collect()
+    }
+}
+
+/// Time of syncs of each process in each part of the watch.
+pub struct Syncs {
+    width: f64,
+    of: BTreeMap<(u32, usize), f64>,
+}
+
+impl Syncs {
+    pub fn new(saved: &Saved) -> Syncs {
+        Syncs { width: (saved.watched_ns as f64 / COLUMNS as f64).max(1e8), of: BTreeMap::new() }
+    }
+
+    /// Adds a line of `shares.csv`.
+    pub fn add(&mut self, pid: u32, row: &Row<'_>) {
+        *self.of.entry((pid, (row.number(0) / self.width) as usize)).or_default() += row.number(8);
     }
 }
 
 /// Share of time for which each process synced.
-pub fn syncs(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lines {
-    let end_ns = saved.watched_ns as f64;
-    let width = (end_ns / COLUMNS as f64).max(1e8);
+pub fn syncs(saved: &Saved, database: &SavedDatabase, syncs: &Syncs) -> Lines {
+    let (end_ns, width) = (saved.watched_ns as f64, syncs.width);
     let mut series = vec![];
     for (number, process) in database.processes.iter().enumerate().take(PROCESSES_MAX) {
-        let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
-        for row in shares.rows.iter().filter(|row| Table::cell(row, 2) as u32 == process.pid) {
-            *parts.entry((Table::cell(row, 0) / width) as usize).or_default() += Table::cell(row, 8);
-        }
-        if parts.values().any(|ns| *ns > 0.0) {
-            let points = parts.iter().map(|(part, ns)| ((*part as f64 + 0.5) * width, 100.0 * ns / width)).collect();
+        let parts = || syncs.of.range((process.pid, 0)..=(process.pid, usize::MAX)).map(|((_, part), ns)| (*part, *ns));
+        if parts().any(|(_, ns)| ns > 0.0) {
+            let points = parts().map(|(part, ns)| ((part as f64 + 0.5) * width, 100.0 * ns / width)).collect();
             series.push((number, name(database, process.pid), points));
         }
     }
@@ -82,19 +120,13 @@ pub fn syncs(saved: &Saved, database: &SavedDatabase, shares: &Table) -> Lines {
     })
 }
 
-/// Size of the log over time.
-pub fn log(saved: &Saved, log: &Table, is_wal: bool) -> Vec<Block> {
+/// Size of the log over time: the bytes of the database, and of the log, and frames that no checkpoint has copied.
+pub fn log(saved: &Saved, log: &Maxima, is_wal: bool) -> Vec<Block> {
     let end_ns = saved.watched_ns as f64;
-    let mut out = vec![];
-    let bytes = [(0, "database", 2), (1, "log", 3)]
-        .map(|(n, name, column)| (n, name.to_string(), log.over_time(column, end_ns)));
-    out.push(Block::Lines(lines("Bytes of database and log", end_ns, bytes.to_vec(), &size)));
+    let bytes = [(0, "database"), (1, "log")].map(|(n, name)| (n, name.to_string(), log.points(n)));
+    let mut out = vec![Block::Lines(lines("Bytes of database and log", end_ns, bytes.to_vec(), &size))];
     if is_wal {
-        let mut backlog = Table::default();
-        backlog.rows.extend(
-            log.rows.iter().map(|row| vec![Table::cell(row, 0), (Table::cell(row, 4) - Table::cell(row, 5)).max(0.0)]),
-        );
-        let series = vec![(0, "frames".to_string(), backlog.over_time(1, end_ns))];
+        let series = vec![(0, "frames".to_string(), log.points(2))];
         out.push(Block::Lines(lines("Frames of the log that no checkpoint has copied yet", end_ns, series, &|v| {
             format!("{v:.0}")
         })));
@@ -102,12 +134,12 @@ pub fn log(saved: &Saved, log: &Table, is_wal: bool) -> Vec<Block> {
     out
 }
 
-/// Clients of a server over time.
-pub fn clients(saved: &Saved, looks: &Table) -> Vec<Block> {
+/// Clients of a server over time: the columns of `looks.csv`.
+pub fn clients(saved: &Saved, looks: &Maxima) -> Vec<Block> {
     let end_ns = saved.watched_ns as f64;
     let columns = |columns: &[(usize, &str)]| -> Vec<Numbered> {
         let series = columns.iter().enumerate();
-        series.map(|(n, (column, name))| (n, (*name).to_string(), looks.over_time(*column, end_ns))).collect()
+        series.map(|(n, (column, name))| (n, (*name).to_string(), looks.points(*column))).collect()
     };
     let whole = |v: f64| format!("{v:.0}");
     let counts = columns(&[(2, "active"), (3, "idle in transaction"), (4, "waiting")]);

@@ -1,70 +1,186 @@
 //! Charts of a lock: a lane for each process, or for each thread of a database's only process.
 
-use super::draw::{Table, name, of_lanes};
+use super::draw::{PROCESSES_MAX, Row, name, of_lanes};
 use super::saved::{Saved, SavedDatabase};
 use crate::connection;
 use crate::words::time;
 use contend::report::document::{Block, Lane, Lanes, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Columns of `holds.csv` and `waits.csv`.
-const FROM: usize = 0;
-const TO: usize = 1;
-const PID: usize = 3;
-const TID: usize = 4;
 /// Columns of a lane, which has a zoom.
 const COLUMNS: usize = 1_000;
 /// Most lanes.
-const LANES_MAX: usize = 12;
+const LANES_MAX: usize = PROCESSES_MAX;
 /// Margin on both sides of the chart of the longest wait, relative to its length.
 const MARGIN: f64 = 0.3;
 
-/// The lists of a lock. `holds` has the write locks only.
+/// A hold of the write lock, or a wait for a lock: a line of `holds.csv` or `waits.csv`.
+#[derive(Debug, Clone, Copy)]
+pub struct Use {
+    hollow: bool,
+    from: f64,
+    /// `None` if it was open at the end of the watch.
+    to: Option<f64>,
+    pid: u32,
+    tid: u32,
+}
+
+impl Use {
+    pub fn hold(row: &Row<'_>) -> Use {
+        Use { hollow: false, from: row.number(0), to: row.get(1), pid: row.number(3) as u32, tid: row.number(4) as u32 }
+    }
+
+    pub fn wait(row: &Row<'_>) -> Use {
+        Use { hollow: true, ..Use::hold(row) }
+    }
+
+    fn length(&self) -> f64 {
+        (self.to.unwrap_or(0.0) - self.from).max(0.0)
+    }
+
+    fn is_within(&self, low: f64, high: f64) -> bool {
+        self.to.unwrap_or(high) >= low && self.from <= high
+    }
+}
+
+/// What is drawn of the lists of a lock, which are read twice: holds and waits with [`Lists::add`], and then those around
+/// the longest wait with [`Lists::add_around`]. Its size does not grow with theirs.
 pub struct Lists {
-    pub shares: Table,
-    pub holds: Table,
-    pub waits: Table,
+    end_ns: f64,
+    /// Number of parts of the watch, and length of each.
+    columns: usize,
+    width: f64,
+    /// The processes with lanes; whether there is only one.
+    pids: Vec<u32>,
+    is_alone: bool,
+    of_processes: Sums,
+    /// Of the threads of the only process; `None` if they are too many for lanes.
+    of_threads: Option<Sums>,
+    threads: BTreeSet<u32>,
+    longest: Option<Use>,
+    around: Vec<Use>,
+    around_threads: BTreeSet<u32>,
+    /// Number of lines in `around` of each process and each thread, by kind.
+    counts: BTreeMap<(bool, u32, bool), usize>,
+}
+
+impl Lists {
+    pub fn new(saved: &Saved, database: &SavedDatabase) -> Lists {
+        let end_ns = saved.watched_ns as f64;
+        // A line of `shares.csv` covers a tenth of a second.
+        let columns = COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
+        let is_alone = database.processes.len() == 1;
+        // Threads only if no list was cut: `shares.csv`, which has processes, is the shortest.
+        let has_threads = is_alone && saved.left_out.is_empty();
+        Lists {
+            end_ns,
+            columns,
+            width: (end_ns / columns as f64).max(1.0),
+            pids: database.processes.iter().map(|process| process.pid).take(LANES_MAX).collect(),
+            is_alone,
+            of_processes: Sums::new(),
+            of_threads: has_threads.then(Sums::new),
+            threads: BTreeSet::new(),
+            longest: None,
+            around: vec![],
+            around_threads: BTreeSet::new(),
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a process has a lane.
+    pub fn has(&self, pid: u32) -> bool {
+        self.pids.contains(&pid)
+    }
+
+    /// Adds a line of `shares.csv`.
+    pub fn add_share(&mut self, pid: u32, row: &Row<'_>) {
+        // A line's time is the end of its interval.
+        let part = ((row.number(0) - 5e7).max(0.0) / self.width) as usize;
+        let [held, waited] = self.of_processes.entry((pid, part.min(self.columns - 1))).or_default();
+        (*held, *waited) = (*held + row.number(4), *waited + row.number(6));
+    }
+
+    /// Adds a hold or wait of the whole watch.
+    pub fn add(&mut self, one: Use) {
+        let longest = self.longest.map_or(0.0, |longest| longest.length());
+        if one.hollow && one.length() > 0.0 && one.length() >= longest {
+            self.longest = Some(one);
+        }
+        let Some(sums) = &mut self.of_threads else { return };
+        self.threads.insert(one.tid);
+        if self.threads.len() > LANES_MAX {
+            self.of_threads = None;
+            return;
+        }
+        let (width, to) = (self.width, one.to.unwrap_or(self.end_ns).min(self.end_ns));
+        let first = (one.from / width) as usize;
+        for part in (first..self.columns).take_while(|part| *part as f64 * width < to) {
+            let (begins, ends) = (part as f64 * width, (part + 1) as f64 * width);
+            let of_part = sums.entry((one.tid, part)).or_default();
+            of_part[usize::from(one.hollow)] += (to.min(ends) - one.from.max(begins)).max(0.0);
+        }
+    }
+
+    /// The time around the longest wait.
+    fn window(&self) -> Option<(f64, f64)> {
+        let longest = self.longest?;
+        let margin = MARGIN * longest.length();
+        Some(((longest.from - margin).max(0.0), longest.to.unwrap_or(0.0) + margin))
+    }
+
+    /// Adds a hold or wait, if it is drawn around the longest wait.
+    pub fn add_around(&mut self, one: Use) {
+        if !self.window().is_some_and(|(low, high)| one.is_within(low, high)) {
+            return;
+        }
+        if self.is_alone && self.around_threads.len() <= LANES_MAX {
+            self.around_threads.insert(one.tid);
+        }
+        let has_threads = self.is_alone && self.around_threads.len() <= LANES_MAX;
+        let mut is_drawn = false;
+        for (is_thread, owner, has_lane) in [(false, one.pid, self.has(one.pid)), (true, one.tid, has_threads)] {
+            if has_lane {
+                let count = self.counts.entry((is_thread, owner, one.hollow)).or_default();
+                *count += 1;
+                is_drawn |= *count <= COLUMNS;
+            }
+        }
+        if is_drawn {
+            self.around.push(one);
+        }
+    }
 }
 
 /// Owners of lanes, with their names: the processes, or the threads (or connections) of the only one.
 pub struct Owners {
-    column: usize,
+    are_threads: bool,
     names: Vec<(u32, String)>,
 }
 
 impl Owners {
-    /// Owners of the whole watch. Threads only if no list was cut: `shares.csv`, which has processes, is the shortest.
-    pub fn of(saved: &Saved, database: &SavedDatabase, lists: &Lists) -> Owners {
-        let all = |_: &Vec<f64>| saved.left_out.is_empty();
-        Owners::of_rows(database, lists, all)
-    }
-
-    /// Threads are owners if the database has one process, of which a few threads are in these rows: in a program with a
-    /// thread for each request no single one would say who held the lock.
-    fn of_rows(database: &SavedDatabase, lists: &Lists, is_in: impl Fn(&Vec<f64>) -> bool) -> Owners {
-        let rows = lists.holds.rows.iter().chain(&lists.waits.rows).filter(|row| is_in(row));
-        let threads: BTreeSet<u32> = rows.map(|row| Table::cell(row, TID) as u32).collect();
+    /// Threads are owners if the database has one process, of which a few threads are seen: in a program with a thread for
+    /// each request no single one would say who held the lock.
+    fn of(database: &SavedDatabase, threads: &BTreeSet<u32>) -> Owners {
         if database.processes.len() == 1 && (2..=LANES_MAX).contains(&threads.len()) {
-            return Owners {
-                column: TID,
-                names: threads.into_iter().map(|tid| (tid, connection::name(tid))).collect(),
-            };
+            let names = threads.iter().map(|tid| (*tid, connection::name(*tid))).collect();
+            return Owners { are_threads: true, names };
         }
         let pids = database.processes.iter().map(|process| process.pid).take(LANES_MAX);
-        Owners { column: PID, names: pids.map(|pid| (pid, name(database, pid))).collect() }
+        Owners { are_threads: false, names: pids.map(|pid| (pid, name(database, pid))).collect() }
     }
 
     /// What a lane stands for.
     fn lane(&self) -> &'static str {
-        if self.column == TID {
+        if self.are_threads {
             "Each lane is a thread of the only process, or a connection that is not tied to a thread."
         } else {
             "Each lane is a process."
         }
     }
 
-    fn of_row(&self, row: &[f64]) -> u32 {
-        Table::cell(row, self.column) as u32
+    fn of_use(&self, one: &Use) -> u32 {
+        if self.are_threads { one.tid } else { one.pid }
     }
 
     fn name(&self, owner: u32) -> &str {
@@ -75,19 +191,10 @@ impl Owners {
     fn lanes(&self, spans: impl Fn(u32, &str) -> Vec<Span>) -> Vec<Lane> {
         let lane = |(series, (owner, name)): (usize, &(u32, String))| {
             let spans = spans(*owner, name);
-            Lane { series: if self.column == TID { 0 } else { series }, label: name.clone(), spans }
+            Lane { series: if self.are_threads { 0 } else { series }, label: name.clone(), spans }
         };
         self.names.iter().enumerate().map(lane).collect()
     }
-}
-
-fn length(row: &[f64]) -> f64 {
-    (Table::cell(row, TO) - Table::cell(row, FROM)).max(0.0)
-}
-
-/// End of a row's interval; one that was open at the end of the watch has none.
-fn to(row: &[f64], end_ns: f64) -> f64 {
-    row.get(TO).copied().filter(|to| to.is_finite()).unwrap_or(end_ns)
 }
 
 fn tip(owner: &str, hollow: bool, ns: f64) -> String {
@@ -99,14 +206,15 @@ fn tip(owner: &str, hollow: bool, ns: f64) -> String {
 type Sums = BTreeMap<(u32, usize), [f64; 2]>;
 
 /// The lock over the whole watch, and the moment of the longest wait.
-pub fn blocks(saved: &Saved, database: &SavedDatabase, lists: &Lists) -> Vec<Block> {
-    let owners = Owners::of(saved, database, lists);
+pub fn blocks(database: &SavedDatabase, lists: &Lists) -> Vec<Block> {
+    let threads = if lists.of_threads.is_some() { &lists.threads } else { &BTreeSet::new() };
+    let owners = Owners::of(database, threads);
     let lane = owners.lane();
     let legend = format!(
         "{lane} The height of a bar is the part of that moment in which it had the write lock; an outline is time in which it \
          waited for a lock."
     );
-    let mut blocks = vec![Block::Text(legend), Block::Lanes(over_time(saved, &owners, lists))];
+    let mut blocks = vec![Block::Text(legend), Block::Lanes(over_time(&owners, lists))];
     if let Some((others, chart)) = longest_wait(database, lists) {
         blocks.extend((others.lane() != lane).then(|| Block::Text(others.lane().to_string())));
         blocks.push(Block::Lanes(chart));
@@ -115,16 +223,10 @@ pub fn blocks(saved: &Saved, database: &SavedDatabase, lists: &Lists) -> Vec<Blo
 }
 
 /// Owners of the write lock, and waiters, over the whole watch.
-fn over_time(saved: &Saved, owners: &Owners, lists: &Lists) -> Lanes {
-    let end_ns = saved.watched_ns as f64;
-    // A line of `shares.csv` covers a tenth of a second.
-    let columns = COLUMNS.min((end_ns / 1e8).ceil() as usize).max(1);
-    let width = (end_ns / columns as f64).max(1.0);
-    let sums = if owners.column == TID {
-        of_threads(lists, end_ns, width, columns)
-    } else {
-        of_processes(&lists.shares, width, columns)
-    };
+fn over_time(owners: &Owners, lists: &Lists) -> Lanes {
+    let Lists { end_ns, columns, width, .. } = *lists;
+    let of_threads = lists.of_threads.as_ref().filter(|_| owners.are_threads);
+    let sums = of_threads.unwrap_or(&lists.of_processes);
     let spans = |owner: u32, name: &str| {
         let parts = sums.range((owner, 0)..=(owner, columns));
         let of_part = |((_, part), sums): (&(u32, usize), &[f64; 2])| {
@@ -147,62 +249,26 @@ fn over_time(saved: &Saved, owners: &Owners, lists: &Lists) -> Lanes {
     }
 }
 
-fn of_processes(shares: &Table, width: f64, columns: usize) -> Sums {
-    let mut sums = Sums::new();
-    for row in &shares.rows {
-        // A line's time is the end of its interval.
-        let part = ((Table::cell(row, 0) - 5e7).max(0.0) / width) as usize;
-        let [held, waited] = sums.entry((Table::cell(row, 2) as u32, part.min(columns - 1))).or_default();
-        (*held, *waited) = (*held + Table::cell(row, 4), *waited + Table::cell(row, 6));
-    }
-    sums
-}
-
-fn of_threads(lists: &Lists, end_ns: f64, width: f64, columns: usize) -> Sums {
-    let mut sums = Sums::new();
-    for (kind, table) in [&lists.holds, &lists.waits].into_iter().enumerate() {
-        for row in &table.rows {
-            let (from, to) = (Table::cell(row, FROM), to(row, end_ns).min(end_ns));
-            let first = (from / width) as usize;
-            for part in (first..columns).take_while(|part| *part as f64 * width < to) {
-                let (begins, ends) = (part as f64 * width, (part + 1) as f64 * width);
-                let of_part = sums.entry((Table::cell(row, TID) as u32, part)).or_default();
-                of_part[kind] += (to.min(ends) - from.max(begins)).max(0.0);
-            }
-        }
-    }
-    sums
-}
-
 /// The time of the longest wait, with each hold of the write lock and each wait, and the owners of its lanes.
 fn longest_wait(database: &SavedDatabase, lists: &Lists) -> Option<(Owners, Lanes)> {
-    let waits = lists.waits.rows.iter().filter(|row| length(row) > 0.0);
-    let longest = waits.max_by(|a, b| length(a).total_cmp(&length(b)))?;
-    let margin = MARGIN * length(longest);
-    let (low, high) = ((Table::cell(longest, FROM) - margin).max(0.0), Table::cell(longest, TO) + margin);
-    let owners = Owners::of_rows(database, lists, |row| to(row, high) >= low && Table::cell(row, FROM) <= high);
-    let spans_of = |table: &Table, hollow: bool, owner: u32, name: &str| -> Vec<Span> {
-        let rows = table.rows.iter().filter(|row| owners.of_row(row) == owner);
-        let spans = rows.filter_map(|row| {
-            let (from, to) = (Table::cell(row, FROM), to(row, high));
-            let tip = tip(name, hollow, to - from);
-            (to >= low && from <= high).then(|| Span {
-                from: from.max(low),
-                to: to.min(high),
-                height: 1.0,
-                hollow,
-                tip,
-            })
-        });
-        spans.take(COLUMNS).collect()
-    };
-    let spans = |owner: u32, name: &str| {
-        let holds = spans_of(&lists.holds, false, owner, name);
-        [holds, spans_of(&lists.waits, true, owner, name)].concat()
+    let (longest, (low, high)) = (lists.longest?, lists.window()?);
+    let owners = Owners::of(database, &lists.around_threads);
+    let spans = |owner: u32, name: &str| -> Vec<Span> {
+        let of_kind = |hollow: bool| {
+            let its = lists.around.iter().filter(move |one| one.hollow == hollow);
+            let its = its.filter(|one| owners.of_use(one) == owner);
+            let span = move |one: &Use| {
+                let to = one.to.unwrap_or(high);
+                let tip = tip(name, hollow, to - one.from);
+                Span { from: one.from.max(low), to: to.min(high), height: 1.0, hollow, tip }
+            };
+            its.map(span).take(COLUMNS)
+        };
+        of_kind(false).chain(of_kind(true)).collect()
     };
     let lanes = owners.lanes(spans).into_iter().filter(|lane| !lane.spans.is_empty()).collect();
-    let waiter = owners.name(owners.of_row(longest));
-    let title = format!("The longest wait: {waiter}, {}", time(length(longest) as u64));
+    let waiter = owners.name(owners.of_use(&longest));
+    let title = format!("The longest wait: {waiter}, {}", time(longest.length() as u64));
     Some((owners, Lanes { title, low, high, ticks: of_lanes(low, high), lanes }))
 }
 
@@ -218,23 +284,40 @@ mod tests {
         SavedDatabase { processes: pids.iter().map(process).collect(), ..SavedDatabase::default() }
     }
 
-    /// Rows of `holds.csv` or `waits.csv`: from, to, process and thread.
-    fn table(rows: &[(f64, f64, u32, u32)]) -> Table {
-        let row = |&(from, to, pid, tid): &(f64, f64, u32, u32)| vec![from, to, 0.0, f64::from(pid), f64::from(tid)];
-        Table { rows: rows.iter().map(row).collect() }
+    /// A watch of some seconds.
+    fn of_seconds(seconds: u64) -> Saved {
+        Saved { watched_ns: seconds * S as u64, ..Saved::default() }
     }
 
-    fn of_one_process() -> Lists {
-        let holds = table(&[(0.05 * S, 0.25 * S, 7, 8), (0.9 * S, f64::NAN, 7, 8)]);
-        Lists { shares: Table::default(), holds, waits: table(&[(0.1 * S, 0.3 * S, 7, 9)]) }
+    /// Lists from rows of `holds.csv` and `waits.csv`: from, to, process and thread.
+    fn lists(saved: &Saved, pids: &[u32], rows: [&[(f64, f64, u32, u32)]; 2]) -> Lists {
+        let mut lists = Lists::new(saved, &database(pids));
+        let of_row = |hollow: bool, &(from, to, pid, tid): &(f64, f64, u32, u32)| {
+            let to = Some(to).filter(|to| to.is_finite());
+            Use { hollow, from, to, pid, tid }
+        };
+        let kinds = [false, true].into_iter().zip(rows);
+        let uses: Vec<Use> = kinds.flat_map(|(hollow, rows)| rows.iter().map(move |row| of_row(hollow, row))).collect();
+        uses.iter().for_each(|one| lists.add(*one));
+        uses.iter().for_each(|one| lists.add_around(*one));
+        lists
+    }
+
+    /// One process, with a hold that was not released.
+    fn of_one_process(saved: &Saved, pids: &[u32]) -> Lists {
+        let holds = [(0.05 * S, 0.25 * S, 7, 8), (0.9 * S, f64::NAN, 7, 8)];
+        lists(saved, pids, [&holds, &[(0.1 * S, 0.3 * S, 7, 9)]])
+    }
+
+    fn owners(pids: &[u32], lists: &Lists) -> Vec<(u32, String)> {
+        let threads = if lists.of_threads.is_some() { &lists.threads } else { &BTreeSet::new() };
+        Owners::of(&database(pids), threads).names
     }
 
     #[test]
     fn threads_of_the_only_process_have_lanes() {
-        let (database, lists) = (database(&[7]), of_one_process());
-        let saved = Saved { watched_ns: S as u64, ..Saved::default() };
-        let owners = Owners::of(&saved, &database, &lists);
-        let chart = over_time(&saved, &owners, &lists);
+        let lists = of_one_process(&of_seconds(1), &[7]);
+        let chart = over_time(&Owners::of(&database(&[7]), &lists.threads), &lists);
         let labels: Vec<&str> = chart.lanes.iter().map(|lane| lane.label.as_str()).collect();
         assert_eq!(labels, ["thread 8", "thread 9"]);
         let heights = |lane: usize| -> Vec<(i32, bool)> {
@@ -242,35 +325,42 @@ mod tests {
         };
         assert_eq!(heights(0), [(50, false), (100, false), (50, false), (100, false)], "the last one was not released");
         assert_eq!(heights(1), [(100, true), (100, true)]);
-        let (_, longest) = longest_wait(&database, &lists).expect("a wait");
+        let (_, longest) = longest_wait(&database(&[7]), &lists).expect("a wait");
         assert_eq!(longest.title, "The longest wait: thread 9, 200 ms");
         assert_eq!(longest.lanes.iter().map(|lane| lane.spans.len()).collect::<Vec<_>>(), [1, 1]);
     }
 
     #[test]
     fn processes_have_lanes_if_there_are_several_or_one_with_one_thread() {
-        let saved = Saved { watched_ns: S as u64, ..Saved::default() };
-        let owners = Owners::of(&saved, &database(&[7, 11]), &of_one_process());
-        assert_eq!(owners.names, [(7, "app (7)".to_string()), (11, "app (11)".to_string())]);
-        let alone = Lists { waits: Table::default(), ..of_one_process() };
-        assert_eq!(Owners::of(&saved, &database(&[7]), &alone).names, [(7, "app (7)".to_string())]);
+        let (saved, of_app) = (of_seconds(1), (7, "app (7)".to_string()));
+        let two = of_one_process(&saved, &[7, 11]);
+        assert_eq!(owners(&[7, 11], &two), [of_app.clone(), (11, "app (11)".to_string())]);
+        let alone = lists(&saved, &[7], [&[(0.1 * S, 0.2 * S, 7, 8)], &[]]);
+        assert_eq!(owners(&[7], &alone), std::slice::from_ref(&of_app));
         let cut = Saved { left_out: vec!["holds".to_string()], ..saved };
-        assert_eq!(Owners::of(&cut, &database(&[7]), &of_one_process()).names, [(7, "app (7)".to_string())]);
+        assert_eq!(owners(&[7], &of_one_process(&cut, &[7])), [of_app]);
     }
 
     /// A thread for each request: no few of them say who held the lock. Around the longest wait there are few.
     #[test]
     fn many_threads_have_no_lanes_but_around_the_longest_wait() {
         let rows: Vec<_> = (8..40).map(|tid| (f64::from(tid) * S, f64::from(tid + 1) * S, 7, tid)).collect();
-        let waits = table(&[(20.5 * S, 22.5 * S, 7, 22)]);
-        let lists = Lists { shares: Table::default(), holds: table(&rows), waits };
-        let saved = Saved { watched_ns: 40 * S as u64, ..Saved::default() };
-        assert_eq!(Owners::of(&saved, &database(&[7]), &lists).names, [(7, "app (7)".to_string())]);
+        let lists = lists(&of_seconds(40), &[7], [&rows, &[(20.5 * S, 22.5 * S, 7, 22)]]);
+        assert_eq!(owners(&[7], &lists), [(7, "app (7)".to_string())]);
         let (owners, chart) = longest_wait(&database(&[7]), &lists).expect("a wait");
-        assert_eq!(owners.column, TID);
+        assert!(owners.are_threads);
         let labels: Vec<&str> = chart.lanes.iter().map(|lane| lane.label.as_str()).collect();
         assert_eq!(labels, ["thread 19", "thread 20", "thread 21", "thread 22", "thread 23"]);
         assert_eq!(chart.title, "The longest wait: thread 22, 2.00 s");
-        assert_eq!(blocks(&saved, &database(&[7]), &lists).len(), 4, "both charts say what their lanes are");
+        assert_eq!(blocks(&database(&[7]), &lists).len(), 4, "both charts say what their lanes are");
+    }
+
+    #[test]
+    fn what_is_kept_does_not_grow_with_the_list() {
+        let holds: Vec<_> = (0..50_000).map(|n| (f64::from(n) * 1e5, f64::from(n) * 1e5 + 9e4, 7, 8 + n % 3)).collect();
+        let lists = lists(&of_seconds(5), &[7], [&holds, &[(0.0, 5.0 * S, 7, 11)]]);
+        assert!(lists.around.len() <= 4 * COLUMNS, "{}", lists.around.len());
+        let (_, chart) = longest_wait(&database(&[7]), &lists).expect("a wait");
+        assert_eq!(chart.lanes.iter().map(|lane| lane.spans.len()).collect::<Vec<_>>(), [COLUMNS, COLUMNS, COLUMNS, 1]);
     }
 }

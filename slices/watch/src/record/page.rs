@@ -1,8 +1,8 @@
 //! The report of a record, from the record alone: a page, and the same as text.
 
-use super::draw::{self, Table as Csv, name};
-use super::lanes::{self, Lists};
-use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
+use super::draw::{self, Maxima, Row, Syncs, each_row, name};
+use super::lanes::{self, Lists, Use};
+use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION, give_all};
 use crate::lock::Lock;
 use crate::view::Waits;
 use crate::watch::Depth;
@@ -28,6 +28,7 @@ pub fn report(dir: &Path) -> Result<PathBuf> {
         |path: &Path, text: String| fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
     write(&page, html(&document))?;
     write(&dir.join("report.txt"), text::text(&document, Style::FILE))?;
+    give_all(dir);
     Ok(page)
 }
 
@@ -55,8 +56,8 @@ pub fn read(dir: &Path) -> Result<Saved> {
 fn document(dir: &Path) -> Result<Document> {
     let saved = read(dir)?;
     let mut sections = vec![findings(&saved)];
-    for (index, database) in saved.databases.iter().enumerate() {
-        sections.extend(of_database(dir, &saved, index, database)?);
+    for (index, (database, drawn)) in saved.databases.iter().zip(drawn(dir, &saved)?).enumerate() {
+        sections.extend(of_database(&saved, index, database, &drawn));
     }
     if let Some(server) = &saved.server {
         sections.extend(of_server(dir, &saved, server)?);
@@ -106,31 +107,60 @@ fn findings(saved: &Saved) -> Section {
     section(Id::Answer, "Findings", blocks)
 }
 
+/// What is drawn of the lists, for one database.
+struct Drawn {
+    lists: Lists,
+    syncs: Syncs,
+    log: Maxima,
+}
+
+/// Reads the lists, once for all databases.
+fn drawn(dir: &Path, saved: &Saved) -> Result<Vec<Drawn>> {
+    let of =
+        |database| Drawn { lists: Lists::new(saved, database), syncs: Syncs::new(saved), log: Maxima::new(saved, 3) };
+    let mut drawn: Vec<Drawn> = saved.databases.iter().map(of).collect();
+    let place = |row: &Row<'_>, column: usize| row.text(column).parse::<usize>().unwrap_or(usize::MAX);
+    each_row(&dir.join("log.csv"), |row| {
+        let uncopied = (row.number(4) - row.number(5)).max(0.0);
+        let its = drawn.get_mut(place(row, 1));
+        its.into_iter().for_each(|its| its.log.add(row.number(0), &[row.number(2), row.number(3), uncopied]));
+    })?;
+    each_row(&dir.join("shares.csv"), |row| {
+        let pid = row.number(2) as u32;
+        if let Some(its) = drawn.get_mut(place(row, 1)).filter(|its| its.lists.has(pid)) {
+            its.lists.add_share(pid, row);
+            its.syncs.add(pid, row);
+        }
+    })?;
+    let writers = [Lock::Reserved, Lock::WalWrite].map(|lock| lock.to_string());
+    let is_write = |row: &Row<'_>| writers.iter().any(|lock| lock == row.text(5));
+    for add in [Lists::add, Lists::add_around] {
+        each_row(&dir.join("holds.csv"), |row| {
+            let its = drawn.get_mut(place(row, 2)).filter(|_| is_write(row));
+            its.into_iter().for_each(|its| add(&mut its.lists, Use::hold(row)));
+        })?;
+        each_row(&dir.join("waits.csv"), |row| {
+            let its = drawn.get_mut(place(row, 2));
+            its.into_iter().for_each(|its| add(&mut its.lists, Use::wait(row)));
+        })?;
+    }
+    Ok(drawn)
+}
+
 /// Only the first database has anchors, because they are fixed words.
-fn of_database(dir: &Path, saved: &Saved, index: usize, database: &SavedDatabase) -> Result<Vec<Section>> {
+fn of_database(saved: &Saved, index: usize, database: &SavedDatabase, drawn: &Drawn) -> Vec<Section> {
     let ids = if index == 0 { ["lock", "log", "processes", "statements"] } else { ["", "", "", ""] };
     let of = if saved.databases.len() > 1 { format!(" of {}", database.path) } else { String::new() };
-    let number = index.to_string();
-    let is = |row: &[&str], column: usize| row.get(column) == Some(&number.as_str());
-    let is_write = |row: &[&str]| {
-        row.get(5).is_some_and(|lock| [Lock::Reserved, Lock::WalWrite].iter().any(|w| w.to_string() == *lock))
-    };
-    let log = Csv::read(&dir.join("log.csv"), |row| is(row, 1))?;
-    let lists = Lists {
-        shares: Csv::read(&dir.join("shares.csv"), |row| is(row, 1))?,
-        holds: Csv::read(&dir.join("holds.csv"), |row| is(row, 2) && is_write(row))?,
-        waits: Csv::read(&dir.join("waits.csv"), |row| is(row, 2))?,
-    };
-    let mut lock = lanes::blocks(saved, database, &lists);
-    lock.push(Block::Lines(draw::syncs(saved, database, &lists.shares)));
+    let mut lock = lanes::blocks(database, &drawn.lists);
+    lock.push(Block::Lines(draw::syncs(saved, database, &drawn.syncs)));
     let is_wal = database.journal == "wal";
     let title = if is_wal { "Write-ahead log" } else { "Size" };
-    Ok(vec![
+    vec![
         section(Id::Other(ids[0]), &format!("The lock{of}"), lock),
-        section(Id::Other(ids[1]), &format!("{title}{of}"), draw::log(saved, &log, is_wal)),
+        section(Id::Other(ids[1]), &format!("{title}{of}"), draw::log(saved, &drawn.log, is_wal)),
         section(Id::Other(ids[2]), &format!("Processes{of}"), processes(database, sees_refusals(saved))),
         section(Id::Other(ids[3]), &format!("Statements under the lock{of}"), statements(database)),
-    ])
+    ]
 }
 
 /// Whether the watch could see refusals and waits: of files not by samples, of a server always.
@@ -216,7 +246,12 @@ fn statements(database: &SavedDatabase) -> Vec<Block> {
 }
 
 fn of_server(dir: &Path, saved: &Saved, server: &SavedServer) -> Result<Vec<Section>> {
-    let looks = Csv::read(&dir.join("looks.csv"), |_| true)?;
+    const COLUMNS: usize = 7;
+    let mut looks = Maxima::new(saved, COLUMNS);
+    each_row(&dir.join("looks.csv"), |row| {
+        let values: Vec<f64> = (0..COLUMNS).map(|column| row.number(column)).collect();
+        looks.add(row.number(0), &values);
+    })?;
     let mut who = vec![];
     if server.tree.is_empty() {
         who.push(Block::Text("At the end no client waited for another.".to_string()));
@@ -247,7 +282,7 @@ fn indented(line: &str) -> String {
 fn not_seen(saved: &Saved) -> Section {
     let mut items = saved.missing.clone();
     if items.is_empty() {
-        items.push("Nothing that contend knows of.".to_string());
+        items.push("No gaps are known.".to_string());
     }
     section(Id::Other("missing"), "What was not seen", vec![Block::List(items)])
 }
