@@ -134,9 +134,63 @@ fn locks_on_btrfs_are_seen() {
     assert!(found, "{line:#}");
 }
 
-/// The live screen on a terminal of 80 columns and 24 lines.
+/// The kernel refuses a filter that names as many files.
 #[test]
-fn a_terminal_shows_the_screen_and_its_keys_work() {
+fn sixty_four_databases_are_watched() {
+    if !may_trace("64 databases") {
+        return;
+    }
+    let dir = place();
+    let make = "import sqlite3, sys\nfor n in range(63): sqlite3.connect(f'{sys.argv[1]}/{n}.db').execute('CREATE TABLE t (a)')";
+    assert!(Command::new("python3").args(["-c", make]).arg(dir.path()).status().expect("python3").success());
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let directory = dir.path().display().to_string();
+    let output = watch(&[&directory, "--for", "4s", "--json-line"]).output().expect("it starts");
+    let line = last(&output);
+    assert_eq!((watched(&line).len(), &line["depth"]), (64, &"with-statements".into()), "{line:#}");
+    let databases = line["databases"].as_array().expect("a list").iter();
+    let used: Vec<&Value> = databases.filter(|one| one["processes"] != serde_json::json!([])).collect();
+    assert_eq!((used.len(), &used[0]["processes"][0]["pid"]), (1, &program.pids["self"].into()), "{used:#?}");
+    assert!(used[0]["processes"][0]["sums"]["writes"].as_u64() > Some(5), "{used:#?}");
+}
+
+/// A process opens and closes another file with the same name as the watched one.
+#[test]
+fn a_database_of_the_same_name_elsewhere_is_another_one() {
+    if !may_trace("databases of one name") {
+        return;
+    }
+    let dir = place();
+    let program = format!(
+        "import os, sqlite3, time\n\
+         os.chdir('{}')\n\
+         for n in '12': os.mkdir(n); sqlite3.connect(f'{{n}}/app.db').execute('CREATE TABLE t (a)')\n\
+         own = sqlite3.connect('1/app.db')\n\
+         print('ready', flush=True)\n\
+         while True:\n\
+         \x20   own.execute('SELECT count(*) FROM t').fetchall()\n\
+         \x20   other = sqlite3.connect('2/app.db')\n\
+         \x20   other.execute('SELECT count(*) FROM t').fetchall()\n\
+         \x20   other.close()\n\
+         \x20   time.sleep(0.02)\n",
+        dir.path().display()
+    );
+    let mut child = Command::new("python3");
+    let mut child = child.args(["-c", &program]).stdout(Stdio::piped()).spawn().expect("python3");
+    BufReader::new(child.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
+    let findings = |name: &str| {
+        let database = dir.path().join(name).join("app.db").display().to_string();
+        let output = watch(&[&database, "--for", "8s", "--json-line"]).output().expect("it starts");
+        let found = last(&output)["findings"].as_array().expect("a list").clone();
+        found.iter().map(|found| found["kind"].as_str().unwrap_or_default().to_string()).collect::<Vec<_>>()
+    };
+    let found = [findings("1"), findings("2")];
+    child.kill().and_then(|()| child.wait()).expect("it ends");
+    assert_eq!(found, [vec![], vec!["open-close-churn".to_string()]]);
+}
+
+/// What a terminal of 80 columns and 24 lines shows for these keys, half a second each, and the exit status.
+fn on_terminal(keys: &[&str]) -> (String, Option<i32>) {
     let dir = place();
     let program = Program::start(dir.path(), "program_holds_lock", 60);
     let command = format!(
@@ -147,16 +201,29 @@ fn a_terminal_shows_the_screen_and_its_keys_work() {
     let mut terminal = Command::new("script");
     terminal.args(["-qfec", &command, "/dev/null"]).env("NO_COLOR", "1").env("TERM", "xterm");
     let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script (util-linux)");
-    let mut keys = terminal.stdin.take().expect("piped");
-    for key in ["s", "?", "?", "p", "p", "q"] {
+    let mut input = terminal.stdin.take().expect("piped");
+    for key in keys {
         std::thread::sleep(std::time::Duration::from_millis(500));
-        keys.write_all(key.as_bytes()).expect("it reads");
+        input.write_all(key.as_bytes()).expect("it reads");
     }
     let output = terminal.wait_with_output().expect("it ends");
-    let shown = text(&output);
+    (text(&output), output.status.code())
+}
+
+#[test]
+fn a_terminal_shows_the_screen_and_its_keys_work() {
+    let (shown, code) = on_terminal(&["s", "?", "?", "p", "p", "q"]);
     // Cells that are blank are not drawn, so a part is a word; the summary is plain text.
     for part in ["depth:", "waited)", "strip:", "PAUSED", "Depth: sampled. Not seen"] {
         assert!(shown.contains(part), "{part} is missing in\n{shown}");
     }
-    assert_eq!(output.status.code(), Some(0), "no finding: {shown}");
+    assert_eq!(code, Some(0), "no finding: {shown}");
+}
+
+/// Also while a filter is typed. The keys after it would be for the shell.
+#[test]
+fn ctrl_c_ends_the_screen_with_the_summary() {
+    let (shown, code) = on_terminal(&["s", "/", "p", "\x03"]);
+    assert!(shown.contains("Depth: sampled. Not seen") && shown.contains("filter:"), "{shown}");
+    assert_eq!(code, Some(0), "no finding: {shown}");
 }

@@ -82,6 +82,7 @@ impl Choice {
             return;
         }
         match key {
+            KeyCode::Esc if !self.filter.is_empty() => self.filter.clear(),
             KeyCode::Char('q') | KeyCode::Esc => self.quit = true,
             KeyCode::Char('p' | ' ') => self.paused = !self.paused,
             KeyCode::Char('s') => self.sort = self.sort.next(),
@@ -316,12 +317,11 @@ const HELP_SERVER: &str =
     "Each client that others wait for, and below it those that wait.   p pause   / filter   q quit";
 
 fn footer(choice: &Choice) -> String {
-    if choice.typing || !choice.filter.is_empty() {
-        return format!(
-            "filter: {}{}   Enter keeps it, Esc clears it",
-            choice.filter,
-            if choice.typing { "_" } else { "" }
-        );
+    if choice.typing {
+        return format!("filter: {}_   Enter keeps it, Esc clears it", choice.filter);
+    }
+    if !choice.filter.is_empty() {
+        return format!("filter: {}   / changes it, Esc clears it", choice.filter);
     }
     format!("q quit  p pause  s sort (by {})  t threads  / filter  ? help", choice.sort.word())
 }
@@ -451,6 +451,12 @@ mod tests {
         assert!(text.contains("4712 node") && !text.contains("4711 python3  "), "{text}");
         choice.key(KeyCode::Esc, 1);
         assert!(!choice.quit, "Esc ended the filter");
+        for key in [KeyCode::Char('/'), KeyCode::Char('x'), KeyCode::Enter] {
+            choice.key(key, 1);
+        }
+        assert!(drawn(&choice).contains("filter: x   / changes it, Esc clears it"));
+        choice.key(KeyCode::Esc, 1);
+        assert!(!choice.quit && choice.filter.is_empty(), "a filter that was kept, too");
         choice.key(KeyCode::Char('p'), 1);
         choice.key(KeyCode::Char('s'), 1);
         assert!(drawn(&choice).contains("PAUSED") && drawn(&choice).contains("by time waited"));

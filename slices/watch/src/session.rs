@@ -10,7 +10,7 @@ use crate::words::Words;
 use anyhow::{Context, Result};
 use contend::cli::print;
 use ratatui::Frame;
-use ratatui::crossterm::event::{Event, KeyEventKind, poll, read};
+use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -277,7 +277,12 @@ fn draw_until_over(live: &mut dyn Live, terminal: &mut ratatui::DefaultTerminal,
             if let Event::Key(key) = read()?
                 && key.kind == KeyEventKind::Press
             {
-                choice.key(key.code, live.databases());
+                match key.code {
+                    // The terminal does not make a signal of it while the screen is shown.
+                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => choice.quit = true,
+                    _ if key.modifiers.contains(KeyModifiers::CONTROL) => {}
+                    code => choice.key(code, live.databases()),
+                }
                 next_ns = 0;
             }
         }
