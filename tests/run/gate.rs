@@ -78,6 +78,10 @@ fn a_command_that_fails_ends_the_gate_with_its_output() {
     assert!(junit.contains("errors=\"1\"") && junit.contains("no such &lt;table&gt;"), "{junit}");
     // What was measured before is kept.
     assert!(read(&bench.path("out/gate.toml")).contains("ended = \"failed\""));
+    // The report of it has the same error, and no answer.
+    let again = bench.contend(&["report", "out"]).exits(2);
+    assert!(again.err.contains("B failed in round 2"), "{}", again.err);
+    assert_eq!(read(&bench.path("out/junit.xml")), junit);
     let missing = bench.contend(&["gate", "--a", "./not-there", "--b", "true", "--out", "missing"]).exits(2);
     assert!(missing.err.contains("A failed in the warm-up (exit status: 127)"), "{}", missing.err);
     let used = bench.contend(&["gate", "--a", "true", "--b", "true", "--out", "out"]).exits(2);

@@ -14,8 +14,9 @@ pub const COVERAGE: f64 = 0.99;
 /// The result of a gate for a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
-    /// B is not slower than A by more than the margin.
+    /// B is faster, not different, or slower by less than the margin.
     Passes,
+    /// B is slower, and the median ratio exceeds the margin.
     Slower,
     CannotTell,
 }
@@ -38,28 +39,45 @@ pub fn judge<'r>(rounds: impl Iterator<Item = &'r Round>, by: By, margin: f64) -
 
 /// Compares the times of rounds.
 fn judge_pairs(pairs: &[RoundPair], margin: f64) -> Comparison {
-    judge_pairs_of(pairs, Direction::LowerIsBetter, (COVERAGE, margin))
+    judge_pairs_of(pairs, Direction::LowerIsBetter, (COVERAGE, margin), None)
 }
 
-/// Compares values of rounds, with this coverage at all looks together.
-pub fn judge_pairs_of(pairs: &[RoundPair], direction: Direction, (coverage, margin): (f64, f64)) -> Comparison {
+/// Compares values of rounds, with this coverage at all looks together. `why_not` is the reason why they may not be compared.
+pub fn judge_pairs_of(
+    pairs: &[RoundPair],
+    direction: Direction,
+    (coverage, margin): (f64, f64),
+    why_not: Option<&str>,
+) -> Comparison {
     let ln: Option<Vec<f64>> = pairs.iter().map(|pair| pair.log_ratio()).collect();
-    let why_not = ln.is_none().then_some("a run took no measurable time");
+    let why_not = why_not.or_else(|| ln.is_none().then_some("a round has no value above zero"));
     let ln = ln.unwrap_or_default();
     let interval = median_interval_at_any_time(&ln, coverage);
     let ratio = LnRatio { center: median(&ln), interval, rounds: pairs.len() };
-    judge_ratio(ratio, direction, margin, why_not)
+    judge_by_interval(ratio, direction, margin, why_not)
+}
+
+/// The word for a ratio and its interval. *Slightly slower* takes the whole interval inside the margin, because it passes: an
+/// interval that reaches beyond the margin is *cannot tell*, whether it excludes 1 or not.
+pub fn judge_by_interval(ratio: LnRatio, direction: Direction, margin: f64, why_not: Option<&str>) -> Comparison {
+    let mut comparison = judge_ratio(ratio, direction, margin, why_not);
+    if comparison.verdict == Verdict::SlightlySlower && !is_within(&comparison, margin) {
+        comparison.verdict = Verdict::CannotTell;
+    }
+    comparison
+}
+
+fn is_within(comparison: &Comparison, margin: f64) -> bool {
+    let within = |(low, high): (f64, f64)| low > 1.0 / (1.0 + margin) && high < 1.0 + margin;
+    comparison.low.zip(comparison.high).is_some_and(within)
 }
 
 /// Whether more rounds would hardly change the result: the verdict is definite, and a slight difference is known to
 /// be within the margin.
 pub fn is_decided(comparison: &Comparison, margin: f64) -> bool {
-    let within = |low: f64, high: f64| low > 1.0 / (1.0 + margin) && high < 1.0 + margin;
     match comparison.verdict {
-        Verdict::Faster | Verdict::Slower | Verdict::NoDifference => true,
-        Verdict::SlightlyFaster | Verdict::SlightlySlower => {
-            comparison.low.zip(comparison.high).is_some_and(|(low, high)| within(low, high))
-        }
+        Verdict::Faster | Verdict::Slower | Verdict::SlightlySlower | Verdict::NoDifference => true,
+        Verdict::SlightlyFaster => is_within(comparison, margin),
         _ => false,
     }
 }
@@ -67,12 +85,10 @@ pub fn is_decided(comparison: &Comparison, margin: f64) -> bool {
 pub fn judgement(verdict: &Verdict) -> Judgement {
     match verdict {
         Verdict::Slower => Judgement::Slower,
-        Verdict::Faster
-        | Verdict::SlightlyFaster
-        | Verdict::SlightlySlower
-        | Verdict::NoDifference
-        | Verdict::AsAsked => Judgement::Passes,
-        Verdict::CannotTell | Verdict::NotComparable(_) | Verdict::NoWords => Judgement::CannotTell,
+        Verdict::Faster | Verdict::SlightlyFaster | Verdict::SlightlySlower | Verdict::NoDifference => {
+            Judgement::Passes
+        }
+        Verdict::CannotTell | Verdict::NotComparable(_) | Verdict::NoWords | Verdict::AsAsked => Judgement::CannotTell,
     }
 }
 
@@ -106,8 +122,12 @@ mod tests {
         ratios[0] = 1.2;
         ratios[4] = 1.2;
         let open = judge_pairs(&pairs(&ratios), 0.05);
-        assert_eq!((&open.verdict, is_decided(&open, 0.05)), (&Verdict::SlightlySlower, false));
-        assert_eq!(judgement(&open.verdict), Judgement::Passes);
+        assert_eq!((&open.verdict, is_decided(&open, 0.05)), (&Verdict::CannotTell, false));
+        assert_eq!((judgement(&known.verdict), judgement(&open.verdict)), (Judgement::Passes, Judgement::CannotTell));
+        let faster: Vec<f64> = ratios.iter().map(|ratio| 1.0 / ratio).collect();
+        let faster = judge_pairs(&pairs(&faster), 0.05);
+        assert_eq!((&faster.verdict, is_decided(&faster, 0.05)), (&Verdict::SlightlyFaster, false));
+        assert_eq!(judgement(&faster.verdict), Judgement::Passes, "however much faster it is");
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Judges the contenders of one record against its baseline: two builds of a service that `contend http` measured in the same
 //! rounds, or two builds of a driver.
 
-use crate::judge::{COVERAGE, Judged, judge_pairs_of, judgement};
-use crate::page::{Page, line};
-use crate::records::{is_baseline, of_rounds, open};
+use crate::judge::{COVERAGE, Judged, judge_pairs_of};
+use crate::page::{Compared, OfRecords, Page};
+use crate::records::{baseline_of, is_baseline, labelled, not_told, open, rounds_of};
 use anyhow::{Context, Result, ensure};
 use contend::analysis::Findings;
 use contend::analysis::cell::Cell;
+use contend::analysis::compare::why_not;
+use contend::analysis::compare_records::trials_of;
 use contend::analysis::metric::{self, Metric};
-use contend::report::document::{Cell as TableCell, Table};
 use contend_stats::interval::median;
-use contend_stats::precision::{Percent, Ratio, counted};
-use contend_stats::verdict::{Comparison, Direction, RoundPair};
+use contend_stats::verdict::RoundPair;
 use std::path::Path;
 
 /// A contender and the baseline of its tier, with the values of the rounds that have both.
@@ -19,6 +19,8 @@ struct Pair {
     name: String,
     base: String,
     rounds: Vec<RoundPair>,
+    /// Why these may not be compared.
+    why_not: Option<String>,
 }
 
 /// Judges every contender that is not a baseline.
@@ -27,67 +29,124 @@ struct Pair {
 /// The record cannot be read, or has nothing to compare.
 pub fn judged(dir: &Path, margin: f64) -> Result<Page> {
     let record = open(dir)?;
-    let findings = Findings::new(&record);
+    judged_in(&Findings::new(&record), dir, margin)
+}
+
+fn judged_in(findings: &Findings<'_>, dir: &Path, margin: f64) -> Result<Page> {
     let headline = &findings.study.headline;
     let metric = metric::find(findings.study, headline).with_context(|| format!("no metric is called {headline}"))?;
-    let pairs: Vec<Pair> = findings.cells.iter().filter_map(|cell| pair(&findings, cell, &metric)).collect();
+    let (mut pairs, mut untold): (Vec<Pair>, Vec<Judged>) = (vec![], vec![]);
+    let others = || findings.cells.iter().filter(|cell| !is_baseline(findings, cell));
     ensure!(
-        !pairs.is_empty(),
+        others().any(|cell| baseline_of(findings, cell).is_some()),
         "{} has no baseline with another contender of its tier; a gate of one record needs both, such as one of \
          `contend http URL_A URL_B`",
         dir.display()
     );
+    for cell in others() {
+        match pair(findings, cell, &metric) {
+            Ok(pair) => pairs.push(pair),
+            Err(why) => untold.push(not_told(labelled(findings, cell), &why)),
+        }
+    }
     // All comparisons together are wrong in at most one gate of a hundred.
     let coverage = 1.0 - (1.0 - COVERAGE) / pairs.len() as f64;
-    let judged = |pair: &Pair| judge_pairs_of(&pair.rounds, metric.direction, (coverage, margin));
-    let compared: Vec<(&Pair, Comparison)> = pairs.iter().map(|pair| (pair, judged(pair))).collect();
-    Ok(page(&compared, &metric, dir, margin))
-}
-
-fn pair(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Option<Pair> {
-    if is_baseline(findings, cell) {
-        return None;
-    }
-    let (base, rounds) = of_rounds(findings, cell, metric)?;
-    let contender = &findings.study.contenders[cell.contender].label;
-    let condition = &findings.study.conditions[cell.condition].label;
-    let several = findings.study.conditions.len() > 1;
-    let name = if several { format!("{contender} ({condition})") } else { contender.clone() };
-    let base = findings.study.contenders[base.contender].label.clone();
-    Some(Pair { name, base, rounds })
-}
-
-fn page(compared: &[(&Pair, Comparison)], metric: &Metric, dir: &Path, margin: f64) -> Page {
-    let label = metric.label();
-    let answer = |(pair, comparison): &(&Pair, Comparison)| {
-        let has = if metric.direction == Direction::LowerIsBetter { "takes" } else { "has" };
-        let line = line(comparison, (has, &format!("the {label} of A, {}", pair.base)), margin, None);
-        let judgement = judgement(&comparison.verdict);
-        Judged { name: pair.name.clone(), line: format!("{}: {line}", pair.name), judgement }
-    };
-    let mut table = Table::new(&["B", "A", "A|", "B|", "B / A|", "rounds|"]);
-    for (pair, comparison) in compared {
-        let middle = |of: fn(&RoundPair) -> f64| {
-            let values: Vec<f64> = pair.rounds.iter().map(of).collect();
-            median(&values).map_or("-".to_string(), |value| metric.show_with_unit(value))
-        };
-        table.row([
-            TableCell::new(&pair.name),
-            TableCell::new(&pair.base),
-            TableCell::new(middle(|round| round.baseline)),
-            TableCell::new(middle(|round| round.candidate)),
-            TableCell::new(comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string())),
-            TableCell::new(pair.rounds.len().to_string()),
-        ]);
-    }
-    Page {
-        title: "contend gate".to_string(),
-        question: "Is B slower than A?".to_string(),
-        facts: vec![label.clone(), counted(compared.len(), "comparison"), format!("margin {}", Percent(margin))],
-        warnings: vec![],
-        answers: compared.iter().map(answer).collect(),
-        table,
+    let of = OfRecords {
+        question: "Is B slower than A?",
+        columns: &["B", "A", "A|", "B|", "B / A|", "rounds|"],
+        metric: &metric,
+        margin,
+        warnings: trials_of(&dir.display().to_string(), findings).into_iter().map(|said| format!("{said}.")).collect(),
         note: format!("Both are in {}, in the same rounds. All intervals hold together with 99 %.", dir.display()),
-        origin: format!("Made by contend {}.", env!("CARGO_PKG_VERSION")),
+    };
+    let compared = pairs.into_iter().map(|pair| compared(pair, &metric, (coverage, margin))).collect();
+    Ok(of.page(compared, untold))
+}
+
+/// The values of a contender that is not a baseline.
+///
+/// # Errors
+/// The reason why there are none.
+fn pair(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Result<Pair, String> {
+    let base = baseline_of(findings, cell).ok_or("its tier has no baseline")?;
+    let rounds = rounds_of(findings, base, cell, metric);
+    if rounds.is_empty() {
+        return Err("no round has a valid trial of both it and its baseline".to_string());
+    }
+    let why_not = why_not(&findings.estimator(), base, cell, metric);
+    let base = findings.study.contenders[base.contender].label.clone();
+    Ok(Pair { name: labelled(findings, cell), base, rounds, why_not })
+}
+
+fn compared(pair: Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Compared {
+    let middle = |of: fn(&RoundPair) -> f64| {
+        let values: Vec<f64> = pair.rounds.iter().map(of).filter(|value| value.is_finite()).collect();
+        median(&values).map_or("-".to_string(), |value| metric.show_with_unit(value))
+    };
+    Compared {
+        of_a: format!("the {} of A, {}", metric.label(), pair.base),
+        cells: vec![pair.base.clone(), middle(|round| round.baseline), middle(|round| round.candidate)],
+        rounds: pair.rounds.len().to_string(),
+        comparison: judge_pairs_of(&pair.rounds, metric.direction, (coverage, margin), pair.why_not.as_deref()),
+        name: pair.name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Judgement;
+    use contend::outcome::reason::{Invalid, Reason};
+    use contend::record::store::Record;
+
+    /// A record with two contenders that are not a baseline, both durable.
+    fn record() -> Record {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/records/format-3");
+        Record::open(&dir).expect("a fixture")
+    }
+
+    fn page(record: &Record) -> Page {
+        judged_in(&Findings::new(record), Path::new("record"), 0.05).expect("a page")
+    }
+
+    fn line<'p>(page: &'p Page, name: &str) -> &'p str {
+        let answer = page.answers.iter().find(|answer| answer.name == name).expect("judged");
+        assert_eq!(answer.judgement, Judgement::CannotTell, "{}", answer.line);
+        &answer.line
+    }
+
+    #[test]
+    fn a_contender_that_is_never_valid_keeps_the_gate_from_passing() {
+        let mut record = record();
+        let lost = record.run.study.contenders.iter().position(|of| of.label == "mattn, full").expect("a contender");
+        let reason = Reason { kind: Invalid::WorkerDied, detail: "it crashed".to_string(), against: None };
+        record.trials.iter_mut().filter(|t| t.slot.contender == lost).for_each(|t| t.invalid = vec![reason.clone()]);
+        let page = page(&record);
+        assert!(line(&page, "mattn, full").contains("no round has a valid trial of both"), "{:?}", page.answers);
+        assert!(page.warnings.iter().any(|said| said.contains("of record do not count")), "{:?}", page.warnings);
+    }
+
+    #[test]
+    fn a_tier_without_a_baseline_keeps_the_gate_from_passing() {
+        let mut record = record();
+        record.run.study.baselines.truncate(1);
+        assert!(line(&page(&record), "rusqlite, normal").contains("its tier has no baseline"));
+    }
+
+    #[test]
+    fn a_throughput_that_is_that_of_the_load_is_no_pass() {
+        let mut record = record();
+        record.run.study.load.rate_per_s = Some(100.0);
+        assert!(
+            line(&page(&record), "nothing").contains("each rate is that of the load"),
+            "{:?}",
+            page(&record).answers
+        );
+    }
+
+    #[test]
+    fn a_contender_that_refuses_operations_is_no_pass() {
+        let page = page(&record());
+        assert!(line(&page, "mattn, full").contains("not the same work"), "{:?}", page.answers);
     }
 }

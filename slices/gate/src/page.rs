@@ -4,12 +4,13 @@ use crate::judge::{COVERAGE, Judged, Judgement, judge, judgement, rounds_min};
 use crate::junit;
 use crate::saved::{By, Gate, Why};
 use anyhow::{Context, Result};
+use contend::analysis::metric::Metric;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
 use contend::report::markdown::markdown;
 use contend_stats::drift::trend;
 use contend_stats::interval::median;
 use contend_stats::precision::{Ns, Percent, Ratio, alike, counted};
-use contend_stats::verdict::{Comparison, ROUNDS_MAX, Verdict};
+use contend_stats::verdict::{Comparison, Direction, ROUNDS_MAX, Verdict};
 use std::fs;
 use std::path::Path;
 
@@ -68,6 +69,59 @@ impl Page {
     }
 }
 
+/// A contender of records, compared.
+pub struct Compared {
+    pub name: String,
+    /// The value of A in words, such as `the throughput of A, WAL/FULL`.
+    pub of_a: String,
+    /// Cells of the table between the name and the ratio.
+    pub cells: Vec<String>,
+    pub rounds: String,
+    pub comparison: Comparison,
+}
+
+/// The page of one or two records, without the comparisons.
+pub struct OfRecords<'p> {
+    pub question: &'p str,
+    pub columns: &'p [&'p str],
+    pub metric: &'p Metric,
+    pub margin: f64,
+    pub warnings: Vec<String>,
+    pub note: String,
+}
+
+impl OfRecords<'_> {
+    /// The page with these comparisons, and the answers for contenders without values.
+    pub fn page(self, compared: Vec<Compared>, untold: Vec<Judged>) -> Page {
+        let has = if self.metric.direction == Direction::LowerIsBetter { "takes" } else { "has" };
+        let mut table = Table::new(self.columns);
+        let facts = vec![
+            self.metric.label(),
+            counted(compared.len(), "comparison"),
+            format!("margin {}", Percent(self.margin)),
+        ];
+        let mut answers = vec![];
+        for Compared { name, of_a, cells, rounds, comparison } in compared {
+            let ratio = comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
+            table.row(std::iter::once(name.clone()).chain(cells).chain([ratio, rounds]).map(Cell::new));
+            let line = line(&comparison, (has, &of_a), self.margin, None);
+            let judgement = judgement(&comparison.verdict);
+            answers.push(Judged { line: format!("{name}: {line}"), name, judgement });
+        }
+        answers.extend(untold);
+        Page {
+            title: "contend gate".to_string(),
+            question: self.question.to_string(),
+            facts,
+            warnings: self.warnings,
+            answers,
+            table,
+            note: self.note,
+            origin: format!("Made by contend {}.", env!("CARGO_PKG_VERSION")),
+        }
+    }
+}
+
 /// Writes the files of a gate that ended with an error.
 ///
 /// # Errors
@@ -98,8 +152,6 @@ pub fn of_gate(gate: &Gate) -> Page {
     if again > 0 {
         facts.push(format!("{again} disturbed and run again"));
     }
-    let round_ns = gate.rounds.iter().map(|round| round.a.wall_ns + round.b.wall_ns).sum::<u64>();
-    let each_ns = round_ns / gate.rounds.len().max(1) as u64;
     Page {
         title: "contend gate".to_string(),
         question: "Is B slower than A?".to_string(),
@@ -107,7 +159,12 @@ pub fn of_gate(gate: &Gate) -> Page {
         warnings: warnings(gate, again),
         answers: vec![Judged {
             name: gate.by.words().to_string(),
-            line: line(&comparison, ("takes", &format!("the {} of A", gate.by.words())), gate.margin, Some(each_ns)),
+            line: line(
+                &comparison,
+                ("takes", &format!("the {} of A", gate.by.words())),
+                gate.margin,
+                Some(each_ns(gate)),
+            ),
             judgement: judgement(&comparison.verdict),
         }],
         table: table(gate),
@@ -120,6 +177,14 @@ pub fn of_gate(gate: &Gate) -> Page {
         ),
         origin: format!("Made by contend {} from gate.toml.", gate.contend),
     }
+}
+
+/// Time of a round that counts, with its part of the preparations and of repeated rounds. Records of earlier versions have the
+/// times of the runs alone.
+fn each_ns(gate: &Gate) -> u64 {
+    let runs_ns = || gate.rounds.iter().map(|round| round.a.wall_ns + round.b.wall_ns).sum::<u64>();
+    let all_ns = if gate.rounds_ns > 0 { gate.rounds_ns } else { runs_ns() };
+    all_ns / gate.counting().count().max(1) as u64
 }
 
 fn why(gate: &Gate) -> &'static str {
@@ -153,16 +218,19 @@ pub fn line(comparison: &Comparison, (takes, of_a): (&str, &str), margin: f64, e
     let interval = format!("{low} to {high}, {:.0} % interval, {rounds}", 100.0 * COVERAGE);
     match &comparison.verdict {
         Verdict::NotComparable(why) => format!("cannot tell: not comparable: {why}."),
-        Verdict::CannotTell | Verdict::NoWords => {
-            format!("cannot tell: {takes} ({interval}).{}", needed(comparison.rounds_needed, each_ns))
+        Verdict::CannotTell | Verdict::NoWords | Verdict::AsAsked => {
+            let open = if comparison.low > Some(1.0) || comparison.high < Some(1.0) {
+                format!(" B is slower; whether by more than {} is open.", Percent(margin))
+            } else {
+                needed(comparison.rounds_needed, each_ns)
+            };
+            format!("cannot tell: {takes} ({interval}).{open}")
         }
         Verdict::NoDifference => format!("no difference beyond {}: {takes} ({interval}).", Percent(margin)),
         Verdict::SlightlyFaster | Verdict::SlightlySlower => {
-            format!("{}, in the middle by less than {}: {takes} ({interval}).", comparison.verdict, Percent(margin))
+            format!("{}: the median ratio is within {}: {takes} ({interval}).", comparison.verdict, Percent(margin))
         }
-        Verdict::Faster | Verdict::Slower | Verdict::AsAsked => {
-            format!("{}: {takes} ({interval}).", comparison.verdict)
-        }
+        Verdict::Faster | Verdict::Slower => format!("{}: {takes} ({interval}).", comparison.verdict),
     }
 }
 
@@ -240,11 +308,23 @@ mod tests {
     use crate::simulation::gate;
 
     fn of_ratios(ratios: &[f64]) -> Page {
+        of_gate(&of_rounds(ratios))
+    }
+
+    fn of_rounds(ratios: &[f64]) -> Gate {
         let round = |ratio: &f64| {
             let took = |ns: f64| Took { wall_ns: ns as u64, cpu_ns: ns as u64 / 2 };
             Round { first: Side::A, a: took(1e9), b: took(1e9 * ratio), marks: vec![], again: false }
         };
-        of_gate(&Gate { rounds: ratios.iter().map(round).collect(), ..gate() })
+        Gate { rounds: ratios.iter().map(round).collect(), ..gate() }
+    }
+
+    #[test]
+    fn the_time_of_a_round_has_its_preparations_and_repeats() {
+        let mut gate = of_rounds(&[2.0; 4]);
+        (gate.rounds[0].again, gate.rounds_ns) = (true, 30_000_000_000);
+        let line = of_gate(&gate).answers[0].line.clone();
+        assert!(line.contains("an interval needs 11 (110 s at this pace)"), "{line}");
     }
 
     #[test]
@@ -254,6 +334,16 @@ mod tests {
             (
                 alternating(1.10, 1.14),
                 "slower: B takes 1.12 times the wall time of A (1.10 to 1.14, 99 % interval, 20 rounds).",
+            ),
+            (
+                alternating(1.02, 1.04),
+                "slightly slower: the median ratio is within 5.0 %: B takes 1.03 times the wall time of A (1.02 to 1.04, 99 % \
+                 interval, 20 rounds).",
+            ),
+            (
+                alternating(1.01, 1.08),
+                "cannot tell: B takes 1.04 times the wall time of A (1.01 to 1.08, 99 % interval, 20 rounds). B is slower; \
+                 whether by more than 5.0 % is open.",
             ),
             (
                 alternating(0.90, 0.92),

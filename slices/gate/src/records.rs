@@ -4,27 +4,29 @@
 //! that time. The ratios of two records are not pairs, so the ratio of ratios is the Hodges-Lehmann shift with its
 //! exact interval (docs/gate.md).
 
-use crate::judge::{COVERAGE, Judged, Judgement, judgement};
-use crate::page::{Page, line};
+use crate::judge::{COVERAGE, Judged, Judgement, judge_by_interval};
+use crate::page::{Compared, OfRecords, Page};
 use anyhow::{Context, Result, bail, ensure};
 use contend::analysis::Findings;
 use contend::analysis::cell::Cell;
+use contend::analysis::compare::why_not;
 use contend::analysis::compare_records::{self, RecordComparison};
 use contend::analysis::metric::{self, Metric};
 use contend::record::parts::StudyRecord;
 use contend::record::store::Record;
-use contend::report::document::{Cell as TableCell, Table};
 use contend_stats::interval::median;
-use contend_stats::precision::{Percent, Ratio, counted};
+use contend_stats::precision::Ratio;
 use contend_stats::shift::{log_shift, log_shift_interval_of};
-use contend_stats::verdict::{Comparison, Direction, LnRatio, RoundPair, Verdict, judge};
+use contend_stats::verdict::{Comparison, LnRatio, RoundPair, Verdict};
 use std::path::Path;
 
 /// One contender under one condition, in both records.
 struct Pair {
     name: String,
-    /// Ratios of its rounds to the baseline, in A and in B.
+    /// Ratios of its rounds to the baseline, in A and in B; not finite where a round has no value.
     ratios: [Vec<f64>; 2],
+    /// Why these may not be compared.
+    why_not: Option<String>,
 }
 
 /// Judges record B against record A.
@@ -33,7 +35,10 @@ struct Pair {
 /// A record cannot be read, or they share no contender and baseline.
 pub fn judged(a: &Path, b: &Path, margin: f64) -> Result<Page> {
     let (record_a, record_b) = (open(a)?, open(b)?);
-    let (of_a, of_b) = (Findings::new(&record_a), Findings::new(&record_b));
+    judged_in((&Findings::new(&record_a), a), (&Findings::new(&record_b), b), margin)
+}
+
+fn judged_in((of_a, a): (&Findings<'_>, &Path), (of_b, b): (&Findings<'_>, &Path), margin: f64) -> Result<Page> {
     let headline = &of_a.study.headline;
     ensure!(
         *headline == of_b.study.headline,
@@ -41,7 +46,14 @@ pub fn judged(a: &Path, b: &Path, margin: f64) -> Result<Page> {
         of_b.study.headline
     );
     let metric = metric::find(of_a.study, headline).with_context(|| format!("no metric is called {headline}"))?;
-    let (pairs, missing) = pairs(&of_a, &of_b, &metric);
+    let both = compare_records::compare(of_a, of_b);
+    let (mut pairs, mut untold): (Vec<Pair>, Vec<Judged>) = (vec![], vec![]);
+    for cell in of_a.cells.iter().filter(|cell| !is_baseline(of_a, cell)) {
+        match pair((of_a, cell), of_b, (&metric, &both)) {
+            Ok(pair) => pairs.push(pair),
+            Err(why) => untold.push(not_told(named(of_a, cell), &why)),
+        }
+    }
     ensure!(
         !pairs.is_empty(),
         "{} and {} have no baseline and no other contender in common, under the same condition and in valid rounds; a gate \
@@ -49,16 +61,22 @@ pub fn judged(a: &Path, b: &Path, margin: f64) -> Result<Page> {
         a.display(),
         b.display()
     );
-    let both = compare_records::compare(&of_a, &of_b);
-    let why_not = (!both.differences.is_empty()).then(|| both.differences.join("; "));
     // All comparisons together are wrong in at most one gate of a hundred.
     let coverage = 1.0 - (1.0 - COVERAGE) / pairs.len() as f64;
-    let judged = |pair: &Pair| judge_pair(pair, &metric, (coverage, margin), why_not.as_deref());
-    let compared: Vec<Comparison> = pairs.iter().map(judged).collect();
-    let all: Vec<(&Pair, Comparison)> = pairs.iter().zip(compared).collect();
-    let mut page = Page { warnings: warnings(&both), ..page(&all, &metric, (a, b), margin) };
-    page.answers.extend(missing.into_iter().map(not_told));
-    Ok(page)
+    let of = OfRecords {
+        question: "Is B slower than A, each against its own baseline?",
+        columns: &["contender", "A / its baseline|", "B / its baseline|", "B / A|", "rounds|"],
+        metric: &metric,
+        margin,
+        warnings: warnings(&both),
+        note: format!(
+            "A is {}, B is {}. All intervals hold together with 99 %. Rounds of two records are not pairs.",
+            a.display(),
+            b.display()
+        ),
+    };
+    let compared = pairs.into_iter().map(|pair| compared(pair, &metric, (coverage, margin))).collect();
+    Ok(of.page(compared, untold))
 }
 
 /// Contenders that are not judged, or judged with fewer rounds: a pass does not include them.
@@ -76,33 +94,70 @@ pub fn open(dir: &Path) -> Result<Record> {
     }
 }
 
-/// The answer for a contender that is missing or invalid in B: cannot tell, not a pass.
-fn not_told(name: String) -> Judged {
-    let line = format!("{name}: cannot tell: B has no valid round with both it and the baseline of A");
-    Judged { name, line, judgement: Judgement::CannotTell }
+/// The answer for a contender without values: cannot tell, not a pass.
+pub fn not_told(name: String, why: &str) -> Judged {
+    Judged { line: format!("{name}: cannot tell: {why}."), name, judgement: Judgement::CannotTell }
 }
 
-/// Contenders of A other than a baseline: those that both records have under the same condition, and the names of the
-/// others.
-fn pairs(a: &Findings<'_>, b: &Findings<'_>, metric: &Metric) -> (Vec<Pair>, Vec<String>) {
-    let (mut found, mut missing) = (vec![], vec![]);
-    for cell in a.cells.iter().filter(|cell| !is_baseline(a, cell)) {
-        let (contender, condition) = names(a, cell);
-        let other = b.cells.iter().find(|other| names(b, other) == (contender, condition));
-        let ratios = |of: &Findings<'_>, cell: &Cell| ratios(of, cell, metric);
-        let Some((base_a, of_a)) = ratios(a, cell) else { continue };
-        let several = a.study.conditions.len() > 1;
-        let name = if several { format!("{contender} ({condition})") } else { contender.to_string() };
-        match other.and_then(|other| ratios(b, other)) {
-            Some((base_b, of_b)) if base_b == base_a => found.push(Pair { name, ratios: [of_a, of_b] }),
-            _ => missing.push(name),
-        }
+/// The values of a contender of A that is not a baseline, in both records.
+///
+/// # Errors
+/// The reason why there are none.
+fn pair(
+    (a, cell): (&Findings<'_>, &Cell),
+    b: &Findings<'_>,
+    (metric, both): (&Metric, &RecordComparison),
+) -> Result<Pair, String> {
+    let base = baseline_of(a, cell).ok_or("its tier has no baseline in A")?;
+    let of_a = ratios(a, base, cell, metric);
+    if of_a.is_empty() {
+        return Err("A has no valid round with both it and its baseline".to_string());
     }
-    (found, missing)
+    let other = b.cells.iter().find(|other| names(b, other) == names(a, cell));
+    let other = other.and_then(|other| Some((other, baseline_of(b, other)?)));
+    let same = other.filter(|(_, other_base)| names(b, other_base) == names(a, base));
+    let of_b = same.map(|(other, other_base)| ((other, other_base), ratios(b, other_base, other, metric)));
+    let Some(((other, other_base), of_b)) = of_b.filter(|(_, ratios)| !ratios.is_empty()) else {
+        return Err("B has no valid round with both it and the baseline of A".to_string());
+    };
+    let within = |which: &str, of: &Findings<'_>, base: &Cell, cell: &Cell| {
+        why_not(&of.estimator(), base, cell, metric).map(|why| format!("in {which}: {why}"))
+    };
+    let why_not = differs(both, names(a, cell), metric)
+        .or_else(|| differs(both, names(a, base), metric))
+        .or_else(|| within("A", a, base, cell))
+        .or_else(|| within("B", b, other_base, other));
+    Ok(Pair { name: named(a, cell), ratios: [of_a, of_b], why_not })
 }
 
+/// Why a contender of one record is not comparable with itself in the other one.
+fn differs(both: &RecordComparison, (contender, condition): (&str, &str), metric: &Metric) -> Option<String> {
+    let mut rows = both.rows.iter().filter(|row| row.metric == metric.name);
+    let row = rows.find(|row| (row.contender.as_str(), row.condition.as_str()) == (contender, condition));
+    match row.map(|row| &row.comparison.verdict) {
+        Some(Verdict::NotComparable(why)) => Some(why.clone()),
+        _ => None,
+    }
+}
+
+/// Full name of the contender, and label of the condition.
 fn names<'f>(of: &'f Findings<'_>, cell: &Cell) -> (&'f str, &'f str) {
     (&of.study.contenders[cell.contender].name, &of.study.conditions[cell.condition].label)
+}
+
+/// The contender's full name, with the condition if there are several.
+fn named(of: &Findings<'_>, cell: &Cell) -> String {
+    under(of, cell, names(of, cell).0)
+}
+
+/// The same with the contender's label.
+pub fn labelled(of: &Findings<'_>, cell: &Cell) -> String {
+    under(of, cell, &of.study.contenders[cell.contender].label)
+}
+
+fn under(of: &Findings<'_>, cell: &Cell, contender: &str) -> String {
+    let several = of.study.conditions.len() > 1;
+    if several { format!("{contender} ({})", names(of, cell).1) } else { contender.to_string() }
 }
 
 pub fn is_baseline(of: &Findings<'_>, cell: &Cell) -> bool {
@@ -110,85 +165,56 @@ pub fn is_baseline(of: &Findings<'_>, cell: &Cell) -> bool {
     of.study.baselines.iter().any(|name| *name == contender.name || *name == contender.label)
 }
 
-/// The baseline of the contender's tier, and the values of the rounds that have both.
-pub fn of_rounds<'f>(of: &'f Findings<'_>, cell: &Cell, metric: &Metric) -> Option<(&'f Cell, Vec<RoundPair>)> {
-    let tier = of.study.contenders[cell.contender].tier;
-    let base = of.cells.iter().find(|base| {
-        base.condition == cell.condition && is_baseline(of, base) && of.study.contenders[base.contender].tier == tier
-    })?;
+/// The baseline of the contender's tier, under the same condition.
+pub fn baseline_of<'f>(of: &'f Findings<'_>, cell: &Cell) -> Option<&'f Cell> {
+    let tier = |cell: &Cell| of.study.contenders[cell.contender].tier;
+    let mut baselines = of.cells.iter().filter(|base| is_baseline(of, base));
+    baselines.find(|base| base.condition == cell.condition && tier(base) == tier(cell))
+}
+
+/// The values of the rounds that have valid trials of both; not a number where one has no value.
+pub fn rounds_of(of: &Findings<'_>, base: &Cell, cell: &Cell, metric: &Metric) -> Vec<RoundPair> {
+    let rounds = |cell: &Cell| cell.valid.iter().map(|at| of.rows[*at].round).collect::<Vec<u32>>();
     let (own, others) = (of.estimator().rounds(cell, metric), of.estimator().rounds(base, metric));
-    let pair = |(round, candidate): &(u32, f64)| {
-        let (_, baseline) = others.iter().find(|(other, _)| other == round)?;
-        let ratio = candidate / baseline;
-        (ratio.is_finite() && ratio > 0.0).then_some(RoundPair { baseline: *baseline, candidate: *candidate })
+    let value = |values: &[(u32, f64)], round: u32| {
+        values.iter().find(|(other, _)| *other == round).map_or(f64::NAN, |(_, value)| *value)
     };
-    let rounds: Vec<RoundPair> = own.iter().filter_map(pair).collect();
-    (!rounds.is_empty()).then_some((base, rounds))
+    let of_base = rounds(base);
+    let common = rounds(cell).into_iter().filter(|round| of_base.contains(round));
+    common.map(|round| RoundPair { baseline: value(&others, round), candidate: value(&own, round) }).collect()
 }
 
-/// Name of the baseline of the contender's tier, and its ratio to the baseline in each round that has both.
-fn ratios(of: &Findings<'_>, cell: &Cell, metric: &Metric) -> Option<(String, Vec<f64>)> {
-    let (base, rounds) = of_rounds(of, cell, metric)?;
-    let ratios = rounds.iter().map(|round| round.candidate / round.baseline).collect();
-    Some((names(of, base).0.to_string(), ratios))
+fn ratios(of: &Findings<'_>, base: &Cell, cell: &Cell, metric: &Metric) -> Vec<f64> {
+    rounds_of(of, base, cell, metric).iter().map(|round| round.candidate / round.baseline).collect()
 }
 
-fn judge_pair(pair: &Pair, metric: &Metric, (coverage, margin): (f64, f64), why_not: Option<&str>) -> Comparison {
+fn judge_pair(pair: &Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Comparison {
     let [a, b] = &pair.ratios;
+    let is_whole = a.iter().chain(b).all(|ratio| ratio.is_finite() && *ratio > 0.0);
     let ratio = LnRatio {
-        center: log_shift(a, b),
-        interval: log_shift_interval_of(a, b, coverage),
+        center: log_shift(a, b).filter(|_| is_whole),
+        interval: log_shift_interval_of(a, b, coverage).filter(|_| is_whole),
         rounds: a.len().min(b.len()),
     };
-    let mut comparison = judge(ratio, metric.direction, margin, why_not);
-    if ratio.interval.is_none() && why_not.is_none() {
-        comparison.verdict = Verdict::CannotTell;
-    }
-    comparison
+    let why_not = pair.why_not.as_deref().or((!is_whole).then_some("a round has no value above zero"));
+    judge_by_interval(ratio, metric.direction, margin, why_not)
 }
 
-fn page(compared: &[(&Pair, Comparison)], metric: &Metric, (a, b): (&Path, &Path), margin: f64) -> Page {
-    let label = metric.label();
-    let of_a = format!("the {label} of A, each against its baseline");
-    let has = if metric.direction == Direction::LowerIsBetter { "takes" } else { "has" };
-    let answer = |(pair, comparison): &(&Pair, Comparison)| {
-        let line = line(comparison, (has, &of_a), margin, None);
-        Judged {
-            name: pair.name.clone(),
-            line: format!("{}: {line}", pair.name),
-            judgement: judgement(&comparison.verdict),
-        }
-    };
-    let mut table = Table::new(&["contender", "A / its baseline|", "B / its baseline|", "B / A|", "rounds|"]);
-    for (pair, comparison) in compared {
-        let middle = |ratios: &[f64]| median(ratios).map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
-        table.row([
-            TableCell::new(&pair.name),
-            TableCell::new(middle(&pair.ratios[0])),
-            TableCell::new(middle(&pair.ratios[1])),
-            TableCell::new(comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string())),
-            TableCell::new(format!("{} and {}", pair.ratios[0].len(), pair.ratios[1].len())),
-        ]);
-    }
-    Page {
-        title: "contend gate".to_string(),
-        question: "Is B slower than A, each against its own baseline?".to_string(),
-        facts: vec![label.clone(), counted(compared.len(), "comparison"), format!("margin {}", Percent(margin))],
-        warnings: vec![],
-        answers: compared.iter().map(answer).collect(),
-        table,
-        note: format!(
-            "A is {}, B is {}. All intervals hold together with 99 %. Rounds of two records are not pairs.",
-            a.display(),
-            b.display()
-        ),
-        origin: format!("Made by contend {}.", env!("CARGO_PKG_VERSION")),
+fn compared(pair: Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Compared {
+    let middle = |ratios: &[f64]| median(ratios).map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
+    Compared {
+        of_a: format!("the {} of A, each against its baseline", metric.label()),
+        cells: pair.ratios.iter().map(|ratios| middle(ratios)).collect(),
+        rounds: format!("{} and {}", pair.ratios[0].len(), pair.ratios[1].len()),
+        comparison: judge_pair(&pair, metric, (coverage, margin)),
+        name: pair.name,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::judgement;
     use contend::analysis::metric::listed;
     use contend_stats::interval::MIN_ROUNDS;
 
@@ -199,8 +225,8 @@ mod tests {
 
     fn judged(a: f64, b: f64, rounds: usize) -> Comparison {
         let metric = listed("throughput_ops_per_s").expect("a metric");
-        let pair = Pair { name: "new".to_string(), ratios: [ratios(a, rounds, 3), ratios(b, rounds, 7)] };
-        judge_pair(&pair, &metric, (COVERAGE, 0.05), None)
+        let ratios = [ratios(a, rounds, 3), ratios(b, rounds, 7)];
+        judge_pair(&Pair { name: "new".to_string(), ratios, why_not: None }, &metric, (COVERAGE, 0.05))
     }
 
     #[test]
@@ -215,11 +241,47 @@ mod tests {
     #[test]
     fn what_differs_otherwise_takes_the_words_away() {
         let metric = listed("throughput_ops_per_s").expect("a metric");
-        let pair = Pair { name: "new".to_string(), ratios: [ratios(2.0, 12, 3), ratios(1.0, 12, 7)] };
-        let comparison = judge_pair(&pair, &metric, (COVERAGE, 0.05), Some("the kernel differs: 5 in A, 6 in B"));
-        assert_eq!(judgement(&comparison.verdict), Judgement::CannotTell);
-        let all = [(&pair, comparison)];
-        let page = page(&all, &metric, (Path::new("old"), Path::new("new")), 0.05);
-        assert!(page.answers[0].line.contains("not comparable: the kernel differs"), "{}", page.answers[0].line);
+        let why_not = Some("the kernel differs: 5 in A, 6 in B".to_string());
+        let whole = [ratios(2.0, 12, 3), ratios(1.0, 12, 7)];
+        let differs =
+            judge_pair(&Pair { name: "new".to_string(), ratios: whole.clone(), why_not }, &metric, (COVERAGE, 0.05));
+        assert!(matches!(differs.verdict, Verdict::NotComparable(why) if why.contains("the kernel differs")));
+        let mut lost = whole;
+        lost[1][3] = 0.0;
+        let lost =
+            judge_pair(&Pair { name: "new".to_string(), ratios: lost, why_not: None }, &metric, (COVERAGE, 0.05));
+        assert_eq!(
+            (judgement(&lost.verdict), lost.ratio),
+            (Judgement::CannotTell, None),
+            "rounds are not lost at random"
+        );
+    }
+
+    fn fixture() -> Record {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/records/format-3");
+        Record::open(&dir).expect("a fixture")
+    }
+
+    fn line(a: &Record, b: &Record) -> String {
+        let name = Path::new("record");
+        let page = judged_in((&Findings::new(a), name), (&Findings::new(b), name), 0.05).expect("a page");
+        let nothing = a.run.study.contenders.iter().find(|of| of.label == "nothing").expect("a contender");
+        let answer = page.answers.iter().find(|answer| answer.name == nothing.name).expect("judged");
+        assert_eq!(answer.judgement, Judgement::CannotTell, "{}", answer.line);
+        answer.line.clone()
+    }
+
+    #[test]
+    fn another_condition_of_the_same_label_takes_the_words_away() {
+        let (a, mut b) = (fixture(), fixture());
+        b.run.study.conditions[0].axes.insert("clients".to_string(), "2".to_string());
+        assert!(line(&a, &b).contains("the condition differs"), "{}", line(&a, &b));
+    }
+
+    #[test]
+    fn a_throughput_of_both_records_that_is_that_of_the_load_is_no_pass() {
+        let mut a = fixture();
+        a.run.study.load.rate_per_s = Some(100.0);
+        assert!(line(&a, &a).contains("in A: both did everything that arrived"), "{}", line(&a, &a));
     }
 }

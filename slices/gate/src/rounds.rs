@@ -69,7 +69,8 @@ fn carry_out(gate: &mut Gate, ground: &mut dyn Ground, tell: &mut dyn FnMut(&Gat
         round.again = again.is_due(is_disturbed(&round.marks), gate.rounds.len());
         number += u32::from(!round.again);
         gate.rounds.push(round);
-        round_ns = Some((ground.now_ns() - warmed_ns) / gate.rounds.len() as u64);
+        gate.rounds_ns = ground.now_ns() - warmed_ns;
+        round_ns = Some(gate.rounds_ns / gate.rounds.len() as u64);
         tell(gate)?;
         // Rounds come in pairs: an order and its reverse.
         if number % 2 == 0 && is_decided(&judge(gate.counting(), gate.by, gate.margin), gate.margin) {

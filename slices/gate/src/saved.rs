@@ -46,6 +46,12 @@ pub struct Gate {
     pub processors: u32,
     /// Why there are no more rounds: `decided`, `budget`, `rounds`, `stopped` or `failed`.
     pub ended: Why,
+    /// The error of the command that failed; absent if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Time from the start of the first round to the end of the last one, with everything between the runs.
+    #[serde(default)]
+    pub rounds_ns: u64,
     /// Rounds in their order, also those that were run again.
     #[serde(default)]
     pub rounds: Vec<Round>,
@@ -54,11 +60,11 @@ pub struct Gate {
 /// One run of both commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// What ran first: `a` or `b`.
+    /// The command that ran first: `a` or `b`.
     pub first: Side,
-    /// What the baseline took.
+    /// Times of the baseline.
     pub a: Took,
-    /// What the other command took.
+    /// Times of the other command.
     pub b: Took,
     /// Disturbances from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,7 +74,7 @@ pub struct Round {
     pub again: bool,
 }
 
-/// What one run of a command took.
+/// Times of one run of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Took {
     /// From before its start to its end.

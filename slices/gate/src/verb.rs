@@ -8,7 +8,7 @@ use crate::page::{self, Page};
 use crate::records;
 use crate::rounds::rounds;
 use crate::saved::{By, Gate, VERSION, Why};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::order::numbered_out;
 use contend::cli::{INVALID, OK, STOPPED, arguments, print, stop_on_signals, style};
@@ -45,8 +45,8 @@ const CANNOT_TELL: u8 = 3;
 gate.md (for a pull request) and junit.xml are written into the record. docs/gate.md explains the method and has an \
 example for GitHub Actions.
 
-Exit status: 0 B is not slower than A by more than the margin, 1 it is, 3 cannot tell, 2 usage, or a command failed, 130 \
-stopped.")]
+Exit status: 0 B is faster, not different, or slower by less than the margin, 1 B is slower and the median ratio exceeds the \
+margin, 3 cannot tell, 2 usage, or a command failed, 130 stopped.")]
 pub struct GateArgs {
     /// Instead of commands: directories of two records, first the baseline and then the one to judge, or of one record with
     /// a baseline and what is judged, such as that of two services
@@ -146,6 +146,8 @@ fn begun(args: &GateArgs, (a, b): (String, String)) -> Result<Gate> {
         seed: args.seed,
         processors: machine::cores(),
         ended: Why::Stopped,
+        error: None,
+        rounds_ns: 0,
         rounds: vec![],
     })
 }
@@ -174,6 +176,7 @@ fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
     };
     let ended = rounds(&mut gate, &mut machine, &mut tell);
     progress.finish();
+    gate.error = ended.as_ref().err().map(|error| format!("{error:#}"));
     gate.write(out)?;
     if let Err(error) = ended {
         page::write_error(out, &format!("{error:#}"))?;
@@ -213,7 +216,13 @@ fn conclude(page: &Page, dir: Option<&Path>, pass_if_unsure: bool) -> Result<u8>
 /// `contend report DIR` of a gate.
 pub fn report(dir: &Path, json: bool) -> Result<u8> {
     ensure!(!json, "--json: a gate is TOML; read {}", dir.join(crate::saved::FILE).display());
-    let page = page::of_gate(&Gate::read(dir)?);
+    let gate = Gate::read(dir)?;
+    if gate.ended == Why::Failed {
+        let error = gate.error.unwrap_or_else(|| "a command failed".to_string());
+        page::write_error(dir, &error)?;
+        bail!(error);
+    }
+    let page = page::of_gate(&gate);
     page.write(dir)?;
     conclude(&page, Some(dir), false)
 }

@@ -56,6 +56,24 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
     }
 }
 
+/// Why the values of two cells allow no word, whatever they are: the cells may not be compared, a quantile may not be printed,
+/// or both did what was asked. For callers that compare the rounds themselves.
+pub fn why_not(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
+    let rounds = common_rounds(on.rows, baseline, candidate);
+    let no_quantile = || {
+        let of = metric.quantile()?;
+        let label = |cell: &Cell| on.study.contenders[cell.contender].label.as_str();
+        [baseline, candidate].into_iter().find_map(|cell| unprintable(cell, of, label(cell)))
+    };
+    let is_published = on.study.variant == Variant::AsPublished;
+    let published = || is_published.then(|| "the repetitions of the original tell nothing about chance".to_string());
+    let asked = || {
+        both_kept_up(on, baseline, candidate, metric)
+            .then(|| "both did everything that arrived, so each rate is that of the load".to_string())
+    };
+    not_comparable(on, &rounds, baseline, candidate, metric).or_else(no_quantile).or_else(published).or_else(asked)
+}
+
 /// Whether a throughput is that of the load: both arms did all that arrived, at one rate.
 fn both_kept_up(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> bool {
     let [asked, other] = [baseline, candidate].map(|cell| cell.rate_per_s(on.rows).filter(|_| cell.kept_up()));

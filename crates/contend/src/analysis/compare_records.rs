@@ -113,7 +113,7 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
 }
 
 /// Trials of a record that are missing, invalid or disturbed, in words.
-fn trials_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
+pub fn trials_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
     let (there, due) = (findings.trials.len(), findings.run.schedule.len());
     let lost = findings.rows.iter().filter(|row| !row.is_valid()).count();
     let disturbed = findings.trials.iter().filter(|t| t.invalid.is_empty() && is_disturbed(&t.marks)).count();
