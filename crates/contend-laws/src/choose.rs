@@ -17,6 +17,8 @@ pub const REACH_GOOD: f64 = 4.0;
 pub const REACH_USABLE: f64 = 2.0;
 /// Laws whose errors differ by no more than this count as equally good.
 const CLOSE: f64 = 0.01;
+/// Share of the throughput per client at the smallest number that is left at the largest, if no limit was reached.
+const LINEAR: f64 = 0.85;
 /// Most numbers that are left out.
 pub const LEFT_OUT: usize = 2;
 
@@ -162,6 +164,14 @@ pub fn chosen(tried: &[Tried]) -> Option<usize> {
     let best = (0..tried.len()).filter_map(|at| worst(&at)).min_by(f64::total_cmp)?;
     let close = (0..tried.len()).filter(|at| worst(at).is_some_and(|error| error <= best + CLOSE));
     close.min_by_key(|at| tried[*at].law.parameters().len())
+}
+
+/// Whether throughput at the largest number is nearly in proportion to it: then no limit was reached, and laws with and without
+/// one fit equally well.
+pub fn is_linear(sweep: Sweep, points: &[Point]) -> bool {
+    let medians = medians(points);
+    let (Some((first, least)), Some((last, most))) = (medians.first(), medians.last()) else { return false };
+    sweep != Sweep::Open && last > first && most / last >= LINEAR * least / first
 }
 
 /// How much a prediction may be trusted.

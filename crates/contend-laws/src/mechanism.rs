@@ -2,6 +2,7 @@
 //! law's; then its parameters (a flush time, for example) need not match the measured ones.
 
 use crate::law::Law;
+use serde::Serialize;
 
 /// Largest factor between a parameter and its measurement.
 pub const FACTOR: f64 = 2.0;
@@ -9,7 +10,7 @@ pub const FACTOR: f64 = 2.0;
 /// Measurements of a system other than its throughput, per operation in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measured {
-    /// One sync of the disk.
+    /// One sync of the disk, for a contender that waits for one at each commit.
     pub sync_s: Option<f64>,
     /// Share of the operations that write, and so wait for a sync.
     pub writes: f64,
@@ -19,20 +20,15 @@ pub struct Measured {
     pub held_s: Option<f64>,
 }
 
-/// One parameter and its measurement.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A parameter, and a direct measurement of the same quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Check {
     pub parameter: &'static str,
     pub fitted_s: f64,
     pub against: &'static str,
     pub measured_s: f64,
-}
-
-impl Check {
-    pub fn agrees(&self) -> bool {
-        let (low, high) = (self.fitted_s.min(self.measured_s), self.fitted_s.max(self.measured_s));
-        high <= FACTOR * low
-    }
+    /// Whether they differ by at most [`FACTOR`].
+    pub agrees: bool,
 }
 
 /// The checks for a law; USL has no parameter that can be measured.
@@ -49,7 +45,9 @@ pub fn checks(law: Law, of: &[f64], measured: &Measured) -> Vec<Check> {
         Law::Processors { .. } | Law::OverProcessors { .. } | Law::Amdahl | Law::Usl | Law::OpenQueue => vec![],
     };
     let check = |(at, against, measured_s): (usize, &'static str, Option<f64>)| {
-        Some(Check { parameter: law.parameters()[at], fitted_s: of[at], against, measured_s: measured_s? })
+        let (fitted_s, measured_s) = (of[at], measured_s?);
+        let agrees = fitted_s.max(measured_s) <= FACTOR * fitted_s.min(measured_s);
+        Some(Check { parameter: law.parameters()[at], fitted_s, against, measured_s, agrees })
     };
     against.into_iter().filter_map(check).collect()
 }
@@ -77,8 +75,9 @@ mod tests {
 
     #[test]
     fn parameters_are_compared_with_what_was_measured() {
-        let agree =
-            |law: Law, of: &[f64]| -> Vec<bool> { checks(law, of, &MEASURED).iter().map(Check::agrees).collect() };
+        let agree = |law: Law, of: &[f64]| -> Vec<bool> {
+            checks(law, of, &MEASURED).iter().map(|check| check.agrees).collect()
+        };
         assert_eq!(agree(Law::OneWriter, &[0.5e-3, 1.5e-3]), [true, true]);
         assert_eq!(agree(Law::OneWriter, &[0.7e-3, 0.3e-3]), [false, false]);
         assert_eq!(agree(Law::GroupCommit, &[0.2e-3, 1.1e-3, 0.1e-3]), [true, false]);

@@ -1,6 +1,6 @@
 //! Predictions of the chosen law for numbers that were not measured, with intervals from the rounds.
 
-use crate::choose::{Point, Sweep, Tried, Word, capped, chosen, medians, try_all};
+use crate::choose::{Point, Sweep, Tried, Word, capped, chosen, is_linear, medians, try_all};
 use crate::fit::fit_from;
 use crate::law::Law;
 use contend_stats::bootstrap::{RESAMPLES, draws, expanded_ranks};
@@ -30,8 +30,10 @@ pub struct Outlook {
     pub tried: Vec<Tried>,
     /// Position of the chosen law; `None` if none could be tried.
     pub chosen: Option<usize>,
-    /// The word of that law.
+    /// The word of that law; not good if no limit was reached.
     pub word: Word,
+    /// Whether throughput is nearly in proportion to the numbers, so that no limit was reached.
+    pub linear: bool,
     pub predictions: Vec<Prediction>,
     pub peak: Option<Peak>,
     resampled: Resampled,
@@ -42,15 +44,28 @@ pub struct Outlook {
 pub fn outlook(sweep: Sweep, points: &[Point], at: &[f64], seed: u64) -> Outlook {
     let tried = try_all(sweep, points);
     let chosen = chosen(&tried);
+    let linear = is_linear(sweep, points);
     let word = chosen.map_or(Word::NoPrediction, |at| Word::of_law(&tried[at]));
+    let word = if linear { word.max(Word::Usable) } else { word };
     let resampled = chosen.map(|at| resampled(sweep, &tried[at], points, seed)).unwrap_or_default();
-    let mut outlook = Outlook { tried, chosen, word, predictions: vec![], peak: None, resampled };
+    let mut outlook = Outlook { tried, chosen, word, linear, predictions: vec![], peak: None, resampled };
     let (Some(at_law), Some(last)) = (chosen, points.last()) else { return outlook };
     let law = &outlook.tried[at_law];
     let within = at.iter().filter(|x| **x <= word.reach() * last.x);
-    outlook.predictions = within.filter_map(|x| prediction(law, &outlook.resampled, *x, word)).collect();
+    let word_at = |x: f64| if outlook.linear && disagree(&outlook.tried, law, x) { Word::NoPrediction } else { word };
+    outlook.predictions = within.filter_map(|x| prediction(law, &outlook.resampled, *x, word_at(*x))).collect();
     outlook.peak = peak(law, &outlook.resampled, last.x).filter(|_| word != Word::NoPrediction);
     outlook
+}
+
+/// Whether another usable law has a value at `x` that differs by more than a usable error. Where no limit was reached, measurements
+/// do not tell such laws apart.
+fn disagree(tried: &[Tried], law: &Tried, x: f64) -> bool {
+    let usable = tried.iter().filter(|tried| Word::of_law(tried) != Word::NoPrediction);
+    let value = law.value(x);
+    usable
+        .filter_map(|other| Some(other.value(x)? / value? - 1.0))
+        .any(|apart| Word::of(apart.abs()) == Word::NoPrediction)
 }
 
 /// The law fitted to resamples of the rounds, and which of them bound 95 %; empty with too few rounds.

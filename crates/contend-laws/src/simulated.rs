@@ -1,5 +1,5 @@
-//! Simulated systems whose law is known: measured as contend measures, with up to 16 clients, and then really asked what was
-//! predicted, 32, 64 and 128.
+//! Simulated systems whose law is known: measured as contend measures, with up to 16 clients, and then simulated at the
+//! predicted numbers, 32, 64 and 128.
 
 use crate::choose::{GOOD, Point, Sweep, Tried, USABLE, Word};
 use crate::law::Law;
@@ -13,7 +13,7 @@ const MEASURED: [usize; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
 const PREDICTED: [usize; 3] = [32, 64, 128];
 const ROUNDS: u32 = 6;
 
-/// What clients queue for after a time of their own.
+/// What clients queue for after the time that they spend alone.
 #[derive(Debug, Clone, Copy)]
 enum System {
     /// This number of servers; each takes `service_s` for an operation.
@@ -139,7 +139,7 @@ fn cases() -> Vec<Case> {
         own.iter().map(|&parallel_s| Case { system, parallel_s, law }).collect()
     };
     [
-        of(writer, "one writer", &[0.2e-3, 2e-3, 6e-3, 12e-3]),
+        of(writer, "one writer", &[0.2e-3, 2e-3, 6e-3, 12e-3, 13e-3, 14e-3, 15e-3, 20e-3, 30e-3, 50e-3]),
         of(slow_disk, "group commit", &[0.3e-3, 2e-3, 8e-3]),
         of(fast_disk, "group commit", &[0.3e-3, 1e-3, 3e-3]),
         of(four, "processors", &[0.0, 0.5e-3, 2e-3, 6e-3]),
@@ -161,7 +161,9 @@ fn the_right_law_is_chosen_and_keeps_its_word() {
     for case in cases() {
         let outlook = outlook(case.sweep(), &case.points(), &PREDICTED.map(|clients| clients as f64), 1);
         let tried = &outlook.tried[outlook.chosen.expect("a law")];
-        assert_eq!(tried.law.name(), case.law, "{:?}, own time {}", case.system, case.parallel_s);
+        // Where no limit was reached, nothing tells laws apart.
+        let is_right = outlook.linear || tried.law.name() == case.law;
+        assert!(is_right, "{:?}, own time {}: {}", case.system, case.parallel_s, tried.law.name());
         let usl = outlook.tried.iter().find(|tried| tried.law == Law::Usl).expect("it is always tried");
         let truth = case.truth();
         let (right, wrong) = (errors(tried, truth), errors(usl, truth));
@@ -171,6 +173,7 @@ fn the_right_law_is_chosen_and_keeps_its_word() {
             let at = PREDICTED.iter().position(|clients| *clients as f64 == said.x).expect("asked for");
             let error = said.value / truth[at] - 1.0;
             assert!(error.abs() <= within(said.word), "{:?} {}: {said:?} {error}", case.system, case.parallel_s);
+            assert!(!outlook.linear || (said.word == Word::Usable && said.x <= 32.0), "no limit was reached: {said:?}");
             kept += 1;
         }
         assert_eq!(outlook.peak, None, "nothing fell");
@@ -178,7 +181,7 @@ fn the_right_law_is_chosen_and_keeps_its_word() {
     assert!(kept >= 20, "predictions that kept their word: {kept}, at least 20 expected");
 }
 
-/// 32 clients on 1 to 8 processors, with a time of their own and perhaps a queue that one processor serves at a time.
+/// 32 clients on 1 to 8 processors, with time that they spend alone, and perhaps a queue that one processor serves at a time.
 #[test]
 fn processors_that_were_not_measured_are_predicted() {
     const CLIENTS: usize = 32;
@@ -197,7 +200,7 @@ fn processors_that_were_not_measured_are_predicted() {
         let points: Vec<Point> = [1, 2, 3, 4, 6, 8].iter().map(point).collect();
         let outlook = outlook(Sweep::Processors { clients: CLIENTS as u32 }, &points, &[12.0, 16.0, 64.0], 1);
         let law = outlook.tried[outlook.chosen.expect("a law")].law.name();
-        // Without any time of their own, both laws are a straight line.
+        // Without time alone, both laws are a straight line.
         let right: &[&str] = match (own_s > 0.0, serial > 0.0) {
             (true, _) => &["processors"],
             (_, true) => &["Amdahl"],

@@ -41,7 +41,7 @@ struct Experiment {
 /// user stopped it.
 ///
 /// # Errors
-/// There is nothing to carry out, or the record is of programs or a server of its own.
+/// There is nothing to carry out, or the record is of other programs or another server than contend's.
 pub fn carry_out(
     record: &Record,
     (subjects, predictions): (&[Subject], &mut [Prediction]),

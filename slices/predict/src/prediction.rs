@@ -2,7 +2,7 @@
 
 use crate::sweeps::{Kind, Subject};
 use contend_laws::choose::{LEFT_OUT, Missed, Tried, Word, capped};
-use contend_laws::mechanism::{checks, without_syncs};
+use contend_laws::mechanism::{Check, checks, without_syncs};
 use contend_laws::predict::{Outlook, limit, outlook};
 use serde::Serialize;
 
@@ -26,11 +26,13 @@ pub struct Prediction {
     /// Name of the law that predicted the left-out points best.
     pub chosen: Option<&'static str>,
     pub word: Word,
+    /// Whether throughput at the largest number is nearly in proportion to it, so that no limit was reached.
+    pub linear: bool,
     pub cap_per_s: Option<f64>,
     pub predictions: Vec<Predicted>,
     pub peak: Option<Peak>,
     pub bound: Option<Bound>,
-    pub checks: Vec<Checked>,
+    pub checks: Vec<Check>,
     /// Throughput that the law predicts without syncs, at the largest number of clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_syncs_per_s: Option<f64>,
@@ -96,16 +98,6 @@ pub struct Bound {
     pub measured_s: Option<f64>,
 }
 
-/// A parameter, and a direct measurement of the same quantity.
-#[derive(Debug, Serialize)]
-pub struct Checked {
-    pub parameter: &'static str,
-    pub fitted_s: f64,
-    pub against: &'static str,
-    pub measured_s: f64,
-    pub agrees: bool,
-}
-
 /// Prediction for an intervention that the record also contains, or that was carried out.
 #[derive(Debug, Serialize)]
 pub struct Intervention {
@@ -152,6 +144,7 @@ pub fn of_sweep(subject: &Subject, ask: &Ask<'_>) -> Prediction {
         laws: outlook.tried.iter().map(row).collect(),
         chosen: law.map(|tried| tried.law.name()),
         word: outlook.word,
+        linear: outlook.linear,
         cap_per_s: subject.sweep.cap_per_s(&subject.points),
         predictions: at.iter().map(|at| predicted(&outlook, *at)).collect(),
         peak: outlook.peak.map(|peak| Peak { clients: peak.x, throughput_per_s: peak.value }),
@@ -160,7 +153,9 @@ pub fn of_sweep(subject: &Subject, ask: &Ask<'_>) -> Prediction {
             let word = limit.map_or(Word::NoPrediction, |limit| limit.word);
             Bound { bound_s, rate_per_s: limit.map(|limit| limit.x), word, measured_s: None }
         }),
-        checks: trusted.map(|tried| checked(tried, subject)).unwrap_or_default(),
+        checks: trusted
+            .and_then(|tried| Some(checks(tried.law, tried.of.as_ref()?, &subject.measured)))
+            .unwrap_or_default(),
         without_syncs_per_s: trusted.filter(|_| subject.kind == Kind::Clients).and_then(|tried| {
             let of = without_syncs(tried.law, tried.of.as_ref()?, &subject.measured)?;
             Some(capped(tried.law.value(&of, largest), tried.cap_per_s))
@@ -202,24 +197,15 @@ fn predicted(outlook: &Outlook, at: f64) -> Predicted {
     if !said.value.is_finite() {
         return none("it is at or beyond the capacity: the queue grows without end");
     }
+    if said.word == Word::NoPrediction && outlook.linear {
+        return none("no limit was reached, and the laws or the rounds differ by more than 15 %");
+    }
     if said.word == Word::NoPrediction {
         return none("the rounds differ too much: chance alone moves it by more than 15 %");
     }
     let (low, high) = said.interval.unzip();
     let why = if said.interval.is_none() { "fewer than six rounds have no interval" } else { "" };
     Predicted { at, value: Some(said.value), low, high, word: said.word, why }
-}
-
-fn checked(tried: &Tried, subject: &Subject) -> Vec<Checked> {
-    let Some(of) = &tried.of else { return vec![] };
-    let checked = |check: contend_laws::mechanism::Check| Checked {
-        parameter: check.parameter,
-        fitted_s: check.fitted_s,
-        against: check.against,
-        measured_s: check.measured_s,
-        agrees: check.agrees(),
-    };
-    checks(tried.law, of, &subject.measured).into_iter().map(checked).collect()
 }
 
 fn interventions(tried: &Tried, subject: &Subject) -> Vec<Intervention> {

@@ -67,12 +67,14 @@ pub fn subjects(findings: &Findings<'_>) -> Vec<Subject> {
 
 fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Option<Subject> {
     let study = findings.study;
-    let points = points(findings, row, contender, kind);
+    let (points, conditions): (Vec<Point>, Vec<usize>) = points(findings, row, contender, kind).into_iter().unzip();
     if points.len() < 2 {
         return None;
     }
+    let largest = *conditions.last()?;
+    let fixed = study.conditions[largest].axes.get(PROCESSORS).and_then(|number| number.parse().ok());
     let sweep = match kind {
-        Kind::Clients => Sweep::Closed { processors: findings.circumstances.cores as u32 },
+        Kind::Clients => Sweep::Closed { processors: fixed.unwrap_or(findings.circumstances.cores as u32) },
         Kind::Processors => Sweep::Processors { clients: clients(findings, row, contender)? },
         Kind::Rate => Sweep::Open,
     };
@@ -81,7 +83,7 @@ fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> 
         study: name,
         contender: study.contenders[contender].label.clone(),
         contender_at: contender,
-        largest: row.conditions.last()?.1,
+        largest,
         common: row.common.clone(),
         kind,
         sweep,
@@ -92,11 +94,13 @@ fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> 
     })
 }
 
-/// Points in ascending order; only those with valid trials.
-fn points(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Vec<Point> {
-    let cells = row.conditions.iter().filter_map(|(x, condition)| Some((*x, findings.cell(*condition, contender)?)));
-    let mut points: Vec<Point> = cells.filter_map(|(x, cell)| point(findings, x, cell, kind)).collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+/// Points in ascending order, each with the position of its condition; only those with valid trials.
+fn points(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Vec<(Point, usize)> {
+    let point = |(x, condition): &(f64, usize)| {
+        Some((point(findings, *x, findings.cell(*condition, contender)?, kind)?, *condition))
+    };
+    let mut points: Vec<(Point, usize)> = row.conditions.iter().filter_map(point).collect();
+    points.sort_by(|(a, _), (b, _)| a.x.total_cmp(&b.x));
     points
 }
 
@@ -148,10 +152,12 @@ fn measured(findings: &Findings<'_>, row: &Row, contender: usize) -> Measured {
     let alone = cells().find(|cell| valid(findings, cell).next().is_some_and(|row| row.clients() == 1));
     let of_alone = |metric: &str| alone.and_then(|cell| middle(&values(findings, cell, metric))).map(|ns| ns / 1e9);
     let writes = writes(rows());
+    // In a weaker tier commits do not wait for the disk.
+    let waits = findings.study.contenders[contender].tier == Tier::Durable;
     // The time for which a lock is held is known only if the driver measures waits for locks.
     let held_s = of_alone("service_ns_mean.write").zip(of_alone("lock_wait_ns_mean.write"));
     Measured {
-        sync_s: median(&syncs),
+        sync_s: median(&syncs).filter(|_| waits),
         writes,
         cpu_alone_s: of_alone("cpu_ns_per_operation"),
         held_s: held_s.map(|(service_s, waited_s)| (service_s - waited_s) * writes),
@@ -173,7 +179,7 @@ fn relaxed(findings: &Findings<'_>, row: &Row, contender: usize, points: &[Point
     let waits_less = |other: &usize| only_waits_less(&contenders[contender], &contenders[*other]);
     let of = |other: usize| {
         let theirs = self::points(findings, row, other, Kind::Clients);
-        let last = theirs.iter().rev().find(|theirs| points.iter().any(|ours| ours.x == theirs.x))?;
+        let (last, _) = theirs.iter().rev().find(|(theirs, _)| points.iter().any(|ours| ours.x == theirs.x))?;
         Some(Relaxed { label: contenders[other].label.clone(), clients: last.x, throughput_per_s: last.median()? })
     };
     (0..contenders.len()).filter(waits_less).filter_map(of).collect()
@@ -187,4 +193,46 @@ fn only_waits_less(durable: &Contender, other: &Contender) -> bool {
     let differing = ours.iter().filter(|(key, value)| theirs.get(*key) != Some(value)).count();
     let promises_less = durable.tier == Tier::Durable && matches!(other.tier, Tier::Bounded | Tier::Unsafe);
     same_client && promises_less && differing == 1 && ours.len() == theirs.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend::record::store::Record;
+    use std::path::Path;
+
+    /// Two contenders, durable and bounded, with 2 clients in the first round, 4 in the second, and 8 that were never measured.
+    fn record() -> Record {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/records/format-3");
+        let mut record = Record::open(&dir).expect("a fixture");
+        let first = record.run.study.conditions[0].clone();
+        let of = |clients: u32| {
+            let mut condition = first.clone();
+            condition.label = format!("{clients} clients, 1 processor");
+            condition.axes.extend([("clients", clients), (PROCESSORS, 1)].map(|(a, n)| (a.to_string(), n.to_string())));
+            condition
+        };
+        record.run.study.conditions = [2, 4, 8].map(of).to_vec();
+        for trial in record.trials.iter_mut().filter(|trial| trial.slot.round == 2) {
+            (trial.slot.condition, trial.clients) = (1, 4);
+        }
+        record
+    }
+
+    #[test]
+    fn a_subject_has_the_condition_of_its_last_point_and_the_processors_of_its_conditions() {
+        let record = record();
+        let subjects = subjects(&Findings::new(&record));
+        let durable = subjects.iter().find(|subject| subject.contender_at == 0).expect("a sweep");
+        assert_eq!(durable.points.iter().map(|point| point.x).collect::<Vec<_>>(), [2.0, 4.0]);
+        assert_eq!((durable.largest, durable.sweep), (1, Sweep::Closed { processors: 1 }));
+    }
+
+    #[test]
+    fn only_a_durable_contender_waits_for_syncs() {
+        let record = record();
+        let subjects = subjects(&Findings::new(&record));
+        let sync_s = |at: usize| subjects.iter().find(|of| of.contender_at == at).expect("a sweep").measured.sync_s;
+        assert!(sync_s(0).is_some_and(|sync_s| sync_s > 0.0) && sync_s(1).is_none());
+    }
 }

@@ -1,8 +1,9 @@
 //! Prints predictions on a terminal of 80 columns.
 
-use crate::prediction::{Checked, LawRow, Parameter, Predicted, Prediction};
+use crate::prediction::{LawRow, Parameter, Predicted, Prediction};
 use crate::sweeps::Kind;
 use contend_laws::choose::Word;
+use contend_laws::mechanism::Check;
 use contend_stats::precision::{Change, Ns, Percent, Rate, alike, counted, plain};
 use std::fmt::Write;
 
@@ -98,9 +99,12 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
     match prediction.chosen {
         None => all.push("No law has enough points: sweep over more numbers.".to_string()),
         Some(law) if prediction.word == Word::NoPrediction => {
-            all.push(format!("The best law, {law}, is more than 15 % wrong where it has not seen the figure."));
+            all.push(format!("The best law, {law}, is off by more than 15 % at the numbers left out."));
         }
         Some(_) => {}
+    }
+    if prediction.linear {
+        all.push("No limit was reached: throughput still grew nearly in proportion.".to_string());
     }
     all.extend(prediction.checks.iter().map(check));
     if prediction.word != Word::NoPrediction && prediction.checks.is_empty() {
@@ -134,12 +138,12 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
     for of in &prediction.interventions {
         let (said, found) = (Rate(of.predicted_per_s), Rate(of.measured_per_s));
         let off = Percent((of.predicted_per_s / of.measured_per_s - 1.0).abs());
-        let beside = of.with_syncs_per_s.map(|per_s| format!(" In the same rounds it had {} with syncs.", Rate(per_s)));
+        let with = of.with_syncs_per_s.map(|per_s| format!(" In the same rounds it had {} with syncs.", Rate(per_s)));
         all.push(format!(
             "Without syncs the law predicts {said} at {} clients; {} was measured with {found}: {off} apart.{}",
             number(of.clients),
             of.contender,
-            beside.unwrap_or_default()
+            with.unwrap_or_default()
         ));
     }
     if let Some(per_s) = prediction.without_syncs_per_s.filter(|_| prediction.interventions.is_empty()) {
@@ -148,7 +152,7 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
     all
 }
 
-fn check(check: &Checked) -> String {
+fn check(check: &Check) -> String {
     let name = check.parameter.trim_end_matches("_s");
     let verdict = if check.agrees { "they agree" } else { "more than a factor of two apart" };
     format!("{name} {}; {} {}: {verdict}.", time(check.fitted_s), check.against, time(check.measured_s))

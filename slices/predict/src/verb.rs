@@ -27,7 +27,7 @@ use std::path::PathBuf;
   contend predict results/sweep --carry-out    without syncs too: predicted, and then measured
   contend run my-study.toml --set processors=1,2,3,4 --out results/processors
 
-Exit status: 0 something is predicted, 1 nothing is, 2 usage or environment.")]
+Exit status: 0 something is predicted, 1 nothing is, 2 usage or environment, 130 stopped.")]
 pub struct PredictArgs {
     /// Directory of the record
     #[arg(value_hint = ValueHint::DirPath)]
@@ -55,16 +55,13 @@ pub fn predict(args: &PredictArgs) -> Result<u8> {
     let dir = args.record.display();
     let found = StudyRecord::open(&args.record).with_context(|| format!("cannot read the record in {dir}"))?;
     let ask = Ask { at: &args.at, bound_s: bound_ns.map(|ns| ns as f64 / 1e9) };
-    let mut all: Vec<Prediction> = vec![];
+    let (mut all, mut carried_out): (Vec<Prediction>, Result<bool>) = (vec![], Ok(true));
     ensure!(!args.carry_out || found.parts.len() == 1, "--carry-out: {dir} has several parts; name one, {dir}/PART");
     for (_, record) in &found.parts {
         let subjects = subjects(&Findings::new(record));
         let mut predictions: Vec<Prediction> = subjects.iter().map(|subject| of_sweep(subject, &ask)).collect();
-        if args.carry_out
-            && !subjects.is_empty()
-            && !carry_out(record, (&subjects, &mut predictions), args.out.as_deref())?
-        {
-            return Ok(STOPPED);
+        if args.carry_out && !subjects.is_empty() {
+            carried_out = carry_out(record, (&subjects, &mut predictions), args.out.as_deref());
         }
         all.extend(predictions);
     }
@@ -81,5 +78,9 @@ pub fn predict(args: &PredictArgs) -> Result<u8> {
         true => serde_json::to_string_pretty(&all)? + "\n",
         false => harmless(&text::text(&all)).into_owned(),
     })?;
+    // The predictions are printed whatever became of the experiments.
+    if !carried_out? {
+        return Ok(STOPPED);
+    }
     Ok(if all.iter().any(Prediction::says_something) { OK } else { INVALID })
 }
