@@ -186,6 +186,7 @@ const HAS_OTHER: &[&str] = &[
     "healthy_pair",
     "healthy_pieces",
     "healthy_readers",
+    "healthy_closes",
 ];
 
 fn watch(args: &[&str]) -> Command {
@@ -259,6 +260,8 @@ fn healthy_programs_have_no_finding() {
         "healthy_checkpoints",
         "healthy_pieces",
         "healthy_connections",
+        "healthy_closes",
+        "healthy_exclusive_journal",
     ];
     let in_python = in_both.iter().chain(&further).map(|name| (Language::Python, *name));
     let programs: Vec<(Language, &str)> = in_python.chain(in_c).collect();

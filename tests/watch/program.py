@@ -449,6 +449,24 @@ def healthy_connections(path, end):
     until(end, work)
 
 
+def healthy_closes(path, end):
+    """Closes its connections while another process keeps one: a close tries to be the last."""
+    other(healthy_idle, path, end)
+    healthy_connections(path, end)
+
+
+def healthy_exclusive_journal(path, end):
+    """The only user of its database keeps the lock between transactions."""
+    connection = connect(path, journal="delete")
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    wait_for_the_watch()
+    connection.execute("INSERT INTO t (v) VALUES (1)")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO t (v) VALUES (1)")
+    connection.execute("COMMIT")
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
 def healthy_idle(path, end):
     connection = connect(path)
     connection.execute("SELECT count(*) FROM t").fetchall()

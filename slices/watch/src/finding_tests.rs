@@ -2,10 +2,14 @@
 
 use super::*;
 use crate::event::{Event, What, Who};
-use crate::lock::Change;
+use crate::lock::{Change, Lock, Mode};
+use crate::target::State;
 use contend::engine::wal::Log;
 
-/// A process with two connections, in threads of their own.
+#[path = "cause_tests.rs"]
+mod causes;
+
+/// A process with two connections, each in its own thread.
 const ONE: Who = Who { pid: 7, tid: 71 };
 const TWO: Who = Who { pid: 7, tid: 72 };
 /// A process that waits for it.
@@ -196,7 +200,6 @@ fn a_transaction_that_works_for_long_is_found_while_it_does_and_names_its_statem
     assert_eq!((*holder, holder_sql.as_deref()), (Some(7), Some("DELETE FROM big")));
 }
 
-/// A pause is 2 % of the transactions, and most of the time of the lock is statements.
 #[test]
 fn a_process_that_is_killed_while_it_waits_is_no_evidence_of_what_comes_later() {
     let mut watched = Watched::new();
@@ -208,11 +211,11 @@ fn a_process_that_is_killed_while_it_waits_is_no_evidence_of_what_comes_later() 
     assert!(watched.timeline.at_work().all(|pid| pid == ONE.pid));
     watched.lock(900, ONE, Lock::WalWrite, Change::Released);
     watched.found(1_000);
-    let view = View::new(&watched.timeline, 0, &[]);
-    assert_eq!(view.tallies.get(&ONE.pid).map(|tally| tally.waited_for_ns), Some(0));
+    assert!(watched.timeline.waits.is_empty() && watched.timeline.waiting().next().is_none());
     assert!(watched.timeline.sums.iter().all(|(_, sums)| sums.gave_up == 0), "it did not give up");
 }
 
+/// A pause is 2 % of the transactions, and most of the time of the lock is statements.
 #[test]
 fn a_long_pause_that_kept_others_out_stays_a_finding_among_much_work() {
     let found = |is_refused: bool| {
@@ -344,14 +347,13 @@ fn of_a_wait_a_process_has_caused_what_it_held() {
     watched.lock(150, ONE, Lock::WalWrite, Change::Released);
     watched.takes(151, third);
     watched.lock(300, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
-    let waited = |watched: &mut Watched, pid| {
-        watched.timeline.advance(SECOND + 320 * MS);
-        View::new(&watched.timeline, 0, &[]).tallies.get(&pid).map(|tally| tally.waited_for_ns / MS)
-    };
-    assert_eq!([7, 9].map(|pid| waited(&mut watched, pid)), [Some(40), Some(149)]);
+    let waited = |wait: &Wait| wait.causes.iter().map(|cause| (cause.pid, cause.ns / MS)).collect::<Vec<_>>();
+    let mut wait = watched.timeline.waiting().next().expect("it waits").clone();
+    watched.timeline.add_causes(&mut wait);
+    assert_eq!(waited(&wait), [(7, 40), (9, 149)]);
     watched.lock(400, third, Lock::WalWrite, Change::Released);
     watched.takes(410, WAITER);
-    assert_eq!([7, 9].map(|pid| waited(&mut watched, pid)), [Some(40), Some(249)]);
+    assert_eq!(waited(&watched.timeline.waits[0]), [(7, 40), (9, 249)]);
 }
 
 /// Samples of a log, one a second.
@@ -397,7 +399,7 @@ fn a_log_that_only_grows_is_found_with_checkpoints_and_much_later_without() {
 }
 
 #[test]
-fn a_snapshot_that_is_too_old_is_told_by_the_lock_that_the_call_had() {
+fn a_snapshot_that_is_too_old_is_known_by_the_lock_that_the_call_had() {
     let mut watched = Watched::new();
     // The lock of the file lasts as long as the connection: it is no read.
     watched.lock(0, ONE, Lock::Shared, Change::Taken(Mode::Shared));
@@ -431,17 +433,31 @@ fn a_snapshot_that_is_too_old_is_told_by_the_lock_that_the_call_had() {
 #[test]
 fn connections_are_counted_by_calls_where_no_lock_shows_them() {
     let mut watched = Watched::new();
-    for n in 0..20 {
-        watched.at(50 * n, ONE, What::Opens { database: 0 });
-    }
-    let found = watched.found(1_000);
-    let [Kind::OpenCloseChurn { per_s: 20, processes: 1, recoveries: 0 }] = kinds(&found)[..] else {
+    (0..80).for_each(|n| watched.at(50 * n, ONE, What::Opens { database: 0 }));
+    assert!(watched.found(4_000).is_empty(), "programs open connections when they begin");
+    (80..120).for_each(|n| watched.at(50 * n, ONE, What::Opens { database: 0 }));
+    let found = watched.found(6_000);
+    let [Kind::OpenCloseChurn { per_s: 19, processes: 1, recoveries: 0 }] = kinds(&found)[..] else {
         panic!("{found:#?}")
     };
-    for n in 0..20 {
-        watched.lock(1_000 + 50 * n, TWO, Lock::Recover, Change::Taken(Mode::Alone));
-        watched.lock(1_001 + 50 * n, TWO, Lock::Recover, Change::Released);
+    for n in 0..120 {
+        watched.lock(6_000 + 50 * n, TWO, Lock::Recover, Change::Taken(Mode::Alone));
+        watched.lock(6_001 + 50 * n, TWO, Lock::Recover, Change::Released);
     }
-    let found = watched.found(2_000);
-    assert!(matches!(kinds(&found)[..], [Kind::OpenCloseChurn { recoveries: 20, .. }]), "{found:#?}");
+    let found = watched.found(12_000);
+    assert!(matches!(kinds(&found)[..], [Kind::OpenCloseChurn { recoveries: 120, .. }]), "{found:#?}");
+}
+
+/// Workers that start together and keep their connections.
+#[test]
+fn connections_that_stay_open_are_no_churn() {
+    let mut watched = Watched::new();
+    for n in 0..60 {
+        let who = Who { pid: 100 + n, tid: 100 + n };
+        for _ in 0..3 {
+            watched.at(10, who, What::Opens { database: 0 });
+        }
+        watched.lock(11, who, Lock::Connected, Change::Taken(Mode::Shared));
+    }
+    assert!(watched.found(6_000).is_empty());
 }

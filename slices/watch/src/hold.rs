@@ -2,8 +2,15 @@
 
 use crate::event::Who;
 use crate::lock::{Lock, Mode};
+use crate::thread::Thread;
 use serde::Serialize;
 
+/// Shortest gap between statements under the write lock that is reported, if another process waited.
+pub const GAP_NS_MIN: u64 = 10_000_000;
+/// Shortest such gap that is a finding whatever else its process does, if another one was refused or waited.
+pub const PAUSE_NS_MIN: u64 = 100_000_000;
+/// Shortest hold of the write lock that is long by itself.
+pub const LONG_NS_MIN: u64 = 1_000_000_000;
 /// Most different statements stored for a hold.
 const PARTS_MAX: usize = 12;
 
@@ -26,18 +33,18 @@ pub struct Hold {
     pub gap: Gap,
     /// Statements in the order of their first execution, with the time that each took; at most [`PARTS_MAX`].
     pub parts: Vec<(String, u64)>,
-    /// Whether this thread had finished a statement while it held a read lock of the same transaction.
-    pub after_read: bool,
     /// Whether this is a checkpoint after a commit in the same call.
     pub after_commit: bool,
     /// Time of a checkpoint of the same connection during the hold.
     pub checkpoint_ns: u64,
     /// Whether this is SHARED in WAL mode, which a connection holds as long as it is open.
     pub is_connection: bool,
+    /// Whether it has outlived its transaction (PRAGMA locking_mode = EXCLUSIVE): then its length is no fault.
+    pub is_kept: bool,
     pub kept_out: KeptOut,
 }
 
-/// Processes that wanted a lock while it was held.
+/// Processes that wanted a lock while its holder executed no statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptOut {
     /// Number of refused calls.
@@ -95,10 +102,10 @@ impl Hold {
             syncs: 0,
             gap: Gap::default(),
             parts: vec![],
-            after_read: false,
             after_commit: false,
             checkpoint_ns: 0,
             is_connection: false,
+            is_kept: false,
             kept_out: KeptOut::default(),
         }
     }
@@ -106,6 +113,15 @@ impl Hold {
     /// The statement that took longest.
     pub fn longest(&self) -> Option<&(String, u64)> {
         self.parts.iter().max_by_key(|(_, ns)| *ns)
+    }
+
+    /// Counts the time since the last call of its thread as a gap, up to a call or to the end of the hold.
+    pub fn count_gap(&mut self, thread: &Thread, after: Option<&str>, at_ns: u64, watched_from_ns: u64) {
+        let ns = at_ns.saturating_sub(thread.last_end_ns.max(self.from_ns).max(watched_from_ns));
+        // Of a thread without a call that was seen to end, the one before may have run until now.
+        if thread.last_end_ns > 0 && ns > self.gap.ns {
+            self.gap = Gap { ns, before: thread.last_sql.clone(), after: after.map(str::to_string) };
+        }
     }
 
     /// Adds the time of a statement during the hold.
@@ -119,7 +135,27 @@ impl Hold {
         }
     }
 
-    /// Adds a wait for it that has ended.
+    /// Time outside of statements. A hold without any visible statement belongs to a program whose statements are not
+    /// visible, or to a backup.
+    pub fn outside_ns(&self, now_ns: u64) -> u64 {
+        let has_statements = self.statement_ns > 0 && !self.is_kept;
+        if has_statements { self.ns(now_ns).saturating_sub(self.statement_ns) } else { 0 }
+    }
+
+    /// Whether the program has paused between two statements for at least [`GAP_NS_MIN`].
+    pub fn pauses(&self) -> bool {
+        self.statement_ns > 0 && self.gap.ns >= GAP_NS_MIN && !self.is_kept
+    }
+
+    /// Whether it is long by its work. What the disk or a checkpoint takes, or the program between statements, are
+    /// other findings.
+    pub fn works(&self, now_ns: u64) -> bool {
+        let (ns, outside_ns) = (self.ns(now_ns), self.outside_ns(now_ns));
+        let is_work = 2 * (self.sync_ns + self.checkpoint_ns) < ns && 2 * outside_ns < ns;
+        ns >= LONG_NS_MIN && is_work && !self.is_kept
+    }
+
+    /// Adds a wait for it that has ended while its holder executed no statement.
     pub fn was_waited_for(&mut self, wait: &Wait) {
         let (ns, gave_up) = (wait.for_ns(self, wait.to_ns), wait.end == End::GaveUp);
         if ns > 0 {
@@ -139,6 +175,7 @@ impl Hold {
 pub enum End {
     /// The wait continues.
     Open,
+    /// The thread got the lock, or its statement went on without it.
     Granted,
     /// The thread stopped retrying.
     GaveUp,
@@ -170,12 +207,16 @@ pub struct Wait {
 }
 
 /// The part of a wait for which a process kept the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cause {
     pub pid: u32,
     pub ns: u64,
     /// Time for which it synced files in these holds.
     pub sync_ns: u64,
+    /// Parts for which holds with a pause, checkpoints, and holds with long work kept the lock.
+    pub pause_ns: u64,
+    pub checkpoint_ns: u64,
+    pub work_ns: u64,
 }
 
 impl Wait {
@@ -185,10 +226,17 @@ impl Wait {
         if ns == 0 {
             return;
         }
-        match self.causes.iter_mut().find(|cause| cause.pid == hold.who.pid) {
-            Some(cause) => (cause.ns, cause.sync_ns) = (cause.ns + ns, cause.sync_ns + hold.sync_ns),
-            None => self.causes.push(Cause { pid: hold.who.pid, ns, sync_ns: hold.sync_ns }),
-        }
+        let known = self.causes.iter().position(|cause| cause.pid == hold.who.pid).unwrap_or_else(|| {
+            self.causes.push(Cause { pid: hold.who.pid, ..Cause::default() });
+            self.causes.len() - 1
+        });
+        let part = |is: bool| if is { ns } else { 0 };
+        let cause = &mut self.causes[known];
+        cause.ns += ns;
+        cause.sync_ns += hold.sync_ns;
+        cause.pause_ns += part(hold.pauses());
+        cause.checkpoint_ns += ns.min(hold.checkpoint_ns);
+        cause.work_ns += part(hold.works(now_ns));
     }
 
     /// The part of the wait, up to its last attempt or to `now_ns`, for which this hold kept the lock.

@@ -2,9 +2,10 @@
 
 use crate::event::{CHECKPOINT_CALL, Who};
 use crate::hold::{End, Hold, Wait};
-use crate::lock::Lock;
-use crate::thread::Call;
+use crate::lock::{Lock, Mode};
+use crate::thread::{Call, Thread, begins_with_lock, first_word};
 use crate::timeline::Timeline;
+use std::collections::BTreeSet;
 
 /// A statement that returns SQLITE_BUSY within this time was not retried: SQLite's busy handler pauses for at least 1
 /// ms.
@@ -13,21 +14,32 @@ const AT_ONCE_NS: u64 = 5_000_000;
 const BUSY_SNAPSHOT: i32 = 517;
 
 impl Timeline {
-    pub(crate) fn refused(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
-        // Read marks are tried in turn, and a checkpoint gives way at once: neither is a wait.
-        if matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
+    pub(crate) fn refused(&mut self, database: usize, who: Who, (lock, mode): (Lock, Mode), at_ns: u64) {
+        let thread = self.threads.entry(who).or_default();
+        thread.databases.entry(database).or_default();
+        // Read marks are tried in turn, a checkpoint gives way at once, and each close in WAL mode tries to be the last
+        // one: they are no waits. A writer that wants the file alone holds RESERVED.
+        let is_close = matches!(lock, Lock::Pending | Lock::Shared)
+            && mode == Mode::Alone
+            && !self.held.contains_key(&(database, who.pid, Lock::Reserved));
+        if is_close || matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
+            thread.gave_way_ns = at_ns;
             return;
         }
+        let (has_read, call) = (thread.has_read, thread.calls.first().cloned());
         self.sums(database, who.pid).refusals += 1;
         let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
-        self.held.values_mut().filter(|hold| is_its(&&**hold)).for_each(|hold| hold.kept_out.refused += 1);
+        for hold in self.held.values_mut().filter(|hold| is_its(&&**hold)) {
+            hold.kept_out.refused += u64::from(is_outside(self.threads.get(&hold.who)));
+        }
         let holder = self.held.values().find(is_its);
         let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
+        let after_read = has_read && !begins_with_lock(call.as_ref().and_then(|call| call.sql.as_deref()));
         let thread = self.threads.entry(who).or_default();
-        let (after_read, call) = (thread.has_read, thread.calls.first().cloned());
+        let wrote_ns = thread.wrote_ns(database);
         // It has waited since it gave the lock back in the same call, because its snapshot was too old.
-        let gave_back = call.as_ref().filter(|call| lock == Lock::WalWrite && thread.wrote_ns >= call.from_ns);
-        let from_ns = gave_back.map_or(at_ns, |_| thread.wrote_ns.max(thread.waited_ns));
+        let gave_back = call.as_ref().filter(|call| lock == Lock::WalWrite && wrote_ns >= call.from_ns);
+        let from_ns = gave_back.map_or(at_ns, |_| wrote_ns.max(thread.waited_ns));
         let call_from_ns = call.as_ref().map(|call| call.from_ns);
         if self.waiting.get(&(database, who)).is_some_and(|wait| wait.call_from_ns != call_from_ns) {
             // Another statement: the previous one has failed.
@@ -57,7 +69,7 @@ impl Timeline {
     /// was refused meanwhile.
     pub(crate) fn taken_again(&mut self, database: usize, who: Who, lock: Lock, at_ns: u64) {
         let Some(thread) = self.threads.get(&who).filter(|_| lock == Lock::WalWrite) else { return };
-        let (wrote_ns, waited_ns) = (thread.wrote_ns, thread.waited_ns);
+        let (wrote_ns, waited_ns) = (thread.wrote_ns(database), thread.waited_ns);
         let Some(call) = thread.calls.first().filter(|call| wrote_ns >= call.from_ns).cloned() else { return };
         // Part of it may have been a wait that was seen.
         let from_ns = wrote_ns.max(waited_ns);
@@ -97,27 +109,31 @@ impl Timeline {
         }
         // No lock call was refused. Connections of one process settle conflicts in memory, so another thread holds
         // the lock; or a snapshot is too old to write.
-        let of_process = || self.held.values().filter(|hold| hold.who.pid == who.pid);
+        let Some(databases) = self.databases_of(who) else { return };
+        let of_process =
+            || self.held.values().filter(|hold| hold.who.pid == who.pid && databases.contains(&hold.database));
         let holder = of_process().find(|hold| hold.who.tid != who.tid && hold.lock.is_writers());
-        let seen = || self.sums.keys().find(|(_, pid)| *pid == who.pid).map(|(database, _)| *database);
-        let database = holder.or(of_process().next()).map(|hold| hold.database).or_else(seen);
+        let has_lock = of_process().any(|hold| hold.who == who && hold.lock.is_writers());
+        let database = holder.or(of_process().next()).map(|hold| hold.database).or(databases.first().copied());
         let holder_sql = holder.and_then(|hold| self.last_statement(hold));
-        let is_checkpoint = call.sql.as_deref() == Some(CHECKPOINT_CALL);
+        let sql = call.sql.as_deref();
+        let thread = self.threads.get(&who);
         // A connection in WAL mode that waits for nothing has its file open, and the lock for that.
-        let has_more = of_process().any(|hold| !hold.is_connection && hold.lock != Lock::Connected);
-        if holder.is_none() && !has_more && !is_checkpoint {
+        let has_more = of_process().any(|hold| !hold.is_connection && hold.lock != Lock::Connected)
+            || thread.is_some_and(|thread| thread.gave_way_ns >= call.from_ns);
+        if holder.is_none() && !has_more && sql != Some(CHECKPOINT_CALL) {
             *self.unexplained.entry(who.pid).or_default() += 1;
         }
         let (Some(database), holder) = (database, holder.map(|hold| (hold.lock, hold.who.pid))) else { return };
-        let thread = self.threads.get(&who);
-        let after_read = thread.is_some_and(|thread| thread.transaction == Some(true));
+        let after_read = thread.and_then(|thread| thread.transaction.as_ref()).is_some_and(|begun| begun.has_statement);
         // Most connections report the primary code alone. It had the lock then, and gave it back in the same call. A
         // checkpoint does so, too, where readers are in its way.
-        let had_lock = holder.is_none() && thread.is_some_and(|thread| thread.wrote_ns >= call.from_ns);
-        let is_outdated = code == BUSY_SNAPSHOT || had_lock && call.sql.as_deref() != Some(CHECKPOINT_CALL);
+        let had_lock = holder.is_none() && thread.is_some_and(|thread| thread.wrote_ns(database) >= call.from_ns);
+        let is_outdated = code == BUSY_SNAPSHOT || had_lock && sql != Some(CHECKPOINT_CALL);
         let sums = self.sums(database, who.pid);
         sums.busy += 1;
-        if holder.is_none() && !after_read && !is_outdated {
+        // SQLite refuses to end a transaction while statements of the same connection write.
+        if has_lock || sql.is_some_and(ends_or_nests) || holder.is_none() && !after_read && !is_outdated {
             return;
         }
         sums.refusals += 1;
@@ -139,6 +155,27 @@ impl Timeline {
         };
         self.waiting.insert((database, who), wait);
         self.end_wait((database, who), End::GaveUp);
+    }
+
+    /// The databases to which a statement may belong: those of its connection's lock calls, or else the only one of its
+    /// process. `None` if it may be any, or one that is not watched.
+    fn databases_of(&self, who: Who) -> Option<BTreeSet<usize>> {
+        let known = self.threads.get(&who).map(|thread| thread.databases.keys().copied().collect::<BTreeSet<_>>());
+        if let Some(known) = known.filter(|known| !known.is_empty()) {
+            return Some(known);
+        }
+        let held = self.held.keys().filter(|(_, pid, _)| *pid == who.pid).map(|(database, ..)| *database);
+        let used = self.sums.keys().filter(|(_, pid)| *pid == who.pid).map(|(database, _)| *database);
+        let all: BTreeSet<usize> = held.chain(used).collect();
+        (all.len() < 2 && !self.uses_others.contains(&who.pid)).then_some(all)
+    }
+
+    /// A call has returned another code than SQLITE_BUSY: it needed no lock that it was refused, such as that of an index
+    /// of the log which another process has rebuilt meanwhile.
+    pub(crate) fn went_on(&mut self, who: Who, call_from_ns: u64) {
+        let is_its = |wait: &&Wait| wait.who == who && wait.call_from_ns == Some(call_from_ns);
+        let keys: Vec<(usize, Who)> = self.waiting.values().filter(is_its).map(|wait| (wait.database, who)).collect();
+        keys.into_iter().for_each(|key| self.end_wait(key, End::Granted));
     }
 
     /// After a refusal another connection of the process has taken the lock: the further tries have met it in memory, without
@@ -172,9 +209,11 @@ impl Timeline {
         let is_visible = self.visible.contains(&wait.who.pid);
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         // Other holds that it waited for have ended before.
-        for hold in self.held.values_mut() {
-            wait.add(hold, wait.to_ns);
-            hold.was_waited_for(&wait);
+        self.add_causes(&mut wait);
+        for hold in self.held.values_mut().filter(|hold| wait.for_ns(hold, wait.to_ns) > 0) {
+            if is_outside(self.threads.get(&hold.who)) {
+                hold.was_waited_for(&wait);
+            }
         }
         for cause in &wait.causes {
             self.tallies.entry((wait.database, cause.pid)).or_default().waited_for(cause);
@@ -182,4 +221,14 @@ impl Timeline {
         self.ended.1 += 1;
         self.waits.push_back(wait);
     }
+}
+
+/// Whether a thread is in no call.
+fn is_outside(thread: Option<&Thread>) -> bool {
+    thread.is_none_or(|thread| thread.calls.is_empty())
+}
+
+/// Whether a statement takes no lock and ends or nests a transaction.
+fn ends_or_nests(sql: &str) -> bool {
+    matches!(first_word(sql).as_str(), "COMMIT" | "END" | "SAVEPOINT" | "RELEASE")
 }

@@ -1,16 +1,10 @@
 //! Totals of a process on a database since the beginning of the watch. Their size does not depend on the length of
 //! the watch.
 
-use crate::hold::{Cause, End, Gap, Hold, KeptOut, Wait};
-use crate::lock::Lock;
+use crate::hold::{Cause, End, Gap, Hold, KeptOut, PAUSE_NS_MIN, Wait};
+use crate::lock::{Lock, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Shortest gap between statements under the write lock that is reported, if another process waited.
-pub const GAP_NS_MIN: u64 = 10_000_000;
-/// Shortest such gap that is a finding whatever else its process does, if another one was refused or waited.
-pub const PAUSE_NS_MIN: u64 = 100_000_000;
-/// Shortest hold of the write lock that is long by itself.
-pub const LONG_NS_MIN: u64 = 1_000_000_000;
 /// Most statements, and most shapes of transactions, that are stored.
 const TEXTS_MAX: usize = 500;
 
@@ -68,12 +62,12 @@ impl Times {
 
 /// Durations with the statement of the longest.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct Longest {
     pub times: Times,
     pub sql: Option<String>,
 }
 
-impl Told {
+impl Longest {
     pub fn add(&mut self, ns: u64, hold: &Hold) {
         if self.times.add(ns, hold.who.tid) {
             self.sql = hold.longest().map(|(sql, _)| sql.clone());
@@ -108,36 +102,54 @@ pub struct Drains {
     pub waits: Times,
     pub readers: BTreeSet<u32>,
     /// Statement of the reader that had the file longest.
-    pub reading: Told,
+    pub reading: Longest,
+}
+
+/// Longest wait of another connection or process for this one, by what kept the lock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WaitedFor {
+    /// Holds that were mostly syncs.
+    pub syncs_ns: u64,
+    /// Holds with a pause between statements; see [`Hold::pauses`].
+    pub pauses_ns: u64,
+    pub checkpoints_ns: u64,
+    /// Long holds; see [`Hold::works`].
+    pub work_ns: u64,
+}
+
+/// Waits for the writer's lock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteWaits {
+    pub times: Times,
+    /// Number of them that ended without the lock.
+    pub gave_up: u64,
 }
 
 /// All totals of a process on a database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Write locks with a gap of at least [`GAP_NS_MIN`] between two statements: time outside of statements.
+    /// Write locks with a gap of at least [`Hold::pauses`] between two statements: time outside of statements.
     pub outside: Times,
-    /// What those with the longest pauses kept out; see [`PAUSE_NS_MIN`].
+    /// What those with the longest pauses kept out in their pauses; see [`PAUSE_NS_MIN`].
     pub outside_kept_out: KeptOut,
     pub gap: Gap,
     /// Longest gap for which both statements are known.
-    pub told_gap: Gap,
+    pub known_gap: Gap,
     /// Long holds of the write lock that are mostly statements, or whose statements are unknown.
-    pub long: Told,
-    /// Longest wait of another connection or process for this process.
-    pub waited_for_ns: u64,
-    /// The longest for holds that were mostly syncs.
-    pub waited_for_syncs_ns: u64,
+    pub long: Longest,
+    pub waited_for: WaitedFor,
     pub read_ns_max: u64,
     pub refused_after_read: Refused,
     pub refused_fresh: Refused,
     /// Waits that ended without the lock after several attempts, and the holder during the longest.
     pub gave_up: Times,
     pub longest_gave_up: Option<Wait>,
+    pub write_waits: WriteWaits,
     /// Syncs while it held the write lock.
     pub syncs: Times,
     /// Checkpoints under the write lock, and those that a statement made after its commit.
-    pub checkpoints: Told,
-    pub own_checkpoints: Told,
+    pub checkpoints: Longest,
+    pub own_checkpoints: Longest,
     pub drains: Drains,
     /// Waits by holder of the lock.
     pub waited: BTreeMap<u32, Times>,
@@ -150,7 +162,7 @@ impl Tally {
     /// Adds a hold that has ended, or the part so far of one that continues.
     pub fn hold(&mut self, hold: &Hold, now_ns: u64) {
         let ns = hold.ns(now_ns);
-        if matches!(hold.lock, Lock::Read(_) | Lock::Shared) && !hold.is_connection {
+        if matches!(hold.lock, Lock::Read(_) | Lock::Shared) && hold.mode == Mode::Shared && !hold.is_connection {
             self.read_ns_max = self.read_ns_max.max(ns);
         }
         if hold.after_commit {
@@ -159,16 +171,15 @@ impl Tally {
         if !hold.lock.is_writers() {
             return;
         }
-        // A hold without any visible statement belongs to a program whose statements are not visible.
-        let outside_ns = if hold.statement_ns > 0 { ns.saturating_sub(hold.statement_ns) } else { 0 };
-        if hold.statement_ns > 0 && hold.gap.ns >= GAP_NS_MIN {
+        let outside_ns = hold.outside_ns(now_ns);
+        if hold.pauses() {
             self.outside.add(outside_ns, hold.who.tid);
             if hold.gap.ns >= PAUSE_NS_MIN {
                 self.outside_kept_out.add(&hold.kept_out);
             }
             keep_longer(&mut self.gap, &hold.gap);
             if hold.gap.before.is_some() && hold.gap.after.is_some() {
-                keep_longer(&mut self.told_gap, &hold.gap);
+                keep_longer(&mut self.known_gap, &hold.gap);
             }
         }
         if hold.syncs > 0 {
@@ -178,9 +189,7 @@ impl Tally {
         if hold.checkpoint_ns > 0 {
             self.checkpoints.add(hold.checkpoint_ns, hold);
         }
-        // What the disk or a checkpoint takes, or the program between statements, are findings of their own.
-        let is_work = 2 * (hold.sync_ns + hold.checkpoint_ns) < ns && 2 * outside_ns < ns;
-        if ns >= LONG_NS_MIN && is_work {
+        if hold.works(now_ns) {
             self.long.add(ns, hold);
         }
         for (sql, ns) in &hold.parts {
@@ -198,10 +207,13 @@ impl Tally {
 
     /// Adds a wait of others for this process.
     pub fn waited_for(&mut self, cause: &Cause) {
-        self.waited_for_ns = self.waited_for_ns.max(cause.ns);
+        let WaitedFor { syncs_ns, pauses_ns, checkpoints_ns, work_ns } = &mut self.waited_for;
         if 2 * cause.sync_ns >= cause.ns {
-            self.waited_for_syncs_ns = self.waited_for_syncs_ns.max(cause.ns);
+            *syncs_ns = cause.ns.max(*syncs_ns);
         }
+        *pauses_ns = cause.pause_ns.max(*pauses_ns);
+        *checkpoints_ns = cause.checkpoint_ns.max(*checkpoints_ns);
+        *work_ns = cause.work_ns.max(*work_ns);
     }
 
     /// Adds a wait of this process that has ended. With visible statements, the end of a wait is known only if its
@@ -211,17 +223,23 @@ impl Tally {
         if let Some(holder) = wait.holder {
             self.waited.entry(holder).or_default().add(ns, wait.who.tid);
         }
-        if wait.end != End::GaveUp {
+        if wait.lock.is_writers() {
+            self.write_waits.times.add(ns, wait.who.tid);
+            self.write_waits.gave_up += u64::from(wait.end == End::GaveUp);
+        }
+        // A call of a visible program that is no statement, such as a backup's, may be tried again at any time.
+        if wait.end != End::GaveUp || !wait.has_statement() && is_visible {
             return;
         }
-        if wait.tries == 1 && wait.lock.is_writers() {
-            let refused = if wait.after_read { &mut self.refused_after_read } else { &mut self.refused_fresh };
+        if wait.tries == 1 && wait.lock != Lock::Recover {
+            let after_read = wait.after_read && wait.lock.is_writers();
+            let refused = if after_read { &mut self.refused_after_read } else { &mut self.refused_fresh };
             refused.count += 1;
             refused.outdated += u64::from(wait.is_outdated);
             if refused.example.as_ref().is_none_or(|known| known.holder.is_none() && wait.holder.is_some()) {
                 refused.example = Some(wait.clone());
             }
-        } else if wait.tries > 1 && (wait.has_statement() || !is_visible) && self.gave_up.add(ns, wait.who.tid) {
+        } else if wait.tries > 1 && self.gave_up.add(ns, wait.who.tid) {
             self.longest_gave_up = Some(wait.clone());
         }
     }

@@ -1,32 +1,89 @@
 //! State of a thread, or of a connection, between two events.
 
-/// State of a thread's transaction after a statement, as in [`Thread::transaction`].
-pub fn after(before: Option<bool>, sql: Option<&str>) -> Option<bool> {
-    let Some(sql) = sql else { return before };
+use std::collections::BTreeMap;
+
+/// SQLite's codes of a statement that has a row, and of one that has ended.
+const ROW: i32 = 100;
+pub const DONE: i32 = 101;
+/// Most nested savepoints that are stored.
+const SAVEPOINTS_MAX: usize = 64;
+
+/// A transaction that was begun by BEGIN or SAVEPOINT.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Transaction {
+    /// Whether it has executed a statement that may have read or written.
+    pub has_statement: bool,
+    /// Savepoints, outermost first, if one of them began the transaction: its release commits.
+    savepoints: Vec<String>,
+}
+
+/// The first word of a statement, in capitals.
+pub fn first_word(sql: &str) -> String {
     let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-    match word.to_ascii_uppercase().as_str() {
-        "BEGIN" => Some(false),
+    word.to_ascii_uppercase()
+}
+
+/// State of a connection's transaction after a statement: `None` in autocommit.
+pub fn after(before: Option<Transaction>, sql: Option<&str>) -> Option<Transaction> {
+    let Some(sql) = sql else { return before };
+    let words: Vec<String> =
+        sql.split_whitespace().map(|word| word.trim_end_matches(';').to_ascii_uppercase()).collect();
+    let name = words.last().cloned().unwrap_or_default();
+    match first_word(sql).as_str() {
+        "BEGIN" => Some(Transaction::default()),
+        "ROLLBACK" if words.iter().any(|word| word == "TO") => before,
         "COMMIT" | "END" | "ROLLBACK" => None,
-        _ => before.map(|_| true),
+        "SAVEPOINT" => match before {
+            Some(begun) if begun.savepoints.is_empty() => Some(begun),
+            begun => {
+                let mut begun = begun.unwrap_or_default();
+                begun.savepoints.truncate(SAVEPOINTS_MAX);
+                begun.savepoints.push(name);
+                Some(begun)
+            }
+        },
+        "RELEASE" => {
+            let mut begun = before?;
+            let at = begun.savepoints.iter().rposition(|known| *known == name);
+            begun.savepoints.truncate(at.unwrap_or(begun.savepoints.len()));
+            (at != Some(0)).then_some(begun)
+        }
+        _ => before.map(|begun| Transaction { has_statement: true, ..begun }),
     }
+}
+
+/// Whether a statement ends a transaction, whatever began it.
+fn ends(sql: Option<&str>) -> bool {
+    after(Some(Transaction::default()), sql).is_none()
+}
+
+/// Whether a statement begins a transaction with the write lock: it never has a read lock before.
+pub fn begins_with_lock(sql: Option<&str>) -> bool {
+    let mut words = sql.unwrap_or_default().split_whitespace().map(str::to_ascii_uppercase);
+    words.next().is_some_and(|word| word == "BEGIN")
+        && words.next().is_some_and(|word| word.starts_with("IMMEDIATE") || word.starts_with("EXCLUSIVE"))
 }
 
 /// Current state of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     pub calls: Vec<Call>,
-    /// End and text of its last statement.
+    /// End of its last call, and text of its last statement.
     pub last_end_ns: u64,
     pub last_sql: Option<String>,
     /// Whether a statement has ended since the thread took the read lock.
     pub has_read: bool,
-    /// Whether a statement has ended since its last BEGIN; `None` outside of a transaction.
-    pub transaction: Option<bool>,
+    /// Its transaction; `None` in autocommit, and if the beginning was not seen.
+    pub transaction: Option<Transaction>,
     pub sync_from_ns: Option<u64>,
-    /// Time when it last released the write lock.
-    pub wrote_ns: u64,
+    /// Databases of its lock calls, and when it last released the write lock of each (0: never).
+    pub databases: BTreeMap<usize, u64>,
     /// End of its last wait for a lock.
     pub waited_ns: u64,
+    /// Time of its last refused lock call that is no wait.
+    pub gave_way_ns: u64,
+    /// When it last had neither a transaction nor a statement with further rows.
+    pub free_ns: u64,
     /// Whether its last statement returned SQLITE_BUSY.
     pub is_refused: bool,
 }
@@ -34,8 +91,28 @@ pub struct Thread {
 impl Thread {
     /// Whether it does not have the lock: it was refused, or begins a transaction now.
     pub fn was_refused(&self) -> bool {
-        let begins = |call: &Call| call.sql.as_deref().is_some_and(|sql| after(None, Some(sql)).is_some());
+        let begins = |call: &Call| call.sql.as_deref().is_some_and(|sql| first_word(sql) == "BEGIN");
         self.is_refused || self.calls.first().is_some_and(begins)
+    }
+
+    /// When it last released the write lock of a database; 0 if never.
+    pub fn wrote_ns(&self, database: usize) -> u64 {
+        self.databases.get(&database).copied().unwrap_or(0)
+    }
+
+    /// A statement has returned a code other than SQLITE_BUSY. Returns whether it has ended a transaction.
+    pub fn stepped(&mut self, call: &Call, code: i32, at_ns: u64) -> bool {
+        let sql = call.sql.as_deref();
+        let before = self.transaction.take();
+        let had_one = before.is_some() || ends(sql);
+        let fails = !matches!(code, 0 | ROW | DONE);
+        self.transaction = if fails { before } else { after(before, sql) };
+        let is_begin = sql.is_some_and(|sql| first_word(sql) == "BEGIN");
+        self.has_read = !(is_begin || had_one && self.transaction.is_none());
+        if self.transaction.is_none() && code != ROW {
+            self.free_ns = at_ns;
+        }
+        had_one && self.transaction.is_none() && code == DONE
     }
 }
 
@@ -43,4 +120,41 @@ impl Thread {
 pub struct Call {
     pub from_ns: u64,
     pub sql: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a transaction is open after these statements, and has executed any.
+    fn state(statements: &[&str]) -> Option<bool> {
+        let end = statements.iter().fold(None, |before, sql| after(before, Some(sql)));
+        end.map(|transaction| transaction.has_statement)
+    }
+
+    #[test]
+    fn a_transaction_lasts_until_what_began_it_ends() {
+        assert_eq!(state(&["BEGIN"]), Some(false));
+        assert_eq!(state(&["begin immediate;", "INSERT INTO t"]), Some(true));
+        assert_eq!(state(&["BEGIN", "SELECT 1", "END TRANSACTION"]), None);
+        assert_eq!(state(&["BEGIN", "SELECT 1", "ROLLBACK"]), None);
+        assert_eq!(state(&["BEGIN", "SELECT 1", "ROLLBACK TO s"]), Some(true));
+        assert_eq!(state(&["BEGIN", "SELECT 1", "ROLLBACK TRANSACTION TO SAVEPOINT s;"]), Some(true));
+        assert_eq!(state(&["BEGIN", "SAVEPOINT s", "RELEASE s"]), Some(false), "a savepoint reads nothing");
+        assert_eq!(state(&["SAVEPOINT a", "UPDATE t", "SAVEPOINT b", "RELEASE SAVEPOINT b"]), Some(true));
+        assert_eq!(state(&["SAVEPOINT a", "SAVEPOINT b", "RELEASE a"]), None, "the outermost commits");
+        assert_eq!(state(&["SAVEPOINT a", "SAVEPOINT a", "RELEASE a"]), Some(false));
+        assert_eq!(state(&["INSERT INTO t"]), None);
+    }
+
+    #[test]
+    fn a_failed_commit_and_a_row_end_no_transaction() {
+        let call = |sql: &str| Call { from_ns: 0, sql: Some(sql.to_string()) };
+        let mut thread = Thread::default();
+        assert!(!thread.stepped(&call("BEGIN"), DONE, 1));
+        assert!(!thread.stepped(&call("COMMIT"), 19, 2) && thread.transaction.is_some());
+        assert!(thread.stepped(&call("COMMIT"), DONE, 3) && thread.free_ns == 3);
+        thread.stepped(&call("SELECT 1"), ROW, 4);
+        assert_eq!(thread.free_ns, 3, "it has further rows");
+    }
 }

@@ -3,15 +3,17 @@
 
 use crate::connection::is_thread;
 use crate::event::{Event, What, Who};
-use crate::hold::{End, Gap, Hold, Wait};
+use crate::hold::{End, GAP_NS_MIN, Hold, Wait};
 use crate::lock::{Change, Lock, Mode};
-use crate::tally::{GAP_NS_MIN, Sums, Tally};
-use crate::thread::{Call, Thread, after};
+use crate::tally::{Sums, Tally};
+use crate::thread::{Call, DONE, Thread};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A refused thread that retries within this time is still waiting: SQLite's busy handler pauses at most 100 ms. If
 /// statements are visible, the end of the statement ends the wait instead.
 const TRIES_AGAIN_NS: u64 = 500_000_000;
+/// Interval between looks for waits that have ended so.
+const LOOKS_NS: u64 = 20_000_000;
 /// Deepest nesting of calls that is tracked. SQLite calls its own functions two or three levels deep.
 const DEPTH_MAX: usize = 16;
 
@@ -19,7 +21,7 @@ const DEPTH_MAX: usize = 16;
 const HOLDS_MAX: usize = 100_000;
 
 /// SQLite's primary code.
-const BUSY: i32 = 5;
+pub const BUSY: i32 = 5;
 
 /// Everything that was seen.
 #[derive(Debug, Default)]
@@ -39,10 +41,14 @@ pub struct Timeline {
     pub ended: (u64, u64),
     /// Number of holds that had ended when old ones were last removed.
     ended_before: u64,
+    /// When waits were last looked at.
+    looked_ns: u64,
     /// Whether any statements are visible.
     pub sees_statements: bool,
     /// Processes whose statements are visible.
     pub visible: HashSet<u32>,
+    /// Processes that also use databases that are not watched.
+    pub uses_others: HashSet<u32>,
     /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
     /// the process holds a lock.
     pub unexplained: BTreeMap<u32, u64>,
@@ -98,6 +104,24 @@ impl Timeline {
         hold
     }
 
+    /// Adds to a wait what processes have kept the lock now for.
+    pub fn add_causes(&self, wait: &mut Wait) {
+        for hold in self.held.values() {
+            if wait.for_ns(hold, wait.to_ns) > 0 {
+                wait.add(&self.up_to_now(hold), wait.to_ns);
+            }
+        }
+    }
+
+    /// Whether a read lock has belonged to one connection all the time. SQLite counts the readers of a process in memory:
+    /// several in turn may hold one lock.
+    pub fn is_one_reader(&self, hold: &Hold) -> bool {
+        let was_free = || self.threads.get(&hold.who).is_none_or(|thread| thread.free_ns > hold.from_ns);
+        let is_only = || self.threads.keys().filter(|who| who.pid == hold.who.pid).count() <= 1;
+        let is_one = if hold.from_ns > self.from_ns { !was_free() } else { is_only() };
+        is_one && self.visible.contains(&hold.who.pid)
+    }
+
     /// Time of a checkpoint of the same connection under the write lock. FULL, RESTART and TRUNCATE block writers while
     /// they copy, and release the write lock before their own.
     fn checkpoint_ns(&self, hold: &Hold, to_ns: u64) -> u64 {
@@ -137,22 +161,29 @@ impl Timeline {
 
     /// Adds an event. Events arrive in the order of their times.
     pub fn apply(&mut self, event: &Event) {
-        self.advance(event.at_ns);
+        self.now_ns = self.now_ns.max(event.at_ns);
+        if self.now_ns >= self.looked_ns + LOOKS_NS {
+            self.advance(event.at_ns);
+        }
         let (who, at_ns) = (event.who, event.at_ns);
         match &event.what {
             What::Lock { database, lock, change } => match change {
                 Change::Taken(mode) => self.taken(*database, who, *lock, *mode, at_ns),
-                Change::Refused(_) => self.refused(*database, who, *lock, at_ns),
+                Change::Refused(mode) => self.refused(*database, who, (*lock, *mode), at_ns),
                 Change::Released => self.released(*database, who, *lock, at_ns),
             },
             What::SyncBegins { .. } => self.threads.entry(who).or_default().sync_from_ns = Some(at_ns),
             What::SyncEnds { database } => self.synced(*database, who, at_ns),
             What::PrepareBegins { sql } | What::StepBegins { sql, .. } => self.begins(who, sql.clone(), at_ns),
-            What::PrepareEnds { code } | What::StepEnds { code } => self.ends(who, *code, at_ns),
+            What::PrepareEnds { code } => self.ends(who, *code, false, at_ns),
+            What::StepEnds { code } => self.ends(who, *code, true, at_ns),
             What::Opens { database } => self.sums(*database, who.pid).opens += 1,
-            What::EndUnseen => _ = self.threads.get_mut(&who).and_then(|thread| thread.calls.pop()),
+            What::EndUnseen => self.end_unseen(who),
             // Its calls never return. The kernel reports the locks that it releases.
-            What::Replaced => self.threads.retain(|other, _| other.pid != who.pid),
+            What::Replaced => {
+                self.threads.retain(|other, _| other.pid != who.pid);
+                self.waiting.retain(|(_, other), _| other.pid != who.pid);
+            }
         }
     }
 
@@ -167,6 +198,7 @@ impl Timeline {
     /// Advances the time: a thread outside of statements that has not retried has given up.
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
+        self.looked_ns = self.now_ns;
         let is_in_call = |who: &Who| self.threads.get(who).is_some_and(|thread| !thread.calls.is_empty());
         let late = |wait: &Wait| now_ns.saturating_sub(wait.to_ns) > TRIES_AGAIN_NS && !is_in_call(&wait.who);
         let ended: Vec<(usize, Who)> = self.waiting.iter().filter(|(_, w)| late(w)).map(|(key, _)| *key).collect();
@@ -185,12 +217,13 @@ impl Timeline {
         self.threads.retain(|who, _| who.pid != pid);
     }
 
-    /// Events were lost: the state of threads and the times of holds are unknown. `held` are the locks held now.
-    pub fn events_were_lost(&mut self, held: &[Event]) {
-        self.threads.clear();
+    /// Sets the locks that are held now, as read from `/proc/locks`: at the beginning, and after events were lost. The
+    /// state of threads is unknown then, and which of them has a lock.
+    pub fn set_held(&mut self, held: &[Event]) {
         self.waiting.clear();
         self.held.clear();
         held.iter().for_each(|event| self.apply(event));
+        self.threads.clear();
     }
 
     /// Removes what ended before this time, to bound the memory of a long watch, and of very many reads all but the latest:
@@ -240,6 +273,7 @@ impl Timeline {
             self.end_wait((database, who), End::Granted);
         }
         self.taken_again(database, who, lock, at_ns);
+        self.threads.entry(who).or_default().databases.entry(database).or_default();
         let key = (database, who.pid, lock);
         // A writer with a rollback journal holds RESERVED; in WAL mode only the last connection locks the file
         // exclusively.
@@ -256,11 +290,10 @@ impl Timeline {
         if matches!(lock, Lock::Read(_) | Lock::Shared) {
             thread.has_read = false;
         }
-        let after_read = lock.is_writers() && thread.has_read;
-        let has_committed = thread.calls.first().is_some_and(|call| thread.wrote_ns >= call.from_ns);
+        let has_committed = thread.calls.first().is_some_and(|call| thread.wrote_ns(database) >= call.from_ns);
         let after_commit = lock == Lock::Checkpoint && has_committed;
         let is_connection = lock == Lock::Shared && self.held.contains_key(&(database, who.pid, Lock::Connected));
-        let hold = Hold { after_read, after_commit, is_connection, ..Hold::new(database, who, (lock, mode), at_ns) };
+        let hold = Hold { after_commit, is_connection, ..Hold::new(database, who, (lock, mode), at_ns) };
         self.held.insert(key, hold);
         match lock {
             Lock::Connected => {
@@ -279,21 +312,26 @@ impl Timeline {
             return;
         }
         hold.to_ns = Some(at_ns);
+        match self.threads.get(&hold.who).map(|thread| (thread, thread.calls.first())) {
+            // The current statement has run since its beginning, or since the lock was taken.
+            Some((_, Some(call))) => {
+                let part = at_ns.saturating_sub(call.from_ns.max(hold.from_ns));
+                hold.count_statement(part, call.sql.as_deref());
+            }
+            // The program closed the connection, or ended.
+            Some((thread, None)) => hold.count_gap(thread, None, at_ns, self.from_ns),
+            None => {}
+        }
+        hold.checkpoint_ns = self.checkpoint_ns(&hold, at_ns);
         self.waiting.values_mut().for_each(|wait| wait.add(&hold, at_ns));
         let ns = hold.ns(at_ns);
-        // The current statement has run since its beginning, or since the lock was taken.
-        if let Some(call) = self.threads.get(&hold.who).and_then(|thread| thread.calls.first()) {
-            let part = at_ns.saturating_sub(call.from_ns.max(hold.from_ns));
-            hold.count_statement(part, call.sql.as_deref());
-        }
         if lock.is_writers() {
-            self.threads.entry(hold.who).or_default().wrote_ns = at_ns;
+            self.threads.entry(hold.who).or_default().databases.insert(database, at_ns);
             let sums = self.sums(database, who.pid);
             sums.writes += 1;
             sums.write_ns += ns;
             sums.write_ns_max = sums.write_ns_max.max(ns);
         }
-        hold.checkpoint_ns = self.checkpoint_ns(&hold, at_ns);
         if lock != Lock::Connected {
             self.tallies.entry((database, hold.who.pid)).or_default().hold(&hold, at_ns);
             if lock == Lock::Pending && hold.mode == Mode::Alone && ns >= GAP_NS_MIN {
@@ -331,7 +369,12 @@ impl Timeline {
     }
 
     fn synced(&mut self, database: usize, who: Who, at_ns: u64) {
-        let Some(from_ns) = self.threads.get_mut(&who).and_then(|thread| thread.sync_from_ns.take()) else { return };
+        let Some(thread) = self.threads.get_mut(&who) else { return };
+        let Some(from_ns) = thread.sync_from_ns.take() else { return };
+        if thread.calls.is_empty() && thread.last_end_ns > 0 {
+            // A commit in a call that is not seen, such as sqlite3_reset: the program did not pause.
+            thread.last_end_ns = at_ns;
+        }
         let ns = at_ns.saturating_sub(from_ns);
         let sums = self.sums(database, who.pid);
         sums.syncs += 1;
@@ -349,41 +392,46 @@ impl Timeline {
             // The ends of these calls were lost.
             thread.calls.clear();
         }
-        let outermost = thread.calls.is_empty();
-        let before = thread.last_sql.clone();
-        let last_end_ns = thread.last_end_ns;
-        thread.calls.push(Call { from_ns: at_ns, sql: sql.clone() });
-        // Of a thread without a statement that was seen to end, the one before may have run until now.
-        if !outermost || last_end_ns == 0 {
-            return;
-        }
-        for hold in self.held.values_mut().filter(|hold| hold.who == who) {
-            let ns = at_ns.saturating_sub(last_end_ns.max(hold.from_ns).max(self.from_ns));
-            if ns > hold.gap.ns {
-                hold.gap = Gap { ns, before: before.clone(), after: sql.clone() };
+        if thread.calls.is_empty() {
+            for hold in self.held.values_mut().filter(|hold| hold.who == who) {
+                hold.count_gap(thread, sql.as_deref(), at_ns, self.from_ns);
             }
         }
+        thread.calls.push(Call { from_ns: at_ns, sql });
     }
 
-    fn ends(&mut self, who: Who, code: i32, at_ns: u64) {
+    /// A call has returned; with `is_step`, one that executes a statement.
+    fn ends(&mut self, who: Who, code: i32, is_step: bool, at_ns: u64) {
         let Some(thread) = self.threads.get_mut(&who) else { return };
         let Some(call) = thread.calls.pop() else { return };
         if !thread.calls.is_empty() {
             return;
         }
         let is_busy = code & 0xff == BUSY;
-        thread.has_read = true;
-        if !is_busy {
-            thread.transaction = after(thread.transaction, call.sql.as_deref());
-        }
         thread.last_end_ns = at_ns;
-        thread.last_sql.clone_from(&call.sql);
-        thread.is_refused = is_busy;
+        thread.is_refused = is_busy || thread.is_refused && !is_step;
+        if is_step {
+            thread.last_sql.clone_from(&call.sql);
+        }
+        let has_ended = is_step && !is_busy && thread.stepped(&call, code, at_ns);
+        let is_autocommit = is_step && code == DONE && thread.transaction.is_none();
         for hold in self.held.values_mut().filter(|hold| hold.who == who) {
             hold.count_statement(at_ns.saturating_sub(call.from_ns.max(hold.from_ns)), call.sql.as_deref());
+            let outlives = has_ended || is_autocommit && hold.from_ns >= call.from_ns;
+            hold.is_kept |= hold.lock.is_writers() && outlives;
         }
-        if is_busy {
-            self.busy(who, call, code, at_ns);
+        match is_busy {
+            true => self.busy(who, call, code, at_ns),
+            false => self.went_on(who, call.from_ns),
+        }
+    }
+
+    /// The innermost call has returned without an event: whether it was refused is unknown.
+    fn end_unseen(&mut self, who: Who) {
+        let Some(thread) = self.threads.get_mut(&who) else { return };
+        thread.calls.pop();
+        if thread.calls.is_empty() {
+            self.waiting.retain(|(_, other), _| *other != who);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! A watch: polls a source, updates a timeline and samples of the log, and computes findings.
 
-use crate::event::Event;
+use crate::event::{Event, What};
 use crate::finding::{Finding, Sample, findings};
 use crate::instance;
-use crate::process::{Processes, forked_with, is_alive, processor_ns};
+use crate::now::Worst;
+use crate::process::{Processes, databases_of, forked_with, is_alive, processor_ns};
 use crate::sampled::Sampled;
-use crate::target::Database;
-use crate::timeline::Timeline;
+use crate::target::{Database, FileId};
+use crate::timeline::{BUSY, Timeline};
 use crate::trace::{SETTLED_NS, Trace};
 use crate::words::{self, Words};
 use anyhow::{Result, bail};
@@ -74,6 +75,8 @@ pub struct Watch {
     pub timeline: Timeline,
     /// Samples of each database, oldest first.
     pub samples: Vec<Vec<Sample>>,
+    /// Findings about moments that have passed.
+    worst: Worst,
     pub depth: Depth,
     /// Why a greater depth is not available.
     no_deeper: Option<String>,
@@ -82,6 +85,8 @@ pub struct Watch {
     dead: HashMap<u32, u64>,
     /// Forked processes that had a database open at the end and were never seen to take a lock.
     silent: Vec<String>,
+    /// When a process was last asked for databases that are not watched.
+    looked_for_others: HashMap<u32, u64>,
     /// Processor time of the threads of processes that held a write lock when the watch began.
     processor_before: HashMap<u32, BTreeMap<u32, u64>>,
 }
@@ -113,20 +118,23 @@ impl Watch {
             source,
             timeline,
             samples,
+            worst: Worst::default(),
             depth,
             no_deeper,
             lost_before: 0,
             dead: HashMap::new(),
             silent: vec![],
+            looked_for_others: HashMap::new(),
             processor_before: HashMap::new(),
         };
-        held.iter().for_each(|event| watch.timeline.apply(event));
+        watch.timeline.set_held(&held);
         // Events arrive while probes are placed. They set the initial state, and are not counted.
         watch.poll(false)?;
         let placed_ns = now_ns();
         std::thread::sleep(Duration::from_nanos(SETTLED_NS) + POLL);
         watch.poll(false)?;
         watch.timeline.begin(placed_ns.max(watch.timeline.now_ns));
+        watch.worst = Worst::default();
         let holders = watch.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid);
         watch.processor_before = holders.map(|pid| (pid, processor_ns(pid))).collect();
         Ok(watch)
@@ -152,20 +160,25 @@ impl Watch {
     /// The source cannot be read.
     pub fn poll(&mut self, all: bool) -> Result<Vec<Event>> {
         let now_ns = now_ns();
-        let events = match &mut self.source {
-            Source::Trace(trace) => trace.poll(now_ns, all)?,
-            Source::Sampled(sampled) => sampled.poll(now_ns)?,
-        };
-        if let Source::Trace(trace) = &self.source {
+        let mut events = self.read(now_ns, all)?;
+        let lost = self.lost();
+        let are_lost = lost > self.lost_before;
+        if are_lost {
+            // The buffer keeps the oldest events: all of them happened before the locks that are read next.
+            events.extend(self.read(now_ns, true)?);
+            self.lost_before = self.lost();
+        }
+        if let Source::Trace(trace) = &self.source
+            && self.timeline.visible != *trace.visible()
+        {
             self.timeline.visible.clone_from(trace.visible());
         }
-        let lost = self.lost();
-        if lost > self.lost_before {
-            self.lost_before = lost;
-            let held = Sampled::new(self.databases().to_vec()).poll(now_ns)?;
-            self.timeline.events_were_lost(&held);
-        }
+        self.look_for_others(&events, now_ns);
         events.iter().for_each(|event| self.timeline.apply(event));
+        if are_lost {
+            let held = Sampled::new(self.databases().to_vec()).poll(now_ns)?;
+            self.timeline.set_held(&held);
+        }
         // Time advances on databases without events too.
         self.timeline.advance(if all { now_ns } else { now_ns.saturating_sub(SETTLED_NS) });
         self.bury_dead(now_ns, all);
@@ -175,6 +188,36 @@ impl Watch {
         self.sample(now_ns);
         self.timeline.forget_before(now_ns.saturating_sub(KEPT_NS));
         Ok(events)
+    }
+
+    /// The events of the source since the last call; with `all`, also those whose order is not certain.
+    fn read(&mut self, now_ns: u64, all: bool) -> Result<Vec<Event>> {
+        match &mut self.source {
+            Source::Trace(trace) => trace.poll(now_ns, all),
+            Source::Sampled(sampled) => sampled.poll(now_ns),
+        }
+    }
+
+    /// Notes which processes with refused statements also have databases open that are not watched.
+    fn look_for_others(&mut self, events: &[Event], now_ns: u64) {
+        const EVERY_NS: u64 = 1_000_000_000;
+        let is_busy = |event: &&Event| match event.what {
+            What::StepEnds { code } | What::PrepareEnds { code } => code & 0xff == BUSY,
+            _ => false,
+        };
+        let refused: HashSet<u32> = events.iter().filter(is_busy).map(|event| event.who.pid).collect();
+        for pid in refused {
+            let last_ns = self.looked_for_others.get(&pid).copied().unwrap_or(0);
+            if self.timeline.uses_others.contains(&pid) || now_ns < last_ns + EVERY_NS {
+                continue;
+            }
+            self.looked_for_others.insert(pid, now_ns);
+            let is_watched = |id: FileId| self.databases().iter().any(|database| database.id == id);
+            let paths = databases_of(pid).unwrap_or_default();
+            if paths.iter().any(|path| FileId::at(path).is_some_and(|id| !is_watched(id))) {
+                self.timeline.uses_others.insert(pid);
+            }
+        }
     }
 
     /// Number of events lost so far.
@@ -197,7 +240,7 @@ impl Watch {
             missing.push("statements, and conflicts between connections of one process".to_string());
         }
         if let Some(why) = &self.no_deeper {
-            missing.push(format!("what needs more rights or another kernel ({why})"));
+            missing.push(format!("everything that needs more rights or another kernel ({why})"));
         }
         missing.extend(self.timeline.unexplained.iter().map(|(pid, count)| {
             format!(
@@ -218,7 +261,7 @@ impl Watch {
 
     /// Findings so far.
     pub fn findings(&self) -> Vec<Finding> {
-        findings(&self.timeline, &self.samples)
+        self.worst.with_past(findings(&self.timeline, &self.samples), &self.samples)
     }
 
     /// A process for people: `python3 (4711)`.
@@ -284,6 +327,7 @@ impl Watch {
             let surplus = samples.len().saturating_sub(SAMPLES_MAX);
             samples.drain(..surplus);
         }
+        self.worst.look(&self.timeline, &self.samples);
     }
 }
 

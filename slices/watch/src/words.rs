@@ -36,10 +36,27 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
         (None, Some(tid)) => format!(" Seen in {}.", thread(tid)),
         (None, None) => String::new(),
     };
+    let when = finding
+        .last_seen_ns
+        .map_or(String::new(), |ns| format!(" This was last seen {} after the watch began.", time(ns)));
     Words {
-        title: title(kind, &who, name),
-        evidence: evidence(finding, &who, name) + &seen,
+        title: past_title(finding, &who).unwrap_or_else(|| title(kind, &who, name)),
+        evidence: evidence(finding, &who, name) + &seen + &when,
         change: change(kind).to_string(),
+    }
+}
+
+/// The title of a finding that is past.
+fn past_title(finding: &Finding, who: &str) -> Option<String> {
+    finding.last_seen_ns?;
+    match &finding.case.kind {
+        Kind::IdleInTransaction { .. } => Some(format!("{who} left a transaction open and held the write lock.")),
+        Kind::ReaderPinsLog { .. } => {
+            Some(format!("{who} kept an old snapshot open: the log could not be reused and grew."))
+        }
+        Kind::LogNeverRestarts { checkpoints: 0, .. } => Some("The log grew: no checkpoint copied it.".to_string()),
+        Kind::LogNeverRestarts { .. } => Some("The log grew: at every moment some reader used it.".to_string()),
+        _ => None,
     }
 }
 
@@ -76,8 +93,9 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
     match kind {
         Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, .. } => {
             let (outside, held, gap) = (time(*outside_ns), time(*held_ns), time(*longest_gap_ns));
-            let (before, after, holds) =
-                (quoted(before.as_deref()), quoted(after.as_deref()), counted(*holds, "transaction"));
+            let (before, holds) = (quoted(before.as_deref()), counted(*holds, "transaction"));
+            let after =
+                after.as_deref().map_or("a call without a known statement".to_string(), |sql| quoted(Some(sql)));
             format!(
                 "It held the lock for {held} in all, {outside} of that outside of SQLite, in {holds} with a pause between \
                  statements. Longest: {gap} after {before} and before {after}.{}",
@@ -130,13 +148,13 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
                  {count}. SQLite has no queue: a process that tries again at once wins over one that pauses."
             )
         }
-        _ => evidence_of_files(kind, who, name),
+        _ => evidence_of_files(finding, who, name),
     }
 }
 
 /// Evidence of findings about syncs, the log and the files.
-fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
-    match kind {
+fn evidence_of_files(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> String {
+    match &finding.case.kind {
         Kind::Disk { syncs, sync_permille, sync_ns_mean } => {
             let (share, syncs, each) = (percent(*sync_permille), counted(*syncs, "sync"), time(*sync_ns_mean));
             format!("{share} of the time of the lock is {syncs} of {each} each.")
@@ -151,14 +169,14 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
                 quoted(longest_read.as_deref())
             )
         }
-        Kind::ReaderPinsLog { behind_frames, held_ns, log_bytes, .. } => format!(
-            "It has read from the same snapshot for {}, {behind_frames} frames behind the end of a log of {}.",
-            time(*held_ns),
-            bytes(*log_bytes)
-        ),
+        Kind::ReaderPinsLog { behind_frames, held_ns, log_bytes, .. } => {
+            let (by, held, size) = (has_read(finding), time(*held_ns), bytes(*log_bytes));
+            format!("{by} for {held}, {behind_frames} frames behind the end of a log of {size}.")
+        }
         Kind::LogNeverRestarts { log_bytes, frames, grown_frames, checkpoints, processes } => format!(
-            "The log has {} in {frames} frames, {grown_frames} more than a few seconds ago. Checkpoints seen meanwhile: \
+            "The log {} {} in {frames} frames, {grown_frames} more than a few seconds before. Checkpoints seen meanwhile: \
              {checkpoints}. {} {}, most of the time {who}.",
+            if finding.last_seen_ns.is_some() { "had" } else { "has" },
             bytes(*log_bytes),
             processes_in_words(*processes),
             if *checkpoints > 0 { "read" } else { "wrote" },
@@ -195,6 +213,15 @@ fn evidence_of_files(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> St
         | Kind::RefusedAtOnce { .. }
         | Kind::TimeoutTooShort { .. }
         | Kind::Starvation { .. } => String::new(),
+    }
+}
+
+/// How a reader has kept its snapshot. Readers of one process may share the lock.
+fn has_read(finding: &Finding) -> &'static str {
+    match (finding.case.tid, finding.last_seen_ns) {
+        (None, _) => "It held a lock on the same snapshot, for one reader or several in turn,",
+        (Some(_), None) => "It has read from the same snapshot",
+        (Some(_), Some(_)) => "It read from the same snapshot",
     }
 }
 
@@ -237,7 +264,7 @@ fn change(kind: &Kind) -> &'static str {
         }
         Kind::CheckpointInCommit { .. } => {
             "Write less in one transaction, lower wal_autocheckpoint so that each checkpoint is shorter, or set it to 0 and run \
-             PRAGMA wal_checkpoint(PASSIVE) from a thread of its own."
+             PRAGMA wal_checkpoint(PASSIVE) from a separate thread."
         }
         Kind::SmallCommits { .. } => "Put changes that belong together into one transaction.",
         Kind::OpenCloseChurn { .. } => {

@@ -1,0 +1,112 @@
+//! Kinds of findings about SQLite databases, as plain values.
+
+use crate::hold::{Wait, Waiter};
+use crate::tally::Longest;
+use crate::target::State;
+use serde::Serialize;
+
+/// A kind of finding, with the data of its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// The program holds the write lock while it does something else between two statements.
+    ProgramHoldsLock {
+        holds: u64,
+        outside_ns: u64,
+        held_ns: u64,
+        longest_gap_ns: u64,
+        before: Option<String>,
+        after: Option<String>,
+        longest_wait_ns: u64,
+        /// Calls of others refused while it paused for long, and their waits that ended without the lock.
+        refused: u64,
+        gave_up: u64,
+    },
+    /// A transaction holds the write lock while its program executes no statement.
+    /// `waiter`: the longest wait for it; `gave_up`: waits for it that ended without the lock.
+    IdleInTransaction { held_ns: u64, idle_ns: u64, last: Option<String>, gave_up: u64, waiter: Option<Waiter> },
+    /// A transaction holds the write lock for long because of its statements, and another process waits for it.
+    LongTransaction { holds: u64, longest_ns: u64, longest_wait_ns: u64 },
+    /// A transaction read first and wrote later: SQLite refuses at once, and no timeout helps.
+    /// `outdated`: refusals for which the lock was free, but another connection had committed since the read.
+    ReadThenWrite { refused: u64, outdated: u64, longest_ns: u64, holder: Option<u32>, holder_sql: Option<String> },
+    /// A refused call was not retried: no busy timeout is set.
+    NoBusyTimeout { refused: u64, holder: Option<u32>, holder_sql: Option<String> },
+    /// A refused call was not retried; without statements the cause (an earlier read, or no timeout) is unknown.
+    RefusedAtOnce { refused: u64, holder: Option<u32> },
+    /// The busy timeout ended before the lock was free.
+    TimeoutTooShort { gave_up: u64, longest_ns: u64, holder: Option<u32>, holder_sql: Option<String>, held_ns_max: u64 },
+    /// One process takes the lock again and again while another one polls.
+    Starvation {
+        holder: u32,
+        holder_sql: Option<String>,
+        held_permille: u64,
+        waited_ns: u64,
+        had_ns: u64,
+        gave_up: u64,
+    },
+    /// The lock is held while the disk syncs.
+    Disk { syncs: u64, sync_permille: u64, sync_ns_mean: u64 },
+    /// Readers prevent a writer from changing the file (rollback journal).
+    ReadersBlockWriter { times: u64, longest_ns: u64, readers: Vec<u32>, longest_read: Option<String> },
+    /// A reader's snapshot prevents checkpoints from advancing; the log grows.
+    ReaderPinsLog { reader: u32, behind_frames: u32, held_ns: u64, log_bytes: u64 },
+    /// The log never starts again at its beginning: readers take turns, or no checkpoint runs.
+    LogNeverRestarts { log_bytes: u64, frames: u32, grown_frames: u32, checkpoints: usize, processes: usize },
+    /// Checkpoints block writers while they copy.
+    CheckpointBlocksWriters { times: u64, longest_ns: u64, longest_wait_ns: u64 },
+    /// A commit includes a checkpoint and takes longer by it.
+    CheckpointInCommit { times: u64, longest_ns: u64 },
+    /// Many commits, each with its own sync.
+    SmallCommits { commits_per_s: u64, sync_permille: u64 },
+    /// The database is opened and closed repeatedly.
+    OpenCloseChurn { per_s: u64, processes: usize, recoveries: u64 },
+}
+
+/// A problem, and the process concerned.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    pub database: usize,
+    /// The process that causes it, or the one affected if no single process causes it.
+    pub pid: u32,
+    #[serde(flatten)]
+    pub case: Case,
+    /// Time since the watch began at which it was last seen; `None` if it lasts, or is about the whole watch.
+    pub last_seen_ns: Option<u64>,
+}
+
+/// A kind of finding with its place in the process.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Case {
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// Thread (or connection) of the worst case; `None` if the finding is about the whole process. The process's number is
+    /// that of its first thread; a lock that was taken before the watch has it, too.
+    pub tid: Option<u32>,
+    /// Its statement, if known.
+    pub sql: Option<String>,
+}
+
+impl Case {
+    /// A finding about the whole process.
+    pub fn of_process(kind: Kind) -> Case {
+        Case { kind, tid: None, sql: None }
+    }
+
+    /// A finding whose worst case is the longest of these.
+    pub fn of_longest(kind: Kind, longest: &Longest) -> Case {
+        Case { kind, tid: Some(longest.times.max_tid), sql: longest.sql.clone() }
+    }
+
+    /// A finding whose worst case is this wait.
+    pub fn of_wait(kind: Kind, wait: Option<&Wait>) -> Case {
+        Case { kind, tid: wait.map(|wait| wait.who.tid), sql: wait.and_then(|wait| wait.sql.clone()) }
+    }
+}
+
+/// Sizes of a database's files at one time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    pub at_ns: u64,
+    pub state: State,
+}
