@@ -1,6 +1,6 @@
 //! Syncs of a database's files: the kernel's events for them, and which database one belongs to.
 //!
-//! The file system ext4 has events of its own, with the inode. Elsewhere the system calls are traced, with the
+//! The file system ext4 has its own events, with the inode. Elsewhere the system calls are traced, with the
 //! descriptor. While any system call is traced, each one of the machine takes a little longer, so that is done only
 //! where it must.
 

@@ -26,13 +26,14 @@ use std::sync::atomic::AtomicBool;
   contend watch 'postgres://me@db/app?password_env=PW'
                                             a server: who blocks whom, what was left open
 
-As root: sudo finds no program outside of the system's directories, so name it by its path, such as
-sudo target/release/contend watch app.db, or sudo \"$(command -v contend)\" watch app.db.
+As root: sudo finds no program outside of the system's directories, so name it by its path, such
+as sudo target/release/contend watch app.db, or sudo \"$(command -v contend)\" watch app.db.
 
-No debugger is attached to the watched programs, nothing is written to the database, and no lock is taken on it.
-Each sqlite3_prepare* and each sqlite3_step (one for each row) takes a few microseconds longer; --no-sql places no probes.
-Depths: with-statements and exact need root (tracefs). sampled needs nothing, and sees neither statements nor waits nor
-refusals, nor holds shorter than 20 ms.
+No debugger is attached to the watched programs, nothing is written to the database, and no lock
+is taken on it. Each sqlite3_prepare* and each sqlite3_step (one for each row) takes a few
+microseconds longer; --no-sql places no probes.
+Depths: with-statements and exact need root (tracefs). sampled needs nothing, and sees neither
+statements nor waits nor refusals, nor holds shorter than 20 ms.
 docs/watch.md explains every column and finding.
 
 Exit status: 0 no finding, 1 a finding, 2 usage or environment.")]

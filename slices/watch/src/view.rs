@@ -74,7 +74,7 @@ pub struct Row {
 pub struct ThreadRow {
     /// A number from 2^31 on is one of a connection.
     pub tid: u32,
-    /// Name of the thread, if it has one of its own.
+    /// Name of the thread, if it has its own.
     pub name: Option<String>,
     pub holds: Option<(String, u64)>,
     pub waits_ns: Option<u64>,
