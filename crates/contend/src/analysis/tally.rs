@@ -162,7 +162,7 @@ pub struct ClientTally {
     /// The part of it that the kernel explains, see [`crate::check::guards::excuse`].
     pub queued_ns: u64,
     /// First due time; the span to `last_finished_ns` is the client's window.
-    pub first_due_ns: Option<u64>,
+    pub first_free_ns: Option<u64>,
     pub last_finished_ns: u64,
 }
 
@@ -206,6 +206,8 @@ pub struct Tally {
     pub commits_by_role: BTreeMap<String, Vec<u64>>,
     /// Since when a client has waited for a commit, by client and transaction.
     stalled_since_ns: BTreeMap<(u32, u16), u64>,
+    /// End of the last operation of each client, due in the window or not.
+    ended_ns: BTreeMap<u32, u64>,
 }
 
 /// The clients `first .. end` of one role in one worker.
@@ -253,6 +255,7 @@ impl Tallying {
             bins: vec![Bin::default(); BINS],
             commits_by_role: BTreeMap::new(),
             stalled_since_ns: BTreeMap::new(),
+            ended_ns: BTreeMap::new(),
         };
         Self { operations: Operations::new(), tally, roles }
     }
@@ -347,6 +350,7 @@ impl Tally {
             }
             self.count_client(outcome, op, finished_inside);
         }
+        self.ended_ns.insert(op.client(), op.finished_ns());
         if finished_inside {
             self.count_bin(outcome, op);
         }
@@ -385,16 +389,19 @@ impl Tally {
         }
         client.busy_ns += op.busy_ns();
         client.backoff_ns += op.backoff_ns();
-        client.late_ns += op.late_ns();
-        if client.first_due_ns.is_some() {
+        // In an open loop it may be due before the one before it has ended.
+        let free_ns = op.due_ns().max(self.ended_ns.get(&op.client()).copied().unwrap_or(0));
+        let late_ns = op.started_ns().saturating_sub(free_ns);
+        client.late_ns += late_ns;
+        if client.first_free_ns.is_some() {
             let pause_ns = op.due_ns().saturating_sub(client.last_finished_ns);
             client.pause_ns += pause_ns;
             if pause_ns > 0 {
-                client.woken_ns += op.late_ns().min(little::TURN_NS);
-                client.waking_ns += op.late_ns().min(little::WAKE_NS);
+                client.woken_ns += late_ns.min(little::TURN_NS);
+                client.waking_ns += late_ns.min(little::WAKE_NS);
             }
         }
-        client.first_due_ns.get_or_insert(op.due_ns());
+        client.first_free_ns.get_or_insert(free_ns);
         client.last_finished_ns = client.last_finished_ns.max(op.finished_ns());
     }
 

@@ -81,19 +81,29 @@ impl Answers {
     }
 }
 
+/// The rows of a trial of the round.
+#[derive(Debug, Clone)]
+pub struct Told {
+    pub trial: u32,
+    /// Engine and driver. Two trials of one driver can be wrong in the same way, so they do not confirm each other.
+    pub driver: String,
+    pub answers: Answers,
+}
+
 /// An earlier trial of the round that the newest one contradicts, how, and whether the earlier ones agree with each other. If they
-/// do, the newest trial is wrong; if not, one of the two is.
-pub fn contradicted<'a>(mine: &Answers, earlier: &'a [(u32, Answers)]) -> Option<(u32, String, bool)> {
-    let differences = earlier.iter().map(|(trial, answers)| mine.difference(answers).map(|found| (*trial, found)));
-    let differences: Vec<Option<(u32, String)>> = differences.collect();
+/// do, the newest trial is wrong; if not, one of the two is. Agreement counts between drivers, or if the round has one only.
+pub fn contradicted(mine: &Told, earlier: &[Told]) -> Option<(u32, String, bool)> {
+    let differs = |other: &Told| mine.answers.difference(&other.answers).map(|found| (other.trial, found));
+    let (trial, found) = earlier.iter().find_map(differs)?;
+    let one_driver = |all: &[Told], driver: &str| all.iter().all(|other| other.driver == driver);
+    let only = one_driver(earlier, &mine.driver);
     // A trial that agrees with another one is not the odd one.
-    if differences.iter().any(Option::is_none) {
+    if earlier.iter().any(|other| (only || other.driver != mine.driver) && differs(other).is_none()) {
         return None;
     }
-    let (trial, found) = differences.into_iter().next()??;
-    let agreed = |a: &'a (u32, Answers), b: &'a (u32, Answers)| a.1.difference(&b.1).is_none();
-    let odd = earlier.len() > 1 && earlier.windows(2).all(|pair| agreed(&pair[0], &pair[1]));
-    Some((trial, found, odd))
+    let confirmed = earlier.len() > 1 && (only || !one_driver(&earlier[1..], &earlier[0].driver));
+    let agree = |pair: &[Told]| pair[0].answers.difference(&pair[1].answers).is_none();
+    Some((trial, found, confirmed && earlier.windows(2).all(agree)))
 }
 
 #[cfg(test)]
@@ -155,14 +165,31 @@ mod tests {
     #[test]
     fn the_odd_one_of_three_is_wrong_and_one_of_two_may_be_either() {
         let (good, wrong) = (answers(&[3, 4]), answers(&[0, 0]));
+        let told =
+            |trial, answers: &Answers, driver: &str| Told { trial, driver: driver.into(), answers: answers.clone() };
         let round = |earlier: &[&Answers], mine| {
-            let earlier: Vec<_> = (1..).zip(earlier).map(|(trial, answers)| (trial, (*answers).clone())).collect();
-            contradicted(mine, &earlier).map(|(trial, _, odd)| (trial, odd))
+            let earlier: Vec<_> = (1..).zip(earlier).map(|(trial, answers)| told(trial, answers, "x")).collect();
+            contradicted(&told(9, mine, "x"), &earlier).map(|(trial, _, odd)| (trial, odd))
         };
         assert_eq!(round(&[], &good), None);
         assert_eq!(round(&[&good, &good], &good), None);
         assert_eq!(round(&[&good], &wrong), Some((1, false)));
         assert_eq!(round(&[&good, &good], &wrong), Some((1, true)));
         assert_eq!(round(&[&wrong, &good], &good), None, "it agrees with one of them");
+        let of_drivers = |earlier: [(&Answers, &str); 2], mine| {
+            let earlier = [told(1, earlier[0].0, earlier[0].1), told(2, earlier[1].0, earlier[1].1)];
+            contradicted(&told(3, mine, "y"), &earlier).map(|(trial, _, odd)| (trial, odd))
+        };
+        assert_eq!(
+            of_drivers([(&wrong, "x"), (&wrong, "x")], &good),
+            Some((1, false)),
+            "both may be wrong in the same way"
+        );
+        assert_eq!(
+            of_drivers([(&good, "x"), (&wrong, "y")], &wrong),
+            Some((1, false)),
+            "its own driver does not confirm it"
+        );
+        assert_eq!(of_drivers([(&good, "x"), (&good, "z")], &wrong), Some((1, true)));
     }
 }

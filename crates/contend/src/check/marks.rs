@@ -65,7 +65,7 @@ pub fn not_warm(compiled_ns: u64, window_ns: u64) -> Option<Mark> {
 /// Mark for clients that waited through the whole window. An operation counts by when it was due, so their wait is in no latency.
 /// Clients with nothing scheduled in the window do not count as starved.
 fn starved(clients: &BTreeMap<u32, ClientTally>, due: &BTreeSet<u32>) -> Option<Mark> {
-    let waited = |(id, client): &(&u32, &ClientTally)| client.first_due_ns.is_none() && due.contains(*id);
+    let waited = |(id, client): &(&u32, &ClientTally)| client.first_free_ns.is_none() && due.contains(*id);
     let starved = clients.iter().filter(waited).count() as u64;
     (starved > 0).then_some(Mark::Starved { clients: starved, of: clients.len() as u64 })
 }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn only_who_had_something_to_do_is_starved() {
-        let began = ClientTally { first_due_ns: Some(1), ..ClientTally::default() };
+        let began = ClientTally { first_free_ns: Some(1), ..ClientTally::default() };
         let clients = BTreeMap::from([(0, began), (1, ClientTally::default()), (2, ClientTally::default())]);
         let starved = |due: &[u32]| starved(&clients, &due.iter().copied().collect());
         assert_eq!(starved(&[0]), None, "the others had nothing due");

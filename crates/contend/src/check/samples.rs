@@ -3,6 +3,7 @@
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
+use crate::stats::little::TURN_NS;
 use contend_wire::plan::{ANY_ROWS, Client, Loop, Step, Transaction};
 use contend_wire::sample::{NOT_MEASURED, Sample};
 use std::collections::{BTreeSet, HashMap};
@@ -10,6 +11,10 @@ use std::ops::RangeInclusive;
 
 /// Findings after which the check stops: more add nothing.
 const FINDINGS_MAX: usize = 3;
+
+/// How late a free client may begin before the end of a window: longer than a collector of garbage or another program keeps a
+/// worker, and shorter than a share of a window that changes a result.
+const BEGINS_WITHIN_NS: u64 = 250_000_000;
 
 /// The samples of one client so far.
 struct Progress<'p> {
@@ -25,6 +30,8 @@ struct Progress<'p> {
 pub struct PlanCheck<'p> {
     clients: HashMap<u32, Progress<'p>>,
     tries: u16,
+    /// How late a client of an open loop may begin; `None` if its clients wait for each other.
+    begins_within_ns: Option<u64>,
     rows: Vec<RangeInclusive<u64>>,
     findings: Vec<Reason>,
     attempts: u64,
@@ -48,7 +55,14 @@ impl<'p> PlanCheck<'p> {
             .into_iter()
             .map(|(client, start_ns)| (client.id, Progress { client, start_ns, last: None, operations: 0, failed: 0 }))
             .collect();
-        Self { clients, tries, rows: vec![], findings: vec![], attempts: 0, counted: true }
+        Self { clients, tries, begins_within_ns: None, rows: vec![], findings: vec![], attempts: 0, counted: true }
+    }
+
+    /// Also checks that clients of an open loop work until the end of the window. Each must be able to begin without another one:
+    /// it may be late by what the machine takes to give a thread a processor.
+    pub fn with_free_clients(mut self) -> Self {
+        self.begins_within_ns = Some(BEGINS_WITHIN_NS + self.clients.len() as u64 * TURN_NS);
+        self
     }
 
     /// Also compares the rows of each successful attempt with the bounds of its transaction's steps.
@@ -92,7 +106,7 @@ impl<'p> PlanCheck<'p> {
         ids.sort_unstable();
         for id in ids {
             let progress = &self.clients[&id];
-            if let Some(found) = progress.ended_early(length_ns)
+            if let Some(found) = progress.ended_early(length_ns, self.begins_within_ns)
                 && self.findings.len() < FINDINGS_MAX
             {
                 self.findings.push(Invalid::Accounts.because(format!("client {id}: {found}")));
@@ -144,16 +158,27 @@ impl Progress<'_> {
         }
     }
 
+    /// A client of an open loop begins what is due as soon as it is free; what is due when the window ends, it leaves.
+    fn left_undone(&self, length_ns: u64, begins_within_ns: u64) -> Option<String> {
+        let next = self.client.operations.get(self.operations as usize)?;
+        let free_ns = (self.start_ns + next.offset_ns).max(self.last.map_or(0, |last| last.finished_ns));
+        let idle_ns = (self.start_ns + length_ns).saturating_sub(free_ns);
+        let number = self.operations;
+        (idle_ns > begins_within_ns).then(|| {
+            format!("was free for {idle_ns} ns up to the end of the window, and never began operation {number}, which was due")
+        })
+    }
+
     /// A closed-loop client works until its limit or the end of the window, whichever is first. (If its plan ends before, the
     /// worker reports that, and the trial is invalid as `exhausted`.)
-    fn ended_early(&self, length_ns: Option<u64>) -> Option<String> {
+    fn ended_early(&self, length_ns: Option<u64>, begins_within_ns: Option<u64>) -> Option<String> {
         let planned = self.client.operations.len();
-        if self.client.load == Loop::Open || planned == 0 {
+        let limit = u64::from(self.client.limit);
+        if planned == 0 || limit > 0 && self.operations >= limit {
             return None;
         }
-        let limit = u64::from(self.client.limit);
-        if limit > 0 && self.operations >= limit {
-            return None;
+        if self.client.load == Loop::Open {
+            return self.left_undone(length_ns?, begins_within_ns?);
         }
         let done = self.operations;
         let Some(length_ns) = length_ns else {
@@ -202,6 +227,10 @@ impl Progress<'_> {
         let op = &self.client.operations[index % planned];
         if op.transaction != sample.transaction {
             return Err(format!("transaction {} where the plan has {}", sample.transaction, op.transaction));
+        }
+        if let Some(before) = previous.filter(|before| sample.started_ns < before.finished_ns) {
+            let early_ns = before.finished_ns - sample.started_ns;
+            return Err(format!("started {early_ns} ns before the client's previous operation had finished"));
         }
         let due_ns = match self.client.load {
             Loop::Open => self.start_ns + op.offset_ns,
@@ -290,6 +319,27 @@ mod tests {
         assert_eq!(totals, Some(expected), "a retried operation has not failed");
         let open = [sample(0, 0, 0, true, [1010, 1016, 1090]), sample(1, 1, 0, true, [1020, 1090, 1095])];
         assert_eq!(check(&client(Loop::Open, false), &open).0, []);
+        let overlap = [open[0], sample(1, 1, 0, true, [1020, 1089, 1095])];
+        let found = &check(&client(Loop::Open, false), &overlap).0[0];
+        assert!(found.detail.contains("started 1 ns before the client's previous operation had finished"), "{found}");
+    }
+
+    #[test]
+    fn a_client_of_an_open_loop_that_was_free_and_began_nothing_is_found() {
+        let open = client(Loop::Open, false);
+        let first = [sample(0, 0, 0, true, [1010, 1016, 1090])];
+        let found = |samples: &[Sample], length_ns| {
+            let mut check = PlanCheck::new([(&open, 1000)], 2).with_free_clients();
+            samples.iter().for_each(|s| check.push(s));
+            check.finish(Some(length_ns)).0.first().map(|reason| reason.detail.clone()).unwrap_or_default()
+        };
+        let late_ns = BEGINS_WITHIN_NS + TURN_NS;
+        assert_eq!(found(&first, 90 + late_ns), "", "free since 1090, and the window ends before it had to begin");
+        assert!(found(&first, 91 + late_ns).contains("never began operation 1"), "{}", found(&first, 91 + late_ns));
+        assert!(found(&[], 11 + late_ns).contains("never began operation 0"));
+        let both = [first[0], sample(1, 1, 0, true, [1020, 1090, 1095])];
+        assert_eq!(found(&both, 10 * late_ns), "", "it has done all that it had to");
+        assert_eq!(check_until(&open, &first, Some(10 * late_ns)).0, [], "clients that share a thread wait for it");
     }
 
     #[test]

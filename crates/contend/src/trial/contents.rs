@@ -48,10 +48,10 @@ impl Contents {
 
     /// Columns and rows in which `other` differs, in words; `None` if both are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
-        let (missing, more) = (without(&self.rows, &other.rows), without(&other.rows, &self.rows));
-        if missing.is_empty() && more.is_empty() {
+        if self.rows == other.rows {
             return None;
         }
+        let (missing, more) = (without(&self.rows, &other.rows), without(&other.rows, &self.rows));
         if self.rows.len() != other.rows.len() {
             let row = missing.first().or(more.first()).map(|row| row.iter().map(|value| shown(value)).collect());
             let example = row.map_or(String::new(), |row: Vec<String>| row.join(", "));
@@ -90,16 +90,10 @@ fn shown(encoded: &str) -> String {
 
 /// The rows of `rows` that `other` lacks; both are sorted.
 fn without<'r>(rows: &'r [Vec<String>], other: &[Vec<String>]) -> Vec<&'r Vec<String>> {
-    let mut there: BTreeMap<&Vec<String>, usize> = BTreeMap::new();
-    for row in other {
-        *there.entry(row).or_default() += 1;
-    }
-    let is_more = |row: &&Vec<String>| match there.get_mut(*row).filter(|count| **count > 0) {
-        Some(count) => {
-            *count -= 1;
-            false
-        }
-        None => true,
+    let mut there = other.iter().peekable();
+    let is_more = |row: &&Vec<String>| {
+        while there.next_if(|other| *other < *row).is_some() {}
+        there.next_if(|other| *other == *row).is_none()
     };
     rows.iter().filter(is_more).collect()
 }

@@ -1,7 +1,7 @@
 //! Judges a trial from its samples and the reports of its workers: figures, settings, reasons and marks.
 
 use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
-use crate::check::answers::{self, Answers, Kind};
+use crate::check::answers::{self, Answers, Kind, Told};
 use crate::check::commits::{self, CommitCheck};
 use crate::check::ever::{Acted, Ever};
 use crate::check::growth::Growth;
@@ -101,7 +101,7 @@ impl Review<'_> {
             trial.window_end_ns = self.end_of_samples(samples)?;
         }
         let sql = Sql::of(self.bench.workload, self.stage.engine, &self.stage.setup);
-        let mut plan_check = self.plan_check(&sql);
+        let mut plan_check = self.plan_check(&sql)?;
         let mut growth = self.growth();
         let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.ran.commits.clone());
         let of_workers = self.clients_of_workers();
@@ -118,10 +118,12 @@ impl Review<'_> {
         let last = if executes { self.bench.workload.last_writes.as_slice() } else { &[] };
         let mut ever = Ever::new(self.clients(), last, self.stage.round.texts());
         // A connection that was interrupted or lost may not be there to be read back. SQLite's is, whatever went wrong.
-        let (embedded, mut broken_off) = (self.stage.engine.server.is_none(), false);
+        let (embedded, mut broken_off, mut interrupted_early) = (self.stage.engine.server.is_none(), false, false);
         let drained_ns = self.ran.window_end_ns.map_or(u64::MAX, |end_ns| end_ns + self.stage.round.load.drain_ns);
         read_samples(samples, |sample| {
-            let cut_short = sample.flags & flag::INTERRUPTED != 0 || sample.finished_ns >= drained_ns;
+            let interrupted = sample.flags & flag::INTERRUPTED != 0;
+            interrupted_early |= interrupted && sample.finished_ns < drained_ns && self.ran.window_end_ns.is_some();
+            let cut_short = interrupted || sample.finished_ns >= drained_ns;
             broken_off |= cut_short || !embedded && may_have_lost_connection(&sample);
             plan_check.push(&sample);
             commits.push(&sample);
@@ -141,6 +143,7 @@ impl Review<'_> {
         let due = plan_check.with_something_due(load.run_in_ns, length_ns.unwrap_or(u64::MAX / 2));
         let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
+        trial.invalid.extend(interrupted_early.then(guards::interrupted_early));
         trial.invalid.extend(commits.finish());
         trial.invalid.extend(growth.finish());
         trial.invalid.extend(kernel.finish());
@@ -181,27 +184,29 @@ impl Review<'_> {
         Ok(last_ns + 1)
     }
 
-    /// Checks that clients of a closed loop account for their time.
-    fn by_littles_law(&self, tally: &Tally) -> Result<Option<Reason>, Failure> {
-        if self.stage.round.load.rate_per_s.is_some() {
-            return Ok(None);
-        }
+    /// Whether clients wait for each other outside of the database. Over HTTP each client has its own connection, so only its
+    /// worker can delay it.
+    fn clients_share(&self) -> Result<bool, Failure> {
         let model = engine::model(self.stage.contender).context("a contender's model must be known")?;
-        // Over HTTP each client has its own connection, so only its worker can delay it.
-        let shared = self.ran.served.is_none() && model.clients_share();
+        Ok(self.ran.served.is_none() && model.clients_share())
+    }
+
+    /// Checks that clients account for their time.
+    fn by_littles_law(&self, tally: &Tally) -> Result<Option<Reason>, Failure> {
         let retry = self.stage.engine.retry(&self.stage.contender.settings);
         let spins = retry.tries > 1 && retry.backoff_ns.is_empty();
-        // A null driver does no work: all time is the worker's own.
-        let late_is_work = spins || shared || !engine::executes(self.stage.contender);
         let (busy_ns, observed_ns) = (self.ran.observed.machine_busy_ns, self.ran.observed.observed_ns);
         let crowded = guards::crowded(tally.clients.len(), machine::processors(), busy_ns, observed_ns);
+        // A null driver does no work: all time is the worker's own.
+        let late_is_work = spins && crowded || self.clients_share()? || !engine::executes(self.stage.contender);
         let mut clients = tally.clients.clone();
         let workers = self.stage.round.workers.iter().zip(&self.ran.observed.kernel.queued_ns);
         for (worker, queued_ns) in workers {
             let ids: Vec<u32> = worker.clients.iter().map(|client| client.id).collect();
             guards::excuse(&mut clients, &ids, queued_ns.unwrap_or(0));
         }
-        Ok(guards::littles_law(&clients, guards::Excuses { late_is_work, crowded }))
+        let open = self.stage.round.load.rate_per_s.is_some();
+        Ok(guards::littles_law(&clients, guards::Excuses { late_is_work, crowded, open }))
     }
 
     /// How the number of rows of each transaction is determined.
@@ -226,10 +231,11 @@ impl Review<'_> {
         self.stage.round.workers.iter().flat_map(|drawn| &drawn.clients)
     }
 
-    fn plan_check(&self, sql: &Sql<'_>) -> PlanCheck<'_> {
+    fn plan_check(&self, sql: &Sql<'_>) -> Result<PlanCheck<'_>, Failure> {
         let retry = self.stage.engine.retry(&self.stage.contender.settings);
         let check = PlanCheck::new(self.clients().map(|client| (client, self.ran.start_ns)), retry.tries);
-        if self.tells_rows() { check.with_rows_of(&sql.transactions) } else { check }
+        let check = if self.clients_share()? { check } else { check.with_free_clients() };
+        Ok(if self.tells_rows() { check.with_rows_of(&sql.transactions) } else { check })
     }
 
     /// Reads whose rows follow from what was committed.
@@ -259,8 +265,10 @@ impl Review<'_> {
     /// those since.
     fn compare_answers(&self, mine: Answers) -> Option<Reason> {
         let mut earlier = self.stage.round.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Contender { engine, driver, .. } = self.stage.contender;
+        let mine = Told { trial: self.stage.slot.trial, driver: format!("{engine}/{driver}"), answers: mine };
         let found = answers::contradicted(&mine, &earlier);
-        earlier.push((self.stage.slot.trial, mine));
+        earlier.push(mine);
         let (trial, words, odd) = found?;
         let which = if odd { "the other contenders agree with that one" } else { "one of the two is wrong" };
         let reason =

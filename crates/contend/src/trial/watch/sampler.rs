@@ -95,6 +95,8 @@ pub struct Watched {
 impl Watched {
     fn now(&self) -> Moment {
         let mut moment = Moment::default();
+        // First: as soon as its clients are done, a server ends the processes that worked for them.
+        moment.servers = self.servers.iter().map(|first| usage_of_tree(*first)).collect();
         for first in &self.workers {
             let processes = tree(*first);
             moment.usage.push(usage_of_all(&processes));
@@ -102,7 +104,6 @@ impl Watched {
             moment.threads.push(threads_of_all(&processes));
         }
         moment.usage.push(usage(std::process::id()));
-        moment.servers = self.servers.iter().map(|first| usage_of_tree(*first)).collect();
         moment.machine = machine_time();
         moment.throttled_ns = throttled_ns();
         moment
@@ -321,8 +322,24 @@ pub(in crate::trial) fn tree(first: u32) -> Vec<Process> {
     found
 }
 
+/// Readings of a tree until none of its processes ends meanwhile. After so many the last one counts, although it may lack one.
+const READINGS_MAX: u32 = 20;
+
 /// Use of a server or a worker with all its processes.
 fn usage_of_tree(first: u32) -> Usage {
+    // The first process has the time of those that have ended, and is read before the others: one that ends in between would
+    // be in neither.
+    let ended =
+        || Process::new(first as i32).and_then(|process| process.stat()).ok().map(|stat| (stat.cutime, stat.cstime));
+    let mut before = ended();
+    for _ in 1..READINGS_MAX {
+        let usage = usage_of_all(&tree(first));
+        let after = ended();
+        if after == before {
+            return usage;
+        }
+        before = after;
+    }
     usage_of_all(&tree(first))
 }
 
