@@ -17,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CARGO = os.environ.get("CARGO", "cargo")
+# Tests start `python3` thousands of times. A script in its place that looks for the interpreter (pyenv) takes longer than it.
+os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 WORKSPACE = [CARGO, "test", "--workspace"]
 # Programs at a time; each Rust program runs as many tests at a time as there are processors.
 AT_ONCE = int(os.environ.get("CONTEND_TESTS_AT_ONCE", "1"))

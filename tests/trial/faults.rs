@@ -346,7 +346,7 @@ fn a_statement_that_does_something_else_breaks_an_invariant() {
         let command =
             format!("python3 '{}' --real '{} worker' --worker all --fault rewrite{rules}", fake.display(), tool());
         let args = ["run", "study.toml", "--out", "record", "--quiet", "--rounds", "1", "--only", "WAL/FULL*"];
-        let said = bench.contend(&[&args[..], &["--window", "3s", "--worker-command", &command]].concat());
+        let said = bench.contend(&[&args[..], &["--window", "1s", "--worker-command", &command]].concat());
         let found = reasons(&bench.path("record"));
         assert!(
             found.iter().any(|(_, kinds)| kinds.iter().any(|kind| kind == "invariant")),

@@ -120,8 +120,8 @@ fn in_words(came: &[Came]) -> (String, bool) {
 
 fn line(text: &mut String, what: &str, came: &[Came], first: &Came, cell: impl Fn(&Came) -> String) -> bool {
     let expected = cell(first);
-    let others: Vec<String> =
-        came.iter().filter(|c| cell(c) != expected).map(|c| format!("{}: {}", c.contender, cell(c))).collect();
+    let others = came.iter().skip(1).map(|c| (c, cell(c))).filter(|(_, cell)| *cell != expected);
+    let others: Vec<String> = others.map(|(c, cell)| format!("{}: {cell}", c.contender)).collect();
     let _ = match others.is_empty() {
         true => writeln!(text, "{what}: {expected}"),
         false => writeln!(text, "{what}: {expected}, BUT {}", others.join(", ")),
