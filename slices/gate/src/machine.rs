@@ -10,7 +10,7 @@ use contend::trial::data::disk;
 use contend::trial::watch::group::Group;
 use contend::trial::watch::janitor::Janitor;
 use contend::trial::watch::machine::processors;
-use contend::trial::watch::sampler::machine_time;
+use contend::trial::watch::usage::machine_time;
 use contend::trial::workers::process::monotonic_ns;
 use contend::units::duration_text;
 use std::fs::{self, File};

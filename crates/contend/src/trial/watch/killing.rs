@@ -1,7 +1,7 @@
 //! A real crash of a server: kills all its processes, in whatever groups and sessions they are.
 
 use crate::engine::server;
-use crate::trial::watch::sampler::tree;
+use crate::trial::watch::usage::tree;
 use anyhow::{Result, bail};
 use procfs::process::{ProcState, Process};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

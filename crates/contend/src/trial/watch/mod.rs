@@ -9,3 +9,4 @@ pub mod machine;
 pub mod passing;
 mod quota;
 pub mod sampler;
+pub mod usage;

@@ -4,11 +4,11 @@
 
 use super::backlog::{Backlog, Logs};
 use super::quota::throttled_ns;
+use super::usage::{self, MachineTime, Usage, machine_time};
 use crate::check::kernel::Kernel;
 use crate::engine::Part;
 use crate::record::model::Used;
 use crate::trial::workers::process::monotonic_ns;
-use procfs::CurrentSI;
 use procfs::process::{Process, Task};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,25 +20,6 @@ use std::time::Duration;
 
 /// Time between two readings.
 const EVERY: Duration = Duration::from_millis(200);
-
-/// Use of one process so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    pub cpu_ns: u64,
-    pub rss_bytes: u64,
-    /// `None` if /proc/PID/io may not be read.
-    pub written_bytes: Option<u64>,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-}
-
-/// Busy time of the whole machine so far, all processors added, stolen time included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MachineTime {
-    pub busy_ns: u64,
-    /// Time of the reading.
-    pub at_ns: u64,
-}
 
 /// A count of the kernel so far, by process or thread of a worker; `None` if it may not be read.
 type Counts = Option<BTreeMap<i32, u64>>;
@@ -96,14 +77,14 @@ impl Watched {
     fn now(&self) -> Moment {
         let mut moment = Moment::default();
         // First: as soon as its clients are done, a server ends the processes that worked for them.
-        moment.servers = self.servers.iter().map(|first| usage_of_tree(*first)).collect();
+        moment.servers = self.servers.iter().map(|first| usage::of_tree(*first)).collect();
         for first in &self.workers {
-            let processes = tree(*first);
-            moment.usage.push(usage_of_all(&processes));
+            let processes = usage::tree(*first);
+            moment.usage.push(usage::of_all(&processes));
             moment.reads.push(reads_of_all(&processes));
             moment.threads.push(threads_of_all(&processes));
         }
-        moment.usage.push(usage(std::process::id()));
+        moment.usage.push(usage::of_process(std::process::id()));
         moment.machine = machine_time();
         moment.throttled_ns = throttled_ns();
         moment
@@ -111,8 +92,8 @@ impl Watched {
 
     /// Use of the workers, and last of the tool itself without its child processes.
     fn clients(&self) -> Vec<Usage> {
-        let workers = self.workers.iter().map(|first| usage_of_tree(*first));
-        workers.chain([usage(std::process::id())]).collect()
+        let workers = self.workers.iter().map(|first| usage::of_tree(*first));
+        workers.chain([usage::of_process(std::process::id())]).collect()
     }
 }
 
@@ -170,7 +151,7 @@ impl Sampler {
     pub fn window_ends(mut self, window_start_ns: u64) -> Observed {
         let after_ns = monotonic_ns();
         let after = self.watched.now();
-        let pss: Vec<_> = self.watched.servers.iter().map(|first| pss_of_server(*first)).collect();
+        let pss: Vec<_> = self.watched.servers.iter().map(|first| usage::pss_of_tree(*first)).collect();
         let rows = self.end();
         let before = self.before.take().unwrap_or_default();
         // If the beginning was not marked, the use since the start of the process counts.
@@ -194,8 +175,9 @@ impl Sampler {
             None => whole,
         };
         Observed {
-            usage: after.usage.iter().enumerate().map(|(i, usage)| difference(usage, &since(i))).collect(),
-            server: sum(&after.servers).map(|after| difference(&after, &sum(&before.servers).unwrap_or_default())),
+            usage: after.usage.iter().enumerate().map(|(i, usage)| usage::difference(usage, &since(i))).collect(),
+            server: usage::sum(&after.servers)
+                .map(|after| usage::difference(&after, &usage::sum(&before.servers).unwrap_or_default())),
             server_pss_bytes: pss.iter().copied().sum::<Option<u64>>().filter(|_| !pss.is_empty()),
             each_server: after
                 .servers
@@ -230,18 +212,8 @@ impl Drop for Sampler {
 }
 
 fn used(after: &Usage, before: &Usage, pss_bytes: Option<u64>) -> Used {
-    let Usage { cpu_ns, rss_bytes, written_bytes, .. } = difference(after, before);
+    let Usage { cpu_ns, rss_bytes, written_bytes, .. } = usage::difference(after, before);
     Used { cpu_ns, rss_bytes, pss_bytes, written_bytes }
-}
-
-fn difference(after: &Usage, before: &Usage) -> Usage {
-    Usage {
-        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
-        rss_bytes: after.rss_bytes.max(before.rss_bytes),
-        written_bytes: after.written_bytes.zip(before.written_bytes).map(|(a, b)| a.saturating_sub(b)),
-        voluntary_switches: after.voluntary_switches.saturating_sub(before.voluntary_switches),
-        involuntary_switches: after.involuntary_switches.saturating_sub(before.involuntary_switches),
-    }
 }
 
 /// Of each worker, what was counted between two readings. It is not known if a process or thread has ended in between.
@@ -282,115 +254,6 @@ fn threads_of_all(processes: &[Process]) -> Threads {
     }
 }
 
-fn ticks_to_ns(ticks: u64) -> u64 {
-    ticks * 1_000_000_000 / procfs::ticks_per_second().max(1)
-}
-
-/// Use of a process; zero if it is gone.
-fn usage(pid: u32) -> Usage {
-    let Ok(process) = Process::new(pid as i32) else { return Usage::default() };
-    let Ok(stat) = process.stat() else { return Usage::default() };
-    let status = process.status().ok();
-    Usage {
-        cpu_ns: ticks_to_ns(stat.utime + stat.stime),
-        rss_bytes: stat.rss * procfs::page_size(),
-        written_bytes: process.io().ok().map(|io| io.write_bytes),
-        voluntary_switches: status.as_ref().and_then(|s| s.voluntary_ctxt_switches).unwrap_or(0),
-        involuntary_switches: status.as_ref().and_then(|s| s.nonvoluntary_ctxt_switches).unwrap_or(0),
-    }
-}
-
-/// The machine's busy time.
-pub fn machine_time() -> MachineTime {
-    let busy = procfs::KernelStats::current().map(|stats| {
-        let t = stats.total;
-        t.user + t.nice + t.system + t.irq.unwrap_or(0) + t.softirq.unwrap_or(0) + t.steal.unwrap_or(0)
-    });
-    MachineTime { busy_ns: ticks_to_ns(busy.unwrap_or(0)), at_ns: monotonic_ns() }
-}
-
-/// A process and all its descendants, itself first.
-pub(in crate::trial) fn tree(first: u32) -> Vec<Process> {
-    let (mut found, mut next) = (vec![], vec![first]);
-    while let Some(pid) = next.pop() {
-        let Ok(process) = Process::new(pid as i32) else { continue };
-        // Each thread lists the processes that it has started.
-        let threads = process.tasks().into_iter().flatten().flatten();
-        next.extend(threads.flat_map(|thread| thread.children().unwrap_or_default()));
-        found.push(process);
-    }
-    found
-}
-
-/// Readings of a tree until none of its processes ends meanwhile. After so many the last one counts, although it may lack one.
-const READINGS_MAX: u32 = 20;
-
-/// Use of a server or a worker with all its processes.
-fn usage_of_tree(first: u32) -> Usage {
-    // The first process has the time of those that have ended, and is read before the others: one that ends in between would
-    // be in neither.
-    let ended =
-        || Process::new(first as i32).and_then(|process| process.stat()).ok().map(|stat| (stat.cutime, stat.cstime));
-    let mut before = ended();
-    for _ in 1..READINGS_MAX {
-        let usage = usage_of_all(&tree(first));
-        let after = ended();
-        if after == before {
-            return usage;
-        }
-        before = after;
-    }
-    usage_of_all(&tree(first))
-}
-
-/// Use of processes, the first of which holds the sums of those that ended. Memory is the private memory of each, and
-/// once the largest shared part.
-fn usage_of_all(processes: &[Process]) -> Usage {
-    let (mut sum, mut shared_pages) = (Usage::default(), 0);
-    for (at, process) in processes.iter().enumerate() {
-        let Ok(stat) = process.stat() else { continue };
-        let ended = if at == 0 { (stat.cutime + stat.cstime).max(0) as u64 } else { 0 };
-        sum.cpu_ns += ticks_to_ns(stat.utime + stat.stime + ended);
-        if let Ok(memory) = process.statm() {
-            sum.rss_bytes += memory.resident.saturating_sub(memory.shared) * procfs::page_size();
-            shared_pages = memory.shared.max(shared_pages);
-        }
-        if let Ok(io) = process.io() {
-            *sum.written_bytes.get_or_insert(0) += io.write_bytes;
-        }
-        if let Ok(status) = process.status() {
-            sum.voluntary_switches += status.voluntary_ctxt_switches.unwrap_or(0);
-            sum.involuntary_switches += status.nonvoluntary_ctxt_switches.unwrap_or(0);
-        }
-    }
-    sum.rss_bytes += shared_pages * procfs::page_size();
-    sum
-}
-
-fn usage_of_servers(servers: &[u32]) -> Option<Usage> {
-    sum(&servers.iter().map(|first| usage_of_tree(*first)).collect::<Vec<_>>())
-}
-
-fn sum(all: &[Usage]) -> Option<Usage> {
-    all.iter().copied().reduce(|sum, one| Usage {
-        cpu_ns: sum.cpu_ns + one.cpu_ns,
-        rss_bytes: sum.rss_bytes + one.rss_bytes,
-        written_bytes: sum.written_bytes.zip(one.written_bytes).map(|(a, b)| a + b),
-        voluntary_switches: sum.voluntary_switches + one.voluntary_switches,
-        involuntary_switches: sum.involuntary_switches + one.involuntary_switches,
-    })
-}
-
-/// Memory of a server, shared pages divided among their processes; `None` if it may not be read.
-fn pss_of_server(first: u32) -> Option<u64> {
-    tree(first).iter().map(|process| pss(process).ok().flatten()).sum()
-}
-
-fn pss(process: &Process) -> procfs::ProcResult<Option<u64>> {
-    let rollup = process.smaps_rollup()?;
-    Ok(rollup.memory_map_rollup.0.iter().find_map(|map| map.extension.map.get("Pss").copied()))
-}
-
 fn watch(watched: &Watched, stop: &AtomicBool, take_late: &dyn Fn(&Watched)) -> Vec<Row> {
     let (mut rows, mut logs) = (vec![], Logs::default());
     while !stop.load(Ordering::Relaxed) {
@@ -405,8 +268,8 @@ fn watch(watched: &Watched, stop: &AtomicBool, take_late: &dyn Fn(&Watched)) -> 
 
 fn row(watched: &Watched, logs: &mut Logs) -> Row {
     let mut row = Row { at_ns: monotonic_ns(), machine_busy_ns: machine_time().busy_ns, ..Row::default() };
-    row.server = usage_of_servers(&watched.servers);
-    let clients = sum(&watched.clients()).unwrap_or_default();
+    row.server = usage::sum(&watched.servers.iter().map(|first| usage::of_tree(*first)).collect::<Vec<_>>());
+    let clients = usage::sum(&watched.clients()).unwrap_or_default();
     (row.cpu_ns, row.rss_bytes) = (clients.cpu_ns, clients.rss_bytes);
     (row.db_bytes, row.wal_bytes) = sizes(&watched.dir, watched.part);
     row.backlog = logs.look(&watched.dir, row.at_ns);
@@ -459,9 +322,6 @@ fn series_csv(rows: &[Row], window_start_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
-    use std::time::Instant;
 
     #[test]
     fn a_sampler_that_is_dropped_looks_no_more() {
@@ -471,21 +331,5 @@ mod tests {
         let stop = Arc::clone(&sampler.stop);
         drop(sampler);
         assert_eq!(Arc::strong_count(&stop), 1, "its thread is gone");
-    }
-
-    #[test]
-    fn what_a_worker_starts_is_its_own() {
-        let mut parent = Command::new("sh");
-        let mut parent = parent.args(["-c", "while :; do :; done & wait"]).process_group(0).spawn().expect("a shell");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let busy = || usage_of_tree(parent.id()).cpu_ns >= 200_000_000;
-        while !busy() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let (counted, alone) = (busy(), usage(parent.id()).cpu_ns);
-        let group = rustix::process::Pid::from_raw(parent.id() as i32).expect("a number");
-        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("killed");
-        parent.wait().expect("it ends");
-        assert!(counted && alone < 100_000_000, "{alone}");
     }
 }
