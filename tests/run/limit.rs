@@ -151,7 +151,7 @@ fn library(bench: &Bench, source: &str) -> PathBuf {
     library
 }
 
-/// What a search of a profile says of its only contender, in three rounds or in those of `args`.
+/// The answer of a search of a profile with one contender, in three rounds or in those of `args`.
 fn stopped_by(profile: &str, args: &[&str]) -> String {
     stopped_with(None, profile, args)
 }
@@ -187,9 +187,12 @@ fn a_pool_of_one_is_named() {
 
 #[test]
 #[ignore = "takes three minutes on two quiet cores; make verify runs it"]
-fn one_processor_is_named() {
+fn busy_processors_are_named_only_where_fewer_could_do_the_work() {
     let answer = stopped_by("sums", &[]);
-    assert!(answer.contains("stopped by the processors"), "{answer}");
+    let busy = answer.contains("the processors are") && answer.contains("is not shown on");
+    // One of two processors can never do the work of both: missing the bounds there shows nothing.
+    let several = std::thread::available_parallelism().is_ok_and(|number| number.get() > 3);
+    assert!(busy || several && answer.contains("stopped by the processors"), "{answer}");
 }
 
 /// contend is started on one processor of several, as by a container, and may ask for another one.
@@ -299,7 +302,7 @@ fn what_cannot_be_searched_is_refused_before_anything_is_made() {
     for (args, part) in [
         (&["--bound", "response_ns_p99<50ms"][..], "write METRIC<=VALUE"),
         (&["--bound", "failed<=0.1"], "write failed<=0.1% or failed<=10%"),
-        (&["--set", "rate=100"], "rate of its own"),
+        (&["--set", "rate=100"], "sets a rate"),
     ] {
         let said = bench.contend(&[&["limit", &study, "--out", "none"], args].concat()).exits(2);
         assert!(said.err.contains(part), "{}", said.err);
@@ -356,6 +359,7 @@ impl Service {
                     def do_GET(self):\n    with lock: time.sleep(0.005)\n    self.send_response(200)\n    \
                     self.send_header('Content-Length', '0')\n    self.end_headers()\n  \
                     def log_message(self, *a): pass\n\
+                    http.server.ThreadingHTTPServer.request_queue_size = 128\n\
                     s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H)\n\
                     print(s.server_port, flush=True)\ns.serve_forever()\n";
         let mut child = Command::new("python3").args(["-c", text]).stdout(Stdio::piped()).spawn().expect("python3");

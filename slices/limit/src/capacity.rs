@@ -1,6 +1,7 @@
 //! Capacities over the rounds and their ratios, with the intervals and verdicts of every report.
 
 use crate::saved::{Arm, Capacity, Saved};
+use crate::search::STEP;
 use contend_stats::interval::{Interval, median, median_interval};
 use contend_stats::verdict::{Comparison, Direction, RoundPair, compare_rounds};
 use serde::Serialize;
@@ -12,13 +13,14 @@ pub struct Estimate {
     /// Median over the rounds, where a round without a value ranks below all others; `None` if such a round is the
     /// middle.
     pub value: Option<f64>,
+    /// Of the rate at which the bounds begin to be missed: that is up to a step above the values.
     pub interval: Option<Interval>,
     /// Rounds with a value, and all searched rounds.
     pub rounds: usize,
     pub searched: usize,
     /// Why the first round without a value has none.
     pub why: Option<String>,
-    /// Of that round, if the time was used up: the highest value that met the bounds, and the lowest that missed one.
+    /// The highest value that met the bounds in that round, and the lowest that missed one, if the time was used up.
     pub met: Option<f64>,
     pub missed: Option<f64>,
 }
@@ -36,13 +38,21 @@ pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
         arm,
         value: middle(&values, of_arm().count()),
         // Rounds are not missing at random, so there is no interval without them.
-        interval: median_interval(&values).filter(|_| values.len() == of_arm().count()),
+        interval: median_interval(&values)
+            .filter(|_| values.len() == of_arm().count())
+            .map(|of| up_to_a_step(saved, of)),
         rounds: values.len(),
         searched: of_arm().count(),
         why: without.map(|capacity| capacity.why.clone()),
         met: without.and_then(|capacity| capacity.met),
         missed: without.and_then(|capacity| capacity.missed),
     }
+}
+
+/// The interval with its upper end raised: each value is the lower end of a bracket, low by up to a step in every round.
+fn up_to_a_step(saved: &Saved, interval: Interval) -> Interval {
+    let high = interval.high * STEP;
+    Interval { high: if saved.of().is_rate() { high } else { high.floor() }, ..interval }
 }
 
 fn middle(values: &[f64], searched: usize) -> Option<f64> {
@@ -71,7 +81,7 @@ pub fn compare_with(saved: &Saved, (base, arm): (usize, usize), why_not: Option<
     compare_rounds(&pairs, Direction::HigherIsBetter, saved.margin, why_not.as_deref())
 }
 
-/// What an arm with a relaxed suspect shows in one round, relative to the value of its contender there.
+/// Result of an arm with a relaxed suspect in one round, relative to the value of its contender there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
@@ -102,7 +112,7 @@ impl Shown {
     }
 }
 
-/// What an arm shows in the rounds in which its contender has a value.
+/// Results of an arm in the rounds in which its contender has a value.
 pub fn shown(saved: &Saved, base: usize, arm: usize) -> Vec<Shown> {
     let values = saved.values(base);
     let of_arm = saved.capacities.iter().filter(|capacity| capacity.arm == arm);
@@ -144,7 +154,7 @@ mod tests {
         let saved = saved(vec![arm("A", "durable"), arm("B", "durable"), arm("C", "bounded")], &[&slow, &fast, &fast]);
         let first = estimate(&saved, 0);
         assert_eq!((first.value, first.rounds, first.searched), (Some(100.0), 6, 6));
-        assert_eq!(first.interval.map(|interval| (interval.low, interval.high)), Some((98.0, 102.0)));
+        assert_eq!(first.interval.map(|interval| (interval.low, interval.high)), Some((98.0, 102.0 * STEP)));
         assert_eq!(compare(&saved, 0, 1).verdict, Verdict::Faster);
         assert!(matches!(compare(&saved, 0, 2).verdict, Verdict::NotComparable(why) if why.contains("tiers differ")));
     }

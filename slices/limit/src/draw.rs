@@ -48,7 +48,7 @@ fn probes(saved: &Saved, arm: usize) -> impl Iterator<Item = (f64, &Probe)> {
     of_arm.filter_map(|probe| Some((probe.at()?, probe)))
 }
 
-/// A point for each rate: the median of all probes within 5 % of it.
+/// A point for each group of probes whose rates follow one another within 2 %: their medians.
 fn middles(mut values: Vec<(f64, f64)>, tip: &dyn Fn(f64, f64) -> String) -> Vec<Point> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let near = |a: &(f64, f64), b: &(f64, f64)| b.0 <= a.0 * 1.02;

@@ -66,6 +66,8 @@ pub enum Verdict {
     Waiting(u64),
     /// Too few observations for the bound with this index.
     TooFew(usize),
+    /// The metric of the bound with this index is not measured here, however long the window is.
+    NotMeasured(usize),
 }
 
 impl Verdict {
@@ -73,7 +75,7 @@ impl Verdict {
         match self {
             Verdict::Meets => ProbeResult::Meets,
             Verdict::Misses(_) | Verdict::Grows | Verdict::Waiting(_) => ProbeResult::Misses,
-            Verdict::TooFew(_) => ProbeResult::NoValue,
+            Verdict::TooFew(_) | Verdict::NotMeasured(_) => ProbeResult::NoValue,
         }
     }
 }
@@ -83,6 +85,9 @@ pub fn judge(measured: &[Measured], backlog: Backlog, most_ns: Option<f64>) -> V
     let missed = |of: &Measured| of.value.is_some_and(|value| value > of.most);
     if let Some(at) = measured.iter().position(missed) {
         return Verdict::Misses(at);
+    }
+    if let Some(at) = measured.iter().position(|of| of.value.is_none() && of.n >= of.needed) {
+        return Verdict::NotMeasured(at);
     }
     if backlog.waits(most_ns) {
         return Verdict::Waiting(backlog.unsent);
@@ -114,6 +119,7 @@ mod tests {
             (vec![few, missed], Verdict::Misses(1)),
             (vec![few, MET], Verdict::TooFew(0)),
             (vec![nothing], Verdict::TooFew(0)),
+            (vec![MET, Measured { value: None, n: 1, needed: 1, ..MET }], Verdict::NotMeasured(1)),
             (vec![MET, cut_off], Verdict::TooFew(1)),
         ] {
             assert_eq!(judge(&measured, NONE, None), verdict, "{measured:?}");

@@ -2,16 +2,16 @@
 //! relaxed. Pure.
 
 use crate::capacity::{Shown, compare_with, shown};
-use crate::relax::Suspect;
+use crate::relax::{Suspect, fewer_processors};
 use crate::saved::{Busy, Saved};
-use crate::search::ProbeResult;
+use crate::search::{DECISIVE, ProbeResult};
 use contend_stats::interval::{MIN_ROUNDS, median};
+use contend_stats::precision::Percent;
 use contend_stats::verdict::Comparison;
 
 /// Probes within this factor of the found rate are evidence.
 const NEAR: f64 = 1.15;
-/// Load from which a suspect may be the limit. Even at its highest rate, a queue with random arrivals is not always
-/// full.
+/// Load from which a suspect may be the limit: a queue with random arrivals is not always full, even at its highest rate.
 const BUSY: f64 = 0.6;
 /// Fewest rounds for a limit to be named.
 pub const ROUNDS_MIN: usize = 3;
@@ -26,14 +26,16 @@ pub struct Suspected {
     pub arm: Option<usize>,
     /// Rate of that arm relative to the unrelaxed contender.
     pub comparison: Option<Comparison>,
-    /// What that arm shows in each round.
+    /// Result of that arm in each round.
     pub shown: Vec<Shown>,
     /// Whether relaxing it changed the rate in the expected direction by more than the margin.
     pub moves: bool,
+    /// Why its arm shows nothing, whatever its rate is: its load already says that it must miss the bounds.
+    pub unshown: Option<String>,
 }
 
 impl Suspected {
-    /// Rounds in which its arm shows something.
+    /// Rounds in which its arm has a result.
     pub fn rounds(&self) -> usize {
         self.shown.iter().filter(|shown| **shown != Shown::Nothing).count()
     }
@@ -45,25 +47,20 @@ impl Suspected {
             _ => self.use_share.is_some_and(|share| share >= BUSY),
         }
     }
+
+    /// Whether it can be named if its arm moves the rate.
+    pub fn can_be_named(&self) -> bool {
+        self.is_busy() && self.unshown.is_none()
+    }
+
+    /// Whether nothing measures its use, so that it cannot be named.
+    pub fn is_use_unknown(&self) -> bool {
+        self.use_share.is_none() && !self.is_busy()
+    }
 }
 
-/// Whether an arm's suspect could not be named whatever the arm shows: it is used too little, or nothing measures its use.
-pub fn is_used_too_little(saved: &Saved, arm: usize) -> bool {
-    suspected(saved, arm).is_some_and(|suspected| !suspected.is_busy())
-}
-
-/// Whether an arm's suspect could not be named because nothing measures its use.
-pub fn is_use_unknown(saved: &Saved, arm: usize) -> bool {
-    suspected(saved, arm).is_some_and(|suspected| suspected.use_share.is_none() && !suspected.is_busy())
-}
-
-/// Load of an arm's suspect at the rate of the contender as it is.
-pub fn use_share(saved: &Saved, arm: usize) -> Option<f64> {
-    suspected(saved, arm)?.use_share
-}
-
-/// The suspect of a relaxed arm, if there is evidence.
-fn suspected(saved: &Saved, arm: usize) -> Option<Suspected> {
+/// The suspect of a relaxed arm; `None` without evidence about its contender.
+pub fn suspected(saved: &Saved, arm: usize) -> Option<Suspected> {
     let of = saved.arms[arm].relaxed.as_ref()?.of;
     used(saved, of)?;
     suspects(saved, of).into_iter().find(|suspected| suspected.arm == Some(arm))
@@ -90,9 +87,14 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
         let lower = relaxed.is_some_and(|at| takes_away(saved, at));
         let shown = relaxed.map_or(vec![], |relaxed| shown(saved, arm, relaxed));
         let moves = comparison.as_ref().is_some_and(|comparison| moves(&shown, (comparison, saved.margin), lower));
+        // Whatever its load says, an arm that keeps its rate clears its suspect.
+        let rounds = shown.iter().filter(|shown| **shown != Shown::Nothing).count();
+        let is_cleared = suspect != Suspect::Processors || rounds >= ROUNDS_MIN && !moves;
+        let use_share = used.as_ref().and_then(|used| share(used, suspect, saved));
         Suspected {
             suspect,
-            use_share: used.as_ref().and_then(|used| share(used, suspect, saved)),
+            use_share,
+            unshown: use_share.filter(|_| lower && !is_cleared).and_then(|share| unshown(saved, share)),
             arm: relaxed,
             comparison,
             shown,
@@ -107,10 +109,22 @@ pub fn takes_away(saved: &Saved, arm: usize) -> bool {
     saved.arms[arm].relaxed.as_ref().is_some_and(|relaxed| relaxed.fewer)
 }
 
+/// Why an arm with fewer processors shows nothing: at the rate that would clear them, those that are left cannot do the work. It
+/// would show that the processors are needed, not that they are the limit.
+fn unshown(saved: &Saved, share: f64) -> Option<String> {
+    let all = saved.processors as usize;
+    let left = fewer_processors(all)? as f64;
+    let factor = if saved.budget.is_some() { DECISIVE.max(1.0 + saved.margin) } else { 1.0 + saved.margin };
+    let is_open = share * all as f64 / left / factor < 1.0;
+    let share = Percent(share);
+    (!is_open)
+        .then(|| format!("the processors are {share} busy; that they are the limit is not shown on {all} processors"))
+}
+
 /// Whether the rate moves by more than the margin: with six measured ratios by their interval, else in each round.
 fn moves(shown: &[Shown], (comparison, margin): (&Comparison, f64), lower: bool) -> bool {
     let factor = 1.0 + margin;
-    // The one rate that an arm is asked about is exactly this far away.
+    // The only rate at which an arm is probed is exactly this far away.
     let reaches = |ratio: f64| ratio > factor * (1.0 - 1e-9);
     let beyond = |shown: &Shown| match (*shown, lower) {
         (Shown::Is(ratio), false) => ratio > factor,
@@ -156,7 +170,7 @@ pub fn used(saved: &Saved, arm: usize) -> Option<Busy> {
 fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
     match suspect {
         Suspect::Syncs => used.syncing,
-        Suspect::Writers => used.writing,
+        Suspect::Writers => used.server_waiting.or(used.writing),
         Suspect::Clients => Some(used.clients),
         Suspect::Generator => Some(used.generator),
         // Other processes may use processors that contend may not.
@@ -170,26 +184,34 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
 /// The worker's own loop is measured without a database. It is named if nothing else moves the rate.
 pub fn limiter(suspects: &[Suspected]) -> Limiter {
     let generator = suspects.iter().any(|of| of.suspect == Suspect::Generator && of.is_busy());
-    let relaxed = || suspects.iter().filter(|of| of.arm.is_some());
+    let unshown = suspects.iter().filter(|of| of.is_busy()).find_map(|of| of.unshown.clone());
+    let relaxed = || suspects.iter().filter(|of| of.arm.is_some() && of.unshown.is_none());
     let compared = relaxed().filter(|of| of.rounds() >= ROUNDS_MIN);
     if compared.count() == 0 && !generator {
         let is_busy = relaxed().any(Suspected::is_busy);
-        return Limiter::None(match is_busy {
-            true => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
-            false => "nothing that can be relaxed is busy".to_string(),
+        return Limiter::None(match (unshown, is_busy) {
+            (Some(why), _) => why,
+            (None, true) => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
+            (None, false) => "nothing that can be relaxed is busy".to_string(),
         });
     }
     let mut moving: Vec<&Suspected> = relaxed().filter(|of| of.moves && of.is_busy()).collect();
-    // Half the writes means half the syncs: if fewer syncs alone help, fewer writes are no further evidence.
+    // Half the writes means half the syncs: if fewer syncs alone help, fewer writes are no further evidence. It also means less
+    // work for the processors.
     let has = |moving: &[&Suspected], suspect: Suspect| moving.iter().any(|of| of.suspect == suspect);
-    if has(&moving, Suspect::Syncs) {
+    let is_shared = suspects.iter().any(may_be_the_processors);
+    if has(&moving, Suspect::Syncs) || is_shared {
         moving.retain(|of| of.suspect != Suspect::Writers);
     }
     match moving.as_slice() {
         [one] => Limiter::One(one.suspect),
+        [] if is_shared && relaxed().any(|of| of.suspect == Suspect::Writers && of.moves) => {
+            Limiter::None("half the writes also take less of the processors, which are busy".to_string())
+        }
         [] if relaxed().any(|of| of.moves) => {
             Limiter::None("what moves the rate when it is relaxed is not busy".to_string())
         }
+        [] if unshown.is_some() => Limiter::None(unshown.unwrap_or_default()),
         [] if generator => Limiter::One(Suspect::Generator),
         [] => {
             let is_only = |shown: &Shown| shown.at_least().or(shown.below()).is_some();
@@ -202,6 +224,12 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
             Limiter::None(format!("the rate depends on each of {}", words.join(", ")))
         }
     }
+}
+
+/// Whether a suspect is the processors, busy and not cleared by an arm of enough rounds.
+fn may_be_the_processors(of: &Suspected) -> bool {
+    let is_cleared = of.rounds() >= ROUNDS_MIN && !of.moves;
+    of.suspect == Suspect::Processors && of.is_busy() && !is_cleared
 }
 
 #[cfg(test)]

@@ -38,7 +38,6 @@ fn the_one_suspect_that_moves_the_rate_and_is_busy_is_named() {
     for (used, to, limiter) in [
         (busy(0.9, 0.7, 0.5), [(Writers, 180.0), (Clients, 101.0), (Processors, 99.0)], Writers),
         (busy(0.3, 0.9, 0.5), [(Writers, 102.0), (Clients, 190.0), (Processors, 98.0)], Clients),
-        (busy(0.7, 0.7, 1.9), [(Writers, 103.0), (Clients, 99.0), (Processors, 55.0)], Processors),
         // Fewer syncs also shorten the time for which the lock is held; half the writes means half the syncs.
         (busy(0.9, 0.7, 0.5), [(Writers, 180.0), (Syncs, 300.0), (Processors, 99.0)], Syncs),
         // Fewer writes help, but the lock is mostly free.
@@ -111,12 +110,58 @@ fn a_loop_that_takes_its_processor_is_named_where_nothing_else_helps() {
 fn a_suspect_that_is_used_too_little_to_be_named_need_not_be_relaxed() {
     let all = [(Suspect::Syncs, 100.0), (Suspect::Writers, 100.0), (Suspect::Clients, 100.0)];
     let searched = searched(busy(0.9, 0.5, 0.5), &all, 3);
-    let left_out: Vec<bool> = (0..searched.arms.len()).map(|arm| is_used_too_little(&searched, arm)).collect();
+    let is_out = |saved: &Saved, arm| suspected(saved, arm).is_some_and(|of| !of.can_be_named());
+    let left_out: Vec<bool> = (0..searched.arms.len()).map(|arm| is_out(&searched, arm)).collect();
     assert_eq!(left_out, [false, false, false, true], "the contender, syncs, writers, clients");
     let unknown = self::searched(Busy { clients: 0.9, ..Busy::default() }, &all, 3);
-    let left_out: Vec<bool> = (0..unknown.arms.len()).map(|arm| is_used_too_little(&unknown, arm)).collect();
+    let left_out: Vec<bool> = (0..unknown.arms.len()).map(|arm| is_out(&unknown, arm)).collect();
     assert_eq!(left_out, [false, false, true, false], "nothing measures the use of writers");
-    assert!(is_use_unknown(&unknown, 2) && !is_use_unknown(&unknown, 1));
+    let is_unknown = |arm| suspected(&unknown, arm).is_some_and(|of| of.is_use_unknown());
+    assert!(is_unknown(2) && !is_unknown(1));
     let none = Saved { probes: vec![], ..searched };
-    assert!(!is_used_too_little(&none, 3), "no evidence is no reason");
+    assert!(!is_out(&none, 3), "no evidence is no reason");
+}
+
+/// A search on this number of processors.
+fn on(processors: u32, used: Busy, to: &[(Suspect, f64)]) -> Saved {
+    Saved { processors, ..searched(used, to, 6) }
+}
+
+#[test]
+fn fewer_processors_name_them_only_if_the_others_could_do_the_work() {
+    let found =
+        |processors, client_cpu| found(&on(processors, busy(0.1, 0.1, client_cpu), &[(Suspect::Processors, 75.0)]));
+    assert_eq!(found(8, 5.6), Limiter::One(Suspect::Processors), "70 % of eight are 89 % of six at a lower rate");
+    for (processors, client_cpu, share) in [(8, 7.2, "90.0 %"), (2, 1.3, "65.0 %")] {
+        let words =
+            format!("the processors are {share} busy; that they are the limit is not shown on {processors} processors");
+        assert_eq!(found(processors, client_cpu), Limiter::None(words));
+    }
+    let cleared = on(2, busy(0.1, 0.9, 1.3), &[(Suspect::Processors, 98.0), (Suspect::Clients, 130.0)]);
+    assert_eq!(self::found(&cleared), Limiter::One(Suspect::Clients), "one of two does the work after all");
+    let searched = on(2, busy(0.1, 0.1, 1.3), &[(Suspect::Processors, 75.0)]);
+    assert!(suspected(&searched, 1).is_some_and(|of| !of.can_be_named()), "a budget has no time for it");
+}
+
+#[test]
+fn half_the_writes_name_no_writers_while_the_processors_may_be_the_limit() {
+    use Suspect::{Processors, Writers};
+    let used = |client_cpu| busy(0.9, 0.1, client_cpu);
+    let all = |fewer: f64| [(Writers, 118.0), (Processors, fewer)];
+    assert_eq!(found(&on(8, used(5.6), &all(75.0))), Limiter::One(Processors));
+    assert_eq!(found(&on(8, used(5.6), &all(99.0))), Limiter::One(Writers), "fewer processors do as much");
+    assert_eq!(found(&on(8, used(0.5), &all(99.0))), Limiter::One(Writers), "they are idle");
+    for open in [on(2, used(1.5), &all(55.0)), on(8, used(5.6), &all(99.0)[..1])] {
+        assert!(matches!(found(&open), Limiter::None(why) if why.contains("take less of the processors")));
+    }
+}
+
+#[test]
+fn writers_of_a_server_are_those_that_wait_for_locks() {
+    let found = |sessions| {
+        let used = Busy { writing: None, server_waiting: Some(sessions), ..busy(0.0, 0.1, 0.5) };
+        found(&searched(used, &[(Suspect::Writers, 150.0)], 6))
+    };
+    assert_eq!(found(2.0), Limiter::One(Suspect::Writers));
+    assert!(matches!(found(0.1), Limiter::None(why) if why.contains("is not busy")));
 }

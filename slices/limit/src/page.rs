@@ -125,7 +125,7 @@ fn not_held(saved: &Saved) -> Vec<String> {
     }
     let time = budget::words(budget.total_ns);
     let searched = |arm: usize| saved.capacities.iter().filter(|capacity| capacity.arm == arm).count();
-    // Of one that has nothing the answer says why.
+    // The answer gives the reason for a contender without a value.
     let has_value = |c: &Capacity| c.value().or(c.met).or(c.missed).is_some();
     let is_known = |arm: usize| saved.capacities.iter().any(|c| c.arm == arm && has_value(c));
     let short: Vec<String> = plain_arms(saved)
@@ -233,7 +233,7 @@ fn machine(saved: &Saved) -> Option<Section> {
     let mut table = Table::new(&["of the machine", ""]);
     let mut row = |name: &str, value: String| table.row(vec![Cell::new(name), Cell::new(value)]);
     row("processor", machine.cpu.clone());
-    row("processors", format!("{}, of which contend could use {}", machine.cores, saved.processors));
+    row("processors", format!("{} that contend could use", saved.processors));
     row("memory", Bytes(machine.memory_bytes).to_string());
     let kind = if machine.virtual_machine { ", in a virtual machine" } else { "" };
     row("system", format!("{}, Linux {}{kind}", machine.os, machine.kernel));

@@ -31,10 +31,13 @@ fn answer(saved: &Saved) -> String {
 #[test]
 fn one_sentence_has_rate_bound_machine_limiter_evidence_and_experiment() {
     let text = answer(&searched());
-    let sentence = "SQLite carries 940/s (938/s to 942/s) with p99 response time up to 50.0 ms on this machine. It is stopped \
+    let sentence = "SQLite carries 940/s (938/s to 989/s) with p99 response time up to 50.0 ms on this machine. It is stopped \
                     by its one writer (in write transactions 97.0 % of the time): with half the writes it carries 1.80 \
-                    times as much.";
+                    times as much; not tried in 3 rounds: syncs.";
     assert!(text.contains(sentence), "{text}");
+    let mut bounded = searched();
+    bounded.arms.iter_mut().for_each(|arm| arm.tier = "bounded".to_string());
+    assert!(!answer(&bounded).contains("not tried in 3 rounds"), "it waits for no sync: {}", answer(&bounded));
     let service = Saved { service: true, ..searched() };
     assert!(!answer(&service).contains("on this machine"), "it may be elsewhere");
     let bounded = Saved { bounds: vec!["failed<=1%".to_string()], ..searched() };
@@ -46,8 +49,8 @@ fn one_sentence_has_rate_bound_machine_limiter_evidence_and_experiment() {
 }
 
 #[test]
-fn an_arm_that_was_asked_about_one_rate_says_which_and_how_often_it_met() {
-    let asked = |met: &[bool], fewer: bool| {
+fn an_arm_that_was_probed_at_one_rate_has_it_and_how_often_it_met() {
+    let probed = |met: &[bool], fewer: bool| {
         let mut saved = searched();
         saved.arms[1].relaxed.as_mut().unwrap().fewer = fewer;
         let of_arm = saved.capacities.iter_mut().filter(|capacity| capacity.arm == 1);
@@ -59,30 +62,26 @@ fn an_arm_that_was_asked_about_one_rate_says_which_and_how_often_it_met() {
         saved.capacities.retain(|capacity| capacity.arm != 1 || capacity.value().is_none());
         saved
     };
-    let text = answer(&asked(&[true; 3], false));
-    assert!(text.contains("with half the writes it meets the bounds at 1,040/s too."), "{text}");
+    let text = answer(&probed(&[true; 3], false));
+    assert!(text.contains("with half the writes it meets the bounds at 1,040/s too; not tried"), "{text}");
     assert!(text.contains("at least 1,040/s") && text.contains("in 3 of 3 rounds"), "{text}");
-    let text = answer(&asked(&[false; 3], true));
-    assert!(text.contains("with half the writes it misses them at 850/s."), "{text}");
-    let text = answer(&asked(&[true, false, false], false));
+    let text = answer(&probed(&[false; 3], true));
+    assert!(text.contains("with half the writes it misses them at 850/s; not tried"), "{text}");
+    let text = answer(&probed(&[true, false, false], false));
     assert!(text.contains("No single limiter found") && text.contains("in 2 of 3 rounds"), "{text}");
     assert!(text.contains("below 1,040/s") && text.contains("does not move it"), "{text}");
-    let mut mixed = asked(&[true, false, true], false);
+    let mut mixed = probed(&[true, false, true], false);
     mixed.capacities.iter_mut().filter(|capacity| capacity.arm == 1).nth(1).unwrap().missed = Some(1100.0);
     assert!(answer(&mixed).contains("at least 1,040/s"), "a rate that it met: {}", answer(&mixed));
     assert!(answer(&mixed).contains("moves the rate by as much as was tried"), "{}", answer(&mixed));
-    let text = answer(&asked(&[true; 2], false));
+    let text = answer(&probed(&[true; 2], false));
     assert!(text.contains("naming one takes 3 rounds in which a suspect is relaxed"), "{text}");
-    let mut other = asked(&[true; 3], false);
+    let mut other = probed(&[true; 3], false);
     let syncs = Relaxed { suspect: "syncs".to_string(), ..other.arms[1].relaxed.clone().unwrap() };
     other.arms.push(Arm { relaxed: Some(syncs), ..other.arms[1].clone() });
     other.budget = Some(Budget { left_out: vec![3], ..Budget::default() });
-    assert!(
-        answer(&other).contains("at 1,040/s too; not tried in 3 rounds for lack of time: syncs."),
-        "{}",
-        answer(&other)
-    );
-    let found = json(&asked(&[true; 3], false));
+    assert!(answer(&other).contains("at 1,040/s too; not tried in 3 rounds: syncs."), "{}", answer(&other));
+    let found = json(&probed(&[true; 3], false));
     assert!(found.contains("\"at_least\": 1.1"), "{found}");
 }
 

@@ -14,6 +14,7 @@ use contend::outcome::mark::is_disturbed;
 use contend::record::model::{Run, Syncs, Trial};
 use contend::record::store::Record;
 use contend::study::model::Tier;
+use contend::trial::watch::machine::processors;
 use contend_stats::histogram::Histogram;
 use contend_stats::precision::counted;
 use contend_stats::quantile::{Quantile, QuantileValue};
@@ -160,13 +161,13 @@ fn used(run: &Run, trial: &Trial, tally: &Tally, writes: &[bool]) -> Busy {
     let waits = server.and_then(|server| server.lock_waits);
     let clients_ns = (run.study.load.run_in_ns + tally.last_finished_ns.saturating_sub(tally.window_start_ns)).max(1);
     Busy {
-        writing: writing
-            .lock_wait_measured
+        // Transactions of a server run at the same time: only its waits for locks show that writers exclude one another.
+        writing: (writing.lock_wait_measured && server.is_none())
             .then(|| writing.busy_ns.saturating_sub(writing.lock_wait_ns) as f64 / window_ns),
         clients: all.busy_ns as f64 / (window_ns * f64::from(trial.clients.max(1))),
         client_cpu: trial.workers.iter().map(|worker| worker.cpu_ns as f64).sum::<f64>() / window_ns,
         server_cpu: server.and_then(|server| server.cpu_ns).map(|ns| ns as f64 / window_ns),
-        other_cpu: f64::from(trial.foreign_cpu_permille) / 1000.0 * f64::from(run.machine.cores),
+        other_cpu: f64::from(trial.foreign_cpu_permille) / 1000.0 * f64::from(processors()),
         generator: own_ns(run, trial) as f64 * counts.planned() as f64 / (window_ns * processes),
         sync_ns: trial.fsync_ns_p50_before,
         syncs_per_s,
@@ -210,6 +211,7 @@ fn words(verdict: Verdict, bounds: &[Bound], measured: &[Measured], thirds: Opti
             let shown = |ns: u64| Unit::Ns.show(ns as f64);
             format!("the backlog grows: median response {} at first, {} at the end", shown(first_ns), shown(last_ns))
         }
+        Verdict::NotMeasured(at) => format!("{} is not measured here; bound another metric", bounds[at].metric.label()),
         Verdict::TooFew(at) => {
             let (n, needed) = (measured[at].n, measured[at].needed);
             format!("{}: {n} operations, and it takes {needed}; use a longer --window", bounds[at].metric.label())

@@ -152,17 +152,23 @@ fn halved(workload: &Workload, mix: &Mix, name: &str) -> String {
     text + " }\n"
 }
 
-/// A quarter more processors if contend may not use all, else a quarter fewer: a single one of many would have no
-/// visible effect.
+/// A quarter fewer processors, at least one fewer: a single one of many would have no visible effect.
+pub fn fewer_processors(allowed: usize) -> Option<usize> {
+    allowed.checked_sub(step(allowed)).filter(|number| *number > 0)
+}
+
+fn step(allowed: usize) -> usize {
+    (allowed / 4).max(1)
+}
+
+/// A quarter more processors if contend may not use all, else a quarter fewer.
 fn other_processors(place: &ArmSetup, processors: Processors) -> Option<Found> {
-    // A study that varies their number asks for each of them.
+    // A study that varies their number lists each of them.
     if place.condition.axes.contains_key(PROCESSORS) {
         return None;
     }
     let Processors { all, allowed } = processors;
-    let step = (allowed / 4).max(1);
-    let fewer = || allowed.checked_sub(step).filter(|number| *number > 0);
-    let number = if allowed < all { (allowed + step).min(all) } else { fewer()? };
+    let number = if allowed < all { (allowed + step(allowed)).min(all) } else { fewer_processors(allowed)? };
     let mut place = place.clone();
     place.condition.axes.insert(PROCESSORS.to_string(), number.to_string());
     let how = format!("{} instead of {allowed}", counted(number, "processor"));

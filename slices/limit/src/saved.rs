@@ -119,14 +119,15 @@ pub struct Relaxed {
     pub fewer: bool,
 }
 
-/// What a search found in one round.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Result of a search in one round.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     /// Position of the arm.
     pub arm: usize,
     /// Number of the round, from 1.
     pub round: u32,
-    /// Highest rate that met the bounds; absent if there is none, and in a search of something else.
+    /// Highest rate that met the bounds; the lowest that missed one is at most 5 % higher. Absent if there is none, and in a search
+    /// of something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
     /// Greatest number on the searched axis that met the bounds; absent if there is none.
@@ -136,10 +137,10 @@ pub struct Capacity {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
     /// Highest value that met the bounds when the search was stopped or its time used up; absent if none did, or if it was
-    /// finished. Of an arm with a relaxed suspect that was probed at one rate only: that rate, if it met the bounds.
+    /// finished. For an arm with a relaxed suspect that was probed at one rate only: that rate, if it met the bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met: Option<f64>,
-    /// Lowest value above it that missed a bound then. Of an arm that was probed at one rate only: that rate, if it missed one.
+    /// Lowest value above it that missed a bound then. For an arm that was probed at one rate only: that rate, if it missed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<f64>,
 }
@@ -164,7 +165,7 @@ pub struct Probe {
     /// `meets`, `misses`, or `no-value`; absent for the closed loop before a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<ProbeResult>,
-    /// What it missed, or why it has no value.
+    /// The bound that it missed, or the reason why it has no value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
     /// Whether a mark says that something outside disturbed it.
@@ -201,8 +202,8 @@ pub struct Probe {
 /// How busy each suspect was in a probe.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Busy {
-    /// Share of the window in which write transactions were under way, waits for locks not counted; above 1 if several were at the
-    /// same time. Absent if a driver does not measure waits for locks.
+    /// Share of the window in which write transactions were under way, waits for locks not counted. Absent for a server, whose
+    /// writers work at the same time, and if a driver does not measure waits for locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writing: Option<f64>,
     /// Share of the clients' time in which they had an operation under way.

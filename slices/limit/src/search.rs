@@ -14,8 +14,8 @@ pub const STEP: f64 = 1.05;
 const PROBES_MAX: u32 = 40;
 /// Most probes in a row without a value.
 const NO_VALUE_MAX: u32 = 3;
-/// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step is too
-/// near: of steady simulated services that carry as much, it called 3 of 40 faster in three rounds.
+/// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step above it
+/// is where the contender's own search missed a bound, perhaps by little.
 pub const DECISIVE: f64 = STEP * STEP;
 /// Equal results for one rate that decide.
 const EQUAL_RESULTS: u32 = 2;
@@ -24,7 +24,7 @@ const UPWARDS: f64 = 1.25;
 /// Factor for whole numbers: each must be affordable even if the one before was the most.
 const DOUBLE: f64 = 2.0;
 
-/// What a probe said of its rate, as a word in `limit.toml`.
+/// Result of a probe, as a word in `limit.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeResult {
@@ -32,7 +32,7 @@ pub enum ProbeResult {
     Meets,
     /// It does not.
     Misses,
-    /// It says nothing of the rate.
+    /// It does not count.
     NoValue,
 }
 
@@ -40,9 +40,9 @@ pub enum ProbeResult {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     Probe(f64),
-    /// The highest value that met the bounds, twice.
+    /// The highest value that met the bounds: the lower end of the last bracket.
     Found(f64),
-    /// Whether the only rate that was asked for meets the bounds.
+    /// Whether the only probed rate meets the bounds.
     Only {
         rate: f64,
         meets: bool,
@@ -85,7 +85,7 @@ pub struct Search {
     at: f64,
     probes: u32,
     without_value: u32,
-    /// If only one rate is asked for: how often it met the bounds, and how often it missed them.
+    /// If only one rate is probed: how often it met the bounds, and how often it missed them.
     only: Option<(u32, u32)>,
 }
 
@@ -93,6 +93,7 @@ pub struct Search {
 #[derive(Debug, Clone, Copy)]
 struct End {
     rate: f64,
+    /// Whether this is the second result at this rate, which counts whatever the first one was.
     twice: bool,
 }
 

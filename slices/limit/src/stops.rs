@@ -17,27 +17,34 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
         Limiter::One(suspect) => {
             let of = all.iter().find(|of| of.suspect == suspect);
             let relaxed = of.and_then(|of| relaxed(saved, of)).map_or(String::new(), |words| format!(": {words}"));
-            let evidence = of.and_then(short_evidence).map_or(String::new(), |words| format!(" ({words})"));
-            format!(" It is stopped by {}{evidence}{relaxed}{}.", name(suspect), untried(saved, &all))
+            let is_server = used(saved, arm).is_some_and(|used| used.server_waiting.is_some());
+            let short = of.and_then(|of| short_evidence(of, is_server));
+            let evidence = short.map_or(String::new(), |words| format!(" ({words})"));
+            format!(" It is stopped by {}{evidence}{relaxed}{}.", name(suspect, is_server), untried(saved, arm, &all))
         }
     }
 }
 
-/// What else might stop it and was not tried, as the end of the sentence.
-fn untried(saved: &Saved, all: &[Suspected]) -> String {
-    let is_listed = |arm: usize| saved.budget.as_ref().is_some_and(|budget| budget.left_out.contains(&arm));
-    let left_out = |of: &&Suspected| of.rounds() < ROUNDS_MIN && of.arm.is_some_and(is_listed);
-    let words: Vec<&str> = all.iter().filter(left_out).map(|of| of.suspect.word()).collect();
-    if words.is_empty() {
-        String::new()
-    } else {
-        format!("; not tried in {ROUNDS_MIN} rounds for lack of time: {}", words.join(", "))
-    }
+/// Suspects that an experiment did not clear and that were not shown to be idle, as the end of the sentence.
+fn untried(saved: &Saved, arm: usize, all: &[Suspected]) -> String {
+    let waits_for_none = matches!(saved.arms[arm].tier.as_str(), "bounded" | "unsafe");
+    let is_idle = |of: &Suspected| match of.suspect {
+        Suspect::Syncs => of.arm.is_none() && waits_for_none,
+        _ => of.use_share.is_some() && !of.is_busy(),
+    };
+    let is_untried = |of: &&Suspected| {
+        let is_tried = of.rounds() >= ROUNDS_MIN && of.unshown.is_none();
+        of.suspect != Suspect::Generator && !is_tried && !is_idle(of)
+    };
+    let words: Vec<&str> = all.iter().filter(is_untried).map(|of| of.suspect.word()).collect();
+    if words.is_empty() { String::new() } else { format!("; not tried in {ROUNDS_MIN} rounds: {}", words.join(", ")) }
 }
 
-fn name(suspect: Suspect) -> &'static str {
+/// The limiter as a part of the sentence. The writers of a server work at the same time.
+fn name(suspect: Suspect, is_server: bool) -> &'static str {
     match suspect {
         Suspect::Syncs => "waiting for the disk at commits",
+        Suspect::Writers if is_server => "writers that wait for each other's locks",
         Suspect::Writers => "its one writer",
         Suspect::Processors => "the processors",
         Suspect::Clients => "the number of clients",
@@ -45,9 +52,10 @@ fn name(suspect: Suspect) -> &'static str {
     }
 }
 
-fn short_evidence(of: &Suspected) -> Option<String> {
+fn short_evidence(of: &Suspected, is_server: bool) -> Option<String> {
     let share = Percent(of.use_share?);
     match of.suspect {
+        Suspect::Writers if is_server => Some(format!("{} sessions wait for locks on average", plain(of.use_share?))),
         Suspect::Syncs => Some(format!("in syncs {share} of the time")),
         Suspect::Writers => Some(format!("in write transactions {share} of the time")),
         Suspect::Processors | Suspect::Clients => Some(format!("{share} busy")),
@@ -103,13 +111,18 @@ pub fn section(saved: &Saved) -> Section {
         blocks.push(Block::Heading(of.name()));
         blocks.push(Block::Table(table));
     }
-    let note = "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each \
-                of at least three), it is busy (syncs need no such evidence), and no other does the same. Half the writes are also \
-                half the syncs. Within a time only suspects that could be named are relaxed, and only one rate is tried, which \
-                decides: a tenth above the contender's own (with fewer processors a tenth below). The worker's own loop is named \
-                without an experiment if nothing else moves the rate. Evidence is the median of the probes near the highest \
-                rate.";
-    blocks.push(Block::Note(note.to_string()));
+    let rules = [
+        "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each of at \
+         least three), it is busy (syncs need no such evidence), and no other suspect meets both conditions.",
+        "Fewer processors show something only if those that are left could do the work at a rate beyond the margin.",
+        "Half the writes are also half the syncs, and less work for the processors: writers are not named where fewer syncs help \
+         or the processors may be the limit.",
+        "Within a budget, an arm is probed at one rate only: a tenth above the contender's own (with fewer processors: a tenth \
+         below). Only suspects that could be named are relaxed.",
+        "The worker's own loop is named without an experiment, if nothing else moves the rate.",
+        "Evidence is the median of the probes near the highest rate.",
+    ];
+    blocks.push(Block::List(rules.map(str::to_string).to_vec()));
     Section { id: Id::Other("limiter"), title: "What stops it".to_string(), blocks }
 }
 
@@ -141,6 +154,7 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
         (_, false, ..) if mostly.is_some() => Cell::muted("does not move it that far"),
         (_, false, ..) => Cell::muted("does not move it"),
         (_, true, false, _) => Cell::muted("moves it, but is not busy"),
+        _ if of.unshown.is_some() => Cell::muted("needed; not shown to be the limit"),
         (_, true, true, false) => Cell::new("moves it").tone(Tone::Better),
         (_, true, true, true) => Cell::new("moves it").tone(Tone::Worse),
     };
@@ -164,6 +178,7 @@ fn not_relaxed(saved: &Saved, of: &Suspected) -> &'static str {
         (Some(budget), ..) if left_out(budget) => "not relaxed: no time was left",
         (_, false, None) => "not relaxed: its use is not measured",
         (_, false, Some(_)) => "not relaxed: not busy",
+        _ if of.unshown.is_some() => "not relaxed: it must miss the bounds",
         _ => "not relaxed",
     }
 }
@@ -181,10 +196,11 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
             parts.join(", ")
         }
         Suspect::Writers => {
-            let mut parts = vec![match used.writing {
-                Some(share) => format!("in write transactions {} of the time", Percent(share)),
-                None => "the driver does not measure waits for locks".to_string(),
-            }];
+            let mut parts = match (used.writing, used.server_waiting) {
+                (Some(share), None) => vec![format!("in write transactions {} of the time", Percent(share))],
+                (_, Some(_)) => vec![],
+                (None, None) => vec!["waits for locks are not measured".to_string()],
+            };
             if let Some((per_s, waiting)) = used.server_waits_per_s.zip(used.server_waiting) {
                 let (per_s, waiting) = (Rate(per_s), plain(waiting));
                 parts
@@ -195,7 +211,8 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
         Suspect::Processors => {
             let server = used.server_cpu.map_or(String::new(), |cpu| format!(", server {}", plain(cpu)));
             let (client, other) = (plain(used.client_cpu), plain(used.other_cpu));
-            format!("clients {client}{server}, others {other} of {}", saved.processors)
+            // Other programs may use processors that contend may not.
+            format!("clients {client}{server} of {}, others {other}", saved.processors)
         }
         Suspect::Clients => format!("busy {} of the time", Percent(used.clients)),
         Suspect::Generator => format!("takes {} of a processor in each process", Percent(used.generator)),

@@ -21,10 +21,8 @@ pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
             arm,
             round: at as u32 + 1,
             rate_per_s: *rate_per_s,
-            number: None,
             why: if rate_per_s.is_some() { String::new() } else { "none found".to_string() },
-            met: None,
-            missed: None,
+            ..Capacity::default()
         };
         values.iter().enumerate().map(capacity).collect::<Vec<_>>()
     };

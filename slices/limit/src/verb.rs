@@ -259,7 +259,7 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
     let has_rate =
         study.load.rate_per_s.is_some() || study.conditions.iter().any(|c| c.axes.contains_key("rate_per_s"));
     if of.is_rate() && has_rate {
-        bail!("study {} has a rate of its own; contend limit chooses the rates", study.name);
+        bail!("study {} sets a rate; contend limit chooses the rates", study.name);
     }
     (study.load.operations, study.load.drain_ns) = (None, drain_ns);
     if study.load.window_ns == 0 {

@@ -4,7 +4,7 @@ mod afford;
 
 use crate::bound::Bound;
 use crate::judge::Verdict;
-use crate::limiter::{is_use_unknown, is_used_too_little, used};
+use crate::limiter::{Suspected, suspected};
 use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
 use crate::relax::ArmSetup;
@@ -80,18 +80,12 @@ pub struct Work<'w> {
     /// Whether an arm is left out because its suspect cannot be named; `None` until there is evidence.
     left_out: Vec<Option<bool>>,
     /// Time that the last probe of an arm took beyond its window, and when the running one began.
-    beside_ns: Vec<u64>,
+    extra_ns: Vec<u64>,
     asked_at_ns: u64,
     random: SplitMix64,
     again: Again,
     pub saved: Saved,
     ways: Ways<'w>,
-}
-
-/// The step after a finished trial.
-enum After {
-    Again,
-    Told,
 }
 
 impl<'w> Work<'w> {
@@ -118,7 +112,7 @@ impl<'w> Work<'w> {
             counted: vec![1.0; arms],
             windows_ns: vec![saved.window_ns; arms],
             left_out: vec![None; arms],
-            beside_ns: vec![0; arms],
+            extra_ns: vec![0; arms],
             asked_at_ns: 0,
             places,
             random: SplitMix64(!seed.rotate_left(17)),
@@ -155,9 +149,9 @@ impl<'w> Work<'w> {
     pub fn step(&mut self, looked: Option<Looked>) -> Option<Choice> {
         let now_ns = (self.ways.clock)();
         if let (Some(looked), Some((arm, choice))) = (looked, self.asked.take()) {
-            self.beside_ns[arm] = (now_ns - self.asked_at_ns).saturating_sub(looked.probe.window_ns);
+            self.extra_ns[arm] = (now_ns - self.asked_at_ns).saturating_sub(looked.probe.window_ns);
             self.asked = Some((arm, choice));
-            if let After::Again = self.take(arm, looked) {
+            if self.take(arm, looked) {
                 self.asked_at_ns = now_ns;
                 return self.asked.as_ref().map(|(_, choice)| choice.clone());
             }
@@ -174,7 +168,8 @@ impl<'w> Work<'w> {
         next
     }
 
-    fn take(&mut self, arm: usize, looked: Looked) -> After {
+    /// Takes the result of a trial. True if its arm is to be tried again at the same rate, outside the search.
+    fn take(&mut self, arm: usize, looked: Looked) -> bool {
         let Looked { mut probe, verdict, lacking } = looked;
         // Based on its mark alone, before its measurements are looked at. Wrong work counts as it is: a probe in its place
         // would hide it.
@@ -182,7 +177,7 @@ impl<'w> Work<'w> {
             (probe.seen, probe.again) = (Some(ProbeResult::NoValue), true);
             probe.why = "disturbed from outside: run again".to_string();
             self.keep(arm, probe);
-            return After::Again;
+            return true;
         }
         let Some(tried) = probe.at() else {
             self.closed[arm] += 1;
@@ -190,7 +185,7 @@ impl<'w> Work<'w> {
                 self.closed_loop_per_s[arm] = Some(probe.committed_per_s);
             }
             self.keep(arm, probe);
-            return After::Told;
+            return false;
         };
         if let Some(lacking) = lacking.filter(|(n, _)| *n > 0)
             && probe.window_ns < self.longest_ns()
@@ -198,13 +193,19 @@ impl<'w> Work<'w> {
         {
             self.keep(arm, probe);
             self.ask(arm, Some(tried));
-            return After::Again;
+            return true;
+        }
+        if let Some(Verdict::NotMeasured(_)) = verdict {
+            let why = probe.why.clone();
+            self.keep(arm, probe);
+            self.end(Err(why));
+            return false;
         }
         if let Some(search) = &mut self.search {
             search.saw(verdict.map_or(ProbeResult::NoValue, Verdict::seen));
         }
         self.keep(arm, probe);
-        After::Told
+        false
     }
 
     /// Whether a longer window would have more observations than these; if so, it is used from now on.
@@ -289,17 +290,18 @@ impl<'w> Work<'w> {
 
     /// Whether an arm's suspect could not be named whatever the arm shows.
     fn is_left_out(&mut self, arm: usize) -> bool {
-        let Some(relaxed) = &self.saved.arms[arm].relaxed else { return false };
-        let of = relaxed.of;
-        self.left_out[arm].unwrap_or_else(|| {
-            let is_out = match self.ways.relaxing {
-                Relaxing::Busy => is_used_too_little(&self.saved, arm),
-                Relaxing::All => is_use_unknown(&self.saved, arm),
-                Relaxing::Nothing => false,
-            };
-            self.left_out[arm] = used(&self.saved, of).map(|_| is_out);
-            is_out
-        })
+        if let (None, _) | (_, Some(false)) = (&self.saved.arms[arm].relaxed, self.left_out[arm]) {
+            return false;
+        }
+        let suspected = suspected(&self.saved, arm);
+        let is_out = |of: &Suspected| match self.ways.relaxing {
+            Relaxing::Busy => !of.can_be_named(),
+            Relaxing::All => of.is_use_unknown(),
+            Relaxing::Nothing => false,
+        };
+        let is_out = self.left_out[arm].or(suspected.as_ref().map(is_out));
+        self.left_out[arm] = is_out;
+        is_out.unwrap_or(false)
     }
 
     /// From the second round on, a search begins where earlier rounds ended; one of an arm without a suspect's limit
@@ -322,8 +324,8 @@ impl<'w> Work<'w> {
         self.saved.budget.is_some() && self.of.is_rate() && self.saved.arms[arm].relaxed.is_some()
     }
 
-    /// The rate that an arm must meet to show that its suspect is the limit; if it has less of the suspect, the rate that it must
-    /// miss. `None` if its contender has no value in this round.
+    /// The only rate at which an arm is probed: it must meet the bounds there to show that its suspect is the limit; if it has
+    /// less of the suspect, it must miss one. `None` if its contender has no value in this round.
     fn decisive(&self, round: u32, arm: usize) -> Option<f64> {
         let relaxed = self.saved.arms[arm].relaxed.as_ref()?;
         let values = self.saved.values(relaxed.of);
@@ -346,12 +348,11 @@ impl<'w> Work<'w> {
         format!("{}{last}", why.words())
     }
 
-    /// The only rate of a search met the bounds twice, or missed one twice.
+    /// Two results agree on the only rate of a search.
     fn decide(&mut self, rate: f64, meets: bool) {
         let (round, arm) = self.order[self.at];
         let (met, missed) = if meets { (Some(rate), None) } else { (None, Some(rate)) };
-        let why = String::new();
-        self.saved.capacities.push(Capacity { arm, round, rate_per_s: None, number: None, why, met, missed });
+        self.saved.capacities.push(Capacity { arm, round, met, missed, ..Capacity::default() });
         self.leave();
     }
 
@@ -361,7 +362,7 @@ impl<'w> Work<'w> {
         let is_rate = self.of.is_rate();
         let rate_per_s = value.filter(|_| is_rate);
         let number = value.filter(|_| !is_rate).map(|number| number as u32);
-        self.saved.capacities.push(Capacity { arm, round, rate_per_s, number, why, met: None, missed: None });
+        self.saved.capacities.push(Capacity { arm, round, rate_per_s, number, why, ..Capacity::default() });
         self.leave();
     }
 

@@ -10,7 +10,9 @@ use std::cell::Cell;
 
 const S: u64 = 1_000_000_000;
 /// Time of a probe beyond its window.
-const BESIDE_NS: u64 = S;
+const EXTRA_NS: u64 = S;
+/// Capacity of a contender for which the bounded metric is not measured.
+const UNMEASURED: f64 = 777.0;
 
 /// A contender of this capacity, with the capacity of an arm in which each suspect is relaxed.
 struct Simulated {
@@ -41,12 +43,12 @@ fn arms(contenders: &[Simulated]) -> (Vec<Arm>, Vec<f64>) {
     (arms, capacities)
 }
 
-/// What a search with this budget says of these contenders; the time it took is in the budget.
+/// A search of these contenders with this budget; the time that it took is in its budget.
 fn searched(contenders: &[Simulated], budget_ns: u64) -> Saved {
     searched_until(contenders, budget_ns, usize::MAX)
 }
 
-/// The same of a search that is stopped after so many probes.
+/// The same of a search that is stopped after this number of probes.
 fn searched_until(contenders: &[Simulated], budget_ns: u64, probes: usize) -> Saved {
     let (arms, capacities) = arms(contenders);
     let clock = Cell::new(0);
@@ -67,7 +69,7 @@ fn searched_until(contenders: &[Simulated], budget_ns: u64, probes: usize) -> Sa
         let arm = work.asked.as_ref().map(|(arm, _)| *arm).unwrap();
         let of = work.saved.arms[arm].relaxed.as_ref().map_or(arm, |relaxed| relaxed.of);
         let looked = probed(&choice, arm, capacities[arm], &contenders[of].used);
-        clock.set(clock.get() + looked.probe.window_ns + BESIDE_NS);
+        clock.set(clock.get() + looked.probe.window_ns + EXTRA_NS);
         next = work.step(Some(looked));
         if work.saved.probes.len() == probes {
             work.stop();
@@ -82,16 +84,31 @@ fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
     let rate_per_s: Option<f64> = choice.condition.axes.get("rate_per_s").map(|rate| rate.parse().unwrap());
     let window_ns = contend::units::duration_ns(&choice.condition.axes["duration"]).unwrap();
     let meets = rate_per_s.is_none_or(|rate| rate <= capacity);
-    let verdict = if meets { Verdict::Meets } else { Verdict::Misses(0) };
+    let verdict = match meets {
+        _ if capacity == UNMEASURED && rate_per_s.is_some() => Verdict::NotMeasured(0),
+        true => Verdict::Meets,
+        false => Verdict::Misses(0),
+    };
     let probe = Probe {
         round: choice.round,
         rate_per_s,
         window_ns,
         seen: rate_per_s.map(|_| verdict.seen()),
         used: Some(used.clone()),
+        why: if verdict == Verdict::NotMeasured(0) { "it is not measured".to_string() } else { String::new() },
         ..met(arm, rate_per_s.unwrap_or(capacity * 1.2))
     };
     Looked { probe, verdict: Some(verdict), lacking: None }
+}
+
+#[test]
+fn a_bound_on_something_that_is_not_measured_ends_each_round_at_once() {
+    let found = searched(&[writer(UNMEASURED, UNMEASURED)], 300 * S);
+    assert!(found.capacities.iter().all(|of| of.value().is_none()), "{:?}", found.capacities);
+    assert_eq!(found.capacities[0].why, "it is not measured");
+    let probes = found.probes.iter().filter(|probe| probe.rate_per_s.is_some());
+    assert!(probes.clone().count() <= found.capacities.len(), "one in a round");
+    assert!(probes.into_iter().all(|probe| probe.window_ns < 10 * S), "no window grows");
 }
 
 /// Rounds of each arm.

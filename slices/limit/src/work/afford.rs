@@ -4,9 +4,9 @@ use super::{CLOSED_MAX, Relaxing, Work, tenths};
 use crate::bound::with_lower_quantiles;
 use crate::budget::{self, Candidate};
 use crate::capacity::plain_arms;
-use crate::limiter::{ROUNDS_MIN, is_used_too_little, use_share};
+use crate::limiter::{ROUNDS_MIN, Suspected, suspected};
 use crate::of::Of;
-use crate::saved::Saved;
+use crate::saved::Arm;
 use crate::search::Search;
 use contend::study::slots;
 use contend::units::duration_text;
@@ -78,7 +78,7 @@ impl Work<'_> {
         let rest = slots(plan.rounds, 1, self.places.len(), self.saved.seed).into_iter();
         let rest = rest.map(|slot| (slot.round, slot.contender)).filter(|(round, arm)| has_slot(*round, *arm));
         let rest: Vec<(u32, usize)> = rest.collect();
-        // An arm is asked about the value that its contender has in the same round: it follows it.
+        // An arm is probed at a rate that follows from its contender's value in the same round, so it comes after it.
         let of = |arm: usize| self.saved.arms[arm].relaxed.as_ref().map(|relaxed| relaxed.of);
         let place =
             |(round, arm): &(u32, usize)| rest.iter().position(|slot| *slot == (*round, of(*arm).unwrap_or(*arm)));
@@ -105,19 +105,16 @@ impl Work<'_> {
 
     /// Arms whose suspects could be named, those that are used most first.
     fn candidates(&self) -> Vec<Candidate> {
-        let relaxed = |saved: &Saved, arm: usize| saved.arms[arm].relaxed.as_ref().map(|relaxed| relaxed.of);
-        let is_wanted = |saved: &Saved, arm: usize| {
-            let of = relaxed(saved, arm).filter(|of| !saved.values(*of).is_empty());
-            of.is_some() && self.ways.relaxing != Relaxing::Nothing && !is_used_too_little(saved, arm)
-        };
         let saved = &self.saved;
-        let wanted = (0..saved.arms.len()).filter(|arm| is_wanted(saved, *arm));
-        let mut all: Vec<(f64, Candidate)> = wanted
-            .filter_map(|arm| {
-                let candidate = Candidate { arm, of: relaxed(saved, arm)?, search_ns: self.search_ns(arm) };
-                Some((use_share(saved, arm).unwrap_or(0.0), candidate))
-            })
-            .collect();
+        let wanted = |(arm, _): (usize, &Arm)| {
+            let of = saved.arms[arm].relaxed.as_ref()?.of;
+            let suspected = suspected(saved, arm);
+            let can_be_named = suspected.as_ref().is_none_or(Suspected::can_be_named);
+            let is_wanted = !saved.values(of).is_empty() && self.ways.relaxing != Relaxing::Nothing && can_be_named;
+            let candidate = Candidate { arm, of, search_ns: self.search_ns(arm) };
+            is_wanted.then(|| (suspected.and_then(|of| of.use_share).unwrap_or(0.0), candidate))
+        };
+        let mut all: Vec<(f64, Candidate)> = saved.arms.iter().enumerate().filter_map(wanted).collect();
         all.sort_by(|a, b| b.0.total_cmp(&a.0));
         all.into_iter().map(|(_, candidate)| candidate).collect()
     }
@@ -131,7 +128,7 @@ impl Work<'_> {
             _ => self.windows_ns[of],
         };
         let probes = if of == arm { budget::LATER_PROBES } else { budget::ONLY_PROBES };
-        (probes * (window_ns + self.beside_ns[arm].max(self.beside_ns[of])) as f64) as u64
+        (probes * (window_ns + self.extra_ns[arm].max(self.extra_ns[of])) as f64) as u64
     }
 
     /// Why the budget does not hold a search, or the rest of one.
