@@ -93,9 +93,8 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
     match kind {
         Kind::ProgramHoldsLock { holds, outside_ns, held_ns, longest_gap_ns, before, after, .. } => {
             let (outside, held, gap) = (time(*outside_ns), time(*held_ns), time(*longest_gap_ns));
-            let (before, holds) = (quoted(before.as_deref()), counted(*holds, "transaction"));
-            let after =
-                after.as_deref().map_or("a call without a known statement".to_string(), |sql| quoted(Some(sql)));
+            let (before, after) = (quoted(before.as_deref()), next_call(after.as_deref()));
+            let holds = counted(*holds, "transaction");
             format!(
                 "It held the lock for {held} in all, {outside} of that outside of SQLite, in {holds} with a pause between \
                  statements. Longest: {gap} after {before} and before {after}.{}",
@@ -387,6 +386,11 @@ pub fn one_line(sql: &str, chars: usize) -> String {
 fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The call that ended a pause: perhaps none that is seen, such as the close of the connection.
+fn next_call(sql: Option<&str>) -> String {
+    sql.map_or("a call without a known statement".to_string(), |sql| quoted(Some(sql)))
 }
 
 fn quoted(sql: Option<&str>) -> String {
