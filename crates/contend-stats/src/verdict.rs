@@ -183,8 +183,8 @@ pub fn judge(ratio: LnRatio, direction: Direction, margin: f64, why_not: Option<
         _ => Verdict::CannotTell,
     };
     let mut comparison = Comparison::new(rounds, ln_center, ln_interval, verdict);
-    if let (Verdict::CannotTell, Some(interval)) = (&comparison.verdict, ln_interval) {
-        comparison.rounds_needed = Some(rounds_needed(rounds, half_width(interval), margin));
+    if let (Verdict::CannotTell, Some(center), Some(interval)) = (&comparison.verdict, ln_center, ln_interval) {
+        comparison.rounds_needed = Some(rounds_needed(rounds, (center, half_width(interval)), margin));
     }
     comparison
 }
@@ -231,14 +231,16 @@ pub fn minimum_detectable_effect(ln_half_width: f64) -> f64 {
     ln_half_width.exp_m1()
 }
 
-/// Rounds until the interval's half width has shrunk to the margin: n x (h / ln(1 + margin))^2, up to the next even
-/// number (rounds are run in pairs, a permutation and its reverse), and at least two more than there are.
+/// Fewest rounds for a word with this median: n x (h / max(|c|, m - |c|))^2 with m = ln(1 + margin), up to the next even
+/// number (rounds are run in pairs, a permutation and its reverse), and at least two more than there are. The interval
+/// must exclude 1 (h < |c|) or lie inside the margin (h < m - |c|), whichever is sooner.
 ///
 /// The width of an order-statistic interval of the median falls with the square root of n (David & Nagaraja, Order
 /// Statistics, 7.1 and 10.2: the sample median is asymptotically normal with variance 1 / (4 n f(m)^2)); solving
-/// h' = h sqrt(n / n') for h' = ln(1 + margin) gives the formula. It is an estimate, as h is one.
-pub fn rounds_needed(rounds: usize, ln_half_width: f64, margin: f64) -> u32 {
-    let shrunk = rounds as f64 * (ln_half_width / margin.ln_1p()).powi(2);
+/// h' = h sqrt(n / n') gives the formula. It is an estimate, as c and h are.
+pub fn rounds_needed(rounds: usize, (ln_center, ln_half_width): (f64, f64), margin: f64) -> u32 {
+    let wanted = ln_center.abs().max(margin.ln_1p() - ln_center.abs());
+    let shrunk = rounds as f64 * (ln_half_width / wanted).powi(2);
     let at_least = (rounds + 2) as f64;
     // A float cast saturates, and u32::MAX is odd.
     let needed = shrunk.max(at_least).ceil() as u32;

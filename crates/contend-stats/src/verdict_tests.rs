@@ -78,10 +78,19 @@ fn cannot_tell_says_how_many_rounds_it_would_take() {
 
 #[test]
 fn rounds_needed_are_even_and_at_least_two_more() {
-    assert_eq!(rounds_needed(6, 0.0, MARGIN), 8);
-    assert_eq!(rounds_needed(7, 0.0, MARGIN), 10);
-    assert_eq!(rounds_needed(12, 2.0 * MARGIN.ln_1p(), MARGIN), 48);
-    assert_eq!(rounds_needed(12, f64::INFINITY, MARGIN), u32::MAX - 1);
+    assert_eq!(rounds_needed(6, (0.0, 0.0), MARGIN), 8);
+    assert_eq!(rounds_needed(7, (0.0, 0.0), MARGIN), 10);
+    assert_eq!(rounds_needed(12, (0.0, 2.0 * MARGIN.ln_1p()), MARGIN), 48);
+    assert_eq!(rounds_needed(12, (0.0, f64::INFINITY), MARGIN), u32::MAX - 1);
+}
+
+#[test]
+fn rounds_needed_depend_on_where_the_median_lies() {
+    let (m, h) = (MARGIN.ln_1p(), 2.0 * MARGIN.ln_1p());
+    // In the middle between 1 and the margin the interval must be twice as narrow as at 1; at 4 m it excludes 1 sooner.
+    for (center, needed) in [(0.0, 48), (m / 2.0, 192), (-m / 2.0, 192), (m, 48), (4.0 * m, 14)] {
+        assert_eq!(rounds_needed(12, (center, h), MARGIN), needed, "{center}");
+    }
 }
 
 #[test]

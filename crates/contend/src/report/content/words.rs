@@ -114,7 +114,7 @@ pub fn verdict(findings: &Findings<'_>, compared: &Compared) -> TableCell {
             format!("{} of {} needed", comparison.rounds, findings.study.looks().rounds_min())
         }
         (_, Some(rounds)) if rounds > ROUNDS_MAX => "too much noise, or too small a difference, to tell".to_string(),
-        (_, Some(rounds)) => format!("about {} rounds would", count(u64::from(rounds))),
+        (_, Some(rounds)) => format!("at least {} rounds would", count(u64::from(rounds))),
         _ => String::new(),
     };
     TableCell::new(word(findings, &comparison.verdict)).small(small).tone(tone(&comparison.verdict))
