@@ -1,7 +1,7 @@
 //! How evenly a contender served its clients.
 //!
 //! Jain's index (Jain, Chiu & Hawe, DEC TR-301, 1984): (sum x)^2 / (n x sum x^2), 1 when all clients committed the
-//! same, 1/n when one client got everything. It hides a single starved client among many, so the extremes are given too.
+//! same, 1/n when one client got everything. It hides a single starved client among many, so starved clients are counted, too.
 
 use serde::Serialize;
 
@@ -9,9 +9,6 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Fairness {
     pub jain_index: f64,
-    /// The best served client's share of all commits, and the worst served one's.
-    pub max_share: f64,
-    pub min_share: f64,
     /// Best served over worst served; `None` if a client got nothing.
     pub max_over_min: Option<f64>,
     /// Clients without a single commit.
@@ -25,8 +22,6 @@ pub fn fairness(committed: &[u64]) -> Option<Fairness> {
     let (sum, squares) = (counts().sum::<f64>(), counts().map(|count| count * count).sum::<f64>());
     (sum > 0.0).then(|| Fairness {
         jain_index: sum * sum / (committed.len() as f64 * squares),
-        max_share: max / sum,
-        min_share: min / sum,
         max_over_min: (min > 0.0).then(|| max / min),
         starved: committed.iter().filter(|&&count| count == 0).count(),
     })
@@ -40,13 +35,12 @@ mod tests {
     fn equal_shares_are_one() {
         let equal = fairness(&[70; 16]).unwrap();
         assert_eq!((equal.jain_index, equal.max_over_min, equal.starved), (1.0, Some(1.0), 0));
-        assert_eq!(equal.max_share, 1.0 / 16.0);
     }
 
     #[test]
     fn one_client_that_takes_all_is_one_nth() {
         let taken = fairness(&[0, 0, 0, 9]).unwrap();
-        assert_eq!((taken.jain_index, taken.max_share, taken.max_over_min, taken.starved), (0.25, 1.0, None, 3));
+        assert_eq!((taken.jain_index, taken.max_over_min, taken.starved), (0.25, None, 3));
     }
 
     #[test]
@@ -55,7 +49,7 @@ mod tests {
         counts[17] = 0;
         let unfair = fairness(&counts).unwrap();
         assert!(unfair.jain_index > 0.97);
-        assert_eq!((unfair.starved, unfair.min_share), (1, 0.0));
+        assert_eq!(unfair.starved, 1);
     }
 
     #[test]

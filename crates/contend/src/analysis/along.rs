@@ -65,6 +65,11 @@ pub enum Turn {
 }
 
 impl Turn {
+    /// Whether it follows from a comparison of two points.
+    pub fn is_compared(&self) -> bool {
+        matches!(self, Turn::BestWithLast(_) | Turn::From(..))
+    }
+
     /// Whether a turn was found.
     pub fn is_found(&self) -> bool {
         matches!(self, Turn::AboveZeroFrom(_) | Turn::From(_, Change::Worse | Change::Flat, _))

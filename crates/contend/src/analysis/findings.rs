@@ -316,6 +316,20 @@ impl<'r> Findings<'r> {
             .collect()
     }
 
+    /// Number of further comparisons that the report shows: those of answers, and along axes.
+    pub fn other_comparisons(&self) -> usize {
+        let same = |a: &Compared, b: &Compared| {
+            let contenders = |c: &Compared| (c.baseline.min(c.candidate), c.baseline.max(c.candidate));
+            (a.condition, contenders(a), &a.metric.name) == (b.condition, contenders(b), &b.metric.name)
+        };
+        let is_new = |of: &&Compared| !self.comparisons.iter().any(|made| same(made, of));
+        let answers = self.answers.iter().filter_map(Answered::compared).filter(is_new).count();
+        let axes = || self.alongs.iter().flat_map(|along| &along.found);
+        let firsts: usize = axes().flat_map(|axis| &axis.firsts).map(|firsts| firsts.at.len()).sum();
+        let turns = axes().flat_map(|axis| &axis.contenders).filter(|of| of.turn.is_compared()).count();
+        answers + firsts + turns
+    }
+
     /// The comparison of a candidate with its baseline.
     pub fn compared(&self, condition: usize, candidate: usize, metric: &str) -> Option<&Compared> {
         self.comparisons

@@ -153,7 +153,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
     let three = said(&mut record, grid("begin", "journal_mode", &[("synchronous", "NORMAL")], "throughput_ops_per_s"));
     assert!(three.contains("Exclusive with journal mode WAL is last with"), "{three}");
     assert!(
-        three.contains("Of the other 2, 1 cannot be told from the best; exclusive with journal mode WAL can."),
+        three.contains("Of the other 2, 1 cannot be distinguished from the best; exclusive with journal mode WAL can."),
         "{three}"
     );
     let (_dir, mut few) = sound(2);

@@ -87,7 +87,7 @@ fn firsts(findings: &Findings<'_>, of: &AlongAnswer<'_>, Firsts { tier, at }: &F
             verdict if verdict.is_difference() || *verdict == Verdict::NoWords => {
                 format!("{} that of {}", by(compared), name(next))
             }
-            _ => format!("not told from {} with {}", name(next), of.metric.show(next.value)),
+            _ => format!("not distinguished from {} with {}", name(next), of.metric.show(next.value)),
         };
         format!("with {} {} ({}, {rather})", trimmed(best.x), name(best), of.metric.show(best.value))
     };

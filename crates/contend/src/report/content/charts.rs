@@ -66,7 +66,8 @@ pub fn throughput(findings: &Findings<'_>) -> Option<Section> {
     section(
         Id::Throughput,
         &title,
-        "Bars end at the median of the rounds, each dot is one round, the line is the interval. Every tier has its own \
+        "Bars end at the value of all rounds (the median of the rounds; for a percentile, that of all operations; for a \
+         study's own figure, its formula), each dot is one round, the line is the interval. Every tier has its own \
          promise, so compare inside a tier.",
         charts.into_iter().map(Block::Bars).chain(faint.then(faint_note)).collect(),
     )

@@ -248,7 +248,8 @@ fn table_note(findings: &Findings<'_>) -> Option<String> {
     let study = &findings.study;
     let mut notes = vec![format!(
         "Ratios are of {}, the contender over its tier's baseline, round by round, with an interval that holds at \
-         least 95 % of the time; differences up to {} do not count. Tiers promise different things after a crash, so no \
+         least 95 % of the time. Faster or slower means that the interval excludes 1; slightly, that the ratio itself is within \
+         {}. Tiers promise different things after a crash, so no \
          row is ranked against one of another tier. {}",
         findings.headline.as_ref().map_or("the headline".to_string(), Metric::label),
         Percent(study.margin),
@@ -294,7 +295,10 @@ fn limits(findings: &Findings<'_>) -> Vec<String> {
         crate::stats::precision::Ns(run.syncs.fsync_ns_p50)
     ));
     if !findings.as_published() && (findings.study.rounds as usize) < crate::stats::interval::MIN_ROUNDS {
-        limits.push("With fewer than 6 rounds there is a ratio but no word: chance cannot be told from effect.".into());
+        limits.push(
+            "With fewer than 6 rounds there is a ratio but no word: chance cannot be distinguished from an effect."
+                .into(),
+        );
     }
     if findings.as_published() {
         limits.push(

@@ -129,7 +129,7 @@ fn ranked(filled: &FilledGrid<'_>, ranking: &Ranking) -> String {
 fn level_with(filled: &FilledGrid<'_>, level: &Level) -> String {
     let behind: Vec<String> = level.behind.iter().map(|at| name(filled, *at)).collect();
     let same = level.others - behind.len();
-    let count = format!(" Of the other {}, {same} cannot be told from the best", level.others);
+    let count = format!(" Of the other {}, {same} cannot be distinguished from the best", level.others);
     match behind.len() {
         1..=NAMED_MAX => format!("{count}; {} can.", behind.join(", ")),
         _ => format!("{count}."),
@@ -138,7 +138,7 @@ fn level_with(filled: &FilledGrid<'_>, level: &Level) -> String {
 
 fn why_not(why: &WhyNot) -> &'static str {
     match why {
-        WhyNot::NoInterval => "not every value has an interval to tell it from chance",
+        WhyNot::NoInterval => "not every value has an interval to distinguish it from chance",
         WhyNot::NoEnd => "the best and the worst overlap with others",
         WhyNot::NoTwo => "all of them overlap",
     }
@@ -158,7 +158,7 @@ fn choice(filled: &FilledGrid<'_>, by_row: bool) -> Option<String> {
             (high, low, factor, format!("the choice of {choice} matters by a factor of up to"))
         }
         Choice::Pair { high, low, factor, apart: false } => {
-            (high, low, factor, format!("values differ by {choice}, which is not told from chance, by up to"))
+            (high, low, factor, format!("values differ by {choice}, which is not distinguished from chance, by up to"))
         }
     };
     Some(format!(

@@ -71,7 +71,7 @@ pub fn comparisons(findings: &Findings<'_>) -> Section {
         }
     }
     blocks.push(Block::Note(
-        "Detectable is the smallest difference that these rounds could have told from none: one of just this size is \
+        "Detectable is the smallest difference that these rounds could have distinguished from none: one of just this size is \
          found about every other time."
             .to_string(),
     ));
@@ -85,9 +85,14 @@ fn counting(findings: &Findings<'_>) -> String {
     if made == 0 {
         return "No comparison was made: a tier needs a baseline and another contender with valid trials.".to_string();
     }
-    let one = if made == 1 { "it finds" } else { "each finds" };
+    let others = findings.other_comparisons();
+    let one = if made + others == 1 { "it finds" } else { "each finds" };
+    let more = match others {
+        0 => String::new(),
+        more => format!(", and {more} more for answers and courses along an axis"),
+    };
     format!(
-        "{} with a baseline of the same tier, the round as the unit. Where two systems are equal {one} a difference by \
+        "{} with a baseline of the same tier{more}, the round as the unit. Where two systems are equal {one} a difference by \
          chance about once in twenty times; the headline, {}, was named in advance.",
         words::counted(made, "comparison"),
         findings.headline.as_ref().map_or(findings.study.headline.clone(), |f| f.label())

@@ -3,6 +3,7 @@
 use crate::analysis::{Findings, until};
 use crate::report::content::words::counted;
 use crate::stats::precision::Percent;
+use std::collections::BTreeSet;
 
 /// For the line of facts: `6 rounds`, `14 of at most 40 rounds: each ratio is known within 5.0 %`.
 pub fn rounds(findings: &Findings<'_>) -> String {
@@ -10,6 +11,10 @@ pub fn rounds(findings: &Findings<'_>) -> String {
     let rounds = counted(study.rounds as usize, "round");
     let Some(wanted) = study.until else { return rounds };
     let within = Percent(wanted.within);
+    if findings.circumstances.finished.is_none() {
+        let begun: BTreeSet<u32> = findings.rows.iter().map(|row| row.round).collect();
+        return format!("{} of at most {} rounds: the run was interrupted", begun.len(), wanted.rounds_max);
+    }
     match until::widest(findings) {
         _ if until::is_known(findings) => {
             format!("{} of at most {} rounds: each ratio is known within {within}", study.rounds, wanted.rounds_max)
