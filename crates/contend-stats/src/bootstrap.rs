@@ -6,7 +6,7 @@
 //! pairs. The percentile interval is too narrow for a handful of rounds; its percentiles are moved outwards as in
 //! Hesterberg, The American Statistician 69, 2015 ("expanded percentile interval").
 
-use crate::histogram::SparseHistogram;
+use crate::histogram::{MAX_NS, SparseHistogram};
 use crate::interval::{self, Interval, MIN_ROUNDS};
 use crate::normal;
 use crate::quantile::Quantile;
@@ -24,17 +24,19 @@ pub struct NsInterval {
     pub high_ns: u64,
 }
 
-/// The 95 % interval of a pooled quantile of one arm; none below six rounds, or when a round has no samples.
+/// The 95 % interval of a pooled quantile of one arm; none below six rounds, or when a round has no samples. Values of
+/// [`MAX_NS`] stand for operations that never began: an interval that they reach into has no end.
 pub fn quantile_interval(rounds: &[SparseHistogram], quantile: Quantile, seed: u64) -> Option<NsInterval> {
     let arm = Arm::new(rounds)?;
     let mut resampled: Vec<u64> = draws(rounds.len(), seed).map(|times| arm.quantile(&times, quantile)).collect();
     resampled.sort_unstable();
     let (low, high) = expanded_ranks(rounds.len());
-    Some(NsInterval { low_ns: resampled[low], high_ns: resampled[high] })
+    (resampled[high] < MAX_NS).then(|| NsInterval { low_ns: resampled[low], high_ns: resampled[high] })
 }
 
 /// The 95 % interval of the ratio candidate / baseline of a pooled quantile, paired by round. The coverage is the
-/// nominal one; `docs/methodology.md` has the measured.
+/// nominal one; `docs/methodology.md` has the measured. None if operations that never began decide the quantile of any
+/// resample.
 pub fn quantile_ratio_interval(
     baseline: &[SparseHistogram],
     candidate: &[SparseHistogram],
@@ -47,9 +49,10 @@ pub fn quantile_ratio_interval(
     let (baseline, candidate) = (Arm::new(baseline)?, Arm::new(candidate)?);
     let rounds = baseline.cumulative.len();
     let ratio = |times: Vec<u64>| {
-        candidate.quantile(&times, quantile) as f64 / baseline.quantile(&times, quantile).max(1) as f64
+        let (of, over) = (candidate.quantile(&times, quantile), baseline.quantile(&times, quantile));
+        (of.max(over) < MAX_NS).then(|| of as f64 / over.max(1) as f64)
     };
-    let resampled = interval::sorted(&draws(rounds, seed).map(ratio).collect::<Vec<f64>>());
+    let resampled = interval::sorted(&draws(rounds, seed).map(ratio).collect::<Option<Vec<f64>>>()?);
     let (low, high) = expanded_ranks(rounds);
     Some(Interval { low: resampled[low], high: resampled[high], coverage: interval::COVERAGE })
 }
@@ -187,6 +190,16 @@ mod tests {
         with_empty[2].clear();
         assert_eq!(quantile_interval(&with_empty, Quantile::P50, 7), None);
         assert_eq!(quantile_ratio_interval(&with_empty, &rounds(7, 100, 1.0, 6), Quantile::P50, 7), None);
+    }
+
+    #[test]
+    fn no_interval_reaches_into_operations_that_never_began() {
+        let (mut some, none) = (rounds(6, 500, 1.0, 5), rounds(6, 500, 1.0, 6));
+        some[0].push((MAX_NS, 20));
+        assert_eq!(quantile_interval(&some, Quantile::P99, 7), None);
+        assert_eq!(quantile_ratio_interval(&some, &none, Quantile::P99, 7), None);
+        assert_eq!(quantile_ratio_interval(&none, &some, Quantile::P99, 7), None);
+        assert!(quantile_ratio_interval(&none, &some, Quantile::P50, 7).is_some());
     }
 
     #[test]

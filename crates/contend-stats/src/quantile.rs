@@ -88,31 +88,89 @@ pub enum QuantileValue {
     },
 }
 
-/// The observations of one metric, pooled over workers and rounds: those that ended, and those known only to have
-/// taken at least so long.
+/// The observations of one metric, pooled over workers and rounds: those that ended, those known only to have
+/// taken at least so long, and those that never began.
 #[derive(Debug, Clone, Default)]
 pub struct Observations {
     pub ended: Histogram,
     pub censored: Histogram,
+    /// Operations that were due and never begun: for ranks they are longer than any that ended.
+    pub unsent: u64,
 }
 
 impl Observations {
     pub fn merge(&mut self, other: &Observations) {
         self.ended.merge(&other.ended);
         self.censored.merge(&other.censored);
+        self.unsent += other.unsent;
     }
 
+    /// All observations; 0 if none began.
     pub fn len(&self) -> u64 {
-        self.ended.len() + self.censored.len()
+        let began = self.ended.len() + self.censored.len();
+        if began == 0 { 0 } else { began + self.unsent }
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// None if one is censored: leaving it out would make the slowest look the fastest.
-    pub fn mean(&self) -> Option<u64> {
+    /// The mean of those that began. None if one is censored: leaving it out would make the slowest look the fastest.
+    pub fn mean_begun(&self) -> Option<u64> {
         self.censored.is_empty().then(|| self.ended.mean()).flatten()
+    }
+
+    /// None if one is censored or never began.
+    pub fn mean(&self) -> Option<u64> {
+        self.mean_begun().filter(|_| self.unsent == 0)
+    }
+
+    /// All observations in one order. A bound that censored operations set is never above the truth, so those that
+    /// never began stand at the longest that ended.
+    pub fn ranked(&self) -> Ranked<'_> {
+        let mut pooled = self.ended.clone();
+        pooled.merge(&self.censored);
+        if !self.is_empty() {
+            pooled.record_n(self.ended.max().unwrap_or(0), self.unsent);
+        }
+        Ranked { pooled, ended: &self.ended }
+    }
+
+    /// The quantile under the rule of minima.
+    pub fn quantile(&self, quantile: Quantile) -> QuantileValue {
+        self.ranked().quantile(quantile)
+    }
+
+    /// The quantile whatever the number of observations (but one), for as-published tables, which mark it.
+    pub fn unchecked_quantile(&self, quantile: Quantile) -> QuantileValue {
+        self.ranked().unchecked_quantile(quantile)
+    }
+}
+
+/// Observations in their order, for several quantiles.
+pub struct Ranked<'a> {
+    pooled: Histogram,
+    ended: &'a Histogram,
+}
+
+impl Ranked<'_> {
+    pub fn len(&self) -> u64 {
+        self.pooled.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pooled.is_empty()
+    }
+
+    /// The value below which this share lies.
+    pub fn at(&self, share: f64) -> Option<u64> {
+        self.pooled.quantile(share)
+    }
+
+    /// Whether the observation of this rank, with this value, is known only as a lower bound: fewer that really ended
+    /// are at or below it. A censored one below may in truth belong above, and then the quantile moves up.
+    pub fn is_bound(&self, value_ns: u64, rank: u64) -> bool {
+        self.ended.count_up_to(value_ns) < rank
     }
 
     /// The quantile under the rule of minima.
@@ -121,25 +179,16 @@ impl Observations {
         if n < needed { QuantileValue::TooFew { n, needed } } else { self.unchecked_quantile(quantile) }
     }
 
-    /// The quantile whatever the number of observations (but one), for as-published tables, which mark it.
+    /// The quantile whatever the number of observations (but one).
     pub fn unchecked_quantile(&self, quantile: Quantile) -> QuantileValue {
-        let n = self.len();
-        if n == 0 {
-            return QuantileValue::TooFew { n, needed: 1 };
-        }
-        let mut pooled = self.ended.clone();
-        pooled.merge(&self.censored);
         let value_ns = match quantile {
-            Quantile::Max => pooled.max(),
-            other => pooled.quantile(other.fraction()),
+            Quantile::Max => self.pooled.max(),
+            other => self.at(other.fraction()),
         };
-        let value_ns = value_ns.expect("there are observations");
-        // The value stands only if enough observations that really ended are at or below it; a censored one below
-        // may in truth belong above, and then the quantile moves up.
-        if self.ended.count_up_to(value_ns) >= quantile.rank(n) {
-            QuantileValue::Exact(value_ns)
-        } else {
-            QuantileValue::AtLeast(value_ns)
+        match value_ns {
+            None => QuantileValue::TooFew { n: 0, needed: 1 },
+            Some(ns) if self.is_bound(ns, quantile.rank(self.len())) => QuantileValue::AtLeast(ns),
+            Some(ns) => QuantileValue::Exact(ns),
         }
     }
 }
@@ -182,6 +231,23 @@ mod tests {
         assert_eq!(all.quantile(Quantile::P50), QuantileValue::AtLeast(100));
         let few_cut_off = observations(&[(100, 700), (900, 200)], &[(10, 100)]);
         assert_eq!(few_cut_off.quantile(Quantile::P50), QuantileValue::Exact(100));
+    }
+
+    #[test]
+    fn operations_that_never_began_are_longer_than_any_that_ended() {
+        // 2 of 16 clients hang: 10 % of the operations that were due never began, 2 were cut off after 8 s.
+        let mut all = Observations { unsent: 1000, ..observations(&[(100, 8000), (200, 998)], &[(8_000_000, 2)]) };
+        assert_eq!(all.quantile(Quantile::P50), QuantileValue::Exact(100));
+        for (quantile, least) in [(Quantile::P90, 200), (Quantile::P95, 200), (Quantile::P99, 200)] {
+            assert_eq!(all.quantile(quantile), QuantileValue::AtLeast(least), "{quantile:?}");
+        }
+        assert_eq!(all.len(), 10_000);
+        all.unsent = 4;
+        all.censored = Histogram::new();
+        assert_eq!((all.mean(), all.mean_begun()), (None, Some(111)));
+        assert_eq!(all.quantile(Quantile::P99), QuantileValue::Exact(200));
+        let none_began = Observations { unsent: 1000, ..Observations::default() };
+        assert_eq!(none_began.quantile(Quantile::P50), QuantileValue::TooFew { n: 0, needed: 60 });
     }
 
     #[test]

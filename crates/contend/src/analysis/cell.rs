@@ -6,7 +6,7 @@
 use crate::analysis::course::{Course, CourseBuilder};
 use crate::analysis::dist::{Dist, Shown};
 use crate::analysis::tally::{Bin, Counts, Latencies, Tally};
-use crate::analysis::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, failed, is_write, observations};
+use crate::analysis::trial::{Measure, Measured, RoleFairness, Scope, TrialRow, all_observations, failed, is_write};
 use crate::stats::drift::TRIAL_BINS;
 use crate::stats::fairness::Fairness;
 use crate::stats::interval;
@@ -98,9 +98,22 @@ impl Cell {
         &self.pools[scope as usize]
     }
 
-    /// Whether some operations of this kind were cut off, so that there is no mean.
+    /// Counts of a transaction in one role, or in all.
+    pub fn counts(&self, role: Option<&str>, transaction: u16) -> Counts {
+        let mut sum = Counts::default();
+        let wanted = |of: &&TransactionPool| of.transaction == transaction && role.is_none_or(|role| of.role == role);
+        self.transactions.iter().filter(wanted).for_each(|of| sum.merge(&of.pool.counts));
+        sum
+    }
+
+    /// Whether some operations of this kind were cut off.
     pub fn cut_off(&self, measure: Measure, scope: Scope) -> bool {
         self.pool(scope).dist(measure).censored > 0
+    }
+
+    /// Whether there is a mean of this kind: no operation was cut off, and each one began.
+    pub fn has_mean(&self, measure: Measure, scope: Scope) -> bool {
+        self.pool(scope).dist(measure).unsent == 0 && !self.cut_off(measure, scope)
     }
 
     /// Whether the contender did everything that was due, except for at most one operation in a thousand.
@@ -198,14 +211,9 @@ pub struct CellPlace {
 }
 
 fn to_pool(counts: Counts, latencies: &Latencies, always: bool) -> Pool {
-    let dist = |measure| Dist::new(&observations(latencies, measure), always);
-    Pool {
-        counts,
-        response: dist(Measure::Response),
-        service: dist(Measure::Service),
-        lock_wait: dist(Measure::LockWait),
-        acquire_wait: dist(Measure::AcquireWait),
-    }
+    let dist = |measure| Dist::new(&all_observations(&counts, latencies, measure), always);
+    let [response, service, lock_wait, acquire_wait] = Measure::ALL.map(dist);
+    Pool { counts, response, service, lock_wait, acquire_wait }
 }
 
 /// Fairness of the role with the lowest median. Roles are kept apart because their clients do different things.

@@ -2,12 +2,16 @@
 //! may cross tiers and have no verdict.
 
 use crate::analysis::cell::Cell;
-use crate::analysis::estimate::{Estimator, histograms, pooled};
+use crate::analysis::dist;
+use crate::analysis::estimate::{Estimator, histograms, observed};
 use crate::analysis::metric::{Metric, plain};
+use crate::analysis::tally::Counts;
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
+use crate::outcome::reason::Invalid;
 use crate::stats::effect::{self, Effect};
 use crate::stats::interval::{Interval, MIN_ROUNDS};
+use crate::stats::precision::counted;
 use crate::stats::quantile::{Quantile, QuantileValue};
 use crate::stats::verdict::{self, Comparison, Direction, LnRatio, RoundPair, Verdict};
 use crate::stats::{bootstrap, drift};
@@ -30,7 +34,7 @@ pub struct Compared {
 pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Compared {
     let study = on.study;
     let rounds = common_rounds(on.rows, baseline, candidate);
-    let why_not = not_comparable(on, &rounds, baseline, candidate, metric).or_else(|| looked_at(study, metric));
+    let why_not = not_comparable(on, &rounds, baseline, candidate, metric).or_else(|| no_interval(study, metric));
     let mut comparison = match metric.quantile() {
         Some(of) => compare_quantile(on, &rounds, (baseline, candidate), (of, metric.direction), why_not),
         None => {
@@ -80,10 +84,12 @@ fn both_kept_up(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &
     metric.is_throughput() && asked.is_some() && asked == other
 }
 
-/// Why a quantile has no interval: the number of rounds was not fixed in advance.
-fn looked_at(study: &Study, metric: &Metric) -> Option<String> {
+/// Why a quantile has no interval: it is a maximum, or the number of rounds was not fixed in advance.
+pub fn no_interval(study: &Study, metric: &Metric) -> Option<String> {
+    if metric.quantile()?.1 == Quantile::Max {
+        return Some("a maximum is a single operation, so it has no interval; compare a percentile".to_string());
+    }
     study.until?;
-    metric.quantile()?;
     Some(
         "the rounds went on until the headline was known, which the interval of a quantile does not allow for"
             .to_string(),
@@ -116,8 +122,12 @@ fn not_comparable(
 ) -> Option<String> {
     let study = on.study;
     let tier = |cell: &Cell| study.contenders[cell.contender].tier;
+    let label = |cell: &Cell| study.contenders[cell.contender].label.as_str();
     if tier(baseline) != tier(candidate) {
         return Some(format!("tiers differ: {} against {}; compare inside one tier", tier(candidate), tier(baseline)));
+    }
+    if let Some(lost) = [baseline, candidate].into_iter().find_map(|cell| lost_rounds(on, cell, label(cell))) {
+        return Some(lost);
     }
     if rounds.is_empty() {
         return Some(
@@ -125,18 +135,16 @@ fn not_comparable(
                 .to_string(),
         );
     }
-    if let Some(unequal) = unequal_work(on, baseline, candidate, metric) {
-        return Some(unequal);
+    let cells = [baseline, candidate];
+    let no_mean = || cells.into_iter().find_map(|cell| no_mean(cell, metric, label(cell)));
+    if let Some(why) = unequal_work(on, baseline, candidate, metric).or_else(no_mean) {
+        return Some(why);
     }
     let pairs = pairs(on, rounds, metric);
-    if pairs.iter().any(|p| p.baseline.is_nan() || p.candidate.is_nan()) && metric.quantile().is_none() {
-        let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
-        let cut_off = [baseline, candidate].into_iter().find_map(|cell| no_mean(cell, metric, &label(cell)));
-        let of = |p: &RoundPair, candidate: bool| if candidate { p.candidate } else { p.baseline };
-        let has_none = |candidate: bool| pairs.iter().all(|p| of(p, candidate).is_nan());
-        let without = [(baseline, false), (candidate, true)].into_iter().find(|(_, side)| has_none(*side));
-        let without = without.map(|(cell, _)| label(cell));
-        return Some(cut_off.unwrap_or_else(|| not_in_every_round(study, metric, without.as_deref())));
+    let lacks = [0, 1].map(|side| pairs.iter().filter(|p| [p.baseline, p.candidate][side].is_nan()).count());
+    if lacks != [0, 0] && metric.quantile().is_none() {
+        let without = (0..2).find(|&side| lacks[side] == pairs.len()).map(|side| label(cells[side]));
+        return Some(not_in_every_round(study, metric, without));
     }
     let ratios: Vec<f64> = pairs.iter().filter_map(|p| p.log_ratio()).map(f64::exp).collect();
     let trend = drift::trend(&ratios).filter(|trend| trend.drifting)?;
@@ -158,37 +166,78 @@ fn not_in_every_round(study: &Study, metric: &Metric, without: Option<&str>) -> 
     }
 }
 
+/// Why the valid rounds of a cell are a biased choice: others do not count because of the very speed that is compared.
+pub fn lost_rounds(on: &Estimator<'_>, cell: &Cell, label: &str) -> Option<String> {
+    let all = cell.valid.len() + cell.invalid.len();
+    let lost = |kind: Invalid| {
+        let is_lost = |&&row: &&usize| on.rows[row].reasons.iter().any(|reason| reason.kind == kind);
+        Some(cell.invalid.iter().filter(is_lost).count()).filter(|lost| *lost > 0)
+    };
+    let nothing = lost(Invalid::NothingDone).map(|k| {
+        format!("in {k} of {} {label} committed nothing, and the others are its better ones", counted(all, "round"))
+    });
+    nothing.or_else(|| {
+        let k = lost(Invalid::GeneratorLimited)?;
+        Some(format!("in {k} of {} the clients of {label} were the limit, in its faster ones", counted(all, "round")))
+    })
+}
+
 /// Fewest operations of a transaction for judging the share that was refused.
 const REFUSALS_MIN: u64 = 20;
 
-/// Why two cells did not do the same work: one refuses what the other does, so rates and times of the rest are not
-/// comparable. The as-published variant compares them anyway.
-fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
-    let study = on.study;
-    if study.variant == Variant::AsPublished || !metric.is_of_work() {
-        return None;
+/// Refused operations are in no time. If a contender refuses its slowest ones, a quantile of the others is that of a
+/// lower rank: with a tenth of the share beyond the quantile, 0.1 % for p99, it changes by less than 5 % (log-normal
+/// times with sigma 1). A mean changes most by the slowest, so it gets the same tenth of the margin.
+const REFUSED_OF_BEYOND: f64 = 0.1;
+
+/// Largest difference of the shares that were refused.
+fn refused_most(metric: &Metric, margin: f64) -> f64 {
+    match metric.quantile() {
+        Some((_, quantile, _)) => margin.min((1.0 - quantile.fraction()) * REFUSED_OF_BEYOND),
+        None if !metric.means().is_empty() => margin * REFUSED_OF_BEYOND,
+        None => margin,
     }
-    let committed = |cell: &Cell, role: &str, transaction: u16| {
-        let found = cell.transactions.iter().find(|t| t.role == role && t.transaction == transaction)?;
-        let outcome = |outcome| found.pool.counts.outcome(outcome);
-        let refused = [Outcome::Rejected, Outcome::Conflict, Outcome::Timeout].into_iter().map(outcome).sum::<u64>();
-        let all = outcome(Outcome::Committed) + refused;
-        (all >= REFUSALS_MIN).then(|| outcome(Outcome::Committed) as f64 / all as f64)
-    };
-    baseline.transactions.iter().find_map(|of| {
-        let [base, other] = [baseline, candidate].map(|cell| committed(cell, &of.role, of.transaction));
-        let (base, other) = (base?, other?);
-        let label = |cell: &Cell| &study.contenders[cell.contender].label;
-        ((base - other).abs() > study.margin).then(|| {
-            format!(
-                "not the same work: of {} {} % were committed with {}, {} % with {}; let both finish them (begin=immediate, a \
-                 longer busy_timeout, retry=backoff), and run again",
-                on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str),
-                plain(other * 100.0),
-                label(candidate),
-                plain(base * 100.0),
-                label(baseline)
-            )
+}
+
+/// Why two cells of a run did not do the same work. The as-published variant compares them anyway.
+fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
+    let arms = [baseline, candidate].map(|cell| (cell, on.study.contenders[cell.contender].label.as_str()));
+    if on.as_published() { None } else { not_the_same_work(on, arms, metric) }
+}
+
+/// Why two cells, each with its name, did not do the same work: one refuses or leaves out what the other does, so rates
+/// and times of the rest are not comparable.
+pub fn not_the_same_work(on: &Estimator<'_>, arms: [(&Cell, &str); 2], metric: &Metric) -> Option<String> {
+    use Outcome::{Committed, Conflict, Rejected, Unsent};
+    let margin = on.study.margin;
+    let done: (&[Outcome], f64, &str) = (&[Committed], margin, "committed");
+    let refused: (&[Outcome], f64, &str) = (&[Rejected, Conflict], refused_most(metric, margin), "refused");
+    // Operations that never began belong to no role where several have the transaction.
+    let kinds = arms[0].0.transactions.iter().flat_map(|of| [Some(of.role.as_str()), None].map(|role| (of, role)));
+    kinds.filter(|_| metric.is_of_work()).find_map(|(of, role)| {
+        let counts = arms.map(|(cell, _)| cell.counts(role, of.transaction));
+        if counts.iter().any(|counts| counts.planned() < REFUSALS_MIN) {
+            return None;
+        }
+        let advice = match counts.iter().any(|counts| counts.outcome(Unsent) > 0) {
+            true => "choose a rate with which both keep up",
+            false => "let both finish them (begin=immediate, a longer busy_timeout, retry=backoff)",
+        };
+        [done, refused].into_iter().find_map(|(outcomes, most, word)| {
+            let of_all = |counts: &Counts| {
+                outcomes.iter().map(|of| counts.outcome(*of)).sum::<u64>() as f64 / counts.planned() as f64
+            };
+            let [base, other] = [0, 1].map(|side| of_all(&counts[side]));
+            let name = on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str);
+            let [(_, of_base), (_, of_other)] = arms;
+            ((base - other).abs() > most).then(|| {
+                format!(
+                    "not the same work: of {name} {} % were {word} with {of_other}, {} % with {of_base}; {advice}, and \
+                     run again",
+                    plain(other * 100.0),
+                    plain(base * 100.0),
+                )
+            })
         })
     })
 }
@@ -202,18 +251,25 @@ fn compare_quantile(
     why_not: Option<String>,
 ) -> Comparison {
     let study = on.study;
-    let unprintable =
-        |cell: &Cell| unprintable(cell, (measure, quantile, scope), &study.contenders[cell.contender].label);
-    let why_not = unprintable(baseline).or_else(|| unprintable(candidate)).or(why_not);
-    let arm = |rows: Vec<&TrialRow<'_>>| histograms(rows.into_iter(), measure, scope);
-    let arms = arm(rounds.iter().map(|(b, _)| *b).collect()).zip(arm(rounds.iter().map(|(_, c)| *c).collect()));
-    let center = arms.as_ref().and_then(|(b, c)| {
-        let ratio = pooled(c, quantile)? as f64 / pooled(b, quantile)?.max(1) as f64;
-        (ratio > 0.0).then(|| ratio.ln())
+    let sides = [0, 1].map(|side| rounds.iter().map(move |pair| [pair.0, pair.1][side]));
+    let observed = sides.clone().map(|rows| observed(rows, measure, scope).unwrap_or_default());
+    let ranked = [0, 1].map(|side| observed[side].ranked());
+    let unprintable = |side: usize| {
+        let label = &study.contenders[[baseline, candidate][side].contender].label;
+        let shown = dist::shown(&ranked[side], quantile, on.as_published());
+        unprintable_value(shown.value, observed[side].unsent, quantile, label)
+    };
+    let why_not = unprintable(0).or_else(|| unprintable(1)).or(why_not);
+    let values = [0, 1].map(|side| match ranked[side].unchecked_quantile(quantile) {
+        QuantileValue::Exact(ns) | QuantileValue::AtLeast(ns) => ns as f64,
+        QuantileValue::TooFew { .. } => 0.0,
     });
-    let interval = arms
-        .and_then(|(b, c)| bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed))
-        .map(|i| Interval { low: i.low.ln(), high: i.high.ln(), coverage: i.coverage });
+    let center = RoundPair { baseline: values[0].max(1.0), candidate: values[1] }.log_ratio();
+    let [b, c] = sides.map(|rows| histograms(rows, measure, scope));
+    let interval = b.zip(c).filter(|_| quantile != Quantile::Max).and_then(|(b, c)| {
+        let ratio = bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed)?;
+        Some(Interval { low: ratio.low.ln(), high: ratio.high.ln(), coverage: ratio.coverage })
+    });
     let ratio = LnRatio { center, interval, rounds: rounds.len() };
     let mut comparison = verdict::judge(ratio, direction, study.margin, why_not.as_deref());
     if rounds.len() < MIN_ROUNDS && why_not.is_none() {
@@ -222,27 +278,32 @@ fn compare_quantile(
     comparison
 }
 
-/// Why a quantile may not be printed, and so not compared; `label` is the contender's.
+/// Why a quantile of a cell may not be printed, and so not compared; `label` is the contender's.
 pub fn unprintable(cell: &Cell, (measure, quantile, scope): (Measure, Quantile, Scope), label: &str) -> Option<String> {
-    match cell.pool(scope).dist(measure).quantile(quantile).value {
+    let dist = cell.pool(scope).dist(measure);
+    unprintable_value(dist.quantile(quantile).value, dist.unsent, quantile, label)
+}
+
+fn unprintable_value(value: QuantileValue, unsent: u64, quantile: Quantile, label: &str) -> Option<String> {
+    match value {
         QuantileValue::Exact(_) => None,
-        QuantileValue::AtLeast(_) => {
-            Some(format!("timeouts or cut-off operations reach into the {} of {label}", quantile.label()))
-        }
+        QuantileValue::AtLeast(_) => Some(reach_into(unsent, quantile.label(), label)),
         QuantileValue::TooFew { n, needed } => {
             Some(format!("{} needs {needed} operations, {label} has {n}; measure longer", quantile.label()))
         }
     }
 }
 
-/// Why a mean may not be compared: some operations were cut off; `label` is the contender's.
-pub fn no_mean(cell: &Cell, metric: &Metric, label: &str) -> Option<String> {
-    let reach = || format!("timeouts or cut-off operations reach into the {} of {label}", metric.label());
-    metric.mean().is_some_and(|(measure, scope)| cell.cut_off(measure, scope)).then(reach)
+fn reach_into(unsent: u64, what: &str, label: &str) -> String {
+    let never = if unsent > 0 { "operations that never began, " } else { "" };
+    format!("{never}timeouts or cut-off operations reach into the {what} of {label}")
 }
 
-/// Round and value.
-type Rounds = Vec<(u32, f64)>;
+/// Why a mean may not be compared: some operations were cut off or never began; `label` is the contender's.
+pub fn no_mean(cell: &Cell, metric: &Metric, label: &str) -> Option<String> {
+    let lacking = metric.means().into_iter().find(|&(measure, scope)| !cell.has_mean(measure, scope));
+    lacking.map(|(measure, scope)| reach_into(cell.pool(scope).dist(measure).unsent, &metric.label(), label))
+}
 
 /// The effect of a factor under one condition.
 #[derive(Debug, Clone)]
@@ -291,24 +352,26 @@ pub fn factor_effect(
 fn effect_of_cells(on: &Estimator<'_>, cells: &[(&Cell, &Cell)], metric: &Metric) -> Result<Effect, String> {
     let study = on.study;
     let mut both = cells.iter().flat_map(|&(a, b)| [a, b]);
-    let label = |cell: &Cell| study.contenders[cell.contender].label.clone();
-    let without = |cell: &Cell| match metric.quantile() {
-        Some(of) => unprintable(cell, of, &label(cell)),
-        None => no_mean(cell, metric, &label(cell)),
+    let label = |cell: &Cell| study.contenders[cell.contender].label.as_str();
+    let without = |cell: &Cell| {
+        let of = label(cell);
+        let no_value = || metric.quantile().and_then(|quantile| unprintable(cell, quantile, of));
+        lost_rounds(on, cell, of).or_else(no_value).or_else(|| no_mean(cell, metric, of))
     };
     if let Some(reason) = both.find_map(without) {
         return Err(reason);
     }
-    let by_round: Vec<[Rounds; 2]> = cells.iter().map(|(a, b)| [on.rounds(a, metric), on.rounds(b, metric)]).collect();
-    let value = |of: &[(u32, f64)], round: u32| of.iter().find(|(r, _)| *r == round).map(|(_, v)| *v);
-    let all_pairs = |round: u32| -> Option<Vec<RoundPair>> {
-        let pair = |[a, b]: &[Rounds; 2]| Some(RoundPair { baseline: value(a, round)?, candidate: value(b, round)? });
-        by_round.iter().map(pair).collect()
-    };
-    let first = by_round.first().ok_or_else(|| effect::NoEffect::NoPairs.to_string())?;
-    let rounds: Vec<Vec<RoundPair>> = first[0].iter().filter_map(|(round, _)| all_pairs(*round)).collect();
-    if rounds.is_empty() {
+    let (first, _) = cells.first().ok_or_else(|| effect::NoEffect::NoPairs.to_string())?;
+    let row = |cell: &Cell, round: u32| cell.valid.iter().map(|&i| &on.rows[i]).find(|row| row.round == round);
+    let all_pairs =
+        |round: u32| -> Option<Vec<Pair<'_>>> { cells.iter().map(|(a, b)| row(a, round).zip(row(b, round))).collect() };
+    let valid: Vec<Vec<Pair<'_>>> = first.valid.iter().filter_map(|&i| all_pairs(on.rows[i].round)).collect();
+    if valid.is_empty() {
         return Err("no round has valid trials of every matched pair".to_string());
+    }
+    let rounds: Vec<Vec<RoundPair>> = valid.iter().map(|round| pairs(on, round, metric)).collect();
+    if rounds.iter().flatten().any(|pair| pair.baseline.is_nan() || pair.candidate.is_nan()) {
+        return Err(not_in_every_round(study, metric, None));
     }
     if let Some(unequal) = cells.iter().find_map(|(a, b)| unequal_work(on, a, b, metric)) {
         return Err(unequal);

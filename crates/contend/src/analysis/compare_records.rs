@@ -7,22 +7,21 @@
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::Estimate;
 use crate::analysis::metric::Metric;
-use crate::analysis::{Findings, compare};
+use crate::analysis::{Findings, compare, reported};
 use crate::load::Arrivals;
-use crate::outcome::mark::is_disturbed;
 use crate::record::model::{Program, Run};
 use crate::stats::interval::MIN_ROUNDS;
 use crate::stats::precision::counted;
 use crate::stats::shift;
 use crate::stats::verdict::{self, Comparison, LnRatio, Verdict};
-use crate::study::model::{Condition, Variant};
+use crate::study::model::{Condition, Contender, Variant};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Explanation of the method for readers.
 pub const METHOD: &str = "Rounds of two runs are not pairs: the ratio is the median over all pairs of a round of B and a \
                       round of A, with the exact interval of that shift. A change of the machine between the runs \
-                      would be part of it. Detectable is the smallest difference that would have been told from none.";
+                      would be part of it. Detectable is the smallest difference that would have been distinguished from none.";
 
 /// Two records side by side; A is the baseline.
 #[derive(Debug, Clone, Serialize)]
@@ -116,7 +115,7 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
 pub fn trials_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
     let (there, due) = (findings.trials.len(), findings.run.schedule.len());
     let lost = findings.rows.iter().filter(|row| !row.is_valid()).count();
-    let disturbed = findings.trials.iter().filter(|t| t.invalid.is_empty() && is_disturbed(&t.marks)).count();
+    let disturbed = reported::marked(findings).disturbed;
     let were = |n: usize| if n == 1 { "was" } else { "were" };
     let mut said = vec![];
     if there < due {
@@ -271,7 +270,11 @@ fn compare_metric(
     }
     let condition_b = &b.run.study.conditions[cell_b.condition];
     reasons.extend(other_condition(&study.conditions[cell_a.condition], condition_b));
-    reasons.extend(nothing_whole(cell_a, metric, "A").or_else(|| nothing_whole(cell_b, metric, "B")));
+    reasons.extend(other_settings(contender, &b.run.study.contenders[cell_b.contender]));
+    reasons.extend(compare::no_interval(&a.run.study, metric).or_else(|| compare::no_interval(&b.run.study, metric)));
+    reasons.extend(nothing_whole((a, cell_a), metric, "A").or_else(|| nothing_whole((b, cell_b), metric, "B")));
+    let arms = [(cell_a, "A"), (cell_b, "B")];
+    reasons.extend(compare::not_the_same_work(&a.estimator(), arms, metric).filter(|_| !a.as_published()));
     let values = [values(a, cell_a, metric), values(b, cell_b, metric)];
     let estimates = [a.estimator().estimate(cell_a, metric), b.estimator().estimate(cell_b, metric)];
     ComparedRow {
@@ -308,12 +311,29 @@ fn values(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Vec<f64> {
     findings.estimator().rounds(cell, metric).into_iter().map(|(_, value)| value).collect()
 }
 
-/// Why a cell has no value to compare: its quantile may not be printed, or operations were cut off.
-fn nothing_whole(cell: &Cell, metric: &Metric, which: &str) -> Option<String> {
-    match metric.quantile() {
-        Some(of) => compare::unprintable(cell, of, which),
-        None => compare::no_mean(cell, metric, which),
-    }
+/// Settings that are not in the names of the contenders: defaults that have changed.
+fn other_settings(a: &Contender, b: &Contender) -> Option<String> {
+    let (of_a, of_b) = (&a.resolved.settings, &b.resolved.settings);
+    let changed = of_a.iter().filter_map(|(name, value)| {
+        let other = of_b.get(name).filter(|other| *other != value)?;
+        Some(format!("{name} is {value} in A, {other} in B"))
+    });
+    let changed: Vec<String> = changed.collect();
+    (!changed.is_empty()).then(|| format!("settings differ: {}", changed.join(", ")))
+}
+
+/// Why a cell has no value to compare: its valid rounds are a biased choice, its quantile may not be printed, operations
+/// were cut off, or a round has no value.
+fn nothing_whole((findings, cell): (&Findings<'_>, &Cell), metric: &Metric, which: &str) -> Option<String> {
+    let estimator = findings.estimator();
+    let unprintable = || metric.quantile().and_then(|of| compare::unprintable(cell, of, which));
+    let no_mean = || compare::no_mean(cell, metric, which);
+    let lacks = || {
+        let lacking = cell.valid.len() - estimator.rounds(cell, metric).len();
+        let of = counted(cell.valid.len(), "round");
+        (lacking > 0).then(|| format!("{lacking} of {of} of {which} have no value of {}", metric.label()))
+    };
+    compare::lost_rounds(&estimator, cell, which).or_else(unprintable).or_else(no_mean).or_else(lacks)
 }
 
 fn judge(

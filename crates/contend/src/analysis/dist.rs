@@ -1,7 +1,6 @@
 //! A pooled distribution, reduced to what may be printed.
 
-use crate::stats::histogram::Histogram;
-use crate::stats::quantile::{MIN_BEYOND, Observations, Quantile, QuantileValue};
+use crate::stats::quantile::{MIN_BEYOND, Observations, Quantile, QuantileValue, Ranked};
 
 /// Points of a curve: the share beyond each point, repeated for each power of ten (p20, p30 ... p90, p92).
 const BEYOND: [f64; 10] = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1];
@@ -43,6 +42,7 @@ pub struct CurvePoint {
 pub struct Dist {
     pub n: u64,
     pub censored: u64,
+    pub unsent: u64,
     /// `None` if some observations are only lower bounds.
     pub mean_ns: Option<u64>,
     quantiles: Vec<Shown>,
@@ -52,12 +52,14 @@ pub struct Dist {
 impl Dist {
     /// `always` prints quantiles without the minimum, with a mark.
     pub fn new(observations: &Observations, always: bool) -> Self {
+        let ranked = observations.ranked();
         Self {
-            n: observations.len(),
+            n: ranked.len(),
             censored: observations.censored.len(),
+            unsent: observations.unsent,
             mean_ns: observations.mean(),
-            quantiles: Quantile::ALL.map(|q| shown(observations, q, always)).to_vec(),
-            curve: curve(observations, always),
+            quantiles: Quantile::ALL.map(|q| shown(&ranked, q, always)).to_vec(),
+            curve: curve(&ranked, always),
         }
     }
 
@@ -67,32 +69,30 @@ impl Dist {
     }
 }
 
-fn shown(observations: &Observations, quantile: Quantile, always: bool) -> Shown {
-    let value = observations.quantile(quantile);
+/// A quantile as it is printed. `always` prints it without the minimum.
+pub fn shown(ranked: &Ranked<'_>, quantile: Quantile, always: bool) -> Shown {
+    let value = ranked.quantile(quantile);
     let few = matches!(value, QuantileValue::TooFew { .. });
-    if few && always && !observations.is_empty() {
-        return Shown { value: observations.unchecked_quantile(quantile), few: true };
+    if few && always && !ranked.is_empty() {
+        return Shown { value: ranked.unchecked_quantile(quantile), few: true };
     }
     Shown { value, few: false }
 }
 
 /// Points in ascending order, as far as there are observations.
-fn curve(observations: &Observations, always: bool) -> Vec<CurvePoint> {
-    let n = observations.len();
-    let mut pooled = observations.ended.clone();
-    pooled.merge(&observations.censored);
+fn curve(ranked: &Ranked<'_>, always: bool) -> Vec<CurvePoint> {
     let smallest_tail = if always { 1 } else { MIN_BEYOND };
     let point = |step: usize| {
         let tail = BEYOND[step % BEYOND.len()] / 10f64.powi((step / BEYOND.len()) as i32);
-        let beyond = n as f64 * tail + ROUNDING;
-        (beyond >= smallest_tail as f64).then(|| curve_point(&pooled, &observations.ended, tail, beyond))
+        let beyond = ranked.len() as f64 * tail + ROUNDING;
+        (beyond >= smallest_tail as f64).then(|| curve_point(ranked, tail, beyond))
     };
     (0..).map_while(point).collect()
 }
 
-fn curve_point(pooled: &Histogram, ended: &Histogram, tail: f64, beyond: f64) -> CurvePoint {
-    let n = pooled.len();
-    let ns = pooled.quantile(1.0 - tail).unwrap_or(0);
+fn curve_point(ranked: &Ranked<'_>, tail: f64, beyond: f64) -> CurvePoint {
+    let n = ranked.len();
+    let ns = ranked.at(1.0 - tail).unwrap_or(0);
     let rank = n - (beyond.floor() as u64).min(n);
-    CurvePoint { one_in: 1.0 / tail, ns, at_least: ended.count_up_to(ns) < rank, few: beyond < MIN_BEYOND as f64 }
+    CurvePoint { one_in: 1.0 / tail, ns, at_least: ranked.is_bound(ns, rank), few: beyond < MIN_BEYOND as f64 }
 }

@@ -1,14 +1,15 @@
 //! A metric of a cell with its interval, and the values of its rounds.
 
 use crate::analysis::cell::Cell;
+use crate::analysis::dist::{self, Shown};
 use crate::analysis::metric::name::Name;
 use crate::analysis::metric::table::{Of, OverRounds, Part, Row, Stat, only};
 use crate::analysis::metric::{self, Metric, What};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
-use crate::stats::histogram::{Histogram, SparseHistogram};
-use crate::stats::quantile::{Quantile, QuantileValue};
+use crate::stats::histogram::SparseHistogram;
+use crate::stats::quantile::{Observations, Quantile, QuantileValue};
 use crate::stats::{bootstrap, interval};
-use crate::study::model::Study;
+use crate::study::model::{Study, Variant};
 
 /// Estimate of one metric in a cell.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +36,7 @@ pub enum Lacking {
         n: u64,
         needed: u64,
     },
-    /// Some operations were cut off, so the mean is unknown.
+    /// Some operations were cut off or never began, so the mean is unknown.
     CutOff,
 }
 
@@ -61,8 +62,8 @@ impl Estimator<'_> {
             let value = formula.value(&|name| self.named(name, cell));
             return Estimate { value, rounds, ..Estimate::default() };
         }
-        if metric.mean().is_some_and(|(measure, scope)| cell.cut_off(measure, scope)) {
-            // Rounds without cut-off operations are a biased choice, so they do not give a value.
+        if metric.mean().is_some_and(|(measure, scope)| !cell.has_mean(measure, scope)) {
+            // Rounds in which every operation began and ended are a biased choice, so they do not give a value.
             let lacking = Some(Lacking::CutOff);
             return Estimate { lacking, rounds, ..Estimate::default() };
         }
@@ -130,23 +131,21 @@ impl Estimator<'_> {
     /// median of their values. `None` if a round has no value.
     pub fn estimate_of(&self, rounds: &[usize], metric: &Metric) -> Option<Estimate> {
         let rows = || rounds.iter().map(|&index| &self.rows[index]);
-        let value = match metric.quantile() {
-            Some((measure, quantile, scope)) => pooled(&histograms(rows(), measure, scope)?, quantile)? as f64,
-            None => {
-                let values: Option<Vec<f64>> = rows().map(|row| metric.of_trial(row, self.transactions)).collect();
-                interval::median(&values?)?
-            }
-        };
-        Some(Estimate { value: Some(value), ..Estimate::default() })
+        if let Some((measure, quantile, scope)) = metric.quantile() {
+            let observed = observed(rows(), measure, scope)?;
+            return Some(of_shown(dist::shown(&observed.ranked(), quantile, self.as_published())));
+        }
+        let values: Option<Vec<f64>> = rows().map(|row| metric.of_trial(row, self.transactions)).collect();
+        Some(Estimate { value: Some(interval::median(&values?)?), ..Estimate::default() })
+    }
+
+    /// Whether quantiles are printed without their minimum, as the original did.
+    pub fn as_published(&self) -> bool {
+        self.study.variant == Variant::AsPublished
     }
 
     fn quantile(&self, cell: &Cell, measure: Measure, quantile: Quantile, scope: Scope) -> Estimate {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);
-        let lacking = match shown.value {
-            QuantileValue::TooFew { n: 0, .. } => Some(Lacking::NothingMeasured),
-            QuantileValue::TooFew { n, needed } => Some(Lacking::TooFew { n, needed }),
-            _ => None,
-        };
         let rows = cell.valid.iter().map(|&i| &self.rows[i]);
         let interval = match (shown.value, quantile) {
             // The interval needs a number of rounds that was fixed in advance.
@@ -156,23 +155,36 @@ impl Estimator<'_> {
             }
             _ => None,
         };
-        Estimate {
-            value: shown.ns().map(|ns| ns as f64),
-            low: interval.map(|i| i.low_ns as f64),
-            high: interval.map(|i| i.high_ns as f64),
-            at_least: matches!(shown.value, QuantileValue::AtLeast(_)),
-            few: shown.few,
-            lacking,
-            rounds: vec![],
-        }
+        Estimate { low: interval.map(|i| i.low_ns as f64), high: interval.map(|i| i.high_ns as f64), ..of_shown(shown) }
     }
 }
 
-/// The quantile over all operations of these rounds.
-pub fn pooled(rounds: &[SparseHistogram], quantile: Quantile) -> Option<u64> {
-    let mut all = Histogram::new();
-    rounds.iter().flatten().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
-    all.quantile(quantile.fraction())
+fn of_shown(shown: Shown) -> Estimate {
+    let lacking = match shown.value {
+        QuantileValue::TooFew { n: 0, .. } => Some(Lacking::NothingMeasured),
+        QuantileValue::TooFew { n, needed } => Some(Lacking::TooFew { n, needed }),
+        _ => None,
+    };
+    Estimate {
+        value: shown.ns().map(|ns| ns as f64),
+        at_least: matches!(shown.value, QuantileValue::AtLeast(_)),
+        few: shown.few,
+        lacking,
+        ..Estimate::default()
+    }
+}
+
+/// All observations of these rounds; `None` if a round has none.
+pub fn observed<'a>(
+    rows: impl Iterator<Item = &'a TrialRow<'a>>,
+    measure: Measure,
+    scope: Scope,
+) -> Option<Observations> {
+    let mut all = Observations::default();
+    for row in rows {
+        all.merge(&row.measured.as_ref()?.observations(measure, scope)?);
+    }
+    Some(all)
 }
 
 /// The distributions of these rounds; `None` if a round has none.

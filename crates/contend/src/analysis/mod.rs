@@ -1,4 +1,4 @@
-//! From a record to findings: one pass over its samples, cell by cell, and everything derived from them.
+//! From a record to findings: a pass over its samples, cell by cell, and everything derived from them.
 
 pub mod along;
 pub mod answer;
@@ -31,7 +31,8 @@ pub use findings::{Answered, Drift, Findings, Reproduced, Why};
 
 use crate::analysis::circumstances::Circumstances;
 use crate::analysis::kind::ANALYSES;
-use crate::record::model::StudyFile;
+use crate::outcome::reason::deeds_count;
+use crate::record::model::{StudyFile, Trial};
 use crate::record::parts::ALONE;
 use crate::record::recorded::Recorded;
 use crate::study::model::{Extent, Variant};
@@ -52,7 +53,7 @@ pub struct Parts<'r> {
 }
 
 impl<'r> Parts<'r> {
-    /// Reads every trial's samples once.
+    /// Reads the record of every part.
     pub fn new(file: &'r StudyFile, parts: &'r [(String, impl Recorded)]) -> Self {
         let parts = parts.iter().map(|(name, part)| (name.clone(), Findings::new(part))).collect();
         Self {
@@ -77,7 +78,7 @@ impl<'r> Parts<'r> {
 }
 
 impl<'r> Findings<'r> {
-    /// Reads every trial's samples once.
+    /// Reads every trial's samples once, and those of services a second time for their requests.
     pub fn new(record: &'r dyn Recorded) -> Self {
         let run = record.run();
         let study = &run.study;
@@ -120,12 +121,12 @@ impl<'r> Findings<'r> {
             findings.of_kind = Some((kind.findings)(record));
         }
         if findings.of_service() {
-            // Trials with unreadable samples are already invalid.
-            let of = |condition| {
-                let sum = move |contender| requests::sum(record, condition, contender).unwrap_or_default();
-                (0..study.contenders.len()).map(sum)
+            let readable = |trial: &Trial| {
+                let row = findings.rows.iter().find(|row| row.number == trial.slot.trial);
+                row.is_some_and(|row| deeds_count(&row.reasons))
             };
-            findings.requests = (0..study.conditions.len()).flat_map(of).collect();
+            // A trial whose samples could not be read has a reason for it in its row.
+            findings.requests = requests::sums_of(record, &readable).unwrap_or_default();
         }
         findings
     }

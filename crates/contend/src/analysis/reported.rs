@@ -5,15 +5,17 @@ use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::outcome::mark::{Mark, is_disturbed};
 use crate::record::model::{ServerInfo, Trial};
+use crate::stats::interval;
 use crate::study::model::{Slot, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The server of a contender, over all its trials.
+/// The server of a contender under one condition.
 pub struct Server {
+    pub condition: usize,
     pub contender: usize,
     /// Version in the last trial.
     pub version: String,
-    /// Median CPU time per second of the window.
+    /// Median CPU time per second of the window, over the valid trials like the next two.
     pub cpu_ns_per_s: Option<u64>,
     /// Median memory.
     pub rss_bytes: Option<u64>,
@@ -23,24 +25,23 @@ pub struct Server {
     pub translation: BTreeSet<String>,
 }
 
-/// Servers of all contenders that have one.
+/// Servers of all cells that have one.
 pub fn servers(findings: &Findings<'_>) -> Vec<Server> {
-    let of = |contender: usize| {
-        let its: Vec<(&Trial, &ServerInfo)> =
-            of_contender(findings, contender).filter_map(|t| Some((t, t.server.as_ref()?))).collect();
-        let (_, last) = its.last()?;
+    let of = |cell: &Cell| {
+        let server = |&row: &usize| findings.rows[row].trial.server.as_ref();
+        let all: Vec<&ServerInfo> = cell.invalid.iter().chain(&cell.valid).filter_map(server).collect();
+        let valid = || cell.valid.iter().filter_map(|row| Some((findings.rows[*row].trial, server(row)?)));
         Some(Server {
-            contender,
-            version: last.version.clone(),
-            cpu_ns_per_s: median(its.iter().filter_map(|(trial, server)| per_second(trial, server.cpu_ns?))),
-            rss_bytes: median(its.iter().filter_map(|(_, server)| server.rss_bytes)),
-            written_bytes_per_s: median(
-                its.iter().filter_map(|(trial, server)| per_second(trial, server.written_bytes?)),
-            ),
-            translation: its.iter().flat_map(|(_, server)| server.translation.iter().cloned()).collect(),
+            condition: cell.condition,
+            contender: cell.contender,
+            version: all.last()?.version.clone(),
+            cpu_ns_per_s: median(valid().filter_map(|(trial, server)| per_second(trial, server.cpu_ns?))),
+            rss_bytes: median(valid().filter_map(|(_, server)| server.rss_bytes)),
+            written_bytes_per_s: median(valid().filter_map(|(trial, of)| per_second(trial, of.written_bytes?))),
+            translation: all.iter().flat_map(|server| server.translation.iter().cloned()).collect(),
         })
     };
-    (0..findings.study.contenders.len()).filter_map(of).collect()
+    findings.cells.iter().filter_map(of).collect()
 }
 
 fn of_contender<'f>(findings: &'f Findings<'_>, contender: usize) -> impl Iterator<Item = &'f Trial> {
@@ -54,9 +55,7 @@ fn per_second(trial: &Trial, in_window: u64) -> Option<u64> {
 }
 
 fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
-    let mut sorted: Vec<u64> = values.collect();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied()
+    interval::median(&values.map(|value| value as f64).collect::<Vec<f64>>()).map(|median| median as u64)
 }
 
 /// Values of a setting by contender, several joined; `None` where no connection reported it. A worker's fact about its
@@ -160,7 +159,7 @@ pub struct Marked {
 }
 
 pub fn marked(findings: &Findings<'_>) -> Marked {
-    let counting = || findings.trials.iter().filter(|trial| trial.invalid.is_empty());
+    let counting = || findings.rows.iter().filter(|row| row.is_valid()).map(|row| row.trial);
     let watched = counting().filter(|trial| !trial.server_unwatched);
     Marked {
         counting: counting().count(),
@@ -197,13 +196,10 @@ pub struct Foreign {
 }
 
 pub fn foreign(findings: &Findings<'_>) -> Foreign {
-    let mut permille: Vec<u32> = findings.trials.iter().map(|trial| trial.foreign_cpu_permille).collect();
-    permille.sort_unstable();
-    let last = permille.len().saturating_sub(1);
-    let at = |at: usize| permille.get(at).copied().unwrap_or(0);
+    let permille = || findings.trials.iter().map(|trial| trial.foreign_cpu_permille);
     Foreign {
-        median_permille: at(last / 2),
-        max_permille: at(last),
+        median_permille: median(permille().map(u64::from)).unwrap_or(0) as u32,
+        max_permille: permille().max().unwrap_or(0),
         with_server: findings.trials.iter().any(|trial| trial.server_unwatched),
     }
 }

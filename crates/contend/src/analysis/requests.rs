@@ -32,24 +32,28 @@ pub struct Sum {
 /// # Errors
 /// The samples of a trial cannot be read.
 pub fn sums(record: &dyn Recorded) -> Result<Vec<Sum>> {
-    let study = &record.run().study;
-    let of = |condition| (0..study.contenders.len()).map(move |contender| sum(record, condition, contender));
-    (0..study.conditions.len()).flat_map(of).collect()
+    sums_of(record, &|trial| deeds_count(&trial.invalid))
 }
 
-/// Adds up all trials of a contender under a condition whose operations count.
+/// The same, only of trials that are `wanted`.
 ///
 /// # Errors
-/// The samples of a trial cannot be read.
-pub fn sum(record: &dyn Recorded, condition: usize, contender: usize) -> Result<Sum> {
-    let mut sum = Sum::default();
-    let is_there = |trial: &Trial| trial.slot.condition == condition && trial.slot.contender == contender;
-    let here = |trial: &&Trial| is_there(trial) && deeds_count(&trial.invalid);
-    for trial in record.trials().iter().filter(here) {
-        sum.add(record, trial)?;
-    }
-    sum.messages.unsent(sum.unsent);
-    Ok(sum)
+/// The samples of such a trial cannot be read.
+pub fn sums_of(record: &dyn Recorded, wanted: &dyn Fn(&Trial) -> bool) -> Result<Vec<Sum>> {
+    let study = &record.run().study;
+    let of = |condition| (0..study.contenders.len()).map(move |contender| (condition, contender));
+    let places = (0..study.conditions.len()).flat_map(of);
+    places
+        .map(|(condition, contender)| {
+            let here = |trial: &Trial| trial.slot.condition == condition && trial.slot.contender == contender;
+            let mut sum = Sum::default();
+            for trial in record.trials().iter().filter(|trial| here(trial) && wanted(trial)) {
+                sum.add(record, trial)?;
+            }
+            sum.messages.unsent(sum.unsent);
+            Ok(sum)
+        })
+        .collect()
 }
 
 impl Sum {

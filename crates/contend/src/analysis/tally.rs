@@ -146,6 +146,7 @@ impl Latencies {
 /// Counts and times of one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientTally {
+    /// Commits that finished inside the window, as throughput counts them.
     pub committed: u64,
     /// Longest response of a committed operation.
     pub response_ns_max: u64,
@@ -339,7 +340,9 @@ impl Tally {
         let group = self.group(role, op.transaction());
         if outcome == Outcome::Committed && finished_inside {
             group.counts.committed_inside += 1;
+            self.clients.entry(op.client()).or_default().committed += 1;
         }
+        let group = self.group(role, op.transaction());
         if outcome == Outcome::Committed && due_inside && begun_inside {
             group.counts.committed_begun += 1;
         }
@@ -348,7 +351,7 @@ impl Tally {
             if of_service {
                 group.latencies.count_service(outcome, op.service_ns());
             }
-            self.count_client(outcome, op, finished_inside);
+            self.count_client(outcome, op);
         }
         self.ended_ns.insert(op.client(), op.finished_ns());
         if finished_inside {
@@ -380,11 +383,10 @@ impl Tally {
         }
     }
 
-    /// Adds an operation to its client. One that ends after the window is not a commit in it.
-    fn count_client(&mut self, outcome: Outcome, op: Operation<'_>, finished_inside: bool) {
+    /// Adds an operation that was due in the window to its client.
+    fn count_client(&mut self, outcome: Outcome, op: Operation<'_>) {
         let client = self.clients.entry(op.client()).or_default();
         if outcome == Outcome::Committed {
-            client.committed += u64::from(finished_inside);
             client.response_ns_max = client.response_ns_max.max(op.response_ns());
         }
         client.busy_ns += op.busy_ns();

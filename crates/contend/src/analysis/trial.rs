@@ -9,7 +9,7 @@ use crate::outcome::mark::Mark;
 use crate::record::model::{Reason, Run, ServerInfo, Trial, WorkerInfo};
 use crate::stats::drift::Trend;
 use crate::stats::fairness::{Fairness, fairness};
-use crate::stats::histogram::{Histogram, SparseHistogram};
+use crate::stats::histogram::{Histogram, MAX_NS, SparseHistogram};
 use crate::stats::quantile::{Observations, Quantile, QuantileValue};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -87,6 +87,7 @@ impl Measure {
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
     pub n: u64,
+    /// Of operations that began; a cell in which some never began has no mean.
     pub mean_ns: Option<u64>,
     quantiles: [Option<u64>; Quantile::ALL.len()],
 }
@@ -94,11 +95,12 @@ pub struct Numbers {
 impl Numbers {
     /// Quantiles of a single trial need no minimum of observations: they are input for further statistics.
     fn of(observations: &Observations) -> Self {
-        let exact = |quantile| match observations.unchecked_quantile(quantile) {
+        let ranked = observations.ranked();
+        let exact = |quantile| match ranked.unchecked_quantile(quantile) {
             QuantileValue::Exact(ns) => Some(ns),
             QuantileValue::AtLeast(_) | QuantileValue::TooFew { .. } => None,
         };
-        Self { n: observations.len(), mean_ns: observations.mean(), quantiles: Quantile::ALL.map(exact) }
+        Self { n: ranked.len(), mean_ns: observations.mean_begun(), quantiles: Quantile::ALL.map(exact) }
     }
 
     pub fn quantile(&self, quantile: Quantile) -> Option<u64> {
@@ -106,19 +108,30 @@ impl Numbers {
     }
 }
 
-/// Latencies as observations. Waits of unfinished attempts for locks or a connection are unknown and left out.
+/// Latencies of operations that began, as observations. Waits of unfinished attempts for locks or a connection are
+/// unknown and left out.
 pub fn observations(latencies: &Latencies, measure: Measure) -> Observations {
     measured(latencies, measure).unwrap_or_default()
+}
+
+/// The same with the operations that never began, which have a rank among the response times.
+pub fn all_observations(counts: &Counts, latencies: &Latencies, measure: Measure) -> Observations {
+    Observations { unsent: unsent(counts, measure), ..observations(latencies, measure) }
+}
+
+fn unsent(counts: &Counts, measure: Measure) -> u64 {
+    if measure == Measure::Response { counts.outcome(Outcome::Unsent) } else { 0 }
 }
 
 fn measured(latencies: &Latencies, measure: Measure) -> Option<Observations> {
     let only = |ended: &Histogram| Some(Observations { ended: ended.clone(), ..Observations::default() });
     match measure {
         Measure::Response => {
-            Some(Observations { ended: latencies.committed().clone(), censored: latencies.censored() })
+            Some(Observations { ended: latencies.committed().clone(), censored: latencies.censored(), unsent: 0 })
         }
         Measure::Service => {
-            Some(Observations { ended: latencies.service.clone(), censored: latencies.service_censored.clone() })
+            let censored = latencies.service_censored.clone();
+            Some(Observations { ended: latencies.service.clone(), censored, unsent: 0 })
         }
         Measure::LockWait => only(&latencies.lock_wait).filter(|_| latencies.lock_wait_measured),
         Measure::AcquireWait => only(&latencies.acquire_wait).filter(|_| latencies.acquire_wait_measured),
@@ -130,8 +143,8 @@ fn measured(latencies: &Latencies, measure: Measure) -> Option<Observations> {
 pub struct Measures([Numbers; Measure::ALL.len()]);
 
 impl Measures {
-    fn of(latencies: &Latencies) -> Self {
-        Self(Measure::ALL.map(|measure| Numbers::of(&observations(latencies, measure))))
+    fn of(counts: &Counts, latencies: &Latencies) -> Self {
+        Self(Measure::ALL.map(|measure| Numbers::of(&all_observations(counts, latencies, measure))))
     }
 
     pub fn numbers(&self, measure: Measure) -> &Numbers {
@@ -160,8 +173,16 @@ pub struct RoleFairness {
     pub fairness: Fairness,
 }
 
-/// Each measure of one kind of transaction, for the bootstrap; `None` if it was not measured.
-type RoundHistograms = [Option<SparseHistogram>; Measure::ALL.len()];
+/// Observations of one round in little memory.
+#[derive(Debug, Clone)]
+struct Kept {
+    ended: SparseHistogram,
+    censored: SparseHistogram,
+    unsent: u64,
+}
+
+/// Each measure of one kind of transaction; `None` if it was not measured.
+type RoundHistograms = [Option<Kept>; Measure::ALL.len()];
 
 /// Numbers from the samples of a trial.
 #[derive(Debug, Clone)]
@@ -194,7 +215,7 @@ impl Measured {
             transaction: g.transaction,
             write: is_write(writes, g.transaction),
             counts: g.counts.clone(),
-            measures: Measures::of(&g.latencies),
+            measures: Measures::of(&g.counts, &g.latencies),
             responses: Outcome::ALL
                 .into_iter()
                 .filter_map(|outcome| Some((outcome, alone(g.latencies.response(outcome)?))))
@@ -206,18 +227,19 @@ impl Measured {
             last_finished_ns: tally.last_finished_ns,
             counts: tally.counts(|_| true),
             groups: sorted(groups.collect()),
-            scopes: Scope::ALL.map(|scope| Measures::of(&tally.latencies(in_scope(scope)))),
+            scopes: Scope::ALL
+                .map(|scope| Measures::of(&tally.counts(in_scope(scope)), &tally.latencies(in_scope(scope)))),
             committed_inside: Scope::ALL.map(|scope| tally.counts(in_scope(scope)).committed_inside),
             busy_ns: all.busy_ns,
             lock_wait_ns: (all.lock_wait_measured && all.busy_ns > 0).then_some(all.lock_wait_ns),
             fairness: fairness_by_role(tally),
             trend: trend(&tally.bins),
             histograms: [Scope::Read, Scope::Write].map(|scope| {
-                let latencies = tally.latencies(in_scope(scope));
+                let (counts, latencies) = (tally.counts(in_scope(scope)), tally.latencies(in_scope(scope)));
                 Measure::ALL.map(|measure| {
-                    let Observations { mut ended, censored } = measured(&latencies, measure)?;
-                    ended.merge(&censored);
-                    Some(ended.to_sparse())
+                    let Observations { ended, censored, .. } = measured(&latencies, measure)?;
+                    let unsent = unsent(&counts, measure);
+                    Some(Kept { ended: ended.to_sparse(), censored: censored.to_sparse(), unsent })
                 })
             }),
         }
@@ -248,17 +270,28 @@ impl Measured {
         sum
     }
 
-    /// The distribution of this round; `None` if it was not measured.
-    pub fn histogram(&self, measure: Measure, scope: Scope) -> Option<SparseHistogram> {
+    /// The observations of this round; `None` if they were not measured.
+    pub fn observations(&self, measure: Measure, scope: Scope) -> Option<Observations> {
         let kinds = match scope {
             Scope::Read => &self.histograms[..1],
             Scope::Write => &self.histograms[1..],
             Scope::All => &self.histograms[..],
         };
-        let mut all = Histogram::new();
+        let mut all = Observations::default();
         for kind in kinds {
-            kind[measure as usize].as_ref()?.iter().for_each(|&(value_ns, count)| all.record_n(value_ns, count));
+            let kept = kind[measure as usize].as_ref()?;
+            kept.ended.iter().for_each(|&(value_ns, count)| all.ended.record_n(value_ns, count));
+            kept.censored.iter().for_each(|&(value_ns, count)| all.censored.record_n(value_ns, count));
+            all.unsent += kept.unsent;
         }
+        Some(all)
+    }
+
+    /// The same as one distribution for the bootstrap, in which operations that never began are longer than all others.
+    pub fn histogram(&self, measure: Measure, scope: Scope) -> Option<SparseHistogram> {
+        let Observations { ended: mut all, censored, unsent } = self.observations(measure, scope)?;
+        all.merge(&censored);
+        all.record_n(MAX_NS, unsent);
         Some(all.to_sparse())
     }
 }

@@ -26,8 +26,10 @@ fn two_records_are_compared_without_pairing() {
 fn a_record_is_slower_if_the_headline_of_a_contender_is() {
     let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
     assert!(!compare(&Findings::new(usual()), &Findings::new(&later)).is_slower());
-    let names = [1, 0].map(|at| later.run.study.contenders[at].name.clone());
-    later.run.study.contenders.iter_mut().zip(names).for_each(|(contender, name)| contender.name = name);
+    let others = [1, 0].map(|at| later.run.study.contenders[at].clone());
+    for (contender, other) in later.run.study.contenders.iter_mut().zip(others) {
+        (contender.name, contender.resolved) = (other.name, other.resolved);
+    }
     let found = compare(&Findings::new(usual()), &Findings::new(&later));
     assert!(found.is_slower());
     let text = compare_records::text(&found);

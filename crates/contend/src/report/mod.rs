@@ -35,6 +35,8 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod verdicts_tests;
+#[cfg(test)]
 mod workers_tests;
 
 pub use files::{File, Terminal, Written};

@@ -94,6 +94,19 @@ impl Metric {
         }
     }
 
+    /// Times of which it, or its formula, uses a mean. For a mean of one transaction the scope is all of them.
+    pub fn means(&self) -> Vec<(Measure, Scope)> {
+        let of_name = |name: &str| match Name::read(name).ok()? {
+            Name::Listed(Row { of: Of::Time(measure, Stat::Mean), .. }, Part::Kind(scope)) => Some((*measure, scope)),
+            Name::Listed(Row { of: Of::Time(measure, Stat::Mean), .. }, _) => Some((*measure, Scope::All)),
+            _ => None,
+        };
+        match &self.what {
+            What::Own(formula) => formula.names().into_iter().filter_map(of_name).collect(),
+            What::Listed(..) => self.mean().into_iter().collect(),
+        }
+    }
+
     /// Whether it is the number of operations per second, of all or of one kind.
     pub fn is_throughput(&self) -> bool {
         matches!(&self.what, What::Listed(row, _) if matches!(row.of, Of::Throughput))
