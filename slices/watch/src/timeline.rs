@@ -108,7 +108,12 @@ impl Timeline {
     pub fn add_causes(&self, wait: &mut Wait) {
         for hold in self.held.values() {
             if wait.for_ns(hold, wait.to_ns) > 0 {
-                wait.add(&self.up_to_now(hold), wait.to_ns);
+                let mut hold = self.up_to_now(hold);
+                // The pause during which the wait ends is not over.
+                if let Some(thread) = self.threads.get(&hold.who).filter(|thread| thread.calls.is_empty()) {
+                    hold.count_gap(thread, None, self.now_ns, self.from_ns);
+                }
+                wait.add(&hold, wait.to_ns);
             }
         }
     }
