@@ -78,6 +78,8 @@ pub struct Cell {
     pools: Vec<Pool>,
     pub transactions: Vec<TransactionPool>,
     pub elapsed_ns: u64,
+    /// Clients of all valid trials together.
+    pub clients: u64,
     pub fairness: Option<FairnessOverRounds>,
     pub lock_wait_share: Option<f64>,
     pub timeline: Vec<Stretch>,
@@ -111,9 +113,10 @@ impl Cell {
         self.pool(scope).dist(measure).censored > 0
     }
 
-    /// Whether there is a mean of this kind: no operation was cut off, and each one began.
+    /// Whether there is a mean of this kind: no operation was cut off, and each one began, except for one of each client: it may
+    /// have been due in the moment in which the window ended.
     pub fn has_mean(&self, measure: Measure, scope: Scope) -> bool {
-        self.pool(scope).dist(measure).unsent == 0 && !self.cut_off(measure, scope)
+        self.pool(scope).dist(measure).unsent <= self.clients && !self.cut_off(measure, scope)
     }
 
     /// Whether the contender did everything that was due, except for at most one operation in a thousand.
@@ -191,6 +194,7 @@ impl CellBuilder {
                 })
                 .collect(),
             elapsed_ns,
+            clients: place.valid.iter().map(|&i| u64::from(rows[i].clients())).sum(),
             fairness: fairness_over_rounds(&measured),
             lock_wait_share: lock_wait_share(&measured),
             timeline: timeline(&self.bins, elapsed_ns, measured.len(), always),

@@ -154,7 +154,7 @@ pub struct ClientTally {
     pub busy_ns: u64,
     pub backoff_ns: u64,
     pub pause_ns: u64,
-    /// Of the same operations, time from due to the start of the first attempt.
+    /// Of the same operations, time from when they were due and the client free to the start of the first attempt.
     pub late_ns: u64,
     /// The part of it that a client may wait for a processor after a pause: up to [`little::TURN_NS`] each time.
     pub woken_ns: u64,
@@ -162,7 +162,7 @@ pub struct ClientTally {
     pub waking_ns: u64,
     /// The part of it that the kernel explains, see [`crate::check::guards::excuse`].
     pub queued_ns: u64,
-    /// First due time; the span to `last_finished_ns` is the client's window.
+    /// When the first one was due and the client free; the span to `last_finished_ns` is the client's window.
     pub first_free_ns: Option<u64>,
     pub last_finished_ns: u64,
 }

@@ -8,6 +8,7 @@ use crate::outcome::reason::Invalid;
 use crate::record::model::{InvariantResult, Reason};
 use crate::stats::little::{self, ClientTime, Gap};
 use contend_wire::handshake::{Facts, fact};
+use contend_wire::sample::{Sample, flag};
 use std::collections::BTreeMap;
 
 /// Largest cost of the worker itself per operation, as a share of the mean operation.
@@ -91,10 +92,30 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
     })
 }
 
-/// A worker that interrupts an operation during its drain could leave out whatever is checked of whole ones.
-pub fn interrupted_early() -> Reason {
-    Invalid::Accounts
-        .because("an operation is marked as interrupted, and it ended before the drain was over".to_string())
+/// Attempts that end with the drain. A worker that could interrupt one earlier could leave out whatever is checked of whole ones.
+pub struct Interrupts {
+    /// End of the drain; `None` if the window has no length.
+    drained_ns: Option<u64>,
+    early: bool,
+}
+
+impl Interrupts {
+    pub fn new(drained_ns: Option<u64>) -> Self {
+        Self { drained_ns, early: false }
+    }
+
+    /// Whether the attempt was cut short.
+    pub fn push(&mut self, sample: &Sample) -> bool {
+        let interrupted = sample.flags & flag::INTERRUPTED != 0;
+        let drained = self.drained_ns.is_some_and(|ns| sample.finished_ns >= ns);
+        self.early |= interrupted && !drained && self.drained_ns.is_some();
+        interrupted || drained
+    }
+
+    pub fn finish(self) -> Option<Reason> {
+        let words = "an operation is marked as interrupted, and it ended before the drain was over";
+        self.early.then(|| Invalid::Accounts.because(words.to_string()))
+    }
 }
 
 /// Time of a client that counts as accounted for although it does not work.
@@ -259,6 +280,7 @@ pub fn broken_invariants(results: &[InvariantResult]) -> Vec<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contend_wire::sample::{CodeSpace, NOT_MEASURED, STEP_NONE};
 
     const LATE_IS_WORK: Excuses = Excuses { late_is_work: true, crowded: false, open: false };
     const CROWDED: Excuses = Excuses { late_is_work: false, crowded: true, open: false };
@@ -282,6 +304,35 @@ mod tests {
         assert!(reason.kind == Invalid::LittlesLaw && reason.detail.contains("40.0 % of client 7"), "{reason:?}");
         assert_eq!(littles_law(&stalled, LATE_IS_WORK), None);
         assert_eq!(littles_law(&client(900, 0), Excuses::default()), None);
+    }
+
+    #[test]
+    fn an_attempt_is_interrupted_at_the_end_of_the_drain_and_not_before() {
+        let sample = |finished_ns, flags| Sample {
+            client: 0,
+            operation: 0,
+            transaction: 0,
+            attempt: 0,
+            failed_step: STEP_NONE,
+            code_space: CodeSpace::Ok,
+            flags,
+            code: 0,
+            rows: 0,
+            due_ns: 0,
+            started_ns: 0,
+            finished_ns,
+            lock_wait_ns: NOT_MEASURED,
+            acquire_wait_ns: NOT_MEASURED,
+        };
+        let found = |drained_ns, sample: &Sample| {
+            let mut interrupts = Interrupts::new(drained_ns);
+            (interrupts.push(sample), interrupts.finish().is_some())
+        };
+        assert_eq!(found(Some(100), &sample(100, flag::INTERRUPTED)), (true, false));
+        assert_eq!(found(Some(100), &sample(99, flag::INTERRUPTED)), (true, true));
+        assert_eq!(found(Some(100), &sample(100, 0)), (true, false), "the worker did not say it");
+        assert_eq!(found(Some(100), &sample(99, 0)), (false, false));
+        assert_eq!(found(None, &sample(99, flag::INTERRUPTED)), (true, false), "the deadline ended it");
     }
 
     #[test]

@@ -28,7 +28,6 @@ use crate::workload::{Asked, DrawnRole, DrawnWorker, Workload, fixed, growing, t
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Client;
-use contend_wire::sample::flag;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
@@ -118,13 +117,11 @@ impl Review<'_> {
         let last = if executes { self.bench.workload.last_writes.as_slice() } else { &[] };
         let mut ever = Ever::new(self.clients(), last, self.stage.round.texts());
         // A connection that was interrupted or lost may not be there to be read back. SQLite's is, whatever went wrong.
-        let (embedded, mut broken_off, mut interrupted_early) = (self.stage.engine.server.is_none(), false, false);
-        let drained_ns = self.ran.window_end_ns.map_or(u64::MAX, |end_ns| end_ns + self.stage.round.load.drain_ns);
+        let (embedded, mut broken_off) = (self.stage.engine.server.is_none(), false);
+        let drained_ns = self.ran.window_end_ns.map(|end_ns| end_ns + self.stage.round.load.drain_ns);
+        let mut interrupts = guards::Interrupts::new(drained_ns);
         read_samples(samples, |sample| {
-            let interrupted = sample.flags & flag::INTERRUPTED != 0;
-            interrupted_early |= interrupted && sample.finished_ns < drained_ns && self.ran.window_end_ns.is_some();
-            let cut_short = interrupted || sample.finished_ns >= drained_ns;
-            broken_off |= cut_short || !embedded && may_have_lost_connection(&sample);
+            broken_off |= interrupts.push(&sample) || !embedded && may_have_lost_connection(&sample);
             plan_check.push(&sample);
             commits.push(&sample);
             kernel.push(&sample);
@@ -143,7 +140,7 @@ impl Review<'_> {
         let due = plan_check.with_something_due(load.run_in_ns, length_ns.unwrap_or(u64::MAX / 2));
         let (findings, counted) = plan_check.finish(length_ns);
         trial.invalid.extend(findings);
-        trial.invalid.extend(interrupted_early.then(guards::interrupted_early));
+        trial.invalid.extend(interrupts.finish());
         trial.invalid.extend(commits.finish());
         trial.invalid.extend(growth.finish());
         trial.invalid.extend(kernel.finish());

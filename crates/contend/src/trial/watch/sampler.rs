@@ -75,9 +75,9 @@ pub struct Watched {
 
 impl Watched {
     fn now(&self) -> Moment {
-        let mut moment = Moment::default();
         // First: as soon as its clients are done, a server ends the processes that worked for them.
-        moment.servers = self.servers.iter().map(|first| usage::of_tree(*first)).collect();
+        let servers = self.servers.iter().map(|first| usage::of_tree(*first)).collect();
+        let mut moment = Moment { servers, ..Moment::default() };
         for first in &self.workers {
             let processes = usage::tree(*first);
             moment.usage.push(usage::of_all(&processes));

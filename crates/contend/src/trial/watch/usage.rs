@@ -185,6 +185,6 @@ mod tests {
             }
         }
         kill(parent);
-        assert!(readings > 100, "{readings} readings");
+        assert!(readings >= 10, "{readings} readings");
     }
 }
