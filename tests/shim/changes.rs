@@ -34,6 +34,45 @@ fn a_cached_statement_has_the_names_of_its_rows() {
     assert_eq!(shim, sqlite);
 }
 
+/// The connection reads the other one's schema in a transaction, which it then rolls back.
+#[test]
+fn a_rollback_does_not_bring_an_earlier_schema_back() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+                  a = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  b = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  for s in ('create table t (x text, y text)', \"insert into t values ('1', '2')\"): b.execute(s)\n\
+                  print(a.execute('select * from t').fetchall())\n\
+                  for s in ('alter table t rename column y to z', 'create table u (w text)'): b.execute(s)\n\
+                  for last in ('rollback', 'rollback to inner'):\n\
+                  \x20   for s in ('begin', 'savepoint inner', 'select * from t', last): a.execute(s).fetchall()\n\
+                  \x20   print([d[0] for d in a.execute('select * from t').description])\n\
+                  \x20   if a.in_transaction: a.execute('commit')\n\
+                  \x20   b.execute('alter table u add column more' + str(len(last)) + ' text')\n\
+                  a.execute('create index by_z on t (z)')\n\
+                  c = sqlite3.connect(sys.argv[1])\n\
+                  print(*c.execute('select type, name, sql from sqlite_schema').fetchall(), sep='\\n')\n";
+    let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+    assert!(sqlite.contains("['x', 'z']") && sqlite.contains("'by_z'"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+/// The server keeps 63 bytes of a name.
+#[test]
+fn savepoints_with_long_names_are_two() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+                  a = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  outer, inner = 'n' * 70 + 'o', 'n' * 70 + 'i'\n\
+                  for s in ('create table t (x text)', 'begin', 'savepoint ' + outer, \"insert into t values ('1')\", \
+                  'savepoint ' + inner, \"insert into t values ('2')\", 'rollback to ' + outer, \"insert into t values ('3')\", \
+                  'commit'): a.execute(s)\n\
+                  print(a.execute('select x from t').fetchall())\n";
+    let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+    assert_eq!(sqlite, "[('3',)]\n");
+    assert_eq!(shim, sqlite);
+}
+
 /// Autovacuum has a lock on the table, and gives it up once another session has waited for a second. SQLite has no such
 /// thing, so to the program nothing else holds a lock.
 #[test]

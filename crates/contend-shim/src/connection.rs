@@ -70,6 +70,7 @@ pub struct State {
     pub savepoints: Vec<String>,
     /// Whether the outermost savepoint began the transaction.
     pub began_by_savepoint: bool,
+    /// Whether the front's schema was changed in this transaction.
     pub has_defined: bool,
     rowid: Result<i64, &'static str>,
 }
@@ -242,7 +243,9 @@ impl State {
         }
         let (held, objects) = schema::objects(&answers[1].rows).into_iter().partition(schema::is_held);
         self.held = held;
-        schema::put_in_front(front, &objects)?;
+        let is_new = schema::put_in_front(front, &objects)?;
+        // Whatever ends the transaction without a commit reverts it.
+        self.has_defined |= is_new && !front.is_autocommit();
         self.settings = schema::settings(&answers[2].rows).into_iter().collect();
         self.version = version;
         self.know(objects);

@@ -7,11 +7,11 @@
 use crate::config::{Cache, Settings};
 use crate::fault::is_conflict;
 use crate::server::{Message, Reply, Server, Trouble};
-use contend_wire::kept::{literal, quoted};
+use contend_wire::kept::literal;
 use std::time::{Duration, Instant};
 use tokio_postgres::CancelToken;
 
-/// The savepoint around a statement. Names of the program's savepoints are quoted in the same way.
+/// The savepoint around a statement. Those of the program are `s0`, `s1` and so on.
 const SAVEPOINT: &str = "SAVEPOINT \"contend statement\"";
 const RELEASE: &str = "RELEASE \"contend statement\"";
 const UNDO: &str = "ROLLBACK TO \"contend statement\"; RELEASE \"contend statement\"";
@@ -310,18 +310,19 @@ impl Link {
         }
     }
 
-    /// SAVEPOINT, sent with the next statement.
-    pub fn savepoint(&mut self, name: &str) {
+    /// SAVEPOINT, sent with the next statement. The server keeps 63 bytes of a name, so the names are the places in the program's
+    /// list.
+    pub fn savepoint(&mut self, place: usize) {
         if let Some(transaction) = &mut self.transaction {
-            transaction.queued.push(format!("SAVEPOINT {}", quoted(name)));
+            transaction.queued.push(format!("SAVEPOINT s{place}"));
         }
     }
 
     /// RELEASE or ROLLBACK TO.
-    pub fn back_to(&mut self, word: &str, name: &str) -> Result<(), Trouble> {
+    pub fn back_to(&mut self, word: &str, place: usize) -> Result<(), Trouble> {
         let queued = self.queued();
         let mut batch: Vec<Message> = queued.into_iter().map(plain).collect();
-        batch.push(plain(format!("{word} {}", quoted(name))));
+        batch.push(plain(format!("{word} s{place}")));
         self.sent();
         self.is_timeout_set &= word == "RELEASE";
         let result = self.send(batch).map(drop);

@@ -35,7 +35,6 @@ pub const LOCAL: &[&str] = &[
     "optimize",
     "page_size",
     "pragma_list",
-    "query_only",
     "secure_delete",
     "short_column_names",
     "shrink_memory",
@@ -54,6 +53,7 @@ const OFF: &[&str] = &[
     "case_sensitive_like",
     "defer_foreign_keys",
     "ignore_check_constraints",
+    "query_only",
     "read_uncommitted",
     "recursive_triggers",
     "reverse_unordered_selects",
@@ -118,6 +118,7 @@ mod tests {
         assert_eq!(pragma("case_sensitive_like", Some("off")), Pragma::Local);
         assert_eq!(pragma("case_sensitive_like", Some("on")), Pragma::Refused);
         assert_eq!(pragma("case_sensitive_like", Some("2")), Pragma::Refused);
+        assert_eq!(pragma("query_only", Some("ON")), Pragma::Refused);
         assert_eq!(pragma("integrity_check", None), Pragma::Refused);
     }
 }

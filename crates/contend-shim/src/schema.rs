@@ -53,7 +53,8 @@ pub fn guarded(sql: &str, version: u64) -> String {
     if let Some(rest) = sql.strip_prefix("WITH ") {
         return format!("WITH {head}, {rest}");
     }
-    let is_guardable = ["SELECT", "INSERT", "UPDATE", "DELETE", "VALUES", "("].iter().any(|word| sql.starts_with(word));
+    let is_guardable =
+        ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "("].iter().any(|word| sql.starts_with(word));
     if is_guardable { format!("WITH {head} {sql}") } else { sql.to_string() }
 }
 
@@ -160,21 +161,22 @@ pub fn of_front(front: &Front) -> Result<Vec<Object>, Failed> {
     Ok(objects(&front.rows(sql)?))
 }
 
-/// Replaces the front's schema by the server's.
+/// Replaces the front's schema by the server's. Returns whether it was another one.
 ///
 /// # Errors
 /// A statement of the program still reads the front.
-pub fn put_in_front(front: &Front, there: &[Object]) -> Result<(), Failed> {
+pub fn put_in_front(front: &Front, there: &[Object]) -> Result<bool, Failed> {
     let here = of_front(front)?;
     if here == there {
-        return Ok(());
+        return Ok(false);
     }
     for kind in ["trigger", "view", "index", "table"] {
         for [_, name, ..] in here.iter().filter(|object| object[0] == kind) {
             front.execute(&format!("DROP {kind} IF EXISTS main.{}", quoted(name)))?;
         }
     }
-    there.iter().try_for_each(|[.., sql]| front.execute(sql))
+    there.iter().try_for_each(|[.., sql]| front.execute(sql))?;
+    Ok(true)
 }
 
 /// Views with the names of their columns.

@@ -364,10 +364,15 @@ fn transaction(does: &Does, state: &mut State, connection: &Connection, step: &d
     let fails = |state: &mut State, trouble: &Trouble| state.fails(front, trouble);
     match does {
         Does::Begin { with_lock } => {
-            if front.is_autocommit() {
+            let begins = front.is_autocommit();
+            if begins {
                 state.link.begin(*with_lock).map_err(|trouble| fails(state, &trouble))?;
             }
-            done(step(), connection)
+            let stepped = done(step(), connection);
+            if begins && stepped.is_err() {
+                let _ = state.link.end("ROLLBACK");
+            }
+            stepped
         }
         Does::Commit | Does::Rollback if front.is_autocommit() => done(step(), connection),
         Does::Commit => end(state, connection, step),
@@ -382,7 +387,7 @@ fn transaction(does: &Does, state: &mut State, connection: &Connection, step: &d
                 state.link.begin(false).map_err(|trouble| fails(state, &trouble))?;
                 state.began_by_savepoint = true;
             }
-            state.link.savepoint(&name.to_ascii_lowercase());
+            state.link.savepoint(state.savepoints.len());
             state.savepoints.push(name.to_ascii_lowercase());
             done(step(), connection)
         }
@@ -426,7 +431,7 @@ fn to_savepoint(
         return end(state, connection, step);
     }
     let word = if what == "RELEASE" { "RELEASE" } else { "ROLLBACK TO" };
-    state.link.back_to(word, &name).map_err(|trouble| state.fails(&connection.front, &trouble))?;
+    state.link.back_to(word, at).map_err(|trouble| state.fails(&connection.front, &trouble))?;
     state.savepoints.truncate(if what == "RELEASE" { at } else { at + 1 });
     if what != "RELEASE" && state.has_defined {
         state.doubt();

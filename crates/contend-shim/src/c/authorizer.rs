@@ -1,6 +1,7 @@
 //! The authorizer: SQLite reports each action of a statement while it prepares it. The action is noted and passed to
 //! the program's own authorizer.
 
+use super::front::Front;
 use super::hook::{hook, text};
 use super::real::{Authorizer, Text, of_caller};
 use super::{MISUSE, OK};
@@ -10,6 +11,7 @@ use contend_interpose::P;
 use std::ffi::c_int;
 use std::sync::PoisonError;
 
+const DENY: c_int = 1;
 const IGNORE: c_int = 2;
 const READ: c_int = 20;
 
@@ -38,6 +40,14 @@ callback!(asked(connection: P, code: c_int, one: Text, two: Text, database: Text
     }
     answer
 });
+
+callback!(denied(_argument: P, _code: c_int, _one: Text, _two: Text, _database: Text, _trigger: Text) -> c_int { DENY });
+
+/// Denies all statements of a front that is connected to nothing: it would keep their rows in memory, and lose them.
+pub fn deny(front: Front) {
+    // SAFETY: the handle is the front's, and the function needs no argument.
+    unsafe { (front.real.set_authorizer)(front.db as P, Some(denied), std::ptr::null_mut()) };
+}
 
 /// Installs the authorizer.
 pub fn ask(connection: &Connection) {

@@ -30,6 +30,14 @@ pub(crate) use {hook, pass};
 
 use std::ffi::{CStr, c_char};
 
+/// Whether a text of the program is in UTF-8. SQLite keeps other bytes as they are, and a server would get replacements.
+///
+/// # Safety
+/// `text` is NULL or ends with NUL.
+pub unsafe fn is_utf8(text: *const c_char) -> bool {
+    text.is_null() || CStr::from_ptr(text).to_str().is_ok()
+}
+
 /// A text of the program; empty for NULL.
 ///
 /// # Safety

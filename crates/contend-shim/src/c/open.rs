@@ -54,7 +54,9 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
         }
         Err(failed) => {
             front.define(&Arc::new(Counts::default()));
-            front.say(&failed)
+            let code = front.say(&failed);
+            authorizer::deny(front);
+            code
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Prepares, steps, resets and finalizes statements.
 
 use super::front::{Failed, enter, names};
-use super::hook::{hook, text};
+use super::hook::{hook, is_utf8, text};
 use super::real::{Real, Text, of_caller};
 use super::{DONE, ERROR, MISUSE, OK, ROW, SCHEMA};
 use crate::connection::{Connection, refused};
@@ -49,6 +49,11 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
     let note = note::end();
     if rc != OK || (*out).is_null() {
         return rc;
+    }
+    if !is_utf8((real.sql)(*out)) {
+        (real.finalize)(*out);
+        *out = null_mut();
+        return connection.raise(&Failed::new(ERROR, "contend shim: the statement is not in UTF-8"));
     }
     let sql = text((real.sql)(*out));
     let own = |name: &str| connection.lacks(name);
