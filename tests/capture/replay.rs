@@ -151,3 +151,29 @@ fn a_statement_that_ends_after_the_commit_does_not_end_the_transaction() {
     let kinds = summary["transactions"].as_array().expect("a list");
     assert!(kinds.iter().all(|kind| kind["begin"] != "unseen"), "each COMMIT belongs to its BEGIN: {kinds:?}");
 }
+
+/// The program's SQLite enforces no foreign keys, and the program asks for none.
+const FOREIGN: &str = "
+import sqlite3
+db = sqlite3.connect('fk.db', isolation_level=None)
+db.execute('PRAGMA journal_mode = MEMORY')
+db.execute('CREATE TABLE p (id INTEGER PRIMARY KEY)')
+db.execute('CREATE TABLE c (id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE CASCADE)')
+db.execute('INSERT INTO p VALUES (1)')
+for row in [(1, 1), (2, 99)]: db.execute('INSERT INTO c VALUES (?, ?)', row)
+db.execute('DELETE FROM p')
+";
+
+#[test]
+fn foreign_keys_and_journal_modes_are_those_of_the_program() {
+    let bench = Bench::new();
+    capture(&bench, &["--values=full"], &["python3", "-c", FOREIGN]).exits(0);
+    let (said, found) = replayed(&bench);
+    assert_eq!((said.code, found["diverged"].as_array().map(Vec::len)), (Some(0), Some(0)), "{said:?}");
+    bench.contend(&["capture", "to-workload", "taken"]).ran();
+    let written = std::fs::read_to_string(bench.path("taken/study.toml")).expect("a study");
+    assert!(
+        written.contains("journal_mode = \"memory\"") && !written.contains("journal_mode = \"delete\""),
+        "{written}"
+    );
+}

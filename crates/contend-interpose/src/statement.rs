@@ -52,7 +52,6 @@ pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
     if *seen == (hash >> 32) as u32 {
         return hash;
     }
-    let key = (!settings().full).then_some(key);
     let is_wide = matches!(sql, Sql::Utf16(..));
     let most = record::HEAD + 8 + text::room(if is_wide { bytes * 2 } else { bytes }) + bytes * 2;
     let place = room(t, most);
@@ -77,10 +76,10 @@ pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
     hash
 }
 
-unsafe fn write_trimmed(raw: &[u8], key: Option<[u64; 2]>, out: &mut [u8]) -> usize {
+unsafe fn write_trimmed(raw: &[u8], key: [u64; 2], out: &mut [u8]) -> usize {
     let end = raw.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b';').map_or(0, |last| last + 1);
     let mut sink = Sink::new(out);
-    text::write(&raw[..end], key, &mut sink);
+    text::write(&raw[..end], key, !settings().full, &mut sink);
     sink.length
 }
 

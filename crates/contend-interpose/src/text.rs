@@ -148,9 +148,9 @@ fn stays(sql: &[u8]) -> bool {
     }
 }
 
-/// Writes a statement. With a key, literals other than 0 and 1 become stand-ins.
-pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
-    let key = key.filter(|_| !stays(sql));
+/// Writes a statement. Keys of encrypted databases become stand-ins, and if values are `hashed` all literals other than 0 and 1.
+pub fn write(sql: &[u8], key: [u64; 2], hashed: bool, out: &mut Sink) {
+    let hashed = hashed && !stays(sql);
     let (mut i, mut gap, mut place) = (0, false, Place::Begin);
     while i < sql.len() {
         let after = blank(sql, i);
@@ -177,9 +177,9 @@ pub fn write(sql: &[u8], key: Option<[u64; 2]>, out: &mut Sink) {
             _ if is_word(byte) => (word(sql, i), false),
             _ => (i + 1, false),
         };
-        match key {
-            Some(key) if is_text || place.hides(&sql[i..end]) => stand_in(&sql[i..end], key, out),
-            _ => out.all(&sql[i..end]),
+        match hashed && is_text || place.hides(&sql[i..end]) {
+            true => stand_in(&sql[i..end], key, out),
+            false => out.all(&sql[i..end]),
         }
         place = place.after(&sql[i..end]);
         i = end;
@@ -281,7 +281,7 @@ mod tests {
     fn written(sql: &str, key: Option<[u64; 2]>) -> String {
         let mut buffer = vec![0; room(sql.len())];
         let mut sink = Sink::new(&mut buffer);
-        write(sql.as_bytes(), key, &mut sink);
+        write(sql.as_bytes(), key.unwrap_or([1, 2]), key.is_some(), &mut sink);
         let length = sink.length;
         String::from_utf8(buffer[..length].to_vec()).expect("text")
     }
@@ -332,6 +332,8 @@ mod tests {
     fn settings_stay_but_no_key_of_a_cipher() {
         assert_eq!(written("PRAGMA busy_timeout = 5000", Some([1, 2])), "PRAGMA busy_timeout = 5000");
         assert!(!written("PRAGMA key = 'secret'", Some([1, 2])).contains("secret"));
+        assert!(!written("ATTACH 'a.db' AS a KEY 'secret'", None).contains("secret"), "with all values, too");
+        assert_eq!(written("PRAGMA cache_size = 99", None), "PRAGMA cache_size = 99");
         for keyed in [
             "pragma rekey='secret'",
             "PRAGMA key = \"secret\"",

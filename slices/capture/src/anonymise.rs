@@ -105,7 +105,7 @@ fn anonymous(raw: &Raw, key: [u64; 2], is_server: bool) -> Vec<u8> {
 fn of_sqlite(sql: &[u8], key: [u64; 2]) -> Vec<u8> {
     let mut written = vec![0; room(sql.len())];
     let mut sink = Sink::new(&mut written);
-    write(sql, Some(key), &mut sink);
+    write(sql, key, true, &mut sink);
     let length = sink.length;
     written.truncate(length);
     written

@@ -35,7 +35,10 @@ fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> 
         values.next()
     };
     let content = database.end.as_ref().or(database.content.as_ref());
-    let mode = content.map_or("delete", |content| content.journal_mode.as_str());
+    // WAL is a property of the file, every other mode one of each connection.
+    let of_file = content.map_or("delete", |content| content.journal_mode.as_str());
+    let set = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
+    let mode = set.as_deref().unwrap_or(of_file);
     let mode = if ["delete", "truncate", "persist", "memory", "off", "wal"].contains(&mode) { mode } else { "delete" };
     let synchronous = match pragma("synchronous").as_deref() {
         Some("0" | "off") => "off",

@@ -55,6 +55,8 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     let Back { from, schema, file, dry_run } = *asked;
     ensure!(!file.exists(), "{} is there already; name a new file", file.display());
     let mut server = Server::connect(from, schema, true)?;
+    // The schema is that of the rows.
+    server.product.snapshot()?;
     let kept = kept(&mut server)?;
     let (tables, mut left) = tables(&mut server, &kept)?;
     let way = Way { from: format!("{}, {}", server.version, server.address), to: file.display().to_string() };
@@ -63,7 +65,6 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
         return Ok(OK);
     }
     let progress = Progress::new();
-    server.product.snapshot()?;
     let partial = Partial::new(file)?;
     let sqlite = Connection::open(&partial.0)?;
     sqlite.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
