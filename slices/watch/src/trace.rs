@@ -302,12 +302,13 @@ impl Trace {
             return;
         }
         let why = match replaced {
-            _ if !is_alive(pid) => "it had ended before its program could be read".to_string(),
-            Some(path) => format!(
+            Some(path) if is_alive(pid) => format!(
                 "{}, which it executes, was replaced or deleted after it had started; restart the program",
                 path.display()
             ),
-            None => "no function of SQLite has a name in its program".to_string(),
+            // One that has ended and was not waited for has no mappings any more.
+            _ if ids.is_empty() || !is_alive(pid) => "it had ended before its program could be read".to_string(),
+            _ => "no function of SQLite has a name in its program".to_string(),
         };
         let name = self.processes.name(pid).unwrap_or_default();
         self.missing.add(format!("statements of {name}"), Some(pid), why);
