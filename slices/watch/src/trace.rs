@@ -413,9 +413,10 @@ impl Trace {
         let id = FileId { device: device? as u32, inode: inode? as u64 };
         let (database, file) = find(&self.databases, id)?;
         // A removed `-shm` leaves its inode number to another file, perhaps to that of another database. A user of this one
-        // has locked the database file before, or has it open since before the watch. One that has ended cannot be asked.
+        // has locked the database file before, or has it open since before the watch: it was met then, and can have ended since.
         let known = self.users.get(&(pid, database)).copied();
-        let has_it_open = || has_open(pid, &[self.databases[database].id]) != Some(false);
+        let has_it_open =
+            || has_open(pid, &[self.databases[database].id]).unwrap_or_else(|| self.processes.is_known(pid));
         let is_user = file == File::Database || known.unwrap_or_else(has_it_open);
         self.users.insert((pid, database), is_user);
         if !is_user {
