@@ -63,7 +63,7 @@ fn a_process_that_ends_holds_nothing_any_more_and_what_it_held_stays_a_finding()
     assert_eq!(child.wait().expect("it ends").code(), Some(1), "{last}");
     assert!(row(last.clone())["holds"].is_null(), "{last}");
     let [found] = &last["findings"].as_array().expect("a list")[..] else { panic!("{last}") };
-    assert!(found["kind"] == "idle-in-transaction" && found["last_seen_ns"].is_u64(), "{found}");
+    assert!(found["kind"] == "idle-in-transaction" && found["seen_ns"].is_u64(), "{found}");
 }
 
 #[test]

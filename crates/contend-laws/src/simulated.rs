@@ -161,7 +161,7 @@ fn the_right_law_is_chosen_and_keeps_its_word() {
     for case in cases() {
         let outlook = outlook(case.sweep(), &case.points(), &PREDICTED.map(|clients| clients as f64), 1);
         let tried = &outlook.tried[outlook.chosen.expect("a law")];
-        // Where no limit was reached, nothing tells laws apart.
+        // A system that did not reach its limit does not show which law it follows.
         let is_right = outlook.linear || tried.law.name() == case.law;
         assert!(is_right, "{:?}, own time {}: {}", case.system, case.parallel_s, tried.law.name());
         let usl = outlook.tried.iter().find(|tried| tried.law == Law::Usl).expect("it is always tried");

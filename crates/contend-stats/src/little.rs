@@ -12,8 +12,8 @@ use serde::Serialize;
 /// How much of the window may be unaccounted for.
 pub const MAX_GAP_SHARE: f64 = 0.05;
 
-/// The same of one client of a crowd, whose gaps together are within [`MAX_GAP_SHARE`].
-pub const MAX_GAP_SHARE_IN_CROWD: f64 = 0.20;
+/// The same of one client of a crowd, whose gaps together are within [`MAX_GAP_SHARE`], and of clients of an open loop.
+pub const MAX_GAP_SHARE_LOOSE: f64 = 0.20;
 
 /// What a client of a crowd may wait for a processor when it wakes from a pause: the others keep it until their turn ends, which
 /// the kernel looks at in each tick. That is half a tick of the usual 4 ms.

@@ -116,13 +116,8 @@ impl Observations {
     }
 
     /// The mean of those that began. None if one is censored: leaving it out would make the slowest look the fastest.
-    pub fn mean_begun(&self) -> Option<u64> {
-        self.censored.is_empty().then(|| self.ended.mean()).flatten()
-    }
-
-    /// None if one is censored or never began.
     pub fn mean(&self) -> Option<u64> {
-        self.mean_begun().filter(|_| self.unsent == 0)
+        self.censored.is_empty().then(|| self.ended.mean()).flatten()
     }
 
     /// All observations in one order. A bound that censored operations set is never above the truth, so those that
@@ -244,7 +239,7 @@ mod tests {
         assert_eq!(all.len(), 10_000);
         all.unsent = 4;
         all.censored = Histogram::new();
-        assert_eq!((all.mean(), all.mean_begun()), (None, Some(111)));
+        assert_eq!(all.mean(), Some(111));
         assert_eq!(all.quantile(Quantile::P99), QuantileValue::Exact(200));
         let none_began = Observations { unsent: 1000, ..Observations::default() };
         assert_eq!(none_began.quantile(Quantile::P50), QuantileValue::TooFew { n: 0, needed: 60 });

@@ -247,7 +247,7 @@ fn needed(rounds: Option<u32>, each_ns: Option<u64>) -> String {
             )
         }
         Some(rounds) => {
-            format!(" About {rounds} rounds would be needed{}.", time_of(u64::from(rounds), each_ns))
+            format!(" At least {rounds} rounds would be needed{}.", time_of(u64::from(rounds), each_ns))
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct Gate {
     pub before: Option<String>,
     /// The time that decides: `wall` or `cpu`.
     pub by: By,
-    /// Differences up to this fraction do not matter.
+    /// Fraction within which an estimate is called slight, and an interval no difference.
     pub margin: f64,
     /// Time after which no further round begins.
     pub budget_ns: u64,

@@ -4,7 +4,7 @@
 use crate::capacity::{Shown, compare_with, shown};
 use crate::relax::{Suspect, fewer_processors};
 use crate::saved::{Busy, Saved};
-use crate::search::{DECISIVE, ProbeResult};
+use crate::search::{ProbeResult, decisive};
 use contend_stats::interval::{MIN_ROUNDS, median};
 use contend_stats::precision::Percent;
 use contend_stats::verdict::Comparison;
@@ -38,6 +38,11 @@ impl Suspected {
     /// Rounds in which its arm has a result.
     pub fn rounds(&self) -> usize {
         self.shown.iter().filter(|shown| **shown != Shown::Nothing).count()
+    }
+
+    /// Whether its arm has shown that it is not the limit.
+    pub fn is_cleared(&self) -> bool {
+        self.rounds() >= ROUNDS_MIN && !self.moves
     }
 
     /// Whether its load supports it. For syncs only the relaxed arm is evidence.
@@ -87,19 +92,13 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
         let lower = relaxed.is_some_and(|at| takes_away(saved, at));
         let shown = relaxed.map_or(vec![], |relaxed| shown(saved, arm, relaxed));
         let moves = comparison.as_ref().is_some_and(|comparison| moves(&shown, (comparison, saved.margin), lower));
-        // Whatever its load says, an arm that keeps its rate clears its suspect.
-        let rounds = shown.iter().filter(|shown| **shown != Shown::Nothing).count();
-        let is_cleared = suspect != Suspect::Processors || rounds >= ROUNDS_MIN && !moves;
         let use_share = used.as_ref().and_then(|used| share(used, suspect, saved));
-        Suspected {
-            suspect,
-            use_share,
-            unshown: use_share.filter(|_| lower && !is_cleared).and_then(|share| unshown(saved, share)),
-            arm: relaxed,
-            comparison,
-            shown,
-            moves,
+        let mut of = Suspected { suspect, use_share, unshown: None, arm: relaxed, comparison, shown, moves };
+        // Whatever its load says, an arm that keeps its rate clears its suspect.
+        if suspect == Suspect::Processors && lower && !of.is_cleared() {
+            of.unshown = use_share.and_then(|share| unshown(saved, share));
         }
+        of
     };
     Suspect::ALL.into_iter().map(of).collect()
 }
@@ -114,11 +113,11 @@ pub fn takes_away(saved: &Saved, arm: usize) -> bool {
 fn unshown(saved: &Saved, share: f64) -> Option<String> {
     let all = saved.processors as usize;
     let left = fewer_processors(all)? as f64;
-    let factor = if saved.budget.is_some() { DECISIVE.max(1.0 + saved.margin) } else { 1.0 + saved.margin };
-    let is_open = share * all as f64 / left / factor < 1.0;
-    let share = Percent(share);
-    (!is_open)
-        .then(|| format!("the processors are {share} busy; that they are the limit is not shown on {all} processors"))
+    let factor = if saved.budget.is_some() { decisive(saved.margin) } else { 1.0 + saved.margin };
+    let must_miss = share * all as f64 / left >= factor;
+    must_miss.then(|| {
+        format!("the processors are {} busy; that they are the limit is not shown on {all} processors", Percent(share))
+    })
 }
 
 /// Whether the rate moves by more than the margin: with six measured ratios by their interval, else in each round.
@@ -189,10 +188,14 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
     let compared = relaxed().filter(|of| of.rounds() >= ROUNDS_MIN);
     if compared.count() == 0 && !generator {
         let is_busy = relaxed().any(Suspected::is_busy);
-        return Limiter::None(match (unshown, is_busy) {
+        // Those of a service are its own.
+        let is_untried = |of: &&Suspected| of.suspect == Suspect::Processors && of.arm.is_none() && of.is_busy();
+        let processors = suspects.iter().find(is_untried).and_then(|of| of.use_share);
+        return Limiter::None(match (unshown, processors) {
             (Some(why), _) => why,
-            (None, true) => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
-            (None, false) => "nothing that can be relaxed is busy".to_string(),
+            (None, _) if is_busy => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
+            (None, Some(share)) => format!("the processors are {} busy, and cannot be relaxed here", Percent(share)),
+            (None, None) => "nothing that can be relaxed is busy".to_string(),
         });
     }
     let mut moving: Vec<&Suspected> = relaxed().filter(|of| of.moves && of.is_busy()).collect();
@@ -211,13 +214,12 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
         [] if relaxed().any(|of| of.moves) => {
             Limiter::None("what moves the rate when it is relaxed is not busy".to_string())
         }
-        [] if unshown.is_some() => Limiter::None(unshown.unwrap_or_default()),
-        [] if generator => Limiter::One(Suspect::Generator),
+        [] if unshown.is_none() && generator => Limiter::One(Suspect::Generator),
         [] => {
             let is_only = |shown: &Shown| shown.at_least().or(shown.below()).is_some();
             let only = relaxed().flat_map(|of| &of.shown).any(is_only);
             let by = if only { "as much as was tried" } else { "more than the margin" };
-            Limiter::None(format!("nothing that was relaxed moves the rate by {by}"))
+            Limiter::None(unshown.unwrap_or_else(|| format!("nothing that was relaxed moves the rate by {by}")))
         }
         several => {
             let words: Vec<&str> = several.iter().map(|of| of.suspect.word()).collect();
@@ -228,8 +230,7 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
 
 /// Whether a suspect is the processors, busy and not cleared by an arm of enough rounds.
 fn may_be_the_processors(of: &Suspected) -> bool {
-    let is_cleared = of.rounds() >= ROUNDS_MIN && !of.moves;
-    of.suspect == Suspect::Processors && of.is_busy() && !is_cleared
+    of.suspect == Suspect::Processors && of.is_busy() && !of.is_cleared()
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub struct Saved {
     pub seed: u64,
     /// Rounds to run.
     pub rounds: u32,
-    /// Differences up to this fraction do not matter.
+    /// Fraction within which an estimate is called slight, and an interval no difference.
     pub margin: f64,
     /// Logical processors that contend could use.
     pub processors: u32,

@@ -17,6 +17,11 @@ const NO_VALUE_MAX: u32 = 3;
 /// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step above it
 /// is where the contender's own search missed a bound, perhaps by little.
 pub const DECISIVE: f64 = STEP * STEP;
+
+/// How far from its contender's rate an arm is probed.
+pub fn decisive(margin: f64) -> f64 {
+    DECISIVE.max(1.0 + margin)
+}
 /// Equal results for one rate that decide.
 const EQUAL_RESULTS: u32 = 2;
 /// Factor for moving a wrong upper end. It is small, because open loops rarely exceed a closed loop's rate.
@@ -62,7 +67,9 @@ impl Why {
     pub fn words(self) -> &'static str {
         match self {
             Why::NoValue => "three probes in a row did not count",
-            Why::NothingMeets => "the lowest value that a window can judge misses a bound; allow more, or bound p95",
+            Why::NothingMeets => {
+                "the lowest value that a window can judge misses a bound; allow more, or bound a lower percentile"
+            }
             Why::NotSettled => "the probes contradict one another; use a longer --window or a quieter machine",
         }
     }

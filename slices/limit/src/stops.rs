@@ -5,6 +5,7 @@ use crate::limiter::{Limiter, ROUNDS_MIN, Suspected, limiter, suspects, takes_aw
 use crate::relax::Suspect;
 use crate::saved::{Budget, Busy, Saved};
 use contend::report::document::{Block, Cell, Id, Section, Table, Tone};
+use contend::study::model::Tier;
 use contend_stats::interval::median;
 use contend_stats::precision::{Bytes, Ns, Percent, Rate, Ratio, alike, counted, plain};
 
@@ -27,7 +28,8 @@ pub fn sentence(saved: &Saved, arm: usize) -> String {
 
 /// Suspects that an experiment did not clear and that were not shown to be idle, as the end of the sentence.
 fn untried(saved: &Saved, arm: usize, all: &[Suspected]) -> String {
-    let waits_for_none = matches!(saved.arms[arm].tier.as_str(), "bounded" | "unsafe");
+    let tier = saved.arms[arm].tier.as_str();
+    let waits_for_none = [Tier::Bounded, Tier::Unsafe].iter().any(|without| without.word() == tier);
     let is_idle = |of: &Suspected| match of.suspect {
         Suspect::Syncs => of.arm.is_none() && waits_for_none,
         _ => of.use_share.is_some() && !of.is_busy(),

@@ -9,7 +9,7 @@ use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
 use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
-use crate::search::{DECISIVE, Next, ProbeResult, Search, Why};
+use crate::search::{Next, ProbeResult, Search, Why, decisive};
 use anyhow::Result;
 use contend::record::store::Record;
 use contend::study::{SplitMix64, slots};
@@ -330,7 +330,7 @@ impl<'w> Work<'w> {
         let relaxed = self.saved.arms[arm].relaxed.as_ref()?;
         let values = self.saved.values(relaxed.of);
         let (_, value) = values.into_iter().find(|(of, _)| *of == round)?;
-        let factor = DECISIVE.max(1.0 + self.saved.margin);
+        let factor = decisive(self.saved.margin);
         Some(if relaxed.fewer { value / factor } else { value * factor })
     }
 

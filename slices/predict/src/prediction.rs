@@ -133,7 +133,8 @@ pub fn of_sweep(subject: &Subject, ask: &Ask<'_>) -> Prediction {
     let at = if ask.at.is_empty() { &usual } else { ask.at };
     let outlook = outlook(subject.sweep, &subject.points, at, subject.seed);
     let law = outlook.chosen.map(|at| &outlook.tried[at]);
-    let trusted = law.filter(|_| outlook.word != Word::NoPrediction);
+    // Where no limit was reached, other laws with other times fit as well.
+    let trusted = law.filter(|_| outlook.word != Word::NoPrediction && !outlook.linear);
     let bound = ask.bound_s.filter(|_| subject.kind == Kind::Rate);
     Prediction {
         study: subject.study.clone(),

@@ -107,7 +107,7 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
         all.push("No limit was reached: throughput still grew nearly in proportion.".to_string());
     }
     all.extend(prediction.checks.iter().map(check));
-    if prediction.word != Word::NoPrediction && prediction.checks.is_empty() {
+    if prediction.word != Word::NoPrediction && !prediction.linear && prediction.checks.is_empty() {
         all.push("Nothing was measured to compare the law's times with.".to_string());
     }
     if prediction.checks.iter().any(|check| !check.agrees) {

@@ -62,6 +62,6 @@ pub enum What {
     },
     /// The innermost call returned without an event.
     EndUnseen,
-    /// The process executes another program from now on (exec).
+    /// The process executes another program from now on (exec), or has ended.
     Replaced,
 }

@@ -44,7 +44,7 @@ pub struct Hold {
     pub kept_out: KeptOut,
 }
 
-/// Processes that wanted a lock while its holder executed no statement.
+/// Refused calls and waits of others while the holder executed no statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptOut {
     /// Number of refused calls.
@@ -220,6 +220,26 @@ pub struct Cause {
 }
 
 impl Wait {
+    /// An open wait, without its attempts.
+    pub fn new(database: usize, who: Who, lock: Lock, (from_ns, to_ns): (u64, u64)) -> Wait {
+        Wait {
+            database,
+            who,
+            lock,
+            from_ns,
+            to_ns,
+            tries: 0,
+            end: End::Open,
+            holder: None,
+            holder_sql: None,
+            after_read: false,
+            sql: None,
+            call_from_ns: None,
+            is_outdated: false,
+            causes: vec![],
+        }
+    }
+
     /// Adds a hold that has ended, or the part so far of one that continues.
     pub fn add(&mut self, hold: &Hold, now_ns: u64) {
         let ns = self.for_ns(hold, now_ns);

@@ -1,7 +1,7 @@
 //! Rollback journals that a writer left behind.
 
-use crate::finding::Sample;
 use crate::lock::{Lock, Mode};
+use crate::target::Sample;
 use crate::timeline::Timeline;
 
 /// Time for which a journal must not have changed before it counts as left behind.

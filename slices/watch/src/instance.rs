@@ -5,7 +5,7 @@ use crate::page::Format;
 use anyhow::{Context, Result, bail};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -178,7 +178,7 @@ impl Instance {
     /// # Errors
     /// A buffer cannot be read.
     pub fn read(&mut self, mut each: impl FnMut(&[u8])) -> Result<bool> {
-        let mut was_full = false;
+        let mut may_have_lost = false;
         for pipe in &mut self.pipes {
             let mut read = 0;
             for _ in 0..PAGES_MAX {
@@ -193,9 +193,9 @@ impl Instance {
                     Err(error) => return Err(error).context("cannot read the tracing buffer"),
                 }
             }
-            was_full |= read >= BUFFER_KIB as usize * 1024 / 2;
+            may_have_lost |= read >= BUFFER_KIB as usize * 1024 / 2;
         }
-        Ok(was_full)
+        Ok(may_have_lost)
     }
 
     /// Number of events lost because a buffer was full.
@@ -237,7 +237,13 @@ pub fn remove(root: &Path, group: &str) {
         let _ = fs::write(dir.join("events/enable"), "0");
     }
     for probe in probes(root).into_iter().filter(|probe| group_of(probe) == group) {
-        at_once_or_soon(|| append(&root.join("uprobe_events"), &format!("-:{probe}")).is_ok());
+        at_once_or_soon(|| {
+            let removed = append(&root.join("uprobe_events"), &format!("-:{probe}"));
+            // Another process may have removed it.
+            let is_missing =
+                |error: anyhow::Error| error.downcast_ref().map(io::Error::kind) == Some(ErrorKind::NotFound);
+            removed.err().is_none_or(is_missing)
+        });
     }
     for dir in &dirs {
         at_once_or_soon(|| fs::remove_dir(dir).is_ok() || !dir.exists());

@@ -34,7 +34,7 @@ impl Missing {
 
     /// A sentence for each reason.
     pub fn sentences(&self) -> Vec<String> {
-        let left_out = (self.left_out > 0).then(|| format!("what {} further reasons are about", self.left_out));
+        let left_out = (self.left_out > 0).then(|| format!("{} further parts", self.left_out));
         self.reasons.iter().map(Reason::sentence).chain(left_out).collect()
     }
 }
@@ -64,6 +64,6 @@ mod tests {
             missing.add(format!("statements of {n}"), Some(n), String::new());
         }
         let sentences = missing.sentences();
-        assert_eq!((sentences.len(), sentences[100].as_str()), (101, "what 102 further reasons are about"));
+        assert_eq!((sentences.len(), sentences[100].as_str()), (101, "102 further parts"));
     }
 }

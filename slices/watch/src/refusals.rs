@@ -15,18 +15,17 @@ const BUSY_SNAPSHOT: i32 = 517;
 
 impl Timeline {
     pub(crate) fn refused(&mut self, database: usize, who: Who, (lock, mode): (Lock, Mode), at_ns: u64) {
-        let thread = self.threads.entry(who).or_default();
-        thread.databases.entry(database).or_default();
         // Read marks are tried in turn, a checkpoint gives way at once, and each close in WAL mode tries to be the last
         // one: they are no waits. A writer that wants the file alone holds RESERVED.
-        let is_close = matches!(lock, Lock::Pending | Lock::Shared)
-            && mode == Mode::Alone
-            && !self.held.contains_key(&(database, who.pid, Lock::Reserved));
+        let is_close = matches!(lock, Lock::Pending | Lock::Shared) && self.is_close(database, who.pid, mode);
+        let thread = self.threads.entry(who).or_default();
+        thread.databases.entry(database).or_default();
         if is_close || matches!(lock, Lock::Read(_) | Lock::Connected | Lock::Checkpoint) {
             thread.gave_way_ns = at_ns;
             return;
         }
         let (has_read, call) = (thread.has_read, thread.calls.first().cloned());
+        let (wrote_ns, waited_ns) = (thread.wrote_ns(database), thread.waited_ns);
         self.sums(database, who.pid).refusals += 1;
         let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
         for hold in self.held.values_mut().filter(|hold| is_its(&&**hold)) {
@@ -35,31 +34,21 @@ impl Timeline {
         let holder = self.held.values().find(is_its);
         let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
         let after_read = has_read && !begins_with_lock(call.as_ref().and_then(|call| call.sql.as_deref()));
-        let thread = self.threads.entry(who).or_default();
-        let wrote_ns = thread.wrote_ns(database);
         // It has waited since it gave the lock back in the same call, because its snapshot was too old.
         let gave_back = call.as_ref().filter(|call| lock == Lock::WalWrite && wrote_ns >= call.from_ns);
-        let from_ns = gave_back.map_or(at_ns, |_| wrote_ns.max(thread.waited_ns));
+        let from_ns = gave_back.map_or(at_ns, |_| wrote_ns.max(waited_ns));
         let call_from_ns = call.as_ref().map(|call| call.from_ns);
         if self.waiting.get(&(database, who)).is_some_and(|wait| wait.call_from_ns != call_from_ns) {
             // Another statement: the previous one has failed.
             self.end_wait((database, who), End::GaveUp);
         }
         let wait = self.waiting.entry((database, who)).or_insert(Wait {
-            database,
-            who,
-            lock,
-            from_ns,
-            to_ns: at_ns,
-            tries: 0,
-            end: End::Open,
             holder,
             holder_sql,
             after_read,
             sql: call.and_then(|call| call.sql),
             call_from_ns,
-            is_outdated: false,
-            causes: vec![],
+            ..Wait::new(database, who, lock, (from_ns, at_ns))
         });
         wait.tries += 1;
         wait.to_ns = at_ns;
@@ -77,20 +66,11 @@ impl Timeline {
             return;
         }
         let wait = Wait {
-            database,
-            who,
-            lock,
-            from_ns,
-            to_ns: at_ns,
             tries: 1,
-            end: End::Open,
-            holder: None,
-            holder_sql: None,
-            after_read: false,
             sql: call.sql,
             call_from_ns: Some(call.from_ns),
             is_outdated: true,
-            causes: vec![],
+            ..Wait::new(database, who, lock, (from_ns, at_ns))
         };
         self.waiting.insert((database, who), wait);
         self.end_wait((database, who), End::Granted);
@@ -137,21 +117,16 @@ impl Timeline {
             return;
         }
         sums.refusals += 1;
+        let lock = holder.map_or(Lock::Reserved, |(lock, _)| lock);
         let wait = Wait {
-            database,
-            who,
-            lock: holder.map_or(Lock::Reserved, |(lock, _)| lock),
-            from_ns: call.from_ns,
-            to_ns: at_ns,
             tries: if after_read && is_outdated || at_ns - call.from_ns < AT_ONCE_NS { 1 } else { 2 },
-            end: End::Open,
             holder: holder.map(|(_, pid)| pid),
             holder_sql,
             after_read,
             sql: call.sql,
             call_from_ns: Some(call.from_ns),
             is_outdated,
-            causes: vec![],
+            ..Wait::new(database, who, lock, (call.from_ns, at_ns))
         };
         self.waiting.insert((database, who), wait);
         self.end_wait((database, who), End::GaveUp);

@@ -128,7 +128,7 @@ pub struct WriteWaits {
 /// All totals of a process on a database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Write locks with a gap of at least [`Hold::pauses`] between two statements: time outside of statements.
+    /// Holds of the write lock with a pause (see [`Hold::pauses`]): time outside of statements.
     pub outside: Times,
     /// What those with the longest pauses kept out in their pauses; see [`PAUSE_NS_MIN`].
     pub outside_kept_out: KeptOut,
@@ -141,6 +141,8 @@ pub struct Tally {
     pub read_ns_max: u64,
     pub refused_after_read: Refused,
     pub refused_fresh: Refused,
+    /// Whether statements of the process were visible at such a refusal.
+    pub sees_refused: bool,
     /// Waits that ended without the lock after several attempts, and the holder during the longest.
     pub gave_up: Times,
     pub longest_gave_up: Option<Wait>,
@@ -235,6 +237,7 @@ impl Tally {
             let after_read = wait.after_read && wait.lock.is_writers();
             let refused = if after_read { &mut self.refused_after_read } else { &mut self.refused_fresh };
             refused.count += 1;
+            self.sees_refused |= is_visible;
             refused.outdated += u64::from(wait.is_outdated);
             if refused.example.as_ref().is_none_or(|known| known.holder.is_none() && wait.holder.is_some()) {
                 refused.example = Some(wait.clone());

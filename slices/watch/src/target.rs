@@ -61,6 +61,13 @@ pub struct State {
     pub journal_content: Option<journal::Content>,
 }
 
+/// The state at a time of CLOCK_MONOTONIC.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    pub at_ns: u64,
+    pub state: State,
+}
+
 impl Database {
     /// Opens a database file.
     ///

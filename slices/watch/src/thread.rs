@@ -26,24 +26,23 @@ pub fn first_word(sql: &str) -> String {
 /// State of a connection's transaction after a statement: `None` in autocommit.
 pub fn after(before: Option<Transaction>, sql: Option<&str>) -> Option<Transaction> {
     let Some(sql) = sql else { return before };
-    let words: Vec<String> =
-        sql.split_whitespace().map(|word| word.trim_end_matches(';').to_ascii_uppercase()).collect();
-    let name = words.last().cloned().unwrap_or_default();
+    let words = || sql.split_whitespace().map(|word| word.trim_end_matches(';').to_ascii_uppercase());
     match first_word(sql).as_str() {
         "BEGIN" => Some(Transaction::default()),
-        "ROLLBACK" if words.iter().any(|word| word == "TO") => before,
+        "ROLLBACK" if words().any(|word| word == "TO") => before,
         "COMMIT" | "END" | "ROLLBACK" => None,
         "SAVEPOINT" => match before {
             Some(begun) if begun.savepoints.is_empty() => Some(begun),
             begun => {
                 let mut begun = begun.unwrap_or_default();
                 begun.savepoints.truncate(SAVEPOINTS_MAX);
-                begun.savepoints.push(name);
+                begun.savepoints.push(words().next_back().unwrap_or_default());
                 Some(begun)
             }
         },
         "RELEASE" => {
             let mut begun = before?;
+            let name = words().next_back().unwrap_or_default();
             let at = begun.savepoints.iter().rposition(|known| *known == name);
             begun.savepoints.truncate(at.unwrap_or(begun.savepoints.len()));
             (at != Some(0)).then_some(begun)
@@ -102,14 +101,20 @@ impl Thread {
 
     /// A statement has returned a code other than SQLITE_BUSY. Returns whether it has ended a transaction.
     pub fn stepped(&mut self, call: &Call, code: i32, at_ns: u64) -> bool {
+        if code == ROW {
+            // Statements that begin or end a transaction have no rows.
+            self.has_read = true;
+            self.transaction.iter_mut().for_each(|begun| begun.has_statement = true);
+            return false;
+        }
         let sql = call.sql.as_deref();
         let before = self.transaction.take();
         let had_one = before.is_some() || ends(sql);
-        let fails = !matches!(code, 0 | ROW | DONE);
+        let fails = !matches!(code, 0 | DONE);
         self.transaction = if fails { before } else { after(before, sql) };
         let is_begin = sql.is_some_and(|sql| first_word(sql) == "BEGIN");
         self.has_read = !(is_begin || had_one && self.transaction.is_none());
-        if self.transaction.is_none() && code != ROW {
+        if self.transaction.is_none() {
             self.free_ns = at_ns;
         }
         had_one && self.transaction.is_none() && code == DONE

@@ -7,6 +7,7 @@ use crate::hold::{End, GAP_NS_MIN, Hold, Wait};
 use crate::lock::{Change, Lock, Mode};
 use crate::tally::{Sums, Tally};
 use crate::thread::{Call, DONE, Thread};
+use contend::engine::wal::Log;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A refused thread that retries within this time is still waiting: SQLite's busy handler pauses at most 100 ms. If
@@ -104,7 +105,7 @@ impl Timeline {
         hold
     }
 
-    /// Adds to a wait what processes have kept the lock now for.
+    /// Adds the holds that continue to the causes of a wait.
     pub fn add_causes(&self, wait: &mut Wait) {
         for hold in self.held.values() {
             if wait.for_ns(hold, wait.to_ns) > 0 {
@@ -125,6 +126,18 @@ impl Timeline {
         let is_only = || self.threads.keys().filter(|who| who.pid == hold.who.pid).count() <= 1;
         let is_one = if hold.from_ns > self.from_ns { !was_free() } else { is_only() };
         is_one && self.visible.contains(&hold.who.pid)
+    }
+
+    /// The reader with the oldest snapshot among these holds of a database, and how many frames it is behind.
+    pub fn oldest_reader(&self, database: usize, log: &Log, is: impl Fn(&Hold) -> bool) -> Option<(u32, &Hold)> {
+        // A checkpoint holds a mark alone while it copies: that is no snapshot.
+        let shared = self.held().filter(|hold| hold.database == database && hold.mode == Mode::Shared && is(hold));
+        let marked = shared.filter_map(|hold| match hold.lock {
+            Lock::Read(mark) => Some((log.frame_of(mark)?, hold)),
+            _ => None,
+        });
+        let (frame, hold) = marked.min_by_key(|(frame, hold)| (*frame, hold.from_ns))?;
+        Some((log.frames.saturating_sub(frame), hold))
     }
 
     /// Time of a checkpoint of the same connection under the write lock. FULL, RESTART and TRUNCATE block writers while
@@ -184,10 +197,11 @@ impl Timeline {
             What::StepEnds { code } => self.ends(who, *code, true, at_ns),
             What::Opens { database } => self.sums(*database, who.pid).opens += 1,
             What::EndUnseen => self.end_unseen(who),
-            // Its calls never return. The kernel reports the locks that it releases.
+            // Its calls never return, and its number may be reused. The kernel reports the locks that it releases.
             What::Replaced => {
                 self.threads.retain(|other, _| other.pid != who.pid);
                 self.waiting.retain(|(_, other), _| other.pid != who.pid);
+                self.uses_others.remove(&who.pid);
             }
         }
     }
@@ -270,6 +284,12 @@ impl Timeline {
         self.sums.entry((database, pid)).or_default()
     }
 
+    /// Whether a lock of the file is that of a close in WAL mode, in which only the last connection locks it alone. A writer
+    /// with a rollback journal that does so holds RESERVED.
+    pub(crate) fn is_close(&self, database: usize, pid: u32, mode: Mode) -> bool {
+        mode == Mode::Alone && !self.held.contains_key(&(database, pid, Lock::Reserved))
+    }
+
     fn taken(&mut self, database: usize, who: Who, lock: Lock, mode: Mode, at_ns: u64) {
         if let Some(wait) = self.waiting.get_mut(&(database, who))
             && wait.lock == lock
@@ -280,10 +300,7 @@ impl Timeline {
         self.taken_again(database, who, lock, at_ns);
         self.threads.entry(who).or_default().databases.entry(database).or_default();
         let key = (database, who.pid, lock);
-        // A writer with a rollback journal holds RESERVED; in WAL mode only the last connection locks the file
-        // exclusively.
-        let is_close = lock == Lock::Shared && mode == Mode::Alone;
-        if is_close && !self.held.contains_key(&(database, who.pid, Lock::Reserved)) {
+        if lock == Lock::Shared && self.is_close(database, who.pid, mode) {
             self.sums(database, who.pid).last_closes += 1;
         }
         if let Some(held) = self.held.get_mut(&key) {
@@ -419,7 +436,7 @@ impl Timeline {
             thread.last_sql.clone_from(&call.sql);
         }
         let has_ended = is_step && !is_busy && thread.stepped(&call, code, at_ns);
-        let is_autocommit = is_step && code == DONE && thread.transaction.is_none();
+        let is_autocommit = is_step && code == DONE && thread.transaction.is_none() && call.sql.is_some();
         for hold in self.held.values_mut().filter(|hold| hold.who == who) {
             hold.count_statement(at_ns.saturating_sub(call.from_ns.max(hold.from_ns)), call.sql.as_deref());
             let outlives = has_ended || is_autocommit && hold.from_ns >= call.from_ns;

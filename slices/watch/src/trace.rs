@@ -161,11 +161,11 @@ impl Trace {
         self.follow_others(now_ns)?;
         if now_ns >= self.looked_for_ended_ns + ENDED_NS {
             self.looked_for_ended_ns = now_ns;
-            self.forget_ended();
+            self.forget_ended(now_ns);
         }
         // The data of all events in one buffer.
         let (mut bytes, mut raw) = std::mem::take(&mut self.late);
-        let was_full = self.instance.read(|page| {
+        let may_have_lost = self.instance.read(|page| {
             for event in page::events(page) {
                 let from = bytes.len();
                 bytes.extend_from_slice(event.data);
@@ -180,7 +180,7 @@ impl Trace {
             self.understand(at_ns, &bytes[place]);
         }
         self.keep_for_later(&bytes, raw);
-        if (all || was_full) && std::mem::replace(&mut self.lost, self.instance.lost()) < self.lost {
+        if (all || may_have_lost) && std::mem::replace(&mut self.lost, self.instance.lost()) < self.lost {
             self.connections.events_were_lost();
             self.syncs = Syncs::default();
         }
@@ -203,11 +203,15 @@ impl Trace {
         }
     }
 
-    /// Removes what is stored about ended processes, so that memory does not grow with their number.
-    fn forget_ended(&mut self) {
+    /// Removes the state of ended processes, whose numbers may be reused. Sums stay.
+    fn forget_ended(&mut self, now_ns: u64) {
         let ended: HashSet<u32> = self.processes.look_for_ended().into_iter().collect();
         if !ended.is_empty() {
-            ended.iter().for_each(|pid| self.texts.forget(*pid));
+            for pid in ended.iter().copied() {
+                self.texts.forget(pid);
+                self.visible.remove(&pid);
+                self.add(Event { at_ns: now_ns, who: Who { pid, tid: pid }, what: What::Replaced });
+            }
             self.users.retain(|(pid, _), _| !ended.contains(pid));
             self.others.forget(&ended);
         }
@@ -306,7 +310,7 @@ impl Trace {
                 "{}, which it executes, was replaced or deleted after it had started; restart the program",
                 path.display()
             ),
-            // One that has ended and was not waited for has no mappings any more.
+            // A zombie process has no mappings.
             _ if ids.is_empty() || !is_alive(pid) => "it had ended before its program could be read".to_string(),
             _ => "no function of SQLite has a name in its program".to_string(),
         };

@@ -184,18 +184,8 @@ fn journal(state: &State) -> Journal {
 }
 
 fn oldest_reader(timeline: &Timeline, database: usize, state: &State) -> Option<Reader> {
-    let log = state.log.as_ref()?;
-    let readers = timeline.held().filter(|hold| hold.database == database && hold.mode == Mode::Shared);
-    let marked = readers.filter_map(|hold| match hold.lock {
-        Lock::Read(mark) => Some((log.frame_of(mark)?, hold)),
-        _ => None,
-    });
-    let (frame, hold) = marked.min_by_key(|(frame, hold)| (*frame, hold.from_ns))?;
-    Some(Reader {
-        pid: hold.who.pid,
-        held_ns: hold.ns(timeline.now_ns),
-        behind_frames: log.frames.saturating_sub(frame),
-    })
+    let (behind_frames, hold) = timeline.oldest_reader(database, state.log.as_ref()?, |_| true)?;
+    Some(Reader { pid: hold.who.pid, held_ns: hold.ns(timeline.now_ns), behind_frames })
 }
 
 /// With `is_wal`, a connection holds SHARED as long as it is open, and its read lock is in the `-shm` file.

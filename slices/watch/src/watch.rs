@@ -1,12 +1,13 @@
 //! A watch: polls a source, updates a timeline and samples of the log, and computes findings.
 
 use crate::event::{Event, What};
-use crate::finding::{Finding, Sample, findings};
+use crate::finding::Finding;
+use crate::findings::findings;
 use crate::instance;
-use crate::now::Worst;
+use crate::moment::Worst;
 use crate::process::{Processes, databases_of, forked_with, is_alive, processor_ns};
 use crate::sampled::Sampled;
-use crate::target::{Database, FileId};
+use crate::target::{Database, FileId, Sample};
 use crate::timeline::{BUSY, Timeline};
 use crate::trace::{SETTLED_NS, Trace};
 use crate::words::{self, Words};
@@ -85,7 +86,7 @@ pub struct Watch {
     dead: HashMap<u32, u64>,
     /// Forked processes that had a database open at the end and were never seen to take a lock.
     silent: Vec<String>,
-    /// When a process was last asked for databases that are not watched.
+    /// When a process was last asked for databases that are not watched, within the last second.
     looked_for_others: HashMap<u32, u64>,
     /// Processor time of the threads of processes that held a write lock when the watch began.
     processor_before: HashMap<u32, BTreeMap<u32, u64>>,
@@ -206,9 +207,9 @@ impl Watch {
             _ => false,
         };
         let refused: HashSet<u32> = events.iter().filter(is_busy).map(|event| event.who.pid).collect();
+        self.looked_for_others.retain(|_, last_ns| now_ns < *last_ns + EVERY_NS);
         for pid in refused {
-            let last_ns = self.looked_for_others.get(&pid).copied().unwrap_or(0);
-            if self.timeline.uses_others.contains(&pid) || now_ns < last_ns + EVERY_NS {
+            if self.timeline.uses_others.contains(&pid) || self.looked_for_others.contains_key(&pid) {
                 continue;
             }
             self.looked_for_others.insert(pid, now_ns);
@@ -266,8 +267,7 @@ impl Watch {
 
     /// A process for people: `python3 (4711)`.
     pub fn name(&self, pid: u32) -> String {
-        let named = self.processes().all().find(|(known, _)| *known == pid);
-        named.map_or_else(|| format!("process {pid}"), |(_, named)| format!("{} ({pid})", named.program))
+        self.processes().name(pid).map_or_else(|| format!("process {pid}"), |program| format!("{program} ({pid})"))
     }
 
     /// A thread for people: `thread 4714`, with its name if it has one: `thread 4714 (worker-3)`.

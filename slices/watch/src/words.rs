@@ -36,9 +36,8 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
         (None, Some(tid)) => format!(" Seen in {}.", thread(tid)),
         (None, None) => String::new(),
     };
-    let when = finding
-        .last_seen_ns
-        .map_or(String::new(), |ns| format!(" This was last seen {} after the watch began.", time(ns)));
+    let when =
+        finding.seen_ns.map_or(String::new(), |ns| format!(" This was seen {} after the watch began.", time(ns)));
     Words {
         title: past_title(finding, &who).unwrap_or_else(|| title(kind, &who, name)),
         evidence: evidence(finding, &who, name) + &seen + &when,
@@ -48,7 +47,7 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
 
 /// The title of a finding that is past.
 fn past_title(finding: &Finding, who: &str) -> Option<String> {
-    finding.last_seen_ns?;
+    finding.seen_ns?;
     match &finding.case.kind {
         Kind::IdleInTransaction { .. } => Some(format!("{who} left a transaction open and held the write lock.")),
         Kind::ReaderPinsLog { .. } => {
@@ -175,7 +174,7 @@ fn evidence_of_files(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String)
         Kind::LogNeverRestarts { log_bytes, frames, grown_frames, checkpoints, processes } => format!(
             "The log {} {} in {frames} frames, {grown_frames} more than a few seconds before. Checkpoints seen meanwhile: \
              {checkpoints}. {} {}, most of the time {who}.",
-            if finding.last_seen_ns.is_some() { "had" } else { "has" },
+            if finding.seen_ns.is_some() { "had" } else { "has" },
             bytes(*log_bytes),
             processes_in_words(*processes),
             if *checkpoints > 0 { "read" } else { "wrote" },
@@ -217,8 +216,8 @@ fn evidence_of_files(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String)
 
 /// How a reader has kept its snapshot. Readers of one process may share the lock.
 fn has_read(finding: &Finding) -> &'static str {
-    match (finding.case.tid, finding.last_seen_ns) {
-        (None, _) => "It held a lock on the same snapshot, for one reader or several in turn,",
+    match (finding.case.tid, finding.seen_ns) {
+        (None, _) => "It held a lock on the same snapshot (for one reader, or several in turn)",
         (Some(_), None) => "It has read from the same snapshot",
         (Some(_), Some(_)) => "It read from the same snapshot",
     }

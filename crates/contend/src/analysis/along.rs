@@ -51,6 +51,8 @@ pub struct Point {
     pub x: f64,
     pub contender: usize,
     pub value: f64,
+    /// Whether the value is a lower bound.
+    pub at_least: bool,
 }
 
 /// Where a metric turns. Points are numbered from 0.
@@ -126,8 +128,12 @@ impl<'a> Line<'a> {
     fn points(&self, contender: usize) -> Vec<Measured<'a>> {
         let point = |&(x, condition): &(f64, usize)| {
             let cell = cell::find(self.cells, condition, contender).filter(|cell| cell.has_data())?;
-            let value = self.estimator.estimate(cell, self.metric).value?;
-            Some((Point { x, contender, value }, cell))
+            let exact = self.estimator.estimate(cell, self.metric).value.map(|value| (value, false));
+            // Beyond a threshold it is enough to know that the value is above it.
+            let bound = || self.estimator.own_at_least(cell, self.metric).filter(|value| *value > 0.0);
+            let bound = || bound().filter(|_| self.tells == Tells::Threshold).map(|value| (value, true));
+            let (value, at_least) = exact.or_else(bound)?;
+            Some((Point { x, contender, value, at_least }, cell))
         };
         self.row.conditions.iter().filter_map(point).collect()
     }

@@ -113,10 +113,20 @@ impl Cell {
         self.pool(scope).dist(measure).censored > 0
     }
 
-    /// Whether there is a mean of this kind: no operation was cut off, and each one began, except for one of each client: it may
-    /// have been due in the moment in which the window ended.
+    /// Whether there is a mean of this kind: no operation was cut off, and each one began.
     pub fn has_mean(&self, measure: Measure, scope: Scope) -> bool {
-        self.pool(scope).dist(measure).unsent <= self.clients && !self.cut_off(measure, scope)
+        self.have_begun(self.pool(scope).dist(measure)) && !self.cut_off(measure, scope)
+    }
+
+    /// The mean of operations of this cell.
+    pub fn mean_ns(&self, of: &Dist) -> Option<u64> {
+        of.mean_ns.filter(|_| self.have_begun(of))
+    }
+
+    /// Whether all operations began, except for at most one of each client: it may have been due in the moment in which the
+    /// window ended.
+    fn have_begun(&self, of: &Dist) -> bool {
+        of.unsent <= self.clients
     }
 
     /// Whether the contender did everything that was due, except for at most one operation in a thousand.

@@ -5,7 +5,6 @@ use crate::analysis::cell::Cell;
 use crate::analysis::dist;
 use crate::analysis::estimate::{Estimator, histograms, observed};
 use crate::analysis::metric::{Metric, plain};
-use crate::analysis::tally::Counts;
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::outcome::reason::Invalid;
@@ -216,7 +215,12 @@ pub fn not_the_same_work(on: &Estimator<'_>, arms: [(&Cell, &str); 2], metric: &
     let kinds = arms[0].0.transactions.iter().flat_map(|of| [Some(of.role.as_str()), None].map(|role| (of, role)));
     kinds.filter(|_| metric.is_of_work()).find_map(|(of, role)| {
         let counts = arms.map(|(cell, _)| cell.counts(role, of.transaction));
-        if counts.iter().any(|counts| counts.planned() < REFUSALS_MIN) {
+        // A throughput lacks the operations that never began. That is the difference which it shows.
+        let all = [0, 1].map(|side| {
+            let never = if metric.is_throughput() { counts[side].outcome(Unsent) } else { 0 };
+            counts[side].planned() - never
+        });
+        if all.iter().any(|all| *all < REFUSALS_MIN) {
             return None;
         }
         let advice = match counts.iter().any(|counts| counts.outcome(Unsent) > 0) {
@@ -224,10 +228,8 @@ pub fn not_the_same_work(on: &Estimator<'_>, arms: [(&Cell, &str); 2], metric: &
             false => "let both finish them (begin=immediate, a longer busy_timeout, retry=backoff)",
         };
         [done, refused].into_iter().find_map(|(outcomes, most, word)| {
-            let of_all = |counts: &Counts| {
-                outcomes.iter().map(|of| counts.outcome(*of)).sum::<u64>() as f64 / counts.planned() as f64
-            };
-            let [base, other] = [0, 1].map(|side| of_all(&counts[side]));
+            let [base, other] = [0, 1]
+                .map(|side| outcomes.iter().map(|of| counts[side].outcome(*of)).sum::<u64>() as f64 / all[side] as f64);
             let name = on.transactions.get(usize::from(of.transaction)).map_or("a transaction", String::as_str);
             let [(_, of_base), (_, of_other)] = arms;
             ((base - other).abs() > most).then(|| {

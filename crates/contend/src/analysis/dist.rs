@@ -43,7 +43,7 @@ pub struct Dist {
     pub n: u64,
     pub censored: u64,
     pub unsent: u64,
-    /// `None` if some observations are only lower bounds.
+    /// Of those that began; `None` if some are only lower bounds.
     pub mean_ns: Option<u64>,
     quantiles: Vec<Shown>,
     pub curve: Vec<CurvePoint>,

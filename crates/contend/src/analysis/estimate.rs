@@ -62,7 +62,7 @@ impl Estimator<'_> {
             let value = formula.value(&|name| self.named(name, cell));
             return Estimate { value, rounds, ..Estimate::default() };
         }
-        if metric.mean().is_some_and(|(measure, scope)| !cell.has_mean(measure, scope)) {
+        if metric.means().iter().any(|&(measure, scope)| !cell.has_mean(measure, scope)) {
             // Rounds in which every operation began and ended are a biased choice, so they do not give a value.
             let lacking = Some(Lacking::CutOff);
             return Estimate { lacking, rounds, ..Estimate::default() };
@@ -102,6 +102,20 @@ impl Estimator<'_> {
         estimate.value.filter(|_| !estimate.at_least)
     }
 
+    /// A study's own metric where a quantile in it is a lower bound: its value with that bound, if the formula rises with it.
+    /// So it is a lower bound as well.
+    pub fn own_at_least(&self, cell: &Cell, metric: &Metric) -> Option<f64> {
+        let What::Own(formula) = &metric.what else { return None };
+        let bound = |name: &str| {
+            let estimate = self.estimate(cell, &metric::listed(name)?);
+            estimate.value.filter(|_| estimate.at_least)
+        };
+        let with = |times: f64| {
+            formula.value(&|name| self.named(name, cell).or_else(|| bound(name).map(|bound| bound * times)))
+        };
+        with(1.0).filter(|value| with(2.0) >= Some(*value))
+    }
+
     /// A time of one transaction over all valid rounds; `None` if there are too few operations for the quantile, or
     /// timeouts reach into it.
     fn time_of(&self, measure: Measure, stat: Stat, transaction: &str, cell: &Cell) -> Option<f64> {
@@ -109,7 +123,7 @@ impl Estimator<'_> {
         let pool = only(cell.transactions.iter().filter(|group| usize::from(group.transaction) == number))?;
         let dist = pool.pool.dist(measure);
         let ns = match stat {
-            Stat::Mean => dist.mean_ns,
+            Stat::Mean => cell.mean_ns(dist),
             Stat::Quantile(quantile) => match dist.quantile(quantile).value {
                 QuantileValue::AtLeast(_) => None,
                 _ => dist.quantile(quantile).ns(),

@@ -100,7 +100,7 @@ impl Numbers {
             QuantileValue::Exact(ns) => Some(ns),
             QuantileValue::AtLeast(_) | QuantileValue::TooFew { .. } => None,
         };
-        Self { n: ranked.len(), mean_ns: observations.mean_begun(), quantiles: Quantile::ALL.map(exact) }
+        Self { n: ranked.len(), mean_ns: observations.mean(), quantiles: Quantile::ALL.map(exact) }
     }
 
     pub fn quantile(&self, quantile: Quantile) -> Option<u64> {

@@ -83,7 +83,7 @@ impl Answers {
 
 /// The rows of a trial of the round.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct TrialAnswers {
     pub trial: u32,
     /// Engine and driver. Two trials of one driver can be wrong in the same way, so they do not confirm each other.
     pub driver: String,
@@ -92,17 +92,17 @@ pub struct Told {
 
 /// An earlier trial of the round that the newest one contradicts, how, and whether the earlier ones agree with each other. If they
 /// do, the newest trial is wrong; if not, one of the two is. Agreement counts between drivers, or if the round has one only.
-pub fn contradicted(mine: &Told, earlier: &[Told]) -> Option<(u32, String, bool)> {
-    let differs = |other: &Told| mine.answers.difference(&other.answers).map(|found| (other.trial, found));
+pub fn contradicted(mine: &TrialAnswers, earlier: &[TrialAnswers]) -> Option<(u32, String, bool)> {
+    let differs = |other: &TrialAnswers| mine.answers.difference(&other.answers).map(|found| (other.trial, found));
     let (trial, found) = earlier.iter().find_map(differs)?;
-    let one_driver = |all: &[Told], driver: &str| all.iter().all(|other| other.driver == driver);
+    let one_driver = |all: &[TrialAnswers], driver: &str| all.iter().all(|other| other.driver == driver);
     let only = one_driver(earlier, &mine.driver);
     // A trial that agrees with another one is not the odd one.
     if earlier.iter().any(|other| (only || other.driver != mine.driver) && differs(other).is_none()) {
         return None;
     }
     let confirmed = earlier.len() > 1 && (only || !one_driver(&earlier[1..], &earlier[0].driver));
-    let agree = |pair: &[Told]| pair[0].answers.difference(&pair[1].answers).is_none();
+    let agree = |pair: &[TrialAnswers]| pair[0].answers.difference(&pair[1].answers).is_none();
     Some((trial, found, confirmed && earlier.windows(2).all(agree)))
 }
 
@@ -165,8 +165,11 @@ mod tests {
     #[test]
     fn the_odd_one_of_three_is_wrong_and_one_of_two_may_be_either() {
         let (good, wrong) = (answers(&[3, 4]), answers(&[0, 0]));
-        let told =
-            |trial, answers: &Answers, driver: &str| Told { trial, driver: driver.into(), answers: answers.clone() };
+        let told = |trial, answers: &Answers, driver: &str| TrialAnswers {
+            trial,
+            driver: driver.into(),
+            answers: answers.clone(),
+        };
         let round = |earlier: &[&Answers], mine| {
             let earlier: Vec<_> = (1..).zip(earlier).map(|(trial, answers)| told(trial, answers, "x")).collect();
             contradicted(&told(9, mine, "x"), &earlier).map(|(trial, _, odd)| (trial, odd))

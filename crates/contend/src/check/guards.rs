@@ -92,7 +92,8 @@ pub fn exhausted(reported: &[Facts]) -> Option<Reason> {
     })
 }
 
-/// Attempts that end with the drain. A worker that could interrupt one earlier could leave out whatever is checked of whole ones.
+/// Attempts that are cut short at the end of the drain. If a worker could cut one short earlier, it could avoid the checks of whole
+/// attempts.
 pub struct Interrupts {
     /// End of the drain; `None` if the window has no length.
     drained_ns: Option<u64>,
@@ -107,9 +108,8 @@ impl Interrupts {
     /// Whether the attempt was cut short.
     pub fn push(&mut self, sample: &Sample) -> bool {
         let interrupted = sample.flags & flag::INTERRUPTED != 0;
-        let drained = self.drained_ns.is_some_and(|ns| sample.finished_ns >= ns);
-        self.early |= interrupted && !drained && self.drained_ns.is_some();
-        interrupted || drained
+        self.early |= interrupted && self.drained_ns.is_some_and(|ns| sample.finished_ns < ns);
+        interrupted || self.drained_ns.is_some_and(|ns| sample.finished_ns >= ns)
     }
 
     pub fn finish(self) -> Option<Reason> {
@@ -160,8 +160,7 @@ pub fn excuse(clients: &mut BTreeMap<u32, ClientTally>, of_worker: &[u32], queue
     }
 }
 
-/// Little's law of the clients. The pauses are those of the plan: `check::samples` compares every due time
-/// with it.
+/// Little's law of the clients. The pauses are those of the plan: `check::samples` compares every due time with it.
 ///
 /// Each client must account for its own time. With more busy clients than processors, a client can lose the processor between two
 /// operations: then all clients together must account for it, and each alone only beyond what such turns take of a short window.
@@ -174,7 +173,7 @@ pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Op
     };
     let times: Vec<ClientTime> = clients.values().map(|c| client_time(c, late_ns(c))).collect();
     let loose = excuses.crowded || excuses.open;
-    let most = if loose { little::MAX_GAP_SHARE_IN_CROWD } else { little::MAX_GAP_SHARE };
+    let most = if loose { little::MAX_GAP_SHARE_LOOSE } else { little::MAX_GAP_SHARE };
     let lost = |gap: &Gap| gap.gap_share > most;
     // Waiting for a processor can lose time, and never gains any.
     let twice = |gap: &Gap| gap.gap_share < -little::MAX_GAP_SHARE;
@@ -183,7 +182,7 @@ pub fn littles_law(clients: &BTreeMap<u32, ClientTally>, excuses: Excuses) -> Op
         let most = if lost(&gap) { most } else { little::MAX_GAP_SHARE };
         return Some(unaccounted(&format!("client {client}'s"), gap.gap_share, most));
     }
-    let most = if excuses.open { little::MAX_GAP_SHARE_IN_CROWD } else { little::MAX_GAP_SHARE };
+    let most = if excuses.open { little::MAX_GAP_SHARE_LOOSE } else { little::MAX_GAP_SHARE };
     let together = little::share_together(&times).filter(|share| *share > most)?;
     Some(unaccounted("all clients'", together, most))
 }

@@ -9,14 +9,12 @@ use crate::analysis::estimate::Lacking;
 use crate::analysis::reported;
 use crate::analysis::tally::{Counting, Tallying};
 use crate::outcome::reason::Invalid;
-use crate::record::model::{Run, ServerInfo, Trial};
-use crate::record::recorded::Recorded;
+use crate::record::model::{ServerInfo, Trial};
 use crate::record::store::Record;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{OwnMetric, Until};
-use anyhow::{Result, bail};
-use contend_wire::sample::Sample;
 use std::collections::BTreeMap;
+use std::fs;
 use tempfile::TempDir;
 
 fn sound() -> (TempDir, Record) {
@@ -69,6 +67,14 @@ fn operations_that_never_began_are_longer_than_any_quantile() {
     record.run.study.margin = 10.0;
     let mean = why(&Findings::new(&record), 0, "mean_ms");
     assert!(mean.starts_with("operations that never began"), "{mean}");
+}
+
+#[test]
+fn a_throughput_shows_itself_what_never_began() {
+    let (_dir, mut record) = sound();
+    let began = began(&record);
+    trials(&mut record, 0).for_each(|trial| never_begun(trial, &began, 4));
+    assert_eq!(why(&Findings::new(&record), 0, "throughput_ops_per_s"), "");
 }
 
 #[test]
@@ -156,7 +162,7 @@ fn two_records_are_compared_by_the_rules_of_a_run() {
         trials(b, 0).take(1).for_each(|trial| trial.workers[0].rss_bytes = 0);
     });
     assert!(missing.contains("1 of 6 rounds of B have no value of"), "{missing}");
-    let unequal = against_itself("throughput_ops_per_s", |b| {
+    let unequal = against_itself("response_ns_mean", |b| {
         let began = began(b);
         trials(b, 0).for_each(|trial| never_begun(trial, &began, 1));
     });
@@ -176,41 +182,9 @@ fn a_commit_inside_the_window_is_one_of_its_client_whenever_it_was_due() {
     }
 }
 
-/// A record in which the samples of one trial cannot be read.
-struct Damaged(Record, u32);
-
-impl Recorded for Damaged {
-    fn run(&self) -> &Run {
-        &self.0.run
-    }
-
-    fn trials(&self) -> &[Trial] {
-        &self.0.trials
-    }
-
-    fn again(&self) -> &[Trial] {
-        &self.0.again
-    }
-
-    fn damaged(&self) -> &[(String, String)] {
-        &self.0.damaged
-    }
-
-    fn samples(&self, trial: u32, each: &mut dyn FnMut(Sample)) -> Result<()> {
-        if trial == self.1 {
-            bail!("damaged");
-        }
-        self.0.samples(trial, each)
-    }
-
-    fn series(&self, trial: u32) -> Result<String> {
-        self.0.series(trial)
-    }
-}
-
 #[test]
 fn damaged_samples_take_one_trial_and_no_more() {
-    let (_dir, mut record) = sound();
+    let (dir, mut record) = sound();
     record.run.study.contenders.iter_mut().for_each(|contender| contender.resolved.service = true);
     let number = trials(&mut record, 0).next().unwrap().slot.trial;
     let all = record.trials.len();
@@ -218,7 +192,7 @@ fn damaged_samples_take_one_trial_and_no_more() {
     for (of, trial) in (1..).zip(trials(&mut record, 0)) {
         trial.server = Some(ServerInfo { rss_bytes: Some(1000 * of), ..server.clone() });
     }
-    let record = Damaged(record, number);
+    fs::write(dir.path().join(format!("trials/{number:04}/samples.bin")), "damaged").unwrap();
     let findings = Findings::new(&record);
     assert!(findings.requests[0].total() > 0 && findings.requests[1].total() > 0);
     assert_eq!(reported::marked(&findings).counting, all - 1);

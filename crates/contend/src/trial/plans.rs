@@ -1,7 +1,7 @@
 //! Plans of a trial: drawn once per round and condition and shared by all contenders. Only the head depends on a
 //! contender's settings.
 
-use crate::check::answers::Told;
+use crate::check::answers::TrialAnswers;
 use crate::engine::{self, Engine, Setup};
 use crate::load::Load;
 use crate::record::model::Slot;
@@ -34,7 +34,7 @@ pub struct DrawnRound {
     /// The encoded clients of each worker.
     bodies: Vec<Arc<[u8]>>,
     /// Rows that reads returned to the contenders so far, by trial.
-    pub answers: Arc<Mutex<Vec<Told>>>,
+    pub answers: Arc<Mutex<Vec<TrialAnswers>>>,
 }
 
 /// The part of a plan that is in the contender's dialect.

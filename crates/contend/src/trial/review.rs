@@ -1,7 +1,7 @@
 //! Judges a trial from its samples and the reports of its workers: figures, settings, reasons and marks.
 
 use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
-use crate::check::answers::{self, Answers, Kind, Told};
+use crate::check::answers::{self, Answers, Kind, TrialAnswers};
 use crate::check::commits::{self, CommitCheck};
 use crate::check::ever::{Acted, Ever};
 use crate::check::growth::Growth;
@@ -263,7 +263,7 @@ impl Review<'_> {
     fn compare_answers(&self, mine: Answers) -> Option<Reason> {
         let mut earlier = self.stage.round.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let Contender { engine, driver, .. } = self.stage.contender;
-        let mine = Told { trial: self.stage.slot.trial, driver: format!("{engine}/{driver}"), answers: mine };
+        let mine = TrialAnswers { trial: self.stage.slot.trial, driver: format!("{engine}/{driver}"), answers: mine };
         let found = answers::contradicted(&mine, &earlier);
         earlier.push(mine);
         let (trial, words, odd) = found?;

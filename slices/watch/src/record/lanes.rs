@@ -56,6 +56,7 @@ pub struct Lists {
     of_processes: Sums,
     /// Of the threads of the only process; `None` if they are too many for lanes.
     of_threads: Option<Sums>,
+    /// The threads with lanes.
     threads: BTreeSet<u32>,
     longest: Option<Use>,
     around: Vec<Use>,
@@ -111,6 +112,7 @@ impl Lists {
         self.threads.insert(one.tid);
         if self.threads.len() > LANES_MAX {
             self.of_threads = None;
+            self.threads.clear();
             return;
         }
         let (width, to) = (self.width, one.to.unwrap_or(self.end_ns).min(self.end_ns));
@@ -207,8 +209,7 @@ type Sums = BTreeMap<(u32, usize), [f64; 2]>;
 
 /// The lock over the whole watch, and the moment of the longest wait.
 pub fn blocks(database: &SavedDatabase, lists: &Lists) -> Vec<Block> {
-    let threads = if lists.of_threads.is_some() { &lists.threads } else { &BTreeSet::new() };
-    let owners = Owners::of(database, threads);
+    let owners = Owners::of(database, &lists.threads);
     let lane = owners.lane();
     let legend = format!(
         "{lane} The height of a bar is the part of that moment in which it had the write lock; an outline is time in which it \
@@ -310,8 +311,7 @@ mod tests {
     }
 
     fn owners(pids: &[u32], lists: &Lists) -> Vec<(u32, String)> {
-        let threads = if lists.of_threads.is_some() { &lists.threads } else { &BTreeSet::new() };
-        Owners::of(&database(pids), threads).names
+        Owners::of(&database(pids), &lists.threads).names
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The report of a record, from the record alone: a page, and the same as text.
 
+use super::directory::give_all;
 use super::draw::{self, Maxima, Row, Syncs, each_row, name};
 use super::lanes::{self, Lists, Use};
-use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION, give_all};
+use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
 use crate::lock::Lock;
 use crate::view::Waits;
 use crate::watch::Depth;

@@ -1,7 +1,8 @@
 //! Writes the record of a watched server.
 
+use super::directory::make;
 use super::list::List;
-use super::saved::{Saved, SavedFinding, SavedServer, SavedStatement, VERSION, make, save, unix_s};
+use super::saved::{Saved, SavedFinding, SavedServer, SavedStatement, VERSION, save, unix_s};
 use crate::server::{self, Server};
 use anyhow::Result;
 use std::path::{Path, PathBuf};

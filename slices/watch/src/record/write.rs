@@ -1,9 +1,9 @@
 //! Writes the record of watched SQLite databases.
 
+use super::directory::make;
 use super::list::{List, cell};
 use super::saved::{
-    Saved, SavedDatabase, SavedFinding, SavedProcess, SavedShape, SavedStatement, SavedWait, VERSION, make, save,
-    unix_s,
+    Saved, SavedDatabase, SavedFinding, SavedProcess, SavedShape, SavedStatement, SavedWait, VERSION, save, unix_s,
 };
 use crate::hold::{End, Hold, Wait};
 use crate::lock::Lock;

@@ -37,7 +37,7 @@ pub enum Kind {
         longest_wait_ns: u64,
         waiting: Option<String>,
     },
-    /// An active client blocks others with its locks.
+    /// A client at work blocks others with its locks. `statement`: its latest one during the longest wait.
     BlocksOthers {
         blocks: usize,
         longest_wait_ns: u64,
@@ -88,7 +88,13 @@ pub fn findings(history: &History) -> Vec<Finding> {
             continue;
         }
         let snapshot = past.snapshot.as_ref().and_then(|snapshot| old_snapshot(history, snapshot));
-        let kinds = [idle(past), blocks(&past.while_active), snapshot];
+        let idle = idle(past);
+        // Short pauses in one transaction are no idleness, but keep others waiting like its statements.
+        let blocked = match idle {
+            None if past.while_idle.longest_ns > past.while_active.longest_ns => &past.while_idle,
+            _ => &past.while_active,
+        };
+        let kinds = [idle, blocks(blocked), snapshot];
         let with = |kind| Finding { client: Some(id), who: past.client.who.clone(), kind };
         found.extend(kinds.into_iter().flatten().map(with));
     }
@@ -99,10 +105,10 @@ pub fn findings(history: &History) -> Vec<Finding> {
 
 /// A pause in which others wait, or else a long one.
 fn idle(past: &ClientHistory) -> Option<Kind> {
-    let Blocked { clients, longest_ns, waiting, statement, state_ns, .. } = &past.while_idle;
-    if *longest_ns >= WAIT_NS_MIN && *state_ns >= IDLE_NS_BLOCKING {
+    let Blocked { clients, longest_ns, waiting, statement, state_ns_max, .. } = &past.while_idle;
+    if *longest_ns >= WAIT_NS_MIN && *state_ns_max >= IDLE_NS_BLOCKING {
         return Some(Kind::IdleInTransaction {
-            idle_ns: *state_ns,
+            idle_ns: *state_ns_max,
             last: statement.clone(),
             blocks: clients.len(),
             longest_wait_ns: *longest_ns,
@@ -201,9 +207,12 @@ pub fn words(finding: &Finding) -> Words {
         Kind::BlocksOthers { blocks, longest_wait_ns, statement, transaction_ns, waiting } => (
             format!("{} for locks of {who}.", clients_wait(*blocks)),
             format!(
-                "It executes {} in a transaction of {}.{}",
+                "Its latest statement was {}{}.{}",
                 quoted(statement.as_ref()),
-                time(*transaction_ns),
+                match transaction_ns {
+                    0 => String::new(),
+                    ns => format!(", in a transaction of {}", time(*ns)),
+                },
                 waits(*longest_wait_ns, waiting)
             ),
             "Make its transaction shorter, or let it lock what others need last; give schema changes a lock_timeout.",
@@ -324,6 +333,25 @@ mod tests {
             assert_eq!(found.len(), 1);
             assert_eq!(matches!(found[0], Kind::IdleInTransaction { blocks: 1, .. }), is_idle, "{found:?}");
         }
+    }
+
+    /// A program that talks to its user's browser between statements: no pause is long, and the lock is held all the same.
+    #[test]
+    fn short_pauses_in_a_transaction_that_others_wait_for_are_a_finding() {
+        let waits = |at_s, wait_ms, state, state_ms| {
+            let mut waiter = client(2, State::Active, wait_ms * MS);
+            waiter.wait = Some(Wait { ns: wait_ms * MS, what: "row".into(), blocked_by: vec![1] });
+            look(at_s, vec![client(1, state, state_ms * MS), waiter], 0, 0)
+        };
+        let paused = |state_ms| waits(2, 1_900, State::IdleInTransaction, state_ms);
+        let found = kinds(vec![waits(1, 900, State::Active, 5), paused(300)]);
+        assert!(matches!(found[..], [Kind::BlocksOthers { longest_wait_ns: 1_900_000_000, .. }]), "{found:?}");
+        // The longest pause counts, whenever the longest wait was.
+        let found = kinds(vec![paused(1_500), waits(3, 2_900, State::IdleInTransaction, 20)]);
+        assert!(matches!(found[..], [Kind::IdleInTransaction { idle_ns: 1_500_000_000, .. }]), "{found:?}");
+        // Locks of a session outlive its transaction.
+        let found = kinds(vec![waits(1, 900, State::Idle, 5_000)]);
+        assert!(matches!(found[..], [Kind::BlocksOthers { transaction_ns: 0, .. }]), "{found:?}");
     }
 
     /// Waits while it worked are not waits for its pause.

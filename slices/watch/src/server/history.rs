@@ -15,7 +15,7 @@ pub struct ClientHistory {
     /// The client as last seen, with its last statement if that is known.
     pub client: Client,
     pub last_seen_ns: u64,
-    /// Waits for it while it was idle in its transaction, and while it was active.
+    /// Waits for it while it was idle in its transaction, and otherwise.
     pub while_idle: Blocked,
     pub while_active: Blocked,
     /// Longest pause in a transaction, and the statement before it.
@@ -35,8 +35,9 @@ pub struct Blocked {
     pub waiting: Option<String>,
     /// Statement that the client executed then; the last one if it was idle.
     pub statement: Option<String>,
-    pub state_ns: u64,
     pub transaction_ns: u64,
+    /// Its longest time in that state while a client waited for it.
+    pub state_ns_max: u64,
 }
 
 /// The oldest snapshot of the server.
@@ -178,16 +179,16 @@ impl History {
             for root in roots(waiter, &by_id) {
                 let Some(root) = by_id.get(&root) else { continue };
                 let Some(past) = self.of_clients.get_mut(&key(root)) else { continue };
-                let is_idle = root.state != State::Active;
+                let is_idle = root.state == State::IdleInTransaction;
                 let blocked = if is_idle { &mut past.while_idle } else { &mut past.while_active };
                 if blocked.clients.len() < KEPT_MAX {
                     blocked.clients.insert(waiter.id);
                 }
+                blocked.state_ns_max = blocked.state_ns_max.max(root.state_ns);
                 if wait.ns > blocked.longest_ns {
                     blocked.longest_ns = wait.ns;
                     blocked.waiting.clone_from(&waiter.statement);
                     blocked.statement.clone_from(&root.statement);
-                    blocked.state_ns = root.state_ns;
                     blocked.transaction_ns = root.transaction_ns.unwrap_or(0);
                 }
             }

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Interval between two queries for clients, and between two for counters.
 const EVERY: Duration = Duration::from_millis(50);
-/// Pause after the queries to MariaDB: `INNODB_TRX` and the tables of locks keep their rows until nobody has read them for 100
-/// ms. Read more often, a transaction that has ended would stay in them.
+/// Pause after the queries to MariaDB. It updates `INNODB_TRX` and the tables of locks only if they were not read in the last 100
+/// ms, so with shorter pauses a transaction that has ended would stay in them.
 const UNREAD: Duration = Duration::from_millis(120);
 const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 /// After each query the thread pauses this many times as long, so queries take at most a tenth of the time.

@@ -86,14 +86,6 @@ impl Metric {
         }
     }
 
-    /// The time of which it is the mean, if it is one.
-    pub fn mean(&self) -> Option<(Measure, Scope)> {
-        match self.what {
-            What::Listed(Row { of: Of::Time(measure, Stat::Mean), .. }, scope) => Some((*measure, scope)),
-            _ => None,
-        }
-    }
-
     /// Times of which it, or its formula, uses a mean. For a mean of one transaction the scope is all of them.
     pub fn means(&self) -> Vec<(Measure, Scope)> {
         let of_name = |name: &str| match Name::read(name).ok()? {
@@ -103,7 +95,8 @@ impl Metric {
         };
         match &self.what {
             What::Own(formula) => formula.names().into_iter().filter_map(of_name).collect(),
-            What::Listed(..) => self.mean().into_iter().collect(),
+            What::Listed(Row { of: Of::Time(measure, Stat::Mean), .. }, scope) => vec![(*measure, *scope)],
+            What::Listed(..) => vec![],
         }
     }
 

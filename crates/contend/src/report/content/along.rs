@@ -46,7 +46,9 @@ fn axis(of: &AlongAnswer<'_>) -> String {
 
 fn contender(findings: &Findings<'_>, of: &AlongAnswer<'_>, along: &ContenderAlong) -> String {
     let label = words::label(findings, along.contender);
-    let values = listed(along.points.iter().map(|point| of.metric.show(point.value)));
+    let at_least = |point: &Point| if point.at_least { "at least " } else { "" };
+    let values = along.points.iter().map(|point| format!("{}{}", at_least(point), of.metric.show(point.value)));
+    let values = listed(values);
     let at = listed(along.points.iter().map(|point| trimmed(point.x)));
     let because = of.along.because.get(label).filter(|_| along.turn.is_found());
     let because = because.map_or(String::new(), |because| format!(" {because}"));

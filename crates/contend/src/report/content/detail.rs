@@ -74,24 +74,24 @@ fn transaction_table(findings: &Findings<'_>, condition: usize, scope: Scope) ->
         let mut rows = vec![];
         for cell in findings.cells.iter().filter(|c| c.condition == condition && c.has_data()) {
             let here = cell.transactions.iter().filter(|t| usize::from(t.transaction) == number);
-            rows.extend(here.map(|t| (cell.contender, t.role.as_str(), &t.pool)));
+            rows.extend(here.map(|t| (cell, t.role.as_str(), &t.pool)));
         }
         if rows.is_empty() {
             continue;
         }
         table.group(name.clone(), "");
         let several_roles = rows.iter().any(|(_, role, _)| *role != rows[0].1);
-        for (contender, role, pool) in rows {
-            let name = words::label(findings, contender);
-            let cell = TableCell::new(name).series(contender).small(if several_roles { role } else { "" });
-            table.row(std::iter::once(cell).chain(latencies(pool)).take(head.len()));
+        for (cell, role, pool) in rows {
+            let name = words::label(findings, cell.contender);
+            let first = TableCell::new(name).series(cell.contender).small(if several_roles { role } else { "" });
+            table.row(std::iter::once(first).chain(latencies(cell, pool)).take(head.len()));
         }
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn latencies(pool: &Pool) -> Vec<TableCell> {
-    let mean = pool.response.mean_ns.map_or(TableCell::muted(NOTHING), |ns| TableCell::new(Ns(ns).to_string()));
+fn latencies(cell: &Cell, pool: &Pool) -> Vec<TableCell> {
+    let mean = cell.mean_ns(&pool.response).map_or(TableCell::muted(NOTHING), |ns| TableCell::new(Ns(ns).to_string()));
     let mut cells = vec![TableCell::new(words::count(pool.response.n)), mean];
     for quantile in [Quantile::P50, Quantile::P95, Quantile::P99, Quantile::P999, Quantile::Max] {
         cells.push(words::quantile(pool.response.quantile(quantile)));

@@ -82,10 +82,10 @@ pub fn comparisons(findings: &Findings<'_>) -> Section {
 
 fn counting(findings: &Findings<'_>) -> String {
     let made = findings.comparisons.len();
-    if made == 0 {
+    let others = findings.other_comparisons();
+    if made + others == 0 {
         return "No comparison was made: a tier needs a baseline and another contender with valid trials.".to_string();
     }
-    let others = findings.other_comparisons();
     let one = if made + others == 1 { "it finds" } else { "each finds" };
     let more = match others {
         0 => String::new(),

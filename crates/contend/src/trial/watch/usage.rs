@@ -63,7 +63,7 @@ pub(in crate::trial) fn tree(first: u32) -> Vec<Process> {
     found
 }
 
-/// Readings of a tree until none of its processes ends meanwhile. After so many the last one counts, although it may lack one.
+/// Most readings of a tree. It is read again if one of its processes has ended during a reading; the last reading counts anyway.
 const READINGS_MAX: u32 = 20;
 
 /// Use of a server or a worker with all its processes.
@@ -174,17 +174,14 @@ mod tests {
     fn the_time_of_a_process_that_ends_while_it_is_read_is_not_lost() {
         let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
         let parent = shell(&format!("for n in $(seq 40); do ( {busy} ) & ( {busy} ) & wait; done; sleep 60"));
-        let (mut last_ns, mut readings) = (0, 0);
+        let mut last_ns = 0;
         let deadline = Instant::now() + Duration::from_secs(60);
-        while tree(parent.id()).len() > 1 || readings == 0 {
+        while last_ns < 500_000_000 && Instant::now() < deadline {
             let now_ns = of_tree(parent.id()).cpu_ns;
-            assert!(now_ns >= last_ns, "{now_ns} ns after {last_ns} ns, in reading {readings}");
-            (last_ns, readings) = (now_ns, readings + 1);
-            if Instant::now() > deadline || last_ns > 1_500_000_000 {
-                break;
-            }
+            assert!(now_ns >= last_ns, "{now_ns} ns after {last_ns} ns");
+            last_ns = now_ns;
         }
         kill(parent);
-        assert!(readings >= 10, "{readings} readings");
+        assert!(last_ns >= 500_000_000, "{last_ns}");
     }
 }

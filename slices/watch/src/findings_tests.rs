@@ -3,10 +3,11 @@
 use super::*;
 use crate::event::{Event, What, Who};
 use crate::lock::{Change, Lock, Mode};
+use crate::tally::WaitedFor;
 use crate::target::State;
 use contend::engine::wal::Log;
 
-#[path = "cause_tests.rs"]
+#[path = "findings_cause_tests.rs"]
 mod causes;
 
 /// A process with two connections, each in its own thread.
@@ -211,6 +212,7 @@ fn a_process_that_is_killed_while_it_waits_is_no_evidence_of_what_comes_later() 
     assert!(watched.timeline.at_work().all(|pid| pid == ONE.pid));
     watched.lock(900, ONE, Lock::WalWrite, Change::Released);
     watched.found(1_000);
+    assert_eq!(watched.timeline.tallies[&(0, ONE.pid)].waited_for, WaitedFor::default());
     assert!(watched.timeline.waits.is_empty() && watched.timeline.waiting().next().is_none());
     assert!(watched.timeline.sums.iter().all(|(_, sums)| sums.gave_up == 0), "it did not give up");
 }

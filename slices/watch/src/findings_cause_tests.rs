@@ -1,7 +1,7 @@
 //! Evidence is tied to its cause: what is no refusal, no wait, no pause, or of another database makes no finding.
 
 use super::*;
-use crate::now::Worst;
+use crate::moment::Worst;
 
 /// A connection of the first process that no lock call has shown.
 const THIRD: Who = Who { pid: 7, tid: 73 };
@@ -42,7 +42,7 @@ fn words(found: &Finding) -> String {
     format!("{} {}", words.title, words.evidence)
 }
 
-/// Frames of the log of a watch of 60 s, of which the first 58 s are pinned.
+/// A reader pins the log and another process leaves a transaction open; both end after 5 s.
 #[test]
 fn what_is_past_stays_a_finding_and_is_said_to_be_past() {
     let mut watched = Watched::new();
@@ -58,17 +58,17 @@ fn what_is_past_stays_a_finding_and_is_said_to_be_past() {
     };
     let now = look(&mut watched, 5_000, &mut worst);
     assert!(matches!(kinds(&now)[..], [Kind::ReaderPinsLog { .. }, Kind::IdleInTransaction { .. }]), "{now:#?}");
-    assert!(now.iter().all(|finding| finding.last_seen_ns.is_none()), "{now:#?}");
+    assert!(now.iter().all(|finding| finding.seen_ns.is_none()), "{now:#?}");
     watched.does(5_001, 5_002, ONE, "COMMIT");
     watched.lock(5_002, ONE, Lock::Read(1), Change::Released);
     watched.releases(5_003, WAITER);
     let past = look(&mut watched, 6_000, &mut worst);
     assert!(matches!(kinds(&past)[..], [Kind::IdleInTransaction { .. }, Kind::ReaderPinsLog { .. }]), "{past:#?}");
-    assert!(past.iter().all(|finding| finding.last_seen_ns == Some(5 * SECOND)), "{past:#?}");
+    assert!(past.iter().all(|finding| finding.seen_ns == Some(5 * SECOND)), "{past:#?}");
     let said = past.iter().map(words).collect::<Vec<_>>().join(" ");
     assert!(said.contains("8 left a transaction open and held") && said.contains("7 kept an old snapshot"), "{said}");
     assert!(said.contains("It read from the same snapshot for 4.89 s"), "{said}");
-    assert!(said.contains("This was last seen 5.00 s after the watch began."), "{said}");
+    assert!(said.contains("This was seen 5.00 s after the watch began."), "{said}");
 }
 
 #[test]
@@ -109,8 +109,9 @@ fn an_exclusive_locking_mode_is_no_open_transaction() {
         let mut watched = Watched::new();
         for (n, (sql, code)) in statements.iter().enumerate() {
             let at_ms = 100 + 200 * n as u64;
-            watched.begins(at_ms, ONE, sql);
-            if n == 0 || *sql == "UPDATE t" {
+            let sql = Some(sql.to_string()).filter(|sql| !sql.is_empty());
+            watched.at(at_ms, ONE, What::StepBegins { statement: 1, sql: sql.clone() });
+            if n == 0 || sql.as_deref() == Some("UPDATE t") {
                 watched.takes(at_ms + 1, ONE);
             }
             watched.ends(at_ms + 2, ONE, *code);
@@ -126,6 +127,7 @@ fn an_exclusive_locking_mode_is_no_open_transaction() {
     assert!(found(&[("BEGIN IMMEDIATE", 101), ("INSERT INTO t", 101)]), "no commit");
     assert!(found(&[("BEGIN IMMEDIATE", 101), ("INSERT INTO t", 101), ("COMMIT", 19)]), "a commit that failed");
     assert!(found(&[("SAVEPOINT a", 101), ("UPDATE t", 101)]), "a savepoint begins a transaction");
+    assert!(found(&[("", 101)]), "a statement of unknown text may be one of a transaction");
     assert!(found(&[("INSERT INTO t RETURNING id", 100)]), "a statement with further rows");
 }
 
@@ -225,6 +227,7 @@ fn a_refusal_is_of_the_database_that_its_connection_has_locked() {
     watched.ends(211, THIRD, 5);
     watched.found(500);
     assert_eq!((watched.sums(ONE).refusals, watched.sums(ONE).busy), (0, 0));
+    assert_eq!(watched.timeline.sums[&(1, TWO.pid)].busy, 1);
 }
 
 /// SQLite refuses COMMIT while a statement of the same connection has further rows to write.
@@ -329,7 +332,10 @@ fn several_readers_in_turn_are_no_old_reader() {
     let (one, said) = found(false);
     assert!(one == Some(ONE.tid) && said.contains("It has read from the same snapshot for 3.89 s"), "{said}");
     let (none, said) = found(true);
-    assert!(none.is_none() && said.contains("for one reader or several in turn, for 3.89 s"), "{said}");
+    assert!(
+        none.is_none() && said.contains("on the same snapshot (for one reader, or several in turn) for 3.89 s"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Findings about one moment: an open transaction, a reader, a log that grows. They end before the watch does, so the
-//! worst case of each is kept. Pure, like `finding`.
+//! worst case of each is kept. Pure, like `findings`.
 
+use crate::finding::{Case, Finding, Kind};
 use crate::hold::{Hold, Wait, Waiter};
-use crate::kind::{Case, Finding, Kind, Sample};
 use crate::lock::{Lock, Mode};
+use crate::target::Sample;
 use crate::timeline::Timeline;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ const LONG_LOG_NS: u64 = 5 * SECOND;
 const PAST_MAX: usize = 1_000;
 
 /// The locks and waits of a database at one moment.
-pub struct Now<'t> {
+pub struct Moment<'t> {
     timeline: &'t Timeline,
     database: usize,
     samples: &'t [Sample],
@@ -34,25 +35,29 @@ pub struct Now<'t> {
     pub waiting: Vec<&'t Wait>,
 }
 
-impl<'t> Now<'t> {
+impl<'t> Moment<'t> {
     /// `samples`: those of this database, oldest first.
     pub fn new(timeline: &'t Timeline, database: usize, samples: &'t [Sample]) -> Self {
         let held = timeline.held().filter(|hold| hold.database == database).collect();
         let waiting = timeline.waiting().filter(|wait| wait.database == database).collect();
-        Now { timeline, database, samples, held, waiting }
+        Moment { timeline, database, samples, held, waiting }
     }
 
-    /// All of them.
-    fn findings(&self) -> Vec<Finding> {
+    /// All of them; only with `log`, for which all recent holds are read, that about a log that no single reader pins.
+    pub fn findings(&self, log: bool) -> Vec<Finding> {
         let may_be_one = |hold: &&&Hold| hold.lock.is_writers() || matches!(hold.lock, Lock::Read(_));
         let pids: BTreeSet<u32> = self.held.iter().filter(may_be_one).map(|hold| hold.who.pid).collect();
         let of = |pid: u32| [self.idle_in_transaction(pid), self.reader_pins_log(pid)].map(|case| (pid, case));
         let found = pids.into_iter().flat_map(of).filter_map(|(pid, case)| Some(self.finding(pid, case?)));
-        found.chain(self.log_never_restarts()).collect()
+        let mut found: Vec<Finding> = found.collect();
+        if log && !pin_log(&found) {
+            found.extend(self.log_never_restarts());
+        }
+        found
     }
 
-    fn finding(&self, pid: u32, case: Case) -> Finding {
-        Finding { database: self.database, pid, case, last_seen_ns: None }
+    pub fn finding(&self, pid: u32, case: Case) -> Finding {
+        Finding { database: self.database, pid, case, seen_ns: None }
     }
 
     /// Write locks that a process holds.
@@ -60,7 +65,7 @@ impl<'t> Now<'t> {
         self.held.iter().copied().filter(move |hold| hold.lock.is_writers() && hold.who.pid == pid)
     }
 
-    pub fn idle_in_transaction(&self, pid: u32) -> Option<Case> {
+    fn idle_in_transaction(&self, pid: u32) -> Option<Case> {
         let (now_ns, from_ns) = (self.timeline.now_ns, self.timeline.from_ns);
         // A lock that no statement took belongs to a checkpoint or a backup, which run without statements.
         let is_of_transaction = |hold: &&Hold| !hold.is_kept && (hold.statement_ns > 0 || hold.from_ns <= from_ns);
@@ -80,18 +85,11 @@ impl<'t> Now<'t> {
         (idle_ns >= IDLE_NS_MIN).then_some(Case { kind, tid: Some(open.who.tid), sql: None })
     }
 
-    pub fn reader_pins_log(&self, pid: u32) -> Option<Case> {
+    fn reader_pins_log(&self, pid: u32) -> Option<Case> {
         let state = &self.samples.last()?.state;
-        let log = state.log.as_ref()?;
         let now_ns = self.timeline.now_ns;
-        let open = self.held.iter().filter(|hold| hold.who.pid == pid && hold.ns(now_ns) >= PINNED_NS);
-        // A checkpoint holds a mark alone while it copies: that is no snapshot.
-        let marks = open.filter(|hold| hold.mode == Mode::Shared).filter_map(|hold| match hold.lock {
-            Lock::Read(mark) => Some((log.frame_of(mark)?, hold)),
-            _ => None,
-        });
-        let (frame, hold) = marks.min_by_key(|(frame, _)| *frame)?;
-        let behind_frames = log.frames.saturating_sub(frame);
+        let may_pin = |hold: &Hold| hold.who.pid == pid && hold.ns(now_ns) >= PINNED_NS;
+        let (behind_frames, hold) = self.timeline.oldest_reader(self.database, state.log.as_ref()?, may_pin)?;
         let (held_ns, log_bytes) = (hold.ns(now_ns), state.log_bytes);
         let kind = Kind::ReaderPinsLog { reader: pid, behind_frames, held_ns, log_bytes };
         let is_one = self.timeline.is_one_reader(hold);
@@ -101,7 +99,7 @@ impl<'t> Now<'t> {
 
     /// The log starts again when all of it is copied and no reader uses it. A log that is long and grows, although no
     /// single reader pins it, never has such a moment.
-    pub fn log_never_restarts(&self) -> Option<Finding> {
+    fn log_never_restarts(&self) -> Option<Finding> {
         let frames = |sample: &Sample| Some((sample.at_ns, sample.state.log.as_ref()?.frames));
         let logs: Vec<(u64, u32)> = self.samples.iter().filter_map(frames).collect();
         let grew = logs.windows(2).rev().take_while(|pair| pair[0].1 <= pair[1].1).count();
@@ -111,8 +109,9 @@ impl<'t> Now<'t> {
         if frames < LONG_LOG_FRAMES[0] || grown_frames < GROWN_FRAMES || to_ns - from_ns < LONG_LOG_NS {
             return None;
         }
-        let since = |hold: &&Hold| hold.database == self.database && hold.to_ns.is_none_or(|to_ns| to_ns >= from_ns);
-        let holds = || self.timeline.holds.iter().chain(self.held.iter().copied()).filter(since);
+        let recent = |hold: &&Hold| hold.to_ns.is_none_or(|to_ns| to_ns >= from_ns);
+        let ended = || self.timeline.holds.iter().rev().take_while(recent);
+        let holds = || ended().filter(|hold| hold.database == self.database).chain(self.held.iter().copied());
         let checkpoints = holds().filter(|hold| hold.lock == Lock::Checkpoint).count();
         if frames < LONG_LOG_FRAMES[usize::from(checkpoints == 0)] {
             return None;
@@ -133,6 +132,11 @@ impl<'t> Now<'t> {
     }
 }
 
+/// Whether one of these says that a reader pins the log.
+fn pin_log(found: &[Finding]) -> bool {
+    found.iter().any(|finding| matches!(finding.case.kind, Kind::ReaderPinsLog { .. }))
+}
+
 /// Place of a finding about one moment (database, kind and process), and its size. `None` for other kinds.
 fn place(finding: &Finding) -> Option<((usize, u8, u32), u64)> {
     let (kind, pid, size) = match &finding.case.kind {
@@ -151,22 +155,28 @@ pub struct Worst {
     found: BTreeMap<(usize, u8, u32), (u64, Finding)>,
     /// When a reader last pinned the log of a database.
     pinned_ns: BTreeMap<usize, u64>,
+    /// When it was last looked for logs that never restart.
+    logs_ns: u64,
 }
 
 impl Worst {
     /// Looks at this moment. `samples`: of each database by index, oldest first.
     pub fn look(&mut self, timeline: &Timeline, samples: &[Vec<Sample>]) {
         let now_ns = timeline.now_ns;
+        let log = now_ns >= self.logs_ns + SECOND;
+        if log {
+            self.logs_ns = now_ns;
+        }
         for (database, samples) in samples.iter().enumerate() {
-            let found = Now::new(timeline, database, samples).findings();
-            if found.iter().any(|finding| matches!(finding.case.kind, Kind::ReaderPinsLog { .. })) {
+            let found = Moment::new(timeline, database, samples).findings(log);
+            if pin_log(&found) {
                 self.pinned_ns.insert(database, samples.last().map_or(now_ns, |sample| sample.at_ns));
             }
             for mut finding in found {
                 let Some((place, size)) = place(&finding).filter(|_| !self.is_pinned(&finding, samples)) else {
                     continue;
                 };
-                finding.last_seen_ns = Some(now_ns.saturating_sub(timeline.from_ns));
+                finding.seen_ns = Some(now_ns.saturating_sub(timeline.from_ns));
                 let is_worst = match self.found.get(&place) {
                     Some((worst, _)) => size >= *worst,
                     None => self.found.len() < PAST_MAX,
