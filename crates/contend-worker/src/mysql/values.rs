@@ -65,14 +65,9 @@ pub fn cell<'a>(value: &'a Value, column: &Column) -> Result<Argument<'a>, Odd> 
     }
 }
 
+/// A DECIMAL is sent with all its digits behind the point.
 fn number<'a>(bytes: &[u8]) -> Result<Argument<'a>, Odd> {
-    // A DECIMAL is sent with all its digits behind the point.
-    let trimmed = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').parse().ok(),
-        false => text.parse().ok(),
-    };
-    let whole = std::str::from_utf8(bytes).ok().and_then(trimmed);
-    whole.map_or_else(|| real(bytes), |whole| Ok(Argument::Integer(whole)))
+    std::str::from_utf8(bytes).ok().and_then(Argument::of_decimal).ok_or("a number that cannot be read")
 }
 
 fn real<'a>(bytes: &[u8]) -> Result<Argument<'a>, Odd> {

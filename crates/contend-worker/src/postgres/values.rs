@@ -126,7 +126,7 @@ impl<'a> FromSql<'a> for Cell<'a> {
     }
 }
 
-/// A boolean is 0 or 1, a decimal number an integer if it has no digits behind the point, else a real.
+/// A boolean is 0 or 1, a decimal number an integer if it has no fraction, else a real.
 fn value<'a>(ty: &Type, raw: &'a [u8]) -> Result<Argument<'a>, Odd> {
     Ok(match *ty {
         Type::INT8 => Argument::Integer(i64::from_be_bytes(fixed(raw)?)),
@@ -166,17 +166,13 @@ fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, Odd> {
     for at in 0..=weight {
         let _ = write!(text, "{:04}", group(at)?);
     }
-    if scale == 0 {
-        if let Ok(whole) = text.parse() {
-            return Ok(Argument::Integer(whole));
-        }
-    } else {
+    if scale > 0 {
         text.push('.');
         for at in 0..=(scale as i16 / 4) {
             let _ = write!(text, "{:04}", group(weight + 1 + at)?);
         }
     }
-    text.parse().map(Argument::Real).map_err(|_| "a decimal number that cannot be read")
+    Argument::of_decimal(&text).ok_or("a decimal number that cannot be read")
 }
 
 #[cfg(test)]
@@ -214,7 +210,7 @@ mod tests {
             assert!(Cell::from_sql(&ty, &raw).unwrap().0.unwrap_err().contains(odd), "{ty}");
         }
         let zero = decimal(&[0, 0, 0, 2]);
-        assert_eq!(Cell::from_sql(&Type::NUMERIC, &zero).unwrap().0, Ok(Argument::Real(0.0)));
+        assert_eq!(Cell::from_sql(&Type::NUMERIC, &zero).unwrap().0, Ok(Argument::Integer(0)));
     }
 
     fn decimal(words: &[u16]) -> Vec<u8> {
@@ -229,6 +225,7 @@ mod tests {
             (vec![2, 1, 0, 0, 12, 34], Argument::Integer(120_034)),
             (vec![1, 1, 0x4000, 0, 3], Argument::Integer(-30_000)),
             (vec![2, 0, 0, 2, 1, 2500], Argument::Real(1.25)),
+            (vec![1, 0, 0, 2, 5], Argument::Integer(5)),
             (vec![1, weight(-1), 0, 4, 5], Argument::Real(0.0005)),
             (vec![1, weight(-2), 0, 8, 1], Argument::Real(0.000_000_01)),
         ] {
