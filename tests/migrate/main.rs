@@ -202,9 +202,9 @@ fn a_migration_that_was_killed_goes_on_where_it_was() {
             assert!(number > 0 && number < 60_000 && number % 100 == 0, "{number} rows of {table} before the kill");
         }
         let said = server.migrates(&["--no-foreign-keys"]).exits(2);
-        assert!(said.err.contains("an interrupted migration"), "{said:?}");
+        assert!(said.err.contains("an unfinished migration"), "{said:?}");
         let said = server.migrates_back("back.db").exits(2);
-        assert!(said.err.contains("was interrupted; finish it first with --resume"), "{said:?}");
+        assert!(said.err.contains("is not finished: --resume continues and proves it"), "{said:?}");
         let said = server.migrates(&["--resume"]).exits(0);
         assert!(said.out.contains("every row is the same"), "{said:?}");
         assert_eq!(server.asked("SELECT count(*) FROM seen"), "60000");
@@ -213,6 +213,54 @@ fn a_migration_that_was_killed_goes_on_where_it_was() {
             server.asked(&format!("UPDATE contend_migration SET state = 0 WHERE kind = '{kind}'"));
             assert!(server.migrates(&["--resume"]).exits(0).out.contains("every row is the same"));
         }
+    });
+}
+
+#[test]
+fn a_migration_whose_proof_fails_is_not_finished() {
+    both(|server| {
+        let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT";
+        server.source(&format!(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t {rows} i, 'a' || i FROM n"
+        ));
+        let dsn = server.dsn();
+        let args = ["migrate", "app.db", "--to", &dsn, "--commit-rows", "100"];
+        let mut child =
+            server.place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let there = "SELECT count(*) FROM information_schema.tables WHERE table_name = 't'";
+        wait_for("its first rows", || server.asked(there) == "1" && server.asked("SELECT min(id) FROM t") == "1");
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        server.asked("UPDATE t SET a = 'other' WHERE id = 1");
+        for _ in 0..2 {
+            let said = server.migrates(&["--resume"]).exits(1);
+            assert!(said.out.contains("t: first rowid 1: the server has no row that is the same"), "{said:?}");
+            assert!(said.err.contains("the migration is not finished"), "{said:?}");
+            assert!(!server.tables().contains("_contend"), "the shim does not find it");
+        }
+        assert!(server.migrates(&[]).exits(2).err.contains("an unfinished migration"));
+        let said = server.migrates_back("back.db").exits(2);
+        assert!(said.err.contains("is not finished: --resume continues and proves it"), "{said:?}");
+        server.asked("UPDATE t SET a = 'a1' WHERE id = 1");
+        assert!(server.migrates(&["--resume"]).exits(0).out.contains("every row is the same"));
+        assert_eq!(server.tables().contains("_contend_schema"), !server.is_mariadb);
+        server.migrates_back("back.db").exits(0);
+    });
+}
+
+#[test]
+fn decimal_numbers_without_a_fraction_go_back() {
+    both(|server| {
+        let source = server.source(
+            "CREATE TABLE m (id INTEGER PRIMARY KEY AUTOINCREMENT, n NUMERIC); INSERT INTO m VALUES (1, 2.5), (2, 7), (3, 0.5)",
+        );
+        server.migrates(&[]).exits(0);
+        // Zeros behind the point, and a fraction that no double has.
+        server.asked("UPDATE m SET n = n * 2 WHERE id = 1; UPDATE m SET n = n + 0.00000000000000000001 WHERE id = 2");
+        let said = server.migrates_back("back.db").exits(0);
+        assert!(said.out.contains("every row is the same"), "{said:?}");
+        source.execute_batch("UPDATE m SET n = n * 2 WHERE id = 1").expect("changed");
+        assert_eq!(contents(&Connection::open(server.path("back.db")).expect("a database")), contents(&source));
     });
 }
 

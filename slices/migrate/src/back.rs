@@ -34,7 +34,7 @@ fn kept(server: &mut Server) -> Result<Kept> {
     kept::enter_only(server)?;
     let entries = ledger::read(server)?;
     let is_done = entries.first().is_none_or(|first| first.state == State::Done);
-    ensure!(is_done, "the migration to {} was interrupted; finish it first with --resume", server.address);
+    ensure!(is_done, "the migration to {} is not finished: --resume continues and proves it", server.address);
     let of_ledger = ledger::kept(&entries);
     match kept::read(server, &of_ledger)? {
         Some(now) => Ok(now),

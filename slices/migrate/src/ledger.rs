@@ -26,6 +26,7 @@ pub enum State {
     ToDo = 0,
     /// The table exists, and its rows are being loaded.
     Made = 1,
+    /// Of the first entry: every row is proved.
     Done = 2,
     /// The step is not carried over.
     Left = 3,
@@ -126,6 +127,11 @@ pub fn begin(target: Target, entries: &[Entry]) -> [String; 2] {
 pub fn account(position: i64, number: u64, state: State) -> String {
     let state = state as i64;
     format!("UPDATE {TABLE} SET \"number\" = {number}, \"state\" = {state} WHERE \"position\" = {position}")
+}
+
+/// The statement that records that a migration is finished: every row is proved.
+pub fn finished() -> String {
+    account(0, VERSION.cast_unsigned(), State::Done)
 }
 
 /// All entries; empty if there is no ledger.

@@ -1,7 +1,7 @@
 //! From SQLite to a server.
 
 use crate::kept;
-use crate::ledger::{self, Entry};
+use crate::ledger::{self, Entry, State};
 use crate::look::{self, Schema};
 use crate::misfits::{self, Misfit, Room};
 use crate::plan::{self, Asked, Makes, Plan};
@@ -18,6 +18,10 @@ use contend_wire::kept::quoted;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+
+/// What a proof that fails means for a migration that was not finished before.
+const UNPROVED: &str = "the migration is not finished: if the server's rows were changed, change them back, and prove them \
+                        with --resume; if the source was changed, drop the tables on the server, and begin again";
 
 /// The user's options.
 pub struct There<'t> {
@@ -82,10 +86,19 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
     }
     let proofs = written(&asked, &mut source, &mut server, (&schema, &plan), stop)?;
     let is_same = show::proof(&way, &proofs)?;
-    if is_same && target == Target::Postgres {
+    if !is_same {
+        let is_finished = entries.first().is_some_and(|first| first.state == State::Done);
+        if !is_finished {
+            eprintln!("contend: {UNPROVED}");
+        }
+        return Ok(INVALID);
+    }
+    let last = kept::statements(&mut server, (asked.file, asked.schema), &schema, &plan)?;
+    server.product.make(&last, &ledger::finished(), false).map_err(unfinished)?;
+    if target == Target::Postgres {
         show::shim(asked.file, &kept::obstacles(&plan))?;
     }
-    Ok(if is_same { OK } else { INVALID })
+    Ok(OK)
 }
 
 /// Reads the profiles of all tables.
@@ -109,9 +122,7 @@ fn written(
 ) -> Result<Vec<Proof>> {
     let progress = Progress::new();
     let (tables, commit_rows) = (&schema.tables, asked.commit_rows);
-    let last = kept::statements(server, (asked.file, asked.schema), schema, plan)?;
-    let mut work =
-        Work { source: &mut *source, tables, server: &mut *server, progress: &progress, stop, commit_rows, last };
+    let mut work = Work { source: &mut *source, tables, server: &mut *server, progress: &progress, stop, commit_rows };
     progress.phase("making the tables");
     if !asked.resume {
         work.begin(plan, &ledger::entries(schema, plan), asked.schema)?;
@@ -120,7 +131,9 @@ fn written(
     work.carry_on(plan, &entries).map_err(unfinished)?;
     progress.phase("reading both sides again");
     server.product.snapshot()?;
-    Sides { sqlite: source, tables, server, progress: &progress, stop }.prove(&plan.tables)
+    let proofs = Sides { sqlite: source, tables, server, progress: &progress, stop }.prove(&plan.tables)?;
+    server.product.run("COMMIT")?;
+    Ok(proofs)
 }
 
 fn unfinished(error: anyhow::Error) -> anyhow::Error {
@@ -134,8 +147,7 @@ fn unfinished(error: anyhow::Error) -> anyhow::Error {
 fn is_free(server: &mut Server, schema: &Schema, entries: &[Entry], without: &[String]) -> Result<()> {
     let address = server.address.clone();
     if let Some(first) = entries.first() {
-        let state =
-            if first.state == ledger::State::Done { "a finished migration" } else { "an interrupted migration" };
+        let state = if first.state == State::Done { "a finished migration" } else { "an unfinished migration" };
         bail!(
             "{address} has {state} of contend: --resume continues and proves it; to begin again, drop its tables, {} and {}*",
             ledger::TABLE,
