@@ -6,6 +6,7 @@ mod support;
 mod cases;
 mod changes;
 mod contender;
+mod corners;
 mod django;
 mod failures;
 mod keys;
