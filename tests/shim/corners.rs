@@ -1,6 +1,8 @@
 //! Rare uses of SQLite, whose answers must be those of SQLite or errors.
 
+use super::programs::both;
 use super::{Stage, fed, text};
+use crate::support::wait_for;
 
 /// Python: `run` prints the rows of a statement, or the error.
 const RUN: &str = "import sqlite3, sys\n\
@@ -34,4 +36,58 @@ fn a_text_with_nul_ends_no_transaction() {
     );
     assert_eq!(said.matches("the server has no texts with NUL").count(), 6, "{said}");
     assert!(said.ends_with("[]\n[]\n[('before',), ('after',)]\n"), "{said}");
+}
+
+/// They wait for the process that makes the functions or the database, and then find what it made.
+#[test]
+fn processes_that_open_a_new_database_at_once_all_get_it() {
+    const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+    const COUNT: usize = 4;
+    let stage = Stage::start();
+    let script = format!("{RUN}run('SELECT count(*) FROM sqlite_schema')");
+    // The lock is kept until all of them wait for it.
+    let hold = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock(7236834620953); DO $$ BEGIN FOR i IN 1..300 LOOP PERFORM pg_sleep(0.1); \
+         EXIT WHEN ({LOCKS} AND NOT granted) >= {COUNT}; END LOOP; END $$; COMMIT;"
+    );
+    // Only the first ones install the functions.
+    for name in ["first.db", "second.db"] {
+        let path = stage.path(name).display().to_string();
+        let program = || {
+            let output = fed(stage.shim(&[], &["python3", "-c", &script, &path]), "");
+            assert_eq!(text(&output.stdout), "[(0,)]\n", "{}", text(&output.stderr));
+        };
+        std::thread::scope(|scope| {
+            let holder = scope.spawn(|| stage.server.asked(&hold));
+            wait_for("the lock", || stage.server.asked(LOCKS) != "0");
+            let programs = [(); COUNT].map(|()| scope.spawn(program));
+            holder.join().expect("released");
+            for program in programs {
+                program.join().expect("opened");
+            }
+        });
+    }
+}
+
+/// The server gets the rowid that SQLite itself gave to a row of a temporary table.
+#[test]
+fn the_last_rowid_may_be_that_of_a_temporary_table() {
+    let stage = Stage::start();
+    let script = format!(
+        "{RUN}run('CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER)')\n\
+         run('CREATE TEMP TABLE s (id INTEGER PRIMARY KEY, x INTEGER)')\n\
+         run('INSERT INTO t VALUES (100, 0)')\n\
+         run('INSERT INTO s VALUES (7, 1)')\n\
+         run('INSERT INTO t VALUES (200, last_insert_rowid())')\n\
+         run('INSERT INTO s VALUES (8, last_insert_rowid())')\n\
+         run('SELECT *, last_insert_rowid() FROM t ORDER BY id')\n\
+         run('CREATE TABLE n (x INTEGER)')\n\
+         run('INSERT INTO n VALUES (1)')\n\
+         run('INSERT INTO s VALUES (9, 0)')\n\
+         run('SELECT *, last_insert_rowid() FROM t ORDER BY id')\n\
+         run('SELECT * FROM s')\n"
+    );
+    let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
+    assert!(sqlite.contains("[(100, 0, 8), (200, 7, 8)]") && sqlite.contains("(200, 7, 9)"), "{sqlite}");
+    assert_eq!(shim, sqlite);
 }

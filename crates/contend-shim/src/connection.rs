@@ -215,7 +215,7 @@ impl State {
             return Err(Failed::new(CANTOPEN, words));
         }
         if !has_pack {
-            self.link.perform(schema::install()).map_err(|e| cannot(&e))?;
+            self.link.perform_admitted(schema::install()).map_err(|e| cannot(&e))?;
         }
         match there {
             Some(name) if name == self.name => {}
@@ -223,7 +223,7 @@ impl State {
                 self.link.go_to(&name, schema::session_of(&name)).map_err(|e| cannot(&e))?;
                 self.name = name;
             }
-            None => drop(self.link.perform(schema::make(&self.name, &file)).map_err(|e| cannot(&e))?),
+            None => self.link.perform_admitted(schema::make(&self.name, &file)).map_err(|e| cannot(&e))?,
         }
         self.read(front)?;
         self.link.set_timeout(0);

@@ -65,7 +65,9 @@ fn of_server(said: &Said, in_transaction: bool, key: Option<&Key>) -> Failed {
         "40001" | "40P01" if in_transaction => Failed::new(BUSY_SNAPSHOT, "database is locked"),
         "40001" | "40P01" => Failed::new(BUSY, "database is locked"),
         "57014" => Failed::new(INTERRUPT, "interrupted"),
-        "22021" => Failed::new(ERROR, "contend shim: the server has no texts with NUL or with bytes that are not UTF-8"),
+        "22021" => {
+            Failed::new(ERROR, "contend shim: the server has no texts with NUL or with bytes that are not UTF-8")
+        }
         "54000" | "22001" => Failed::new(TOOBIG, "string or blob too big"),
         "22003" if said.message.contains("bigint") => Failed::new(ERROR, "integer overflow"),
         state => Failed::new(ERROR, format!("contend shim: the server says: {} ({state})", said.message)),

@@ -7,7 +7,7 @@
 use crate::config::{Cache, Settings};
 use crate::fault::is_conflict;
 use crate::server::{Message, Reply, Server, Trouble};
-use contend_wire::kept::literal;
+use contend_wire::kept::{self, literal};
 use std::time::{Duration, Instant};
 use tokio_postgres::CancelToken;
 
@@ -207,6 +207,16 @@ impl Link {
                 Err(trouble)
             }
         }
+    }
+
+    /// Executes them in their own transaction, under the lock that admits one process at a time. After an error the
+    /// connection must be closed, because it may still have the lock.
+    pub fn perform_admitted(&mut self, messages: Vec<Message>) -> Result<(), Trouble> {
+        let [lock, unlock] = kept::lock().map(plain);
+        let mut batch = vec![lock, plain(BEGIN)];
+        batch.extend(messages);
+        batch.extend([plain("COMMIT"), unlock]);
+        self.send(batch).map(drop)
     }
 
     fn first(&mut self, messages: Vec<Message>) -> Result<Vec<Reply>, Trouble> {

@@ -97,12 +97,12 @@ pub fn place(answers: &[Reply]) -> Result<(Option<String>, bool), Vec<String>> {
     }
 }
 
-/// Installs the functions of this version of contend.
+/// Installs the functions of this version of contend, under the lock.
 pub fn install() -> Vec<Message> {
     vec![Message::Plain(kept::install(function_pack(Target::Postgres)))]
 }
 
-/// Makes the schema, under the lock that admits one process at a time. Fails if its name is taken by another file's.
+/// Makes the schema, under the lock. Fails if its name is taken by another file's.
 pub fn make(schema: &str, path: &str) -> Vec<Message> {
     let comment = kept::comment(schema);
     let is_ours = kept::block(
@@ -118,7 +118,7 @@ pub fn make(schema: &str, path: &str) -> Vec<Message> {
         ),
     );
     let create = format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(schema));
-    [kept::lock(), create, kept::make(schema, path, &[], &[]), is_ours].map(Message::Plain).into()
+    [create, kept::make(schema, path, &[], &[]), is_ours].map(Message::Plain).into()
 }
 
 /// Queries version, statements and settings.

@@ -87,9 +87,10 @@ pub fn comment(schema: &str) -> String {
 /// The number of the lock that admits one process at a time.
 const LOCK: i64 = 7_236_834_620_953;
 
-/// A statement that waits for this lock, until the end of the transaction.
-pub fn lock() -> String {
-    format!("SELECT pg_advisory_xact_lock({LOCK})")
+/// Statements that wait for this lock, and release it. It is the session's: a transaction that begins with the lock sees what
+/// the process before has made. One that waits for the lock would not, because of its snapshot and of the server's caches.
+pub fn lock() -> [String; 2] {
+    ["pg_advisory_lock", "pg_advisory_unlock"].map(|function| format!("SELECT {function}({LOCK})"))
 }
 
 /// A query: the mark of the function pack that is installed.
@@ -105,7 +106,7 @@ pub fn block(declared: &str, body: &str) -> String {
 pub fn install(pack: &str) -> String {
     let mark = literal(&mark(pack));
     let body = format!(
-        "PERFORM pg_advisory_xact_lock({LOCK}); IF ({FIND_MARK}) IS DISTINCT FROM {mark} THEN \
+        "IF ({FIND_MARK}) IS DISTINCT FROM {mark} THEN \
          EXECUTE $pack${pack}$pack$; EXECUTE $mark$COMMENT ON SCHEMA contend_sql IS {mark}$mark$; END IF;"
     );
     block("", &body)
