@@ -72,7 +72,8 @@ pub struct State {
     pub began_by_savepoint: bool,
     /// Whether the front's schema was changed in this transaction.
     pub has_defined: bool,
-    rowid: Result<i64, &'static str>,
+    /// Why the server's last rowid is unknown, and the front's at that time. The front has the last one otherwise.
+    unknown_rowid: Option<(&'static str, i64)>,
 }
 
 impl Connection {
@@ -103,7 +104,7 @@ impl Connection {
             savepoints: vec![],
             began_by_savepoint: false,
             has_defined: false,
-            rowid: Ok(0),
+            unknown_rowid: None,
         };
         let connection = Connection {
             front,
@@ -365,22 +366,28 @@ impl State {
     }
 
     /// Current values of `SessionValue`s.
-    pub fn session(&self, counts: &Counts) -> Session {
-        Session { rowid: self.rowid, changes: counts.last.load(Relaxed), total: counts.total.load(Relaxed) }
+    pub fn session(&self, front: &Front, counts: &Counts) -> Session {
+        let rowid = match (front.last_insert_rowid(), self.unknown_rowid) {
+            (rowid, Some((reason, earlier))) if rowid == earlier => Err(reason),
+            (rowid, _) => Ok(rowid),
+        };
+        Session { rowid, changes: counts.last.load(Relaxed), total: counts.total.load(Relaxed) }
     }
 
     /// Stores the effects of a statement.
     pub fn keep(&mut self, front: &Front, done: &Done) {
-        if let Some(rowid) = done.rowid {
-            self.rowid = rowid;
-        }
-        if let Some(Ok(rowid)) = done.rowid {
-            front.set_last_insert_rowid(rowid);
+        match done.rowid {
+            Some(Ok(rowid)) => {
+                self.unknown_rowid = None;
+                front.set_last_insert_rowid(rowid);
+            }
+            Some(Err(reason)) => self.forget_rowid(front, reason),
+            None => {}
         }
     }
 
-    pub fn forget_rowid(&mut self, reason: &'static str) {
-        self.rowid = Err(reason);
+    pub fn forget_rowid(&mut self, front: &Front, reason: &'static str) {
+        self.unknown_rowid = Some((reason, front.last_insert_rowid()));
     }
 
     /// Sends messages to the server. The error is SQLite's counterpart of the server's.
@@ -458,14 +465,12 @@ impl State {
     /// # Errors
     /// It cannot be undone alone: the transaction is rolled back.
     pub fn try_in_front(&mut self, front: &Front, step: impl FnOnce() -> i32) -> Result<(), Failed> {
-        let rowid = front.rows("SELECT last_insert_rowid()")?;
+        let rowid = front.last_insert_rowid();
         front.execute("SAVEPOINT \"contend trial\"")?;
         step();
         let undone =
             front.execute("ROLLBACK TO \"contend trial\"").and_then(|()| front.execute("RELEASE \"contend trial\""));
-        if let Some([Value::Integer(rowid)]) = rowid.first().map(Vec::as_slice) {
-            front.set_last_insert_rowid(*rowid);
-        }
+        front.set_last_insert_rowid(rowid);
         if let Err(failed) = undone {
             let _ = self.link.end("ROLLBACK");
             self.left(front);

@@ -285,7 +285,7 @@ impl Statement {
             self.prepare_again(state, native)?;
             self.check_actions(state)?;
             self.check_limit(values, native)?;
-            let session = state.session(&connection.counts);
+            let session = state.session(&connection.front, &connection.counts);
             let mut plan = state.plan(&self.sql);
             let mut messages = match &plan {
                 Ok(plan) => plan.messages(values, &session),
@@ -329,7 +329,10 @@ impl Statement {
                         connection.counts.last.store(0, Relaxed);
                     }
                     if plan.may_fail_late() {
-                        state.forget_rowid("it is unknown which rows the failed statement had stored");
+                        state.forget_rowid(
+                            &connection.front,
+                            "it is unknown which rows the failed statement had stored",
+                        );
                     }
                     return Err(failed);
                 }

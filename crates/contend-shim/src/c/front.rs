@@ -126,6 +126,11 @@ impl Front {
         self.rows("PRAGMA foreign_keys").is_ok_and(|rows| rows == [[Value::Integer(1)]])
     }
 
+    pub fn last_insert_rowid(&self) -> i64 {
+        // SAFETY: the connection is open.
+        unsafe { (self.real.last_insert_rowid)(self.db as P) }
+    }
+
     pub fn set_last_insert_rowid(&self, rowid: i64) {
         // SAFETY: the connection is open.
         unsafe { (self.real.set_last_insert_rowid)(self.db as P, rowid) }

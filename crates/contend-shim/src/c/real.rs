@@ -102,6 +102,7 @@ functions! {
     changes64: (P) -> i64;
     total_changes: (P) -> c_int;
     total_changes64: (P) -> i64;
+    last_insert_rowid: (P) -> i64;
     set_last_insert_rowid: (P, i64);
     get_autocommit: (P) -> c_int;
     busy_timeout: (P, c_int) -> c_int;
