@@ -1,7 +1,7 @@
 //! What holds for every capture.
 
 use super::{capture, content, counts, database, packed_number, script, shown};
-use crate::support::Bench;
+use crate::support::{Bench, wait_for};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -117,6 +117,88 @@ fn a_killed_program_loses_nothing_that_it_committed() {
     let rows: u64 =
         db.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).expect("rows").cast_unsigned();
     assert!((rows..=rows + 1).contains(&commits), "{rows} rows, {commits} commits");
+}
+
+/// Leaves a process behind that goes on until there is a file `stop`, with a thread that ends.
+const LEFT_BEHIND: &str = "
+import os, sqlite3, sys, threading, time
+if os.fork():
+    while not os.path.exists('ready'):
+        time.sleep(0.01)
+    sys.exit()
+for number in range(3):
+    os.dup2(os.open(os.devnull, os.O_RDWR), number)
+def work():
+    db = sqlite3.connect('app.db', isolation_level=None)
+    db.execute('PRAGMA synchronous = off')
+    db.execute('CREATE TABLE IF NOT EXISTS t (a)')
+    return db
+db = work()
+started = threading.Event()
+def other():
+    own = sqlite3.connect(':memory:')
+    own.execute('SELECT 1').fetchall()
+    started.set()
+    while not os.path.exists('stop'):
+        time.sleep(0.01)
+thread = threading.Thread(target=other)
+thread.start()
+started.wait()
+open('ready', 'w').close()
+while not os.path.exists('stop'):
+    db.execute('SELECT 2').fetchall()
+thread.join()
+db.execute('BEGIN')
+db.executemany('INSERT INTO t VALUES (?)', ((i,) for i in range(60000)))
+db.execute('COMMIT')
+sqlite3.connect('late.db').execute('CREATE TABLE t (a)')
+sqlite3.connect('late.db').execute('SELECT * FROM t')
+open('ended', 'w').close()
+";
+
+#[test]
+fn a_process_that_is_left_behind_leaves_a_finished_capture_alone() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", LEFT_BEHIND]).exits(0);
+    assert!(said.err.contains("1 process that the command started still runs"), "{said:?}");
+    let all = || {
+        let mut all: Vec<_> = files(&bench.path("taken")).into_iter().map(|path| (fs::read(&path), path)).collect();
+        all.sort_by(|(_, one), (_, other)| one.cmp(other));
+        all.into_iter().map(|(bytes, path)| (path, bytes.expect("readable"))).collect::<Vec<_>>()
+    };
+    let before = all();
+    fs::write(bench.path("stop"), "").expect("written");
+    wait_for("the process that was left behind", || bench.path("ended").exists());
+    assert!(all() == before, "{:?}", files(&bench.path("taken")));
+    let missing = &shown(&bench)["missing"];
+    assert_eq!(missing.as_array().map(Vec::len), Some(1), "{missing}");
+}
+
+/// Leaves a process behind that kills contend as soon as the segments are in the manifest.
+const KILLS: &str = "
+import os, sqlite3, sys, time
+contend = os.getppid()
+if os.fork() == 0:
+    for number in range(3):
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    while 'segments\": {' not in open('taken/capture.json').read():
+        time.sleep(0.001)
+    os.kill(contend, 9)
+    os._exit(0)
+db = sqlite3.connect('app.db', isolation_level=None)
+for i in range(60000):
+    db.execute('SELECT ?', (i,))
+";
+
+#[test]
+fn a_contend_that_is_killed_while_it_reads_what_it_has_keeps_it() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", KILLS]);
+    assert_eq!(said.code, None, "killed: {said:?}");
+    let summary = shown(&bench);
+    assert_eq!(counts(&summary, "SELECT ?")[0], 60_000);
+    let gaps = summary["missing"].to_string();
+    assert!(gaps.contains("The capture is incomplete: contend was killed before it had written the end"), "{gaps}");
 }
 
 #[test]

@@ -237,6 +237,10 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
     let base = map(&file((*t).tid, serial), size);
     if base.is_null() {
+        if has_ended() {
+            GENERATION.store(0, Ordering::Release);
+            return null_mut();
+        }
         FAILED.store(true, Ordering::Relaxed);
         return lose(t);
     }
@@ -249,6 +253,12 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
         write_process(t);
     }
     if (*t).at + bytes <= (*t).end { (*t).base.add((*t).at) } else { null_mut() }
+}
+
+/// Whether contend has removed the directory's name: the capture has ended, and this process goes on without it.
+unsafe fn has_ended() -> bool {
+    let path = Line::<1100>::of(settings().directory.as_bytes());
+    sys::syscall(sys::NR_ACCESS, path.as_ptr(), 0 as c_int) < 0 && *sys::__errno_location() == sys::ENOENT
 }
 
 /// Counts a call on a statement or connection without an entry in the tables.

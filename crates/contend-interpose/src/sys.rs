@@ -79,6 +79,7 @@ pub const AT_FDCWD: c_long = -100;
 pub const O_RDWR_NEW: c_long = 0o2 | 0o100 | 0o200 | 0o400000 | 0o2000000;
 pub const O_RDWR_NOFOLLOW: c_long = 0o2 | 0o400000 | 0o2000000;
 pub const O_RDONLY_CLOEXEC: c_long = 0o2000000;
+pub const ENOENT: c_int = 2;
 pub const ESRCH: c_int = 3;
 
 /// Restores `errno` when dropped.

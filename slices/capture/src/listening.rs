@@ -64,12 +64,13 @@ pub fn listen((listen, to): (&str, &str), out: &Path, values: Values, stop: &Ato
     }
     let ended_ns = now_ns();
     manifest.clock.to = (ended_ns, ended_ns);
-    manifest.status = Some(i32::from(OK));
     finish(out, &mut manifest)?;
     Ok(OK)
 }
 
 fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
+    manifest.segments = Some(pack_all(&out.join(SEGMENTS))?);
+    manifest.write(out)?;
     let trace = Trace::read(out, manifest)?;
     for connection in trace.connections.values() {
         if !manifest.databases.iter().any(|known| known.path == connection.path) {
@@ -77,7 +78,7 @@ fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
         }
     }
     manifest.missing.extend(gaps(&trace));
-    manifest.segments = Some(pack_all(&out.join(SEGMENTS))?);
+    manifest.status = Some(i32::from(OK));
     manifest.write(out)?;
     say_what_there_is(manifest, &trace, out);
     Ok(())

@@ -21,12 +21,12 @@ pub struct Manifest {
     pub began_unix_s: u64,
     pub values: Values,
     pub clock: Clock,
-    /// Exit status of the command; `None` if contend ended first.
+    /// Exit status of the command; `None` if contend ended before it had written everything.
     pub status: Option<i32>,
     pub databases: Vec<Database>,
     /// Gaps of the capture, as sentences.
     pub missing: Vec<String>,
-    /// The segment files at the end, by name. `None`: contend was killed, or an older contend made the capture.
+    /// The segment files at the end, by name. `None`: contend was killed before, or an older contend made the capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<BTreeMap<String, Total>>,
     /// The server, if connections to one were captured.
@@ -156,7 +156,7 @@ impl Manifest {
     /// All gaps, also that of a contend that was killed.
     pub fn missing_in_all(&self) -> Vec<String> {
         let killed = self.status.is_none().then(|| {
-            "The capture is incomplete: contend was killed before the command had ended. The final contents of the \
+            "The capture is incomplete: contend was killed before it had written the end. The final contents of the \
              databases, and other gaps, are unknown."
                 .to_string()
         });

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -25,6 +25,9 @@ use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 const LIBRARY_FILE: &str = "libcontend_interpose.so";
+/// The name under which the processes know the directory of the segments: a symbolic link that is gone when the capture
+/// ends, so that processes that still run add, cut and ask nothing.
+const LIVE: &str = "live";
 
 /// A capture in progress.
 pub struct Session<'s> {
@@ -93,6 +96,7 @@ impl<'s> Session<'s> {
         make_private(out)?;
         let out = out.canonicalize().with_context(|| format!("cannot find {}", out.display()))?;
         make_private(&out.join(SEGMENTS))?;
+        symlink(SEGMENTS, out.join(LIVE)).with_context(|| format!("cannot make a link in {}", out.display()))?;
         let clock = begun();
         let manifest = Manifest {
             format: FORMAT,
@@ -140,8 +144,7 @@ impl<'s> Session<'s> {
             let _ = fs::remove_dir_all(&self.out);
         })?;
         let status = self.attend(child)?;
-        self.manifest.status = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-        self.finish()?;
+        self.finish(status)?;
         Ok(u8::try_from(self.manifest.status.unwrap_or(0)).unwrap_or(u8::MAX))
     }
 
@@ -156,7 +159,7 @@ impl<'s> Session<'s> {
         let values = if self.manifest.values == Values::Full { "full" } else { "hash" };
         let clock = if self.manifest.clock.is_ticks { "ticks" } else { "ns" };
         let mut text = OsString::from(format!("{values}:{clock}:{}:{key}:", std::process::id()));
-        text.push(self.out.join(SEGMENTS));
+        text.push(self.out.join(LIVE));
         Ok(text)
     }
 
@@ -289,9 +292,10 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Stores the content at the end, and the rest of the manifest.
-    fn finish(&mut self) -> Result<()> {
+    /// Closes the segments, and writes a manifest that protects them. What needs the whole trace in memory comes later.
+    fn close(&mut self) -> Result<()> {
         self.manifest.clock.to = clocks();
+        fs::remove_file(self.out.join(LIVE)).context("cannot end the capture")?;
         for entry in fs::read_dir(self.out.join(SEGMENTS))?.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -314,6 +318,13 @@ impl<'s> Session<'s> {
             };
             self.is_missing(format!("{processes}; nothing is captured from now on."));
         }
+        self.manifest.segments = Some(pack_all(&self.out.join(SEGMENTS))?);
+        self.manifest.write(&self.out)
+    }
+
+    /// Stores the content at the end, and the rest of the manifest.
+    fn finish(&mut self, status: ExitStatus) -> Result<()> {
+        self.close()?;
         let trace = Trace::read(&self.out, &self.manifest)?;
         self.forget_what_the_program_made(&trace);
         for connection in trace.connections.values().filter(|connection| connection.rc == 0) {
@@ -332,7 +343,7 @@ impl<'s> Session<'s> {
         self.keep_ends();
         self.say_what_was_not_seen();
         self.manifest.missing.extend(gaps(&trace));
-        self.manifest.segments = Some(pack_all(&self.out.join(SEGMENTS))?);
+        self.manifest.status = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         self.manifest.write(&self.out)?;
         say_what_there_is(&self.manifest, &trace, &self.out);
         Ok(())
