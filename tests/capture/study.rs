@@ -5,6 +5,33 @@ use super::capture;
 use crate::support::Bench;
 use std::path::Path;
 
+/// Does the same to two databases, and more often to the first one.
+const TWO: &str = "
+import sqlite3
+one, two = (sqlite3.connect(name, isolation_level=None) for name in ('one.db', 'two.db'))
+for db in (one, two):
+    db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
+for i in range(90):
+    one.execute('INSERT INTO t (v) VALUES (?)', (i % 3,))
+for i in range(60):
+    two.execute('INSERT INTO t (v) VALUES (?)', (1000 + i % 3,))
+";
+
+#[test]
+fn a_workload_has_what_was_done_to_its_database_only() {
+    let bench = Bench::new();
+    capture(&bench, &["--values=full"], &["python3", "-c", TWO]).exits(0);
+    let workload = workload(&bench.path("taken"));
+    let mix = &workload["role"].as_table().and_then(|roles| roles.values().next()).expect("a role")["mix"];
+    assert_eq!(mix["insert_t"].as_integer(), Some(90), "{mix}");
+    let generator = &workload["transaction"]["insert_t"]["args"]["a0_1"];
+    assert_eq!(generator["choice"].to_string(), "[0, 1, 2]", "no value of the other database");
+    let listed = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    assert!(listed.contains("two.db: a workload has one database; this one is left out"), "{listed}");
+    let replayed = bench.contend(&["replay", "taken"]).exits(0).out;
+    assert_eq!(replayed.matches("its table is the same").count(), 2, "each on its own database: {replayed}");
+}
+
 /// Takes the oldest job and finishes it; each twentieth takes long. Counts jobs by a bound state.
 const JOBS: &str = "
 import sqlite3, time

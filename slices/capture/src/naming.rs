@@ -3,7 +3,7 @@
 
 use crate::generator::{column_of, columns_of, is_serial};
 use crate::literal::{CHOICES, text};
-use crate::manifest::{Column, Content, Database, Table, Values};
+use crate::manifest::{Column, Content, Table, Values};
 use crate::skew::Distribution;
 use crate::sql::{Does, Token, literal, tokens};
 use crate::summary::Known;
@@ -34,7 +34,7 @@ struct Space {
 type Bound<'k> = HashMap<(&'k str, &'k str), HashMap<u64, (u64, u64)>>;
 
 impl Names {
-    pub fn of(known: &Known, database: &Database, content: &Content) -> Names {
+    pub fn of(known: &Known, content: &Content) -> Names {
         let mut names = Names::default();
         if known.manifest.values != Values::Hash {
             return names;
@@ -46,11 +46,7 @@ impl Names {
         }
         let mut bound: Bound = HashMap::new();
         let mut columns: HashMap<usize, Vec<Option<(&Table, &Column)>>> = HashMap::new();
-        let is_here = |call: &&Call| {
-            let connection = known.trace.connections.get(&call.connection);
-            connection.is_some_and(|connection| connection.path == database.path)
-        };
-        for call in known.trace.calls.iter().filter(is_here) {
+        for call in &known.trace.calls {
             let shape = known.shapes.number(call);
             let sql = &known.shapes.texts[shape];
             let columns = columns.entry(shape).or_insert_with(|| places(known, content, shape));

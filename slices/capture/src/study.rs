@@ -22,7 +22,7 @@ struct Settings {
 }
 
 fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> Settings {
-    let on = || known.trace.connections.values().filter(|connection| connection.path == database.path);
+    let on = || known.trace.connections.values();
     let pragma = |name: &str| {
         let all = on().flat_map(|connection| &connection.pragmas).map(|pragma| pragma.to_ascii_lowercase());
         // A script may contain several PRAGMAs, each with `=` or parentheses.
@@ -137,7 +137,7 @@ pub fn study(of: &Captured, begin: Option<&'static str>, roles: &[Role]) -> Stri
         let (tier, runs) = (tier(&best.settings), if at == 0 { "" } else { "runs = [\"full\"]\n" });
         let _ = write!(out, "\n[[contender]]\nengine = \"{engine}\"\nlabel = \"{title}\"\ntier = \"{tier}\"\n{runs}");
     }
-    let errors = LockErrors::of(known, database);
+    let errors = LockErrors::of(known);
     for contender in all.iter().skip(1) {
         errors.write_answer(&mut out, &contender.label);
     }
@@ -223,10 +223,9 @@ struct LockErrors {
 }
 
 impl LockErrors {
-    fn of(known: &Known, database: &Database) -> LockErrors {
-        let is_here = |id| known.trace.connections.get(id).is_some_and(|connection| connection.path == database.path);
-        let calls = known.trace.calls.iter().filter(|call| call.is_busy() && is_here(&call.connection));
-        let operations = known.transactions.iter().filter(|transaction| is_here(&transaction.connection)).count();
+    fn of(known: &Known) -> LockErrors {
+        let calls = known.trace.calls.iter().filter(|call| call.is_busy());
+        let operations = known.transactions.len();
         let count = calls.count();
         LockErrors { count, per_1000: 1000.0 * count as f64 / operations.max(1) as f64 }
     }

@@ -201,6 +201,18 @@ impl Trace {
         Ok(trace)
     }
 
+    /// Whether a call is one on the database of this file.
+    pub fn is_on(&self, call: &Call, path: &Path) -> bool {
+        self.connections.get(&call.connection).is_some_and(|connection| connection.path == path)
+    }
+
+    /// What the program did to one database.
+    pub fn only(mut self, path: &Path) -> Trace {
+        self.connections.retain(|_, connection| connection.path == path);
+        self.calls.retain(|call| self.connections.contains_key(&call.connection));
+        self
+    }
+
     /// A statement that the program reads to its end after a later COMMIT has seen the state after that COMMIT. Its own is
     /// that before the next call.
     fn mend_overlaps(&mut self) {

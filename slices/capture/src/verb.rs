@@ -162,8 +162,7 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
 fn write_study(dir: &Path) -> Result<Written> {
     let manifest = Manifest::read(dir)?;
     manifest.needs_sqlite("A workload")?;
-    let known = Known::new(&manifest, Trace::read(dir, &manifest)?);
-    let written = workload::write(dir, &known)?;
+    let written = workload::write(dir, &manifest, Trace::read(dir, &manifest)?)?;
     for (name, text) in [("workload.toml", &written.workload), ("study.toml", &written.study)] {
         write_private(&dir.join(name), text.as_bytes())?;
     }

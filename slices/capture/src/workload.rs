@@ -5,7 +5,7 @@ use crate::content::open_copy;
 use crate::finding::time;
 use crate::generator::{column_of, columns_of, line, of_argument, plain};
 use crate::literal::text;
-use crate::manifest::{Content, Database, Values};
+use crate::manifest::{Content, Database, Manifest, Values};
 use crate::naming::{Names, values_of};
 use crate::program::{Began, End, Group, Step, Transaction};
 use crate::roles;
@@ -15,7 +15,7 @@ use crate::sql::{Begin, Does, Shape, Token, tokens};
 use crate::study::{Captured, study};
 use crate::summary::Known;
 use crate::tables::Tables;
-use crate::trace::{Call, Value};
+use crate::trace::{Call, Trace, Value};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -43,7 +43,6 @@ struct Kind {
 
 struct Writer<'k> {
     known: &'k Known<'k>,
-    database: &'k Database,
     content: &'k Content,
     names: Names,
     left_out: Vec<String>,
@@ -51,30 +50,28 @@ struct Writer<'k> {
     out: String,
 }
 
-/// Makes a workload and a study from a capture.
+/// Makes a workload and a study from what a capture has of the database with the most calls.
 ///
 /// # Errors
 /// The capture has no database or no transaction that can be used.
-pub fn write(dir: &Path, known: &Known) -> Result<Written> {
-    let calls_on = |database: &&Database| {
-        let on = |call: &&Call| known.trace.connections.get(&call.connection).is_some_and(|c| c.path == database.path);
-        known.trace.calls.iter().filter(on).count()
-    };
+pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     ensure!(
-        known.manifest.status.is_some(),
+        manifest.status.is_some(),
         "the capture is incomplete, so the contents of the databases are unknown: capture again, and end the program \
          with one Ctrl-C or SIGTERM"
     );
-    let database = known.manifest.databases.iter().max_by_key(calls_on);
+    let calls_on = |database: &&Database| trace.calls.iter().filter(|call| trace.is_on(call, &database.path)).count();
+    let database = manifest.databases.iter().max_by_key(calls_on);
     let database = database.context("no call on a database file was captured")?;
+    let known = &Known::new(manifest, trace.only(&database.path));
     // For a database that the program created, its content at the end is used.
     let content = database.content.as_ref().or(database.end.as_ref());
     let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
     let copy = content.copy.as_ref().map(|copy| open_copy(&dir.join(copy))).transpose()?;
-    let names = Names::of(known, database, content);
+    let names = Names::of(known, content);
     let (share, out) = (Share::default(), String::new());
     let left_out = known.trace.missing(known.manifest);
-    let mut writer = Writer { known, database, content, names, left_out, share, out };
+    let mut writer = Writer { known, content, names, left_out, share, out };
     for other in known.manifest.databases.iter().filter(|other| other.path != database.path) {
         let sentence = format!("{}: a workload has one database; this one is left out.", other.path.display());
         writer.left_out.push(sentence);
@@ -118,11 +115,7 @@ impl<'k> Writer<'k> {
         for group in &known.groups {
             let asks = |step: &&Step| known.shapes.all[step.shape].only_asks();
             let shapes = || group.steps.iter().filter(|step| !asks(step)).map(|step| &known.shapes.all[step.shape]);
-            let on_this = group.transactions.iter().any(|&i| {
-                let connection = known.trace.connections.get(&known.transactions[i].connection);
-                connection.is_some_and(|connection| connection.path == self.database.path)
-            });
-            if !on_this || group.steps.is_empty() {
+            if group.steps.is_empty() {
                 continue;
             }
             self.share.add(group, false);
