@@ -9,13 +9,15 @@ use crate::fault::{self, Key};
 use crate::journal;
 use crate::keys;
 use crate::link::Link;
+use crate::note::Note;
+use crate::own::Own;
 use crate::plan::{Done, Plan, Session, plan};
 use crate::schema;
 use crate::server::{Message, Reply, Trouble};
 use crate::value::Value;
-use contend_sql::{Catalogue, Refusal, is_in_pack, needs_django};
+use contend_sql::{Catalogue, Refusal};
 use contend_wire::kept::literal;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -35,8 +37,7 @@ pub struct Connection {
     /// Converts rows of the server to values of SQLite.
     pub carriers: Front,
     pub counts: Arc<Counts>,
-    /// Functions and collations of the program, and how often it defined each.
-    pub functions: Mutex<BTreeMap<String, usize>>,
+    own: Mutex<Own>,
     /// The program's authorizer and its argument.
     pub authorizer: Mutex<(usize, usize)>,
     pub is_readonly: AtomicBool,
@@ -110,7 +111,7 @@ impl Connection {
             front,
             carriers,
             counts,
-            functions: Mutex::default(),
+            own: Mutex::default(),
             authorizer: Mutex::default(),
             is_readonly: AtomicBool::new(false),
             echoes: Mutex::default(),
@@ -152,13 +153,20 @@ impl Connection {
         }
     }
 
-    /// Whether the program defined this function or collation, and the server has none that is the same.
-    pub fn lacks(&self, name: &str) -> bool {
-        let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(times) = functions.get(name) else { return false };
-        // One that was defined twice need not be Django's.
-        let is_django = functions.contains_key("django_format_dtdelta");
-        *times > 1 || !is_in_pack(name) || needs_django(name) && !is_django
+    /// Functions and collations of the program.
+    pub fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the server cannot execute a statement, because of a function or collation of the program.
+    pub fn objection(&self, state: &State, sql: &str, note: &Note) -> Option<String> {
+        self.own().objection(&self.front, sql, note, &state.objects)
+    }
+
+    /// Number of the front's current schema, functions and collations: statements of an earlier one may have other columns
+    /// now, or be refused.
+    pub fn epoch(&self, state: &State) -> u64 {
+        state.epoch + self.own().count
     }
 
     /// Cancels the server's current statement from another thread. If the server is idle nothing is sent, because the
@@ -261,11 +269,6 @@ impl State {
         self.plans.clear();
         self.link.forget();
         self.front_changed();
-    }
-
-    /// Number of the front's current schema: statements of an earlier one may have other columns now.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
     }
 
     /// Notes a change of the front's schema.
@@ -478,9 +481,4 @@ impl State {
         }
         Ok(())
     }
-}
-
-/// Converts a refusal to SQLite's error.
-pub fn refused(refusal: &Refusal) -> Failed {
-    Failed::new(ERROR, format!("contend shim: {refusal}"))
 }

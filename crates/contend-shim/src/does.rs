@@ -48,9 +48,16 @@ pub fn first_word(sql: &str) -> String {
     rest.chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_uppercase()
 }
 
-/// Decides. `has_table`: whether a name is a table or view of the database; `own`: whether a function is the
-/// program's, without a counterpart.
-pub fn does(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl Fn(&str) -> bool) -> Does {
+/// Decides. `has_table`: whether a name is a table or view of the database; `objection`: why the server cannot execute it,
+/// because of the program's functions and collations.
+pub fn does(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, objection: impl Fn() -> Option<String>) -> Does {
+    match decided(sql, note, has_table) {
+        does @ (Does::Server | Does::Define) => objection().map_or(does, Does::Refused),
+        does => does,
+    }
+}
+
+fn decided(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool) -> Does {
     let word = first_word(sql);
     if let Some(odd) = note.odd {
         return Does::Refused(format!("{odd}: there is no counterpart on the server"));
@@ -81,7 +88,7 @@ pub fn does(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl 
     if ["CREATE", "ALTER", "DROP"].contains(&word.as_str()) {
         return if note.defines.as_deref() == Some("temp") { temporary(note) } else { Does::Define };
     }
-    of_tables(sql, note, has_table, own)
+    of_tables(sql, note, has_table)
 }
 
 fn of_pragma(name: &str, value: Option<&str>) -> Does {
@@ -107,7 +114,7 @@ fn temporary(note: &Note) -> Does {
     }
 }
 
-fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl Fn(&str) -> bool) -> Does {
+fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool) -> Does {
     let (mut rows, mut schema, mut temporary) = (false, false, false);
     for (database, table) in &note.tables {
         if is_schema_table(table) {
@@ -132,10 +139,7 @@ fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl
         (true, true) => {
             Does::Refused("rows of the database and of a temporary table or function in one statement".to_string())
         }
-        (true, false) => match note.functions.iter().find(|name| own(name)) {
-            Some(name) => Does::Refused(format!("{name}() is a function of the application, which the server lacks")),
-            None => Does::Server,
-        },
+        (true, false) => Does::Server,
         _ if schema => Does::Schema,
         _ => Does::Local,
     }
@@ -145,30 +149,32 @@ fn of_tables(sql: &str, note: &Note, has_table: impl Fn(&str) -> bool, own: impl
 mod tests {
     use super::*;
 
-    fn decided(sql: &str, tables: &[(&str, &str)]) -> Does {
+    fn with(sql: &str, tables: &[(&str, &str)]) -> Does {
         let tables = tables.iter().map(|(database, table)| (database.to_string(), table.to_string())).collect();
         let note = Note { tables, ..Note::default() };
-        does(sql, &note, |table| table == "t", |function| function == "mine")
+        does(sql, &note, |table| table == "t", || None)
     }
 
     #[test]
     fn what_reads_rows_goes_to_the_server() {
-        assert_eq!(decided("SELECT a FROM t", &[("main", "t")]), Does::Server);
-        assert_eq!(decided("SELECT 1", &[]), Does::Local);
-        assert_eq!(decided("SELECT * FROM sqlite_master", &[("main", "sqlite_master")]), Does::Schema);
-        assert_eq!(decided("SELECT * FROM x", &[("temp", "x")]), Does::Local);
-        assert!(matches!(decided("SELECT * FROM x, t", &[("temp", "x"), ("main", "t")]), Does::Refused(_)));
-        assert!(matches!(decided("SELECT * FROM dbstat", &[("main", "dbstat")]), Does::Refused(_)));
-        assert_eq!(decided("/* a */ -- b\n begin immediate", &[]), Does::Begin { with_lock: true });
-        assert_eq!(decided("vacuum", &[]), Does::Nothing);
-        assert!(matches!(decided("vacuum into'copy.db'", &[]), Does::Refused(_)));
+        assert_eq!(with("SELECT a FROM t", &[("main", "t")]), Does::Server);
+        assert_eq!(with("SELECT 1", &[]), Does::Local);
+        assert_eq!(with("SELECT * FROM sqlite_master", &[("main", "sqlite_master")]), Does::Schema);
+        assert_eq!(with("SELECT * FROM x", &[("temp", "x")]), Does::Local);
+        assert!(matches!(with("SELECT * FROM x, t", &[("temp", "x"), ("main", "t")]), Does::Refused(_)));
+        assert!(matches!(with("SELECT * FROM dbstat", &[("main", "dbstat")]), Does::Refused(_)));
+        assert_eq!(with("/* a */ -- b\n begin immediate", &[]), Does::Begin { with_lock: true });
+        assert_eq!(with("vacuum", &[]), Does::Nothing);
+        assert!(matches!(with("vacuum into'copy.db'", &[]), Does::Refused(_)));
     }
 
     #[test]
-    fn a_function_of_the_application_is_refused_where_the_server_would_need_it() {
-        let mut note = Note { functions: ["mine".to_string()].into(), ..Note::default() };
-        assert_eq!(does("SELECT mine(1)", &note, |_| true, |name| name == "mine"), Does::Local);
+    fn what_the_server_lacks_is_refused_where_it_would_need_it() {
+        let mut note = Note::default();
+        let lacks = || Some("mine() is missing".to_string());
+        assert_eq!(does("SELECT mine(1)", &note, |_| true, lacks), Does::Local);
         note.tables.insert(("main".to_string(), "t".to_string()));
-        assert!(matches!(does("SELECT mine(a) FROM t", &note, |_| true, |name| name == "mine"), Does::Refused(_)));
+        assert!(matches!(does("SELECT mine(a) FROM t", &note, |_| true, lacks), Does::Refused(_)));
+        assert!(matches!(does("CREATE TABLE u (x CHECK (mine(x)))", &note, |_| true, lacks), Does::Refused(_)));
     }
 }

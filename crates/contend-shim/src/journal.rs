@@ -1,6 +1,8 @@
 //! The journal for the summary of `contend shim`: refused statements, and counts. All processes of the command append
 //! whole lines, so those of a killed process remain.
 
+use crate::c::ERROR;
+use crate::c::front::Failed;
 use crate::config::{Settings, is_asked_for, settings};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -21,8 +23,14 @@ static REFUSED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 /// Most distinct refused statements.
 const REFUSED_MAX: usize = 10_000;
 
-/// Writes a refusal, once per statement.
-pub fn refused(sql: &str, reason: &str) {
+/// Writes a refusal; returns the error for the program.
+pub fn refused(sql: &str, reason: &str) -> Failed {
+    listed(sql, reason);
+    Failed::new(ERROR, format!("contend shim: {reason}"))
+}
+
+/// Writes a reason into the summary, once per statement.
+pub fn listed(sql: &str, reason: &str) {
     let text = without_values(sql);
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if refused.len() < REFUSED_MAX && refused.insert(text.clone()) {

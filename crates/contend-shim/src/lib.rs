@@ -29,6 +29,7 @@ mod journal;
 mod keys;
 mod link;
 mod note;
+mod own;
 mod path;
 mod plan;
 mod pragma;

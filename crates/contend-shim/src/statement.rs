@@ -2,8 +2,9 @@
 
 use crate::c::front::{Failed, Own};
 use crate::c::{DONE, ERROR, MISUSE, OK, READONLY, ROW, SCHEMA};
-use crate::connection::{Connection, State, refused};
+use crate::connection::{Connection, State};
 use crate::does::{Does, does};
+use crate::note::Note;
 use crate::server::Trouble;
 use crate::value::Value;
 use crate::{journal, note};
@@ -190,6 +191,9 @@ impl Statement {
             Does::Define => {
                 self.may_write()?;
                 state.refresh(&connection.front)?;
+                if let Some(reason) = connection.objection(state, &self.sql, &Note::default()) {
+                    return Err(journal::refused(&self.sql, &reason));
+                }
                 state.define(&connection.front, &self.sql, native.step)?;
             }
             Does::Begin { .. } | Does::Commit | Does::Rollback | Does::Savepoint(..) => {
@@ -234,8 +238,7 @@ impl Statement {
             return Ok(());
         }
         let reason = "foreign keys are off here, and the server would carry out the action of one";
-        journal::refused(&self.sql, reason);
-        Err(Failed::new(ERROR, format!("contend shim: {reason}")))
+        Err(journal::refused(&self.sql, reason))
     }
 
     /// A count after LIMIT that is no integer is an error of SQLite, which evaluates it although the front has no rows. To the
@@ -250,7 +253,8 @@ impl Statement {
     /// Updates the columns of the program's statement to the current schema: SQLite prepares it again when it is
     /// stepped. The front has no rows, and changes by the step are undone.
     fn prepare_again(&self, state: &mut State, native: &Native<'_>) -> Result<(), Failed> {
-        if self.epoch.load(Relaxed) == state.epoch() {
+        let epoch = self.connection.epoch(state);
+        if self.epoch.load(Relaxed) == epoch {
             return Ok(());
         }
         let front = &self.connection.front;
@@ -258,8 +262,12 @@ impl Statement {
         // A statement that no longer fits the schema fails with SQLite's message.
         let fresh = front.prepare(&self.sql);
         let (note, fresh) = (note::end(), fresh?);
-        let own = |name: &str| self.connection.lacks(name);
-        let is_same = does(&self.sql, &note, |name| state.has_table(name), own) == self.does;
+        let objection = || self.connection.objection(state, &self.sql, &note);
+        let now = does(&self.sql, &note, |name| state.has_table(name), objection);
+        if let Does::Refused(reason) = now {
+            return Err(journal::refused(&self.sql, &reason));
+        }
+        let is_same = now == self.does;
         let names = fresh.names();
         if is_same && !names.is_empty() {
             if self.is_readonly {
@@ -272,7 +280,7 @@ impl Statement {
         if !is_same || names != (native.names)() {
             return Err(Failed::new(SCHEMA, MANY_SCHEMAS));
         }
-        self.epoch.store(state.epoch(), Relaxed);
+        self.epoch.store(epoch, Relaxed);
         Ok(())
     }
 
@@ -301,24 +309,17 @@ impl Statement {
                     messages = plan.messages(&[], &session);
                 }
             }
-            let plan = plan.map_err(|refusal| {
-                journal::refused(&self.sql, &refusal.to_string());
-                refused(&refusal)
-            })?;
+            let plan = plan.map_err(|refusal| journal::refused(&self.sql, &refusal.to_string()))?;
             let messages = messages.map_err(|reason| Failed::new(ERROR, format!("contend shim: {reason}")))?;
             let Some(messages) = messages else {
-                journal::refused(&self.sql, "a value whose type its parameter does not take");
-                return Err(Failed::new(
-                    ERROR,
-                    "contend shim: a bound value has a type that its parameter does not take",
-                ));
+                return Err(journal::refused(&self.sql, "a bound value has a type that its parameter does not take"));
             };
             match state.carry_out(&connection.front, messages) {
                 Ok(Some(answers)) => {
                     let tagless = |reason| Failed::new(ERROR, format!("contend shim: {reason}"));
                     let done = plan.done(answers).map_err(tagless)?;
                     if let Some(Err(reason)) = done.rowid {
-                        journal::refused(&self.sql, &format!("sqlite3_last_insert_rowid() is unchanged: {reason}"));
+                        journal::listed(&self.sql, &format!("sqlite3_last_insert_rowid() is unchanged: {reason}"));
                     }
                     state.keep(&connection.front, &done);
                     return Ok((done.rows, done.changed));

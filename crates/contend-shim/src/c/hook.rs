@@ -28,7 +28,7 @@ macro_rules! pass {
 
 pub(crate) use {hook, pass};
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 
 /// Whether a text of the program is in UTF-8. SQLite keeps other bytes as they are, and a server would get replacements.
 ///
@@ -44,4 +44,15 @@ pub unsafe fn is_utf8(text: *const c_char) -> bool {
 /// `text` is NULL or ends with NUL.
 pub unsafe fn text(text: *const c_char) -> String {
     if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+}
+
+/// The same of a text in UTF-16.
+///
+/// # Safety
+/// `text` is NULL or ends with a unit of 0.
+pub unsafe fn text16(text: *const c_void) -> String {
+    let units = text.cast::<u16>();
+    let length = if text.is_null() { 0 } else { (0..).take_while(|i| *units.add(*i) != 0).count() };
+    let units = if length == 0 { &[] } else { std::slice::from_raw_parts(units, length) };
+    String::from_utf16_lossy(units)
 }

@@ -1,7 +1,7 @@
 //! Opens, configures and closes connections.
 
 use super::front::{Counts, Failed, Front};
-use super::hook::{hook, text};
+use super::hook::{hook, text, text16};
 use super::real::{Real, Text, of_caller};
 use super::{CANTOPEN, MISUSE, OK, authorizer};
 use crate::config::{Settings, is_asked_for, of_uri, settings};
@@ -90,10 +90,7 @@ hook!(r8; sqlite3_open_v2(name: Text, out: *mut P, flags: c_int, vfs: Text) -> c
 
 hook!(rdx; sqlite3_open16(name: *const c_void, out: *mut P) -> c_int, caller {
     let Some(real) = of_caller(caller) else { return MISUSE };
-    let units = name.cast::<u16>();
-    let length = if name.is_null() { 0 } else { (0..).take_while(|i| *units.add(*i) != 0).count() };
-    let path = if length == 0 { String::new() } else { String::from_utf16_lossy(std::slice::from_raw_parts(units, length)) };
-    opened(&path, out, READ_WRITE_CREATE, real, || (real.open16)(name, out))
+    opened(&text16(name), out, READ_WRITE_CREATE, real, || (real.open16)(name, out))
 });
 
 unsafe fn closed(db: P, caller: usize, call: impl FnOnce(&Real) -> c_int) -> c_int {

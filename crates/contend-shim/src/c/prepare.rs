@@ -4,7 +4,7 @@ use super::front::{Failed, enter, names};
 use super::hook::{hook, is_utf8, text};
 use super::real::{Real, Text, of_caller};
 use super::{DONE, ERROR, MISUSE, OK, ROW, SCHEMA};
-use crate::connection::{Connection, refused};
+use crate::connection::Connection;
 use crate::does::{Does, does};
 use crate::statement::{Native, Statement};
 use crate::{journal, note, registry};
@@ -43,7 +43,7 @@ pub unsafe fn prepared(db: P, caller: usize, out: *mut P, call: impl Fn(&Real) -
 
 unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real) -> c_int) -> c_int {
     let real = connection.front.real;
-    let epoch = connection.state().epoch();
+    let epoch = connection.epoch(&connection.state());
     note::begin();
     let rc = call(real);
     let note = note::end();
@@ -56,26 +56,20 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
         return connection.raise(&Failed::new(ERROR, "contend shim: the statement is not in UTF-8"));
     }
     let sql = text((real.sql)(*out));
-    let own = |name: &str| connection.lacks(name);
     let decided = {
         let mut state = connection.state();
         let settled = state.settle(&connection.front);
-        let decided = does(&sql, &note, |name| state.has_table(name), own);
+        let objection = || connection.objection(&state, &sql, &note);
+        let decided = does(&sql, &note, |name| state.has_table(name), objection);
         settled.and_then(|()| {
             // Statements without parameters are refused at once; others when their values are known.
             let is_whole = (real.bind_parameter_count)(*out) == 0;
             match (&decided, is_whole) {
                 (Does::Server, true) => match state.plan(&sql) {
-                    Err(refusal) => {
-                        journal::refused(&sql, &refusal.to_string());
-                        Err(refused(&refusal))
-                    }
+                    Err(refusal) => Err(journal::refused(&sql, &refusal.to_string())),
                     Ok(_) => Ok(decided),
                 },
-                (Does::Refused(reason), _) => {
-                    journal::refused(&sql, reason);
-                    Err(Failed::new(ERROR, format!("contend shim: {reason}")))
-                }
+                (Does::Refused(reason), _) => Err(journal::refused(&sql, reason)),
                 _ => Ok(decided),
             }
         })

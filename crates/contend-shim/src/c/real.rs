@@ -109,9 +109,11 @@ functions! {
     interrupt: (P);
     set_authorizer: (P, Authorizer, P) -> c_int;
     create_function: (P, Text, c_int, c_int, P, Function, Function, P) -> c_int;
+    create_function16: (P, *const c_void, c_int, c_int, P, Function, Function, P) -> c_int;
     create_function_v2: (P, Text, c_int, c_int, P, Function, Function, P, P) -> c_int;
     create_window_function: (P, Text, c_int, c_int, P, Function, P, P, Function, P) -> c_int;
     create_collation: (P, Text, c_int, P, P) -> c_int;
+    create_collation16: (P, *const c_void, c_int, P, P) -> c_int;
     create_collation_v2: (P, Text, c_int, P, P, P) -> c_int;
     backup_init: (P, Text, P, Text) -> P;
     blob_open: (P, Text, Text, Text, i64, c_int, *mut P) -> c_int;

@@ -1,15 +1,16 @@
 //! Functions that bypass SQL: they are refused, or noted so that statements that depend on them are refused.
 
 use super::front::Failed;
-use super::hook::{hook, text};
+use super::hook::{hook, text, text16};
 use super::real::{Function, Text, of_caller};
 use super::{ERROR, MISUSE};
 use crate::connection::Connection;
+use crate::own::Own;
 use crate::registry;
 use contend_interpose::P;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The connection of a database on the server, after raising an error that names the missing function.
 fn without(db: P, what: &str) -> Option<Arc<Connection>> {
@@ -76,38 +77,49 @@ hook!(r8; sqlite3_load_extension(db: P, file: Text, entry: Text, message: *mut *
     of_caller(caller).map_or(MISUSE, |real| (real.load_extension)(db, file, entry, message))
 });
 
-/// Notes a function or collation of the program: the front has it, the server does not.
-unsafe fn note(db: P, name: Text) {
+/// Notes a function or collation of the program: the front has it, the server does not. Statements that are prepared are
+/// checked again.
+fn note(db: P, add: impl FnOnce(&mut Own)) {
     if let Some(connection) = registry::connection(db as usize) {
-        let name = text(name).to_ascii_lowercase();
-        *connection.functions.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
+        add(&mut connection.own());
     }
 }
 
 hook!(none; sqlite3_create_function(db: P, name: Text, count: c_int, encoding: c_int, data: P, call: Function, step: Function, end: P) -> c_int, _nothing {
     let Some(real) = by_db(db) else { return MISUSE };
-    note(db, name);
+    note(db, |own| own.add_function(&text(name)));
     (real.create_function)(db, name, count, encoding, data, call, step, end)
 });
 
 hook!(none; sqlite3_create_function_v2(db: P, name: Text, count: c_int, encoding: c_int, data: P, call: Function, step: Function, end: P, gone: P) -> c_int, _nothing {
     let Some(real) = by_db(db) else { return MISUSE };
-    note(db, name);
+    note(db, |own| own.add_function(&text(name)));
     (real.create_function_v2)(db, name, count, encoding, data, call, step, end, gone)
 });
 
 hook!(none; sqlite3_create_window_function(db: P, name: Text, count: c_int, encoding: c_int, data: P, step: Function, end: P, value: P, inverse: Function, gone: P) -> c_int, _nothing {
     let Some(real) = by_db(db) else { return MISUSE };
-    note(db, name);
+    note(db, |own| own.add_function(&text(name)));
     (real.create_window_function)(db, name, count, encoding, data, step, end, value, inverse, gone)
 });
 
 hook!(r9; sqlite3_create_collation(db: P, name: Text, encoding: c_int, data: P, compare: P) -> c_int, caller {
-    note(db, name);
+    note(db, |own| own.add_collation(&text(name)));
     of_caller(caller).map_or(MISUSE, |real| (real.create_collation)(db, name, encoding, data, compare))
 });
 
 hook!(stack; sqlite3_create_collation_v2(db: P, name: Text, encoding: c_int, data: P, compare: P, gone: P) -> c_int, caller {
-    note(db, name);
+    note(db, |own| own.add_collation(&text(name)));
     of_caller(caller).map_or(MISUSE, |real| (real.create_collation_v2)(db, name, encoding, data, compare, gone))
+});
+
+hook!(none; sqlite3_create_function16(db: P, name: *const c_void, count: c_int, encoding: c_int, data: P, call: Function, step: Function, end: P) -> c_int, _nothing {
+    let Some(real) = by_db(db) else { return MISUSE };
+    note(db, |own| own.add_function(&text16(name)));
+    (real.create_function16)(db, name, count, encoding, data, call, step, end)
+});
+
+hook!(r9; sqlite3_create_collation16(db: P, name: *const c_void, encoding: c_int, data: P, compare: P) -> c_int, caller {
+    note(db, |own| own.add_collation(&text16(name)));
+    of_caller(caller).map_or(MISUSE, |real| (real.create_collation16)(db, name, encoding, data, compare))
 });

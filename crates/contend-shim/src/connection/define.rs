@@ -1,6 +1,6 @@
 //! Changes of the schema: in the front and on the server, with the foreign keys that follow from them.
 
-use super::{State, refused};
+use super::State;
 use crate::c::front::{Failed, Front};
 use crate::c::{DONE, ERROR};
 use crate::does::first_word;
@@ -12,10 +12,8 @@ use contend_wire::kept::quoted;
 use std::sync::Arc;
 
 fn translated(sql: &str, catalogue: &Catalogue) -> Result<Vec<Message>, Failed> {
-    let translation = contend_sql::translate(sql, catalogue, &crate::plan::options()).map_err(|refusal| {
-        journal::refused(sql, &refusal.to_string());
-        refused(&refusal)
-    })?;
+    let translation = contend_sql::translate(sql, catalogue, &crate::plan::options())
+        .map_err(|refusal| journal::refused(sql, &refusal.to_string()))?;
     Ok(translation.statements.into_iter().map(|statement| Message::Plain(statement.sql)).collect())
 }
 
@@ -41,8 +39,7 @@ impl State {
         }
         let after = schema::of_front(front)?;
         if let Some(reason) = schema::objection(front, &after, &views) {
-            journal::refused(sql, &reason);
-            return Err(Failed::new(ERROR, format!("contend shim: {reason}")));
+            return Err(journal::refused(sql, &reason));
         }
         if after == self.objects {
             return Ok(());
@@ -122,8 +119,7 @@ impl State {
         }
         let wanted = keys::of(after, &self.held);
         if let Some(reason) = keys::without_translation(&wanted) {
-            journal::refused(sql, &reason);
-            return Err(Failed::new(ERROR, format!("contend shim: {reason}")));
+            return Err(journal::refused(sql, &reason));
         }
         let mut messages = vec![];
         if self.link.is_in_transaction() && !self.keys().is_empty() {
