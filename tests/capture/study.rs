@@ -5,6 +5,35 @@ use super::capture;
 use crate::support::Bench;
 use std::path::Path;
 
+/// Reads an account twice, before and after another one is changed: the first and the last account, by turns.
+const TWICE: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)')
+db.executemany('INSERT INTO account (balance) VALUES (?)', [(100,)] * 40)
+for i in range(200):
+    one, other = i % 10 + 1, i % 10 + 31
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('SELECT balance FROM account WHERE id = ?', (one,)).fetchone()
+    db.execute('UPDATE account SET balance = balance - 1 WHERE id = ?', (one,))
+    db.execute('SELECT balance FROM account WHERE id = ?', (other,)).fetchone()
+    db.execute('COMMIT')
+";
+
+#[test]
+fn a_statement_at_two_places_of_a_transaction_has_two_arguments() {
+    let bench = Bench::new();
+    capture(&bench, &["--values=full"], &["python3", "-c", TWICE]).exits(0);
+    let workload = workload(&bench.path("taken"));
+    let transaction = &workload["transaction"]["update_account"];
+    let steps = transaction["step"].as_array().expect("steps").iter().filter_map(|step| step.get("sql")?.as_str());
+    let names: Vec<&str> = steps.map(|sql| sql.rsplit(':').next().expect("an argument")).collect();
+    assert!(names[0] == names[1] && names[0] != names[2], "{transaction}");
+    let keys = |name: &str| transaction["args"][name]["choice"].as_array().expect("keys").to_vec();
+    assert!(keys(names[0]).iter().all(|key| key.as_integer() <= Some(10)), "{transaction}");
+    assert!(keys(names[2]).iter().all(|key| key.as_integer() > Some(30)), "{transaction}");
+}
+
 /// Does the same to two databases, and more often to the first one.
 const TWO: &str = "
 import sqlite3

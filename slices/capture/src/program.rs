@@ -276,7 +276,7 @@ impl Group {
     /// Counts the steps of one of its transactions.
     fn count(&mut self, steps: &[Executed], end_ns: u64) {
         for (step, executed) in self.steps.iter_mut().zip(steps) {
-            step.executions += executed.times;
+            step.executions += executed.calls.len() as u64;
             step.pause_ns += executed.pause_ns;
         }
         self.counted += 1;
@@ -288,10 +288,11 @@ impl Group {
     }
 }
 
-/// A step of one transaction: a shape, how many times in a row, and the time in the program before it.
+/// A step of one transaction: a shape, its executions in a row, and the time in the program before them.
 pub struct Executed {
     pub shape: usize,
-    pub times: u64,
+    /// Indexes into the calls of the trace.
+    pub calls: Vec<usize>,
     pub pause_ns: u64,
 }
 
@@ -312,9 +313,9 @@ pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> (V
             continue;
         }
         match steps.last_mut().filter(|last| last.shape == number) {
-            Some(last) => last.times += 1,
+            Some(last) => last.calls.push(i),
             None => {
-                steps.push(Executed { shape: number, times: 1, pause_ns });
+                steps.push(Executed { shape: number, calls: vec![i], pause_ns });
                 pause_ns = 0;
             }
         }

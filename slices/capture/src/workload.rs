@@ -7,7 +7,7 @@ use crate::generator::{column_of, columns_of, line, of_argument, plain};
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
 use crate::naming::{Names, values_of};
-use crate::program::{Began, End, Group, Step, Transaction};
+use crate::program::{Began, End, Executed, Group, Step, Transaction, sequence};
 use crate::roles;
 use crate::servers;
 use crate::share::Share;
@@ -213,6 +213,8 @@ impl<'k> Writer<'k> {
         if all.iter().any(|transaction| transaction.has_succeeded()) {
             all.retain(|transaction| transaction.has_succeeded());
         }
+        let executed = |transaction: &&Transaction| sequence(transaction, &self.known.trace, &self.known.shapes).0;
+        let executed: Vec<Vec<Executed>> = all.iter().map(executed).collect();
         let mut shared = Shared::default();
         let mut steps = String::new();
         let pauses_ns = group.pauses_ns();
@@ -227,7 +229,7 @@ impl<'k> Writer<'k> {
             if self.known.shapes.all[step.shape].only_asks() {
                 continue;
             }
-            self.step(kind, (i, step), &all, (&mut shared, &mut steps));
+            self.step(kind, (i, step), &executed, (&mut shared, &mut steps));
         }
         hold(&mut steps, pauses_ns[group.steps.len()]);
         if !shared.generators.is_empty() {
@@ -243,18 +245,14 @@ impl<'k> Writer<'k> {
         &mut self,
         kind: &Kind,
         (place, step): (usize, &Step),
-        all: &[&Transaction],
+        executed: &[Vec<Executed>],
         (shared, steps): (&mut Shared, &mut String),
     ) {
         let known = self.known;
         let sql = std::rc::Rc::clone(&known.shapes.texts[step.shape]);
         let repeats = kind.group.repeats(step);
-        let calls: Vec<&Call> = all
-            .iter()
-            .flat_map(|transaction| &transaction.calls)
-            .map(|&i| &known.trace.calls[i])
-            .filter(|call| known.shapes.number(call) == step.shape)
-            .collect();
+        let here = executed.iter().filter_map(|steps| steps.get(place)).filter(|here| here.shape == step.shape);
+        let calls: Vec<&Call> = here.flat_map(|here| &here.calls).map(|&i| &known.trace.calls[i]).collect();
         let shape = &known.shapes.all[step.shape];
         let (columns, inserts) = (
             columns_of(&sql),
