@@ -1,7 +1,7 @@
 //! Rare uses of SQLite, whose answers must be those of SQLite or errors.
 
 use super::programs::both;
-use super::{Stage, fed, text};
+use super::{Stage, compiled, fed, text};
 use crate::support::wait_for;
 
 /// Python: `run` prints the rows of a statement, or the error.
@@ -128,4 +128,16 @@ fn functions_and_collations_that_the_program_replaces_are_refused() {
         assert!(line.starts_with(&format!("contend shim: {name} is a ")), "{name}: {after}");
     }
     assert_eq!((lines.len(), others), (8, "[]\n[]\n[('b',)]\n"), "{said}");
+}
+
+/// Also within a transaction, where the PRAGMA would do nothing. What the server cannot do is an error.
+#[test]
+fn foreign_keys_are_enforced_without_the_pragma() {
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "configures"], "");
+    let (sqlite, _) = sqlite.split_once("no triggers").expect("the last lines");
+    let (shim, last) = shim.split_once("no triggers").expect("the last lines");
+    assert_eq!(sqlite.matches("FOREIGN KEY constraint failed").count(), 3, "{sqlite}");
+    assert_eq!(shim, sqlite);
+    assert_eq!(last.matches(" 1 contend shim: SQLITE_DBCONFIG_").count(), 2, "{last}");
 }

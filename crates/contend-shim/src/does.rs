@@ -22,7 +22,7 @@ pub enum Does {
     Savepoint(String, String),
     /// `user_version` or `application_id`, and the new value.
     Number(String, Option<String>),
-    ForeignKeys(bool),
+    ForeignKeys,
     ForeignKeyCheck,
     Echo(String, String),
     /// A PRAGMA of the library itself, and its value.
@@ -96,7 +96,7 @@ fn of_pragma(name: &str, value: Option<&str>) -> Does {
         Pragma::Local => Does::Local,
         Pragma::Schema => Does::Schema,
         Pragma::Number(name, value) => Does::Number(name, value),
-        Pragma::ForeignKeys(on) => Does::ForeignKeys(on),
+        Pragma::ForeignKeys => Does::ForeignKeys,
         Pragma::ForeignKeyCheck => Does::ForeignKeyCheck,
         Pragma::Echo(name, word) => Does::Echo(name, word),
         Pragma::Library(name, value) => Does::Library(name, value),

@@ -67,7 +67,8 @@ pub enum Pragma {
     Schema,
     /// `user_version` or `application_id`, and the new value.
     Number(String, Option<String>),
-    ForeignKeys(bool),
+    /// `foreign_keys` with a value.
+    ForeignKeys,
     /// `foreign_key_check`: the server checks all keys that are enforced.
     ForeignKeyCheck,
     /// `journal_mode` and `locking_mode`, with the answer.
@@ -90,7 +91,7 @@ pub fn pragma(name: &str, value: Option<&str>) -> Pragma {
         Pragma::Echo(name.to_string(), word.unwrap_or_else(|| default.to_string()))
     };
     match (name, value) {
-        ("foreign_keys", Some(value)) => Pragma::ForeignKeys(is_on(value)),
+        ("foreign_keys", Some(_)) => Pragma::ForeignKeys,
         ("foreign_keys", None) => Pragma::Local,
         ("foreign_key_check", _) => Pragma::ForeignKeyCheck,
         ("user_version" | "application_id", value) => Pragma::Number(name.to_string(), value.map(str::to_string)),
@@ -114,7 +115,7 @@ mod tests {
     fn pragmas_are_answered_or_refused() {
         assert_eq!(pragma("table_info", Some("t")), Pragma::Schema);
         assert_eq!(pragma("journal_mode", Some("WAL")), Pragma::Echo("journal_mode".into(), "wal".into()));
-        assert_eq!(pragma("foreign_keys", Some("ON")), Pragma::ForeignKeys(true));
+        assert_eq!(pragma("foreign_keys", Some("ON")), Pragma::ForeignKeys);
         assert_eq!(pragma("case_sensitive_like", Some("off")), Pragma::Local);
         assert_eq!(pragma("case_sensitive_like", Some("on")), Pragma::Refused);
         assert_eq!(pragma("case_sensitive_like", Some("2")), Pragma::Refused);

@@ -194,6 +194,7 @@ impl Statement {
                 if let Some(reason) = connection.objection(state, &self.sql, &Note::default()) {
                     return Err(journal::refused(&self.sql, &reason));
                 }
+                self.enforce_keys(state)?;
                 state.define(&connection.front, &self.sql, native.step)?;
             }
             Does::Begin { .. } | Does::Commit | Does::Rollback | Does::Savepoint(..) => {
@@ -209,7 +210,7 @@ impl Statement {
                 state.read(&connection.front)?;
                 return Ok((vec![vec![Value::Integer(state.number(name))]], None));
             }
-            Does::ForeignKeys(on) => self.foreign_keys(state, *on)?,
+            Does::ForeignKeys => self.enforce_keys(state)?,
             Does::ForeignKeyCheck => state.check_keys(&connection.front)?,
             Does::Nothing | Does::Local | Does::Schema | Does::Echo(..) | Does::Library(..) => {}
         }
@@ -223,12 +224,12 @@ impl Statement {
         Ok(())
     }
 
-    /// Once a connection turns it on, the server enforces the keys of all tables, for all connections.
-    fn foreign_keys(&self, state: &mut State, on: bool) -> Result<(), Failed> {
-        let connection = &self.connection;
-        // Within a transaction SQLite ignores it.
-        let is_asked = on && connection.front.is_autocommit() && !connection.is_readonly.load(Relaxed);
-        if is_asked && !state.enforces_keys() { state.enforce_keys(&connection.front) } else { Ok(()) }
+    /// Once a connection has foreign keys on, by PRAGMA or `sqlite3_db_config`, the server enforces those of all tables, for
+    /// all connections.
+    fn enforce_keys(&self, state: &mut State) -> Result<(), Failed> {
+        let Connection { front, is_readonly, .. } = &*self.connection;
+        let is_missing = !state.enforces_keys() && !is_readonly.load(Relaxed) && front.has_keys_on();
+        if is_missing { state.enforce_keys(front) } else { Ok(()) }
     }
 
     /// Where this connection has its keys off, SQLite changes no further rows; the server would.
@@ -289,6 +290,9 @@ impl Statement {
         self.may_write()?;
         let connection = &self.connection;
         for _ in 0..OUTDATED_MAX {
+            if !self.is_readonly {
+                self.enforce_keys(state)?;
+            }
             state.settle(&connection.front)?;
             self.prepare_again(state, native)?;
             self.check_actions(state)?;

@@ -105,6 +105,7 @@ functions! {
     last_insert_rowid: (P) -> i64;
     set_last_insert_rowid: (P, i64);
     get_autocommit: (P) -> c_int;
+    db_config: (P, c_int, P, P, P) -> c_int;
     busy_timeout: (P, c_int) -> c_int;
     interrupt: (P);
     set_authorizer: (P, Authorizer, P) -> c_int;

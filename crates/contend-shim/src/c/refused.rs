@@ -60,6 +60,21 @@ hook!(stack; sqlite3_deserialize(db: P, schema: Text, data: P, size: i64, room: 
     of_caller(caller).map_or(MISUSE, |real| (real.deserialize)(db, schema, data, size, room, flags))
 });
 
+// A variadic function: all its forms have at most three further arguments, all of them in integer registers.
+hook!(r9; sqlite3_db_config(db: P, what: c_int, one: P, two: P, three: P) -> c_int, caller {
+    const ENABLE_TRIGGER: c_int = 1003;
+    const RESET_DATABASE: c_int = 1009;
+    let refused = match (what, one as c_int) {
+        (ENABLE_TRIGGER, 0) => Some("SQLITE_DBCONFIG_ENABLE_TRIGGER off"),
+        (RESET_DATABASE, 1..) => Some("SQLITE_DBCONFIG_RESET_DATABASE"),
+        _ => None,
+    };
+    if refused.is_some_and(|what| without(db, what).is_some()) {
+        return ERROR;
+    }
+    of_caller(caller).map_or(MISUSE, |real| (real.db_config)(db, what, one, two, three))
+});
+
 hook!(rdx; sqlite3_enable_load_extension(db: P, on: c_int) -> c_int, caller {
     if on != 0 && without(db, "extensions").is_some() {
         return ERROR;

@@ -150,6 +150,7 @@ impl State {
                 Err(trouble) if schema::is_outdated(&trouble) => {}
                 done => drop(done.map_err(|trouble| self.fails(front, &trouble))?),
             }
+            self.has_defined |= self.link.is_in_transaction();
             self.read(front)?;
         }
         Ok(())
