@@ -2,13 +2,15 @@
 //! not start, and what the record says about who did the work.
 
 use crate::support::place::{Own, Place, files, is_root, postgres_bin, record, study};
-use crate::support::{Bench, Said, interrupt, processes_mentioning, reasons, root, status, wait_for, wrong_in};
+use crate::support::{
+    Bench, Said, interrupt, processes_mentioning, reasons, root, status, tiny_study, tool, wait_for, wrong_in,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 #[test]
 fn the_doctor_says_how_to_install_a_missing_server() {
@@ -331,6 +333,24 @@ fn isolation_is_the_contenders_and_the_record_names_who_worked() {
     }
     place.assert_nothing_left();
     assert!(processes_mentioning(&study()).is_empty());
+}
+
+/// A build or an upgrade during a run replaces the program, or leaves a moment without one.
+#[test]
+fn a_run_goes_on_with_its_program_when_the_file_is_replaced() {
+    let bench = Bench::new();
+    let program = bench.path("contend");
+    fs::hard_link(tool(), &program).expect("linked");
+    let (study, record) = (tiny_study(), bench.path("record"));
+    let typed = bench.command(&["run", &study, "--out", "record", "--quiet"]);
+    let mut command = Command::new(&program);
+    command.args(typed.get_args()).current_dir(bench.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the tool starts");
+    wait_for("the first trial", || record.join("trials").exists());
+    fs::remove_file(&program).expect("removed");
+    fs::write(&program, "#!/bin/sh\nexit 9\n").expect("another program");
+    Said::from(child.wait_with_output().expect("it ends")).settled(&record);
+    bench.assert_nothing_left();
 }
 
 /// The contenders carry out their operations seconds apart, so a time of the run differs in every row.

@@ -2,6 +2,7 @@
 //! request, or when the tool has ended.
 
 use anyhow::{Context, Result, bail};
+use contend::trial::itself;
 use contend::trial::secret::keep_from;
 use contend::trial::watch::janitor::Janitor;
 use contend_powercut::record;
@@ -50,7 +51,7 @@ impl<'j> Recorder<'j> {
             })?;
         }
         janitor.mounted(mountpoint);
-        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        let program = itself::executable(&itself::path()?);
         let mut child = keep_from(&mut Command::new(program))
             .arg(VERB)
             .args([backing, mountpoint, log])

@@ -4,6 +4,7 @@
 use crate::instance;
 use anyhow::{Context, Result};
 use contend::slice::Process;
+use contend::trial::itself;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -23,7 +24,7 @@ impl Janitor {
     /// It cannot be started.
     pub fn start() -> Result<Janitor> {
         let name = instance::name_of(std::process::id()).context("cannot read /proc/self/stat")?;
-        let program = std::env::current_exe().context("cannot find this program")?;
+        let program = itself::executable(&itself::path()?);
         let mut command = Command::new(program);
         command.args([VERB, &name]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // In its own process group: Ctrl-C on the terminal is for the watch.

@@ -15,7 +15,6 @@ use crate::trial::data::load::Wanted;
 use crate::trial::dialect::{dialect, under_conditions};
 use crate::trial::over_http::{Asking, guarded, timeout_ms};
 use crate::trial::plans::{self, Plans, Sql};
-use crate::trial::secret::keep_from;
 use crate::trial::site::Site;
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::group::Group;
@@ -32,7 +31,7 @@ use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -199,9 +198,8 @@ impl Job<'_> {
     ) -> Result<Vec<Sample>> {
         let [plan, samples, log] = ["plan", "samples.bin", "worker.log"].map(|name| site.scratch.join(name));
         std::fs::write(&plan, pieces.first().context("a plan has a worker")?.concat())?;
-        let mut command = Command::new(&launch.program);
-        keep_from(&mut command)
-            .args(&launch.args)
+        let mut command = launch.command();
+        command
             .arg("--plan")
             .arg(&plan)
             .arg("--samples")

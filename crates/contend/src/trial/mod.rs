@@ -9,6 +9,7 @@ pub mod data;
 pub mod dialect;
 pub mod equal;
 pub mod header;
+pub mod itself;
 pub mod kind;
 pub mod note;
 pub mod order;

@@ -3,6 +3,7 @@
 use crate::engine;
 use crate::record::model::Program;
 use crate::study::model::Study;
+use crate::trial::itself;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::units::hex;
 use sha2::{Digest, Sha256};
@@ -42,7 +43,7 @@ fn program(launch: &Launch) -> Option<PathBuf> {
     if launch.args.iter().any(|arg| arg.contains(' ')) {
         words().find(|path| path.is_file())
     } else {
-        Some(launch.program.clone())
+        Some(itself::executable(&launch.program))
     }
 }
 

@@ -11,6 +11,7 @@
 
 use crate::engine::server::Signal as ServerSignal;
 use crate::registry::Registry;
+use crate::trial::itself;
 use crate::trial::secret::keep_from;
 use crate::trial::watch::killing::number;
 use anyhow::{Context, Result};
@@ -48,7 +49,7 @@ struct Told {
 }
 
 fn process(program: &Path) -> Result<Child> {
-    keep_from(&mut Command::new(program))
+    keep_from(&mut Command::new(itself::executable(program)))
         .arg(VERB)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -79,7 +80,7 @@ fn watch(mut child: Child, program: &Path, told: &Mutex<Told>) {
 impl Janitor {
     /// Starts a janitor for this program, which must be the tool.
     pub fn start() -> Result<Self> {
-        Self::of(std::env::current_exe().context("cannot find the path of this program")?)
+        Self::of(itself::path()?)
     }
 
     /// Starts a janitor; `tool` is the tool's binary.

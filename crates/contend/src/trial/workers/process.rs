@@ -4,6 +4,7 @@
 
 use crate::engine::{self, Driver};
 use crate::study::model::Contender;
+use crate::trial::itself;
 use crate::trial::secret::keep_from;
 use anyhow::{Context, Result, bail, ensure};
 use contend_wire::handshake::{ToolLine, WorkerLine};
@@ -76,10 +77,16 @@ impl Launch {
         }
     }
 
+    /// The command, without secrets in its environment.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(itself::executable(&self.program));
+        keep_from(&mut command).args(&self.args);
+        command
+    }
+
     /// The tool's own binary as the Rust worker.
     pub fn own() -> Result<Self> {
-        let program = std::env::current_exe().context("cannot find the path of this program")?;
-        Ok(Self { program, args: vec![OWN_VERB.to_string()] })
+        Ok(Self { program: itself::path()?, args: vec![OWN_VERB.to_string()] })
     }
 
     /// The worker of a contender: the build that it names, or the worker with its driver.
@@ -146,7 +153,7 @@ pub fn worker_dirs() -> Result<Vec<PathBuf>> {
     if let Some(dirs) = named_dirs() {
         return Ok(dirs);
     }
-    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    let program = itself::path()?;
     let beside = program.parent().unwrap_or(Path::new("."));
     Ok(vec![beside.join("workers"), beside.parent().unwrap_or(beside).join("workers")])
 }
@@ -170,8 +177,8 @@ impl Worker {
     /// Starts a worker; its events arrive on `events` with its number.
     pub fn start(launch: &Launch, number: u32, log: &Path, events: Sender<(u32, Event)>) -> Result<Self> {
         let log_file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
-        let mut child = keep_from(&mut Command::new(&launch.program))
-            .args(&launch.args)
+        let mut child = launch
+            .command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::from(log_file))
