@@ -56,6 +56,58 @@ fn problems_are_found_with_evidence_and_advice() {
     assert!(text.contains("BEGIN IMMEDIATE.") && text.contains("Statements by time"), "{text}");
 }
 
+/// A refused BEGIN whose work is given up, other work with the same BEGIN, and a table that an open cursor locks.
+const LOCKED: &str = "
+import sqlite3
+def connect():
+    return sqlite3.connect('app.db', isolation_level=None, timeout=0)
+def refused(db, sql):
+    try:
+        db.execute(sql)
+        raise SystemExit('not refused: ' + sql)
+    except sqlite3.OperationalError:
+        pass
+a, b = connect(), connect()
+a.execute('CREATE TABLE t (v INTEGER)')
+a.executemany('INSERT INTO t VALUES (?)', [(i,) for i in range(9)])
+a.execute('BEGIN IMMEDIATE')
+refused(b, 'BEGIN IMMEDIATE')
+a.execute('COMMIT')
+b.execute('BEGIN IMMEDIATE')
+b.execute('DELETE FROM t WHERE v = 3')
+b.execute('COMMIT')
+rows = b.execute('SELECT * FROM t')
+rows.fetchone()
+refused(b, 'DROP TABLE t')
+";
+
+#[test]
+fn a_refused_begin_is_no_attempt_of_other_work_and_own_locks_have_their_own_advice() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", LOCKED]).exits(0);
+    let summary = shown(&bench);
+    let kinds = summary["transactions"].as_array().expect("a list");
+    let of = |statement: &str| {
+        let is_it = |kind: &&serde_json::Value| kind["statements"].to_string().contains(statement);
+        kinds.iter().find(is_it).unwrap_or_else(|| panic!("{statement}: {kinds:?}"))
+    };
+    let delete = of("DELETE");
+    assert_eq!((&delete["retries"], &delete["failed"]), (&0.into(), &0.into()), "{delete}");
+    let begun = kinds.iter().find(|kind| kind["statements"] == serde_json::json!([])).expect("its own line");
+    assert_eq!((&begun["begin"], &begun["failed"]), (&"immediate".into(), &1.into()), "{begun}");
+    let found = summary["findings"].as_array().expect("a list");
+    let all = found.iter().map(|finding| (finding["kind"].as_str().unwrap_or(""), finding["evidence"].to_string()));
+    // On a busy machine a pause under the lock may be long.
+    let all: Vec<_> = all.filter(|(kind, _)| *kind != "program-holds-lock").collect();
+    assert_eq!(all.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), ["no-busy-timeout", "table-locked"], "{found:?}");
+    assert!(
+        all[0].1.contains("1 refusal, such as `BEGIN") && all[1].1.contains("1 refusal, such as `DROP"),
+        "{found:?}"
+    );
+    let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(text.contains("The work of a refused BEGIN is unknown"), "{text}");
+}
+
 #[test]
 fn a_program_without_problems_has_no_finding() {
     let bench = Bench::new();

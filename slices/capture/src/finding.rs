@@ -31,6 +31,8 @@ struct Evidence<'k> {
     after_read: (u64, &'k str),
     at_once: (u64, &'k str),
     gave_up: (u64, u64, &'k str),
+    /// Calls that met a lock of their own process, with one of their statements.
+    locked: (u64, &'k str),
     /// Longest wait for a lock, successful or not.
     waited_ns: u64,
     connections: u64,
@@ -86,7 +88,9 @@ fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, t
         }
         let waited_ns = call.waited_ns + call.prepare.1;
         seen.waited_ns = seen.waited_ns.max(waited_ns);
-        if call.is_busy() && waited_ns > 0 {
+        if call.is_locked() {
+            seen.locked = (seen.locked.0 + 1, sql(call));
+        } else if call.is_busy() && waited_ns > 0 {
             seen.gave_up = (seen.gave_up.0 + 1, seen.gave_up.1.max(waited_ns), sql(call));
         } else if call.is_busy() && has_read && transaction.began == Began::By(Begin::Deferred) {
             seen.after_read = (seen.after_read.0 + 1, sql(call));
@@ -196,6 +200,18 @@ fn refusals(program: &str, database: &str, seen: &Evidence) -> Vec<Finding> {
             format!("{program} gives up before the lock of {database} is free."),
             format!("{}, after {} at most, such as `{}`.", count(times, "call"), time(longest), short(sql)),
             "Make the longest transaction shorter, or busy_timeout longer than it.",
+        );
+    }
+    if seen.locked.0 > 0 {
+        add(
+            Kind::TableLocked,
+            format!("{program} meets a lock on a table of {database} that it holds itself."),
+            format!(
+                "{}, such as `{}`. No busy timeout waits for that.",
+                count(seen.locked.0, "refusal"),
+                short(seen.locked.1)
+            ),
+            "Read or reset the statements that use the table first; with a shared cache, give each thread a connection without it.",
         );
     }
     found

@@ -191,22 +191,19 @@ fn first<'t>(transaction: &Transaction, trace: &'t Trace, shapes: &Shapes) -> Op
     calls.into_iter().find(|call| !matches!(shapes.get(call).does, Does::Begin(_) | Does::Rollback | Does::Commit))
 }
 
-/// Joins attempts: a thread that fails at a lock and repeats the same statements is retrying.
+/// Joins attempts: a thread that fails at a lock and repeats the same statements on the same database is retrying. An attempt
+/// that failed at its BEGIN does not show its work.
 fn join_attempts(found: &mut [Transaction], trace: &Trace, shapes: &Shapes) {
     let mut failed: HashMap<Who, usize> = HashMap::new();
     for i in 0..found.len() {
         let who = found[i].who;
         if let Some(before) = failed.remove(&who) {
             let (one, other) = (first(&found[before], trace, shapes), first(&found[i], trace, shapes));
-            let is_same = match (one, other) {
-                (Some(one), Some(other)) => {
-                    one.sql == other.sql && (one.how == How::Prepare || one.values == other.values)
-                }
-                // The attempt failed at its BEGIN.
-                (None, _) => found[i].began == found[before].began,
-                (Some(_), None) => false,
-            };
-            if is_same {
+            let path = |at: usize| trace.connections.get(&found[at].connection).map(|connection| &connection.path);
+            let is_same = one.zip(other).is_some_and(|(one, other)| {
+                one.sql == other.sql && (one.how == How::Prepare || one.values == other.values)
+            });
+            if is_same && path(before) == path(i) {
                 found[before].is_tried_again = true;
                 found[i].earlier = found[before].earlier + 1;
             }
@@ -342,7 +339,8 @@ pub fn groups(found: &[Transaction], trace: &Trace, shapes: &Shapes) -> Vec<Grou
     for (i, key, steps, end_ns) in unsuccessful {
         let transaction = &found[i];
         let like = groups.iter().position(|group| {
-            group.began == transaction.began
+            !key.is_empty()
+                && group.began == transaction.began
                 && group.steps.iter().map(|step| step.shape).zip(&key).all(|(a, b)| a == *b)
                 && group.steps.len() >= key.len()
         });

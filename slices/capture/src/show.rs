@@ -175,6 +175,11 @@ fn where_time_goes(summary: &Summary) -> Block {
 
 /// The statements of a transaction.
 fn steps(kind: &Kind) -> Block {
+    if kind.statements.is_empty() {
+        let about = "No statement but those that begin and end it. The work of a refused BEGIN is unknown: the program may have \
+                     tried it again.";
+        return Block::Note(about.into());
+    }
     let statements = kind.statements.iter().map(|(text, times)| {
         let times = if *times > 1 { format!("{times} times: ") } else { String::new() };
         format!("{times}{}", cut(text, SQL))

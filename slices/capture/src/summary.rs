@@ -45,6 +45,7 @@ pub enum Cause {
     ReadThenWrite,
     NoBusyTimeout,
     TimeoutTooShort,
+    TableLocked,
     OpenCloseChurn,
 }
 

@@ -128,6 +128,11 @@ impl Call {
         matches!(self.rc & 0xff, 5 | 6) && !self.is_pending()
     }
 
+    /// Whether it met a lock on a table that its own process holds: nothing waits for that.
+    pub fn is_locked(&self) -> bool {
+        self.rc & 0xff == 6 && !self.is_pending()
+    }
+
     pub fn has_failed(&self) -> bool {
         !matches!(self.rc, DONE | ROW) && !self.is_pending()
     }
