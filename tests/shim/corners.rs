@@ -141,3 +141,23 @@ fn foreign_keys_are_enforced_without_the_pragma() {
     assert_eq!(shim, sqlite);
     assert_eq!(last.matches(" 1 contend shim: SQLITE_DBCONFIG_").count(), 2, "{last}");
 }
+
+/// Debian's SQLite reads URIs whenever a name begins like one.
+#[test]
+fn names_are_uris_where_sqlite_reads_them_so() {
+    let stage = Stage::start();
+    let script = "import sqlite3, sys\n\
+                  path = sys.argv[1]\n\
+                  def run(name, sql, **more):\n\
+                  \x20   try: print(sqlite3.connect(name, isolation_level=None, **more).execute(sql).fetchall())\n\
+                  \x20   except sqlite3.Error as e: print(e)\n\
+                  run(path, 'CREATE TABLE t (x TEXT)')\n\
+                  run('file:' + path, \"INSERT INTO t VALUES ('a')\")\n\
+                  run('file:' + path + '?mode=ro', 'SELECT * FROM t')\n\
+                  run('file:' + path + '?mode=ro', 'DELETE FROM t')\n\
+                  run('file:' + path + '?mode=memory', 'SELECT * FROM sqlite_schema')\n\
+                  run('file:' + path.replace('db', '%64b'), 'SELECT * FROM t', uri=True)\n";
+    let (sqlite, shim) = both(&stage, &["python3", "-c", script], "");
+    assert!(sqlite.contains("attempt to write a readonly database"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}

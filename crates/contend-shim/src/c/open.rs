@@ -25,8 +25,17 @@ extern "C" fn forked() {
     FORKS.fetch_add(1, Relaxed);
 }
 
+/// Whether SQLite reads names as URIs without SQLITE_OPEN_URI: it was compiled so (Debian's is), or the program configured it.
+/// The name is that of a database in memory, or of a file that is not there.
+unsafe fn reads_uris(real: &Real) -> bool {
+    let mut db: P = std::ptr::null_mut();
+    let rc = (real.open_v2)(c"file:/contend/shim?mode=memory".as_ptr(), &raw mut db, READ_ONLY, null());
+    (real.close)(db);
+    rc == OK
+}
+
 unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, call: impl FnOnce() -> c_int) -> c_int {
-    let place = path::place(name, flags & URI != 0);
+    let place = path::place(name, flags & URI != 0 || name.starts_with("file:") && reads_uris(real));
     let is_ours = |place: &path::DatabaseFile| is_asked_for() || place.settings.is_some();
     let Some(place) = place.filter(|place| is_ours(place) && flags & MEMORY == 0 && !out.is_null()) else {
         return call();
