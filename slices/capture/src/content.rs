@@ -3,7 +3,7 @@
 
 use crate::literal::CHOICES;
 use crate::manifest::{Column, Content, Table, write_private};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use contend_interpose::format::value;
 use contend_interpose::hash;
 use contend_interpose::text::stand_in_number;
@@ -13,6 +13,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
+
+/// Longest wait for a lock. The program waits meanwhile, and may itself hold it.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// Most rows of a table that are examined.
 const LOOKED_AT: u64 = 20_000;
@@ -31,12 +34,10 @@ pub fn keep(path: &Path, dir: &Path, name: &str, hash_key: Option<[u64; 2]>) -> 
     let copy = dir.join(name);
     write_private(&copy, &[])?;
     let mut target = Connection::open(&copy)?;
-    {
-        let backup = Backup::new(&source, &mut target)?;
-        while backup.step(4096)? != StepResult::Done {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
+    // A commit of another process lets a copy in pieces begin again, without end beside a busy writer: this is one read.
+    source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
+    let step = Backup::new(&source, &mut target)?.step(-1)?;
+    ensure!(step == StepResult::Done, "a writer did not let go of it for {LOCK_WAIT:?}");
     drop(target);
     look(&source, Some(name.to_string()))
 }
@@ -47,8 +48,7 @@ pub fn open(path: &Path) -> Result<Connection> {
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = |flags| -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags)?;
-        // The program waits meanwhile, and may itself hold the lock.
-        connection.busy_timeout(Duration::from_secs(1))?;
+        connection.busy_timeout(LOCK_WAIT)?;
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
     };
@@ -216,6 +216,40 @@ pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_busy_writer_does_not_hold_up_the_copy() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("app.db");
+        let db = Connection::open(&path).expect("made");
+        // More pages than one piece, and commits without a pause.
+        db.execute_batch(
+            "PRAGMA journal_mode = wal; PRAGMA synchronous = off; CREATE TABLE t (id INTEGER PRIMARY KEY, b BLOB);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+             INSERT INTO t SELECT i, zeroblob(4000) FROM n;",
+        )
+        .expect("filled");
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let begun = std::time::Instant::now();
+        let content = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let writer = Connection::open(&path).expect("opened");
+                writer.execute_batch("PRAGMA synchronous = off; PRAGMA wal_autocheckpoint = 0").expect("set");
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(10) {
+                    writer
+                        .execute("UPDATE t SET b = randomblob(20) WHERE id = abs(random()) % 5000", [])
+                        .expect("written");
+                }
+            });
+            let content = keep(&path, dir.path(), "copy.db", None);
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            content
+        });
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+        assert_eq!(content.expect("kept").tables[0].rows, 5_000);
+        let copy = open_copy(&dir.path().join("copy.db")).expect("opened");
+        assert_eq!(copy.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)), Ok("ok".into()));
+    }
 
     #[test]
     fn hashes_leave_no_copy_and_counts_say_what_is_there() {
