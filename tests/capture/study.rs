@@ -34,6 +34,49 @@ fn a_statement_at_two_places_of_a_transaction_has_two_arguments() {
     assert!(keys(names[2]).iter().all(|key| key.as_integer() > Some(30)), "{transaction}");
 }
 
+/// Reads pages of 50 and of at most 7 rows, retries in a transaction that meets a lock, and changes a setting twice.
+const SETTINGS: &str = "
+import sqlite3
+a, b = (sqlite3.connect('app.db', isolation_level=None, timeout=0) for _ in range(2))
+a.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)')
+a.execute('PRAGMA synchronous = off')
+a.execute('BEGIN')
+a.executemany('INSERT INTO t (v) VALUES (?)', [(str(i),) for i in range(200)])
+a.execute('COMMIT')
+a.execute('PRAGMA synchronous = normal')
+for i in range(14):
+    a.execute('SELECT * FROM t ORDER BY id LIMIT 50').fetchall()
+    a.execute('SELECT * FROM t WHERE id < 8 LIMIT ?', (100,)).fetchall()
+a.execute('BEGIN IMMEDIATE')
+a.execute('UPDATE t SET v = 1 WHERE id = 5')
+b.execute('BEGIN')
+for i in range(4):
+    try:
+        b.execute('DELETE FROM t WHERE id = 9')
+        raise SystemExit('not refused')
+    except sqlite3.OperationalError:
+        pass
+a.execute('COMMIT')
+b.execute('DELETE FROM t WHERE id = 9')
+b.execute('COMMIT')
+";
+
+#[test]
+fn settings_lock_errors_and_limits_are_those_of_the_program() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", SETTINGS]).exits(0);
+    let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
+    assert!(
+        study.contains("label = \"as captured\"\nsettings = { journal_mode = \"delete\", synchronous = \"normal\"")
+    );
+    // One of 32 attempts met a lock, at four calls.
+    assert!(study.contains("of the 4 lock errors") && study.contains("(in the capture 31.2)"), "{study}");
+    let workload = workload(&bench.path("taken"));
+    let of = |name: &str| workload["transaction"][name]["args"].as_table().expect("arguments").values();
+    let number = |name: &str| of(name).last().and_then(toml::Value::as_integer);
+    assert_eq!((number("select_t"), number("select_t_2")), (Some(50), Some(7)), "{workload}");
+}
+
 /// Does the same to two databases, and more often to the first one.
 const TWO: &str = "
 import sqlite3

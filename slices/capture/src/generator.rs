@@ -224,7 +224,6 @@ pub fn of_argument(
     }
     let is = |word: &str| name.is_some_and(|name| name.eq_ignore_ascii_case(word));
     seen.listed(&null).or_else(|| seen.between(&null)).unwrap_or_else(|| match seen.counts.first() {
-        _ if is("limit") => "20".into(),
         _ if is("offset") => "0".into(),
         first => {
             let (kind, length) = first.map_or(("text", 8), |(value, _)| type_of(value));

@@ -37,10 +37,11 @@ impl<'v> Distribution<'v> {
         self.counts.first().is_none_or(|(_, most)| *most as f64 <= mean + 4.0 * mean.sqrt() + 2.0)
     }
 
-    /// Zipf's exponent as an option of a generator; empty if the values are equally frequent.
-    fn zipf(&self, among: u64) -> String {
+    /// Zipf's exponent as an option of a generator that draws from so many keys; empty if the values are equally frequent among
+    /// `among` of them.
+    fn zipf(&self, among: u64, keys: u64) -> String {
         let most = self.counts.first().map_or(0, |(_, count)| *count) as f64 / self.total.max(1) as f64;
-        let exponent = if self.is_even(among) { None } else { zipf(most, among) };
+        let exponent = if self.is_even(among) { None } else { zipf(most, keys) };
         exponent.map_or(String::new(), |exponent| format!(", zipf = {exponent}"))
     }
 
@@ -79,7 +80,7 @@ impl<'v> Distribution<'v> {
         {
             return self.list(&known, null);
         }
-        format!("{{ ref = {}{}{null} }}", text(to), self.zipf(rows))
+        format!("{{ ref = {}{}{null} }}", text(to), self.zipf(rows, rows))
     }
 
     /// The values themselves, if they are known and few, or some are more frequent than others, or they come again and
@@ -103,8 +104,9 @@ impl<'v> Distribution<'v> {
     /// Numbers between the lowest and the highest one.
     pub fn between(&self, null: &str) -> Option<String> {
         if let Some(numbers) = self.integers() {
-            let skew = self.zipf(self.counts.len() as u64);
-            return Some(format!("{{ range = [{}, {}]{skew}{null} }}", numbers.iter().min()?, numbers.iter().max()?));
+            let (low, high) = (numbers.iter().min()?, numbers.iter().max()?);
+            let skew = self.zipf(self.counts.len() as u64, high.abs_diff(*low).saturating_add(1));
+            return Some(format!("{{ range = [{low}, {high}]{skew}{null} }}"));
         }
         let real = |(value, _): &(&Value, u64)| match value {
             Value::Real(number) if number.is_finite() => Some(*number),
@@ -120,7 +122,7 @@ impl<'v> Distribution<'v> {
     pub fn free(&self, kind: &str, length: u64, null: &str) -> String {
         let distinct = self.counts.len() as u64;
         match kind {
-            "integer" => format!("{{ range = [1, {}]{}{null} }}", distinct.max(1), self.zipf(distinct)),
+            "integer" => format!("{{ range = [1, {}]{}{null} }}", distinct.max(1), self.zipf(distinct, distinct)),
             "text" if self.is_listed() && distinct > 0 => {
                 let width = usize::try_from(length).unwrap_or(0).clamp(8, 64);
                 let values: Vec<String> =
@@ -132,12 +134,20 @@ impl<'v> Distribution<'v> {
     }
 }
 
-/// Skew of values: the exponent of Zipf's law under which the most frequent value has its share.
-fn zipf(most: f64, distinct: u64) -> Option<f64> {
-    if distinct < 2 {
+/// Skew of values: the exponent of Zipf's law under which the most frequent of so many keys has its share.
+fn zipf(most: f64, keys: u64) -> Option<f64> {
+    /// Ranks that are added one by one; the rest is an integral, which differs from its sum by less than one in a million.
+    const ADDED: u64 = 1_000;
+    if keys < 2 {
         return None;
     }
-    let share = |s: f64| 1.0 / (1..=distinct.min(100_000)).map(|rank| (rank as f64).powf(-s)).sum::<f64>();
+    let first = keys.min(ADDED);
+    let (from, to) = (first as f64 + 0.5, keys as f64 + 0.5);
+    let share = |s: f64| {
+        let rest =
+            if (s - 1.0).abs() < 1e-9 { (to / from).ln() } else { (to.powf(1.0 - s) - from.powf(1.0 - s)) / (1.0 - s) };
+        1.0 / ((1..=first).map(|rank| (rank as f64).powf(-s)).sum::<f64>() + rest)
+    };
     let (mut low, mut high) = (0.0, 4.0);
     for _ in 0..30 {
         let middle = (low + high) / 2.0;
@@ -163,6 +173,8 @@ mod tests {
         let most = 1.0 / (1..=1000).map(|rank| f64::from(rank).powf(-1.0)).sum::<f64>();
         let found = zipf(most, 1000).expect("skew");
         assert!((found - 1.0).abs() < 0.02, "{found}");
+        let most = 1.0 / (1..=3_000_000).map(|rank| f64::from(rank).powf(-0.7)).sum::<f64>();
+        assert_eq!(zipf(most, 3_000_000), Some(0.7));
     }
 
     #[test]

@@ -3,12 +3,15 @@
 use crate::generator::plain;
 use crate::literal::text;
 use crate::manifest::Database;
+use crate::program::Transaction;
 use crate::roles::{PACES, Role};
 use crate::servers::Server;
 use crate::share::Share;
 use crate::sql::Does;
 use crate::summary::Known;
+use crate::trace::Call;
 use contend::stats::precision::{count as whole, plain as number};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Settings of the program's connections that a contender can have.
@@ -21,18 +24,23 @@ struct Settings {
     begin: Option<&'static str>,
 }
 
+/// The last value that a text gives to a setting. A script may contain several PRAGMAs, each with `=` or parentheses.
+fn set_by(script: &str, name: &str) -> Option<String> {
+    script.to_ascii_lowercase().rsplit(';').find_map(|pragma| {
+        let (left, value) = pragma.split_once(['=', '('])?;
+        left.trim_end().ends_with(name).then(|| value.trim().trim_matches(['\'', '"', ')']).to_string())
+    })
+}
+
 fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> Settings {
     let on = || known.trace.connections.values();
+    // The last value of each connection; of these the most frequent one.
     let pragma = |name: &str| {
-        let all = on().flat_map(|connection| &connection.pragmas).map(|pragma| pragma.to_ascii_lowercase());
-        // A script may contain several PRAGMAs, each with `=` or parentheses.
-        let each: Vec<String> =
-            all.flat_map(|script| script.split(';').map(str::to_string).collect::<Vec<_>>()).collect();
-        let mut values = each.iter().filter_map(|pragma| {
-            let (left, value) = pragma.split_once(['=', '('])?;
-            left.trim_end().ends_with(name).then(|| value.trim().trim_matches(['\'', '"', ')']).to_string())
-        });
-        values.next()
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for value in on().filter_map(|connection| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name))) {
+            *counts.entry(value).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
     };
     let content = database.end.as_ref().or(database.content.as_ref());
     // WAL is a property of the file, every other mode one of each connection.
@@ -216,7 +224,8 @@ fn write_contender(out: &mut String, contender: &Contender, label: &str) {
     );
 }
 
-/// Captured calls that a lock ended: their number, and the rate per 1,000 operations.
+/// Captured calls that another connection's lock ended, and the attempts with such a call per 1,000. An operation of the study
+/// is one attempt.
 struct LockErrors {
     count: usize,
     per_1000: f64,
@@ -224,10 +233,11 @@ struct LockErrors {
 
 impl LockErrors {
     fn of(known: &Known) -> LockErrors {
-        let calls = known.trace.calls.iter().filter(|call| call.is_busy());
-        let operations = known.transactions.len();
-        let count = calls.count();
-        LockErrors { count, per_1000: 1000.0 * count as f64 / operations.max(1) as f64 }
+        let is_refused = |call: &Call| call.is_busy() && !call.is_locked();
+        let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
+        let met = |attempt: &&Transaction| attempt.calls.iter().any(|&i| is_refused(&known.trace.calls[i]));
+        let (failed, all) = (known.transactions.iter().filter(met).count(), known.transactions.len());
+        LockErrors { count, per_1000: 1000.0 * failed as f64 / all.max(1) as f64 }
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in

@@ -262,7 +262,8 @@ impl<'k> Writer<'k> {
         let values: Vec<Vec<Value>> = calls.iter().filter_map(|call| values_of(call, is_hashed, &sql)).collect();
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
             (vec![], BTreeMap::new(), 0);
-        for (i, token) in tokens(&sql).iter().enumerate() {
+        let all = tokens(&sql);
+        for (i, token) in all.iter().enumerate() {
             let part = match token {
                 Token::Word(part) | Token::Sign(part) => (*part).to_string(),
                 Token::Parameter(_) | Token::Literal(_) => {
@@ -275,7 +276,12 @@ impl<'k> Writer<'k> {
                         continue;
                     }
                     let column = columns.get(&i).map(String::as_str);
-                    let (generator, is_text) = self.generator(shape, column, &here, inserts);
+                    let (generator, is_text) = match column {
+                        Some(limit) if is_hashed && limit.eq_ignore_ascii_case("limit") => {
+                            (rows_of_limit(shape, &calls, &all[..i]).to_string(), false)
+                        }
+                        _ => self.generator(shape, column, &here, inserts),
+                    };
                     let name = if repeats > 1 {
                         let name = format!("a{place}_{number}");
                         own.insert(name.clone(), generator.clone());
@@ -303,6 +309,17 @@ impl<'k> Writer<'k> {
             line(steps, "args", &format!("{{ {} }}", own.join(", ")));
         }
     }
+}
+
+/// A LIMIT whose number is hashed: the largest number of rows that came. That of a subquery, in parentheses, does not show.
+fn rows_of_limit(shape: &Shape, calls: &[&Call], before: &[Token]) -> u64 {
+    const UNSEEN: u64 = 20;
+    let count = |sign| before.iter().filter(|token| **token == Token::Sign(sign)).count();
+    if count("(") != count(")") {
+        return UNSEEN;
+    }
+    let rows = |call: &&Call| if shape.does == Does::Write { call.changes.max(0).cast_unsigned() } else { call.rows };
+    calls.iter().map(rows).max().unwrap_or(UNSEEN).max(1)
 }
 
 /// Names of a transaction's arguments by their values.
