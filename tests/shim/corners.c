@@ -58,8 +58,40 @@ static void configures(void) {
   printf("reset %d %s\n", rc, sqlite3_errmsg(db));
 }
 
+// Ends a transaction and closes, when the destructors of thread-local variables have run.
+static void ends(void) {
+  run("INSERT INTO t VALUES ('late')");
+  run("COMMIT");
+  run("SELECT count(*) FROM t");
+  printf("closed %d\n", sqlite3_close(db));
+  fflush(stdout);
+}
+
+static void ends_of(void *unused) { ends(); }
+
+static void *thread(void *unused) {
+  pthread_key_t key;
+  pthread_key_create(&key, ends_of);
+  pthread_setspecific(key, &db);
+  run("CREATE TABLE t (x TEXT)");
+  run("BEGIN");
+  run("INSERT INTO t VALUES ('early')");
+  return NULL;
+}
+
 int main(int count, char **arguments) {
   if (count < 3 || sqlite3_open(arguments[2], &db)) return 1;
   if (!strcmp(arguments[1], "configures")) configures();
+  if (!strcmp(arguments[1], "exits")) {
+    atexit(ends);
+    run("CREATE TABLE t (x TEXT)");
+    run("BEGIN");
+    return run("INSERT INTO t VALUES ('early')");
+  }
+  if (!strcmp(arguments[1], "thread")) {
+    pthread_t it;
+    pthread_create(&it, NULL, thread, NULL);
+    return pthread_join(it, NULL);
+  }
   return sqlite3_close(db);
 }

@@ -161,3 +161,14 @@ fn names_are_uris_where_sqlite_reads_them_so() {
     assert!(sqlite.contains("attempt to write a readonly database"), "{sqlite}");
     assert_eq!(shim, sqlite);
 }
+
+/// Programs end transactions and close databases in handlers of `atexit` and destructors of threads.
+#[test]
+fn a_program_may_commit_and_close_while_it_ends() {
+    for when in ["exits", "thread"] {
+        let stage = Stage::start();
+        let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), when], "");
+        assert!(sqlite.ends_with("FROM t: 2 0 \nclosed 0\n"), "{sqlite}");
+        assert_eq!(shim, sqlite);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
 
 /// Actions of one statement.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -22,22 +23,23 @@ pub struct Note {
 }
 
 thread_local! {
-    static NOTE: RefCell<Option<Note>> = const { RefCell::new(None) };
+    /// Never dropped: a program may execute statements in destructors that run after those of this thread's variables.
+    static NOTE: ManuallyDrop<RefCell<Option<Note>>> = const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
 /// Starts taking notes in this thread.
 pub fn begin() {
-    NOTE.with_borrow_mut(|note| *note = Some(Note::default()));
+    NOTE.with(|note| *note.borrow_mut() = Some(Note::default()));
 }
 
 /// Stops, and returns the notes.
 pub fn end() -> Note {
-    NOTE.with_borrow_mut(Option::take).unwrap_or_default()
+    NOTE.with(|note| note.borrow_mut().take()).unwrap_or_default()
 }
 
 /// Whether notes are taken; otherwise SQLite prepares a statement of this library.
 pub fn is_taken() -> bool {
-    NOTE.with_borrow(Option::is_some)
+    NOTE.with(|note| note.borrow().is_some())
 }
 
 /// The program's authorizer replaces a column by NULL.
@@ -46,8 +48,8 @@ pub fn hidden() {
 }
 
 fn with(change: impl FnOnce(&mut Note)) {
-    NOTE.with_borrow_mut(|note| {
-        if let Some(note) = note {
+    NOTE.with(|note| {
+        if let Some(note) = &mut *note.borrow_mut() {
             change(note);
         }
     });

@@ -7,7 +7,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_postgres::types::Type;
 use tokio_postgres::{CancelToken, Client, Config, NoTls, RowStream, Statement};
 
@@ -57,7 +57,7 @@ pub struct Said {
     pub constraint: Option<String>,
 }
 
-type Waiting<'m> = Pin<Box<dyn Future<Output = Result<Reply, Trouble>> + 'm>>;
+type Waiting<'m> = Pin<Box<dyn Future<Output = Result<Reply, Trouble>> + Send + 'm>>;
 
 pub struct Server {
     /// Dropped first: the end of the client ends the connection's task.
@@ -83,7 +83,7 @@ impl Server {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(lost)?;
         let mut config = config.clone();
         config.connect_timeout(CONNECT_TIME);
-        let (client, connection) = runtime.block_on(config.connect(NoTls)).map_err(|error| trouble(&error))?;
+        let (client, connection) = wait(&runtime, config.connect(NoTls)).map_err(|error| trouble(&error))?;
         let task = runtime.spawn(async move { drop(connection.await) });
         Ok(Server { client, runtime, task, prepared: HashMap::new(), prepares, round_trips: 1 })
     }
@@ -164,7 +164,7 @@ impl Server {
         let mut preparing = due.map(|sql| Box::pin(client.prepare(sql)));
         let mut prepared = None;
         // The first poll of each future sends it.
-        self.runtime.block_on(poll_fn(|context| {
+        let sent = poll_fn(|context| {
             for (answer, result) in waiting.iter_mut().zip(&mut results).filter(|(_, result)| result.is_none()) {
                 if let Poll::Ready(done) = answer.as_mut().poll(context) {
                     *result = Some(done);
@@ -177,7 +177,8 @@ impl Server {
             }
             let is_done = results.iter().all(Option::is_some) && prepared.is_some() == preparing.is_some();
             if is_done { Poll::Ready(()) } else { Poll::Pending }
-        }));
+        });
+        wait(&self.runtime, sent);
         drop(waiting);
         answers.extend(results.into_iter().flatten());
         prepared
@@ -188,8 +189,18 @@ impl Server {
         let Server { client, runtime, task, .. } = self;
         drop(client);
         // Waits for the closing message. If the server does not accept it, nothing is lost.
-        let _ = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), task).await });
+        let _ = wait(&runtime, async { tokio::time::timeout(Duration::from_secs(1), task).await });
     }
+}
+
+/// Waits for a future. A program may call SQLite in destructors that run after those of the thread's variables, which tokio
+/// needs: then another thread waits.
+fn wait<F: Future<Output: Send> + Send>(runtime: &Runtime, future: F) -> F::Output {
+    if !Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed()) {
+        return runtime.block_on(future);
+    }
+    let waited = std::thread::scope(|scope| scope.spawn(|| runtime.block_on(future)).join());
+    waited.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Cancels the current statement of a connection; no effect if it is idle.
