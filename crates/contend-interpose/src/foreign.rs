@@ -125,8 +125,21 @@ pub struct Lookout {
     said: BTreeSet<Foreign>,
     reader: Option<Reader>,
     /// Databases that a process had open.
-    pub open: BTreeSet<PathBuf>,
+    pub open: BTreeSet<Open>,
 }
+
+/// A database that a process had open.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Open {
+    pub path: PathBuf,
+    /// File of the process's program.
+    pub program: PathBuf,
+    /// Whether it has the library, and may write to the capture.
+    pub is_captured: bool,
+}
+
+/// File name of the library that records calls.
+pub const LIBRARY_FILE: &str = "libcontend_interpose.so";
 
 struct Reader {
     files: Sender<(PathBuf, File)>,
@@ -152,14 +165,20 @@ impl Reader {
 impl Lookout {
     /// SQLites found since the last call.
     pub fn look(&mut self, root: u32) -> Vec<Foreign> {
-        for pid in descendants(root) {
-            let new = self.mapped(pid);
+        for pid in descendants(root).into_iter().filter(|pid| *pid != std::process::id()) {
+            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            let new = self.mapped(&maps);
             if !new.is_empty() {
                 let reader = self.reader.get_or_insert_with(Reader::start);
                 // The thread ends with its channel only.
                 new.into_iter().for_each(|file| drop(reader.files.send(file)));
             }
-            self.open.extend(databases(pid));
+            let paths = databases(pid);
+            if let (false, Ok(program)) = (paths.is_empty(), fs::read_link(format!("/proc/{pid}/exe"))) {
+                let is_captured = maps.contains(LIBRARY_FILE) && !has_another_user(pid);
+                let open = |path| Open { path, program: program.clone(), is_captured };
+                self.open.extend(paths.into_iter().map(open));
+            }
         }
         let found = self.reader.iter().flat_map(|reader| reader.found.try_iter());
         found.filter(|found| self.said.insert(found.clone())).collect()
@@ -178,9 +197,8 @@ impl Lookout {
         brings.is_out_of_reach().then(|| foreign(path, brings)).filter(|found| self.said.insert(found.clone()))
     }
 
-    /// Files that a process executes and that were not seen before.
-    fn mapped(&mut self, pid: u32) -> Vec<(PathBuf, File)> {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    /// Files that a process executes, by its maps, and that were not seen before.
+    fn mapped(&mut self, maps: &str) -> Vec<(PathBuf, File)> {
         let mut found = vec![];
         for line in maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.contains('x'))) {
             let Some(at) = line.find('/') else { continue };
@@ -198,19 +216,42 @@ impl Lookout {
     }
 }
 
-/// A process and its living descendants.
-pub fn descendants(root: u32) -> Vec<u32> {
-    let mut parents: Vec<(u32, u32)> = vec![];
+/// Whether a process has given up the rights of this one: it can then write nothing into the capture.
+fn has_another_user(pid: u32) -> bool {
+    let effective = |pid: &str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        ids.split_whitespace().nth(1).map(str::to_string)
+    };
+    let user = effective(&pid.to_string());
+    user.is_some_and(|user| user != "0" && Some(&user) != effective("self").as_ref())
+}
+
+/// All processes with their parents, and whether they have ended and wait for these.
+fn processes() -> Vec<(u32, u32, bool)> {
+    let mut found = vec![];
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let after_name = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
-        let parent = after_name.and_then(|mut fields| (fields.next()? != "Z").then(|| fields.next()?.parse().ok())?);
-        parents.extend(parent.map(|parent| (pid, parent)));
+        let parent = after_name.and_then(|mut fields| Some((fields.next()? == "Z", fields.next()?.parse().ok()?)));
+        found.extend(parent.map(|(has_ended, parent)| (pid, parent, has_ended)));
     }
+    found
+}
+
+/// Children of a process that have ended and that nothing has waited for.
+pub fn ended(parent: u32) -> Vec<u32> {
+    let mine = processes().into_iter().filter(|(_, of, has_ended)| *has_ended && *of == parent);
+    mine.map(|(pid, ..)| pid).collect()
+}
+
+/// A process and its living descendants.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let all = processes();
     let (mut found, mut next) = (vec![], vec![root]);
     while let Some(pid) = next.pop() {
-        next.extend(parents.iter().filter(|(_, parent)| *parent == pid).map(|(child, _)| *child));
+        next.extend(all.iter().filter(|(_, parent, ended)| *parent == pid && !ended).map(|(child, ..)| *child));
         found.push(pid);
     }
     found

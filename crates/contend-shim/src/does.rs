@@ -20,8 +20,8 @@ pub enum Does {
     Rollback,
     /// BEGIN, RELEASE or ROLLBACK, and the name.
     Savepoint(String, String),
-    /// `user_version` or `application_id`, and the new value.
-    Number(String, Option<String>),
+    /// `user_version` or `application_id`, and whether it is set.
+    Number(String, bool),
     ForeignKeys,
     ForeignKeyCheck,
     Echo(String, String),
@@ -95,7 +95,7 @@ fn of_pragma(name: &str, value: Option<&str>) -> Does {
     match pragma(name, value) {
         Pragma::Local => Does::Local,
         Pragma::Schema => Does::Schema,
-        Pragma::Number(name, value) => Does::Number(name, value),
+        Pragma::Number(name) => Does::Number(name, value.is_some()),
         Pragma::ForeignKeys => Does::ForeignKeys,
         Pragma::ForeignKeyCheck => Does::ForeignKeyCheck,
         Pragma::Echo(name, word) => Does::Echo(name, word),

@@ -65,8 +65,8 @@ const OFF: &[&str] = &[
 pub enum Pragma {
     Local,
     Schema,
-    /// `user_version` or `application_id`, and the new value.
-    Number(String, Option<String>),
+    /// `user_version` or `application_id`.
+    Number(String),
     /// `foreign_keys` with a value.
     ForeignKeys,
     /// `foreign_key_check`: the server checks all keys that are enforced.
@@ -94,7 +94,7 @@ pub fn pragma(name: &str, value: Option<&str>) -> Pragma {
         ("foreign_keys", Some(_)) => Pragma::ForeignKeys,
         ("foreign_keys", None) => Pragma::Local,
         ("foreign_key_check", _) => Pragma::ForeignKeyCheck,
-        ("user_version" | "application_id", value) => Pragma::Number(name.to_string(), value.map(str::to_string)),
+        ("user_version" | "application_id", _) => Pragma::Number(name.to_string()),
         ("journal_mode", _) => echo("delete"),
         ("locking_mode", _) => echo("normal"),
         ("contend_cache" | "contend_server", value) => {

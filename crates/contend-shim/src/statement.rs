@@ -200,13 +200,14 @@ impl Statement {
             Does::Begin { .. } | Does::Commit | Does::Rollback | Does::Savepoint(..) => {
                 transaction(&self.does, state, connection, native.step)?;
             }
-            Does::Number(name, Some(value)) => {
+            Does::Number(name, true) => {
                 self.may_write()?;
                 done((native.step)(), connection)?;
-                let number = value.trim_matches(['\'', '"']).parse().unwrap_or(0_i64);
-                state.set(&connection.front, name, &(number as i32).to_string())?;
+                // SQLite has read the number: 0x1F, '8', 1.9.
+                let number = connection.front.rows(&format!("PRAGMA {name}"))?.into_iter().flatten().next();
+                state.set(&connection.front, name, &number.map_or_else(String::new, Value::into_words))?;
             }
-            Does::Number(name, None) => {
+            Does::Number(name, false) => {
                 state.read(&connection.front)?;
                 return Ok((vec![vec![Value::Integer(state.number(name))]], None));
             }

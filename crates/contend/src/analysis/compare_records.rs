@@ -33,8 +33,9 @@ pub struct RecordComparison {
     pub headline: String,
     /// Why there are no verdicts; empty if the records are comparable.
     pub differences: Vec<String>,
-    /// Programs with another version in B. This may be the question, so it does not prevent verdicts.
-    pub versions: Vec<String>,
+    /// Programs with another version in B, and settings with another value: connections reported them, and nobody asked for
+    /// them. This may be the question, so it does not prevent verdicts.
+    pub changes: Vec<String>,
     pub rows: Vec<ComparedRow>,
     /// Missing, invalid and disturbed trials of either record.
     pub disturbances: Vec<String>,
@@ -103,7 +104,7 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
         method: METHOD,
         headline: a.study.headline.clone(),
         differences,
-        versions: versions(a, b),
+        changes: changes(a, b),
         disturbances: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| trials_of(which, of)).collect(),
         rows,
         only_in_a,
@@ -137,8 +138,8 @@ const VERSIONS: [&str; 3] = ["engine", "driver", "language"];
 /// Label for the worker's program, shown as the beginning of its digest.
 const WORKER: &str = "worker program (SHA-256)";
 
-/// Values of these facts by contender.
-fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTreeSet<&'r str>> {
+/// Values of these facts, and of the settings that connections reported, by contender.
+fn facts<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'r str), BTreeSet<&'r str>> {
     let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for trial in record.trials {
         let Some(contender) = record.study.contenders.get(trial.slot.contender) else { continue };
@@ -150,16 +151,17 @@ fn programs<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'static str), BTre
         let its = |program: &&Program| program.driver == contender.driver && program.worker == contender.worker;
         let digests = record.run.programs.iter().filter(its);
         let of_programs = digests.map(|program| (WORKER, program.sha256.get(..12).unwrap_or(&program.sha256)));
-        for (fact, value) in of_workers.chain(of_server).chain(of_programs) {
+        let settings = trial.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (fact, value) in of_workers.chain(of_server).chain(of_programs).chain(settings) {
             found.entry((contender.name.as_str(), fact)).or_default().insert(value);
         }
     }
     found
 }
 
-/// Each change of a version once, with its contenders.
-fn versions(a: &Findings<'_>, b: &Findings<'_>) -> Vec<String> {
-    let (of_a, of_b) = (programs(a), programs(b));
+/// Each change of a version or setting once, with its contenders.
+fn changes(a: &Findings<'_>, b: &Findings<'_>) -> Vec<String> {
+    let (of_a, of_b) = (facts(a), facts(b));
     let said = |values: &BTreeSet<&str>| values.iter().copied().collect::<Vec<_>>().join(" and ");
     let mut changes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for ((contender, fact), values) in &of_a {

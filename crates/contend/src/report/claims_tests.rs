@@ -435,9 +435,9 @@ fn another_program_of_the_same_version_is_told() {
     let ((_dir, mut a), (_other, mut b)) = (sound(2), sound(2));
     digests(&mut a, "a");
     digests(&mut b, "a");
-    assert!(compare(&Findings::new(&a), &Findings::new(&b)).versions.is_empty());
+    assert!(compare(&Findings::new(&a), &Findings::new(&b)).changes.is_empty());
     digests(&mut b, "b");
-    let found = compare(&Findings::new(&a), &Findings::new(&b)).versions;
+    let found = compare(&Findings::new(&a), &Findings::new(&b)).changes;
     let words = "worker program (SHA-256): aaaaaaaaaaaa in A, bbbbbbbbbbbb in B (";
     assert!(found.len() == 1 && found[0].starts_with(words), "{found:?}");
 }

@@ -22,9 +22,9 @@ pub fn text(comparison: &RecordComparison) -> String {
         blocks.push(Block::Text("Trials of the two records:".to_string()));
         blocks.push(Block::List(comparison.disturbances.clone()));
     }
-    if !comparison.versions.is_empty() {
-        blocks.push(Block::Text("Programs that differ, so a change may be theirs:".to_string()));
-        blocks.push(Block::List(comparison.versions.clone()));
+    if !comparison.changes.is_empty() {
+        blocks.push(Block::Text("Programs and their settings that differ, so a change may be theirs:".to_string()));
+        blocks.push(Block::List(comparison.changes.clone()));
     }
     blocks.extend(comparison.hint.clone().map(Block::Text));
     blocks.extend(tables(comparison));

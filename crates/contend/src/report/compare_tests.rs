@@ -59,10 +59,14 @@ fn another_version_is_told_and_compared() {
     }
     let found = compare(&Findings::new(usual()), &Findings::new(&later));
     assert!(found.differences.is_empty(), "{:?}", found.differences);
-    let [change] = &found.versions[..] else { panic!("one change: {:?}", found.versions) };
+    let [change] = &found.changes[..] else { panic!("one change: {:?}", found.changes) };
     assert!(change.starts_with("engine: SQLite 3.53.2 in A, SQLite 9.9.9 in B ("), "{change}");
     assert_eq!(change.matches("; ").count(), 1, "two contenders: {change}");
-    assert!(compare_records::text(&found).contains("Programs that differ"));
+    assert!(compare_records::text(&found).contains("Programs and their settings that differ"));
+    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
+    later.trials[0].settings.insert("begin".to_string(), "CONCURRENT".to_string());
+    let found = compare(&Findings::new(usual()), &Findings::new(&later)).changes;
+    assert!(found.len() == 1 && found[0].contains(" in A, CONCURRENT and "), "in one trial: {found:?}");
     let (_dir, same) = record(&Story { seed: 3, ..Story::default() });
-    assert!(compare(&Findings::new(usual()), &Findings::new(&same)).versions.is_empty());
+    assert!(compare(&Findings::new(usual()), &Findings::new(&same)).changes.is_empty());
 }
