@@ -172,3 +172,18 @@ fn a_program_may_commit_and_close_while_it_ends() {
         assert_eq!(shim, sqlite);
     }
 }
+
+#[test]
+fn numbers_of_pragmas_are_read_by_sqlite() {
+    let stage = Stage::start();
+    let script = format!(
+        "{RUN}for value in '0x1F', '-0x10', '7', \"'8'\", '+9', '-5', '3000000000', '2147483647', '1.9', 'word', '\"0xff\"':\n\
+         \x20   for name in 'application_id', 'user_version':\n\
+         \x20       run(f'PRAGMA {{name}} = {{value}}')\n\
+         \x20       run(f'PRAGMA {{name}}')\n\
+         run('BEGIN'), run('PRAGMA user_version(0x7)'), run('ROLLBACK'), run('PRAGMA user_version')\n"
+    );
+    let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
+    assert!(sqlite.starts_with("[]\n[(31,)]\n"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
