@@ -87,6 +87,70 @@ fn blobs_backups_and_deserialized_databases_are_said_to_be_missing() {
     assert!(notes.contains("incremental access to blobs") && notes.contains("written by a backup"), "{notes}");
 }
 
+/// Uses a database that is captured, with a clean environment.
+const OUT_OF_REACH: &str = "
+import os, sqlite3, subprocess, sys
+path = sys.argv[1]
+db = sqlite3.connect(path, isolation_level=None)
+db.execute('CREATE TABLE t (a)')
+clean = {key: value for key, value in os.environ.items() if key != 'LD_PRELOAD'}
+hold = 'import sqlite3, sys, time; db = sqlite3.connect(sys.argv[1]); db.execute(\"SELECT * FROM t\"); time.sleep(2)'
+subprocess.run([sys.executable, '-c', hold, path], env=clean, check=True)
+db.execute('INSERT INTO t VALUES (1)')
+";
+
+#[test]
+fn processes_that_are_not_captured_are_said_also_beside_one_that_is() {
+    let bench = Bench::new();
+    let path = database(&bench).display().to_string();
+    let said = capture(&bench, &[], &["python3", "-c", OUT_OF_REACH, &path]);
+    ends_with_gaps(&said, &["app.db open, and what it did there is not captured"]);
+    assert_eq!(counts(&shown(&bench), "INSERT")[0], 1);
+    // A child that has only inherited the file is no gap.
+    let forks = "import os, sqlite3, time\ndb = sqlite3.connect('one.db')\ndb.execute('CREATE TABLE t (a)')\n\
+                 if os.fork() == 0:\n    time.sleep(1.5)\n    os._exit(0)\nos.wait()";
+    let said = bench.contend(&["capture", "--out", "forked", "--", "python3", "-c", forks]).exits(0);
+    assert!(said.err.contains("Nothing is known to be missing"), "{said:?}");
+    if rustix::process::geteuid().is_root() {
+        let drops = forks.replace("    time", "    os.setuid(65534)\n    time").replace("one.db", "two.db");
+        let said = bench.contend(&["capture", "--out", "dropped", "--", "python3", "-c", &drops]).exits(0);
+        assert!(said.err.contains("two.db open, and what it did there is not captured"), "another user: {said:?}");
+    }
+}
+
+/// Leaves 40 orphans that end at once, and counts those that nothing has waited for.
+const ORPHANS: &str = "
+import os, time
+contend = os.getppid()
+def ended():
+    found = 0
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            fields = open(f'/proc/{name}/stat').read().rsplit(')', 1)[1].split()
+        except OSError:
+            continue
+        found += fields[0] == 'Z' and int(fields[1]) == contend
+    return found
+for i in range(40):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            time.sleep(0.1)
+        os._exit(0)
+    os.wait()
+end = time.monotonic() + 5
+time.sleep(0.2)
+while ended() and time.monotonic() < end:
+    time.sleep(0.05)
+print('left:', ended())
+";
+
+#[test]
+fn orphans_that_have_ended_are_waited_for() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", ORPHANS]).exits(0);
+    assert_eq!(said.out.trim(), "left: 0", "{said:?}");
+}
+
 #[test]
 fn extensions_are_said() {
     let bench = Bench::new();

@@ -9,10 +9,12 @@ use crate::segment::{SEGMENTS, pack_all};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail, ensure};
 use contend::trial::watch::passing::PassedOn;
-use contend_interpose::foreign::{Foreign, Lookout, descendants, has_other_rights, preload, program};
+use contend_interpose::foreign::{
+    Foreign, LIBRARY_FILE, Lookout, descendants, ended, has_other_rights, preload, program,
+};
 use contend_interpose::{LIBRARY, format, ticks};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -24,7 +26,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
-const LIBRARY_FILE: &str = "libcontend_interpose.so";
 /// The name under which the processes know the directory of the segments: a symbolic link that is gone when the capture
 /// ends, so that processes that still run add, cut and ask nothing.
 const LIVE: &str = "live";
@@ -215,9 +216,11 @@ impl<'s> Session<'s> {
                 return Ok(status);
             }
             if looked.elapsed() > pause {
-                for foreign in self.lookout.look(child.id()) {
+                // Orphans have become children of this process.
+                for foreign in self.lookout.look(std::process::id()) {
                     self.is_missing(sentence(&foreign));
                 }
+                reap(child.id());
                 (looked, pause) = (Instant::now(), (pause * 2).min(LOOK * 5));
             }
             signal.look(self.stop, &child);
@@ -366,22 +369,34 @@ impl<'s> Session<'s> {
         unknown.into_iter().for_each(|sentence| self.is_missing(sentence));
     }
 
-    /// Notes databases that were open although no captured call used them.
+    /// Notes processes that had a database open and are not captured, and databases that no captured call used.
     fn say_what_was_not_seen(&mut self) {
-        let used: Vec<&PathBuf> = self.manifest.databases.iter().map(|database| &database.path).collect();
-        let unseen: Vec<String> = self
-            .lookout
-            .open
-            .iter()
-            .filter(|path| !used.contains(path) && !path.starts_with(&self.out))
-            .map(|path| {
-                format!(
-                    "{} was open in a process of the command, but no call to SQLite on it was seen.",
-                    path.display()
-                )
-            })
-            .collect();
+        let is_used = |path: &PathBuf| self.manifest.databases.iter().any(|database| database.path == *path);
+        let mut unseen = BTreeSet::new();
+        for open in self.lookout.open.iter().filter(|open| !open.path.starts_with(&self.out)) {
+            let (path, program) = (open.path.display(), open.program.display());
+            if !open.is_captured {
+                unseen.insert(format!(
+                    "{program} had {path} open, and what it did there is not captured, or not all of it. It must keep \
+                     LD_PRELOAD and {} in its environment, and its user.",
+                    format::VARIABLE
+                ));
+            } else if !is_used(&open.path) {
+                unseen.insert(format!(
+                    "{path} was open in a process of the command, but no call to SQLite on it was seen."
+                ));
+            }
+        }
         unseen.into_iter().for_each(|sentence| self.is_missing(sentence));
+    }
+}
+
+/// Waits for orphans that have ended: nothing else does, and each keeps its number until then.
+fn reap(command: u32) {
+    for pid in ended(std::process::id()).into_iter().filter(|pid| *pid != command) {
+        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+        // The next look finds it again.
+        let _ = rustix::process::waitpid(pid, rustix::process::WaitOptions::NOHANG);
     }
 }
 
