@@ -54,6 +54,24 @@ fn every_kind_of_value_and_outcome_comes_again() {
 }
 
 #[test]
+fn another_error_than_the_captured_one_is_said() {
+    let bench = Bench::new();
+    let db = rusqlite::Connection::open(database(&bench)).expect("made");
+    db.execute_batch("CREATE TABLE t (a UNIQUE); INSERT INTO t VALUES (1)").expect("filled");
+    let program = "import sqlite3\ndb = sqlite3.connect('app.db', isolation_level=None)\n\
+                   try:\n    db.execute('INSERT INTO t VALUES (1)')\nexcept sqlite3.IntegrityError:\n    pass";
+    capture(&bench, &["--values=full"], &["python3", "-c", program]).exits(0);
+    let (said, outcome) = replayed(&bench);
+    assert_eq!((said.code, outcome["diverged"].as_array().map(Vec::len)), (Some(0), Some(0)), "{outcome}");
+    let begin = rusqlite::Connection::open(bench.path("taken/content-1.db")).expect("a copy");
+    begin.execute_batch("ALTER TABLE t ADD COLUMN b").expect("changed");
+    let (_, outcome) = replayed(&bench);
+    let one = &outcome["diverged"][0];
+    assert_eq!(one["captured"], "error 2067", "{outcome}");
+    assert!(one["replayed"].as_str().is_some_and(|text| text.starts_with("error 1: ")), "{outcome}");
+}
+
+#[test]
 fn hashes_cannot_be_replayed() {
     let bench = Bench::new();
     let path = database(&bench).display().to_string();

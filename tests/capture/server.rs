@@ -310,6 +310,21 @@ fn a_killed_proxy_leaves_what_is_older_than_a_moment() {
 }
 
 #[test]
+fn a_client_beyond_the_most_connections_is_refused_and_said() {
+    let stage = Stage::start();
+    let capture = stage.capture(&[]);
+    let connect = || std::net::TcpStream::connect(("127.0.0.1", capture.port)).expect("connected");
+    let all: Vec<_> = (0..1_000).map(|_| connect()).collect();
+    let mut answer = String::new();
+    connect().read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with('E') && answer.contains("C53300") && answer.contains("1000 connections"), "{answer:?}");
+    drop(all);
+    wait_for("a place", || psql(&capture.address(""), "SELECT 1").status.success());
+    let said = capture.end();
+    assert!(said.code == Some(0) && said.err.contains("more than 1000 connections at the same time"), "{said:?}");
+}
+
+#[test]
 fn addresses_that_cannot_be_captured_are_refused() {
     let place = Place::new();
     let nobody = format!("postgres://127.0.0.1:{}", free_port());

@@ -277,12 +277,16 @@ impl Replay<'_> {
                 Some(("result", format!("error {}", call.rc), format!("{} rows", done.rows.unwrap_or(0))))
             }
             Ok(done) => differs(call, &done, shape.does),
-            Err(_) if call.has_failed() => None,
+            Err(why) if why.sqlite_error().is_some_and(|error| error.extended_code & 0xff == call.rc & 0xff) => None,
             Err(why) if why.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied) => {
                 self.outcome.left_out.insert("Statements that use other files were left out.".into());
                 None
             }
-            Err(why) => Some(("result", "success".to_string(), why.to_string())),
+            Err(why) => {
+                let captured = if call.has_failed() { format!("error {}", call.rc) } else { "success".into() };
+                let code = why.sqlite_error().map_or(String::new(), |error| format!("error {}: ", error.extended_code));
+                Some(("result", captured, format!("{code}{why}")))
+            }
         };
         if let Some((what, captured, replayed)) = differs {
             let new = Divergence { statement: shape.text.clone(), what, count: 0, captured, replayed };

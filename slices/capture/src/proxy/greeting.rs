@@ -84,9 +84,9 @@ fn start(message: Vec<u8>) -> Option<Start> {
     Some(Start { message, user, database, application, is_replication })
 }
 
-/// The server's form of an error that ends the connection.
-pub fn refusal(text: &str) -> Vec<u8> {
-    let body = format!("SFATAL\0VFATAL\0C08001\0M{text}\0\0");
+/// The server's form of an error that ends the connection, with its code (SQLSTATE).
+pub fn refusal(sqlstate: &str, text: &str) -> Vec<u8> {
+    let body = format!("SFATAL\0VFATAL\0C{sqlstate}\0M{text}\0\0");
     let length = u32::try_from(body.len() + 4).unwrap_or(u32::MAX).to_be_bytes();
     [b"E", &length[..], body.as_bytes()].concat()
 }

@@ -10,10 +10,13 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// Most connections at the same time, each with two threads and a file.
+const CONNECTIONS_MAX: usize = 1_000;
 
 /// The server, and its name without user and database.
 #[derive(Clone)]
@@ -121,12 +124,36 @@ struct Shared {
     writers: Arc<Writers>,
     live: Mutex<HashMap<u64, Arc<Link>>>,
     numbers: AtomicU64,
+    /// Clients that are attended.
+    clients: AtomicUsize,
     said: Mutex<Vec<Said>>,
 }
 
 impl Shared {
     fn live(&self) -> MutexGuard<'_, HashMap<u64, Arc<Link>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Attends a client in a thread of its own, unless there are too many.
+    fn take(self: &Arc<Self>, mut client: TcpStream) -> Result<()> {
+        if self.clients.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
+            let text = format!("contend capture has {CONNECTIONS_MAX} connections already");
+            // The client may have gone.
+            let _ = client.write_all(&refusal("53300", &text));
+            self.say(
+                format!("A client was not served: more than {CONNECTIONS_MAX} connections at the same time."),
+                true,
+            );
+            return Ok(());
+        }
+        self.clients.fetch_add(1, Ordering::Relaxed);
+        let shared = Arc::clone(self);
+        let attend = move || {
+            attend(&shared, client);
+            shared.clients.fetch_sub(1, Ordering::Relaxed);
+        };
+        thread::Builder::new().spawn(attend).context("cannot start a thread")?;
+        Ok(())
     }
 
     fn say(&self, text: String, is_gap: bool) {
@@ -136,8 +163,12 @@ impl Shared {
 
 impl Relay {
     pub fn new(listener: TcpListener, target: Target, writers: Writers) -> Relay {
-        let (live, numbers, said) = (Mutex::default(), AtomicU64::new(0), Mutex::default());
-        Relay { listener, shared: Arc::new(Shared { target, writers: Arc::new(writers), live, numbers, said }) }
+        let (live, said) = (Mutex::default(), Mutex::default());
+        let (numbers, clients) = (AtomicU64::new(0), AtomicUsize::new(0));
+        Relay {
+            listener,
+            shared: Arc::new(Shared { target, writers: Arc::new(writers), live, numbers, clients, said }),
+        }
     }
 
     /// Attends clients until `stop`; `say` gets each sentence at once. Returns the number of connections that were
@@ -161,10 +192,7 @@ impl Relay {
                 Err(why) => return Err(why).context("cannot listen"),
             }
             match self.listener.accept() {
-                Ok((client, _)) => {
-                    let shared = Arc::clone(&self.shared);
-                    thread::Builder::new().spawn(move || attend(&shared, client)).context("cannot start a thread")?;
-                }
+                Ok((client, _)) => self.shared.take(client)?,
                 Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
                 // The client has gone again, or too many files are open.
                 Err(_) => thread::sleep(Duration::from_millis(10)),
@@ -238,7 +266,7 @@ fn serve(shared: &Arc<Shared>, mut client: TcpStream, start: &Start) {
         Ok(server) => server,
         Err(why) => {
             let text = format!("contend capture cannot reach {name}: {why}");
-            let _ = client.write_all(&refusal(&text));
+            let _ = client.write_all(&refusal("08001", &text));
             return shared.say(format!("A client was not served: {name} cannot be reached: {why}."), false);
         }
     };
