@@ -79,8 +79,58 @@ static void *thread(void *unused) {
   return NULL;
 }
 
+// SQLite's memory, whose next block of the connection's size is the one that was freed last: another connection gets the
+// address of one that is being closed, and works while the call of close is not at its end.
+static sqlite3_mem_methods memory;
+static void *freed;
+static const char *path;
+
+static void *opens(void *unused) {
+  if (sqlite3_open(path, &db)) exit(3);
+  run("CREATE TABLE t (x TEXT)");
+  run("INSERT INTO t VALUES ('a')");
+  return NULL;
+}
+
+static void frees(void *block) {
+  if (block != db || freed) {
+    memory.xFree(block);
+    return;
+  }
+  pthread_t it;
+  freed = block;
+  pthread_create(&it, NULL, opens, NULL);
+  pthread_join(it, NULL);
+}
+
+static void *allocates(int size) {
+  static int is_reused;
+  if (!freed || is_reused || memory.xRoundup(size) > memory.xSize(freed) || size < memory.xSize(freed) / 2) return memory.xMalloc(size);
+  is_reused = 1;
+  return freed;
+}
+
+static int reopens(void) {
+  sqlite3_mem_methods mine;
+  sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory);
+  mine = memory;
+  mine.xMalloc = allocates;
+  mine.xFree = frees;
+  if (sqlite3_config(SQLITE_CONFIG_MALLOC, &mine) || sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0)) return 1;
+  sqlite3 *first;
+  if (sqlite3_open(path, &first)) return 1;
+  db = first;
+  printf("closed %d\n", sqlite3_close(first));
+  printf("same address %d\n", db == first);
+  run("SELECT * FROM t");
+  return sqlite3_close(db);
+}
+
 int main(int count, char **arguments) {
-  if (count < 3 || sqlite3_open(arguments[2], &db)) return 1;
+  if (count < 3) return 1;
+  path = arguments[2];
+  if (!strcmp(arguments[1], "reopens")) return reopens();
+  if (sqlite3_open(arguments[2], &db)) return 1;
   if (!strcmp(arguments[1], "configures")) configures();
   if (!strcmp(arguments[1], "exits")) {
     atexit(ends);

@@ -187,3 +187,38 @@ fn numbers_of_pragmas_are_read_by_sqlite() {
     assert!(sqlite.starts_with("[]\n[(31,)]\n"), "{sqlite}");
     assert_eq!(shim, sqlite);
 }
+
+/// A connection has the address of one whose close has freed it and not returned. It must not lose its rows.
+#[test]
+fn a_connection_may_have_the_address_of_one_that_is_being_closed() {
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "reopens"], "");
+    assert!(sqlite.ends_with("same address 1\nSELECT * FROM t: a 0 \n"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+#[test]
+fn a_statement_is_interrupted_after_a_reconnection_too() {
+    let stage = Stage::start();
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'contend shim'";
+    let said = shim(
+        &stage,
+        &format!(
+            "import os, subprocess, threading\n\
+             run('CREATE TABLE t (x INTEGER)')\n\
+             subprocess.run(['psql', 'postgres://me:geheim@127.0.0.1:{}/postgres', '-c', \"{end}\"], stdout=subprocess.DEVNULL)\n\
+             run('SELECT 1 FROM t')\n\
+             run('SELECT 1 FROM t')\n\
+             is_done = threading.Event()\n\
+             def interrupt():\n\
+             \x20   while not is_done.wait(0.3): c.interrupt()\n\
+             thread = threading.Thread(target=interrupt)\n\
+             thread.start()\n\
+             run('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000000) SELECT max(i) FROM n, t')\n\
+             is_done.set()\n\
+             thread.join()\n",
+            stage.server.port
+        ),
+    );
+    assert!(said.contains("disk I/O error") && said.ends_with("[]\ninterrupted\n"), "{said}");
+}

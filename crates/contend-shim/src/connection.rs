@@ -8,7 +8,7 @@ use crate::config::{Cache, Settings};
 use crate::fault::{self, Key};
 use crate::journal;
 use crate::keys;
-use crate::link::Link;
+use crate::link::{Canceller, Link};
 use crate::note::Note;
 use crate::own::Own;
 use crate::plan::{Done, Plan, Session, plan};
@@ -22,7 +22,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use tokio_postgres::CancelToken;
 
 /// Most translations stored per connection.
 const PLANS_MAX: usize = 2_000;
@@ -46,7 +45,7 @@ pub struct Connection {
     /// Whether the last error was raised by this library and not by the front.
     has_raised: AtomicBool,
     /// For `interrupt` in another thread, while the state is locked.
-    canceller: Mutex<Option<CancelToken>>,
+    canceller: Canceller,
     fork: u32,
     state: Mutex<State>,
 }
@@ -116,14 +115,12 @@ impl Connection {
             is_readonly: AtomicBool::new(false),
             echoes: Mutex::default(),
             has_raised: AtomicBool::new(false),
-            canceller: Mutex::default(),
+            canceller: Arc::clone(&state.link.canceller),
             fork: FORKS.load(Relaxed),
             state: Mutex::new(state),
         };
         connection.state().attach(&front, path, creates)?;
         journal::opened();
-        let canceller = connection.state().link.canceller();
-        *connection.canceller.lock().unwrap_or_else(PoisonError::into_inner) = canceller;
         Ok(connection)
     }
 

@@ -8,6 +8,7 @@ use crate::config::{Cache, Settings};
 use crate::fault::is_conflict;
 use crate::server::{Message, Reply, Server, Trouble};
 use contend_wire::kept::{self, literal};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_postgres::CancelToken;
 
@@ -24,6 +25,9 @@ const DEFINITION_LEAST_MS: i32 = 3_000;
 /// Pause before a statement is repeated after a conflict.
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// For other threads, to cancel what the current connection does.
+pub type Canceller = Arc<Mutex<Option<CancelToken>>>;
+
 pub struct Link {
     settings: &'static Settings,
     /// Settings of every new session.
@@ -31,6 +35,7 @@ pub struct Link {
     /// Name of the lock for BEGIN IMMEDIATE.
     schema: String,
     server: Option<Server>,
+    pub canceller: Canceller,
     /// Round trips of earlier connections.
     earlier: u64,
     transaction: Option<Transaction>,
@@ -70,6 +75,7 @@ impl Link {
             session,
             schema: schema.to_string(),
             server: None,
+            canceller: Canceller::default(),
             earlier: 0,
             transaction: None,
             timeout_ms: 0,
@@ -85,10 +91,6 @@ impl Link {
         self.schema = schema.to_string();
         self.session = session;
         self.send(vec![plain(&self.session)]).map(drop)
-    }
-
-    pub fn canceller(&self) -> Option<CancelToken> {
-        self.server.as_ref().map(Server::canceller)
     }
 
     pub fn set_timeout(&mut self, ms: i32) {
@@ -118,6 +120,7 @@ impl Link {
             }
             let mut server = Server::connect(&self.settings.server, self.settings.cache == Cache::All)?;
             all(server.exchange(&[plain(&self.session)]))?;
+            *self.canceller.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.canceller());
             self.server = Some(server);
             self.is_timeout_set = false;
         }

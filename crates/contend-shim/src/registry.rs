@@ -30,8 +30,12 @@ pub fn enter_connection(address: usize, connection: Arc<Connection>) {
     put(&CONNECTIONS, address, connection);
 }
 
-pub fn remove_connection(address: usize) -> Option<Arc<Connection>> {
-    take(&CONNECTIONS, address)
+/// Removes a connection that was closed, unless another one has its address by now.
+pub fn remove_connection(address: usize, closed: &Arc<Connection>) {
+    let mut connections = CONNECTIONS.write().unwrap_or_else(PoisonError::into_inner);
+    if connections.get(&address).is_some_and(|there| Arc::ptr_eq(there, closed)) {
+        connections.remove(&address);
+    }
 }
 
 pub fn statement(address: usize) -> Option<Arc<Statement>> {

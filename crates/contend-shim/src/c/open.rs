@@ -108,7 +108,7 @@ unsafe fn closed(db: P, caller: usize, call: impl FnOnce(&Real) -> c_int) -> c_i
     };
     let rc = call(connection.front.real);
     if rc == OK {
-        registry::remove_connection(db as usize);
+        registry::remove_connection(db as usize, &connection);
     }
     rc
 }
