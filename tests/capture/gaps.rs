@@ -151,6 +151,24 @@ fn orphans_that_have_ended_are_waited_for() {
     assert_eq!(said.out.trim(), "left: 0", "{said:?}");
 }
 
+/// Executes a script of 60,000 statements, which Python prepares one after the other from the rest of the text.
+const LONG_SCRIPT: &str = "
+import sqlite3, time
+db = sqlite3.connect(':memory:', isolation_level=None)
+begin = time.process_time()
+db.executescript('CREATE TABLE t (a); BEGIN;' + 'INSERT INTO t VALUES (1);' * 60000 + 'COMMIT')
+print(time.process_time() - begin)
+";
+
+#[test]
+fn a_long_script_takes_time_in_proportion_to_its_length() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", LONG_SCRIPT]).exits(0);
+    let seconds: f64 = said.out.trim().parse().unwrap_or_else(|_| panic!("{said:?}"));
+    assert!(seconds < 4.0, "{seconds} s of processor time");
+    assert_eq!(counts(&shown(&bench), "INSERT")[0], 60_000);
+}
+
 #[test]
 fn extensions_are_said() {
     let bench = Bench::new();

@@ -28,24 +28,9 @@ pub enum Sql {
 /// `t` belongs to this thread, and the text is valid.
 pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
     let key = settings().key;
-    let (start, bytes) = match sql {
-        Sql::Utf8(start, length) if length < 0 => (start, sys::strlen(start)),
-        Sql::Utf8(start, length) => (
-            start,
-            core::slice::from_raw_parts(start.cast(), length as usize)
-                .iter()
-                .position(|&b: &u8| b == 0)
-                .unwrap_or(length as usize),
-        ),
-        Sql::Utf16(start, length) => {
-            // SQLite also stops at the first NUL here.
-            let units = crate::bind::bytes_of_utf16(start, length) / 2;
-            let is_end = |unit: &usize| start.cast::<u16>().add(*unit).read_unaligned() == 0;
-            (start, (0..units).find(is_end).unwrap_or(units) * 2)
-        }
-    };
-    let until = tail as usize;
-    let bytes = if until >= start as usize && until <= start as usize + bytes { until - start as usize } else { bytes };
+    let (Sql::Utf8(start, _) | Sql::Utf16(start, _)) = sql;
+    // The rest of a script is not looked at: each of its statements would do that.
+    let bytes = if tail >= start { tail as usize - start as usize } else { length_of(sql) };
     let raw: &[u8] = core::slice::from_raw_parts(start.cast(), bytes);
     let hash = hash::bytes(key, raw);
     let seen = &mut (*t).seen[(hash & 63) as usize];
@@ -74,6 +59,22 @@ pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
     commit(t, whole);
     *seen = (hash >> 32) as u32;
     hash
+}
+
+/// The length of a text in bytes. SQLite stops at the first NUL.
+unsafe fn length_of(sql: Sql) -> usize {
+    match sql {
+        Sql::Utf8(start, length) if length < 0 => sys::strlen(start),
+        Sql::Utf8(start, length) => {
+            let text: &[u8] = core::slice::from_raw_parts(start.cast(), length as usize);
+            text.iter().position(|byte| *byte == 0).unwrap_or(text.len())
+        }
+        Sql::Utf16(start, length) => {
+            let units = crate::bind::bytes_of_utf16(start, length) / 2;
+            let is_end = |unit: &usize| start.cast::<u16>().add(*unit).read_unaligned() == 0;
+            (0..units).find(is_end).unwrap_or(units) * 2
+        }
+    }
 }
 
 unsafe fn write_trimmed(raw: &[u8], key: [u64; 2], out: &mut [u8]) -> usize {
@@ -138,9 +139,11 @@ unsafe fn prepare(db: P, sql: Sql, out: *mut P, caller: usize, call: impl FnOnce
 
 /// Whether a statement begins with this word.
 pub unsafe fn starts_with(sql: Sql, word: &[u8]) -> bool {
+    const LOOKED_AT: usize = 512;
     let Sql::Utf8(start, length) = sql else { return false };
-    let length = if length < 0 { sys::strlen(start) } else { length as usize };
-    let (first, letters) = text::first_word(core::slice::from_raw_parts(start.cast(), length.min(512)));
+    let most = usize::try_from(length).map_or(LOOKED_AT, |length| length.min(LOOKED_AT));
+    let length = (0..most).find(|&at| *start.add(at) == 0).unwrap_or(most);
+    let (first, letters) = text::first_word(core::slice::from_raw_parts(start.cast(), length));
     &first[..letters] == word
 }
 

@@ -3,6 +3,7 @@
 use crate::manifest::Database;
 use crate::sql::{Token, tokens};
 use crate::trace::{Call, Trace, Value};
+use contend_interpose::text::first_word;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,10 @@ pub struct Attached {
 
 /// File and name of an ATTACH. `None` if the call is another statement, or the file is computed or hashed.
 pub fn attached(call: &Call) -> Option<Attached> {
+    let (word, length) = first_word(call.sql.as_bytes());
+    if word[..length] != *b"attach" {
+        return None;
+    }
     let all = tokens(&call.sql);
     let is = |at: usize, word: &str| matches!(all.get(at), Some(Token::Word(w)) if w.eq_ignore_ascii_case(word));
     let from = if is(1, "database") { 2 } else { 1 };
@@ -70,8 +75,8 @@ pub fn number(databases: &[Database], path: &Path) -> Option<usize> {
 
 /// Names that the program gave to attached databases, in lower case.
 pub fn schemas(trace: &Trace) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for call in &trace.calls {
+    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for call in trace.calls.iter().filter(|call| seen.insert(call.sql.as_ptr())) {
         // Also in captures of hashes, and in scripts of several statements.
         let all = tokens(&call.sql);
         let is = |at: usize, word: &str| matches!(all.get(at), Some(Token::Word(w)) if w.eq_ignore_ascii_case(word));

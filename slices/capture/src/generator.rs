@@ -163,8 +163,13 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
         }
         at += 1;
     }
+    let is_of_list = |token: &Token| matches!(token, Token::Parameter(_) | Token::Literal(_) | Token::Sign("," | "("));
+    let mut before_list = tokens[..at.min(tokens.len())].iter().rposition(|token| !is_of_list(token));
     let (mut depth, mut column) = (0, 0);
     for i in at..tokens.len() {
+        if !is_of_list(&tokens[i]) {
+            before_list = Some(i);
+        }
         match &tokens[i] {
             Token::Sign("(") => {
                 depth += 1;
@@ -181,10 +186,7 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
                     .checked_sub(1)
                     .and_then(word)
                     .filter(|word| ["limit", "offset"].iter().any(|l| l.eq_ignore_ascii_case(word)));
-                let listed = (0..i).rev().find(|&at| {
-                    !matches!(tokens[at], Token::Parameter(_) | Token::Literal(_) | Token::Sign("," | "("))
-                });
-                let in_list = listed.filter(|&at| is(at, "in")).and_then(|at| word(at.checked_sub(1)?));
+                let in_list = before_list.filter(|&at| is(at, "in")).and_then(|at| word(at.checked_sub(1)?));
                 let inserted = names.get(column).copied().filter(|_| depth == 1);
                 if let Some(name) = compared.or(limit).or(in_list).or(inserted) {
                     found.insert(i, name.to_string());

@@ -181,8 +181,8 @@ pub fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>>
                     names.len() as u16
                 };
                 next = next.max(place) + u16::from(number.is_none() && text == "?") * u16::from(place >= next);
-                let value = call.values.iter().find(|(at, _)| *at == place).map(|(_, value)| value.clone());
-                found.push(value.unwrap_or(Value::Null));
+                let at = call.values.binary_search_by_key(&place, |(at, _)| *at);
+                found.push(at.map_or(Value::Null, |at| call.values[at].1.clone()));
             }
             _ => {}
         }

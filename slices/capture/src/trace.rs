@@ -272,7 +272,8 @@ impl Reader<'_> {
                 let is_begun = |known: &&mut Call| {
                     known.how == How::Exec && known.is_pending() && (known.connection, known.who) == (raw.id(), raw.who)
                 };
-                match self.trace.calls.iter_mut().rev().find(is_begun).filter(|_| raw.b() == 1) {
+                let begun = (raw.b() == 1).then(|| self.trace.calls.iter_mut().rev().find(is_begun)).flatten();
+                match begun {
                     Some(known) => *known = Call { before: known.before, ..call },
                     None => drop(self.push(call)),
                 }
