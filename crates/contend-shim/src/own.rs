@@ -68,13 +68,16 @@ impl Own {
     }
 }
 
-/// Whether a statement of a table may call a function.
+/// Whether a text may call a function.
 fn calls(sql: &str, name: &str) -> bool {
     let sql = sql.to_ascii_lowercase();
-    let is_call = |rest: &str| {
-        OPERATORS.contains(&name) || rest.trim_start_matches(['"', '`', ']', ' ', '\n', '\t']).starts_with('(')
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let is_call = |before: &str, rest: &str| {
+        let is_operator = OPERATORS.contains(&name) && !rest.starts_with(is_part);
+        let is_called = rest.trim_start_matches(['"', '`', ']', ' ', '\n', '\t']).starts_with('(');
+        !before.ends_with(is_part) && (is_operator || is_called)
     };
-    mentions(&sql, name) && sql.match_indices(name).any(|(at, _)| is_call(&sql[at + name.len()..]))
+    sql.match_indices(name).any(|(at, _)| is_call(&sql[..at], &sql[at + name.len()..]))
 }
 
 /// Whether SQLite has a function of this name. Others are in no table of the server.
