@@ -1,5 +1,7 @@
 //! Notes which tables and functions a statement uses, from the actions of SQLite's authorizer.
 
+use crate::c::front::{Failed, Front};
+use crate::value::Value;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
@@ -7,7 +9,7 @@ use std::mem::ManuallyDrop;
 /// Actions of one statement.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Tables that are read or changed, with their databases.
+    /// Tables that are read or changed, with their databases: empty for those of which no column is read, until they are located.
     pub tables: BTreeSet<(String, String)>,
     /// Whether some of them are changed.
     pub writes: bool,
@@ -20,6 +22,38 @@ pub struct Note {
     pub defines: Option<String>,
     /// A feature that cannot be translated.
     pub odd: Option<&'static str>,
+}
+
+impl Note {
+    /// Finds the databases of tables of which no column is read, as by `SELECT count(*)`: SQLite does not report them. A name
+    /// that is in no database is that of a query in WITH, if it is not a virtual table.
+    ///
+    /// # Errors
+    /// SQLite cannot read its own schema.
+    pub fn locate(&mut self, front: &Front) -> Result<(), Failed> {
+        let is_lost = |(database, table): &(String, String)| database.is_empty() && !is_schema_table(table);
+        let (lost, found) = std::mem::take(&mut self.tables).into_iter().partition::<BTreeSet<_>, _>(is_lost);
+        self.tables = found;
+        if lost.is_empty() {
+            return Ok(());
+        }
+        // In the order in which SQLite searches them. Names are compared here, because a program may replace NOCASE.
+        let sql = "SELECT 'temp', name FROM temp.sqlite_master UNION ALL SELECT 'main', name FROM main.sqlite_master";
+        for (_, table) in lost {
+            let named = |rows: Vec<Vec<Value>>| {
+                let mut rows = rows.into_iter().map(|row| row.into_iter().map(Value::into_words).collect::<Vec<_>>());
+                rows.find(|row| row.last().is_some_and(|name| name.eq_ignore_ascii_case(&table)))
+            };
+            // An old SQLite has no list of them.
+            let is_module =
+                || !front.rows("SELECT name FROM pragma_module_list").is_ok_and(|rows| named(rows).is_none());
+            let database = named(front.rows(sql)?).map(|row| row[0].clone());
+            if let Some(database) = database.or_else(|| is_module().then(String::new)) {
+                self.tables.insert((database, table));
+            }
+        }
+        Ok(())
+    }
 }
 
 thread_local! {

@@ -263,7 +263,8 @@ impl Statement {
         note::begin();
         // A statement that no longer fits the schema fails with SQLite's message.
         let fresh = front.prepare(&self.sql);
-        let (note, fresh) = (note::end(), fresh?);
+        let (mut note, fresh) = (note::end(), fresh?);
+        note.locate(front)?;
         let objection = || self.connection.objection(state, &self.sql, &note);
         let now = does(&self.sql, &note, |name| state.has_table(name), objection);
         if let Does::Refused(reason) = now {

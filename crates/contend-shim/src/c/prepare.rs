@@ -46,17 +46,18 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
     let epoch = connection.epoch(&connection.state());
     note::begin();
     let rc = call(real);
-    let note = note::end();
+    let mut note = note::end();
     if rc != OK || (*out).is_null() {
         return rc;
     }
+    let located = note.locate(&connection.front);
     if !is_utf8((real.sql)(*out)) {
         (real.finalize)(*out);
         *out = null_mut();
         return connection.raise(&Failed::new(ERROR, "contend shim: the statement is not in UTF-8"));
     }
     let sql = text((real.sql)(*out));
-    let decided = {
+    let decided = located.and_then(|()| {
         let mut state = connection.state();
         let settled = state.settle(&connection.front);
         let objection = || connection.objection(&state, &sql, &note);
@@ -73,7 +74,7 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
                 _ => Ok(decided),
             }
         })
-    };
+    });
     match decided.and_then(|decided| entered(connection, out, sql, (decided, epoch))) {
         Ok(()) => OK,
         Err(failed) => {
@@ -200,10 +201,10 @@ unsafe fn step_in_front(statement: &Statement, handle: P) -> c_int {
     }
     note::begin();
     let code = (real.step)(handle);
-    let note = note::end();
+    let mut note = note::end();
     // SQLite has prepared the statement again, and it now reads rows that the front does not have.
     let is_rows = |(database, table): &(String, String)| database == "main" && connection.state().has_table(table);
-    if [ROW, DONE].contains(&code) && note.tables.iter().any(is_rows) {
+    if [ROW, DONE].contains(&code) && (note.locate(&connection.front).is_err() || note.tables.iter().any(is_rows)) {
         (real.reset)(handle);
         return connection.raise(&Failed::new(SCHEMA, "database schema has changed"));
     }
