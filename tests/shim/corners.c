@@ -58,6 +58,28 @@ static void configures(void) {
   printf("reset %d %s\n", rc, sqlite3_errmsg(db));
 }
 
+static void mine(sqlite3_context *context, int n, sqlite3_value **values) { sqlite3_result_text(context, "mine", -1, NULL); }
+
+static int compared(void *unused, int n, const void *one, int m, const void *other) { return n - m; }
+
+// Names in UTF-16, under statements that are prepared.
+static void registers(void) {
+  sqlite3_stmt *s;
+  run("CREATE TABLE t (x TEXT)");
+  run("INSERT INTO t VALUES ('A')");
+  sqlite3_prepare_v2(db, "SELECT lower(x) FROM t", -1, &s, NULL);
+  for (int i = 0; i < 2; i++) {
+    printf("step %d", sqlite3_step(s));
+    printf(" %s %s\n", sqlite3_column_text(s, 0), sqlite3_errmsg(db));
+    sqlite3_reset(s);
+    sqlite3_create_function16(db, u"LOWER", 1, SQLITE_UTF8, NULL, mine, NULL, NULL);
+  }
+  sqlite3_finalize(s);
+  run("SELECT x FROM t ORDER BY x COLLATE RTRIM");
+  sqlite3_create_collation16(db, u"rtrim", SQLITE_UTF8, NULL, compared);
+  run("SELECT x FROM t ORDER BY x COLLATE RTRIM");
+}
+
 // Ends a transaction and closes, when the destructors of thread-local variables have run.
 static void ends(void) {
   run("INSERT INTO t VALUES ('late')");
@@ -132,6 +154,7 @@ int main(int count, char **arguments) {
   if (!strcmp(arguments[1], "reopens")) return reopens();
   if (sqlite3_open(arguments[2], &db)) return 1;
   if (!strcmp(arguments[1], "configures")) configures();
+  if (!strcmp(arguments[1], "registers")) registers();
   if (!strcmp(arguments[1], "exits")) {
     atexit(ends);
     run("CREATE TABLE t (x TEXT)");

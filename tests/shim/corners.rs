@@ -130,6 +130,18 @@ fn functions_and_collations_that_the_program_replaces_are_refused() {
     assert_eq!((lines.len(), others), (8, "[]\n[]\n[('b',)]\n"), "{said}");
 }
 
+#[test]
+fn names_in_utf_16_are_noticed_too() {
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "registers"], "");
+    assert!(sqlite.contains("step 100 mine "), "{sqlite}");
+    let lines: Vec<&str> = shim.lines().skip(2).collect();
+    assert!(lines[0].starts_with("step 100 a ") && lines[2].ends_with(" A 0 "), "{shim}");
+    for (line, name) in [(lines[1], "lower()"), (lines[3], "rtrim")] {
+        assert!(line.contains(&format!(" contend shim: {name} is a ")), "{shim}");
+    }
+}
+
 /// Also within a transaction, where the PRAGMA would do nothing. What the server cannot do is an error.
 #[test]
 fn foreign_keys_are_enforced_without_the_pragma() {
