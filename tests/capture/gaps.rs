@@ -100,7 +100,7 @@ db.execute('INSERT INTO t VALUES (1)')
 ";
 
 #[test]
-fn processes_that_are_not_captured_are_said_also_beside_one_that_is() {
+fn processes_that_are_not_captured_are_said_next_to_one_that_is() {
     let bench = Bench::new();
     let path = database(&bench).display().to_string();
     let said = capture(&bench, &[], &["python3", "-c", OUT_OF_REACH, &path]);

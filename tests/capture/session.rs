@@ -121,7 +121,7 @@ fn a_killed_program_loses_nothing_that_it_committed() {
 
 /// Leaves a process behind that goes on until there is a file `stop`, with a thread that ends.
 const LEFT_BEHIND: &str = "
-import os, sqlite3, sys, threading, time
+import os, sqlite3, subprocess, sys, threading, time
 if os.fork():
     while not os.path.exists('ready'):
         time.sleep(0.01)
@@ -153,7 +153,9 @@ db.executemany('INSERT INTO t VALUES (?)', ((i,) for i in range(60000)))
 db.execute('COMMIT')
 sqlite3.connect('late.db').execute('CREATE TABLE t (a)')
 sqlite3.connect('late.db').execute('SELECT * FROM t')
-open('ended', 'w').close()
+said = subprocess.run(['true'], stderr=subprocess.PIPE).stderr
+open('ended.new', 'wb').write(said)
+os.rename('ended.new', 'ended')
 ";
 
 #[test]
@@ -170,6 +172,7 @@ fn a_process_that_is_left_behind_leaves_a_finished_capture_alone() {
     fs::write(bench.path("stop"), "").expect("written");
     wait_for("the process that was left behind", || bench.path("ended").exists());
     assert!(all() == before, "{:?}", files(&bench.path("taken")));
+    assert_eq!(fs::read_to_string(bench.path("ended")).expect("text"), "", "the loader has no complaint");
     let missing = &shown(&bench)["missing"];
     assert_eq!(missing.as_array().map(Vec::len), Some(1), "{missing}");
 }

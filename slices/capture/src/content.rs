@@ -10,6 +10,7 @@ use contend_interpose::text::stand_in_number;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -31,15 +32,19 @@ pub fn keep(path: &Path, dir: &Path, name: &str, hash_key: Option<[u64; 2]>) -> 
         hash_values(&mut content, &source, key)?;
         return Ok(content);
     }
+    // A commit of another process restarts a copy in pieces, so a busy writer would hold it up for ever: this is one read.
+    source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     let copy = dir.join(name);
     write_private(&copy, &[])?;
-    let mut target = Connection::open(&copy)?;
-    // A commit of another process lets a copy in pieces begin again, without end beside a busy writer: this is one read.
-    source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
-    let step = Backup::new(&source, &mut target)?.step(-1)?;
+    let copied = copy_to(&source, &copy).and_then(|()| look(&source, Some(name.to_string())));
+    copied.inspect_err(|_| drop(fs::remove_file(&copy)))
+}
+
+fn copy_to(source: &Connection, copy: &Path) -> Result<()> {
+    let mut target = Connection::open(copy)?;
+    let step = Backup::new(source, &mut target)?.step(-1)?;
     ensure!(step == StepResult::Done, "a writer did not let go of it for {LOCK_WAIT:?}");
-    drop(target);
-    look(&source, Some(name.to_string()))
+    Ok(())
 }
 
 /// Opens read-only, so that closing changes nothing. If the database's last program died, its journal may first have

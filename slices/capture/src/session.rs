@@ -311,9 +311,11 @@ impl<'s> Session<'s> {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        let _ = fs::remove_file(self.out.join(LIBRARY_FILE));
         let left = descendants(std::process::id()).len() - 1;
-        if left > 0 {
+        // The loader complains in each program that such a process starts if the library is gone.
+        if left == 0 {
+            let _ = fs::remove_file(self.out.join(LIBRARY_FILE));
+        } else {
             let processes = if left == 1 {
                 "1 process that the command started still runs".into()
             } else {

@@ -134,7 +134,7 @@ impl Shared {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attends a client in a thread of its own, unless there are too many.
+    /// Attends a client in its own thread, unless there are too many.
     fn take(self: &Arc<Self>, mut client: TcpStream) -> Result<()> {
         if self.clients.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
             let text = format!("contend capture has {CONNECTIONS_MAX} connections already");
