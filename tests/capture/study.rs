@@ -73,7 +73,7 @@ fn settings_lock_errors_and_limits_are_those_of_the_program() {
     assert!(study.contains("of the 4 lock errors") && study.contains("(in the capture 31.2)"), "{study}");
     let workload = workload(&bench.path("taken"));
     let of = |name: &str| workload["transaction"][name]["args"].as_table().expect("arguments").values();
-    let number = |name: &str| of(name).last().and_then(toml::Value::as_integer);
+    let number = |name: &str| of(name).next_back().and_then(toml::Value::as_integer);
     assert_eq!((number("select_t"), number("select_t_2")), (Some(50), Some(7)), "{workload}");
 }
 
