@@ -102,7 +102,7 @@ pub const VERB: Verb = Verb {
 };
 
 fn gate(args: &GateArgs) -> Result<u8> {
-    ensure!(args.margin.is_finite() && args.margin > 0.0, "--margin must be above 0");
+    ensure!(args.margin > 0.0 && args.margin <= 100.0, "--margin must be above 0 and at most 100");
     let of_records = match args.records.as_slice() {
         [one] => Some(one_record::judged(one, args.margin / 100.0)?),
         [a, b] => Some(records::judged(a, b, args.margin / 100.0)?),

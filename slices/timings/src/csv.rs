@@ -4,7 +4,7 @@
 //! `runs`: number of runs of which the value is the median. Lines that begin with `#` are comments.
 
 use super::model::{CsvOptions, Pairing, UnusedLine};
-use super::value::{self, Measured, Unit};
+use super::value::{self, Measured, Unit, is_rate};
 use std::fmt;
 
 const EXCLUDED: &str = "excluded";
@@ -120,8 +120,26 @@ impl Columns {
             pair,
             excluded: position(EXCLUDED)?,
             runs: position(RUNS)?,
-            unit: options.unit.or_else(|| Unit::in_header(&options.value)),
+            unit: unit(options)?,
         })
+    }
+}
+
+/// The unit of plain numbers: as asked for, or as the column's name says.
+///
+/// # Errors
+/// The name says another one, or that of a rate.
+fn unit(options: &CsvOptions) -> Result<Option<Unit>, CsvError> {
+    let (name, own) = (&options.value, Unit::in_header(&options.value));
+    if is_rate(name) && !options.higher_is_better {
+        let message = format!("the column `{name}` seems to hold rates, which are read with --higher-is-better");
+        return Err(CsvError::of_table(message + "; rename it if its values are times"));
+    }
+    match (options.unit, own) {
+        (Some(asked), Some(own)) if asked != own => {
+            Err(CsvError::of_table(format!("--unit is not the unit that the column `{name}` is named after")))
+        }
+        (asked, own) => Ok(asked.or(own)),
     }
 }
 

@@ -214,6 +214,14 @@ fn errors_name_the_line_and_the_column() {
     assert_eq!(error(twice, &options()), two);
     assert_eq!(error("pair,variant,pair,time\n", &options()), two.replace("time", "pair").replace("2 and", "1 and"));
     assert_eq!(error(text, &unknown), "there is no column `arm`; the columns are `variant`, `time`");
+    let rates = "variant,req_per_s\na,1000\nb,2000\n";
+    let column = |name: &str| CsvOptions::new("variant", name);
+    assert!(
+        error(rates, &column("req_per_s")).contains("`req_per_s` seems to hold rates, which are read with --higher")
+    );
+    let in_ms = "variant,time_ms\na,1\nb,2\n";
+    let in_s = CsvOptions { unit: Unit::parse("s").ok(), ..column("time_ms") };
+    assert!(error(in_ms, &in_s).contains("--unit is not the unit that the column `time_ms` is named after"));
     assert_eq!(error("variant,time\na,1\nb,2,3\n", &options()), "line 3: 3 fields, but the header has 2");
     assert_eq!(error("variant,time\na,1\n,2\n", &options()), "line 3, column `variant`: no variant is named");
     assert_eq!(

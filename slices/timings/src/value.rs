@@ -61,12 +61,27 @@ impl Unit {
         unit_ns(text).map(|ns| Self { ns }).ok_or_else(|| format!("`{text}` is not a unit; units are {UNITS}"))
     }
 
-    /// The unit that a column's name ends with: `time_ms`, `mean (s)`, `real [us]`.
+    /// The unit that a column's name ends with: `time_ms`, `mean (s)`, `real [us]`. A `min` without brackets is as often the
+    /// least value, and gives none.
     pub fn in_header(column: &str) -> Option<Self> {
-        let column = column.trim_end_matches([')', ']']);
-        let (name, unit) = column.rsplit_once(['_', ' ', '(', '[', '.', '-'])?;
-        unit_ns(unit).filter(|_| !name.is_empty()).map(|ns| Self { ns })
+        let open = column.trim_end_matches([')', ']']);
+        let (name, unit) = open.rsplit_once(['_', ' ', '(', '[', '.', '-'])?;
+        let is_certain = unit != "min" || open != column;
+        unit_ns(unit).filter(|_| !name.is_empty() && is_certain).map(|ns| Self { ns })
     }
+}
+
+/// Whether a column's name is that of a rate: `req/s`, `req_per_min`, `ops_s`, `TPS`.
+pub fn is_rate(column: &str) -> bool {
+    const COUNTS: [&str; 8] = ["op", "ops", "req", "reqs", "requests", "tx", "queries", "rows"];
+    const RATES: [&str; 6] = ["rps", "tps", "qps", "iops", "rate", "throughput"];
+    let lower = column.to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric() && c != '/').filter(|word| !word.is_empty()).collect();
+    let is_time = |word: &str| unit_ns(word).is_some() || ["second", "minute"].contains(&word);
+    let per_time = words.windows(2).any(|two| (two[0] == "per" || COUNTS.contains(&two[0])) && is_time(two[1]));
+    let by_sign = words.iter().any(|word| word.rsplit_once('/').is_some_and(|(_, of)| is_time(of)));
+    per_time || by_sign || words.iter().any(|word| RATES.contains(word))
 }
 
 const UNITS: &str = "h, min, s, ms, us, ns";
@@ -203,6 +218,7 @@ mod tests {
         let of = |column: &str| Unit::in_header(column).map(|unit| unit.ns);
         assert_eq!([of("time_ms"), of("mean (s)"), of("real [us]")], [Some(1e6), Some(1e9), Some(1e3)]);
         assert_eq!([of("time"), of("ms"), of("runs"), of("_s")], [None; 4]);
+        assert_eq!([of("latency_min"), of("total [min]")], [None, Some(60e9)], "the least value, and minutes");
     }
 
     #[test]
@@ -234,6 +250,18 @@ mod tests {
             "1:02.5:03",
         ] {
             assert!(parse_duration(text, None).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_rates_is_known_by_its_name() {
+        for name in
+            ["req_per_s", "ops_s", "req_per_min", "TPS", "req/s", "rows per second", "Throughput", "a (ops/sec)"]
+        {
+            assert!(is_rate(name), "{name}");
+        }
+        for name in ["time_ms", "ns_per_op", "ns/op", "mean (s)", "seconds", "op_time_s", "min_s", "s", "real"] {
+            assert!(!is_rate(name), "{name}");
         }
     }
 
