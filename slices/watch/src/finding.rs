@@ -62,6 +62,20 @@ pub enum Kind {
     OpenCloseChurn { per_s: u64, processes: usize, recoveries: u64 },
 }
 
+impl Kind {
+    /// Its place among findings: what keeps others out, then who was refused, then what costs a process its own time.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Kind::ReadThenWrite { .. }
+            | Kind::NoBusyTimeout { .. }
+            | Kind::RefusedAtOnce { .. }
+            | Kind::TimeoutTooShort { .. } => 1,
+            Kind::CheckpointInCommit { .. } | Kind::SmallCommits { .. } | Kind::OpenCloseChurn { .. } => 2,
+            _ => 0,
+        }
+    }
+}
+
 /// A problem, and the process concerned.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {

@@ -230,6 +230,44 @@ fn a_refusal_is_of_the_database_that_its_connection_has_locked() {
     assert_eq!(watched.timeline.sums[&(1, TWO.pid)].busy, 1);
 }
 
+/// A script that another program starts writes before its SQLite can be probed.
+#[test]
+fn a_lock_from_before_its_process_was_found_may_be_left_open() {
+    let found = |seen_ms: Option<u64>, percent: u64| {
+        let mut watched = Watched::new();
+        watched.takes(1_000, ONE);
+        let seen_ns = seen_ms.map(|ms| (ONE.pid, SECOND + ms * MS));
+        watched.timeline.visible_from_ns = seen_ns.into_iter().collect();
+        watched.timeline.processor_ns = [(ONE.pid, [(ONE.tid, percent * 3_000 * MS / 100)].into())].into();
+        watched.found(4_050)
+    };
+    let left = found(Some(1_050), 1);
+    let [Finding { pid: 7, case, .. }] = &left[..] else { panic!("{left:#?}") };
+    let Kind::IdleInTransaction { idle_ns, last: None, held_ns, .. } = case.kind else { panic!("{case:#?}") };
+    assert_eq!((idle_ns, held_ns), (3_000 * MS, 3_050 * MS), "since its statements are visible");
+    assert!(kinds(&found(Some(1_050), 90)).is_empty(), "it may execute the statement that took the lock");
+    assert!(kinds(&found(None, 1)).is_empty(), "a lock that no statement took, as a backup's");
+}
+
+/// Rollback journal, no busy timeout: the writer gives up at the commit, and unlocks down to a reader's lock.
+#[test]
+fn a_writer_that_a_reader_keeps_out_gives_up_and_waits_once() {
+    let mut watched = Watched::new();
+    watched.lock(50, ONE, Lock::Shared, Change::Taken(Mode::Shared));
+    watched.begins(100, WAITER, "INSERT INTO t");
+    watched.lock(100, WAITER, Lock::Shared, Change::Taken(Mode::Shared));
+    watched.lock(101, WAITER, Lock::Reserved, Change::Taken(Mode::Alone));
+    watched.lock(102, WAITER, Lock::Shared, Change::Refused(Mode::Alone));
+    watched.lock(103, WAITER, Lock::Shared, Change::Taken(Mode::Shared));
+    watched.lock(103, WAITER, Lock::Reserved, Change::Released);
+    watched.lock(103, WAITER, Lock::Shared, Change::Released);
+    watched.ends(104, WAITER, 5);
+    watched.found(500);
+    let waits: Vec<_> = watched.timeline.waits.iter().map(|wait| (wait.lock, wait.end, wait.holder)).collect();
+    assert_eq!(waits, [(Lock::Shared, End::GaveUp, Some(ONE.pid))]);
+    assert!(watched.timeline.unexplained.is_empty(), "a lock call was refused");
+}
+
 /// SQLite refuses COMMIT while a statement of the same connection has further rows to write.
 #[test]
 fn a_commit_with_statements_in_progress_is_no_read_then_write() {

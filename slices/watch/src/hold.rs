@@ -187,6 +187,8 @@ pub struct Wait {
     pub database: usize,
     pub who: Who,
     pub lock: Lock,
+    /// How the thread wanted it.
+    pub mode: Mode,
     pub from_ns: u64,
     /// Time of the last attempt.
     pub to_ns: u64,
@@ -220,12 +222,13 @@ pub struct Cause {
 }
 
 impl Wait {
-    /// An open wait, without its attempts.
+    /// An open wait for a lock alone, without its attempts.
     pub fn new(database: usize, who: Who, lock: Lock, (from_ns, to_ns): (u64, u64)) -> Wait {
         Wait {
             database,
             who,
             lock,
+            mode: Mode::Alone,
             from_ns,
             to_ns,
             tries: 0,

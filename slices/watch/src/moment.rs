@@ -66,12 +66,13 @@ impl<'t> Moment<'t> {
     }
 
     fn idle_in_transaction(&self, pid: u32) -> Option<Case> {
-        let (now_ns, from_ns) = (self.timeline.now_ns, self.timeline.from_ns);
-        // A lock that no statement took belongs to a checkpoint or a backup, which run without statements.
-        let is_of_transaction = |hold: &&Hold| !hold.is_kept && (hold.statement_ns > 0 || hold.from_ns <= from_ns);
+        let (now_ns, visible_ns) = (self.timeline.now_ns, self.timeline.visible_ns(pid));
+        // A lock that no statement took belongs to a checkpoint or a backup, which run without statements. The statement
+        // of an earlier lock was not visible.
+        let is_of_transaction = |hold: &&Hold| !hold.is_kept && (hold.statement_ns > 0 || hold.from_ns <= visible_ns);
         let open = self.open_writes(pid).filter(is_of_transaction).find(|hold| hold.ns(now_ns) >= IDLE_NS_MIN)?;
         let is_checkpoint = |hold: &&'t Hold| hold.who.pid == pid && hold.lock == Lock::Checkpoint;
-        let works_unseen = open.from_ns <= from_ns && self.timeline.may_work_unseen(pid);
+        let works_unseen = open.from_ns <= visible_ns && self.timeline.may_work_unseen(pid);
         if !self.timeline.sees_statements || works_unseen || self.held.iter().any(is_checkpoint) {
             return None;
         }

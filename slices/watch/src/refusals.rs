@@ -43,6 +43,7 @@ impl Timeline {
             self.end_wait((database, who), End::GaveUp);
         }
         let wait = self.waiting.entry((database, who)).or_insert(Wait {
+            mode,
             holder,
             holder_sql,
             after_read,

@@ -48,6 +48,8 @@ pub struct Timeline {
     pub sees_statements: bool,
     /// Processes whose statements are visible.
     pub visible: HashSet<u32>,
+    /// Since when, for those that were found during the watch.
+    pub visible_from_ns: HashMap<u32, u64>,
     /// Processes that also use databases that are not watched.
     pub uses_others: HashSet<u32>,
     /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
@@ -152,7 +154,8 @@ impl Timeline {
     /// visible.
     pub fn idle_since(&self, hold: &Hold) -> Option<(u64, Option<String>)> {
         // Whose lock it is may be unknown: then it is of no connection that was refused.
-        let is_known = hold.from_ns > self.from_ns && is_thread(hold.who.tid);
+        let visible_ns = self.visible_ns(hold.who.pid);
+        let is_known = hold.from_ns > visible_ns && is_thread(hold.who.tid);
         let is_its = |(who, thread): &(&Who, &Thread)| {
             if is_known { **who == hold.who } else { who.pid == hold.who.pid && !thread.was_refused() }
         };
@@ -162,17 +165,22 @@ impl Timeline {
         }
         let last = threads().max_by_key(|thread| thread.last_end_ns);
         let end_ns = last.map_or(0, |thread| thread.last_end_ns);
-        Some((end_ns.max(self.from_ns), last.and_then(|thread| thread.last_sql.clone())))
+        Some((end_ns.max(visible_ns), last.and_then(|thread| thread.last_sql.clone())))
     }
 
-    /// Whether a process that has had a lock since before the watch may execute a statement that began before it, which no
-    /// event shows: a thread that was in no other call has had a processor for a fifth of the time.
+    /// Time from which the statements of a process are visible, if they are.
+    pub fn visible_ns(&self, pid: u32) -> u64 {
+        self.visible_from_ns.get(&pid).copied().unwrap_or(0).max(self.from_ns)
+    }
+
+    /// Whether a process that has had a lock since before its statements were visible may execute one that began before,
+    /// which no event shows: a thread that was in no other call has had a processor for a fifth of the time.
     pub fn may_work_unseen(&self, pid: u32) -> bool {
         let was_seen = |tid: u32| {
             let thread = self.threads.get(&Who { pid, tid });
             thread.is_some_and(|thread| thread.last_end_ns > 0 || !thread.calls.is_empty())
         };
-        let watched_ns = self.now_ns.saturating_sub(self.from_ns);
+        let watched_ns = self.now_ns.saturating_sub(self.visible_ns(pid));
         let of_threads = self.processor_ns.get(&pid).into_iter().flatten();
         of_threads.filter(|(tid, _)| !was_seen(**tid)).any(|(_, ns)| 5 * ns >= watched_ns)
     }
@@ -293,6 +301,8 @@ impl Timeline {
     fn taken(&mut self, database: usize, who: Who, lock: Lock, mode: Mode, at_ns: u64) {
         if let Some(wait) = self.waiting.get_mut(&(database, who))
             && wait.lock == lock
+            // A writer that could not have the file alone gives up, and returns to a reader's lock.
+            && (wait.mode, mode) != (Mode::Alone, Mode::Shared)
         {
             wait.to_ns = at_ns;
             self.end_wait((database, who), End::Granted);

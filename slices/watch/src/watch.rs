@@ -60,6 +60,8 @@ pub fn deepest() -> (Depth, Option<String>) {
 pub const POLL: Duration = Duration::from_millis(20);
 /// Interval between samples of sizes and log.
 const SAMPLE_NS: u64 = 100_000_000;
+/// Time for which what was read about a process is not read again.
+const EVERY_NS: u64 = 1_000_000_000;
 /// Age at which ended holds and waits are removed; sums and tallies stay.
 const KEPT_NS: u64 = 10_000_000_000;
 /// Most samples of the log stored per database.
@@ -88,7 +90,8 @@ pub struct Watch {
     silent: Vec<String>,
     /// When a process was last asked for databases that are not watched, within the last second.
     looked_for_others: HashMap<u32, u64>,
-    /// Processor time of the threads of processes that held a write lock when the watch began.
+    /// Processor time of the threads of processes that held a write lock when the watch began, or their statements became
+    /// visible.
     processor_before: HashMap<u32, BTreeMap<u32, u64>>,
 }
 
@@ -172,7 +175,13 @@ impl Watch {
         if let Source::Trace(trace) = &self.source
             && self.timeline.visible != *trace.visible()
         {
-            self.timeline.visible.clone_from(trace.visible());
+            let known = std::mem::replace(&mut self.timeline.visible, trace.visible().clone());
+            for pid in self.timeline.visible.difference(&known) {
+                self.timeline.visible_from_ns.insert(*pid, now_ns);
+                self.processor_before.insert(*pid, processor_ns(*pid));
+            }
+            let visible = &self.timeline.visible;
+            self.timeline.visible_from_ns.retain(|pid, _| visible.contains(pid));
         }
         self.look_for_others(&events, now_ns);
         events.iter().for_each(|event| self.timeline.apply(event));
@@ -201,7 +210,6 @@ impl Watch {
 
     /// Notes which processes with refused statements also have databases open that are not watched.
     fn look_for_others(&mut self, events: &[Event], now_ns: u64) {
-        const EVERY_NS: u64 = 1_000_000_000;
         let is_busy = |event: &&Event| match event.what {
             What::StepEnds { code } | What::PrepareEnds { code } => code & 0xff == BUSY,
             _ => false,
@@ -262,7 +270,9 @@ impl Watch {
 
     /// Findings so far.
     pub fn findings(&self) -> Vec<Finding> {
-        self.worst.with_past(findings(&self.timeline, &self.samples), &self.samples)
+        let mut found = self.worst.with_past(findings(&self.timeline, &self.samples), &self.samples);
+        found.sort_by_key(|finding| finding.case.kind.rank());
+        found
     }
 
     /// A process for people: `python3 (4711)`.
@@ -319,8 +329,13 @@ impl Watch {
         if now_ns < last_ns + SAMPLE_NS {
             return;
         }
-        self.timeline.processor_ns =
-            self.processor_before.iter().map(|(pid, before)| (*pid, since(*pid, before))).collect();
+        let holders: HashSet<u32> =
+            self.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid).collect();
+        // The events of one that was just found are still to come.
+        let is_new = |pid: u32| now_ns < self.timeline.visible_ns(pid) + EVERY_NS;
+        self.processor_before.retain(|pid, _| holders.contains(pid) || is_new(*pid));
+        let before = self.processor_before.iter().filter(|(pid, _)| holders.contains(pid));
+        self.timeline.processor_ns = before.map(|(pid, before)| (*pid, since(*pid, before))).collect();
         let states: Vec<_> = self.databases().iter().map(Database::state).collect();
         for (samples, state) in self.samples.iter_mut().zip(states) {
             samples.push(Sample { at_ns: now_ns, state });
