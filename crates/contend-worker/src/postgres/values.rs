@@ -126,7 +126,26 @@ impl<'a> FromSql<'a> for Cell<'a> {
     }
 }
 
-/// A boolean is 0 or 1, a decimal number an integer if it has no fraction, else a real.
+/// A value as SQLite stores it in a column of its kind: a decimal number is an integer if it has no fraction, whatever its
+/// scale.
+pub struct Stored<'a>(pub Result<Argument<'a>, Odd>);
+
+impl<'a> FromSql<'a> for Stored<'a> {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, BoxedError> {
+        let whole = |text: String| Argument::of_decimal(&text).ok_or(UNREADABLE);
+        Ok(Stored(if *ty == Type::NUMERIC { decimal(raw).and_then(whole) } else { value(ty, raw) }))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, BoxedError> {
+        Ok(Stored(Ok(Argument::Null)))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// A boolean is 0 or 1, a decimal number an integer if it has no digits behind the point, else a real.
 fn value<'a>(ty: &Type, raw: &'a [u8]) -> Result<Argument<'a>, Odd> {
     Ok(match *ty {
         Type::INT8 => Argument::Integer(i64::from_be_bytes(fixed(raw)?)),
@@ -136,7 +155,7 @@ fn value<'a>(ty: &Type, raw: &'a [u8]) -> Result<Argument<'a>, Odd> {
         Type::BOOL => Argument::Integer(u8::from_be_bytes(fixed(raw)?).into()),
         Type::FLOAT8 => Argument::Real(f64::from_be_bytes(fixed(raw)?)),
         Type::FLOAT4 => Argument::Real(f32::from_be_bytes(fixed(raw)?).into()),
-        Type::NUMERIC => numeric(raw)?,
+        Type::NUMERIC => number(&decimal(raw)?)?,
         Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN | Type::CHAR | Type::JSON => {
             Argument::Text(raw)
         }
@@ -147,9 +166,18 @@ fn value<'a>(ty: &Type, raw: &'a [u8]) -> Result<Argument<'a>, Odd> {
     })
 }
 
-/// The server's decimal numbers: count of digits, weight of the first, sign, digits after the point, then
+const UNREADABLE: Odd = "a decimal number that cannot be read";
+
+fn number<'a>(text: &str) -> Result<Argument<'a>, Odd> {
+    if let Ok(whole) = text.parse() {
+        return Ok(Argument::Integer(whole));
+    }
+    text.parse().map(Argument::Real).map_err(|_| UNREADABLE)
+}
+
+/// The server's decimal numbers as text: count of digits, weight of the first, sign, digits after the point, then
 /// the digits, each from 0 to 9999 (PostgreSQL, `numeric_send`).
-fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, Odd> {
+fn decimal(raw: &[u8]) -> Result<String, Odd> {
     const NEGATIVE: u16 = 0x4000;
     let word = |i: usize| -> Result<u16, Odd> {
         let bytes = raw.get(2 * i..2 * i + 2).ok_or("a decimal number that is cut off")?;
@@ -172,7 +200,7 @@ fn numeric<'a>(raw: &[u8]) -> Result<Argument<'a>, Odd> {
             let _ = write!(text, "{:04}", group(weight + 1 + at)?);
         }
     }
-    Argument::of_decimal(&text).ok_or("a decimal number that cannot be read")
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -204,16 +232,17 @@ mod tests {
     fn a_value_without_a_counterpart_is_a_value_all_the_same() {
         for (ty, raw, odd) in [
             (Type::TIMESTAMPTZ, vec![0; 8], "no counterpart"),
-            (Type::NUMERIC, decimal(&[0, 0, 0xC000, 0]), "not finite"),
+            (Type::NUMERIC, raw(&[0, 0, 0xC000, 0]), "not finite"),
             (Type::INT8, vec![0; 4], "whose length"),
         ] {
             assert!(Cell::from_sql(&ty, &raw).unwrap().0.unwrap_err().contains(odd), "{ty}");
         }
-        let zero = decimal(&[0, 0, 0, 2]);
-        assert_eq!(Cell::from_sql(&Type::NUMERIC, &zero).unwrap().0, Ok(Argument::Integer(0)));
+        let zero = raw(&[0, 0, 0, 2]);
+        assert_eq!(Cell::from_sql(&Type::NUMERIC, &zero).unwrap().0, Ok(Argument::Real(0.0)));
+        assert_eq!(Stored::from_sql(&Type::NUMERIC, &zero).unwrap().0, Ok(Argument::Integer(0)));
     }
 
-    fn decimal(words: &[u16]) -> Vec<u8> {
+    fn raw(words: &[u16]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
@@ -225,13 +254,13 @@ mod tests {
             (vec![2, 1, 0, 0, 12, 34], Argument::Integer(120_034)),
             (vec![1, 1, 0x4000, 0, 3], Argument::Integer(-30_000)),
             (vec![2, 0, 0, 2, 1, 2500], Argument::Real(1.25)),
-            (vec![1, 0, 0, 2, 5], Argument::Integer(5)),
+            (vec![1, 0, 0, 2, 5], Argument::Real(5.0)),
             (vec![1, weight(-1), 0, 4, 5], Argument::Real(0.0005)),
             (vec![1, weight(-2), 0, 8, 1], Argument::Real(0.000_000_01)),
         ] {
-            assert_eq!(numeric(&decimal(&words)).unwrap(), cell, "{words:?}");
+            assert_eq!(value(&Type::NUMERIC, &raw(&words)).unwrap(), cell, "{words:?}");
         }
-        assert!(numeric(&decimal(&[0, 0, 0xC000, 0])).is_err(), "not a number");
-        assert!(numeric(&decimal(&[2, 0, 0])).is_err(), "cut off");
+        assert!(decimal(&raw(&[0, 0, 0xC000, 0])).is_err(), "not a number");
+        assert!(decimal(&raw(&[2, 0, 0])).is_err(), "cut off");
     }
 }

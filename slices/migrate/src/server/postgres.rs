@@ -8,7 +8,7 @@ use contend_wire::database::Database;
 use contend_wire::kept::{literal, quoted};
 use contend_worker::postgres::crate_postgres::connect;
 use contend_worker::postgres::in_words;
-use contend_worker::postgres::values::Cell;
+use contend_worker::postgres::values::Stored;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::{Client, Error};
 use std::io::Write;
@@ -106,7 +106,7 @@ impl Product for Postgres {
     fn read(&mut self, sql: &str, each: EachRow<'_>) -> Result<()> {
         let mut found = self.0.query_raw(sql, std::iter::empty::<i64>()).map_err(|e| said(&e))?;
         while let Some(row) = found.next().map_err(|e| said(&e))? {
-            let cells: Vec<Cell<'_>> =
+            let cells: Vec<Stored<'_>> =
                 (0..row.len()).map(|at| row.try_get(at)).collect::<Result<_, _>>().map_err(|e| said(&e))?;
             let mut values = Vec::with_capacity(cells.len());
             for (cell, column) in cells.into_iter().zip(row.columns()) {
