@@ -211,7 +211,10 @@ impl Statement {
                 state.read(&connection.front)?;
                 return Ok((vec![vec![Value::Integer(state.number(name))]], None));
             }
-            Does::ForeignKeys => self.enforce_keys(state)?,
+            Does::ForeignKeys => {
+                state.settle(&connection.front)?;
+                self.enforce_keys(state)?;
+            }
             Does::ForeignKeyCheck => state.check_keys(&connection.front)?,
             Does::Nothing | Does::Local | Does::Schema | Does::Echo(..) | Does::Library(..) => {}
         }
@@ -226,7 +229,7 @@ impl Statement {
     }
 
     /// Once a connection has foreign keys on, by PRAGMA or `sqlite3_db_config`, the server enforces those of all tables, for
-    /// all connections.
+    /// all connections. The schema must be settled: a rollback may have reverted it.
     fn enforce_keys(&self, state: &mut State) -> Result<(), Failed> {
         let Connection { front, is_readonly, .. } = &*self.connection;
         let is_missing = !state.enforces_keys() && !is_readonly.load(Relaxed) && front.has_keys_on();
@@ -292,10 +295,10 @@ impl Statement {
         self.may_write()?;
         let connection = &self.connection;
         for _ in 0..OUTDATED_MAX {
+            state.settle(&connection.front)?;
             if !self.is_readonly {
                 self.enforce_keys(state)?;
             }
-            state.settle(&connection.front)?;
             self.prepare_again(state, native)?;
             self.check_actions(state)?;
             self.check_limit(values, native)?;
