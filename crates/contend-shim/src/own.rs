@@ -63,8 +63,8 @@ impl Own {
         if let Some(name) = collations.into_iter().find(is_named) {
             return Some(format!("{name} is a collation of the application, which the server lacks"));
         }
-        let called = functions.into_iter().find(|name| texts.iter().any(|text| calls(text, name)));
-        called.filter(|name| is_built_in(front, name)).map(|name| function(name))
+        let is_called = |name: &str| texts.iter().any(|text| calls(text, name));
+        functions.into_iter().find(|name| is_called(name) && is_built_in(front, name)).map(|name| function(name))
     }
 }
 
