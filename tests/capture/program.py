@@ -20,6 +20,11 @@ def known():
         db.execute("INSERT INTO thing (name) VALUES ('secret-7')")
     except sqlite3.IntegrityError:
         pass
+    for refused in ("SELECT no_such_column FROM thing", "SELEC 1"):
+        try:
+            db.execute(refused)
+        except sqlite3.OperationalError:
+            pass
     db.execute("BEGIN")
     db.execute("DELETE FROM thing WHERE id = ?", (5,))
     db.execute("ROLLBACK")

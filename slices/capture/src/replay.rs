@@ -277,14 +277,14 @@ impl Replay<'_> {
                 Some(("result", format!("error {}", call.rc), format!("{} rows", done.rows.unwrap_or(0))))
             }
             Ok(done) => differs(call, &done, shape.does),
-            Err(why) if why.sqlite_error().is_some_and(|error| error.extended_code & 0xff == call.rc & 0xff) => None,
+            Err(why) if code(&why).is_some_and(|code| code & 0xff == call.rc & 0xff) => None,
             Err(why) if why.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied) => {
                 self.outcome.left_out.insert("Statements that use other files were left out.".into());
                 None
             }
             Err(why) => {
                 let captured = if call.has_failed() { format!("error {}", call.rc) } else { "success".into() };
-                let code = why.sqlite_error().map_or(String::new(), |error| format!("error {}: ", error.extended_code));
+                let code = code(&why).map_or(String::new(), |code| format!("error {code}: "));
                 Some(("result", captured, format!("{code}{why}")))
             }
         };
@@ -293,6 +293,16 @@ impl Replay<'_> {
             self.diverged.entry((self.shapes.number(call), what)).or_insert(new).count += 1;
         }
         Ok(())
+    }
+}
+
+/// SQLite's extended code of an error; `None` for errors of rusqlite itself.
+fn code(error: &rusqlite::Error) -> Option<i32> {
+    match error {
+        rusqlite::Error::SqliteFailure(error, _) | rusqlite::Error::SqlInputError { error, .. } => {
+            Some(error.extended_code)
+        }
+        _ => None,
     }
 }
 
