@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static sqlite3 *db;
 
@@ -90,6 +91,35 @@ static void registers(void) {
   run("SELECT x FROM t ORDER BY x COLLATE RTRIM");
 }
 
+static int is_done;
+
+// A function that registers one, while SQLite's mutex is held.
+static void adds(sqlite3_context *context, int n, sqlite3_value **values) {
+  usleep(500);
+  sqlite3_create_function(db, "event", 1, SQLITE_UTF8, NULL, mine, NULL, NULL);
+}
+
+static void *calls(void *unused) {
+  while (!__atomic_load_n(&is_done, __ATOMIC_SEQ_CST)) {
+    sqlite3_exec(db, "SELECT adds()", NULL, NULL, NULL);
+    usleep(500);
+  }
+  return NULL;
+}
+
+// The name of the function is also that of a table.
+static void registers_meanwhile(void) {
+  pthread_t it;
+  alarm(30);
+  run("CREATE TABLE event (x TEXT)");
+  sqlite3_create_function(db, "adds", 0, SQLITE_UTF8, NULL, adds, NULL, NULL);
+  pthread_create(&it, NULL, calls, NULL);
+  for (int i = 0; i < 100; i++) sqlite3_exec(db, "INSERT INTO event VALUES ('a')", NULL, NULL, NULL);
+  __atomic_store_n(&is_done, 1, __ATOMIC_SEQ_CST);
+  pthread_join(it, NULL);
+  run("SELECT count(*) FROM event");
+}
+
 // Ends a transaction and closes, when the destructors of thread-local variables have run.
 static void ends(void) {
   run("INSERT INTO t VALUES ('late')");
@@ -165,6 +195,7 @@ int main(int count, char **arguments) {
   if (sqlite3_open(arguments[2], &db)) return 1;
   if (!strcmp(arguments[1], "configures")) configures();
   if (!strcmp(arguments[1], "registers")) registers();
+  if (!strcmp(arguments[1], "meanwhile")) registers_meanwhile();
   if (!strcmp(arguments[1], "exits")) {
     atexit(ends);
     run("CREATE TABLE t (x TEXT)");

@@ -115,6 +115,7 @@ fn functions_and_collations_that_the_program_replaces_are_refused() {
          c.create_function('lower', 1, str)\n\
          c.create_function('length', 1, lambda x: 10)\n\
          c.create_function('event', 1, str)\n\
+         c.create_function('count', 0, lambda: 0)\n\
          c.create_function('LIKE', 2, lambda x, y: False)\n\
          c.create_collation('NoCase', lambda x, y: 1)\n\
          for sql in uses: run(sql, *(['a'] * sql.count('?')))\n\
@@ -142,6 +143,14 @@ fn names_in_utf_16_are_noticed_too() {
     for (line, name) in [(lines[1], "lower()"), (lines[3], "rtrim")] {
         assert!(line.contains(&format!(" contend shim: {name} is a ")), "{shim}");
     }
+}
+
+#[test]
+fn a_function_may_register_another_while_a_second_thread_uses_the_connection() {
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "meanwhile"], "");
+    assert!(sqlite.ends_with(": 100 0 \n"), "{sqlite}");
+    assert_eq!(shim, sqlite);
 }
 
 /// Also within a transaction, where the PRAGMA would do nothing. What the server cannot do is an error.

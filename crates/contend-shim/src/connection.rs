@@ -157,7 +157,9 @@ impl Connection {
 
     /// Why the server cannot execute a statement, because of a function or collation of the program.
     pub fn objection(&self, state: &State, sql: &str, note: &Note) -> Option<String> {
-        self.own().objection(&self.front, sql, note, &state.objects)
+        // A copy, because another thread may register a function while SQLite makes this one wait.
+        let own = self.own().clone();
+        own.objection(&self.front, sql, note, &state.objects)
     }
 
     /// Number of the front's current schema, functions and collations: statements of an earlier one may have other columns

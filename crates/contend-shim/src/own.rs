@@ -3,13 +3,12 @@
 use crate::c::front::Front;
 use crate::note::Note;
 use crate::schema::Object;
-use crate::value::Value;
 use contend_sql::{is_in_pack, needs_django};
 use contend_wire::kept::mentions;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a program registered on a connection. Names are in lower case.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Own {
     /// How often it registered each function.
     functions: BTreeMap<String, usize>,
@@ -83,8 +82,8 @@ fn calls(sql: &str, name: &str) -> bool {
 /// Whether SQLite has a function of this name. Others are in no table of the server.
 fn is_built_in(front: &Front, name: &str) -> bool {
     let name = contend_wire::kept::literal(name);
-    let rows = front.rows(&format!("SELECT count(*) FROM pragma_function_list WHERE builtin AND name = {name}"));
-    !rows.is_ok_and(|rows| rows == [[Value::Integer(0)]])
+    let rows = front.rows(&format!("SELECT 1 FROM pragma_function_list WHERE builtin AND name = {name}"));
+    !rows.is_ok_and(|rows| rows.is_empty())
 }
 
 #[cfg(test)]
