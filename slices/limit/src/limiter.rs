@@ -188,7 +188,7 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
     let compared = relaxed().filter(|of| of.rounds() >= ROUNDS_MIN);
     if compared.count() == 0 && !generator {
         let is_busy = relaxed().any(Suspected::is_busy);
-        // Those of a service are its own.
+        // The processors of a service are not contend's, so they cannot be relaxed.
         let is_untried = |of: &&Suspected| of.suspect == Suspect::Processors && of.arm.is_none() && of.is_busy();
         let processors = suspects.iter().find(is_untried).and_then(|of| of.use_share);
         return Limiter::None(match (unshown, processors) {

@@ -16,18 +16,18 @@ const PROBES_MAX: u32 = 40;
 const NO_VALUE_MAX: u32 = 3;
 /// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step above it
 /// is where the contender's own search missed a bound, perhaps by little.
-pub const DECISIVE: f64 = STEP * STEP;
-
-/// How far from its contender's rate an arm is probed.
-pub fn decisive(margin: f64) -> f64 {
-    DECISIVE.max(1.0 + margin)
-}
+const DECISIVE: f64 = STEP * STEP;
 /// Equal results for one rate that decide.
 const EQUAL_RESULTS: u32 = 2;
 /// Factor for moving a wrong upper end. It is small, because open loops rarely exceed a closed loop's rate.
 const UPWARDS: f64 = 1.25;
 /// Factor for whole numbers: each must be affordable even if the one before was the most.
 const DOUBLE: f64 = 2.0;
+
+/// How far from its contender's rate an arm is probed.
+pub fn decisive(margin: f64) -> f64 {
+    DECISIVE.max(1.0 + margin)
+}
 
 /// Result of a probe, as a word in `limit.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

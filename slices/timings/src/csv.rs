@@ -136,9 +136,9 @@ fn unit(options: &CsvOptions) -> Result<Option<Unit>, CsvError> {
         return Err(CsvError::of_table(message + "; rename it if its values are times"));
     }
     match (options.unit, own) {
-        (Some(asked), Some(own)) if asked != own => {
-            Err(CsvError::of_table(format!("--unit is not the unit that the column `{name}` is named after")))
-        }
+        (Some(asked), Some(own)) if asked != own => Err(CsvError::of_table(format!(
+            "--unit contradicts the name of the column `{name}`; leave --unit out, or rename the column"
+        ))),
         (asked, own) => Ok(asked.or(own)),
     }
 }

@@ -221,7 +221,7 @@ fn errors_name_the_line_and_the_column() {
     );
     let in_ms = "variant,time_ms\na,1\nb,2\n";
     let in_s = CsvOptions { unit: Unit::parse("s").ok(), ..column("time_ms") };
-    assert!(error(in_ms, &in_s).contains("--unit is not the unit that the column `time_ms` is named after"));
+    assert!(error(in_ms, &in_s).contains("--unit contradicts the name of the column `time_ms`"));
     assert_eq!(error("variant,time\na,1\nb,2,3\n", &options()), "line 3: 3 fields, but the header has 2");
     assert_eq!(error("variant,time\na,1\n,2\n", &options()), "line 3, column `variant`: no variant is named");
     assert_eq!(

@@ -71,17 +71,20 @@ impl Unit {
     }
 }
 
-/// Whether a column's name is that of a rate: `req/s`, `req_per_min`, `ops_s`, `TPS`.
+/// Whether a column's name is that of a rate: `req/s`, `rows per second`, `ops_s`, `TPS`. A count before a shorter unit is a
+/// time: `req_ms`.
 pub fn is_rate(column: &str) -> bool {
-    const COUNTS: [&str; 8] = ["op", "ops", "req", "reqs", "requests", "tx", "queries", "rows"];
+    const COUNTS: [&str; 10] = ["op", "ops", "req", "reqs", "requests", "tx", "queries", "rows", "kb", "mb"];
     const RATES: [&str; 6] = ["rps", "tps", "qps", "iops", "rate", "throughput"];
     let lower = column.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric() && c != '/').filter(|word| !word.is_empty()).collect();
     let is_time = |word: &str| unit_ns(word).is_some() || ["second", "minute"].contains(&word);
-    let per_time = words.windows(2).any(|two| (two[0] == "per" || COUNTS.contains(&two[0])) && is_time(two[1]));
-    let by_sign = words.iter().any(|word| word.rsplit_once('/').is_some_and(|(_, of)| is_time(of)));
-    per_time || by_sign || words.iter().any(|word| RATES.contains(word))
+    let is_second = |word: &str| unit_ns(word) == Some(SECOND_NS);
+    let per_time = |two: &[&str]| two[0] == "per" && is_time(two[1]) || COUNTS.contains(&two[0]) && is_second(two[1]);
+    let by_sign = |(count, of): (&str, &str)| COUNTS.contains(&count) && is_time(of);
+    words.windows(2).any(per_time)
+        || words.iter().any(|word| RATES.contains(word) || word.rsplit_once('/').is_some_and(by_sign))
 }
 
 const UNITS: &str = "h, min, s, ms, us, ns";
@@ -260,7 +263,21 @@ mod tests {
         {
             assert!(is_rate(name), "{name}");
         }
-        for name in ["time_ms", "ns_per_op", "ns/op", "mean (s)", "seconds", "op_time_s", "min_s", "s", "real"] {
+        for name in [
+            "time_ms",
+            "ns_per_op",
+            "ns/op",
+            "mean (s)",
+            "seconds",
+            "op_time_s",
+            "min_s",
+            "s",
+            "real",
+            "req_ms",
+            "op_ns",
+            "latency/ms",
+            "time/s",
+        ] {
             assert!(!is_rate(name), "{name}");
         }
     }

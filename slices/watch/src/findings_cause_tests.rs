@@ -236,8 +236,7 @@ fn a_lock_from_before_its_process_was_found_may_be_left_open() {
     let found = |seen_ms: Option<u64>, percent: u64| {
         let mut watched = Watched::new();
         watched.takes(1_000, ONE);
-        let seen_ns = seen_ms.map(|ms| (ONE.pid, SECOND + ms * MS));
-        watched.timeline.visible_from_ns = seen_ns.into_iter().collect();
+        watched.timeline.visible.extend(seen_ms.map(|ms| (ONE.pid, SECOND + ms * MS)));
         watched.timeline.processor_ns = [(ONE.pid, [(ONE.tid, percent * 3_000 * MS / 100)].into())].into();
         watched.found(4_050)
     };

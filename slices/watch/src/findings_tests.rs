@@ -24,7 +24,7 @@ struct Watched {
 impl Watched {
     fn new() -> Watched {
         let mut timeline = Timeline::new(SECOND, true);
-        timeline.visible.extend([ONE.pid, WAITER.pid]);
+        timeline.visible.extend([(ONE.pid, 0), (WAITER.pid, 0)]);
         Watched { timeline }
     }
 

@@ -156,7 +156,7 @@ pub struct Worst {
     found: BTreeMap<(usize, u8, u32), (u64, Finding)>,
     /// When a reader last pinned the log of a database.
     pinned_ns: BTreeMap<usize, u64>,
-    /// When it was last looked for logs that never restart.
+    /// Time of the last check for logs that never restart.
     logs_ns: u64,
 }
 

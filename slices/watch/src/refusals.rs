@@ -182,7 +182,7 @@ impl Timeline {
         sums.wait_ns += ns;
         sums.wait_ns_max = sums.wait_ns_max.max(ns);
         sums.gave_up += u64::from(end == End::GaveUp);
-        let is_visible = self.visible.contains(&wait.who.pid);
+        let is_visible = self.visible.contains_key(&wait.who.pid);
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         // Other holds that it waited for have ended before.
         self.add_causes(&mut wait);

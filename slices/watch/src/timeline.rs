@@ -46,17 +46,15 @@ pub struct Timeline {
     looked_ns: u64,
     /// Whether any statements are visible.
     pub sees_statements: bool,
-    /// Processes whose statements are visible.
-    pub visible: HashSet<u32>,
-    /// Since when, for those that were found during the watch.
-    pub visible_from_ns: HashMap<u32, u64>,
+    /// Processes whose statements are visible, and since when.
+    pub visible: HashMap<u32, u64>,
     /// Processes that also use databases that are not watched.
     pub uses_others: HashSet<u32>,
     /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
     /// the process holds a lock.
     pub unexplained: BTreeMap<u32, u64>,
-    /// Time for which threads have had a processor since the watch began, by process and thread, in nanoseconds: of
-    /// processes that held a write lock then.
+    /// Time for which threads have had a processor since their process's statements are visible, by process and thread, in
+    /// nanoseconds: of processes that may have had a write lock by then.
     pub processor_ns: HashMap<u32, BTreeMap<u32, u64>>,
 }
 
@@ -127,7 +125,7 @@ impl Timeline {
         let was_free = || self.threads.get(&hold.who).is_none_or(|thread| thread.free_ns > hold.from_ns);
         let is_only = || self.threads.keys().filter(|who| who.pid == hold.who.pid).count() <= 1;
         let is_one = if hold.from_ns > self.from_ns { !was_free() } else { is_only() };
-        is_one && self.visible.contains(&hold.who.pid)
+        is_one && self.visible.contains_key(&hold.who.pid)
     }
 
     /// The reader with the oldest snapshot among these holds of a database, and how many frames it is behind.
@@ -160,7 +158,7 @@ impl Timeline {
             if is_known { **who == hold.who } else { who.pid == hold.who.pid && !thread.was_refused() }
         };
         let threads = || self.threads.iter().filter(is_its).map(|(_, thread)| thread);
-        if !self.visible.contains(&hold.who.pid) || threads().any(|thread| !thread.calls.is_empty()) {
+        if !self.visible.contains_key(&hold.who.pid) || threads().any(|thread| !thread.calls.is_empty()) {
             return None;
         }
         let last = threads().max_by_key(|thread| thread.last_end_ns);
@@ -170,7 +168,7 @@ impl Timeline {
 
     /// Time from which the statements of a process are visible, if they are.
     pub fn visible_ns(&self, pid: u32) -> u64 {
-        self.visible_from_ns.get(&pid).copied().unwrap_or(0).max(self.from_ns)
+        self.visible.get(&pid).copied().unwrap_or(0).max(self.from_ns)
     }
 
     /// Whether a process that has had a lock since before its statements were visible may execute one that began before,

@@ -15,6 +15,7 @@ use crate::sync::{self, Synced, Syncs};
 use crate::target::{Database, FileId, find, lock_filter};
 use crate::text::Texts;
 use anyhow::{Context, Result};
+use contend::trial::workers::process::monotonic_ns;
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -75,8 +76,8 @@ pub struct Trace {
     sync_source: SyncSource,
     /// Whether a process uses a database, as asked since the last poll; users stay.
     users: HashMap<(u32, usize), bool>,
-    /// Processes whose statements are visible.
-    visible: HashSet<u32>,
+    /// Processes whose statements are visible, and since when.
+    visible: HashMap<u32, u64>,
     /// When tracing began, in the time of [`process::boot_ns`].
     began_boot_ns: u64,
     lost: u64,
@@ -107,7 +108,7 @@ impl Trace {
             syncs: Syncs::default(),
             sync_source: SyncSource::Missing,
             users: HashMap::new(),
-            visible: HashSet::new(),
+            visible: HashMap::new(),
             began_boot_ns: process::boot_ns(),
             lost: 0,
             looked_for_ended_ns: 0,
@@ -136,8 +137,8 @@ impl Trace {
         &self.processes
     }
 
-    /// Processes whose statements are visible.
-    pub fn visible(&self) -> &HashSet<u32> {
+    /// Processes whose statements are visible, and since when.
+    pub fn visible(&self) -> &HashMap<u32, u64> {
         &self.visible
     }
 
@@ -302,7 +303,7 @@ impl Trace {
         let have = |probed: &Probed| FileId::at(&probed.mapped.reached);
         let have: HashSet<FileId> = self.probed.iter().filter_map(have).collect();
         if ids.iter().any(|id| have.contains(id)) {
-            self.visible.insert(pid);
+            self.visible.insert(pid, monotonic_ns());
             return;
         }
         let why = match replaced {

@@ -56,12 +56,17 @@ pub fn deepest() -> (Depth, Option<String>) {
     }
 }
 
+/// The clock of the events.
+pub use contend::trial::workers::process::monotonic_ns as now_ns;
+
 /// Interval between polls of the sources.
 pub const POLL: Duration = Duration::from_millis(20);
 /// Interval between samples of sizes and log.
 const SAMPLE_NS: u64 = 100_000_000;
-/// Time for which what was read about a process is not read again.
-const EVERY_NS: u64 = 1_000_000_000;
+/// Time for which a process is not looked at again for other databases.
+const OTHERS_NS: u64 = 1_000_000_000;
+/// Longest time from the moment in which a process is found until its first events are applied.
+const FIRST_EVENTS_NS: u64 = 1_000_000_000;
 /// Age at which ended holds and waits are removed; sums and tallies stay.
 const KEPT_NS: u64 = 10_000_000_000;
 /// Most samples of the log stored per database.
@@ -140,7 +145,8 @@ impl Watch {
         watch.timeline.begin(placed_ns.max(watch.timeline.now_ns));
         watch.worst = Worst::default();
         let holders = watch.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid);
-        watch.processor_before = holders.map(|pid| (pid, processor_ns(pid))).collect();
+        let holders: Vec<u32> = holders.collect();
+        watch.processor_before.extend(holders.into_iter().map(|pid| (pid, processor_ns(pid))));
         Ok(watch)
     }
 
@@ -176,12 +182,8 @@ impl Watch {
             && self.timeline.visible != *trace.visible()
         {
             let known = std::mem::replace(&mut self.timeline.visible, trace.visible().clone());
-            for pid in self.timeline.visible.difference(&known) {
-                self.timeline.visible_from_ns.insert(*pid, now_ns);
-                self.processor_before.insert(*pid, processor_ns(*pid));
-            }
-            let visible = &self.timeline.visible;
-            self.timeline.visible_from_ns.retain(|pid, _| visible.contains(pid));
+            let new = self.timeline.visible.iter().filter(|(pid, from_ns)| known.get(pid) != Some(from_ns));
+            self.processor_before.extend(new.map(|(pid, _)| (*pid, processor_ns(*pid))));
         }
         self.look_for_others(&events, now_ns);
         events.iter().for_each(|event| self.timeline.apply(event));
@@ -215,7 +217,7 @@ impl Watch {
             _ => false,
         };
         let refused: HashSet<u32> = events.iter().filter(is_busy).map(|event| event.who.pid).collect();
-        self.looked_for_others.retain(|_, last_ns| now_ns < *last_ns + EVERY_NS);
+        self.looked_for_others.retain(|_, last_ns| now_ns < *last_ns + OTHERS_NS);
         for pid in refused {
             if self.timeline.uses_others.contains(&pid) || self.looked_for_others.contains_key(&pid) {
                 continue;
@@ -332,7 +334,7 @@ impl Watch {
         let holders: HashSet<u32> =
             self.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid).collect();
         // The events of one that was just found are still to come.
-        let is_new = |pid: u32| now_ns < self.timeline.visible_ns(pid) + EVERY_NS;
+        let is_new = |pid: u32| now_ns < self.timeline.visible_ns(pid) + FIRST_EVENTS_NS;
         self.processor_before.retain(|pid, _| holders.contains(pid) || is_new(*pid));
         let before = self.processor_before.iter().filter(|(pid, _)| holders.contains(pid));
         self.timeline.processor_ns = before.map(|(pid, before)| (*pid, since(*pid, before))).collect();
@@ -350,10 +352,4 @@ impl Watch {
 fn since(pid: u32, before: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let spent = |(tid, ns): (u32, u64)| (tid, ns.saturating_sub(before.get(&tid).copied().unwrap_or(0)));
     processor_ns(pid).into_iter().map(spent).collect()
-}
-
-/// CLOCK_MONOTONIC in nanoseconds: the clock of the events.
-pub fn now_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -37,7 +37,8 @@ pub enum Kind {
         longest_wait_ns: u64,
         waiting: Option<String>,
     },
-    /// A client at work blocks others with its locks. `statement`: its latest one during the longest wait.
+    /// A client blocks others with its locks, while it works, in short pauses, or without a transaction. `statement`: its
+    /// latest one during the longest wait.
     BlocksOthers {
         blocks: usize,
         longest_wait_ns: u64,
@@ -79,7 +80,8 @@ pub struct Finding {
 /// All findings of a history, the longest waits first.
 pub fn findings(history: &History) -> Vec<Finding> {
     let mut of_clients: Vec<(u64, &ClientHistory)> = history.of_clients.iter().map(|((id, _), of)| (*id, of)).collect();
-    of_clients.sort_by_key(|(_, past)| std::cmp::Reverse(past.while_idle.longest_ns.max(past.while_active.longest_ns)));
+    of_clients
+        .sort_by_key(|(_, past)| std::cmp::Reverse(past.while_idle.longest_ns.max(past.while_not_idle.longest_ns)));
     let mut found = vec![];
     for (id, past) in of_clients {
         if id == PREPARED {
@@ -90,10 +92,9 @@ pub fn findings(history: &History) -> Vec<Finding> {
         let snapshot = past.snapshot.as_ref().and_then(|snapshot| old_snapshot(history, snapshot));
         let idle = idle(past);
         // Short pauses in one transaction are no idleness, but keep others waiting like its statements.
-        let blocked = match idle {
-            None if past.while_idle.longest_ns > past.while_active.longest_ns => &past.while_idle,
-            _ => &past.while_active,
-        };
+        let is_told = matches!(&idle, Some(Kind::IdleInTransaction { blocks, .. }) if *blocks > 0);
+        let in_pauses = !is_told && past.while_idle.longest_ns > past.while_not_idle.longest_ns;
+        let blocked = if in_pauses { &past.while_idle } else { &past.while_not_idle };
         let kinds = [idle, blocks(blocked), snapshot];
         let with = |kind| Finding { client: Some(id), who: past.client.who.clone(), kind };
         found.extend(kinds.into_iter().flatten().map(with));
@@ -105,10 +106,10 @@ pub fn findings(history: &History) -> Vec<Finding> {
 
 /// A pause in which others wait, or else a long one.
 fn idle(past: &ClientHistory) -> Option<Kind> {
-    let Blocked { clients, longest_ns, waiting, statement, state_ns_max, .. } = &past.while_idle;
-    if *longest_ns >= WAIT_NS_MIN && *state_ns_max >= IDLE_NS_BLOCKING {
+    let Blocked { clients, longest_ns, waiting, longest_state: (state_ns, statement), .. } = &past.while_idle;
+    if *longest_ns >= WAIT_NS_MIN && *state_ns >= IDLE_NS_BLOCKING {
         return Some(Kind::IdleInTransaction {
-            idle_ns: *state_ns_max,
+            idle_ns: *state_ns,
             last: statement.clone(),
             blocks: clients.len(),
             longest_wait_ns: *longest_ns,
@@ -215,7 +216,15 @@ pub fn words(finding: &Finding) -> Words {
                 },
                 waits(*longest_wait_ns, waiting)
             ),
-            "Make its transaction shorter, or let it lock what others need last; give schema changes a lock_timeout.",
+            match transaction_ns {
+                0 => {
+                    "Release the locks that the session keeps: pg_advisory_unlock (PostgreSQL), RELEASE_LOCK or UNLOCK TABLES \
+                      (MariaDB)."
+                }
+                _ => {
+                    "Make its transaction shorter, or let it lock what others need last; give schema changes a lock_timeout."
+                }
+            },
         ),
         Kind::PreparedBlocks { by, prepared_ns, blocks, longest_wait_ns, waiting } => (
             format!("{} for locks of the {}.", clients_wait(*blocks), one_line(by, 80)),
@@ -341,14 +350,23 @@ mod tests {
         let waits = |at_s, wait_ms, state, state_ms| {
             let mut waiter = client(2, State::Active, wait_ms * MS);
             waiter.wait = Some(Wait { ns: wait_ms * MS, what: "row".into(), blocked_by: vec![1] });
-            look(at_s, vec![client(1, state, state_ms * MS), waiter], 0, 0)
+            let statement = Some(format!("SELECT {at_s}"));
+            look(at_s, vec![Client { statement, ..client(1, state, state_ms * MS) }, waiter], 0, 0)
         };
         let paused = |state_ms| waits(2, 1_900, State::IdleInTransaction, state_ms);
         let found = kinds(vec![waits(1, 900, State::Active, 5), paused(300)]);
         assert!(matches!(found[..], [Kind::BlocksOthers { longest_wait_ns: 1_900_000_000, .. }]), "{found:?}");
         // The longest pause counts, whenever the longest wait was.
         let found = kinds(vec![paused(1_500), waits(3, 2_900, State::IdleInTransaction, 20)]);
-        assert!(matches!(found[..], [Kind::IdleInTransaction { idle_ns: 1_500_000_000, .. }]), "{found:?}");
+        let [Kind::IdleInTransaction { idle_ns: 1_500_000_000, last, .. }] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(last.as_deref(), Some("SELECT 2"), "the statement before that pause");
+        // A long pause for which no client waits is another finding.
+        let alone = look(9, vec![client(1, State::IdleInTransaction, 6 * SECOND)], 0, 0);
+        let found = kinds(vec![paused(300), alone]);
+        let [Kind::IdleInTransaction { blocks: 0, .. }, Kind::BlocksOthers { longest_wait_ns, .. }] = found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(longest_wait_ns, 1_900 * MS);
         // Locks of a session outlive its transaction.
         let found = kinds(vec![waits(1, 900, State::Idle, 5_000)]);
         assert!(matches!(found[..], [Kind::BlocksOthers { transaction_ns: 0, .. }]), "{found:?}");

@@ -17,7 +17,7 @@ pub struct ClientHistory {
     pub last_seen_ns: u64,
     /// Waits for it while it was idle in its transaction, and otherwise.
     pub while_idle: Blocked,
-    pub while_active: Blocked,
+    pub while_not_idle: Blocked,
     /// Longest pause in a transaction, and the statement before it.
     pub pause: (u64, Option<String>),
     /// The oldest transaction that its snapshot keeps, and since when it was seen to be that one.
@@ -36,8 +36,8 @@ pub struct Blocked {
     /// Statement that the client executed then; the last one if it was idle.
     pub statement: Option<String>,
     pub transaction_ns: u64,
-    /// Its longest time in that state while a client waited for it.
-    pub state_ns_max: u64,
+    /// Its longest time in that state while a client waited for it, and its statement then.
+    pub longest_state: (u64, Option<String>),
 }
 
 /// The oldest snapshot of the server.
@@ -180,11 +180,13 @@ impl History {
                 let Some(root) = by_id.get(&root) else { continue };
                 let Some(past) = self.of_clients.get_mut(&key(root)) else { continue };
                 let is_idle = root.state == State::IdleInTransaction;
-                let blocked = if is_idle { &mut past.while_idle } else { &mut past.while_active };
+                let blocked = if is_idle { &mut past.while_idle } else { &mut past.while_not_idle };
                 if blocked.clients.len() < KEPT_MAX {
                     blocked.clients.insert(waiter.id);
                 }
-                blocked.state_ns_max = blocked.state_ns_max.max(root.state_ns);
+                if root.state_ns > blocked.longest_state.0 {
+                    blocked.longest_state = (root.state_ns, root.statement.clone());
+                }
                 if wait.ns > blocked.longest_ns {
                     blocked.longest_ns = wait.ns;
                     blocked.waiting.clone_from(&waiter.statement);
@@ -253,7 +255,7 @@ impl ClientHistory {
     /// What makes it remarkable: the longest of its times.
     fn worth_ns(&self) -> u64 {
         let of_snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.open_ns);
-        [self.while_idle.longest_ns, self.while_active.longest_ns, self.pause.0, of_snapshot]
+        [self.while_idle.longest_ns, self.while_not_idle.longest_ns, self.pause.0, of_snapshot]
             .into_iter()
             .fold(0, u64::max)
     }
@@ -319,8 +321,8 @@ mod tests {
         history.apply(Look { at_ns: 1, clients, counters: None });
         let past = &history.of_clients[&(1, 0)];
         assert_eq!((past.while_idle.longest_ns, past.while_idle.clients.len()), (900, 2));
-        assert_eq!(past.while_active.longest_ns, 0);
-        assert_eq!(history.of_clients[&(2, 0)].while_active.longest_ns, 0, "it waits itself");
+        assert_eq!(past.while_not_idle.longest_ns, 0);
+        assert_eq!(history.of_clients[&(2, 0)].while_not_idle.longest_ns, 0, "it waits itself");
     }
 
     /// What it does later is not what the others waited for.
@@ -343,7 +345,7 @@ mod tests {
         let of = |blocked: &Blocked| {
             (blocked.statement.clone().unwrap_or_default(), blocked.longest_ns, blocked.transaction_ns)
         };
-        assert_eq!(of(&past.while_active), ("UPDATE big".to_string(), 600, 700));
+        assert_eq!(of(&past.while_not_idle), ("UPDATE big".to_string(), 600, 700));
         assert_eq!(of(&past.while_idle), ("SELECT x".to_string(), 10, 20));
     }
 
@@ -418,7 +420,7 @@ mod tests {
         let mut history = History::new(0);
         let clients = vec![client(1, Some((5, &[2]))), client(2, Some((5, &[1])))];
         history.apply(Look { at_ns: 1, clients, counters: None });
-        assert!(history.of_clients.values().all(|past| past.while_active.longest_ns == 0));
+        assert!(history.of_clients.values().all(|past| past.while_not_idle.longest_ns == 0));
     }
 
     #[test]
