@@ -133,6 +133,24 @@ fn functions_and_collations_that_the_program_replaces_are_refused() {
     assert_eq!((lines.len(), others), (names.len(), "[]\n[]\n[('b',)]\n"), "{said}");
 }
 
+/// The library itself must not call functions of the program.
+#[test]
+fn a_replaced_like_does_not_change_the_schema() {
+    let stage = Stage::start();
+    let script = format!(
+        "{RUN}run('CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, x TEXT)')\n\
+         c.create_function('like', 3, lambda *values: 1)\n\
+         run('CREATE TABLE u (x TEXT)')\n\
+         c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+         run('CREATE INDEX i ON t (x)')\n\
+         run('SELECT type, name FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name')\n\
+         run('SELECT * FROM t'), run('SELECT * FROM u')\n"
+    );
+    let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
+    assert!(sqlite.ends_with("('table', 't'), ('table', 'u')]\n[]\n[]\n"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
 #[test]
 fn names_in_utf_16_are_noticed_too() {
     let stage = Stage::start();

@@ -156,9 +156,10 @@ pub fn settings(rows: &[Vec<Value>]) -> Vec<(String, String)> {
 /// # Errors
 /// SQLite reports an error.
 pub fn of_front(front: &Front) -> Result<Vec<Object>, Failed> {
-    let sql = "SELECT type, name, tbl_name, sql FROM main.sqlite_master WHERE sql IS NOT NULL \
-               AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid";
-    Ok(objects(&front.rows(sql)?))
+    let sql = "SELECT type, name, tbl_name, sql FROM main.sqlite_master WHERE sql IS NOT NULL ORDER BY rowid";
+    // Not by LIKE, which a program may replace.
+    let is_internal = |name: &str| name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"));
+    Ok(objects(&front.rows(sql)?).into_iter().filter(|[_, name, ..]| !is_internal(name)).collect())
 }
 
 /// Replaces the front's schema by the server's. Returns whether it was another one.
