@@ -271,12 +271,16 @@ fn rows_are_counted_where_sqlite_finds_the_table() {
     let script = format!(
         "{RUN}run('CREATE TABLE t (x TEXT)'), run('CREATE TABLE u (x TEXT)')\n\
          run(\"INSERT INTO t VALUES ('a')\"), run('CREATE TEMP TABLE t (x TEXT)'), run('CREATE TEMP VIEW v AS SELECT 1 AS one')\n\
+         run('CREATE TABLE y (x TEXT)'), run(\"INSERT INTO y VALUES ('a')\"), run('CREATE INDEX temp.y ON t (x)')\n\
          for sql in 'SELECT count(*) FROM T', 'SELECT 1 FROM t', 'SELECT count(*) FROM main.t', 'SELECT count(*) FROM u', \
-         'SELECT count(*) FROM v', 'WITH w(x) AS (VALUES (1), (2)) SELECT count(*) FROM w', \
+         'SELECT count(*) FROM v', 'SELECT count(*) FROM y', 'WITH w(x) AS (VALUES (1), (2)) SELECT count(*) FROM w', \
          'WITH w(x) AS (VALUES (1), (2)) SELECT count(*) FROM w, main.t', 'SELECT count(*) FROM sqlite_temp_schema', \
          'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT count(*) FROM n': run(sql)\n"
     );
     let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
-    assert!(sqlite.ends_with("[(0,)]\n[]\n[(1,)]\n[(0,)]\n[(1,)]\n[(2,)]\n[(2,)]\n[(2,)]\n[(9,)]\n"), "{sqlite}");
+    assert!(
+        sqlite.ends_with("[(0,)]\n[]\n[(1,)]\n[(0,)]\n[(1,)]\n[(1,)]\n[(2,)]\n[(2,)]\n[(3,)]\n[(9,)]\n"),
+        "{sqlite}"
+    );
     assert_eq!(shim, sqlite);
 }

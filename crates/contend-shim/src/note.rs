@@ -37,17 +37,21 @@ impl Note {
         if lost.is_empty() {
             return Ok(());
         }
-        // In the order in which SQLite searches them. Names are compared here, because a program may replace NOCASE.
-        let sql = "SELECT 'temp', name FROM temp.sqlite_master UNION ALL SELECT 'main', name FROM main.sqlite_master";
+        let words = |rows: Vec<Vec<Value>>| -> Vec<Vec<String>> {
+            rows.into_iter().map(|row| row.into_iter().map(Value::into_words).collect()).collect()
+        };
+        // In the order in which SQLite searches them. Texts are compared here, because a program may replace collations.
+        let sql = "SELECT 'temp', type, name FROM temp.sqlite_master \
+                   UNION ALL SELECT 'main', type, name FROM main.sqlite_master";
+        let mut objects = words(front.rows(sql)?);
+        objects.retain(|row| ["table", "view"].contains(&row[1].as_str()));
         for (_, table) in lost {
-            let named = |rows: Vec<Vec<Value>>| {
-                let mut rows = rows.into_iter().map(|row| row.into_iter().map(Value::into_words).collect::<Vec<_>>());
-                rows.find(|row| row.last().is_some_and(|name| name.eq_ignore_ascii_case(&table)))
-            };
+            let is_named = |row: &Vec<String>| row.last().is_some_and(|name| name.eq_ignore_ascii_case(&table));
             // An old SQLite has no list of them.
-            let is_module =
-                || !front.rows("SELECT name FROM pragma_module_list").is_ok_and(|rows| named(rows).is_none());
-            let database = named(front.rows(sql)?).map(|row| row[0].clone());
+            let is_module = || {
+                !front.rows("SELECT name FROM pragma_module_list").is_ok_and(|rows| !words(rows).iter().any(is_named))
+            };
+            let database = objects.iter().find(|row| is_named(row)).map(|row| row[0].clone());
             if let Some(database) = database.or_else(|| is_module().then(String::new)) {
                 self.tables.insert((database, table));
             }
