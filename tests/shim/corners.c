@@ -67,6 +67,8 @@ static void configures(void) {
   printf("no triggers %d %s\n", rc, sqlite3_errmsg(db));
   rc = sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
   printf("reset %d %s\n", rc, sqlite3_errmsg(db));
+  rc = sqlite3_db_config(db, SQLITE_DBCONFIG_MAINDBNAME, "other");
+  printf("another name %d %s\n", rc, sqlite3_errmsg(db));
 }
 
 static void mine(sqlite3_context *context, int n, sqlite3_value **values) { sqlite3_result_text(context, "mine", -1, NULL); }

@@ -180,7 +180,7 @@ fn foreign_keys_are_enforced_without_the_pragma() {
     let (shim, last) = shim.split_once("no triggers").expect("the last lines");
     assert_eq!(sqlite.matches("FOREIGN KEY constraint failed").count(), 3, "{sqlite}");
     assert_eq!(shim, sqlite);
-    assert_eq!(last.matches(" 1 contend shim: SQLITE_DBCONFIG_").count(), 2, "{last}");
+    assert_eq!(last.matches(" 1 contend shim: SQLITE_DBCONFIG_").count(), 3, "{last}");
 }
 
 /// Debian's SQLite reads URIs whenever a name begins like one.
@@ -262,6 +262,22 @@ fn a_statement_is_interrupted_after_a_reconnection_too() {
         ),
     );
     assert!(said.contains("disk I/O error") && said.ends_with("[]\ninterrupted\n"), "{said}");
+}
+
+#[test]
+fn names_of_databases_have_letters_of_any_case() {
+    let stage = Stage::start();
+    let prepared = "run('CREATE TABLE u (x TEXT)'), run('CREATE TEMP TABLE t2 (x TEXT)')\n\
+                    run(\"INSERT INTO u VALUES ('a')\"), run(\"INSERT INTO t2 VALUES ('b')\")\n";
+    let said = shim(&stage, &format!("{prepared}run('CREATE TEMP TABLE z AS SELECT count(*) AS n FROM MAIN.u')\n"));
+    assert!(said.contains("a temporary table or view of rows of the database"), "{said}");
+    let script = format!(
+        "{RUN}{prepared}for sql in 'SELECT count(*) FROM TEMP.t2', 'SELECT x FROM TEMP.t2', 'SELECT count(*) FROM MAIN.u', \
+         'SELECT x FROM Main.U': run(sql)\n"
+    );
+    let (sqlite, shim) = both(&stage, &["python3", "-c", &script], "");
+    assert!(sqlite.ends_with("[(1,)]\n[('b',)]\n[(1,)]\n[('a',)]\n"), "{sqlite}");
+    assert_eq!(shim, sqlite);
 }
 
 /// SQLite does not report the databases of tables of which no column is read.

@@ -108,7 +108,8 @@ pub fn action(code: i32, one: &str, two: &str, database: &str) {
             note.tables.insert((database.to_string(), one.to_string()));
         }
         19 => note.pragma = Some((one.to_ascii_lowercase(), Some(two.to_string()).filter(|two| !two.is_empty()))),
-        20 => drop(note.tables.insert((database.to_string(), one.to_string()))),
+        // If no column is read, the database is spelled as in the statement.
+        20 => drop(note.tables.insert((database.to_ascii_lowercase(), one.to_string()))),
         24 => note.odd = Some("ATTACH"),
         26 => note.defines = Some(one.to_string()),
         29 | 30 => note.odd = Some("virtual tables"),

@@ -62,9 +62,11 @@ hook!(stack; sqlite3_deserialize(db: P, schema: Text, data: P, size: i64, room: 
 
 // A variadic function: all its forms have at most three further arguments, all of them in integer registers.
 hook!(r9; sqlite3_db_config(db: P, what: c_int, one: P, two: P, three: P) -> c_int, caller {
+    const MAINDBNAME: c_int = 1000;
     const ENABLE_TRIGGER: c_int = 1003;
     const RESET_DATABASE: c_int = 1009;
     let refused = match (what, one as c_int) {
+        (MAINDBNAME, _) if text(one.cast()) != "main" => Some("SQLITE_DBCONFIG_MAINDBNAME"),
         (ENABLE_TRIGGER, 0) => Some("SQLITE_DBCONFIG_ENABLE_TRIGGER off"),
         (RESET_DATABASE, 1..) => Some("SQLITE_DBCONFIG_RESET_DATABASE"),
         _ => None,
