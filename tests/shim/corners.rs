@@ -69,6 +69,24 @@ fn processes_that_open_a_new_database_at_once_all_get_it() {
     }
 }
 
+#[test]
+fn a_process_that_does_not_get_the_lock_makes_nothing() {
+    let stage = Stage::start();
+    let path = stage.path("a.db").display().to_string();
+    let opened = || fed(stage.shim(&[], &["python3", "-c", &format!("{RUN}run('SELECT 1')"), &path]), "");
+    let schemas = || stage.server.asked("SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%a.db'");
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| stage.server.asked("SELECT pg_advisory_lock(7236834620953), pg_sleep(15)"));
+        wait_for("the lock", || stage.server.asked("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") != "0");
+        let said = opened();
+        assert!(text(&said.stderr).contains("unable to open database file"), "{}", text(&said.stderr));
+        assert_eq!(schemas(), "0");
+        holder.join().expect("released");
+    });
+    assert_eq!(text(&opened().stdout), "[(1,)]\n");
+    assert_eq!(schemas(), "1");
+}
+
 /// The server gets the rowid that SQLite itself gave to a row of a temporary table.
 #[test]
 fn the_last_rowid_may_be_that_of_a_temporary_table() {

@@ -216,7 +216,9 @@ impl Link {
     /// connection must be closed, because it may still have the lock.
     pub fn perform_admitted(&mut self, messages: Vec<Message>) -> Result<(), Trouble> {
         let [lock, unlock] = kept::lock().map(plain);
-        let mut batch = vec![lock, plain(BEGIN)];
+        // Alone: the server carries out messages after one that failed.
+        self.send(vec![lock])?;
+        let mut batch = vec![plain(BEGIN)];
         batch.extend(messages);
         batch.extend([plain("COMMIT"), unlock]);
         self.send(batch).map(drop)
