@@ -27,13 +27,14 @@ const LOOKED_AT: u64 = 20_000;
 /// It cannot be read, or the copy cannot be written.
 pub fn keep(path: &Path, dir: &Path, name: &str, hash_key: Option<[u64; 2]>) -> Result<Content> {
     let source = open(path)?;
+    // One read: a writer can then not lock the file between two queries. A commit of another process also restarts a copy
+    // in pieces, so a busy writer would delay it without end.
+    source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     if let Some(key) = hash_key {
         let mut content = look(&source, None)?;
         hash_values(&mut content, &source, key)?;
         return Ok(content);
     }
-    // A commit of another process restarts a copy in pieces, so a busy writer would hold it up for ever: this is one read.
-    source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     let copy = dir.join(name);
     write_private(&copy, &[])?;
     let copied = copy_to(&source, &copy).and_then(|()| look(&source, Some(name.to_string())));
@@ -43,7 +44,7 @@ pub fn keep(path: &Path, dir: &Path, name: &str, hash_key: Option<[u64; 2]>) -> 
 fn copy_to(source: &Connection, copy: &Path) -> Result<()> {
     let mut target = Connection::open(copy)?;
     let step = Backup::new(source, &mut target)?.step(-1)?;
-    ensure!(step == StepResult::Done, "a writer did not let go of it for {LOCK_WAIT:?}");
+    ensure!(step == StepResult::Done, "the copy ended early: {step:?}");
     Ok(())
 }
 
@@ -122,7 +123,9 @@ fn count(row: &rusqlite::Row, column: usize) -> rusqlite::Result<u64> {
 }
 
 fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
-    let rows = db.query_row(&format!("SELECT count(*) FROM {}", quoted(&name)), [], |row| count(row, 0)).unwrap_or(0);
+    // Without an index, whose collation may be the program's own.
+    let sql = format!("SELECT count(*) FROM {} NOT INDEXED", quoted(&name));
+    let rows = readable(db.query_row(&sql, [], |row| count(row, 0)), &ddl)?.unwrap_or(0);
     let mut info =
         db.prepare("SELECT name, type, \"notnull\", dflt_value IS NOT NULL, pk FROM pragma_table_info(?1)")?;
     let columns = info.query_map([&name], |row| {
@@ -134,7 +137,7 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
         let (column, declared, not_null, has_default, key) = column?;
         found.push(look_at(
             db,
-            &name,
+            (&name, &ddl),
             Column {
                 name: column,
                 declared,
@@ -158,7 +161,19 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
     Ok(Table { name, ddl, rows, columns: found })
 }
 
-fn look_at(db: &Connection, table: &str, mut column: Column) -> Result<Column> {
+/// `None` if only the program's SQLite can read the table: a virtual table, or a function or collation of the program.
+fn readable<T>(result: rusqlite::Result<T>, ddl: &str) -> rusqlite::Result<Option<T>> {
+    const VIRTUAL: &str = "CREATE VIRTUAL";
+    let is_virtual = ddl.get(..VIRTUAL.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(VIRTUAL));
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(rusqlite::Error::SqlInputError { .. }) => Ok(None),
+        Err(why) if is_virtual || why.sqlite_error_code() == Some(ErrorCode::Unknown) => Ok(None),
+        Err(why) => Err(why),
+    }
+}
+
+fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> Result<Column> {
     let (of, name) = (quoted(table), quoted(&column.name));
     let sql = format!(
         "WITH seen AS MATERIALIZED (SELECT {name} AS v FROM {of} LIMIT {LOOKED_AT})
@@ -167,13 +182,13 @@ fn look_at(db: &Connection, table: &str, mut column: Column) -> Result<Column> {
            coalesce((SELECT typeof(v) FROM seen WHERE v IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1), 'null')
          FROM seen"
     );
-    // A virtual table may reject the query.
-    let _ = db.query_row(&sql, [], |row| {
+    let looked = db.query_row(&sql, [], |row| {
         (column.seen, column.nulls, column.distinct) = (count(row, 0)?, count(row, 1)?, count(row, 2)?);
         (column.length_min, column.length_mean, column.length_max) = (count(row, 3)?, count(row, 4)?, count(row, 5)?);
         column.kind = row.get(6)?;
         Ok(())
     });
+    readable(looked, ddl)?;
     let unique = "SELECT count(*) FILTER (WHERE columns = 1) > 0, count(*) FILTER (WHERE columns > 1) > 0 FROM (
           SELECT count(*) AS columns, max(i.seqno), i.name AS last FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
           WHERE l.\"unique\" AND NOT l.partial GROUP BY l.name
@@ -254,6 +269,65 @@ mod tests {
         assert_eq!(content.expect("kept").tables[0].rows, 5_000);
         let copy = open_copy(&dir.path().join("copy.db")).expect("opened");
         assert_eq!(copy.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)), Ok("ok".into()));
+    }
+
+    #[test]
+    fn a_writer_between_two_queries_makes_no_table_empty() {
+        const TABLES: usize = 20;
+        const ROWS: u64 = 20_000;
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("app.db");
+        let db = Connection::open(&path).expect("made");
+        for i in 0..TABLES {
+            db.execute_batch(&format!(
+                "CREATE TABLE t{i} (id INTEGER PRIMARY KEY, a TEXT);
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {ROWS})
+                 INSERT INTO t{i} SELECT i, hex(i) FROM n;"
+            ))
+            .expect("filled");
+        }
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let begun = std::time::Instant::now();
+        let content = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let writer = Connection::open(&path).expect("opened");
+                writer.busy_timeout(Duration::from_secs(10)).expect("set");
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(30) {
+                    writer.execute_batch("BEGIN EXCLUSIVE; UPDATE t0 SET a = '' WHERE id = 1").expect("locked");
+                    std::thread::sleep(Duration::from_millis(1_100));
+                    writer.execute_batch("COMMIT").expect("written");
+                    // `open` looks every tenth of a second.
+                    std::thread::sleep(Duration::from_millis(120));
+                }
+            });
+            let content = (0..10).find_map(|_| keep(&path, dir.path(), "copy.db", Some([1, 2])).ok());
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            content
+        });
+        let tables = content.expect("kept").tables;
+        assert_eq!(tables.len(), TABLES);
+        for table in &tables {
+            let columns: Vec<u64> = table.columns.iter().map(|column| column.seen).collect();
+            assert_eq!((table.rows, columns), (ROWS, vec![ROWS; 2]), "{}", table.name);
+        }
+    }
+
+    #[test]
+    fn a_collation_of_the_program_hides_no_rows() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("app.db");
+        let db = Connection::open(&path).expect("made");
+        db.execute_batch(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY, name TEXT COLLATE nocase UNIQUE); INSERT INTO a VALUES (1, 'x');
+             CREATE TABLE b (id INTEGER PRIMARY KEY); INSERT INTO b VALUES (1), (2);
+             PRAGMA writable_schema = on;
+             UPDATE sqlite_schema SET sql = replace(sql, 'nocase', 'own') WHERE name = 'a';",
+        )
+        .expect("filled");
+        drop(db);
+        let kept = keep(&path, dir.path(), "copy.db", Some([1, 2])).expect("kept");
+        let rows: Vec<(&str, u64)> = kept.tables.iter().map(|table| (table.name.as_str(), table.rows)).collect();
+        assert_eq!(rows, [("a", 1), ("b", 2)]);
     }
 
     #[test]
