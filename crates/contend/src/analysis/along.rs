@@ -128,12 +128,14 @@ impl<'a> Line<'a> {
     fn points(&self, contender: usize) -> Vec<Measured<'a>> {
         let point = |&(x, condition): &(f64, usize)| {
             let cell = cell::find(self.cells, condition, contender).filter(|cell| cell.has_data())?;
-            let exact = self.estimator.estimate(cell, self.metric).value.map(|value| (value, false));
-            // Beyond a threshold it is enough to know that the value is above it.
-            let bound = || self.estimator.own_at_least(cell, self.metric).filter(|value| *value > 0.0);
-            let bound = || bound().filter(|_| self.tells == Tells::Threshold).map(|value| (value, true));
-            let (value, at_least) = exact.or_else(bound)?;
-            Some((Point { x, contender, value, at_least }, cell))
+            let estimate = self.estimator.estimate(cell, self.metric);
+            if let Some(value) = estimate.value {
+                return Some((Point { x, contender, value, at_least: estimate.at_least }, cell));
+            }
+            // Above a threshold a lower bound is enough.
+            let is_asked = self.tells == Tells::Threshold;
+            let value = is_asked.then(|| self.estimator.own_at_least(cell, self.metric)).flatten()?;
+            (value > 0.0).then_some((Point { x, contender, value, at_least: true }, cell))
         };
         self.row.conditions.iter().filter_map(point).collect()
     }

@@ -93,6 +93,8 @@ pub fn find(cells: &[Cell], condition: usize, contender: usize) -> Option<&Cell>
 
 /// Largest share of failed operations for a contender that kept up.
 const KEPT_UP: f64 = 0.001;
+/// One of so many operations of a transaction may not have begun, or it has no mean.
+const UNSENT_OF: u64 = 100;
 
 impl Cell {
     /// The pool of this kind of transaction.
@@ -118,9 +120,9 @@ impl Cell {
         self.have_begun(self.pool(scope).dist(measure)) && !self.cut_off(measure, scope)
     }
 
-    /// The mean of operations of this cell.
+    /// The mean of the operations of one transaction. Those of a rare one may all be among the operations that never began.
     pub fn mean_ns(&self, of: &Dist) -> Option<u64> {
-        of.mean_ns.filter(|_| self.have_begun(of))
+        of.mean_ns.filter(|_| self.have_begun(of) && of.unsent * UNSENT_OF <= of.n)
     }
 
     /// Whether all operations began, except for at most one of each client: it may have been due in the moment in which the

@@ -33,8 +33,8 @@ pub struct RecordComparison {
     pub headline: String,
     /// Why there are no verdicts; empty if the records are comparable.
     pub differences: Vec<String>,
-    /// Programs with another version in B, and settings with another value: connections reported them, and nobody asked for
-    /// them. This may be the question, so it does not prevent verdicts.
+    /// Programs with another version in B, and settings for which connections reported another value. They may be the
+    /// question, so they do not prevent verdicts.
     pub changes: Vec<String>,
     pub rows: Vec<ComparedRow>,
     /// Missing, invalid and disturbed trials of either record.
@@ -138,7 +138,7 @@ const VERSIONS: [&str; 3] = ["engine", "driver", "language"];
 /// Label for the worker's program, shown as the beginning of its digest.
 const WORKER: &str = "worker program (SHA-256)";
 
-/// Values of these facts, and of the settings that connections reported, by contender.
+/// Values of these facts, and of settings that connections reported, by contender.
 fn facts<'r>(record: &Findings<'r>) -> BTreeMap<(&'r str, &'r str), BTreeSet<&'r str>> {
     let mut found: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for trial in record.trials {

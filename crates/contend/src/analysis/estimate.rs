@@ -110,10 +110,12 @@ impl Estimator<'_> {
             let estimate = self.estimate(cell, &metric::listed(name)?);
             estimate.value.filter(|_| estimate.at_least)
         };
-        let with = |times: f64| {
-            formula.value(&|name| self.named(name, cell).or_else(|| bound(name).map(|bound| bound * times)))
+        let with = |larger: &str| {
+            let bound = |name: &str| bound(name).map(|bound| if name == larger { 2.0 * bound } else { bound });
+            formula.value(&|name| self.named(name, cell).or_else(|| bound(name)))
         };
-        with(1.0).filter(|value| with(2.0) >= Some(*value))
+        let rises = |value: f64| formula.names().into_iter().all(|name| with(name) >= Some(value));
+        with("").filter(|value| rises(*value))
     }
 
     /// A time of one transaction over all valid rounds; `None` if there are too few operations for the quantile, or

@@ -393,6 +393,11 @@ fn a_threshold_is_the_first_value_with_anything_above_zero() {
         found.contains("WAL/NORMAL: 0 and at least ") && found.contains("none up to 1, and some from 64 on."),
         "{found}"
     );
+    // It would fall if only the median were larger than its bound.
+    record.run.study.metrics[0].value = "response_ns_p99 / response_ns_p50".to_string();
+    let findings = Findings::new(&record);
+    let metric = findings.metric("locked_per_1000").unwrap();
+    assert_eq!(findings.estimator().own_at_least(findings.cell(1, normal).unwrap(), &metric), None);
 }
 
 #[test]

@@ -63,10 +63,16 @@ fn another_version_is_told_and_compared() {
     assert!(change.starts_with("engine: SQLite 3.53.2 in A, SQLite 9.9.9 in B ("), "{change}");
     assert_eq!(change.matches("; ").count(), 1, "two contenders: {change}");
     assert!(compare_records::text(&found).contains("Programs and their settings that differ"));
-    let (_dir, mut later) = record(&Story { seed: 2, ..Story::default() });
-    later.trials[0].settings.insert("begin".to_string(), "CONCURRENT".to_string());
-    let found = compare(&Findings::new(usual()), &Findings::new(&later)).changes;
-    assert!(found.len() == 1 && found[0].contains(" in A, CONCURRENT and "), "in one trial: {found:?}");
+    let [(_a, mut earlier), (_b, mut later)] = [1, 2].map(|seed| record(&Story { seed, ..Story::default() }));
+    for trial in earlier.trials.iter_mut().chain(&mut later.trials) {
+        trial.settings.insert("cache_size".to_string(), "-2000".to_string());
+    }
+    later.trials[0].settings.insert("cache_size".to_string(), "500".to_string());
+    let found = compare(&Findings::new(&earlier), &Findings::new(&later)).changes;
+    assert!(
+        found.len() == 1 && found[0].contains("cache_size: -2000 in A, -2000 and 500 in B"),
+        "in one trial: {found:?}"
+    );
     let (_dir, same) = record(&Story { seed: 3, ..Story::default() });
     assert!(compare(&Findings::new(usual()), &Findings::new(&same)).changes.is_empty());
 }

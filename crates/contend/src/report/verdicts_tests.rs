@@ -70,7 +70,7 @@ fn operations_that_never_began_are_longer_than_any_quantile() {
 }
 
 #[test]
-fn a_throughput_shows_itself_what_never_began() {
+fn operations_that_never_began_are_left_out_for_a_throughput() {
     let (_dir, mut record) = sound();
     let began = began(&record);
     trials(&mut record, 0).for_each(|trial| never_begun(trial, &began, 4));

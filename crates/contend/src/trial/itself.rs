@@ -15,10 +15,8 @@ const EXECUTED: &str = "/proc/self/exe";
 /// It is unknown.
 pub fn path() -> Result<PathBuf> {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    if PATH.get().is_none() {
-        _ = PATH.set(std::env::current_exe().context("cannot find the path of this program")?);
-    }
-    Ok(PATH.get().cloned().unwrap_or_default())
+    let now = std::env::current_exe().context("cannot find the path of this program")?;
+    Ok(PATH.get_or_init(|| now).clone())
 }
 
 /// The file to execute for a program. A build or an upgrade during a run replaces the file of this one: the run goes on
