@@ -1,7 +1,7 @@
 //! Values that a program binds: SQLite checks and stores them, and a copy is kept for the server.
 
 use super::front::value;
-use super::hook::hook;
+use super::hook::{hook, units};
 use super::prepare::outer;
 use super::real::{Real, Text, of_caller};
 use super::{MISUSE, OK};
@@ -53,13 +53,10 @@ unsafe fn utf16(start: Text, length: i64, is_big: bool) -> Value {
     if start.is_null() {
         return Value::Null;
     }
-    let units = start.cast::<u16>();
-    let count = match usize::try_from(length) {
-        Ok(bytes) => bytes / 2,
-        Err(_) => (0..).take_while(|i| units.add(*i).read_unaligned() != 0).count(),
-    };
-    let read = |i| units.add(i).read_unaligned();
-    let units: Vec<u16> = (0..count).map(|i| if is_big { u16::swap_bytes(read(i)) } else { read(i) }).collect();
+    let mut units = units(start.cast(), usize::try_from(length).ok().map(|bytes| bytes / 2));
+    if is_big {
+        units.iter_mut().for_each(|unit| *unit = unit.swap_bytes());
+    }
     Value::Text(String::from_utf16_lossy(&units).into_bytes())
 }
 

@@ -51,8 +51,30 @@ pub unsafe fn text(text: *const c_char) -> String {
 /// # Safety
 /// `text` is NULL or ends with a unit of 0.
 pub unsafe fn text16(text: *const c_void) -> String {
-    let units = text.cast::<u16>();
-    let length = if text.is_null() { 0 } else { (0..).take_while(|i| *units.add(*i) != 0).count() };
-    let units = if length == 0 { &[] } else { std::slice::from_raw_parts(units, length) };
-    String::from_utf16_lossy(units)
+    if text.is_null() { String::new() } else { String::from_utf16_lossy(&units(text.cast(), None)) }
+}
+
+/// Units of a text in UTF-16, whose address may be odd. Without a count: those before a unit of 0.
+///
+/// # Safety
+/// `start` has `count` units, or ends with a unit of 0.
+pub unsafe fn units(start: *const u16, count: Option<usize>) -> Vec<u16> {
+    let read = |i: usize| start.add(i).read_unaligned();
+    let count = count.unwrap_or_else(|| (0..).take_while(|i| read(*i) != 0).count());
+    (0..count).map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_in_utf_16_may_have_an_odd_address() {
+        let bytes: Vec<u8> = "länge\0".encode_utf16().flat_map(u16::to_ne_bytes).collect();
+        for place in [0, 1] {
+            let moved = [vec![1; place], bytes.clone()].concat();
+            // SAFETY: the text ends with a unit of 0.
+            assert_eq!(unsafe { text16(moved[place..].as_ptr().cast()) }, "länge");
+        }
+    }
 }
