@@ -48,7 +48,8 @@ fn processes_that_open_a_new_database_at_once_all_get_it() {
     // The lock is kept until all of them wait for it.
     let hold = format!(
         "BEGIN; SELECT pg_advisory_xact_lock(7236834620953); DO $$ BEGIN FOR i IN 1..300 LOOP PERFORM pg_sleep(0.1); \
-         EXIT WHEN ({LOCKS} AND NOT granted) >= {COUNT}; END LOOP; END $$; COMMIT;"
+         EXIT WHEN ({LOCKS} AND NOT granted) >= {COUNT}; END LOOP; \
+         IF ({LOCKS} AND NOT granted) < {COUNT} THEN RAISE EXCEPTION 'too few processes wait'; END IF; END $$; COMMIT;"
     );
     // Only the first ones install the functions.
     for name in ["first.db", "second.db"] {
@@ -121,16 +122,18 @@ fn functions_and_collations_that_the_program_replaces_are_refused() {
          run('CREATE TABLE u (id INTEGER PRIMARY KEY, x TEXT COLLATE NOCASE)')\n\
          run('CREATE TABLE plain (length TEXT)')\n\
          run('CREATE TABLE event (x TEXT CHECK (length(x) < 5))')\n\
+         run('CREATE TABLE indexed (x TEXT)')\n\
+         run('CREATE INDEX k ON indexed (lower(x))')\n\
          run('CREATE VIEW v AS SELECT lower(x) AS y FROM u')\n\
          run(\"INSERT INTO u VALUES (1, 'A')\")\n\
          uses = ['SELECT lower(x) FROM t', 'SELECT y FROM v', \"SELECT 1 FROM plain WHERE length LIKE 'a%'\", \
          'INSERT INTO t (x) VALUES (?)', \"SELECT 1 FROM u WHERE x = ?\", 'SELECT * FROM plain ORDER BY length COLLATE NOCASE', \
          'CREATE INDEX i ON t (x COLLATE NOCASE)', 'CREATE TABLE w (x TEXT CHECK (length(x) < 5))', \
-         'INSERT INTO event VALUES (?)']\n\
+         'INSERT INTO event VALUES (?)', 'INSERT INTO indexed VALUES (?)']\n\
          for sql in uses: run(sql, *(['a'] * sql.count('?')))\n\
          for sql in 'DROP INDEX i', 'DROP TABLE w': run(sql)\n\
          print('replaced')\n\
-         c.create_function('lower', 1, str)\n\
+         c.create_function('lower', 1, str, deterministic=True)\n\
          c.create_function('length', 1, lambda x: 10)\n\
          c.create_function('event', 1, str)\n\
          c.create_function('count', 0, lambda: 0)\n\
@@ -138,17 +141,23 @@ fn functions_and_collations_that_the_program_replaces_are_refused() {
          c.create_collation('NoCase', lambda x, y: 1)\n\
          for sql in uses: run(sql, *(['a'] * sql.count('?')))\n\
          print('others')\n\
-         for sql in \"SELECT upper(length) FROM plain\", \"INSERT INTO plain VALUES ('b')\", 'SELECT length FROM plain': run(sql)\n",
+         for sql in \"SELECT upper(length) FROM plain\", \"INSERT INTO plain VALUES ('b')\", 'SELECT length FROM plain': run(sql)\n\
+         print('binary')\n\
+         c.create_collation('BINARY', lambda x, y: (x < y) - (x > y))\n\
+         run('SELECT * FROM plain ORDER BY length')\n",
     );
     let (before, after) = said.split_once("replaced\n").expect("a mark");
     let (after, others) = after.split_once("others\n").expect("a mark");
+    let (others, binary) = others.split_once("binary\n").expect("a mark");
     assert!(!before.contains("contend shim"), "{before}");
     let lines: Vec<&str> = after.lines().collect();
-    let names = ["lower()", "lower()", "like()", "length()", "nocase", "nocase", "nocase", "length()", "length()"];
+    let names =
+        ["lower()", "lower()", "like()", "length()", "nocase", "nocase", "nocase", "length()", "length()", "lower()"];
     for (line, name) in lines.iter().zip(names) {
         assert!(line.starts_with(&format!("contend shim: {name} is a ")), "{name}: {after}");
     }
     assert_eq!((lines.len(), others), (names.len(), "[]\n[]\n[('b',)]\n"), "{said}");
+    assert!(binary.starts_with("contend shim: binary is a "), "{said}");
 }
 
 /// The library itself must not call functions of the program.
