@@ -118,6 +118,42 @@ fn processes_that_are_not_captured_are_said_next_to_one_that_is() {
     }
 }
 
+/// Goes on in a directory in which the capture has no path, with a child.
+const CHROOT: &str = "
+import os, sqlite3, sys
+db = sqlite3.connect(':memory:', isolation_level=None)
+def work():
+    for i in range(20000):
+        db.execute('SELECT ?', (i,)).fetchall()
+work()
+os.chroot(sys.argv[1])
+work()
+if os.fork() == 0:
+    work()
+    os._exit(0)
+os.wait()
+work()
+";
+
+#[test]
+fn what_is_lost_in_a_chroot_is_counted() {
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT VERIFIED: a chroot: this user may not call it");
+        return;
+    }
+    let bench = Bench::new();
+    let inside = bench.path("inside");
+    std::fs::create_dir(&inside).expect("made");
+    let said = capture(&bench, &[], &["python3", "-c", CHROOT, &inside.display().to_string()]);
+    ends_with_gaps(&said, &["records could not be written", "called chroot"]);
+    let summary = shown(&bench);
+    let [captured, ..] = counts(&summary, "SELECT ?");
+    let lost = summary["missing"].to_string();
+    let lost: u64 = lost.split(' ').nth(2).and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{lost}"));
+    assert!((20_000..55_000).contains(&captured), "what was there before is: {captured}");
+    assert!(captured + lost >= 60_000, "{captured} captured, {lost} records lost");
+}
+
 /// Leaves 40 orphans that end at once, and counts those that nothing has waited for.
 const ORPHANS: &str = "
 import os, time

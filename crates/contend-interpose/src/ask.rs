@@ -7,12 +7,9 @@ use core::ffi::{c_int, c_long};
 
 /// Device and inode of a file, if it is not empty.
 unsafe fn identity(path: &[u8]) -> Option<(u64, u64)> {
-    let mut stat = [0u64; 18];
-    let path = Line::<1100>::of(path);
-    let none: c_long = 0;
-    let failed = sys::syscall(sys::NR_NEWFSTATAT, sys::AT_FDCWD, path.as_ptr(), stat.as_mut_ptr(), none) < 0;
+    let stat = sys::stat(Line::<1100>::of(path).as_ptr())?;
     let size = stat[6];
-    (!failed && size > 0).then_some((stat[0], stat[1]))
+    (size > 0).then_some((stat[0], stat[1]))
 }
 
 fn digit(byte: u8) -> Option<u8> {

@@ -27,10 +27,20 @@ pub struct Settings {
     pub directory: Line<1024>,
     process: u64,
     ends: u32,
+    /// Device and inode of the root directory in which `directory` is a path.
+    root: Option<[u64; 2]>,
 }
 
-static mut SETTINGS: Settings =
-    Settings { full: false, tsc: false, key: [0; 2], contend: 0, directory: Line::new(), process: 0, ends: 0 };
+static mut SETTINGS: Settings = Settings {
+    full: false,
+    tsc: false,
+    key: [0; 2],
+    contend: 0,
+    directory: Line::new(),
+    process: 0,
+    ends: 0,
+    root: None,
+};
 
 /// Written once before the program's own code runs, and in the child of a fork while it has a single thread.
 #[inline(always)]
@@ -70,6 +80,7 @@ pub unsafe fn begin() {
         settings.key[i / 16] = settings.key[i / 16] << 4 | u64::from(value & 15);
     }
     settings.directory.text(directory);
+    settings.root = root();
     name_process();
     sys::pthread_key_create(&raw mut settings.ends, thread_ends);
     sys::pthread_atfork(null_mut(), null_mut(), forked);
@@ -83,7 +94,10 @@ extern "C" fn forked() {
     LOST.store(0, Ordering::Relaxed);
     UNTRACKED.store(0, Ordering::Relaxed);
     crate::real::unlock();
-    GENERATION.fetch_add(1, Ordering::Release);
+    // After the end of the capture, a child captures nothing either.
+    if is_on() {
+        GENERATION.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// Draws the number that distinguishes this process's ids from those of others.
@@ -238,6 +252,7 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     let base = map(&file((*t).tid, serial), size);
     if base.is_null() {
         if has_ended() {
+            // Contend says that this process still runs; what it does from now on is not lost.
             GENERATION.store(0, Ordering::Release);
             return null_mut();
         }
@@ -255,10 +270,19 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     if (*t).at + bytes <= (*t).end { (*t).base.add((*t).at) } else { null_mut() }
 }
 
-/// Whether contend has removed the directory's name: the capture has ended, and this process goes on without it.
+/// Whether contend has removed the directory's name: the capture has ended, and this process goes on without it. After a
+/// `chroot` the name is not found either, but the capture goes on, and what is lost counts.
 unsafe fn has_ended() -> bool {
     let path = Line::<1100>::of(settings().directory.as_bytes());
-    sys::syscall(sys::NR_ACCESS, path.as_ptr(), 0 as c_int) < 0 && *sys::__errno_location() == sys::ENOENT
+    let is_gone =
+        sys::syscall(sys::NR_ACCESS, path.as_ptr(), 0 as c_int) < 0 && *sys::__errno_location() == sys::ENOENT;
+    is_gone && root() == settings().root
+}
+
+/// Device and inode of this process's root directory.
+unsafe fn root() -> Option<[u64; 2]> {
+    let stat = sys::stat(c"/".as_ptr())?;
+    Some([stat[0], stat[1]])
 }
 
 /// Counts a call on a statement or connection without an entry in the tables.

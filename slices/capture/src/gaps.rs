@@ -26,7 +26,8 @@ pub fn gaps(trace: &Trace) -> Vec<String> {
     let mut found = vec![];
     if trace.lost.records > 0 {
         found.push(format!(
-            "At least {} records could not be written; is the disk full? Capture again with --out on a disk with space.",
+            "At least {} records could not be written: the disk is full (use --out on another disk), or a process \
+             called chroot.",
             trace.lost.records
         ));
     }
