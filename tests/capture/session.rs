@@ -160,21 +160,30 @@ os.rename('ended.new', 'ended')
 
 #[test]
 fn a_process_that_is_left_behind_leaves_a_finished_capture_alone() {
-    let bench = Bench::new();
-    let said = capture(&bench, &[], &["python3", "-c", LEFT_BEHIND]).exits(0);
-    assert!(said.err.contains("1 process that the command started still runs"), "{said:?}");
-    let all = || {
-        let mut all: Vec<_> = files(&bench.path("taken")).into_iter().map(|path| (fs::read(&path), path)).collect();
-        all.sort_by(|(_, one), (_, other)| one.cmp(other));
-        all.into_iter().map(|(bytes, path)| (path, bytes.expect("readable"))).collect::<Vec<_>>()
-    };
-    let before = all();
-    fs::write(bench.path("stop"), "").expect("written");
-    wait_for("the process that was left behind", || bench.path("ended").exists());
-    assert!(all() == before, "{:?}", files(&bench.path("taken")));
-    assert_eq!(fs::read_to_string(bench.path("ended")).expect("text"), "", "the loader has no complaint");
-    let missing = &shown(&bench)["missing"];
-    assert_eq!(missing.as_array().map(Vec::len), Some(1), "{missing}");
+    // LD_PRELOAD supports no path with a space: the library is then in a directory for temporary files.
+    for out in ["taken", "taken with a space"] {
+        let bench = Bench::new();
+        let temporary = bench.path("temporary");
+        fs::create_dir(&temporary).expect("made");
+        let args = ["capture", "--out", out, "--", "python3", "-c", LEFT_BEHIND];
+        let said = bench.command(&args).env("TMPDIR", &temporary).output().expect("the tool starts");
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert!(err.contains("1 process that the command started still runs"), "{out}: {said:?}");
+        let all = || {
+            let mut all: Vec<_> = files(&bench.path(out)).into_iter().map(|path| (fs::read(&path), path)).collect();
+            all.sort_by(|(_, one), (_, other)| one.cmp(other));
+            all.into_iter().map(|(bytes, path)| (path, bytes.expect("readable"))).collect::<Vec<_>>()
+        };
+        let before = all();
+        fs::write(bench.path("stop"), "").expect("written");
+        wait_for("the process that was left behind", || bench.path("ended").exists());
+        assert!(all() == before, "{:?}", files(&bench.path(out)));
+        assert_eq!(fs::read_to_string(bench.path("ended")).expect("text"), "", "{out}: the loader has no complaint");
+        assert_eq!(files(&temporary).len(), usize::from(out != "taken"), "the library: {:?}", files(&temporary));
+        let shown = bench.contend(&["capture", "show", out, "--json"]).exits(0).out;
+        let missing = &serde_json::from_str::<serde_json::Value>(&shown).expect("JSON")["missing"];
+        assert_eq!(missing.as_array().map(Vec::len), Some(1), "{missing}");
+    }
 }
 
 /// Leaves a process behind that kills contend as soon as the segments are in the manifest.

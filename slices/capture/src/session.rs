@@ -316,6 +316,9 @@ impl<'s> Session<'s> {
         if left == 0 {
             let _ = fs::remove_file(self.out.join(LIBRARY_FILE));
         } else {
+            if let Some(dir) = self.elsewhere.take() {
+                let _ = dir.keep();
+            }
             let processes = if left == 1 {
                 "1 process that the command started still runs".into()
             } else {
