@@ -185,6 +185,8 @@ pub fn pack_all(dir: &Path) -> Result<Totals> {
             write_private(&path, &packed)?;
             Total::of(&packed, records)
         } else {
+            // A process that was left behind may still write to the old file.
+            write_private(&path, &bytes)?;
             Total::of(&bytes, 0)
         };
         totals.insert(path.file_name().context("a file without a name")?.to_string_lossy().into_owned(), total);
@@ -235,6 +237,19 @@ fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Option<Segment>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_is_left_behind_does_not_change_an_unfinished_segment() {
+        use std::os::unix::fs::FileExt as _;
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("1-1-1.seg");
+        fs::write(&path, [0; 4096]).expect("written");
+        let mapped = fs::OpenOptions::new().write(true).open(&path).expect("opened");
+        let totals = pack_all(dir.path()).expect("packed");
+        mapped.write_all_at(&MAGIC.to_ne_bytes(), 0).expect("written");
+        let (all, damage) = stored(dir.path(), Some(&totals)).expect("read");
+        assert!(damage.is_none() && all.len() == 1 && all[0].segment.is_none(), "{damage:?}");
+    }
 
     #[test]
     fn a_segment_that_is_cut_anywhere_is_told() {
