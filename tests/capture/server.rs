@@ -37,16 +37,14 @@ impl Stage {
     }
 
     fn capture(&self, options: &[&str]) -> Capture {
+        Capture::start(self.command(options))
+    }
+
+    fn command(&self, options: &[&str]) -> Command {
         let to = self.to();
         let mut args = vec!["capture", "--out", "taken", "--listen", "127.0.0.1:0", "--to", &to];
         args.extend(options);
-        let mut tool = self.place.command(&args).stderr(Stdio::piped()).spawn().expect("the tool starts");
-        let mut err = BufReader::new(tool.stderr.take().expect("piped"));
-        let mut heard = String::new();
-        err.read_line(&mut heard).expect("a line");
-        let port = heard.split_once("port=").and_then(|(_, rest)| rest.split_once(' ')).map(|(port, _)| port.parse());
-        let port = port.unwrap_or_else(|| panic!("{heard}")).expect("a port");
-        Capture { tool, err, heard, port }
+        self.place.command(&args)
     }
 
     /// How many statements with this beginning the server executed, by its own log.
@@ -62,6 +60,16 @@ impl Stage {
 }
 
 impl Capture {
+    fn start(mut command: Command) -> Capture {
+        let mut tool = command.stderr(Stdio::piped()).spawn().expect("the tool starts");
+        let mut err = BufReader::new(tool.stderr.take().expect("piped"));
+        let mut heard = String::new();
+        err.read_line(&mut heard).expect("a line");
+        let port = heard.split_once("port=").and_then(|(_, rest)| rest.split_once(' ')).map(|(port, _)| port.parse());
+        let port = port.unwrap_or_else(|| panic!("{heard}")).expect("a port");
+        Capture { tool, err, heard, port }
+    }
+
     fn address(&self, parameters: &str) -> String {
         format!("postgres://me@127.0.0.1:{}/postgres{parameters}", self.port)
     }
@@ -309,19 +317,51 @@ fn a_killed_proxy_leaves_what_is_older_than_a_moment() {
     assert!(said.out.contains("The capture is incomplete") && said.out.contains("INSERT INTO a"), "{said:?}");
 }
 
+/// The same command with at most 154 open files, and fewer by default.
+fn limited(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 100; ulimit -Hn 154; exec \"$@\"", "sh"]);
+    shell.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    if let Some(dir) = command.get_current_dir() {
+        shell.current_dir(dir);
+    }
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
 #[test]
 fn a_client_beyond_the_most_connections_is_refused_and_said() {
+    const MOST: usize = (154 - 64) / 3;
     let stage = Stage::start();
-    let capture = stage.capture(&[]);
-    let connect = || std::net::TcpStream::connect(("127.0.0.1", capture.port)).expect("connected");
-    let all: Vec<_> = (0..1_000).map(|_| connect()).collect();
-    let mut answer = String::new();
-    connect().read_to_string(&mut answer).expect("an answer");
-    assert!(answer.starts_with('E') && answer.contains("C53300") && answer.contains("1000 connections"), "{answer:?}");
+    let capture = Capture::start(limited(&stage.command(&[])));
+    let login = || {
+        let body = b"\0\x03\0\0user\0me\0database\0postgres\0\0";
+        let mut client = std::net::TcpStream::connect(("127.0.0.1", capture.port)).expect("connected");
+        let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
+        client.write_all(&[&length[..], body].concat()).expect("sent");
+        let mut answer = [0];
+        client.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"R", "the server asks for a password");
+        client
+    };
+    let sleeper = capture.command("psql", &[&capture.address(""), "-c", "SELECT pg_sleep(100)"]).spawn().expect("psql");
+    wait_for("the statement", || {
+        stage.server.asked("SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(100)'") == "1"
+    });
+    let all: Vec<_> = (1..MOST).map(|_| login()).collect();
+    // With its default sslmode, psql asks for encryption first.
+    let refused = psql(&capture.address(""), "SELECT 1");
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains(&format!("contend capture has {MOST} connections already")), "{refused:?}");
+    // A cancellation is no further connection.
+    kill_process(Pid::from_child(&sleeper), Signal::INT).expect("there");
+    let cancelled = sleeper.wait_with_output().expect("psql");
+    assert!(String::from_utf8_lossy(&cancelled.stderr).contains("canceling statement"), "{cancelled:?}");
     drop(all);
     wait_for("a place", || psql(&capture.address(""), "SELECT 1").status.success());
     let said = capture.end();
-    assert!(said.code == Some(0) && said.err.contains("more than 1000 connections at the same time"), "{said:?}");
+    let words = format!("more than {MOST} connections at the same time");
+    assert!(said.code == Some(0) && said.err.contains(&words), "{said:?}");
 }
 
 #[test]

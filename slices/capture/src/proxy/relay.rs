@@ -6,6 +6,7 @@ use super::writer::{Writers, now_ns};
 use anyhow::{Context, Result};
 use contend_wire::database::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,8 +16,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Most connections at the same time, each with two threads and a file.
+/// Most connections at the same time, each with two threads and three open files: client, server and segment.
 const CONNECTIONS_MAX: usize = 1_000;
+
+/// Raises this process's limit of open files as far as it may; returns how many connections are possible.
+fn connections_max() -> usize {
+    const OTHER_FILES: u64 = 64;
+    const FILES: u64 = 3;
+    let limit = getrlimit(Resource::Nofile);
+    // If it cannot be raised, the lower one counts.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let possible = usize::try_from(files.saturating_sub(OTHER_FILES) / FILES);
+    possible.unwrap_or(usize::MAX).min(CONNECTIONS_MAX)
+}
+
+/// A place among the connections. Free again when dropped.
+struct Seat<'s>(&'s AtomicUsize);
+
+impl Seat<'_> {
+    fn take(taken: &AtomicUsize, most: usize) -> Option<Seat<'_>> {
+        let more = |number| (number < most).then_some(number + 1);
+        taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Seat(taken))
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// The server, and its name without user and database.
 #[derive(Clone)]
@@ -124,7 +153,9 @@ struct Shared {
     writers: Arc<Writers>,
     live: Mutex<HashMap<u64, Arc<Link>>>,
     numbers: AtomicU64,
-    /// Clients that are attended.
+    /// Most connections at the same time.
+    most: usize,
+    /// Connections that are served.
     clients: AtomicUsize,
     said: Mutex<Vec<Said>>,
 }
@@ -134,25 +165,10 @@ impl Shared {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attends a client in its own thread, unless there are too many.
-    fn take(self: &Arc<Self>, mut client: TcpStream) -> Result<()> {
-        if self.clients.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
-            let text = format!("contend capture has {CONNECTIONS_MAX} connections already");
-            // The client may have gone.
-            let _ = client.write_all(&refusal("53300", &text));
-            self.say(
-                format!("A client was not served: more than {CONNECTIONS_MAX} connections at the same time."),
-                true,
-            );
-            return Ok(());
-        }
-        self.clients.fetch_add(1, Ordering::Relaxed);
+    /// Attends a client in its own thread.
+    fn take(self: &Arc<Self>, client: TcpStream) -> Result<()> {
         let shared = Arc::clone(self);
-        let attend = move || {
-            attend(&shared, client);
-            shared.clients.fetch_sub(1, Ordering::Relaxed);
-        };
-        thread::Builder::new().spawn(attend).context("cannot start a thread")?;
+        thread::Builder::new().spawn(move || attend(&shared, client)).context("cannot start a thread")?;
         Ok(())
     }
 
@@ -165,10 +181,8 @@ impl Relay {
     pub fn new(listener: TcpListener, target: Target, writers: Writers) -> Relay {
         let (live, said) = (Mutex::default(), Mutex::default());
         let (numbers, clients) = (AtomicU64::new(0), AtomicUsize::new(0));
-        Relay {
-            listener,
-            shared: Arc::new(Shared { target, writers: Arc::new(writers), live, numbers, clients, said }),
-        }
+        let (writers, most) = (Arc::new(writers), connections_max());
+        Relay { listener, shared: Arc::new(Shared { target, writers, live, numbers, most, clients, said }) }
     }
 
     /// Attends clients until `stop`; `say` gets each sentence at once. Returns the number of connections that were
@@ -261,7 +275,12 @@ fn attend(shared: &Arc<Shared>, client: TcpStream) {
 }
 
 fn serve(shared: &Arc<Shared>, mut client: TcpStream, start: &Start) {
-    let name = &shared.target.name;
+    let (name, most) = (&shared.target.name, shared.most);
+    let Some(_seat) = Seat::take(&shared.clients, most) else {
+        // The client may have gone.
+        let _ = client.write_all(&refusal("53300", &format!("contend capture has {most} connections already")));
+        return shared.say(format!("A client was not served: more than {most} connections at the same time."), true);
+    };
     let server = match shared.target.connect() {
         Ok(server) => server,
         Err(why) => {
