@@ -166,7 +166,7 @@ impl Lookout {
     /// SQLites found since the last call.
     pub fn look(&mut self, root: u32) -> Vec<Foreign> {
         for pid in descendants(root).into_iter().filter(|pid| *pid != std::process::id()) {
-            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            let maps = mapped_files(pid);
             let new = self.mapped(&maps);
             if !new.is_empty() {
                 let reader = self.reader.get_or_insert_with(Reader::start);
@@ -175,7 +175,9 @@ impl Lookout {
             }
             let paths = databases(pid);
             if let (false, Ok(program)) = (paths.is_empty(), fs::read_link(format!("/proc/{pid}/exe"))) {
-                let is_captured = maps.contains(LIBRARY_FILE) && !has_another_user(pid);
+                // The process may have begun between the two readings: the loader had then not mapped the library.
+                let has_library = maps.contains(LIBRARY_FILE) || mapped_files(pid).contains(LIBRARY_FILE);
+                let is_captured = has_library && !has_another_user(pid);
                 let open = |path| Open { path, program: program.clone(), is_captured };
                 self.open.extend(paths.into_iter().map(open));
             }
@@ -214,6 +216,11 @@ impl Lookout {
         }
         found
     }
+}
+
+/// The files and places that a process has in memory; empty if it has ended.
+fn mapped_files(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default()
 }
 
 /// Whether a process has given up the rights of this one: it can then write nothing into the capture.
