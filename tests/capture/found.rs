@@ -111,11 +111,15 @@ fn a_refused_begin_is_no_attempt_of_other_work_and_own_locks_have_their_own_advi
 #[test]
 fn a_program_without_problems_has_no_finding() {
     let bench = Bench::new();
-    let quiet = "import sqlite3\ndb = sqlite3.connect('app.db')\ndb.execute('CREATE TABLE t (a)')\nfor i in range(50):\n    db.execute('INSERT INTO t VALUES (?)', (i,))\n    db.commit()\n";
+    let quiet = "import sqlite3\ndb = sqlite3.connect('app.db')\ndb.execute('CREATE TABLE t (a)')\nfor i in range(50):\n    db.execute('INSERT INTO t VALUES (?)', (i,))\n    db.commit()\ndb.execute('BEGIN')\ndb.execute('COMMIT')\n";
     capture(&bench, &[], &["python3", "-c", quiet]);
     assert_eq!(shown(&bench)["findings"].as_array().map(Vec::len), Some(0));
     let text = bench.contend(&["capture", "show", "taken"]).exits(0).out;
     assert!(text.contains("no call failed at a lock"), "{text}");
+    assert!(
+        text.contains("No statement but those that begin and end it.") && !text.contains("refused BEGIN"),
+        "{text}"
+    );
 }
 
 #[test]

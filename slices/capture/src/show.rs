@@ -176,9 +176,9 @@ fn where_time_goes(summary: &Summary) -> Block {
 /// The statements of a transaction.
 fn steps(kind: &Kind) -> Block {
     if kind.statements.is_empty() {
-        let about = "No statement but those that begin and end it. The work of a refused BEGIN is unknown: the program may have \
-                     tried it again.";
-        return Block::Note(about.into());
+        let refused = " The work of a refused BEGIN is unknown: the program may have tried it again.";
+        let about = if kind.failed > 0 { refused } else { "" };
+        return Block::Note(format!("No statement but those that begin and end it.{about}"));
     }
     let statements = kind.statements.iter().map(|(text, times)| {
         let times = if *times > 1 { format!("{times} times: ") } else { String::new() };
