@@ -364,6 +364,25 @@ fn the_schema_is_made_when_everything_fits() {
     server.place.contend(&["migrate", &server.dsn(), "--to", "back.db", "--schema", "new"]).exits(0);
 }
 
+/// Programs under `contend shim` install them under the same lock.
+#[test]
+fn the_functions_are_installed_by_one_process_at_a_time() {
+    const WAITS: &str = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    let server = Server::start(Own::postgres);
+    server.source("CREATE TABLE t (r REAL); CREATE VIEW v AS SELECT round(r, 2) AS a FROM t");
+    let hold = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock(7236834620953); DO $$ BEGIN FOR i IN 1..300 LOOP PERFORM pg_sleep(0.1); \
+         EXIT WHEN ({WAITS}); END LOOP; IF NOT ({WAITS}) THEN RAISE EXCEPTION 'it does not wait'; END IF; END $$; COMMIT;"
+    );
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| server.asked(&hold));
+        let is_held = || server.asked("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") != "0";
+        wait_for("the lock", is_held);
+        server.migrates(&[]).exits(0);
+        holder.join().expect("released");
+    });
+}
+
 #[test]
 fn a_word_in_a_statement_is_no_counter() {
     let server = Server::start(Own::postgres);

@@ -102,7 +102,7 @@ pub fn block(declared: &str, body: &str) -> String {
     format!("DO {tag}{declared}BEGIN {body} END {tag}")
 }
 
-/// A statement that installs a function pack under the lock, unless it is there.
+/// A statement that installs a function pack, unless it is there. The caller holds the lock ([`lock`]).
 pub fn install(pack: &str) -> String {
     let mark = literal(&mark(pack));
     let body = format!(

@@ -9,7 +9,7 @@ use crate::rows::{Form, put};
 use crate::server::{Load, Product, Server};
 use anyhow::{Context, Result, bail};
 use contend_sql::{ParamType, Target, function_pack};
-use contend_wire::kept::{install, quoted};
+use contend_wire::kept::{install, lock, quoted};
 use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -66,7 +66,7 @@ impl Work<'_> {
             product.run(&format!("CREATE {schema}"))?;
         }
         if plan.needs_pack() {
-            product.run(&install(function_pack(Target::Postgres)))?;
+            install_functions(product)?;
         }
         let [create, fill] = ledger::begin(product.target(), entries);
         product.make(&[create], &fill, false)?;
@@ -180,6 +180,15 @@ impl Reading {
         }
         Ok(())
     }
+}
+
+/// Installs the functions, while no other process does.
+fn install_functions(product: &mut dyn Product) -> Result<()> {
+    let [lock, unlock] = lock();
+    product.run(&lock)?;
+    let installed = product.run(&install(function_pack(Target::Postgres)));
+    let unlocked = product.run(&unlock);
+    installed.and(unlocked)
 }
 
 /// Creates the missing tables. `again`: an interrupted run may have created one without recording it.
