@@ -38,7 +38,7 @@ fn a_text_with_nul_ends_no_transaction() {
     assert!(said.ends_with("[]\n[]\n[('before',), ('after',)]\n"), "{said}");
 }
 
-/// They wait for the process that makes the functions or the database, and then find what it made.
+/// Each process waits until another has made the functions or the database, and then finds them.
 #[test]
 fn processes_that_open_a_new_database_at_once_all_get_it() {
     const LOCKS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";

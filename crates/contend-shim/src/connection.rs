@@ -72,7 +72,7 @@ pub struct State {
     pub began_by_savepoint: bool,
     /// Whether the front's schema was changed in this transaction.
     pub has_defined: bool,
-    /// Why the server's last rowid is unknown, and the front's at that time. The front has the last one otherwise.
+    /// Why the server's last rowid is unknown, and the front's rowid at that time. `None`: the front's rowid is the last one.
     unknown_rowid: Option<(&'static str, i64)>,
 }
 

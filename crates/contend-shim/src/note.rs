@@ -9,7 +9,7 @@ use std::mem::ManuallyDrop;
 /// Actions of one statement.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Tables that are read or changed, with their databases: empty for those of which no column is read, until they are located.
+    /// Tables that are read or changed, with their databases. SQLite gives no database if no column is read; `locate` adds it.
     pub tables: BTreeSet<(String, String)>,
     /// Whether some of them are changed.
     pub writes: bool,

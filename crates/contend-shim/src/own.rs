@@ -57,7 +57,7 @@ impl Own {
         let is_used = |table: &str| note.tables.iter().any(|(_, used)| used.eq_ignore_ascii_case(table));
         let of_tables = objects.iter().filter(|[_, _, table, _]| is_used(table) || mentions(sql, table));
         let texts: Vec<&str> = of_tables.map(|[.., text]| text.as_str()).chain([sql]).collect();
-        // What is named nowhere is compared by BINARY.
+        // Columns without COLLATE are compared by BINARY.
         let is_named = |name: &&str| *name == "binary" || texts.iter().any(|text| mentions(text, name));
         if let Some(name) = collations.into_iter().find(is_named) {
             return Some(format!("{name} is a collation of the application, which the server lacks"));

@@ -87,8 +87,8 @@ pub fn comment(schema: &str) -> String {
 /// The number of the lock that admits one process at a time.
 const LOCK: i64 = 7_236_834_620_953;
 
-/// Statements that wait for this lock, and release it. It is the session's: a transaction that begins with the lock sees what
-/// the process before has made. One that waits for the lock would not, because of its snapshot and of the server's caches.
+/// Statements that wait for this lock, and release it. The lock is the session's. A transaction that begins after it sees what
+/// the previous process made; a transaction that waits for the lock does not.
 pub fn lock() -> [String; 2] {
     ["pg_advisory_lock", "pg_advisory_unlock"].map(|function| format!("SELECT {function}({LOCK})"))
 }
