@@ -26,7 +26,7 @@ pub struct Manifest {
     pub databases: Vec<Database>,
     /// Gaps of the capture, as sentences.
     pub missing: Vec<String>,
-    /// The segment files at the end, by name. `None`: contend was killed before, or an older contend made the capture.
+    /// The segment files at the end, by name. `None`: contend was killed before it had packed them, or an older contend made the capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<BTreeMap<String, Total>>,
     /// The server, if connections to one were captured.
