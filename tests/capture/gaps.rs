@@ -104,7 +104,7 @@ fn processes_that_are_not_captured_are_said_next_to_one_that_is() {
     let bench = Bench::new();
     let path = database(&bench).display().to_string();
     let said = capture(&bench, &[], &["python3", "-c", OUT_OF_REACH, &path]);
-    ends_with_gaps(&said, &["app.db open, and what it did there is not captured"]);
+    ends_with_gaps(&said, &["app.db open. Its calls there are not captured"]);
     assert_eq!(counts(&shown(&bench), "INSERT")[0], 1);
     // A child that has only inherited the file is no gap.
     let forks = "import os, sqlite3, time\ndb = sqlite3.connect('one.db')\ndb.execute('CREATE TABLE t (a)')\n\
@@ -114,7 +114,7 @@ fn processes_that_are_not_captured_are_said_next_to_one_that_is() {
     if rustix::process::geteuid().is_root() {
         let drops = forks.replace("    time", "    os.setuid(65534)\n    time").replace("one.db", "two.db");
         let said = bench.contend(&["capture", "--out", "dropped", "--", "python3", "-c", &drops]).exits(0);
-        assert!(said.err.contains("two.db open, and what it did there is not captured"), "another user: {said:?}");
+        assert!(said.err.contains("two.db open. Its calls there are not captured"), "another user: {said:?}");
     }
 }
 

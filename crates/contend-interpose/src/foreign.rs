@@ -234,7 +234,7 @@ fn has_another_user(pid: u32) -> bool {
     user.is_some_and(|user| user != "0" && Some(&user) != effective("self").as_ref())
 }
 
-/// All processes with their parents, and whether they have ended and wait for these.
+/// All processes: number, parent, whether it is a zombie.
 fn processes() -> Vec<(u32, u32, bool)> {
     let mut found = vec![];
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -247,7 +247,7 @@ fn processes() -> Vec<(u32, u32, bool)> {
     found
 }
 
-/// Children of a process that have ended and that nothing has waited for.
+/// Zombie children of a process.
 pub fn ended(parent: u32) -> Vec<u32> {
     let mine = processes().into_iter().filter(|(_, of, has_ended)| *has_ended && *of == parent);
     mine.map(|(pid, ..)| pid).collect()

@@ -205,7 +205,7 @@ fn refusals(program: &str, database: &str, seen: &Evidence) -> Vec<Finding> {
     if seen.locked.0 > 0 {
         add(
             Kind::TableLocked,
-            format!("{program} meets a lock on a table of {database} that it holds itself."),
+            format!("{program} is refused in {database} because another of its own statements uses the table."),
             format!(
                 "{}, such as `{}`. No busy timeout waits for that.",
                 count(seen.locked.0, "refusal"),

@@ -26,8 +26,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
-/// The name under which the processes know the directory of the segments: a symbolic link that is gone when the capture
-/// ends, so that processes that still run add, cut and ask nothing.
+/// Symbolic link through which the processes reach the segments. Removed when the capture ends: processes that still run
+/// can then not add, truncate or request anything.
 const LIVE: &str = "live";
 
 /// A capture in progress.
@@ -382,7 +382,7 @@ impl<'s> Session<'s> {
             let (path, program) = (open.path.display(), open.program.display());
             if !open.is_captured {
                 unseen.insert(format!(
-                    "{program} had {path} open, and what it did there is not captured, or not all of it. It must keep \
+                    "{program} had {path} open. Its calls there are not captured, or only in part: it must keep \
                      LD_PRELOAD and {} in its environment, and its user.",
                     format::VARIABLE
                 ));

@@ -37,8 +37,8 @@ impl<'v> Distribution<'v> {
         self.counts.first().is_none_or(|(_, most)| *most as f64 <= mean + 4.0 * mean.sqrt() + 2.0)
     }
 
-    /// Zipf's exponent as an option of a generator that draws from so many keys; empty if the values are equally frequent among
-    /// `among` of them.
+    /// Zipf's exponent as an option of a generator over `keys` keys; empty if the values are about equally frequent among
+    /// `among`. Example: `, zipf = 0.7`.
     fn zipf(&self, among: u64, keys: u64) -> String {
         let most = self.counts.first().map_or(0, |(_, count)| *count) as f64 / self.total.max(1) as f64;
         let exponent = if self.is_even(among) { None } else { zipf(most, keys) };
@@ -134,7 +134,7 @@ impl<'v> Distribution<'v> {
     }
 }
 
-/// Skew of values: the exponent of Zipf's law under which the most frequent of so many keys has its share.
+/// The exponent of Zipf's law over `keys` keys at which the most frequent key has the share `most`.
 fn zipf(most: f64, keys: u64) -> Option<f64> {
     /// Ranks that are added one by one; the rest is an integral, which differs from its sum by less than one in a million.
     const ADDED: u64 = 1_000;

@@ -311,7 +311,7 @@ impl<'k> Writer<'k> {
     }
 }
 
-/// A LIMIT whose number is hashed: the largest number of rows that came. That of a subquery, in parentheses, does not show.
+/// Value for a hashed LIMIT: the most rows that one execution returned or changed; 20 in a subquery, whose rows are unknown.
 fn rows_of_limit(shape: &Shape, calls: &[&Call], before: &[Token]) -> u64 {
     const UNSEEN: u64 = 20;
     let count = |sign| before.iter().filter(|token| **token == Token::Sign(sign)).count();
