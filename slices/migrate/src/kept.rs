@@ -32,24 +32,15 @@ fn has_keys(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| step.makes == Makes::ForeignKey)
 }
 
-/// Statements that make the relations, unless they are there already or something is in the way. `place`: schema of the
-/// server, which may not be there yet; the current one by default.
+/// Statements that make the relations in the current schema, unless they are there already or something is in the way.
 ///
 /// # Errors
 /// The server cannot be asked.
-pub fn statements(
-    server: &mut Server,
-    (file, place): (&Path, Option<&str>),
-    schema: &Schema,
-    plan: &Plan,
-) -> Result<Vec<String>> {
+pub fn statements(server: &mut Server, file: &Path, schema: &Schema, plan: &Plan) -> Result<Vec<String>> {
     if server.product.target() != Target::Postgres || !obstacles(plan).is_empty() {
         return Ok(vec![]);
     }
-    let here = match place {
-        Some(name) => name.to_string(),
-        None => first_text(server, "SELECT current_schema()::text")?.context("the user has no schema")?,
-    };
+    let here = first_text(server, "SELECT current_schema()::text")?.context("the user has no schema")?;
     let object = |kind: &str, name: &str, table: &str, sql: &str| [kind, name, table, sql].map(str::to_string);
     let objects = schema.objects.iter().map(|o| object(o.kind.word(), &o.name, &o.table, &o.sql));
     let held = plan.held.iter().map(|held| object(HELD, &held.column, &held.table, held.holds.word()));

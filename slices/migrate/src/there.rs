@@ -93,7 +93,7 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
         }
         return Ok(INVALID);
     }
-    let last = kept::statements(&mut server, (asked.file, asked.schema), &schema, &plan)?;
+    let last = kept::statements(&mut server, asked.file, &schema, &plan).map_err(unfinished)?;
     server.product.make(&last, &ledger::finished(), false).map_err(unfinished)?;
     if target == Target::Postgres {
         show::shim(asked.file, &kept::obstacles(&plan))?;
