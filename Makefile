@@ -6,7 +6,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= 1
 
-.PHONY: run build workers worker-sqlx worker-system worker-shim workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint clippy clippy-sqlx fmt bench verify fuzz clean help
+.PHONY: run build workers worker-sqlx worker-system worker-shim workers-go workers-python workers-php workers-node workers-java apps test test-deps kernel lint check-format clippy clippy-sqlx fmt bench verify fuzz clean help
 
 build: ## the tool, optimised
 	$(CARGO) build --release
@@ -57,10 +57,12 @@ test-deps: ## what the tests need beyond Rust: servers, languages, a browser, a 
 kernel: ## User-Mode Linux and file systems, for power cuts of a real kernel; without them `verify` says NOT VERIFIED
 	-scripts/install-kernel.sh
 
-lint: ## format, clippy as errors
+lint: check-format ## format, clippy as errors
+	$(MAKE) --no-print-directory -j2 clippy clippy-sqlx
+
+check-format: ## whether all Rust is formatted
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path workers/rust-sqlx/Cargo.toml --check
-	$(MAKE) --no-print-directory -j2 clippy clippy-sqlx
 
 clippy:
 	+$(CARGO) clippy --workspace --all-targets -- -D warnings

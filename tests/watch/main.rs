@@ -235,6 +235,8 @@ fn findings_until(
     fs::write(go, "").expect("written");
     let (mut found, mut goes_on) = (vec![], true);
     for line in lines {
+        // Shown if the test fails.
+        println!("{line}");
         let line: Value = serde_json::from_str(&line).expect("JSON");
         found.clone_from(line["findings"].as_array().expect("a list"));
         if goes_on && are_as_wanted(&program, &found) {
