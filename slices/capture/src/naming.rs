@@ -163,31 +163,60 @@ fn places<'c>(known: &Known, content: &'c Content, shape: usize) -> Vec<Option<(
 /// Values of a call in the order of their positions in the text, including literals. `None` if another text has other
 /// positions.
 pub fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>> {
-    let (mut found, mut next) = (vec![], 1u16);
-    let mut names: Vec<&str> = vec![];
-    for token in tokens(&call.sql) {
-        match token {
-            Token::Literal(text) => found.push(literal(text, is_hashed)),
-            Token::Parameter(text) => {
-                let number = text.strip_prefix('?').and_then(|digits| digits.parse().ok());
-                let place = if let Some(number) = number {
-                    number
-                } else if text == "?" {
-                    next
-                } else if let Some(at) = names.iter().position(|name| *name == text) {
-                    at as u16 + 1
-                } else {
-                    names.push(text);
-                    names.len() as u16
-                };
-                next = next.max(place) + u16::from(number.is_none() && text == "?") * u16::from(place >= next);
-                let at = call.values.binary_search_by_key(&place, |(at, _)| *at);
-                found.push(at.map_or(Value::Null, |at| call.values[at].1.clone()));
-            }
-            _ => {}
+    let all = tokens(&call.sql);
+    let mut places = places_of(&all).into_iter();
+    let mut value = || {
+        let place = places.next()?;
+        let at = call.values.binary_search_by_key(&place, |(at, _)| *at).ok()?;
+        Some(call.values[at].1.clone())
+    };
+    let found: Vec<Value> = all
+        .iter()
+        .filter_map(|token| match token {
+            Token::Literal(text) => Some(literal(text, is_hashed)),
+            Token::Parameter(_) => Some(value().unwrap_or(Value::Null)),
+            _ => None,
+        })
+        .collect();
+    let count = |sql: &str| tokens(sql).iter().filter(|t| matches!(t, Token::Literal(_) | Token::Parameter(_))).count();
+    (found.len() == count(like)).then_some(found)
+}
+
+/// Numbers of a statement's parameters, as SQLite gives them: `?` and a new name get the one after the largest so far.
+fn places_of(tokens: &[Token]) -> Vec<u16> {
+    let mut named: Vec<(&str, u16)> = vec![];
+    let mut last = 0u16;
+    let parameters = tokens.iter().filter_map(|token| match token {
+        Token::Parameter(text) => Some(*text),
+        _ => None,
+    });
+    let place = |text| {
+        let number = str::strip_prefix(text, '?').and_then(|digits| digits.parse().ok());
+        let known = || named.iter().find(|(name, _)| *name == text && text != "?").map(|(_, place)| *place);
+        let place = number.or_else(known).unwrap_or(last.saturating_add(1));
+        named.push((text, place));
+        last = last.max(place);
+        place
+    };
+    parameters.map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_the_numbers_that_sqlite_gives() {
+        let db = rusqlite::Connection::open_in_memory().expect("a database");
+        for sql in
+            ["SELECT ?, ?, ?", "SELECT :a, ?, :a, ?, @a", "SELECT ?3, ?, :a, ?1, ?3, ?", "SELECT :b, ?5, :a, :b, ?, $c"]
+        {
+            let mut statement = db.prepare(sql).expect("a statement");
+            let columns = statement.column_count();
+            let numbers: Vec<i64> = (1..=statement.parameter_count() as i64).collect();
+            let row = |row: &rusqlite::Row| (0..columns).map(|at| row.get::<_, u16>(at)).collect::<Result<Vec<_>, _>>();
+            let given = statement.query_row(rusqlite::params_from_iter(numbers), row).expect("a row");
+            assert_eq!(places_of(&tokens(sql)), given, "{sql}");
         }
     }
-    let places =
-        |sql: &str| tokens(sql).iter().filter(|t| matches!(t, Token::Literal(_) | Token::Parameter(_))).count();
-    (found.len() == places(like)).then_some(found)
 }
