@@ -6,6 +6,7 @@ mod service;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod answers;
 mod load;
 mod serving;
 mod tls;

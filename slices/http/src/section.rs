@@ -4,6 +4,7 @@
 use contend::analysis::Findings;
 use contend::analysis::messages::Message;
 use contend::analysis::plain::Load;
+use contend::analysis::replies::Replies;
 use contend::analysis::reported;
 use contend::analysis::requests::Sum;
 use contend::analysis::trial::Scope;
@@ -85,6 +86,11 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     let mut blocks = if several_services { first::plain_answers(findings) } else { vec![] };
     blocks.push(Block::Answer { ask: String::new(), said: sums.iter().enumerate().map(said).collect() });
     blocks.push(Block::Table(table(findings, sums)));
+    blocks.extend(
+        replies(findings)
+            .into_iter()
+            .flat_map(|table| [Block::Heading("What was answered".to_string()), Block::Table(table)]),
+    );
     if let Some(table) = messages(findings, sums) {
         blocks.push(Block::Heading("What went wrong".to_string()));
         blocks.push(Block::Table(table));
@@ -163,6 +169,25 @@ fn table(findings: &Findings<'_>, sums: &[Sum]) -> Table {
         table.row(cells);
     }
     table
+}
+
+/// Status, content and length of the successful answers to each request of the scenario.
+fn replies(findings: &Findings<'_>) -> Option<Table> {
+    let mut table = Table::new(&["requests", "request", "answers|", "status and content", "mean length|"]);
+    for cell in &findings.cells {
+        for (&(transaction, step), request) in Replies::of(&findings.rows, cell).requests() {
+            let of = findings.transactions.get(usize::from(transaction));
+            let of = of.map_or(NOTHING, String::as_str);
+            table.row([
+                TableCell::new(name(findings, cell.condition, cell.contender)).series(cell.contender),
+                TableCell::new(format!("{of}, step {}: {}", step + 1, request.method)),
+                TableCell::new(words::count(request.all())),
+                TableCell::new(request.kinds()),
+                TableCell::new(Bytes(request.mean_bytes() as u64).to_string()),
+            ]);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The most frequent messages of each condition, in the service's own words if its clients kept them.

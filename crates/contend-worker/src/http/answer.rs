@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::http::cookies::Jar;
+use crate::http::replies::Content;
 use crate::http::said::SHOWN_BYTES;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 use httparse::{Header, ParserConfig, Status};
@@ -16,6 +17,8 @@ const HEADERS_MAX: usize = 128;
 const BODY_BYTES_MAX: u64 = 64 << 20;
 /// Longest line that says how long a chunk is.
 const CHUNK_LINE_MAX: usize = 1 << 10;
+/// Bytes in front of some texts in UTF-8.
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 /// Initial size of the buffer.
 const ROOM: usize = 8 << 10;
 
@@ -32,6 +35,8 @@ pub struct Response {
     pub closes: bool,
     /// The header `contend-code`.
     pub code: Option<Failure>,
+    /// Whether the body is compressed.
+    pub encoded: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +64,8 @@ pub struct Reader {
     answer: Response,
     /// Total of the body so far.
     body_bytes: u64,
+    /// First byte of the body after white space.
+    first: Option<u8>,
     body: Vec<u8>,
     /// Most bytes of the body that are kept.
     kept_max: usize,
@@ -87,8 +94,9 @@ impl Default for Reader {
             filled: 0,
             at: 0,
             part: Part::Head,
-            answer: Response { status: 0, closes: false, code: None },
+            answer: Response { status: 0, closes: false, code: None, encoded: false },
             body_bytes: 0,
+            first: None,
             body: vec![],
             kept_max: 0,
         }
@@ -99,7 +107,7 @@ impl Reader {
     /// Forgets everything, for the answer to a new request.
     #[inline]
     pub fn reset(&mut self) {
-        (self.filled, self.at, self.part, self.body_bytes) = (0, 0, Part::Head, 0);
+        (self.filled, self.at, self.part, self.body_bytes, self.first) = (0, 0, Part::Head, 0, None);
         self.body.clear();
     }
 
@@ -134,6 +142,12 @@ impl Reader {
     #[inline]
     pub fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// Length and content of its body, whether it was wanted or not.
+    #[inline]
+    pub fn content(&self) -> (u64, Content) {
+        (self.body_bytes, Content::of(self.body_bytes, self.first, self.answer.encoded))
     }
 
     /// Whether bytes arrived after the answer.
@@ -182,7 +196,7 @@ impl Reader {
             }
             if status >= 200 {
                 let old = response.version == Some(0);
-                self.answer = Response { status, closes: old, code: None };
+                self.answer = Response { status, closes: old, code: None, encoded: false };
                 self.kept_max = match status {
                     _ if is_in(status, asked.wanted) => usize::MAX,
                     _ if is_in(status, asked.expected) => 0,
@@ -263,6 +277,10 @@ impl Reader {
         if self.body_bytes > BODY_BYTES_MAX {
             return Err(Nonsense);
         }
+        if self.first.is_none() {
+            let piece = &self.buffer[self.at..self.at + taken];
+            self.first = piece.iter().copied().find(|b| !b.is_ascii_whitespace() && !BYTE_ORDER_MARK.contains(b));
+        }
         let kept = taken.min(self.kept_max.saturating_sub(self.body.len()));
         self.body.extend_from_slice(&self.buffer[self.at..self.at + kept]);
         self.at += taken;
@@ -317,6 +335,7 @@ fn framing(headers: &[Header<'_>], answer: &mut Response, mut jar: Option<&mut J
                     return Err(Nonsense);
                 }
             }
+            16 if is("content-encoding") => answer.encoded = !header.value.eq_ignore_ascii_case(b"identity"),
             17 if is("transfer-encoding") => {
                 if !header.value.eq_ignore_ascii_case(b"chunked") {
                     return Err(Nonsense);

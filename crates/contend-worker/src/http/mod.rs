@@ -9,6 +9,7 @@ pub mod events;
 pub mod json;
 pub mod login;
 pub mod options;
+pub mod replies;
 pub mod said;
 pub mod shared;
 pub mod template;
@@ -125,7 +126,10 @@ fn loop_thread(
         })?;
         let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.merge(std::mem::take(&mut made.said));
-        shared.control.report(said.facts());
+        let mut replies = shared.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        replies.merge(std::mem::take(&mut made.replies));
+        let replies = replies.facts(&|place| shared.method(place));
+        shared.control.report(said.facts().into_iter().chain(replies).collect());
         Ok(())
     });
     let why = match std::panic::catch_unwind(body) {

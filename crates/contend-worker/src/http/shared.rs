@@ -1,6 +1,7 @@
 //! State shared by the event loops of a plan, and its services.
 
 use super::options::Options;
+use super::replies::Replies;
 use super::said::Said;
 use super::template::Template;
 use super::tls::{self, Tls};
@@ -8,7 +9,7 @@ use crate::control::Control;
 use crate::run::Member;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use contend_wire::database::Database;
-use contend_wire::plan::Plan;
+use contend_wire::plan::{Plan, Step};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub struct Shared {
     pub services: Arc<Vec<Service>>,
     /// Answers of all loops to failed requests.
     pub said: Arc<Mutex<Said>>,
+    /// Successful answers of all loops.
+    pub replies: Arc<Mutex<Replies>>,
 }
 
 impl Shared {
@@ -44,7 +47,17 @@ impl Shared {
             options,
             services: Arc::new(services),
             said: Arc::default(),
+            replies: Arc::default(),
         })
+    }
+
+    /// The method of the request at this transaction and step.
+    pub fn method(&self, (transaction, step): (u16, u16)) -> String {
+        let head = &self.plan.head;
+        match &head.transactions[usize::from(transaction)].steps[usize::from(step)] {
+            Step::Http(http) => head.requests[http.request as usize].method.clone(),
+            _ => String::new(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::analysis::cell::Cell;
 use crate::analysis::dist;
 use crate::analysis::estimate::{Estimator, histograms, observed};
 use crate::analysis::metric::{Metric, plain};
+use crate::analysis::replies::{self, Replies};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::outcome::reason::Invalid;
@@ -201,7 +202,11 @@ fn refused_most(metric: &Metric, margin: f64) -> f64 {
 /// Why two cells of a run did not do the same work. The as-published variant compares them anyway.
 fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
     let arms = [baseline, candidate].map(|cell| (cell, on.study.contenders[cell.contender].label.as_str()));
-    if on.as_published() { None } else { not_the_same_work(on, arms, metric) }
+    if on.as_published() {
+        return None;
+    }
+    let replies = || replies::difference(arms.map(|(cell, label)| (Replies::of(on.rows, cell), label)), on);
+    not_the_same_work(on, arms, metric).or_else(|| replies().filter(|_| metric.is_of_work()))
 }
 
 /// Why two cells, each with its name, did not do the same work: one refuses or leaves out what the other does, so rates

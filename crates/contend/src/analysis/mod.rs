@@ -19,6 +19,7 @@ pub mod kind;
 pub mod messages;
 pub mod metric;
 pub mod plain;
+pub mod replies;
 pub mod reported;
 pub mod requests;
 pub mod tally;

@@ -10,6 +10,7 @@ use crate::connection::RECONNECT_PAUSE;
 use crate::failure::Failure;
 use crate::http::answer::{Asked, is_in};
 use crate::http::json::look_into;
+use crate::http::replies::Reply;
 use crate::http::tls::Progress;
 use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::CodeSpace;
@@ -20,6 +21,11 @@ use std::io::ErrorKind;
 
 /// Any status, for answers that are shown to people.
 const ANY_STATUS: &[(u16, u16)] = &[(100, 999)];
+
+/// Whether an attempt is due in the window.
+fn is_in_window(work: Work, (begin_ns, end_ns): (u64, u64)) -> bool {
+    matches!(work, Work::Turn(turn) if (begin_ns..end_ns).contains(&turn.due_ns))
+}
 
 impl<'p> Events<'p> {
     pub(super) fn send(&mut self, i: usize, step: &'p HttpStep, now_ns: u64) {
@@ -247,6 +253,11 @@ impl<'p> Events<'p> {
         };
         match outcome {
             Ok(rows) => {
+                if is_in_window(client.work, self.window_ns) {
+                    let (bytes, content) = client.reader.content();
+                    let place = (client.transaction, client.step as u16);
+                    self.replies.add(Reply { place, status: answer.status, content, bytes });
+                }
                 client.rows = client.rows.saturating_add(rows);
                 client.step += 1;
                 client.rendered = None;
@@ -255,8 +266,7 @@ impl<'p> Events<'p> {
             }
             Err(failure) => {
                 let step = client.step as u16;
-                let (begin_ns, end_ns) = self.window_ns;
-                if matches!(client.work, Work::Turn(turn) if (begin_ns..end_ns).contains(&turn.due_ns)) {
+                if is_in_window(client.work, self.window_ns) {
                     self.said.heard(failure, client.reader.body());
                 }
                 self.done(i, Err(Failed { step, failure }), now_ns);

@@ -19,6 +19,7 @@ use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::failure::Failure;
 use crate::http::options::Options;
+use crate::http::replies::Replies;
 use crate::http::said::Said;
 use crate::http::shared::Shared;
 use crate::kept::Kept;
@@ -61,6 +62,8 @@ pub struct Events<'p> {
     window_ns: (u64, u64),
     /// Answers to failed requests of the window.
     pub said: Said,
+    /// Answers to successful requests of the window.
+    pub replies: Replies,
 }
 
 impl<'p> Events<'p> {
@@ -100,6 +103,7 @@ impl<'p> Events<'p> {
             over: vec![],
             window_ns: (0, 0),
             said: Said::default(),
+            replies: Replies::default(),
         })
     }
 

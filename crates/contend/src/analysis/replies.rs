@@ -1,0 +1,290 @@
+//! Successful answers of services, as their clients counted them: status, content and length. Services whose answers differ
+//! in meaning did not do the same work. Small differences are usual: identifiers, times, white space, compression.
+
+use crate::analysis::cell::Cell;
+use crate::analysis::estimate::Estimator;
+use crate::analysis::metric::plain;
+use crate::analysis::trial::TrialRow;
+use crate::stats::precision::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Prefix of a client's facts with answers: `COUNT BYTES STATUS CONTENT METHOD TRANSACTION STEP`.
+const FACT: &str = "reply.";
+/// Content of an answer without a body.
+const EMPTY: &str = "empty";
+/// Indented JSON has up to 2.5 times the bytes of the same values without white space.
+const TIMES_SHORTER: f64 = 3.0;
+/// Fewest answers of each service for comparing lengths.
+const LENGTHS_MIN: u64 = 20;
+/// A request that may write is answered with nothing, with a sentence, or with the new object.
+const BYTES_OF_WRITE: f64 = 1024.0;
+/// Standard deviations of a difference of shares that chance does not explain.
+const BEYOND_CHANCE: f64 = 3.0;
+
+/// Answers with one status, one content and about one length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Group {
+    status: u16,
+    content: String,
+    count: u64,
+    bytes: u64,
+}
+
+/// Answers to the request at one place of the scenario.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Its method, such as `GET`.
+    pub method: String,
+    groups: Vec<Group>,
+}
+
+/// Answers of a cell by transaction and step.
+#[derive(Debug, Clone, Default)]
+pub struct Replies(BTreeMap<(u16, u16), Request>);
+
+impl Replies {
+    /// The answers in the valid trials of a cell; empty if its clients did not count them.
+    pub fn of(rows: &[TrialRow<'_>], cell: &Cell) -> Self {
+        let facts = cell.valid.iter().flat_map(|&at| &rows[at].trial.workers).flat_map(|worker| &worker.done);
+        Self::read(facts.filter(|(name, _)| name.starts_with(FACT)).map(|(_, text)| text.as_str()))
+    }
+
+    fn read<'t>(facts: impl Iterator<Item = &'t str>) -> Self {
+        let mut replies = Self::default();
+        for (place, method, group) in facts.filter_map(read) {
+            let request = replies.0.entry(place).or_default();
+            request.method = method;
+            let alike = |of: &&mut Group| of.key() == group.key();
+            match request.groups.iter_mut().find(alike) {
+                Some(of) => (of.count, of.bytes) = (of.count + group.count, of.bytes + group.bytes),
+                None => request.groups.push(group),
+            }
+        }
+        replies
+    }
+
+    /// The requests, in the order of the scenario, with transaction and step.
+    pub fn requests(&self) -> impl Iterator<Item = (&(u16, u16), &Request)> {
+        self.0.iter()
+    }
+}
+
+fn read(text: &str) -> Option<((u16, u16), String, Group)> {
+    let fields: Vec<&str> = text.split(' ').collect();
+    let [count, bytes, status, content, method, transaction, step] = fields[..] else { return None };
+    let group = Group {
+        status: status.parse().ok()?,
+        content: content.to_string(),
+        count: count.parse().ok().filter(|count| *count > 0)?,
+        bytes: bytes.parse().ok()?,
+    };
+    Some(((transaction.parse().ok()?, step.parse().ok()?), method.to_string(), group))
+}
+
+impl Group {
+    fn mean(&self) -> f64 {
+        self.bytes as f64 / self.count as f64
+    }
+
+    fn key(&self) -> (u16, &str, u32) {
+        (self.status, &self.content, u64::BITS - (self.bytes / self.count).leading_zeros())
+    }
+}
+
+impl Request {
+    fn count(&self, of: &dyn Fn(&Group) -> bool) -> u64 {
+        self.groups.iter().filter(|group| of(group)).map(|group| group.count).sum()
+    }
+
+    /// All answers.
+    pub fn all(&self) -> u64 {
+        self.count(&|_| true)
+    }
+
+    fn share(&self, of: &dyn Fn(&Group) -> bool) -> f64 {
+        self.count(of) as f64 / self.all().max(1) as f64
+    }
+
+    /// Mean length of the bodies.
+    pub fn mean_bytes(&self) -> f64 {
+        self.groups.iter().map(|group| group.bytes).sum::<u64>() as f64 / self.all().max(1) as f64
+    }
+
+    /// Median length of the bodies, as the mean of the bodies of about that length.
+    fn median_bytes(&self) -> f64 {
+        let mut groups: Vec<&Group> = self.groups.iter().collect();
+        groups.sort_by(|a, b| a.mean().total_cmp(&b.mean()));
+        let mut left = self.all() / 2;
+        let middle = groups.into_iter().find(|group| {
+            let found = left < group.count;
+            left = left.saturating_sub(group.count);
+            found
+        });
+        middle.map_or(0.0, Group::mean)
+    }
+
+    /// Statuses and contents with their shares, such as `200 JSON` or `90.0 % 200 JSON, 10.0 % 204 empty`.
+    pub fn kinds(&self) -> String {
+        let mut kinds: BTreeMap<(u16, &str), u64> = BTreeMap::new();
+        for group in &self.groups {
+            *kinds.entry((group.status, &group.content)).or_default() += group.count;
+        }
+        let all = self.all().max(1);
+        let shown = kinds.into_iter().map(|((status, content), count)| match count {
+            count if count == all => format!("{status} {}", in_words(content)),
+            count => format!("{} % {status} {}", percent(count as f64 / all as f64), in_words(content)),
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn in_words(content: &str) -> &str {
+    match content {
+        "json" => "JSON",
+        "markup" => "HTML or XML",
+        "encoded" => "compressed",
+        other => other,
+    }
+}
+
+fn percent(share: f64) -> String {
+    plain(share * 100.0)
+}
+
+/// Why two services, each with its name, did not give the same answers. A service whose answers were not counted, or that
+/// never answered a request, is not compared.
+pub fn difference([(base, of_base), (other, of_other)]: [(Replies, &str); 2], on: &Estimator<'_>) -> Option<String> {
+    let of_both = base.0.iter().filter_map(|(place, request)| Some((place, [request, other.0.get(place)?])));
+    of_both.into_iter().find_map(|((transaction, _), requests)| {
+        let (what, [here, there]) = of_request(requests, on.study.margin)?;
+        let name = on.transactions.get(usize::from(*transaction)).map_or("a transaction", String::as_str);
+        Some(format!(
+            "not the same answers: to {} of {name}, {there} {what} with {of_other}, {here} with {of_base}; let both \
+             send the same content, and run again",
+            requests[0].method,
+        ))
+    })
+}
+
+/// How the answers to one request differ: the difference, and its value on both sides.
+fn of_request(requests: [&Request; 2], margin: f64) -> Option<(String, [String; 2])> {
+    let shares =
+        |of: &dyn Fn(&Group) -> bool| Shares { all: requests.map(Request::all), are: requests.map(|r| r.share(of)) };
+    let class = |group: &Group| group.status / 100;
+    let classes: BTreeSet<u16> = requests.iter().flat_map(|request| request.groups.iter().map(class)).collect();
+    for one in classes {
+        if let Some(values) = shares(&|group| class(group) == one).differ(margin) {
+            return Some((format!("have a status of {one}00 to {one}99"), values));
+        }
+    }
+    let is_get = requests[0].method == "GET";
+    let least = if is_get { 0.0 } else { BYTES_OF_WRITE };
+    if requests[0].method == "HEAD" || requests.iter().all(|request| request.mean_bytes() <= least) {
+        return None;
+    }
+    let of_content = |content: &'static str| shares(&move |group: &Group| group.content == content).differ(margin);
+    if let Some(values) = of_content(EMPTY) {
+        return Some(("have no body".to_string(), values));
+    }
+    if let (Some(values), Some(_)) = (of_content("markup"), of_content("json")) {
+        return Some(("are HTML or XML in place of JSON".to_string(), values));
+    }
+    of_lengths(requests)
+}
+
+/// Median lengths if those of one service are much shorter. The means must agree: a median of short and long bodies can be
+/// either. Compressed bodies are compared only with compressed ones.
+fn of_lengths(requests: [&Request; 2]) -> Option<(String, [String; 2])> {
+    let encoded = requests.map(|request| request.share(&|group| group.content == "encoded"));
+    let alike = encoded[0] == encoded[1] && [0.0, 1.0].contains(&encoded[0]);
+    let much_shorter = |[a, b]: [f64; 2]| a.min(b) * TIMES_SHORTER < a.max(b);
+    let medians = requests.map(Request::median_bytes);
+    let known = alike && requests.iter().all(|request| request.all() >= LENGTHS_MIN);
+    let differ = known && much_shorter(medians) && much_shorter(requests.map(Request::mean_bytes));
+    differ.then(|| ("is the median of the bodies".to_string(), medians.map(|bytes| Bytes(bytes as u64).to_string())))
+}
+
+/// Shares of the answers of two services.
+struct Shares {
+    all: [u64; 2],
+    are: [f64; 2],
+}
+
+impl Shares {
+    /// Both in per cent, if they differ by more than the margin and by more than chance explains.
+    fn differ(&self, margin: f64) -> Option<[String; 2]> {
+        let all = self.all.map(|all| all as f64);
+        let pooled = (self.are[0] * all[0] + self.are[1] * all[1]) / (all[0] + all[1]);
+        let deviation = (pooled * (1.0 - pooled) * (1.0 / all[0] + 1.0 / all[1])).sqrt();
+        let beyond = (self.are[0] - self.are[1]).abs() > margin + BEYOND_CHANCE * deviation;
+        beyond.then(|| self.are.map(|share| format!("{} %", percent(share))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(facts: &[&str]) -> Request {
+        Replies::read(facts.iter().copied()).0.remove(&(0, 0)).expect("a request")
+    }
+
+    /// The difference between two services in words; empty if there is none.
+    fn between(base: &[&str], other: &[&str]) -> String {
+        let found = of_request([&request(base), &request(other)], 0.03);
+        found.map_or(String::new(), |(what, [here, there])| format!("{here}, {there} {what}"))
+    }
+
+    #[test]
+    fn answers_of_another_meaning_are_found() {
+        let list = ["3000 15000000 200 json GET 0 0", "40 8000 200 json GET 0 0"];
+        for (other, found) in [
+            (&["90000 0 200 empty GET 0 0"][..], "0 %, 100 % have no body"),
+            (&["90000 0 204 empty GET 0 0"], "0 %, 100 % have no body"),
+            (&["90000 0 302 empty GET 0 0"], "100 %, 0 % have a status of 200 to 299"),
+            (&["90000 450000000 200 markup GET 0 0"], "0 %, 100 % are HTML or XML in place of JSON"),
+            (&["90000 2700000 200 json GET 0 0"], "4.88 KiB, 30 B is the median of the bodies"),
+            (&["1500 7500000 200 json GET 0 0", "1500 0 200 empty GET 0 0"], "0 %, 50.0 % have no body"),
+        ] {
+            assert_eq!(between(&list, other), found, "{other:?}");
+        }
+        let hello = between(&["30 390 200 other GET 0 0"], &["30 0 200 empty GET 0 0"]);
+        assert_eq!(hello, "0 %, 100 % have no body");
+        let search = between(&["30 600000 200 json POST 0 0"], &["30 0 200 empty POST 0 0"]);
+        assert_eq!(search, "0 %, 100 % have no body");
+    }
+
+    #[test]
+    fn honest_differences_are_not_refused() {
+        for (base, other) in [
+            // Indented, or with other identifiers and times.
+            (&["100 50000 200 json GET 0 0"][..], &["90 108000 200 json GET 0 0"][..]),
+            // Compressed by one of the two.
+            (&["100 500000 200 json GET 0 0"], &["90 18000 200 encoded GET 0 0"]),
+            // A write that is answered with the new object, or with nothing.
+            (&["100 12000 201 json POST 0 0"], &["90 0 204 empty POST 0 0"]),
+            // A framework's default of another kind, such as text in place of JSON.
+            (&["100 2000 200 json GET 0 0"], &["90 1900 200 other GET 0 0"]),
+            // Few answers, one of them of another kind.
+            (&["5 2000 200 json GET 0 0", "1 0 200 empty GET 0 0"], &["6 2400 200 json GET 0 0"]),
+            // One very long answer among few.
+            (&["99 9900 200 json GET 0 0", "1 5000000 200 json GET 0 0"], &["90 9000 200 json GET 0 0"]),
+            // Short and long ones about equally often.
+            (
+                &["52 520 200 json GET 0 0", "48 480000 200 json GET 0 0"],
+                &["48 480 200 json GET 0 0", "52 520000 200 json GET 0 0"],
+            ),
+            (&["100 0 200 empty HEAD 0 0"], &["100 0 204 empty HEAD 0 0"]),
+        ] {
+            assert_eq!(between(base, other), "", "{base:?} and {other:?}");
+        }
+    }
+
+    #[test]
+    fn answers_are_summed_over_workers_and_shown() {
+        let all = request(&["3 3000 200 json GET 0 0", "1 0 204 empty GET 0 0", "6 6000 200 json GET 0 0", "x 1", ""]);
+        assert_eq!((all.all(), all.mean_bytes(), all.groups.len()), (10, 900.0, 2));
+        assert_eq!(all.kinds(), "90.0 % 200 JSON, 10.0 % 204 empty");
+        assert_eq!(request(&["3 3000 200 markup GET 0 0"]).kinds(), "200 HTML or XML");
+    }
+}
