@@ -3,6 +3,7 @@
 
 use super::{capture, counts, database, script, shown};
 use crate::support::{Bench, Said};
+use contend::record::seal::{JSON, sealed};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,12 +18,37 @@ fn taken() -> Bench {
     bench
 }
 
-/// Changes `capture.json`.
+/// Changes `capture.json`, and seals it again: what a reader refuses does not depend on the seal.
 fn edit(bench: &Bench, change: impl FnOnce(&mut Value)) {
     let path = bench.path("taken/capture.json");
-    let mut manifest = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
+    manifest.as_object_mut().expect("an object").remove("seal");
     change(&mut manifest);
-    fs::write(&path, manifest.to_string()).expect("written");
+    fs::write(&path, sealed(JSON, &format!("{manifest:#}"))).expect("written");
+}
+
+#[test]
+fn a_changed_capture_is_refused_and_one_without_a_seal_says_so() {
+    let bench = taken();
+    let path = bench.path("taken/capture.json");
+    let text = fs::read_to_string(&path).expect("readable");
+    assert!(shown(&bench)["missing"].as_array().is_some_and(Vec::is_empty), "{}", shown(&bench));
+    let changed = text.replacen("\"page_size\": 4096", "\"page_size\": 8192", 1);
+    assert_ne!(changed, text);
+    fs::write(&path, &changed).expect("written");
+    is_refused(
+        &bench,
+        &["taken/capture.json was changed after contend wrote it", "Restore the file, or capture again"],
+    );
+    // As an older contend wrote it, or an editor of both.
+    let (_, below) = changed.split_once('\n').expect("lines");
+    fs::write(&path, format!("{{\n{below}")).expect("written");
+    let missing = shown(&bench)["missing"].to_string();
+    assert!(missing.contains("Not sealed: capture.json has no SHA-256 in its first line"), "{missing}");
+    assert!(bench.contend(&["replay", "taken"]).out.contains("Not sealed: capture.json"));
+    bench.contend(&["capture", "anonymise", "taken", "--out", "hashed"]).exits(0);
+    let said = bench.contend(&["capture", "show", "hashed"]);
+    assert!(said.out.contains("Not sealed: capture.json"), "{said:?}");
 }
 
 const READERS: [&[&str]; 4] = [

@@ -34,6 +34,14 @@ fn a_slower_command_fails_the_gate() {
     // The report comes from the record alone.
     let again = bench.contend(&["report", "slower"]).exits(1);
     assert_eq!((again.out, read(&bench.path("slower/gate.md"))), (said.out, markdown));
+    let changed = read(&bench.path("slower/gate.toml")).replacen("wall_ns = ", "wall_ns = 9", 1);
+    fs::write(bench.path("slower/gate.toml"), &changed).expect("written");
+    let said = bench.contend(&["report", "slower"]).exits(2);
+    assert!(said.err.contains("gate.toml was changed after contend wrote it"), "{}", said.err);
+    let (_, own) = changed.split_once('\n').expect("a seal");
+    fs::write(bench.path("slower/gate.toml"), own).expect("written");
+    let said = bench.contend(&["report", "slower"]);
+    assert!(said.out.contains("Not sealed: gate.toml has no SHA-256 in the first line."), "{}", said.out);
     bench.assert_nothing_left();
 }
 

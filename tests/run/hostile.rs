@@ -7,6 +7,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn kill(pid: u32) {
     let pid = Pid::from_raw(pid.cast_signed()).expect("a process");
     kill_process(pid, Signal::KILL).expect("it lives");
@@ -146,14 +150,35 @@ fn a_file_of_a_record_that_was_edited_is_not_believed() {
         [("tier = \"durable\"", "tier = \"bounded\""), ("synchronous = \"full\"", "synchronous = \"off\"")]
     {
         let said = edit("record/run.toml", from, to).exits(2);
-        assert!(said.err.contains("run.toml was changed since contend wrote it"), "{}", said.err);
+        assert!(said.err.contains("run.toml was changed after contend wrote it"), "{}", said.err);
+        assert!(said.err.contains("restore the file, or run again") && !said.err.contains("remove"), "{}", said.err);
     }
     for (from, to) in
         [("window_end_ns = ", "window_end_ns = 1"), ("clients = ", "clients = 1"), ("invalid = []", "invalid = []\n")]
     {
         let said = edit("record/trials/0001/trial.toml", from, to).exits(1);
-        assert!((said.out + &said.err).contains("trial.toml was changed since contend wrote it"), "{}", said.err);
+        assert!((said.out + &said.err).contains("trial.toml was changed after contend wrote it"), "{}", said.err);
     }
+    // Without its first line a file is read, and every answer says so.
+    let run = fs::read_to_string(bench.path("record/run.toml")).expect("a file");
+    let (_, own) = run.split_once('\n').expect("a seal");
+    fs::write(bench.path("record/run.toml"), own.replacen("label = \"WAL/FULL\"", "label = \"FASTEST\"", 1))
+        .expect("written");
+    const NOT_SEALED: &str = "Not sealed: run.toml has no SHA-256 in the first line.";
+    let said = bench.contend(&["report", "record"]).settled(&bench.path("record"));
+    assert!(one_line(&said.out).contains(NOT_SEALED), "{}", said.out);
+    for page in ["report.txt", "report.md", "report.html"] {
+        let text = fs::read_to_string(bench.path("record").join(page)).expect("a report");
+        assert!(one_line(&text).contains(NOT_SEALED), "{page}: {text}");
+    }
+    let json = bench.contend(&["report", "record", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["not_sealed"], serde_json::json!(["run.toml"]));
+    let said = bench.contend(&["compare", "record", "record"]);
+    assert!(one_line(&said.out).contains(&format!("B: {NOT_SEALED}")), "{}", said.out);
+    let json = bench.contend(&["compare", "record", "record", "--json"]).out;
+    assert!(json.contains(&format!("A: {NOT_SEALED}")), "{json}");
+    fs::write(bench.path("record/run.toml"), run).expect("put back");
     // The course of a trial is a table without a first line of its own.
     let said = edit("record/trials/0001/series.csv", "\n", "\n0,1,2,3,4,5,6,7\n").exits(1);
     assert!((said.out + &said.err).contains("series.csv was changed since it was written"), "{}", said.err);

@@ -25,21 +25,35 @@ fn a_trial_in_another_place_or_with_another_contender_is_named_and_does_not_coun
     assert!(found.len() == 1 && found[0].0 == "0003" && found[0].1.contains("was copied or renamed"), "{found:?}");
     fs::remove_dir_all(copy).expect("removed");
     let file = first.join("trial.toml");
-    edit(&file, str::to_string);
-    let text = fs::read_to_string(&file).expect("a trial");
+    let whole = fs::read_to_string(&file).expect("a trial");
+    let (_, text) = whole.split_once('\n').expect("a seal");
+    let started = &Record::open(&record).expect("a record").run.started;
     let modes = ("journal_mode=wal", "journal_mode=truncate");
     let (of, other) = if text.contains(modes.0) { modes } else { (modes.1, modes.0) };
     let exchanged = |from: &str, to: &str| text.replacen(from, to, 1);
+    let tier = |tier: &str| format!("\ntier = \"{tier}\"");
     for (changed, words) in [
         (exchanged(of, other), "it is of sqlite"),
         (exchanged("round = 1", "round = 2"), "the schedule has another round"),
         (exchanged("plan_sha256 = \"", "plan_sha256 = \"0"), "`bound_sha256` differs"),
+        (exchanged("window_end_ns = ", "window_end_ns = 1"), "`bound_sha256` differs"),
+        (exchanged(&tier("durable"), &tier("unsafe")), "`bound_sha256` differs"),
+        (
+            exchanged("invalid = []\n", "") + "[[invalid]]\nkind = \"stalled\"\ndetail = \"\"\n",
+            "`bound_sha256` differs",
+        ),
     ] {
         assert_ne!(changed, text, "{words}");
         fs::write(&file, changed).expect("written");
         let found = damaged(&record);
         assert!(found.len() == 1 && found[0].0 == "0001" && found[0].1.contains(words), "{words}: {found:?}");
     }
+    // A trial of another run.
+    fs::write(&file, whole).expect("put back");
+    assert_eq!(damaged(&record), []);
+    edit(&record.join("run.toml"), |text| text.replacen(started, "2001-01-01T00:00:00Z", 1));
+    let found = damaged(&record);
+    assert!(found.len() == 2 && found[0].1.contains("is of another run"), "{found:?}");
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
     make_private(out)?;
     make_private(&out.join(SEGMENTS))?;
     let (all, damage) = stored(&dir.join(SEGMENTS), manifest.segments.as_ref())?;
-    manifest.missing.splice(0..0, damage);
+    // The seal of the copy must not hide that there was none.
+    manifest.missing = damage.into_iter().chain(manifest.missing_in_all()).collect();
     let mut totals = Totals::new();
     for file in all {
         let Some(read) = file.segment else { continue };

@@ -39,6 +39,7 @@ pub fn listen((listen, to): (&str, &str), out: &Path, values: Values, stop: &Ato
         missing: vec![],
         segments: None,
         server: Some(Server { engine: "postgres".into(), address: target.name.clone() }),
+        not_sealed: false,
     };
     manifest.write(out)?;
     let (address, name) = (listener.local_addr()?, target.name.clone());

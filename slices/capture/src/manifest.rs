@@ -1,6 +1,7 @@
 //! `capture.json`: the captured command and databases, the settings, and what is missing.
 
 use anyhow::{Context, Result, bail, ensure};
+use contend::record::seal::{self, Seal};
 use contend_interpose::hash;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,6 +33,9 @@ pub struct Manifest {
     /// The server, if connections to one were captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Server>,
+    /// Whether it was read from a file without a seal.
+    #[serde(skip)]
+    pub not_sealed: bool,
 }
 
 /// The content of a segment file: its number of records, and a hash of its bytes.
@@ -153,18 +157,21 @@ impl Column {
 }
 
 impl Manifest {
-    /// All gaps, also that of a contend that was killed.
+    /// All gaps, also that of a contend that was killed, and that of a file without a seal.
     pub fn missing_in_all(&self) -> Vec<String> {
+        let not_sealed = self.not_sealed.then(|| {
+            format!("Not sealed: {FILE} has no SHA-256 in its first line. Nothing shows whether it was changed.")
+        });
         let killed = self.status.is_none().then(|| {
             "The capture is incomplete: contend was killed before it had written the end. The final contents of the \
              databases, and other gaps, are unknown."
                 .to_string()
         });
-        self.missing.iter().cloned().chain(killed).collect()
+        not_sealed.into_iter().chain(self.missing.iter().cloned()).chain(killed).collect()
     }
 
     /// # Errors
-    /// The directory is not a capture, has another version, or cannot be read.
+    /// The directory is not a capture, has another version, was changed, or cannot be read.
     pub fn read(dir: &Path) -> Result<Manifest> {
         let path = dir.join(FILE);
         ensure!(
@@ -172,8 +179,12 @@ impl Manifest {
             "{} is not a capture: it has no {FILE}. `contend capture -- COMMAND` makes one",
             dir.display()
         );
-        let manifest: Manifest =
-            serde_json::from_slice(&read_own(&path)?).with_context(|| format!("{} is damaged", path.display()))?;
+        let is_damaged = || format!("{} is damaged", path.display());
+        let text = String::from_utf8(read_own(&path)?).with_context(is_damaged)?;
+        let (seal, _) = seal::of(seal::JSON, &text);
+        ensure!(seal != Seal::Broken, "{} {}. Restore the file, or capture again", path.display(), seal::WAS_CHANGED);
+        let read: Manifest = serde_json::from_str(&text).with_context(is_damaged)?;
+        let manifest = Manifest { not_sealed: seal == Seal::Absent, ..read };
         ensure!(
             manifest.format == FORMAT,
             "{}: format {}, this contend reads {FORMAT}",
@@ -206,7 +217,8 @@ impl Manifest {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, dir: &Path) -> Result<()> {
-        write_private(&dir.join(FILE), serde_json::to_string_pretty(self)?.as_bytes())
+        let text = seal::sealed(seal::JSON, &serde_json::to_string_pretty(self)?);
+        write_private(&dir.join(FILE), text.as_bytes())
     }
 
     /// # Errors

@@ -110,6 +110,7 @@ impl<'s> Session<'s> {
             missing: vec![],
             segments: None,
             server: None,
+            not_sealed: false,
         };
         Ok(Session {
             out,

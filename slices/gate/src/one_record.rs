@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use contend::analysis::Findings;
 use contend::analysis::cell::Cell;
 use contend::analysis::compare::why_not;
-use contend::analysis::compare_records::trials_of;
+use contend::analysis::compare_records::{not_sealed_of, trials_of};
 use contend::analysis::metric::{self, Metric};
 use contend_stats::interval::median;
 use contend_stats::verdict::RoundPair;
@@ -56,11 +56,16 @@ fn judged_in(findings: &Findings<'_>, dir: &Path, margin: f64) -> Result<Page> {
         columns: &["B", "A", "A|", "B|", "B / A|", "rounds|"],
         metric: &metric,
         margin,
-        warnings: trials_of(&dir.display().to_string(), findings).into_iter().map(|said| format!("{said}.")).collect(),
+        warnings: warnings(&dir.display().to_string(), findings),
         note: format!("Both are in {}, in the same rounds. All intervals hold together with 99 %.", dir.display()),
     };
     let compared = pairs.into_iter().map(|pair| compared(pair, &metric, (coverage, margin))).collect();
     Ok(of.page(compared, untold))
+}
+
+fn warnings(name: &str, findings: &Findings<'_>) -> Vec<String> {
+    let of_trials = trials_of(name, findings).into_iter().map(|said| format!("{said}."));
+    not_sealed_of(name, findings).into_iter().chain(of_trials).collect()
 }
 
 /// The values of a contender that is not a baseline.
@@ -124,6 +129,11 @@ mod tests {
         let page = page(&record);
         assert!(line(&page, "mattn, full").contains("no round has a valid trial of both"), "{:?}", page.answers);
         assert!(page.warnings.iter().any(|said| said.contains("of record do not count")), "{:?}", page.warnings);
+    }
+
+    #[test]
+    fn a_record_without_seals_says_so_first() {
+        assert!(page(&record()).warnings[0].starts_with("record: Not sealed: run.toml and 10 other files"));
     }
 
     #[test]

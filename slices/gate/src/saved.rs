@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use contend::outcome::mark::Mark;
+use contend::record::seal::{self, Seal};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -143,17 +144,19 @@ pub enum Why {
 }
 
 impl Gate {
-    /// Reads `gate.toml` of a directory.
+    /// Reads `gate.toml` of a directory; returns it with whether it has a seal.
     ///
     /// # Errors
-    /// It cannot be read, or is of a later version.
-    pub fn read(dir: &Path) -> Result<Self> {
+    /// It cannot be read, was changed, or is of a later version.
+    pub fn read(dir: &Path) -> Result<(Self, bool)> {
         let path = dir.join(FILE);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let (seal, _) = seal::of(seal::TOML, &text);
+        ensure!(seal != Seal::Broken, "{} {}. Restore the file, or run again", path.display(), seal::WAS_CHANGED);
         let gate: Self = toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
         let version = gate.format;
         ensure!(version == VERSION, "{} has version {version}; this contend reads version {VERSION}", path.display());
-        Ok(gate)
+        Ok((gate, seal == Seal::Whole))
     }
 
     /// Writes `gate.toml` as a whole.
@@ -162,7 +165,7 @@ impl Gate {
     /// It cannot be written.
     pub fn write(&self, dir: &Path) -> Result<()> {
         let (path, aside) = (dir.join(FILE), dir.join(".gate.toml.partial"));
-        fs::write(&aside, toml::to_string(self)?)
+        fs::write(&aside, seal::sealed(seal::TOML, &toml::to_string(self)?))
             .and_then(|()| fs::rename(&aside, &path))
             .with_context(|| format!("cannot write {}", path.display()))
     }

@@ -26,6 +26,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+/// Warning about a `gate.toml` without a seal.
+const NOT_SEALED: &str = "Not sealed: gate.toml has no SHA-256 in the first line. Nothing shows whether that was changed \
+                          after contend wrote it.";
+
 /// Exit status: the rounds do not show whether B is slower.
 const CANNOT_TELL: u8 = 3;
 
@@ -216,13 +220,16 @@ fn conclude(page: &Page, dir: Option<&Path>, pass_if_unsure: bool) -> Result<u8>
 /// `contend report DIR` of a gate.
 pub fn report(dir: &Path, json: bool) -> Result<u8> {
     ensure!(!json, "--json: a gate is TOML; read {}", dir.join(crate::saved::FILE).display());
-    let gate = Gate::read(dir)?;
+    let (gate, is_sealed) = Gate::read(dir)?;
     if gate.ended == Why::Failed {
         let error = gate.error.unwrap_or_else(|| "a command failed".to_string());
         page::write_error(dir, &error)?;
         bail!(error);
     }
-    let page = page::of_gate(&gate);
+    let mut page = page::of_gate(&gate);
+    if !is_sealed {
+        page.warnings.insert(0, NOT_SEALED.to_string());
+    }
     page.write(dir)?;
     conclude(&page, Some(dir), false)
 }

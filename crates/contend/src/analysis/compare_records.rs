@@ -37,6 +37,8 @@ pub struct RecordComparison {
     /// question, so they do not prevent verdicts.
     pub changes: Vec<String>,
     pub rows: Vec<ComparedRow>,
+    /// Files of either record without a seal, in sentences.
+    pub not_sealed: Vec<String>,
     /// Missing, invalid and disturbed trials of either record.
     pub disturbances: Vec<String>,
     /// Cells that only A has; `only_in_b` those of B.
@@ -105,11 +107,17 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
         headline: a.study.headline.clone(),
         differences,
         changes: changes(a, b),
+        not_sealed: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| not_sealed_of(which, of)).collect(),
         disturbances: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| trials_of(which, of)).collect(),
         rows,
         only_in_a,
         only_in_b,
     }
+}
+
+/// Files of a record without a seal, in sentences.
+pub fn not_sealed_of(which: &str, findings: &Findings<'_>) -> Vec<String> {
+    reported::said_not_sealed(findings).into_iter().map(|said| format!("{which}: {said}")).collect()
 }
 
 /// Trials of a record that are missing, invalid or disturbed, in words.

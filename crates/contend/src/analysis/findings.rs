@@ -13,6 +13,7 @@ use crate::analysis::trial::TrialRow;
 use crate::load::Load;
 use crate::record::model::{Run, Trial};
 use crate::record::recorded::Recorded;
+use crate::record::seal::Unsealed;
 use crate::stats::drift::{self, Trend};
 use crate::study::layout::{Layout, layout};
 use crate::study::model::{Export, Grid, Published, Study, Tier, Variant};
@@ -79,6 +80,8 @@ pub struct Findings<'r> {
     pub(super) again: &'r [Trial],
     /// Names of trials that cannot be read, with the reason.
     pub damaged: &'r [(String, String)],
+    /// Files of the record without a seal.
+    pub(super) unsealed: &'r [Unsealed],
     /// Names of the transactions, in the order of their numbers.
     pub transactions: Vec<String>,
     /// Whether each transaction writes.

@@ -91,6 +91,7 @@ impl<'r> Findings<'r> {
             trials: record.trials(),
             again: record.again(),
             damaged: record.damaged(),
+            unsealed: record.unsealed(),
             transactions: info.iter().map(|t| t.name.clone()).collect(),
             writes: info.iter().map(|t| t.write).collect(),
             rows: vec![],

@@ -5,9 +5,36 @@ use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::outcome::mark::{Mark, is_disturbed};
 use crate::record::model::{ServerInfo, Trial};
+use crate::record::seal::Unsealed;
 use crate::stats::interval;
+use crate::stats::precision::counted;
 use crate::study::model::{Slot, Tier};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Files of the record without a seal, by their paths in it.
+pub fn not_sealed<'f>(findings: &'f Findings<'_>) -> Vec<&'f str> {
+    findings.unsealed.iter().map(|unsealed| unsealed.file.as_str()).collect()
+}
+
+/// Sentences on the files without a seal; none if every file has one.
+pub fn said_not_sealed(findings: &Findings<'_>) -> Vec<String> {
+    let (old, stripped): (Vec<&Unsealed>, Vec<&Unsealed>) = findings.unsealed.iter().partition(|file| file.is_old());
+    let of_stripped = stripped.split_first().map(|(first, others)| {
+        let more = match others.len() {
+            0 => " has".to_string(),
+            n => format!(" and {} have", counted(n, "other file")),
+        };
+        format!(
+            "Not sealed: {}{more} no SHA-256 in the first line. Nothing shows whether that was changed after contend wrote it.",
+            first.file
+        )
+    });
+    let of_old = (!old.is_empty()).then(|| {
+        "Record formats 1 and 2 had no seals: nothing shows whether this record was changed after contend wrote it."
+            .to_string()
+    });
+    of_stripped.into_iter().chain(of_old).collect()
+}
 
 /// The server of a contender under one condition.
 pub struct Server {

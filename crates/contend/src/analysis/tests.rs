@@ -5,6 +5,7 @@ use crate::analysis::metric::name::Name;
 use crate::analysis::metric::table::{Dot, TABLE};
 use crate::record::model::{Overhead, Run, ServerInfo, ServerLockWaits, Syncs, TableBytes, Trial, Used};
 use crate::record::recorded::Recorded;
+use crate::record::seal::Unsealed;
 use crate::record::store::Record;
 use crate::report::testing::Story;
 use crate::study::model::{NullDriver, Variant};
@@ -64,6 +65,10 @@ impl Recorded for Measured {
 
     fn damaged(&self) -> &[(String, String)] {
         &self.0.damaged
+    }
+
+    fn unsealed(&self) -> &[Unsealed] {
+        &self.0.unsealed
     }
 
     fn samples(&self, trial: u32, each: &mut dyn FnMut(Sample)) -> Result<()> {

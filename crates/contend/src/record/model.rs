@@ -328,8 +328,8 @@ pub struct Trial {
     /// SHA-256 of `series.csv`: a trial with another one does not count. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_sha256: Option<String>,
-    /// SHA-256 of the trial's place in the schedule, its contender and its samples: a trial in another place, or with another
-    /// contender or samples, does not count. Absent in old records.
+    /// SHA-256 of the start of the run and of all other lines below the seal: a changed trial, or one of another run, does not
+    /// count. In older records of the place in the schedule, contender, plan and samples; absent in old ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_sha256: Option<String>,
     /// Numbers of the workload's `[scale]` under the condition, and `databases`.

@@ -9,7 +9,8 @@
 //! ```
 
 use crate::record::model::{RECORD_VERSION, Run, StudyFile};
-use crate::record::store::{Record, STUDY_FILE, read_toml, sync_dir, write_toml};
+use crate::record::store::{Record, STUDY_FILE, sync_dir};
+use crate::record::toml_file::{TomlFile, read_toml, write_toml};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,12 @@ pub fn write_study(dir: &Path, file: &StudyFile) -> Result<()> {
 /// # Errors
 /// It is damaged, too new, or names a part that cannot be a directory of the record.
 pub fn read_study(dir: &Path) -> Result<StudyFile> {
-    let file: StudyFile = read_toml(&dir.join(STUDY_FILE))?;
+    Ok(read_file(dir)?.value)
+}
+
+fn read_file(dir: &Path) -> Result<TomlFile<StudyFile>> {
+    let read: TomlFile<StudyFile> = read_toml(&dir.join(STUDY_FILE), |_| Ok(()))?;
+    let file = &read.value;
     debug_assert!(file.format <= RECORD_VERSION);
     let outside = |name: &String| name.is_empty() || name.starts_with('.') || name.contains(['/', '\\']);
     if let Some(name) = file.parts.iter().find(|name| outside(name)) {
@@ -97,7 +103,7 @@ pub fn read_study(dir: &Path) -> Result<StudyFile> {
             dir.join(STUDY_FILE).display()
         );
     }
-    Ok(file)
+    Ok(read)
 }
 
 impl StudyRecord {
@@ -111,10 +117,13 @@ impl StudyRecord {
             let file = StudyFile::alone(&record.run);
             return Ok(Self { dir: dir.to_path_buf(), file, parts: vec![(ALONE.to_string(), record)] });
         }
-        let file = read_study(dir)?;
+        let read = read_file(dir)?;
+        let unsealed = read.unsealed(&format!("../{STUDY_FILE}"));
+        let file = read.value;
         let read = |name: &String| {
             let part = part_dir(dir, name);
-            let record = Record::open(&part).with_context(|| format!("part {name} of {}", dir.display()))?;
+            let mut record = Record::open(&part).with_context(|| format!("part {name} of {}", dir.display()))?;
+            record.unsealed.extend(unsealed.clone());
             Ok((name.clone(), record))
         };
         let parts = file.parts.iter().map(read).collect::<Result<_>>()?;

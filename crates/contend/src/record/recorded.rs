@@ -1,6 +1,7 @@
 //! A record as a trait, so that analysis does not depend on its directory.
 
 use crate::record::model::{Run, Trial};
+use crate::record::seal::Unsealed;
 use crate::record::store::Record;
 use anyhow::Result;
 use contend_wire::sample::Sample;
@@ -16,6 +17,9 @@ pub trait Recorded {
 
     /// Names of trials that cannot be read, with the reason.
     fn damaged(&self) -> &[(String, String)];
+
+    /// Files without a seal.
+    fn unsealed(&self) -> &[Unsealed];
 
     /// Passes all samples of a trial to `each`, in the order of the file.
     ///
@@ -45,6 +49,10 @@ impl Recorded for Record {
 
     fn damaged(&self) -> &[(String, String)] {
         &self.damaged
+    }
+
+    fn unsealed(&self) -> &[Unsealed] {
+        &self.unsealed
     }
 
     fn samples(&self, trial: u32, each: &mut dyn FnMut(Sample)) -> Result<()> {

@@ -1,35 +1,100 @@
-//! The first line of each TOML file of a record, which shows whether the file was edited.
+//! The seal of a file: its first line, with the digest of the lines below it, by which a changed file is noticed. It has no
+//! secret: a seal that somebody computed again is not noticed.
 
 use sha2::{Digest as _, Sha256};
 
-/// A comment, so that TOML readers ignore it.
-const BEGINS: &str = "# SHA-256 of the lines below, which contend wrote: ";
+/// Beginning and end of the first line, around the digest.
+pub type Form = [&'static str; 2];
+
+/// A comment.
+pub const TOML: Form = ["# SHA-256 of the lines below, which contend wrote: ", "\n"];
+
+/// The first key of the outermost object, which begins with a line of its own.
+pub const JSON: Form = ["{ \"seal\": \"SHA-256 of the lines below, which contend wrote: ", "\",\n"];
+
+/// First line of an object in several lines without a seal.
+const OBJECT: &str = "{\n";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seal {
+    /// The text is as contend wrote it.
+    Whole,
+    /// The text was changed.
+    Broken,
+    /// There is none: nothing shows whether the text was changed.
+    Absent,
+}
 
 fn digest(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(super) fn sealed(text: &str) -> String {
-    format!("{BEGINS}{}\n{text}", digest(text))
+/// The text with its seal.
+pub fn sealed([begins, ends]: Form, text: &str) -> String {
+    let text = if begins == JSON[0] { text.strip_prefix(OBJECT).unwrap_or(text) } else { text };
+    format!("{begins}{}{ends}{text}", digest(text))
 }
 
-/// Whether the text is unchanged; older records have no seal.
-pub(super) fn is_whole(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix(BEGINS) else { return true };
-    rest.split_once('\n').is_some_and(|(written, text)| written == digest(text))
+/// Looks for the seal of a text; returns it with the lines below, which are the whole text if there is none.
+pub fn of([begins, ends]: Form, text: &str) -> (Seal, &str) {
+    let Some(rest) = text.strip_prefix(begins) else { return (Seal::Absent, text) };
+    match rest.split_once(ends) {
+        Some((written, text)) if written == digest(text) => (Seal::Whole, text),
+        Some((_, text)) => (Seal::Broken, text),
+        None => (Seal::Broken, ""),
+    }
+}
+
+/// What a changed file means, after the name of the file.
+pub const WAS_CHANGED: &str =
+    "was changed after contend wrote it: the SHA-256 in its first line is not that of the lines below";
+
+/// A file without a seal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsealed {
+    /// Its path in the record.
+    pub file: String,
+    /// Format that it names.
+    pub format: u32,
+}
+
+impl Unsealed {
+    /// The first format that had seals; earlier files never had one.
+    const SINCE: u32 = 3;
+
+    /// Whether contend wrote no seals when the file's format was the newest.
+    pub fn is_old(&self) -> bool {
+        self.format < Self::SINCE
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn is_whole(form: Form, text: &str) -> bool {
+        of(form, text).0 == Seal::Whole
+    }
+
     #[test]
     fn a_changed_file_is_known_by_its_first_line() {
-        let written = sealed("format = 3\ntier = \"bounded\"\n");
-        assert!(is_whole(&written));
-        assert!(!is_whole(&written.replace("bounded", "durable")));
-        assert!(!is_whole(&written[..written.len() - 1]), "cut off");
-        assert!(!is_whole(&written.replacen(": ", ": 0", 1)));
-        assert!(is_whole("format = 3\n"), "older records have none");
+        let written = sealed(TOML, "format = 3\ntier = \"bounded\"\n");
+        assert_eq!(of(TOML, &written), (Seal::Whole, "format = 3\ntier = \"bounded\"\n"));
+        assert!(!is_whole(TOML, &written.replace("bounded", "durable")));
+        assert!(!is_whole(TOML, &written[..written.len() - 1]), "cut off");
+        assert!(!is_whole(TOML, &written.replacen(": ", ": 0", 1)));
+        assert_eq!(of(TOML, "format = 3\n"), (Seal::Absent, "format = 3\n"));
+    }
+
+    #[test]
+    fn json_with_a_seal_is_json() {
+        let value = serde_json::json!({"format": 1, "of": {"a": [1, 2]}});
+        let text = format!("{value:#}\n");
+        let written = sealed(JSON, &text);
+        let mut read: serde_json::Value = serde_json::from_str(&written).unwrap();
+        assert!(read.as_object_mut().unwrap().remove("seal").unwrap().as_str().unwrap().contains("SHA-256"));
+        assert_eq!((read, is_whole(JSON, &written)), (value, true));
+        assert_eq!(of(JSON, &written.replace("\"a\"", "\"b\"")).0, Seal::Broken);
+        assert_eq!(of(JSON, &text), (Seal::Absent, text.as_str()));
     }
 }

@@ -7,12 +7,12 @@
 //!   trials/.0002.partial/   while a trial runs; without meaning afterwards
 //! ```
 
-use crate::record::model::{RECORD_VERSION, Reason, Run, Slot, Trial};
-use crate::record::{kind, seal, upgrade};
+use crate::record::model::{Reason, Run, Slot, Trial};
+use crate::record::seal::Unsealed;
+use crate::record::toml_file::{TomlFile, read_toml, regular_text, to_text, write_toml};
+use crate::record::{kind, upgrade};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -35,6 +35,8 @@ pub(super) const STUDY_FILE: &str = "study.toml";
 /// A record being written.
 pub struct RecordWriter {
     dir: PathBuf,
+    /// Start of the run, to which its trials are bound.
+    started: String,
 }
 
 impl RecordWriter {
@@ -56,7 +58,7 @@ impl RecordWriter {
         if Self::is_record(dir) {
             return Err(Self::taken(dir));
         }
-        let writer = Self { dir: dir.to_path_buf() };
+        let writer = Self { dir: dir.to_path_buf(), started: run.started.clone() };
         let begun = fs::create_dir_all(dir.join("trials"))
             .with_context(|| format!("cannot create {}; choose another place with --out", dir.display()));
         match begun.and_then(|()| writer.write_run(run)) {
@@ -79,8 +81,20 @@ impl RecordWriter {
     }
 
     /// Continues a record; what an interrupted trial left is removed.
+    ///
+    /// # Errors
+    /// `run.toml` has no seal: it is written again, and its new seal would hide a change.
     pub fn resume(dir: &Path) -> Result<Self> {
-        let writer = Self { dir: dir.to_path_buf() };
+        let path = dir.join(RUN_FILE);
+        let run: TomlFile<Run> = read_toml(&path, upgrade::run)?;
+        if run.unsealed(RUN_FILE).is_some_and(|file| !file.is_old()) {
+            bail!(
+                "{} has no seal in its first line, so it may have been changed, and resuming would seal it as it is. \
+                 Restore the file, or run again",
+                path.display()
+            );
+        }
+        let writer = Self { dir: dir.to_path_buf(), started: run.value.started };
         for entry in fs::read_dir(dir.join("trials")).with_context(|| format!("cannot read {}", dir.display()))? {
             let path = entry?.path();
             if is_partial(&path) {
@@ -112,6 +126,7 @@ impl RecordWriter {
         let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let mut writer = TrialWriter {
             dir: self.dir.join("trials").join(format!("{number:04}")),
+            started: self.started.clone(),
             partial,
             samples: BufWriter::with_capacity(1 << 20, file),
         };
@@ -125,6 +140,7 @@ impl RecordWriter {
 /// A trial being written; dropped without [`TrialWriter::commit`] it leaves only the partial directory.
 pub struct TrialWriter {
     dir: PathBuf,
+    started: String,
     partial: PathBuf,
     samples: BufWriter<File>,
 }
@@ -156,7 +172,7 @@ impl TrialWriter {
             .with_context(|| format!("cannot read {}", samples.display()))?;
         let (samples, course) = (in_digits(sha256), in_digits(Sha256::new_with_prefix(series)));
         let mut trial = Trial { samples_sha256: Some(samples), series_sha256: Some(course), ..trial.clone() };
-        trial.bound_sha256 = Some(bound(&trial));
+        trial.bound_sha256 = Some(bound(&self.started, &to_text(&trial)?));
         fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.unwritten(e))?;
         write_toml(&self.partial.join(TRIAL_FILE), &trial)?;
         for entry in fs::read_dir(&self.partial).with_context(|| format!("cannot read {}", self.partial.display()))? {
@@ -189,6 +205,8 @@ pub struct Record {
     pub again: Vec<Trial>,
     /// Names of trials that cannot be read, with the reason.
     pub damaged: Vec<(String, String)>,
+    /// Files without a seal.
+    pub unsealed: Vec<Unsealed>,
 }
 
 impl Record {
@@ -207,7 +225,9 @@ impl Record {
                 }
             );
         }
-        let run: Run = read_upgraded(&path, upgrade::run)?;
+        let file: TomlFile<Run> = read_toml(&path, upgrade::run)?;
+        let mut unsealed: Vec<Unsealed> = file.unsealed(RUN_FILE).into_iter().collect();
+        let run = file.value;
         kind::check(&run.study.kinds, |reader| reader.keys)
             .with_context(|| format!("{} is damaged", path.display()))?;
         let mut names = vec![];
@@ -222,15 +242,18 @@ impl Record {
         let (mut trials, mut damaged) = (vec![], vec![]);
         for path in names {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match read_trial(&path).and_then(|trial| in_its_place(&run, &name, trial)) {
-                Ok(trial) => trials.push(trial),
+            match read_trial(&path).and_then(|file| in_its_place(&run, &name, file)) {
+                Ok(file) => {
+                    unsealed.extend(file.unsealed(&format!("trials/{name}/{TRIAL_FILE}")));
+                    trials.push(file.value);
+                }
                 Err(e) => damaged.push((name, format!("{e:#}"))),
             }
         }
         let (again, mut trials): (Vec<Trial>, Vec<Trial>) =
             trials.into_iter().partition(|trial: &Trial| run.again.contains(&trial.slot));
         contradicted(&mut trials);
-        Ok(Self { dir: dir.to_path_buf(), run, trials, again, damaged })
+        Ok(Self { dir: dir.to_path_buf(), run, trials, again, damaged, unsealed })
     }
 
     /// One trial of the record in `dir`.
@@ -239,7 +262,7 @@ impl Record {
     /// It cannot be read, or does not belong to this run.
     pub fn trial(dir: &Path, run: &Run, number: u32) -> Result<Trial> {
         let name = format!("{number:04}");
-        in_its_place(run, &name, read_trial(&dir.join("trials").join(&name))?)
+        Ok(in_its_place(run, &name, read_trial(&dir.join("trials").join(&name))?)?.value)
     }
 
     /// The directory of a trial.
@@ -297,8 +320,18 @@ fn contradicted(trials: &mut [Trial]) {
     }
 }
 
-/// Digest that binds a trial to its place, contender and files.
-fn bound(trial: &Trial) -> String {
+/// Digest that binds a trial to its run: of the run's start and of all other lines of the file.
+fn bound(started: &str, text: &str) -> String {
+    let mut sha256 = Sha256::new_with_prefix(format!("{started}\n"));
+    text.lines().filter(|line| !line.starts_with("bound_sha256 = ")).for_each(|line| {
+        sha256.update(line);
+        sha256.update("\n");
+    });
+    in_digits(sha256)
+}
+
+/// The digest that older records have: of a trial's place, contender and files.
+fn bound_before(trial: &Trial) -> String {
     let Slot { trial: number, round, condition, contender } = trial.slot;
     let samples = trial.samples_sha256.as_deref().unwrap_or_default();
     let (name, label, plan) = (&trial.contender, &trial.condition, &trial.plan_sha256);
@@ -312,7 +345,8 @@ fn bound(trial: &Trial) -> String {
 ///
 /// # Errors
 /// The mismatch.
-fn in_its_place(run: &Run, dir: &str, trial: Trial) -> Result<Trial> {
+fn in_its_place(run: &Run, dir: &str, file: TomlFile<Trial>) -> Result<TomlFile<Trial>> {
+    let trial = &file.value;
     let slot = trial.slot;
     if dir != format!("{:04}", slot.trial) {
         bail!("it is trial {:04}: the directory was copied or renamed", slot.trial);
@@ -330,14 +364,16 @@ fn in_its_place(run: &Run, dir: &str, trial: Trial) -> Result<Trial> {
         let of = contender.map_or("nothing", String::as_str);
         bail!("{TRIAL_FILE} was changed: it is of {}, and this place in the schedule of {of}", trial.contender);
     }
-    if trial.bound_sha256.as_ref().is_some_and(|written| *written != bound(&trial)) {
-        bail!("{TRIAL_FILE} was changed since it was written: its `bound_sha256` differs");
+    let is_bound = |written: &String| *written == bound(&run.started, &file.text) || *written == bound_before(trial);
+    if !trial.bound_sha256.as_ref().is_none_or(is_bound) {
+        bail!("{TRIAL_FILE} was changed since it was written, or is of another run: its `bound_sha256` differs");
     }
-    Ok(trial)
+    Ok(file)
 }
 
-fn read_trial(path: &Path) -> Result<Trial> {
-    let trial: Trial = read_upgraded(&path.join(TRIAL_FILE), upgrade::trial)?;
+fn read_trial(path: &Path) -> Result<TomlFile<Trial>> {
+    let file: TomlFile<Trial> = read_toml(&path.join(TRIAL_FILE), upgrade::trial)?;
+    let trial = &file.value;
     kind::check(&trial.kinds, |reader| reader.results)
         .with_context(|| format!("{} is damaged", path.join(TRIAL_FILE).display()))?;
     let samples = path.join(SAMPLES_FILE);
@@ -355,7 +391,7 @@ fn read_trial(path: &Path) -> Result<Trial> {
     if trial.invalid.is_empty() && trial.window_end_ns <= trial.window_start_ns {
         bail!("{} is damaged: its window ends before it begins", path.join(TRIAL_FILE).display());
     }
-    Ok(trial)
+    Ok(file)
 }
 
 /// Passes all samples of a file to `each`, in order, reading it in pieces.
@@ -411,63 +447,6 @@ impl Write for HashInto<'_> {
 
 fn is_partial(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
-}
-
-pub(super) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<()> {
-    let text = toml::to_string(value).context("a record must be expressible as TOML")?;
-    let mut file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    file.write_all(seal::sealed(&text).as_bytes())
-        .and_then(|()| file.sync_all())
-        .with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// The first key of every file of a record.
-#[derive(serde::Deserialize)]
-struct Version {
-    format: u32,
-}
-
-pub(super) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    read_upgraded(path, |_| Ok(()))
-}
-
-/// Reads a file of any known format; `upgrade` changes one of an older format into the newest.
-fn read_upgraded<T: DeserializeOwned>(path: &Path, upgrade: impl Fn(&mut toml::Table) -> Result<()>) -> Result<T> {
-    let text = regular_text(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // Without the line itself: one that is cut may have a thousand characters.
-    let damaged = |e: toml::de::Error| {
-        let line = e.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        anyhow!("{}:{line}: the file is damaged or not part of a record: {}", path.display(), e.message())
-    };
-    let version: Version = toml::from_str(&text).map_err(damaged)?;
-    if version.format > RECORD_VERSION {
-        bail!(
-            "{} is of record format {}, newer than the {RECORD_VERSION} this contend reads; use a newer contend",
-            path.display(),
-            version.format
-        );
-    }
-    if !seal::is_whole(&text) {
-        bail!(
-            "{} was changed since contend wrote it, so it may not say what was measured. Restore the file; or remove \
-             its first line, and it is accepted as it is",
-            path.display()
-        );
-    }
-    let read = || -> Result<T> {
-        let mut table: toml::Table = text.parse()?;
-        upgrade(&mut table)?;
-        Ok(table.try_into()?)
-    };
-    read().with_context(|| format!("{} is damaged", path.display()))
-}
-
-/// The text of a regular file; a pipe or device would be read forever.
-fn regular_text(path: &Path) -> std::io::Result<String> {
-    match fs::metadata(path)?.is_file() {
-        true => fs::read_to_string(path),
-        false => Err(std::io::Error::other("it is not a regular file")),
-    }
 }
 
 pub(super) fn sync_dir(dir: &Path) -> Result<()> {

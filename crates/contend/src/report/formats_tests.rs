@@ -40,6 +40,12 @@ fn records_of_every_format_are_read_and_reported() {
         assert!(text.contains("| nothing | Rust | - | - | - | - |"), "{text}");
         assert!(text.contains("mattn (cgo needed, database/sql yes)"), "{text}");
         assert!(text.contains("waiting for the disk: throughput x "), "{text}");
+        let seals = if format < 3 {
+            "Record formats 1 and 2 had no seals: nothing shows whether this record was changed"
+        } else {
+            "Not sealed: run.toml and 10 other files have no SHA-256 in the first line."
+        };
+        assert!(text.contains(seals) && text.contains("Not sealed") == (format == 3), "{text}");
         let export = named(&files, "orders.csv");
         assert!(export.starts_with("who,timeout\n") && export.contains("\nrust,0\n"), "{export}");
     }

@@ -20,6 +20,7 @@ pub fn value(findings: &Findings<'_>) -> Value {
         "study": findings.study.name,
         "question": findings.study.question,
         "variant": findings.study.variant.word(),
+        "not_sealed": reported::not_sealed(findings),
         "complete": findings.circumstances.finished.is_some(),
         "answers": answers(findings),
         "estimates": estimates(findings),

@@ -101,7 +101,11 @@ fn warnings(record: &Parts<'_>) -> Vec<String> {
         }),
     ];
     let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());
-    notes.map(|(what, parts)| format!("{what}: {parts}. The reasons are with each part.")).collect()
+    let notes = notes.map(|(what, parts)| format!("{what}: {parts}. The reasons are with each part."));
+    let not_sealed = record.parts.iter().flat_map(|(name, part)| {
+        reported::said_not_sealed(part).into_iter().map(move |said| format!("Part {name}: {said}"))
+    });
+    not_sealed.chain(notes).collect()
 }
 
 /// The numbers of all parts, for a program.

@@ -143,8 +143,7 @@ impl Chosen<'_> {
         // The prepared slots are not trials.
         self.run.schedule.clear();
         self.session()?.writer.write_run(&self.run)?;
-        let mut record =
-            Record { dir: self.dir.clone(), run: self.run.clone(), trials: vec![], again: vec![], damaged: vec![] };
+        let mut record = Record::open(&self.dir)?;
         let mut measured_ns = 0;
         while let Some(choice) = choose(&record)? {
             if (self.common.cancelled)() {

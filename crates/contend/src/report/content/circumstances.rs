@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Warnings at the top of a report.
 pub fn warnings(findings: &Findings<'_>) -> Vec<String> {
-    let mut warnings = vec![];
+    let mut warnings = reported::said_not_sealed(findings);
     let scheduled = findings.circumstances.schedule.len();
     let missing = scheduled.saturating_sub(findings.trial_count());
     if findings.circumstances.finished.is_none() {
