@@ -176,3 +176,24 @@ fn slower_is_a_status_if_asked_for() {
     let help = bench.contend(&["compare", "--help"]).exits(0).out;
     assert!(help.contains("Exit status: 0 compared") && help.contains("--fail-if-slower"), "{help}");
 }
+
+#[test]
+fn work_that_a_command_leaves_to_others_is_no_win() {
+    let bench = Bench::new();
+    // Until it is killed, it has time to become that program.
+    let ways = ["sleep 47.11 & sleep 0.02", "setsid sleep 47.11 >/dev/null 2>&1 & sleep 0.02"];
+    for (b, out) in ways.into_iter().zip(["group", "session"]) {
+        let fixed = ["gate", "--a", "sleep 0.1", "--b", b, "--rounds", "12", "--out", out];
+        let said = bench.contend(&fixed).exits(3);
+        let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let why = "cannot tell: not comparable: B left processes behind in 12 of 12 rounds (sleep), so its time may";
+        assert!(flat.contains(why) && !flat.contains("> faster"), "{}", said.out);
+        assert!(processes_mentioning("47.11").is_empty());
+    }
+    let allowed = ["gate", "--a", "sleep 0.1", "--b", ways[0], "--may-leave", "sleep", "--out", "allowed"];
+    assert!(bench.contend(&allowed).exits(0).out.contains("faster: B takes"));
+    // What has ended by itself was not left, whether its parent waited for it or not.
+    let ended = ["gate", "--a", "sleep 0.1", "--b", "(true &); sleep 0.01", "--out", "ended"];
+    assert!(bench.contend(&ended).exits(0).out.contains("faster: B takes"));
+    bench.assert_nothing_left();
+}

@@ -6,10 +6,11 @@
 //! ```
 //!
 //! `rounds` decides which command runs next and when to stop; `judge` compares. Both are pure. `machine` runs the
-//! commands, `saved` is the record, `records` compares two records, `verb` is the command line.
+//! commands, `left` judges what they left running, `saved` is the record, `records` compares two records, `verb` is the command line.
 
 mod judge;
 mod junit;
+mod left;
 mod machine;
 mod one_record;
 mod orphans;

@@ -38,6 +38,8 @@ pub struct Machine<'m> {
     pub janitor: &'m Janitor,
     pub cancelled: &'m dyn Fn() -> bool,
     pub round: Disturbances,
+    /// Names of the processes that the last command left running.
+    pub left: Vec<String>,
 }
 
 /// Disturbances of the current round so far.
@@ -72,7 +74,7 @@ impl Machine<'_> {
         let mut group = Group::start(&mut shell, self.janitor).context("cannot start sh")?;
         let ended = group.wait(Some(deadline), self.cancelled);
         drop(group);
-        orphans::end(&before);
+        self.left = orphans::end(&before);
         let Some(ended) = ended? else {
             bail!(
                 "{name} did not end within the whole budget of {}, in {place}; choose a longer --budget or a command that \
@@ -132,6 +134,10 @@ impl Ground for Machine<'_> {
             Side::B => self.b.clone(),
         };
         self.carry_out(&command, (side.name(), place), &self.output(side))
+    }
+
+    fn left(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.left)
     }
 
     fn marks(&mut self) -> Vec<Mark> {

@@ -1,4 +1,4 @@
-//! Ends processes that a command leaves outside its process group: they would take time from later runs. contend
+//! Ends processes that a command leaves behind: they would take time from later runs. contend
 //! becomes their parent when their own parent ends.
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
@@ -17,16 +17,24 @@ pub fn children() -> BTreeSet<i32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
-/// Kills the children that were not there before, and the orphans that they leave in turn.
-pub fn end(before: &BTreeSet<i32>) {
+/// Kills the children that were not there before, and the orphans that they leave in turn. Returns the names of those that
+/// were running until they were killed, here or with the group of the command.
+pub fn end(before: &BTreeSet<i32>) -> Vec<String> {
+    let mut names = vec![];
     loop {
         let left: Vec<Pid> = children().difference(before).filter_map(|pid| Pid::from_raw(*pid)).collect();
         if left.is_empty() {
-            return;
+            names.sort();
+            return names;
         }
         for pid in left {
             let _ = kill_process(pid, Signal::KILL);
-            let _ = waitpid(Some(pid), WaitOptions::empty());
+            // A process that has ended keeps its name until it is waited for.
+            let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_pid())).unwrap_or_default();
+            let ended = waitpid(Some(pid), WaitOptions::empty()).ok().flatten();
+            if ended.is_some_and(|(_, status)| status.terminating_signal() == Some(Signal::KILL.as_raw())) {
+                names.push(name.trim_end().to_string());
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::judge::{COVERAGE, Judged, Judgement, judge, judgement, rounds_min};
 use crate::junit;
+use crate::left;
 use crate::saved::{By, Gate, Why};
 use anyhow::{Context, Result};
 use contend::analysis::metric::Metric;
@@ -145,7 +146,10 @@ fn tone(judgement: Judgement) -> Tone {
 
 /// The page of two commands.
 pub fn of_gate(gate: &Gate) -> Page {
-    let comparison = judge(gate.counting(), gate.by, gate.margin);
+    let mut comparison = judge(gate.counting(), gate.by, gate.margin);
+    if let Some(why) = left::why_not(gate) {
+        comparison.verdict = Verdict::NotComparable(why);
+    }
     let counting = gate.counting().count();
     let mut facts = vec![counted(counting, "round"), why(gate).to_string(), format!("margin {}", Percent(gate.margin))];
     let again = gate.rounds.len() - counting;
@@ -257,7 +261,7 @@ fn time_of(rounds: u64, each_ns: Option<u64>) -> String {
 }
 
 fn warnings(gate: &Gate, again: usize) -> Vec<String> {
-    let mut warnings = vec![];
+    let mut warnings: Vec<String> = left::warning(gate).into_iter().collect();
     let disturbed = gate.counting().filter(|round| !round.marks.is_empty()).count();
     if disturbed > 0 {
         let were = if disturbed == 1 { "was" } else { "were" };
@@ -314,7 +318,8 @@ mod tests {
     fn of_rounds(ratios: &[f64]) -> Gate {
         let round = |ratio: &f64| {
             let took = |ns: f64| Took { wall_ns: ns as u64, cpu_ns: ns as u64 / 2 };
-            Round { first: Side::A, a: took(1e9), b: took(1e9 * ratio), marks: vec![], again: false }
+            let (left_a, left_b) = (vec![], vec![]);
+            Round { first: Side::A, a: took(1e9), b: took(1e9 * ratio), left_a, left_b, marks: vec![], again: false }
         };
         Gate { rounds: ratios.iter().map(round).collect(), ..gate() }
     }

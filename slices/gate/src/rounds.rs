@@ -21,6 +21,10 @@ pub trait Ground {
     /// # Errors
     /// It failed, or [`Cancelled`].
     fn run(&mut self, side: Side, place: &str) -> Result<Took>;
+    /// Names of the processes that the last command left running.
+    fn left(&mut self) -> Vec<String> {
+        vec![]
+    }
     /// What disturbed the round since it began.
     fn marks(&mut self) -> Vec<Mark>;
 }
@@ -83,15 +87,16 @@ fn carry_out(gate: &mut Gate, ground: &mut dyn Ground, tell: &mut dyn FnMut(&Gat
 fn round(ground: &mut dyn Ground, first: Side, number: u32, round_ns: Option<u64>) -> Result<Round> {
     ground.settle(round_ns)?;
     let place = format!("round {number}");
-    let (a, b) = match first {
+    let mut run = |side: Side| Ok::<_, anyhow::Error>((ground.run(side, &place)?, ground.left()));
+    let ((a, left_a), (b, left_b)) = match first {
         Side::A => {
-            let a = ground.run(Side::A, &place)?;
-            (a, ground.run(Side::B, &place)?)
+            let a = run(Side::A)?;
+            (a, run(Side::B)?)
         }
         Side::B => {
-            let b = ground.run(Side::B, &place)?;
-            (ground.run(Side::A, &place)?, b)
+            let b = run(Side::B)?;
+            (run(Side::A)?, b)
         }
     };
-    Ok(Round { first, a, b, marks: ground.marks(), again: false })
+    Ok(Round { first, a, b, left_a, left_b, marks: ground.marks(), again: false })
 }

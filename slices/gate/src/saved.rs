@@ -45,6 +45,9 @@ pub struct Gate {
     pub seed: u64,
     /// Logical processors that contend could use.
     pub processors: u32,
+    /// Names of processes that the commands may leave running.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may_leave: Vec<String>,
     /// Why there are no more rounds: `decided`, `budget`, `rounds`, `stopped` or `failed`.
     pub ended: Why,
     /// The error of the command that failed; absent if none did.
@@ -67,12 +70,28 @@ pub struct Round {
     pub a: Took,
     /// Times of the other command.
     pub b: Took,
+    /// Names of the processes that the baseline left running when it ended. contend killed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_a: Vec<String>,
+    /// Those of the other command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_b: Vec<String>,
     /// Disturbances from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
     /// Whether it was disturbed and run again, so that it does not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
+}
+
+impl Round {
+    /// Names of the processes that a command left running.
+    pub fn left(&self, side: Side) -> &[String] {
+        match side {
+            Side::A => &self.left_a,
+            Side::B => &self.left_b,
+        }
+    }
 }
 
 /// Times of one run of a command.

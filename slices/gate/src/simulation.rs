@@ -34,6 +34,7 @@ pub fn gate() -> Gate {
         warm_up: 1,
         seed: 1,
         processors: 2,
+        may_leave: vec![],
         ended: Why::Decided,
         error: None,
         rounds_ns: 0,

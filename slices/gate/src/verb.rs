@@ -82,6 +82,9 @@ pub struct GateArgs {
     /// Differences up to this many per cent do not matter
     #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * MARGIN)]
     margin: f64,
+    /// Names of processes that the commands may leave running, such as ssh-agent or sccache: they do none of the measured work
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "records")]
+    may_leave: Vec<String>,
     /// Exit status 0 also for `cannot tell`
     #[arg(long)]
     pass_if_unsure: bool,
@@ -149,6 +152,7 @@ fn begun(args: &GateArgs, (a, b): (String, String)) -> Result<Gate> {
         warm_up: args.warm_up,
         seed: args.seed,
         processors: machine::cores(),
+        may_leave: args.may_leave.clone(),
         ended: Why::Stopped,
         error: None,
         rounds_ns: 0,
@@ -173,6 +177,7 @@ fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
         janitor: &janitor,
         cancelled: &cancelled,
         round: Disturbances::default(),
+        left: vec![],
     };
     let mut tell = |gate: &Gate| {
         progress.show(&Note::Phase(&course(gate)));

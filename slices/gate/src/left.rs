@@ -1,0 +1,126 @@
+//! Processes that a command left running when it ended: their work is not in its time. Pure.
+
+use crate::saved::{Gate, Round, Side};
+use contend_stats::precision::counted;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A command leaves processes if it did in one of so many rounds. Fewer do not move the median far, and a process that
+/// was about to end may still have been there.
+const OF_ROUNDS: usize = 4;
+
+/// What one command left.
+struct Left<'g> {
+    /// Rounds that count.
+    rounds: usize,
+    /// Rounds in which it left a process whose name is not allowed.
+    with: usize,
+    /// Names of these processes, and in how many rounds they were there.
+    names: BTreeMap<&'g str, usize>,
+}
+
+impl<'g> Left<'g> {
+    fn of(gate: &'g Gate, side: Side) -> Self {
+        let names = |round: &'g Round| -> BTreeSet<&'g str> {
+            let all = round.left(side).iter().map(String::as_str);
+            all.filter(|name| !gate.may_leave.iter().any(|allowed| allowed == name)).collect()
+        };
+        let mut left = Left { rounds: 0, with: 0, names: BTreeMap::new() };
+        for names in gate.counting().map(names) {
+            left.rounds += 1;
+            left.with += usize::from(!names.is_empty());
+            names.into_iter().for_each(|name| *left.names.entry(name).or_default() += 1);
+        }
+        left
+    }
+
+    fn leaves(&self) -> bool {
+        self.with > 0 && self.with * OF_ROUNDS >= self.rounds
+    }
+
+    /// Names that it left often.
+    fn usual(&self) -> BTreeSet<&'g str> {
+        let often = self.names.iter().filter(|(_, rounds)| **rounds * OF_ROUNDS >= self.rounds);
+        often.map(|(name, _)| *name).collect()
+    }
+
+    fn in_words(&self, side: Side) -> String {
+        let names: Vec<&str> = self.names.keys().copied().take(4).collect();
+        let more = self.names.len() - names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let (side, with) = (side.name(), self.with);
+        format!(
+            "{side} left processes behind in {with} of {} ({}{more})",
+            counted(self.rounds, "round"),
+            names.join(", ")
+        )
+    }
+}
+
+/// Why the times of the two commands may not be compared: one leaves processes that the other does not leave.
+pub fn why_not(gate: &Gate) -> Option<String> {
+    let [a, b] = [Side::A, Side::B].map(|side| (side, Left::of(gate, side)));
+    let usual = a.1.usual();
+    if a.1.leaves() && b.1.leaves() && !usual.is_empty() && usual == b.1.usual() {
+        return None;
+    }
+    let said: Vec<String> =
+        [&a, &b].into_iter().filter(|(_, left)| left.leaves()).map(|(side, left)| left.in_words(*side)).collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "{}, so its time may lack their work; let the command wait for them, or name them with --may-leave if they do \
+             none of it",
+            said.join(", and ")
+        )
+    })
+}
+
+/// Processes that were left and do not prevent the comparison, as a warning.
+pub fn warning(gate: &Gate) -> Option<String> {
+    let left = [Side::A, Side::B].map(|side| (side, Left::of(gate, side)));
+    let said: Vec<String> =
+        left.iter().filter(|(_, left)| left.with > 0).map(|(side, left)| left.in_words(*side)).collect();
+    let is_said = said.is_empty() || why_not(gate).is_some();
+    (!is_said).then(|| format!("{}. contend ended them; their work after that is in no time.", said.join(", and ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::saved::Took;
+    use crate::simulation::gate;
+
+    /// A gate of 12 rounds in which the commands left these processes.
+    fn of(left: impl Fn(usize) -> [Vec<&'static str>; 2]) -> Gate {
+        let took = Took { wall_ns: 1, cpu_ns: 1 };
+        let round = |at: usize| {
+            let [left_a, left_b] = left(at).map(|names| names.into_iter().map(str::to_string).collect());
+            Round { first: Side::A, a: took, b: took, left_a, left_b, marks: vec![], again: false }
+        };
+        Gate { rounds: (0..12).map(round).collect(), ..gate() }
+    }
+
+    #[test]
+    fn work_that_only_one_command_leaves_allows_no_word() {
+        let why = why_not(&of(|_| [vec![], vec!["python3"]])).expect("a reason");
+        assert!(why.starts_with("B left processes behind in 12 of 12 rounds (python3), so its time"), "{why}");
+        assert!(why_not(&of(|_| [vec!["ssh-agent"], vec!["ssh-agent", "python3"]])).is_some());
+        // Other names in each round are never the same on both sides.
+        let names = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];
+        assert!(why_not(&of(|at| [vec![names[at]], vec![names[11 - at]]])).is_some());
+    }
+
+    #[test]
+    fn what_both_leave_or_may_leave_is_only_said() {
+        let both = of(|_| [vec!["sccache"], vec!["sccache"]]);
+        assert_eq!(why_not(&both), None);
+        assert!(warning(&both).is_some_and(|text| text.contains("A left") && text.contains("B left")));
+        let once = of(|at| [vec![], if at == 3 { vec!["tee"] } else { vec![] }]);
+        assert_eq!(why_not(&once), None);
+        assert!(
+            warning(&once).is_some_and(|text| text.starts_with("B left processes behind in 1 of 12 rounds (tee)."))
+        );
+        let allowed = Gate { may_leave: vec!["sccache".to_string()], ..of(|_| [vec![], vec!["sccache"]]) };
+        assert_eq!((why_not(&allowed), warning(&allowed)), (None, None));
+        assert_eq!((why_not(&of(|_| [vec![], vec![]])), warning(&of(|_| [vec![], vec![]]))), (None, None));
+    }
+}
