@@ -9,3 +9,4 @@ mod faults;
 mod honest;
 mod lies;
 mod models;
+mod stops;

@@ -44,6 +44,13 @@ pub struct Sign {
     pub operations: u64,
 }
 
+/// Stops of a process by a signal, as the kernel reported them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stopped {
+    pub times: u32,
+    pub ns: u64,
+}
+
 /// What the tool heard of one worker, on its own clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
@@ -54,6 +61,8 @@ pub struct Heard {
     pub done_ns: u64,
     /// Time since the end of the window for which the tool itself stood still, and so probably the whole machine.
     pub still_ns: u64,
+    /// Stops between `start` and `done`. Not even the work of a busy machine explains one.
+    pub stopped: Stopped,
 }
 
 impl Heard {
@@ -163,6 +172,12 @@ pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span
             "reported more operations at {early} of {of} signs of life than its samples have by then, on the tool's clock"
         ));
     }
+    if heard.stopped.times > 0 {
+        let (times, stopped) = (heard.stopped.times, ms(heard.stopped.ns));
+        found.push(Invalid::Stalled.because(format!(
+            "worker {number} was stopped by a signal such as SIGSTOP, {times} times and for {stopped} ms in all"
+        )));
+    }
     let silence_ns = SILENCE_NS_MAX.saturating_add(span.pause_ns);
     if heard.silence_ns > silence_ns {
         let (silence, most) = (ms(heard.silence_ns), ms(silence_ns));
@@ -194,7 +209,8 @@ mod tests {
         }
         let signs = (1..length_ns / (200 * MS)).map(|n| n * 200 * MS);
         let signs = signs.map(|at| Sign { at_ns: START + at + 2 * MS, operations: told(at / MS) }).collect();
-        (Heard { signs, silence_ns: 210 * MS, done_ns: START + length_ns + 3 * MS, still_ns: 0 }, ended)
+        let done_ns = START + length_ns + 3 * MS;
+        (Heard { signs, silence_ns: 210 * MS, done_ns, ..Heard::default() }, ended)
     }
 
     fn span(window_ns: u64) -> Span {
@@ -295,6 +311,17 @@ mod tests {
             found(&heard, ended.clone(), Span { pause_ns: 4 * S, ..span(2 * S) }),
             [""; 0],
             "a collector's pause"
+        );
+    }
+
+    #[test]
+    fn a_stop_is_found_however_short_it_is() {
+        let (mut heard, ended) = worker(2 * S, |t| t, |n| n);
+        heard.stopped = Stopped { times: 14, ns: 700 * MS };
+        let words = found(&heard, ended, span(2 * S));
+        assert_eq!(
+            words,
+            ["stalled: worker 0 was stopped by a signal such as SIGSTOP, 14 times and for 700 ms in all"]
         );
     }
 

@@ -18,7 +18,7 @@ pub enum Invalid {
     WorkerDied,
     /// The database server ended before the trial was over.
     ServerDied,
-    /// A worker gave no sign of life, or did not return its samples in time.
+    /// A worker gave no sign of life, was stopped by a signal, or did not return its samples in time.
     Stalled,
     /// A worker sent a line that is not part of the protocol.
     Protocol,

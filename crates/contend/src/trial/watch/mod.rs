@@ -10,3 +10,4 @@ pub mod passing;
 mod quota;
 pub mod sampler;
 pub mod usage;
+pub mod stops;

@@ -1,7 +1,7 @@
 //! The workers of one trial, from their start to their samples: handshake, deadlines, collection.
 
 use crate::check::guards::CLOCK_ERROR_NS_MAX;
-use crate::check::heard::{Heard, Sign};
+use crate::check::heard::{Heard, Sign, Stopped};
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
 use crate::trial::data::disk::is_full;
@@ -221,6 +221,7 @@ impl<'a> Crew<'a> {
         // Allows for the line to reach the last worker.
         let start_ns = self.workers.now_ns() + 5_000_000 + 1_000_000 * self.members.len() as u64;
         for number in 0..self.members.len() {
+            self.members[number].heard.stopped = self.workers.stopped(number);
             self.workers.send(number, &ToolLine::Start(start_ns), &[]);
         }
         start_ns
@@ -295,6 +296,9 @@ impl<'a> Crew<'a> {
                 (WorkerLine::Done(facts), at_ns) => {
                     self.members[number].heard.done_ns = at_ns;
                     self.members[number].heard.still_ns = heard.still_ns;
+                    let (now, at_start) = (self.workers.stopped(number), self.members[number].heard.stopped);
+                    self.members[number].heard.stopped =
+                        Stopped { times: now.times - at_start.times, ns: now.ns - at_start.ns };
                     self.members[number].done = facts;
                 }
                 (WorkerLine::End, _) => heard.ended[number] = true,

@@ -6,6 +6,7 @@ use crate::engine::{self, Driver};
 use crate::study::model::Contender;
 use crate::trial::itself;
 use crate::trial::secret::keep_from;
+use crate::trial::watch::stops::Stops;
 use anyhow::{Context, Result, bail, ensure};
 use contend_wire::handshake::{ToolLine, WorkerLine};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -165,6 +166,8 @@ pub struct Worker {
     /// Exit status once it was waited for.
     status: Option<ExitStatus>,
     to_worker: Option<Sender<Arc<[u8]>>>,
+    /// Signals that stopped it.
+    pub stops: Stops,
 }
 
 /// The monotonic clock, in nanoseconds.
@@ -189,7 +192,8 @@ impl Worker {
         let (to_worker, from_tool) = channel();
         std::thread::spawn(move || write_all(stdin, &from_tool));
         std::thread::spawn(move || read_all(stdout, number, &events));
-        Ok(Self { log: log.to_path_buf(), child, status: None, to_worker: Some(to_worker) })
+        let stops = Stops::of(child.id());
+        Ok(Self { log: log.to_path_buf(), stops, child, status: None, to_worker: Some(to_worker) })
     }
 
     pub fn pid(&self) -> u32 {

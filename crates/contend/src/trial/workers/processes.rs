@@ -1,6 +1,7 @@
 //! Workers behind a trait: lines go to them, events come from them, and a clock runs. Real workers are processes; tests
 //! have simulated workers with a virtual clock.
 
+use crate::check::heard::Stopped;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::process::{Event, Launch, Nothing, Worker, monotonic_ns, next};
 use anyhow::Result;
@@ -77,6 +78,11 @@ pub trait Workers {
 
     fn pids(&self) -> Vec<u32>;
 
+    /// How often a signal has stopped a worker so far.
+    fn stopped(&self, _number: usize) -> Stopped {
+        Stopped::default()
+    }
+
     /// Ends all workers.
     fn dismiss(&mut self);
 }
@@ -131,6 +137,10 @@ impl Workers for Processes<'_> {
 
     fn pids(&self) -> Vec<u32> {
         self.workers.iter().map(Worker::pid).collect()
+    }
+
+    fn stopped(&self, number: usize) -> Stopped {
+        self.workers[number].stops.so_far()
     }
 
     fn dismiss(&mut self) {
