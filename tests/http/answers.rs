@@ -2,6 +2,8 @@
 
 use crate::service::{Reply, Service, ok};
 use crate::support::{Bench, Said};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -48,6 +50,32 @@ fn a_service_that_answers_with_less_wins_nothing() {
         assert!(!flat.contains("new: faster"), "{said:?}");
     }
     bench.assert_nothing_left();
+}
+
+#[test]
+fn a_service_that_answers_with_less_than_before_wins_nothing() {
+    let (bench, is_new) = (Bench::new(), Arc::new(AtomicBool::new(false)));
+    let new = Arc::clone(&is_new);
+    let service = takes(3, move || ok(if new.load(Ordering::Relaxed) { "" } else { "{\"id\": 1}" }));
+    let address = format!("{}/x", service.url);
+    for out in ["old", "new"] {
+        bench.contend(&[
+            "http",
+            &address,
+            "--requests",
+            "40",
+            "--clients",
+            "2",
+            "--rounds",
+            "6",
+            "--quiet",
+            "--out",
+            out,
+        ]);
+        is_new.store(true, Ordering::Relaxed);
+    }
+    let said = bench.contend(&["compare", "old", "new"]);
+    assert!(said.out.contains("100 % have no body with B, 0 % with A"), "{said:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::Estimate;
 use crate::analysis::metric::Metric;
+use crate::analysis::replies::{self, Replies};
 use crate::analysis::{Findings, compare, reported};
 use crate::load::Arrivals;
 use crate::record::model::{Program, Run};
@@ -285,6 +286,8 @@ fn compare_metric(
     reasons.extend(nothing_whole((a, cell_a), metric, "A").or_else(|| nothing_whole((b, cell_b), metric, "B")));
     let arms = [(cell_a, "A"), (cell_b, "B")];
     reasons.extend(compare::not_the_same_work(&a.estimator(), arms, metric).filter(|_| !a.as_published()));
+    let answers = [(Replies::of(&a.rows, cell_a), "A"), (Replies::of(&b.rows, cell_b), "B")];
+    reasons.extend(replies::difference(answers, &a.estimator()).filter(|_| metric.is_of_work() && !a.as_published()));
     let values = [values(a, cell_a, metric), values(b, cell_b, metric)];
     let estimates = [a.estimator().estimate(cell_a, metric), b.estimator().estimate(cell_b, metric)];
     ComparedRow {
