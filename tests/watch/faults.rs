@@ -109,7 +109,7 @@ fn said_after(name: &str, change: impl FnOnce(&Path)) -> String {
     change(&program.database);
     let said = lines.collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(child.wait().expect("it ends").code().is_some_and(|code| code < 2), "{name}: {said}");
-    assert!(said.contains("python3 ("), "{name}: the process goes on with its file: {said}");
+    assert!(said.contains("python3 program.py ("), "{name}: the process goes on with its file: {said}");
     said
 }
 

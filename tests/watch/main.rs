@@ -281,7 +281,7 @@ fn without_privileges_locks_are_sampled_and_the_depth_says_so() {
     let output = watch(&[&database, "--for", "3s", "--depth", "sampled"]).output().expect("it starts");
     let text = text(&output);
     assert!(text.contains("Depth: sampled. Not seen: holds shorter than 20 ms"), "{text}");
-    assert!(text.contains(&format!("python3 ({})", program.pids["self"])), "{text}");
+    assert!(text.contains(&format!("python3 program.py ({})", program.pids["self"])), "{text}");
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("it sees only holds of 20 ms or longer. For refusals, waits and statements, run as root"),

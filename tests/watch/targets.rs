@@ -1,6 +1,7 @@
 //! What a user names, and where it is shown.
 
 use super::{Program, last, may_trace, place, source, text, watch};
+use contend::trial::watch::machine::now_utc;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -226,4 +227,22 @@ fn ctrl_c_ends_the_screen_with_the_summary() {
     let (shown, code) = on_terminal(&["s", "/", "p", "\x03"]);
     assert!(shown.contains("Depth: sampled. Not seen") && shown.contains("filter:"), "{shown}");
     assert_eq!(code, Some(0), "no finding: {shown}");
+}
+
+#[test]
+fn a_watch_says_since_when_it_has_watched() {
+    let dir = place();
+    let program = Program::start(dir.path(), "healthy_writer", 60);
+    let (database, out) = (program.database.display().to_string(), dir.path().join("out").display().to_string());
+    let before = now_utc();
+    let line = watch(&[&database, "--for", "1s", "--depth", "sampled", "--json-line"]).output().expect("it starts");
+    let began = last(&line)["began"].as_str().expect("a time").to_string();
+    assert!(before <= began && began <= now_utc(), "{before}, {began}");
+    let said = watch(&[&database, "--for", "1s", "--depth", "sampled", "--out", &out]).output().expect("it starts");
+    let at = text(&said).split_once("Watched for 1.").map(|(_, rest)| rest.to_string()).expect("a sentence");
+    let began = at.split_once("from ").and_then(|(_, rest)| rest.split_once(".\n")).expect("a time").0.to_string();
+    assert!(before <= began && began <= now_utc(), "{before}, {began}");
+    let report = fs::read_to_string(dir.path().join("out/report.txt")).expect("a report");
+    let of_record = report.split_once(" from ").and_then(|(_, rest)| rest.get(..began.len())).expect("a time");
+    assert!(before.as_str() <= of_record && of_record <= now_utc().as_str(), "{before}, {of_record}");
 }

@@ -31,6 +31,7 @@ mod record;
 mod refusals;
 mod sampled;
 mod screen;
+mod script;
 mod server;
 mod session;
 mod sync;

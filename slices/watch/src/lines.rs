@@ -41,6 +41,8 @@ pub fn line(at: &str, database: &DatabaseView, sees_refusals: bool) -> String {
 
 #[derive(Serialize)]
 struct JsonLine<'a> {
+    /// When the watch began, in UTC.
+    began: &'a str,
     /// Seconds since the beginning of the watch.
     at_s: f64,
     depth: &'static str,
@@ -53,7 +55,8 @@ struct JsonLine<'a> {
 pub fn json_line(watch: &Watch, databases: &[DatabaseView], findings: &[Finding]) -> String {
     let timeline = &watch.timeline;
     let at_s = timeline.now_ns.saturating_sub(timeline.from_ns) as f64 / 1e9;
-    let line = JsonLine { at_s, depth: watch.depth.word(), lost_events: watch.lost(), databases, findings };
+    let (began, depth) = (watch.began.as_str(), watch.depth.word());
+    let line = JsonLine { began, at_s, depth, lost_events: watch.lost(), databases, findings };
     serde_json::to_string(&line).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
 }
 
@@ -66,7 +69,7 @@ pub fn finding(words: &Words, width: usize) -> String {
 
 /// The summary: findings, then processes, then what was not seen.
 pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> String {
-    let findings = watch.findings();
+    let (findings, timeline) = (watch.findings(), &watch.timeline);
     let mut out = String::new();
     if findings.is_empty() {
         out += &wrapped(watch.depth.no_finding(), "", "  ", width);
@@ -78,12 +81,17 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
     for database in databases {
         out += &table(database);
     }
-    out += &format!("\nDepth: {}.", watch.depth.word());
+    out += &format!("\n{}\nDepth: {}.", since(&watch.began, timeline.now_ns - timeline.from_ns), watch.depth.word());
     let missing = watch.missing();
     if !missing.is_empty() {
         out += &format!(" Not seen: {}.", missing.join("; "));
     }
     wrapped_tail(out, width)
+}
+
+/// What a watch covers.
+pub fn since(began: &str, watched_ns: u64) -> String {
+    format!("Watched for {} from {began}.", time(watched_ns))
 }
 
 /// Processes of a database, ordered by the time for which they held the write lock.

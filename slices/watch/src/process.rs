@@ -1,5 +1,6 @@
 //! Processes that use a database, from /proc. They are only read; nothing is attached to them.
 
+use crate::script::script;
 use crate::target::FileId;
 use crate::words::one_line;
 use procfs::process::{FDTarget, Process};
@@ -18,7 +19,7 @@ const ENDED_MAX: usize = 10_000;
 /// A process that uses a watched database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Name of the program, such as `python3`.
+    /// Name of the program, such as `sqlite3`; of an interpreter with its script, such as `python3 import.py`.
     pub program: String,
     /// Command line, shortened to one line.
     pub command: String,
@@ -133,6 +134,8 @@ fn name(pid: u32) -> Named {
     let process = Process::new(pid as i32).ok();
     let program = process.as_ref().and_then(|process| Some(process.stat().ok()?.comm)).unwrap_or_default();
     let words = process.as_ref().and_then(|process| process.cmdline().ok()).unwrap_or_default();
+    let script = script(&words, &|word| named_file(pid, word).is_some());
+    let program = [program].into_iter().chain(script).collect::<Vec<_>>().join(" ");
     Named {
         program: if program.is_empty() { "ended".to_string() } else { one_line(&program, NAME_CHARS) },
         command: one_line(&words.join(" "), NAME_CHARS),
@@ -301,7 +304,8 @@ pub fn is_alive(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_name_in_a_call_is_that_of_a_file_by_the_directory_of_the_process() {
@@ -334,6 +338,26 @@ mod tests {
             [of("/usr/lib/libsqlite3.so.0"), of("/memfd:jit (deleted)"), of("/dev/zero (deleted)")],
             [const { None }; 3]
         );
+    }
+
+    #[test]
+    fn an_interpreter_is_named_with_its_script() {
+        let dir = std::env::temp_dir().join(format!("contend-script-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("made");
+        fs::write(dir.join("import.py"), "print(1, flush=True)\ninput()").expect("written");
+        let mut child = Command::new("python3")
+            .args(["import.py", "--password=secret"])
+            .current_dir(&dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3");
+        // Before its first line, a launcher such as that of pyenv may still run.
+        child.stdout.take().expect("piped").read_exact(&mut [0]).expect("a line");
+        let named = name(child.id());
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        fs::remove_dir_all(&dir).expect("removed");
+        assert!(named.program.starts_with("python") && named.program.ends_with(" import.py"), "{named:?}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::timeline::{BUSY, Timeline};
 use crate::trace::{SETTLED_NS, Trace};
 use crate::words::{self, Words};
 use anyhow::{Result, bail};
+use contend::trial::watch::machine::now_utc;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
@@ -81,6 +82,8 @@ enum Source {
 pub struct Watch {
     source: Source,
     pub timeline: Timeline,
+    /// When it began, in UTC: what happened before is not in it.
+    pub began: String,
     /// Samples of each database, oldest first.
     pub samples: Vec<Vec<Sample>>,
     /// Findings about moments that have passed.
@@ -126,6 +129,7 @@ impl Watch {
         let mut watch = Watch {
             source,
             timeline,
+            began: String::new(),
             samples,
             worst: Worst::default(),
             depth,
@@ -143,6 +147,7 @@ impl Watch {
         std::thread::sleep(Duration::from_nanos(SETTLED_NS) + POLL);
         watch.poll(false)?;
         watch.timeline.begin(placed_ns.max(watch.timeline.now_ns));
+        watch.began = now_utc();
         watch.worst = Worst::default();
         let holders = watch.timeline.held().filter(|hold| hold.lock.is_writers()).map(|hold| hold.who.pid);
         let holders: Vec<u32> = holders.collect();

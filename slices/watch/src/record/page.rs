@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use contend::report::document::{Block, Cell, Document, Id, Section, Table};
 use contend::report::html::html;
 use contend::report::text::{self, Style};
+use contend::trial::watch::machine::rfc3339;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,9 @@ fn document(dir: &Path) -> Result<Document> {
     if saved.lost_events > 0 {
         warnings.push(format!("{} events were lost because the kernel's buffer was full.", saved.lost_events));
     }
-    let mut facts = vec![format!("watched for {}", time(saved.watched_ns)), format!("depth: {}", saved.depth)];
+    let began = rfc3339(i64::try_from(saved.began_unix_s).unwrap_or_default());
+    let watched = format!("watched for {} from {began}", time(saved.watched_ns));
+    let mut facts = vec![watched, format!("depth: {}", saved.depth)];
     facts.extend(saved.server.iter().map(|server| server.product.clone()));
     let asked = if saved.server.is_some() { "Who blocked whom on" } else { "Who held the lock of" };
     Ok(Document {

@@ -8,6 +8,7 @@ use crate::watch::now_ns;
 use anyhow::{Context, Result, bail};
 use contend::trial::server::attached::Attached;
 use contend::trial::watch::janitor::Janitor;
+use contend::trial::watch::machine::now_utc;
 use contend::workload::sql::asked;
 use contend_wire::database::Database;
 use contend_wire::script::Target;
@@ -60,6 +61,8 @@ pub struct Server {
     pub address: String,
     pub version: String,
     pub history: History,
+    /// When the watch began, in UTC.
+    pub began: String,
     /// Shortest wait that is seen.
     every: Duration,
     /// Why there are no further looks.
@@ -126,6 +129,7 @@ impl Server {
             address: shown,
             version,
             history,
+            began: now_utc(),
             gone: None,
             every: if product == Product::MariaDb { UNREAD } else { EVERY },
             missing,

@@ -3,7 +3,7 @@
 use super::finding::words;
 use super::look::{Client, State};
 use super::source::Server;
-use crate::lines::{finding, padded, wrapped_tail};
+use crate::lines::{finding, padded, since, wrapped_tail};
 use crate::words::{NO_FINDING, Words, one_line, time};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -39,6 +39,8 @@ pub fn line(at: &str, server: &Server) -> String {
 
 #[derive(Serialize)]
 struct JsonLine<'a> {
+    /// When the watch began, in UTC.
+    began: &'a str,
     /// Seconds since the watch began.
     at_s: f64,
     server: &'a str,
@@ -52,6 +54,7 @@ struct JsonLine<'a> {
 pub fn json_line(server: &Server) -> String {
     let history = &server.history;
     let line = JsonLine {
+        began: &server.began,
         at_s: history.now_ns.saturating_sub(history.from_ns) as f64 / 1e9,
         server: &server.address,
         version: &server.version,
@@ -130,6 +133,8 @@ pub fn summary(server: &Server, width: usize) -> String {
         }
         out += &padded(&rows);
     }
+    let watched_ns = server.history.now_ns.saturating_sub(server.history.from_ns);
+    out += &format!("\n{}", since(&server.began, watched_ns));
     out += &format!("\nDepth: sampled. Not seen: {}.", server.missing().join("; "));
     wrapped_tail(out, width)
 }

@@ -66,8 +66,8 @@ pub fn now_utc() -> String {
     rfc3339(now.tv_sec)
 }
 
-/// A time in RFC 3339.
-fn rfc3339(seconds: i64) -> String {
+/// Seconds since 1970 as a time in UTC, as RFC 3339: `2025-02-28T23:59:59Z`.
+pub fn rfc3339(seconds: i64) -> String {
     let mut out = String::new();
     write_time(seconds, &mut out);
     out.replacen(' ', "T", 1) + "Z"
