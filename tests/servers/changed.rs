@@ -76,6 +76,27 @@ fn connections_of_a_server_must_be_read_back_after_the_run() {
     }
 }
 
+#[test]
+fn what_is_changed_in_the_schema_before_the_clients_begin_is_found() {
+    let found = |contender: &str, sql: &str| {
+        let kinds = with(contender, "1", &format!("alters --sql '{sql}'")).remove(0);
+        assert!(kinds.iter().any(|kind| kind == Invalid::Invariant.word()), "{contender}, {sql}: {kinds:?}");
+    };
+    found("postgres durable", "DROP INDEX transfer_from");
+    found("postgres durable", "ALTER TABLE account SET UNLOGGED");
+    found("mariadb durable", "DROP INDEX transfer_from ON transfer");
+    found("mariadb durable", "ALTER TABLE account ADD INDEX another (owner)");
+}
+
+/// A session's own setting, reported as requested.
+#[test]
+fn commits_that_postgresql_did_not_sync_are_found() {
+    let kinds = with("postgres durable", "2", "unsynced --worker all --only-plan 2");
+    let [honest, lying] = &kinds[..] else { panic!("{kinds:?}") };
+    assert!(!honest.iter().any(|kind| kind == Invalid::NotCredible.word()), "{kinds:?}");
+    assert!(lying.iter().any(|kind| kind == Invalid::NotCredible.word()), "{kinds:?}");
+}
+
 /// MariaDB counts statements, of two trials of which the second lies.
 #[test]
 fn transactions_that_mariadb_was_never_asked_for_are_found() {

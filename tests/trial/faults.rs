@@ -43,6 +43,7 @@ fn faults() -> Vec<Fault> {
 fn options(fault: &str) -> &'static str {
     match fault {
         "setting" => "--setting synchronous=0",
+        "alters" => "--sql 'DROP INDEX transfer_from'",
         "corrupt-data" => "--sql 'DELETE FROM transfer'",
         // A change that no invariant sees.
         "meddle" => "--sql 'UPDATE account SET owner = id'",
@@ -265,6 +266,25 @@ fn commits_that_a_library_keeps_from_the_disk_are_found() {
     assert!(without.len() == 2 && without.iter().all(not_credible), "{without:?}");
     let with = run("with", "");
     assert!(with.len() == 2 && !with.iter().any(not_credible), "{with:?}");
+}
+
+/// What another process of the worker sleeps is not the database's, and the disk was not flushed.
+#[test]
+fn commits_without_syncs_are_found_although_another_process_sleeps() {
+    let bench = Bench::new();
+    let (fake, seen) = (root().join("workers/fake/fake.py"), bench.path("plans-seen"));
+    let command = format!(
+        "python3 '{}' --real '{} worker' --trial-file '{}' --only-plan 2 --fault sleeps",
+        fake.display(),
+        tool(),
+        seen.display()
+    );
+    let alone = ["--rounds", "3", "--only", "WAL/FULL*", "--processes", "1", "--set", "clients=1", "--window", "1s"];
+    bench.tiny(&[&alone[..], &["--worker-command", &command]].concat());
+    let found = reasons(&bench.path("record"));
+    let with: Vec<u32> =
+        found.iter().filter(|(_, of)| of.iter().any(|kind| kind == "not-credible")).map(|of| of.0).collect();
+    assert_eq!(with, [2], "{found:?}");
 }
 
 /// The data in the cache.

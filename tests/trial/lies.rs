@@ -112,6 +112,32 @@ fn of_many_lies_99_of_100_must_be_found() {
     );
 }
 
+/// The time of a journal and of its directory show each commit.
+#[test]
+fn a_rollback_journal_in_memory_is_found() {
+    for mode in ["delete", "truncate", "persist"] {
+        let bench = Bench::new();
+        let study = fs::read_to_string(crate::support::tiny_study()).expect("the study");
+        fs::write(bench.path("study.toml"), study.replacen("\"truncate\"", &format!("\"{mode}\""), 1))
+            .expect("written");
+        let (fake, seen) = (root().join("workers/fake/fake.py"), bench.path("plans-seen"));
+        let command = format!(
+            "python3 '{}' --real '{} worker' --worker all --trial-file '{}' --only-plan 2 --fault no-journal",
+            fake.display(),
+            tool(),
+            seen.display()
+        );
+        let only = format!("{}/FULL*", mode.to_uppercase());
+        let args = ["run", "study.toml", "--out", "record", "--quiet", "--rounds", "2", "--window", "1s"];
+        let said = bench.contend(&[&args[..], &["--only", &only, "--worker-command", &command]].concat());
+        let trials = Record::open(&bench.path("record")).expect("a record").trials;
+        let words = |trial: &Trial| trial.invalid.iter().map(ToString::to_string).collect::<String>();
+        let found: Vec<String> = trials.iter().map(words).collect();
+        let is_found = |words: &String| words.contains("commits left no trace of a rollback journal");
+        assert!(found.len() == 2 && !is_found(&found[0]) && is_found(&found[1]), "{mode}: {found:?} {said:?}");
+    }
+}
+
 /// One contender does not carry out reads of tables that no client writes. The rows of the other one contradict it.
 #[test]
 fn reads_that_are_not_carried_out_are_found() {

@@ -23,7 +23,7 @@ from contextlib import closing, suppress
 import lies
 from between import FAULTS as BETWEEN
 from between import between, is_postgres
-from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, without_syncs
+from handover import HANDOVER, SAMPLE, Plan, Sample, facts, facts_line, rewritten, rounded, sealed, weakened, without_syncs
 
 FAULTS = {  # name: (reason expected, reasons that may come with it, what it does)
     "none": ("-", "-", "passes everything through"),
@@ -58,7 +58,9 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "busy": ("generator-limited", "littles-law,nothing-done", "burns processor time in the window, as a client over HTTP"),
     "instant": ("generator-limited", "invariant,not-credible,commits,clock,accounts,answers", "invents operations of 200 ns, in the order of the plan"),
     "too-fast": ("not-credible", "generator-limited,invariant,commits,clock,accounts,answers", "invents commits of 5 us, in the order of the plan"),
-    "unsynced": ("-", "not-credible", "runs with synchronous = OFF and reports the requested setting"),
+    "unsynced": ("-", "not-credible", "runs with synchronous = OFF (PostgreSQL: synchronous_commit) and reports the requested setting"),
+    "sleeps": ("-", "not-credible", "like `unsynced`, and sleeps as often as if it waited for the disk"),
+    "no-journal": ("-", "settings,not-credible", "runs with journal_mode = MEMORY and reports the requested setting"),
     "stretch": ("clock", "commits,answers", "works 4 times as long as it says, and divides its times by 4"),
     "freeze": ("stalled", "littles-law", "stops the real worker for 3 s of the window"),
     "pause": ("stalled", "clock,littles-law,commits,answers", "stops the real worker for 3 s of the window and reports a garbage collector's pause of 10 s"),
@@ -67,6 +69,7 @@ FAULTS = {  # name: (reason expected, reasons that may come with it, what it doe
     "jump": ("clock", "commits,answers", "its clock jumps 2 s ahead in the middle of the samples"),
     "jump-back": ("samples", "-", "its clock jumps 2 s back in the middle of the samples"),
     "meddle": ("commits", "-", "executes --sql in the database early in the window, as another program might"),
+    "alters": ("invariant", "commits,answers", "executes --sql in the database before it reports that it is ready"),
     "second": ("commits", "invariant,answers", "has a second worker carry out the same plan at the same time"),
     "between": ("-", "invariant,commits,answers", "has a proxy between driver and server, which does what --between says"),
     "weakens": ("settings", "not-credible,answers", "sets synchronous = OFF on its connections once they have been read back"),
@@ -157,6 +160,8 @@ class Fake:
             self.greeted.wait()
             self.say(b"failed\ttold to refuse the plan\n")
             return b"", b""
+        if self.fault == "sleeps":
+            threading.Thread(target=self.guarded, args=(self.sleep,), daemon=True).start()
         if self.fault == "second":
             self.begin_second(b"plan %d\n" % len(body) + body)
         if self.fault == "stall":
@@ -167,8 +172,10 @@ class Fake:
         self.lie = self.make_up(body.decode()) if self.fault == "lie" or self.fault in lies.KINDS else None
         if self.lie:
             body = sealed(self.lie.plan).encode()
-        elif self.fault == "unsynced":
+        elif self.fault in ("unsynced", "sleeps"):
             body = sealed(without_syncs(body.decode())).encode()
+        elif self.fault == "no-journal":
+            body = sealed(weakened(body.decode(), "journal_mode", "MEMORY")).encode()
         elif self.fault == "rounds-integers":
             body = sealed(rounded(body.decode())).encode()
         elif self.fault == "between":
@@ -248,6 +255,11 @@ class Fake:
         while time.monotonic_ns() < self.burn_ns[1]:
             hashlib.sha256(zeros)
 
+    def sleep(self):
+        """Sleeps ten thousand times a second, more often than disks sync."""
+        while not self.over.is_set():
+            time.sleep(0.0001)
+
     def strike(self, moment_ns):
         """Waits until early in the window, or until the worker is done if that is earlier. So the fault is in the window even
         if a busy machine delays this thread."""
@@ -294,6 +306,8 @@ class Fake:
             line = b"clock\t%d\n" % (int(line.split()[1]) + 3600 * 10**9)
         elif word == "clock" and self.fault == "slow-clock":
             time.sleep(0.2)
+        elif word == "ready" and self.fault == "alters":
+            self.execute()
         elif word == "done":
             self.before_done()
         if self.fault in HANDOVER and word in ("done", "samples"):
@@ -385,8 +399,8 @@ def parse(argv):
         parser.error("rewrite needs --rewrite")
     if unknown := set(args.between.split(",")) - set(BETWEEN):
         parser.error(f"--between has no {', '.join(sorted(unknown))}; it has {', '.join(BETWEEN)}")
-    if args.only_plan and not args.trial_file or args.fault in ("corrupt-data", "meddle") and not args.sql:
-        parser.error("--only-plan needs --trial-file; corrupt-data and meddle need --sql")
+    if args.only_plan and not args.trial_file or args.fault in ("alters", "corrupt-data", "meddle") and not args.sql:
+        parser.error("--only-plan needs --trial-file; alters, corrupt-data and meddle need --sql")
     return args
 
 

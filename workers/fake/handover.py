@@ -45,14 +45,23 @@ class Plan:
         return clients
 
 
+def weakened(text, setting, value):
+    """The plan with another value of a setting, whose read-back returns the requested one. SQLite reads a level back as its number."""
+    numbers = {"off": "0", "normal": "1", "full": "2", "extra": "3"} if setting == "synchronous" else {}
+    assignment = re.compile(rf"^session\t(\S+)\t((?:PRAGMA|SET) {setting} *= *)'?(\w+)'?$", re.MULTILINE | re.IGNORECASE)
+    found = assignment.search(text)
+    if not found:
+        return text  # connections do not set it
+    asked = found[3].lower()
+    text = assignment.sub(rf"session\t-\t\g<2>{value}", text)
+    lie = f"readback\t{setting}\tSELECT '{numbers.get(asked, asked)}'"
+    return re.sub(rf"^readback\t{setting}\t.*$", lie, text, flags=re.MULTILINE)
+
+
 def without_syncs(text):
-    """The plan with synchronous = OFF, whose read-back returns the requested setting."""
-    words = {"off": "0", "normal": "1", "full": "2", "extra": "3"}
-    pragma = re.compile(r"^session\t\S+\tPRAGMA synchronous *= *(\w+)$", re.MULTILINE | re.IGNORECASE)
-    asked = pragma.search(text)[1].lower()
-    text = pragma.sub("session\t-\tPRAGMA synchronous = OFF", text)
-    lie = f"readback\tsynchronous\tSELECT {words.get(asked, asked)}"
-    return re.sub(r"^readback\tsynchronous\t.*$", lie, text, flags=re.MULTILINE)
+    """The plan whose commits do not wait for the disk, with the requested settings read back."""
+    on_a_server = "SET synchronous_commit" in text
+    return weakened(text, "synchronous_commit", "off") if on_a_server else weakened(text, "synchronous", "OFF")
 
 
 def places(sql):

@@ -476,7 +476,7 @@ class FakeTest(unittest.TestCase):
         said = conversation.prepared(self.plan())
         self.assertTrue(all("synchronous=2" in rest for word, rest in said if word == "session"))
         text = fake.without_syncs(self.plan())
-        self.assertIn("\nsession\t-\tPRAGMA synchronous = OFF\nreadback\tsynchronous\tSELECT 2\n", text)
+        self.assertIn("\nsession\t-\tPRAGMA synchronous = OFF\nreadback\tsynchronous\tSELECT '2'\n", text)
         conversation.start()
         self.assertEqual(conversation.outcome()[0]["failed"], 0)
 

@@ -30,6 +30,8 @@ pub struct Counted {
     /// Commits that a server may have made for itself in that time.
     pub own: u64,
     pub of: Counts,
+    /// Commits that left no trace of the journal that they need.
+    pub untraced: u64,
 }
 
 /// What one attempt of a transaction adds to the count: commits or statements.
@@ -71,7 +73,7 @@ struct Bounds {
 
 impl CommitCheck {
     pub fn new(transactions: &[Transaction], statements: &[Statement], counted: Counted) -> Self {
-        let Counted { meanwhile, at_window_end, at_end, own, of } = counted;
+        let Counted { meanwhile, at_window_end, at_end, own, of, .. } = counted;
         let makes = transactions.iter().map(|transaction| makes(transaction, statements, of)).collect();
         let readings = meanwhile.into_iter().chain(at_window_end).map(|reading| (reading, Bounds::default())).collect();
         Self { makes, of, own, readings, at_end, end: Bounds::default() }
@@ -308,6 +310,7 @@ mod tests {
             at_end: reading(at_end, 99),
             own,
             of: Counts::Transactions,
+            untraced: 0,
         };
         let mut check = CommitCheck::new(&[transaction(true, true, &[(1, 1, 1)])], &statements(), counted);
         for one in [sample(0, true, (1, 10)), sample(0, true, (15, 30)), sample(0, false, (40, 50))] {

@@ -35,6 +35,7 @@ pub const ENGINE: Engine = Engine {
     group_commit: true,
     executes: true,
     integrity: |tables| format!("CHECK TABLE {} EXTENDED", list(tables)),
+    schema: SCHEMA,
     compact: |tables| vec![format!("OPTIMIZE TABLE {}", list(tables))],
     table_bytes: "SELECT table_name, CAST(data_length AS SIGNED), CAST(index_length AS SIGNED) \
         FROM information_schema.tables WHERE table_schema = database() AND table_type = 'BASE TABLE'",
@@ -136,6 +137,23 @@ const LOG_BUFFERING: &str = "innodb_log_file_buffering";
 
 /// Value of a setting that the server does not have.
 const ABSENT: &str = "absent";
+
+const SCHEMA: &str = "SELECT 'table', t.table_name, t.table_name, concat_ws(' ', t.engine, t.create_options, \
+    (SELECT group_concat(concat_ws(' ', c.column_name, c.column_type, c.is_nullable, c.column_default, c.extra) \
+    ORDER BY c.ordinal_position) FROM information_schema.columns AS c \
+    WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name)) \
+    FROM information_schema.tables AS t WHERE t.table_schema = database() \
+    UNION ALL SELECT 'index', index_name, table_name, concat_ws(' ', index_type, min(non_unique), min(ignored), \
+    group_concat(concat_ws(' ', column_name, sub_part) ORDER BY seq_in_index)) \
+    FROM information_schema.statistics WHERE table_schema = database() GROUP BY table_name, index_name, index_type \
+    UNION ALL SELECT 'constraint', constraint_name, table_name, \
+    concat_ws(' ', referenced_table_name, update_rule, delete_rule) \
+    FROM information_schema.referential_constraints WHERE constraint_schema = database() \
+    UNION ALL SELECT 'constraint', constraint_name, table_name, check_clause \
+    FROM information_schema.check_constraints WHERE constraint_schema = database() \
+    UNION ALL SELECT 'trigger', trigger_name, event_object_table, \
+    concat_ws(' ', action_timing, event_manipulation, action_statement) \
+    FROM information_schema.triggers WHERE trigger_schema = database()";
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 

@@ -32,6 +32,7 @@ pub const ENGINE: Engine = Engine {
     group_commit: true,
     executes: true,
     integrity,
+    schema: SCHEMA,
     compact: |tables| {
         let full = tables.iter().map(|table| format!("VACUUM (FULL, ANALYZE) {table}"));
         full.chain(["CHECKPOINT".to_string()]).collect()
@@ -103,8 +104,11 @@ const SERVER: Server = Server {
     ],
     write_back: &["CHECKPOINT"],
     write_back_ns: 100_000_000,
-    // Syncs of the log only. If each write is a sync, the server counts none (manual, `pg_stat_wal`).
-    syncs: "SELECT wal_sync FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
+    // Syncs of the log only. If each write is a sync, the server counts none (manual, `pg_stat_wal`). A session's are counted before
+    // it is no longer listed.
+    syncs: "SELECT wal_sync, (SELECT count(*) FROM pg_stat_activity \
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) \
+        FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
     // Each writing transaction takes the next id, and so does the server's own gathering of statistics.
     commits: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
     counts: Counts::Writers,
@@ -112,6 +116,21 @@ const SERVER: Server = Server {
     configured: ("time of its configuration", "SELECT extract(epoch FROM pg_conf_load_time())::text"),
     lock_waits: LockWaits::Log(logged_wait_ns),
 };
+
+/// A table can be kept out of the log, and the triggers of foreign keys can be disabled.
+const SCHEMA: &str = "SELECT 'table', c.relname::text, c.relname::text, concat_ws(' ', c.relpersistence, c.reloptions::text, \
+    (SELECT string_agg(concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, \
+    pg_get_expr(d.adbin, d.adrelid)), ', ' ORDER BY a.attnum) FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d \
+    ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)) \
+    FROM pg_class AS c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace \
+    UNION ALL SELECT 'index', i.relname::text, t.relname::text, concat_ws(' ', pg_get_indexdef(i.oid), x.indisvalid) \
+    FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid JOIN pg_class AS t ON t.oid = x.indrelid \
+    WHERE t.relnamespace = 'public'::regnamespace \
+    UNION ALL SELECT 'constraint', k.conname::text, t.relname::text, pg_get_constraintdef(k.oid) \
+    FROM pg_constraint AS k JOIN pg_class AS t ON t.oid = k.conrelid WHERE t.relnamespace = 'public'::regnamespace \
+    UNION ALL SELECT 'trigger', g.tgname::text, t.relname::text, concat_ws(' ', pg_get_triggerdef(g.oid), g.tgenabled) \
+    FROM pg_trigger AS g JOIN pg_class AS t ON t.oid = g.tgrelid \
+    WHERE t.relnamespace = 'public'::regnamespace AND (NOT g.tgisinternal OR g.tgenabled <> 'O')";
 
 const ON_OFF: Values = Values::Words(&["on", "off"]);
 

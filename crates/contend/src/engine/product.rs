@@ -33,6 +33,9 @@ pub struct Engine {
     /// The engine's integrity check of these tables (names quoted for its SQL); every row of its answer must end with
     /// `ok`.
     pub integrity: fn(&[String]) -> String,
+    /// Query for what the schema consists of: kind, name, table and definition of each object, without those that
+    /// the engine makes by itself; empty if there is none.
+    pub schema: &'static str,
     /// Statements that compact the data of these tables.
     pub compact: fn(&[String]) -> Vec<String>,
     /// Query of a compacted database for each table's name and the bytes of its rows and indexes; empty if there is
@@ -66,6 +69,10 @@ pub struct FileCommits {
     pub in_shared: fn(&[u8]) -> Option<u32>,
     /// Whether each transaction looks at the count itself with a call of the kernel, by the settings that connections report.
     pub looked_at_by_each: fn(&Settings) -> bool,
+    /// For how many syncs, one after the other, each commit waits at least, by a contender's settings.
+    pub syncs_of_each: fn(&Settings) -> u64,
+    /// Suffix of the file that each commit creates, changes or removes next to the database, by a contender's settings.
+    pub touched_by_each: fn(&Settings) -> Option<&'static str>,
 }
 
 /// What survives a crash of the process, of the server or of the machine, according to the settings.
@@ -128,6 +135,7 @@ impl Engine {
         group_commit: true,
         executes: false,
         integrity: |_| "SELECT 'ok'".to_string(),
+        schema: "",
         compact: |_| vec![],
         table_bytes: "",
         load_session: &[],

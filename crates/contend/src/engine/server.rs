@@ -66,7 +66,8 @@ pub struct Server {
     pub write_back: &'static [&'static str],
     /// Time after which it has done so at least twice.
     pub write_back_ns: u64,
-    /// Query for the number of syncs since its start.
+    /// Query for the number of syncs since its start. If they are those of the log alone, also for the number of other sessions, whose
+    /// latest may not be counted yet.
     pub syncs: &'static str,
     /// Query for this count since the data directory was made.
     pub commits: &'static str,
@@ -98,6 +99,20 @@ pub enum LockWaits {
     Log(fn(&str) -> Option<u64>),
     /// In counters since its start: a query for number, sum and longest in milliseconds.
     Counters(&'static str),
+}
+
+/// Syncs since a server's start.
+#[derive(Debug, Clone, Copy)]
+pub struct SyncsSoFar {
+    pub count: u64,
+    /// Other sessions, if the syncs are those of the log alone.
+    pub sessions: Option<u64>,
+}
+
+impl SyncsSoFar {
+    pub fn since(self, before: Self) -> Self {
+        Self { count: self.count.saturating_sub(before.count), ..self }
+    }
 }
 
 /// Signals, so that tables need no library.

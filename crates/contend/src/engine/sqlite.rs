@@ -36,6 +36,8 @@ pub const ENGINE: Engine = Engine {
     group_commit: false,
     executes: true,
     integrity: |_| "PRAGMA integrity_check".to_string(),
+    // Names that begin with `sqlite_` are its own, such as those of statistics.
+    schema: r"SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'",
     compact: |_| {
         ["PRAGMA synchronous = OFF", "PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]
             .map(str::to_string)
@@ -67,6 +69,19 @@ const FILE_COMMITS: FileCommits = FileCommits {
     looked_at_by_each: |settings| {
         let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
         settings.contains_key("journal_mode") && !is("journal_mode", "wal") && is("mmap_size", "0")
+    },
+    syncs_of_each: |settings| match (
+        ENGINE.own_value(settings, "journal_mode"),
+        ENGINE.own_value(settings, "synchronous"),
+    ) {
+        (_, "off") | ("wal", "normal") => 0,
+        ("wal" | "memory" | "off", _) => 1,
+        // The journal, and then the file.
+        _ => 2,
+    },
+    touched_by_each: |settings| {
+        let journal = ENGINE.own_value(settings, "journal_mode");
+        ["delete", "truncate", "persist"].contains(&journal).then_some("-journal")
     },
 };
 

@@ -23,6 +23,7 @@ mod recorded;
 pub mod resume;
 mod review;
 pub mod run;
+mod schema;
 pub mod secret;
 pub mod server;
 mod session;

@@ -6,6 +6,7 @@ use crate::check::commits::{self, CommitCheck};
 use crate::check::ever::{Acted, Ever};
 use crate::check::growth::Growth;
 use crate::check::heard::{self, Ends, Span};
+use crate::check::journal;
 use crate::check::kernel::{KernelCheck, Visible};
 use crate::check::samples::{PlanCheck, Totals};
 use crate::check::{guards, marks};
@@ -24,7 +25,7 @@ use crate::trial::stage::Stage;
 use crate::trial::watch::machine;
 use crate::trial::window::Ran;
 use crate::trial::workers::crew::Failure;
-use crate::workload::{Asked, DrawnRole, DrawnWorker, Workload, fixed, growing, touching};
+use crate::workload::{Asked, DrawnRole, Workload, fixed, growing, touching};
 use anyhow::{Context, Result};
 use contend_wire::handshake::Facts;
 use contend_wire::plan::Client;
@@ -84,6 +85,7 @@ impl Review<'_> {
         let done = self.ran.members.iter().map(|m| &m.done).chain(self.ran.served.iter().map(|served| &served.done));
         trial.invalid.extend(guards::later_settings(done));
         trial.invalid.extend(self.ran.changed.clone());
+        trial.invalid.extend(journal::untraced(self.ran.commits.untraced));
         let reported = sessions.len();
         let opened = self.stage.round.connections(self.stage.contender);
         // An app may report any number of connections.
@@ -103,15 +105,15 @@ impl Review<'_> {
         let mut plan_check = self.plan_check(&sql)?;
         let mut growth = self.growth();
         let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.ran.commits.clone());
-        let of_workers = self.clients_of_workers();
+        let seen = self.kernel_sees(&sql, &trial.settings, probe);
         let mut kernel = KernelCheck::new(
             self.ran.observed.kernel.clone(),
-            &of_workers,
-            self.kernel_sees(&sql, &trial.settings, probe),
+            &self.of_workers(|client| (client.id, client.database)),
+            seen,
         );
         let executes = engine::executes(self.stage.contender) && !engine::is_app(self.stage.contender);
         let mut answers = Answers::new(if executes { self.kinds() } else { vec![] });
-        let mut ends = Ends::of(&of_workers);
+        let mut ends = Ends::of(&self.of_workers(|client| client.id));
         let mut tallying = Tallying::new(trial, Counting::Corrected);
         // An app writes in its own words.
         let last = if executes { self.bench.workload.last_writes.as_slice() } else { &[] };
@@ -160,9 +162,9 @@ impl Review<'_> {
         Ok((tally, ever.finish()))
     }
 
-    fn clients_of_workers(&self) -> Vec<Vec<u32>> {
-        let clients = |drawn: &DrawnWorker| drawn.clients.iter().map(|client| client.id).collect();
-        self.stage.round.workers.iter().map(clients).collect()
+    /// Something of each client, by worker.
+    fn of_workers<T>(&self, of: impl Fn(&Client) -> T) -> Vec<Vec<T>> {
+        self.stage.round.workers.iter().map(|drawn| drawn.clients.iter().map(&of).collect()).collect()
     }
 
     /// Compares the totals that workers report with those of their samples, and checks that they read back their connections.
@@ -249,12 +251,13 @@ impl Review<'_> {
         let counts = self.stage.engine.file_commits.filter(|_| engine::commits_as_planned(self.stage.contender));
         let Some(counts) = counts.filter(|_| self.tells_rows()) else { return Visible::default() };
         let looks = (counts.looked_at_by_each)(settings);
+        // If nothing is set on connections, each can have other settings.
+        let waits = probe.flush && !self.stage.setup.only_read;
         Visible {
             reads: if looks { touching::data(self.bench.workload) } else { vec![] },
-            sleeps: match self.syncs_each_commit() && probe.sleep {
-                true => commits::surely(&sql.transactions, &sql.statements),
-                false => vec![],
-            },
+            commits: commits::surely(&sql.transactions, &sql.statements),
+            sleeps: self.syncs_each_commit() && probe.sleep,
+            flushes: if waits { (counts.syncs_of_each)(&self.stage.contender.settings) } else { 0 },
         }
     }
 
@@ -325,6 +328,14 @@ impl Review<'_> {
             (0..self.bench.transactions.len()).filter(|transaction| self.bench.transactions[*transaction].write);
         let databases = 0..self.bench.workload.databases as usize;
         syncs.commits = writes.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
+        let sql = Sql::of(self.bench.workload, self.stage.engine, &self.stage.setup);
+        let surely = commits::surely(&sql.transactions, &sql.statements);
+        let surely = (0..surely.len()).filter(|transaction| surely[*transaction]);
+        let commits: u64 = surely.flat_map(|t| databases.clone().map(move |d| ever.of(d, t).0)).sum();
+        let durable = self.stage.contender.tier == Tier::Durable && engine::commits_as_planned(self.stage.contender);
+        if durable && self.ran.syncs.is_some_and(|syncs| syncs.sessions == Some(0)) {
+            trial.invalid.extend(guards::log_syncs(commits, syncs.count, self.clients().count() as u64));
+        }
     }
 
     /// Whether the clients limited the throughput. HTTP clients run in event loops, which hardly ever wait if they are

@@ -15,6 +15,7 @@ use crate::trial::note::Done;
 use crate::trial::plans::{self, DrawnRound, Plans};
 use crate::trial::processors;
 use crate::trial::review::Review;
+use crate::trial::schema;
 use crate::trial::secret::shown;
 use crate::trial::stage::Stage;
 use crate::trial::stop::Cancelled;
@@ -114,6 +115,7 @@ fn on_fresh_data(
 ) -> Result<Done, Failure> {
     let UnderWay { trial, series, writer, .. } = under_way;
     let fastest_before_ns = bench.quiet_disk(stage, trial)?;
+    let schemas = schema::read(stage, fresh, admin);
     let ran = window(bench, stage, fresh, writer, admin)?;
     let died = fresh.server.as_mut().and_then(|server| server.death());
     let died = died.or_else(|| ran.served.as_ref()?.death.clone());
@@ -128,6 +130,7 @@ fn on_fresh_data(
     probe.fastest_ns = probe.fastest_ns.min(fastest_before_ns).min(bench.disk.sync_ns_min);
     let (tally, ever) = review.check(trial, &writer.partial_dir().join(SAMPLES_FILE), probe)?;
     review.count_commits(trial, &ever);
+    trial.invalid.extend(schema::changed(bench, &schemas, &schema::read(stage, fresh, admin)));
     aftermath.check_data(trial, &ever, admin)?;
     // A killed server takes time to end, so it may still have existed at the end of the window.
     if trial.invalid.iter().any(|reason| reason.kind == Invalid::Invariant) {

@@ -2,10 +2,12 @@
 
 use crate::check::commits::Counted;
 use crate::engine;
+use crate::engine::server::SyncsSoFar;
 use crate::outcome::mark::Mark;
 use crate::record::model::Reason;
 use crate::record::store::TrialWriter;
 use crate::trial::bench::Bench;
+use crate::trial::data::disk;
 use crate::trial::data::fresh::Fresh;
 use crate::trial::note::Note;
 use crate::trial::server::settings;
@@ -26,7 +28,7 @@ pub struct Ran {
     /// Report of the serving worker, for a contender over HTTP.
     pub served: Option<Served>,
     /// Syncs of the database server, if it reports them.
-    pub syncs: Option<u64>,
+    pub syncs: Option<SyncsSoFar>,
     /// Commits that the databases counted.
     pub commits: Counted,
     /// Reason if a setting of the server changed meanwhile.
@@ -74,6 +76,12 @@ impl Observer for Watching<'_> {
     }
 }
 
+/// Whether each process of a worker has its databases open from before the start until after the end.
+fn keeps_open(bench: &Bench<'_>, stage: &Stage<'_>) -> bool {
+    let mut steps = bench.workload.transactions.iter().flat_map(|transaction| &transaction.steps);
+    engine::commits_as_planned(stage.contender) && !steps.any(|step| matches!(step, Step::Connect))
+}
+
 /// Starts the workers, watches the window, collects the samples.
 pub fn window(
     bench: &Bench<'_>,
@@ -89,19 +97,18 @@ pub fn window(
     let mut crew = Crew::of_processes(orders.whose, &orders.launch, writer.partial_dir(), &with);
     crew.prepare(&orders.plans)?;
     crew.compare_clocks()?;
-    let syncs =
-        |admin: &mut Admin<'_>| fresh.server.as_ref().map_or(Ok(None), |server| server.syncs(stage.engine, admin));
-    let before = syncs(admin)?;
+    let server = fresh.server.as_ref();
+    let before = server.map_or(Ok(None), |server| server.syncs(stage.engine, admin))?;
     let set_before = settings::read(stage, fresh, admin);
     let workers = crew.pids();
-    let server = fresh.server.as_ref().map(|server| server.pid());
-    let servers = server.into_iter().chain(serving.as_ref().map(Serving::pid)).chain(stage.setup.service_pid).collect();
-    let dir = bench.data_dir.clone();
-    let sampler = Sampler::start(Watched { workers, servers, dir, part: stage.engine.part });
-    let steps = bench.workload.transactions.iter().flat_map(|transaction| &transaction.steps);
-    let connects = steps.into_iter().any(|step| matches!(step, Step::Connect));
-    let mut commits =
-        Commits::begin(stage.engine, fresh, admin).filter(|_| engine::commits_as_planned(stage.contender) && !connects);
+    let server_pid = server.map(|server| server.pid());
+    let servers =
+        server_pid.into_iter().chain(serving.as_ref().map(Serving::pid)).chain(stage.setup.service_pid).collect();
+    let keeps_open = keeps_open(bench, stage);
+    let (dir, part) = (bench.data_dir.clone(), stage.engine.part);
+    let sampler = Sampler::start(Watched { workers, servers, dir, part, keeps_open });
+    let plain = disk::is_plain(&bench.disk.file_system);
+    let mut commits = Commits::begin(stage, plain, fresh, admin).filter(|_| keeps_open);
     let (wall, start_ns) = (WallClock::read(), crew.start());
     if let Some(commits) = &mut commits {
         commits.work_begins();
@@ -126,8 +133,9 @@ pub fn window(
     let observed = watching.observed;
     crew.dismiss();
     let changed = settings::changed(&set_before, &settings::read(stage, fresh, admin));
-    let syncs = syncs(admin)?.zip(before).map(|(after, before)| after.saturating_sub(before));
     let served = serving.map(|serving| serving.end(load.drain_ns)).transpose()?;
+    let after = server.map_or(Ok(None), |server| server.syncs_in_the_end(stage.engine, admin))?;
+    let syncs = after.zip(before).map(|(after, before)| after.since(before));
     let commits = commits.map(|commits| commits.end(fresh, admin)).unwrap_or_default();
     let members = std::mem::take(&mut crew.members);
     Ok(Ran {

@@ -4,6 +4,7 @@
 //! append and fsync, overwrite and fdatasync (as a write-ahead log does in a file that it reuses).
 
 use crate::record::model::Disk;
+use crate::trial::watch::device;
 use anyhow::{Context, Result};
 use rustix::fs::{fdatasync, fsync, syncfs};
 use std::fs::{File, OpenOptions};
@@ -81,15 +82,20 @@ pub struct SyncProbe {
     pub fastest_ns: u64,
     /// Whether the thread slept in every sync. It does not where a sync needs no answer of a device.
     pub sleep: bool,
+    /// Whether every sync flushed the device, as the kernel counts. It does not where nothing is kept in its cache.
+    pub flush: bool,
 }
 
 /// Looks at the disk right after a window.
 pub fn sync_probe(dir: &Path) -> Result<SyncProbe> {
     let probe = Probe::new(dir)?;
-    let before = sleeps_of_this_thread();
+    let before = (sleeps_of_this_thread(), device::flushes(dir));
     let times = probe.time(LOOK, false, |f| fdatasync(f))?;
-    let slept = sleeps_of_this_thread().zip(before).map_or(0, |(after, before)| after.saturating_sub(before));
-    Ok(SyncProbe { fastest_ns: times[0], sleep: slept >= times.len() as u64 })
+    let each = |after: Option<u64>, before: Option<u64>| {
+        after.zip(before).is_some_and(|(after, before)| after.saturating_sub(before) >= times.len() as u64)
+    };
+    let flush = each(device::flushes(dir), before.1) && is_plain(&file_system(dir));
+    Ok(SyncProbe { fastest_ns: times[0], sleep: each(sleeps_of_this_thread(), before.0), flush })
 }
 
 fn sleeps_of_this_thread() -> Option<u64> {
@@ -141,6 +147,12 @@ pub fn file_system(path: &Path) -> String {
             .max_by_key(|m| m.mount_point.as_os_str().len())
     });
     holding.map_or("unknown".to_string(), |m| m.fs_type)
+}
+
+/// Whether a file system keeps its own times and flushes its device for each sync. Others have them from elsewhere, such as over
+/// a network; on f2fs, SQLite can be built to need no journal.
+pub fn is_plain(file_system: &str) -> bool {
+    ["ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "zfs", "overlay", "tmpfs"].contains(&file_system)
 }
 
 /// A file for probes, removed on drop.

@@ -1,7 +1,7 @@
 //! A private database server: makes and configures its data directory, starts it as an unprivileged user, waits until
 //! it answers, watches and stops it, and removes everything that it leaves.
 
-use crate::engine::server::{Layout, LockWaits, Server, Signal};
+use crate::engine::server::{Layout, LockWaits, Server, Signal, SyncsSoFar};
 use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
 use crate::trial::server::identity::{Identity, command};
@@ -34,6 +34,8 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 const STOP_TIME: Duration = Duration::from_secs(120);
 /// Longest time for an immediate stop.
 const ABORT_TIME: Duration = Duration::from_secs(5);
+/// Longest time for sessions to end when their clients have.
+const SESSIONS_END: Duration = Duration::from_secs(2);
 /// Directories of servers' programs, separated by colons, instead of PATH and the usual directories: for versions that
 /// are not installed as packages.
 const DIRS_VARIABLE: &str = "CONTEND_SERVERS";
@@ -328,15 +330,33 @@ impl<'j> Running<'j> {
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn syncs(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<u64>> {
+    pub fn syncs(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<SyncsSoFar>> {
         let target = script_target(engine, &self.inside(self.server.first_database));
-        match admin.sql(&target, [self.server.syncs]) {
-            Ok(rows) => match rows.first().and_then(|rows| rows.first()?.first()) {
-                Some(Value::Integer(n)) => Ok(u64::try_from(*n).ok()),
-                _ => Ok(None),
-            },
-            Err(e) if e.is::<Cancelled>() => Err(e),
-            Err(_) => Ok(None),
+        let rows = match admin.sql(&target, [self.server.syncs]) {
+            Ok(rows) => rows,
+            Err(e) if e.is::<Cancelled>() => return Err(e),
+            Err(_) => return Ok(None),
+        };
+        let row = rows.first().and_then(|rows| rows.first());
+        let number = |at: usize| match row?.get(at)? {
+            Value::Integer(n) => u64::try_from(*n).ok(),
+            _ => None,
+        };
+        Ok(number(0).map(|count| SyncsSoFar { count, sessions: number(1) }))
+    }
+
+    /// The same once other sessions have ended, or after a time in which they do not.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn syncs_in_the_end(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<SyncsSoFar>> {
+        let deadline = Instant::now() + SESSIONS_END;
+        loop {
+            let syncs = self.syncs(engine, admin)?;
+            if syncs.is_none_or(|syncs| syncs.sessions <= Some(0)) || Instant::now() >= deadline {
+                return Ok(syncs);
+            }
+            std::thread::sleep(ASK_EVERY);
         }
     }
 

@@ -1,8 +1,11 @@
 //! Commits of the databases of a trial by their own counters. The tool reads them itself, independently of workers.
 
 use crate::check::commits::{Counted, Reading};
+use crate::check::journal::{JournalCheck, Trace};
 use crate::engine::{Counts, Engine, FileCommits};
 use crate::trial::data::fresh::Fresh;
+use crate::trial::stage::Stage;
+use crate::trial::watch::machine::wall_ns;
 use crate::trial::workers::admin::{Admin, script_target};
 use crate::trial::workers::process::monotonic_ns;
 use contend_wire::database::Database;
@@ -19,7 +22,7 @@ use std::time::Duration;
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// Pause between two readings of [`FILES`] files while clients work; it grows with their number. A reading makes
-/// six system calls for each file with WAL and two with a rollback journal, so this costs about a thousandth of a processor.
+/// six system calls for each file with WAL and four with a rollback journal, so this costs about a thousandth of a processor.
 const EVERY: Duration = Duration::from_millis(10);
 const FILES: usize = 2;
 
@@ -42,6 +45,8 @@ struct Counter {
     file: File,
     at: CounterAt,
     first: u32,
+    /// The database's directory and its rollback journal, which each commit touches.
+    touched: Option<(PathBuf, PathBuf)>,
 }
 
 enum CounterAt {
@@ -61,10 +66,15 @@ pub struct Commits<'e> {
 
 impl<'e> Commits<'e> {
     /// `None` if the engine counts no commits, or if other programs are expected to write.
-    pub fn begin(engine: &'e Engine, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Self> {
+    ///
+    /// On a file system that is not `plain`, times of files are not compared with commits.
+    pub fn begin(stage: &Stage<'_>, plain: bool, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Self> {
+        let engine = stage.engine;
         let (from, own, of) = match (engine.file_commits, engine.server, &fresh.server) {
             (Some(counts), ..) => {
-                let each = fresh.databases.iter().map(|database| Counter::open(counts, database));
+                let compared = plain && !stage.setup.only_read;
+                let touched = (counts.touched_by_each)(&stage.contender.settings).filter(|_| compared);
+                let each = fresh.databases.iter().map(|database| Counter::open(counts, database, touched));
                 let counters = Counters { each: each.collect::<Option<_>>()?, counts };
                 (From::Files(Arc::new(counters)), 0, Counts::Transactions)
             }
@@ -86,7 +96,7 @@ impl<'e> Commits<'e> {
 
     /// Reads the counters at the end of the window, while clients may still be working.
     pub fn window_ends(&mut self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) {
-        self.counted.meanwhile = self.meanwhile.take().map(Meanwhile::end).unwrap_or_default();
+        (self.counted.meanwhile, self.counted.untraced) = self.meanwhile.take().map(Meanwhile::end).unwrap_or_default();
         self.counted.at_window_end = self.read(fresh, admin);
     }
 
@@ -100,7 +110,7 @@ impl<'e> Commits<'e> {
     fn read(&self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Reading> {
         let before_ns = monotonic_ns();
         let commits = match &self.from {
-            From::Files(counters) => counters.read(),
+            From::Files(counters) => counters.read().map(|each| each.iter().sum()),
             From::Server(query) => {
                 let running = fresh.server.as_ref()?;
                 let inside = running.inside(self.engine.server?.first_database);
@@ -117,8 +127,8 @@ impl<'e> Commits<'e> {
 }
 
 impl Counters {
-    fn read(&self) -> Option<u64> {
-        self.each.iter().map(|counter| counter.since(self.counts)).sum()
+    fn read(&self) -> Option<Vec<u64>> {
+        self.each.iter().map(|counter| counter.since(self.counts)).collect()
     }
 }
 
@@ -126,7 +136,7 @@ impl Counters {
 struct Meanwhile {
     stop: Arc<AtomicBool>,
     /// None once its readings were taken.
-    thread: Option<JoinHandle<Vec<Reading>>>,
+    thread: Option<JoinHandle<(Vec<Reading>, u64)>>,
 }
 
 impl Meanwhile {
@@ -135,29 +145,33 @@ impl Meanwhile {
         let seen = Arc::clone(&stop);
         let pause = EVERY * u32::try_from(counters.each.len().div_ceil(FILES)).unwrap_or(u32::MAX);
         let thread = std::thread::spawn(move || {
-            let mut readings = vec![];
+            let (mut readings, mut journals) = (vec![], vec![JournalCheck::default(); counters.each.len()]);
             while !seen.load(Ordering::Relaxed) {
+                let traces: Vec<_> = counters.each.iter().map(Counter::trace).collect();
                 let before_ns = monotonic_ns();
-                let Some(commits) = counters.read() else { break };
+                let Some(each) = counters.read() else { break };
                 let between_ns = (before_ns, monotonic_ns());
                 // What is not there twice may have been read while it was being written.
-                if counters.read() == Some(commits) {
-                    readings.push(Reading { commits, between_ns });
+                if counters.read().as_ref() == Some(&each) {
+                    readings.push(Reading { commits: each.iter().sum(), between_ns });
+                    for ((journal, commits), trace) in journals.iter_mut().zip(each).zip(traces) {
+                        trace.into_iter().for_each(|(trace, now_ns)| journal.push(trace, now_ns, commits));
+                    }
                 }
                 std::thread::park_timeout(pause);
             }
-            readings
+            (readings, journals.iter().map(JournalCheck::finish).sum())
         });
         Self { stop, thread: Some(thread) }
     }
 
-    fn end(mut self) -> Vec<Reading> {
+    fn end(mut self) -> (Vec<Reading>, u64) {
         self.join()
     }
 
-    fn join(&mut self) -> Vec<Reading> {
+    fn join(&mut self) -> (Vec<Reading>, u64) {
         self.stop.store(true, Ordering::Relaxed);
-        let Some(thread) = self.thread.take() else { return vec![] };
+        let Some(thread) = self.thread.take() else { return Default::default() };
         thread.thread().unpark();
         thread.join().unwrap_or_default()
     }
@@ -171,8 +185,13 @@ impl Drop for Meanwhile {
 }
 
 impl Counter {
-    fn open(counts: &FileCommits, database: &Database) -> Option<Self> {
+    fn open(counts: &FileCommits, database: &Database, touched: Option<&str>) -> Option<Self> {
         let path = PathBuf::from(database.file().ok()?);
+        let touched = touched.and_then(|ending| {
+            let mut journal = path.clone().into_os_string();
+            journal.push(ending);
+            Some((path.parent()?.to_path_buf(), PathBuf::from(journal)))
+        });
         let mut shared = path.clone().into_os_string();
         shared.push(counts.shared_ending);
         let shared = PathBuf::from(shared);
@@ -180,7 +199,7 @@ impl Counter {
             Ok(file) => (file, CounterAt::Shared(shared)),
             Err(_) => (File::open(path).ok()?, CounterAt::Database),
         };
-        let mut counter = Self { file, at, first: 0 };
+        let mut counter = Self { file, at, first: 0, touched };
         counter.first = counter.now(counts)?;
         Some(counter)
     }
@@ -192,6 +211,17 @@ impl Counter {
             CounterAt::Database => (counts.in_file)(&head),
             CounterAt::Shared(_) => (counts.in_shared)(&head),
         }
+    }
+
+    /// The trace of the journal as it is now, and when that was; `None` if none is needed, or it cannot be seen.
+    fn trace(&self) -> Option<(Trace, i64)> {
+        let (directory, journal) = self.touched.as_ref()?;
+        let now_ns = wall_ns();
+        let changed_ns = |path: &PathBuf| {
+            let found = std::fs::metadata(path).ok()?;
+            Some(found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec()))
+        };
+        Some((Trace { directory_ns: changed_ns(directory)?, journal_ns: changed_ns(journal) }, now_ns))
     }
 
     /// Commits since the beginning; `None` if another counter has replaced this one.
@@ -223,7 +253,7 @@ mod tests {
             let database = rusqlite::Connection::open(&path).expect("SQLite");
             database.pragma_update(None, "journal_mode", mode).expect("a mode");
             database.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1)").expect("a table");
-            let counter = Counter::open(counts, &Database::File(path.display().to_string())).expect("a counter");
+            let counter = Counter::open(counts, &Database::File(path.display().to_string()), None).expect("a counter");
             for _ in 0..10 {
                 database
                     .execute_batch("BEGIN; INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); COMMIT")

@@ -45,12 +45,8 @@ pub struct WallClock {
 
 impl WallClock {
     pub fn read() -> Self {
-        let ns = |clock| {
-            let now = rustix::time::clock_gettime(clock);
-            now.tv_sec * 1_000_000_000 + now.tv_nsec
-        };
         let at_ns = ns(ClockId::Monotonic);
-        Self { ahead_ns: ns(ClockId::Realtime) - at_ns, at_ns }
+        Self { ahead_ns: wall_ns() - at_ns, at_ns }
     }
 
     /// Mark if somebody has set it since.
@@ -58,6 +54,16 @@ impl WallClock {
         let now = Self::read();
         marks::clock_set(self.ahead_ns, now.ahead_ns, (now.at_ns - self.at_ns).unsigned_abs())
     }
+}
+
+fn ns(clock: ClockId) -> i64 {
+    let now = rustix::time::clock_gettime(clock);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Now, by the wall clock.
+pub fn wall_ns() -> i64 {
+    ns(ClockId::Realtime)
 }
 
 /// Now, in UTC, as RFC 3339 to the second.

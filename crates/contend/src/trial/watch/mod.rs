@@ -2,6 +2,7 @@
 
 pub mod backlog;
 pub mod commits;
+pub mod device;
 pub mod group;
 pub mod janitor;
 pub mod killing;
@@ -9,5 +10,5 @@ pub mod machine;
 pub mod passing;
 mod quota;
 pub mod sampler;
-pub mod usage;
 pub mod stops;
+pub mod usage;

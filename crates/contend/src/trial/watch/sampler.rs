@@ -3,13 +3,14 @@
 //! write-ahead log are behind.
 
 use super::backlog::{Backlog, Logs};
+use super::device;
 use super::quota::throttled_ns;
 use super::usage::{self, MachineTime, Usage, machine_time};
 use crate::check::kernel::Kernel;
 use crate::engine::Part;
 use crate::record::model::Used;
 use crate::trial::workers::process::monotonic_ns;
-use procfs::process::{Process, Task};
+use procfs::process::{FDTarget, Process, Task};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,8 @@ pub struct Watched {
     pub dir: PathBuf,
     /// Classifies a file in it by name: database, log or other.
     pub part: fn(&str) -> Part,
+    /// Whether every process of a worker that works with the data has a file of it open all the time.
+    pub keeps_open: bool,
 }
 
 impl Watched {
@@ -81,12 +84,16 @@ impl Watched {
         for first in &self.workers {
             let processes = usage::tree(*first);
             moment.usage.push(usage::of_all(&processes));
-            moment.reads.push(reads_of_all(&processes));
-            moment.threads.push(threads_of_all(&processes));
+            moment.queued_ns.push(of_threads(&processes, |thread| Some(thread.schedstat().ok()?.run_delay)));
+            let at_work = if self.keeps_open { with_files_below(&self.dir, processes) } else { Some(processes) };
+            let at_work = at_work.unwrap_or_default();
+            moment.reads.push(reads_of_all(&at_work));
+            moment.sleeps.push(of_threads(&at_work, |thread| thread.status().ok()?.voluntary_ctxt_switches));
         }
         moment.usage.push(usage::of_process(std::process::id()));
         moment.machine = machine_time();
         moment.throttled_ns = throttled_ns();
+        moment.flushes = device::flushes(&self.dir);
         moment
     }
 
@@ -104,8 +111,14 @@ struct Moment {
     servers: Vec<Usage>,
     machine: MachineTime,
     throttled_ns: u64,
+    /// Calls that read files, of processes that work with the data.
     reads: Vec<Counts>,
-    threads: Vec<Threads>,
+    /// Voluntary context switches of their threads.
+    sleeps: Vec<Counts>,
+    /// Time for which threads could have run and no processor was free, ns.
+    queued_ns: Vec<Counts>,
+    /// Flushes of the device of the data.
+    flushes: Option<u64>,
 }
 
 /// A running sampler.
@@ -156,21 +169,16 @@ impl Sampler {
         let before = self.before.take().unwrap_or_default();
         // If the beginning was not marked, the use since the start of the process counts.
         let since = |i: usize| before.usage.get(i).copied().unwrap_or_default();
-        let between = |last: &Moment, last_ns: u64| {
-            let of_threads = |count: fn(&Threads) -> &Counts| {
-                let all = |moment: &Moment| moment.threads.iter().map(count).cloned().collect::<Vec<_>>();
-                more(&all(last), &all(&before))
-            };
-            Kernel {
-                reads: more(&last.reads, &before.reads),
-                sleeps: of_threads(|threads| &threads.sleeps),
-                queued_ns: of_threads(|threads| &threads.queued_ns),
-                between_ns: (self.before_ns, last_ns),
-            }
+        let between = |last: &Moment, last_ns: u64| Kernel {
+            reads: more(&last.reads, &before.reads),
+            sleeps: more(&last.sleeps, &before.sleeps),
+            queued_ns: more(&last.queued_ns, &before.queued_ns),
+            flushes: last.flushes.zip(before.flushes).map(|(after, before)| after.saturating_sub(before)),
+            between_ns: (self.before_ns, last_ns),
         };
         let late = self.late.lock().unwrap_or_else(PoisonError::into_inner).take();
         let whole = between(&after, after_ns);
-        let kernel = match late.filter(|_| whole.sleeps.contains(&None)) {
+        let kernel = match late.filter(|_| whole.queued_ns.contains(&None)) {
             Some((late_ns, late)) => between(&late, late_ns),
             None => whole,
         };
@@ -233,25 +241,24 @@ fn reads_of_all(processes: &[Process]) -> Counts {
     processes.iter().map(calls).collect::<Option<BTreeMap<_, _>>>().filter(|counts| !counts.is_empty())
 }
 
-/// What the kernel counts of each thread.
-#[derive(Debug, Clone, Default)]
-struct Threads {
-    /// Voluntary context switches.
-    sleeps: Counts,
-    /// Time for which it could have run and no processor was free, ns.
-    queued_ns: Counts,
+/// A count of the kernel, by thread.
+fn of_threads(processes: &[Process], count: impl Fn(&Task) -> Option<u64>) -> Counts {
+    let all = processes.iter().filter_map(|process| process.tasks().ok()).flatten();
+    let counted = all.map(|thread| thread.ok().and_then(|it| Some((it.tid, count(&it)?))));
+    counted.collect::<Option<BTreeMap<_, _>>>().filter(|counts| !counts.is_empty())
 }
 
-fn threads_of_all(processes: &[Process]) -> Threads {
-    let all: Vec<_> = processes.iter().filter_map(|process| process.tasks().ok()).flatten().collect();
-    let of = |count: &dyn Fn(&Task) -> Option<u64>| {
-        let counted = all.iter().map(|thread| thread.as_ref().ok().and_then(|it| Some((it.tid, count(it)?))));
-        counted.collect::<Option<BTreeMap<_, _>>>().filter(|counts| !counts.is_empty())
-    };
-    Threads {
-        sleeps: of(&|thread| thread.status().ok()?.voluntary_ctxt_switches),
-        queued_ns: of(&|thread| Some(thread.schedstat().ok()?.run_delay)),
+/// Those that have a file below the directory open; `None` if that may not be known.
+fn with_files_below(dir: &Path, processes: Vec<Process>) -> Option<Vec<Process>> {
+    let dir = dir.canonicalize().ok()?;
+    let is_below = |target: &FDTarget| matches!(target, FDTarget::Path(path) if path.starts_with(&dir));
+    let mut found = vec![];
+    for process in processes {
+        if process.fd().ok()?.flatten().any(|file| is_below(&file.target)) {
+            found.push(process);
+        }
     }
+    Some(found)
 }
 
 fn watch(watched: &Watched, stop: &AtomicBool, take_late: &dyn Fn(&Watched)) -> Vec<Row> {
@@ -326,7 +333,8 @@ mod tests {
     #[test]
     fn a_sampler_that_is_dropped_looks_no_more() {
         let dir = tempfile::tempdir().expect("a directory");
-        let watched = Watched { workers: vec![], servers: vec![], dir: dir.path().into(), part: |_| Part::Other };
+        let (dir, part): (PathBuf, fn(&str) -> Part) = (dir.path().into(), |_| Part::Other);
+        let watched = Watched { workers: vec![], servers: vec![], dir, part, keeps_open: false };
         let sampler = Sampler::start(watched);
         let stop = Arc::clone(&sampler.stop);
         drop(sampler);

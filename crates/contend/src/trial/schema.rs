@@ -1,0 +1,31 @@
+//! The schema of a trial's databases, read before the workers start and after they end.
+
+use crate::check::schema::{self, Objects};
+use crate::engine;
+use crate::record::model::Reason;
+use crate::trial::bench::Bench;
+use crate::trial::data::fresh::Fresh;
+use crate::trial::stage::Stage;
+use crate::trial::workers::admin::{Admin, script_target};
+
+/// Schemas of all databases; `None` where one cannot be read.
+pub type Schemas = Vec<Option<Objects>>;
+
+/// Reads the schemas. Those of apps, which may change them, and of engines without data are not read.
+pub fn read(stage: &Stage<'_>, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Schemas {
+    let query = stage.engine.schema;
+    if query.is_empty() || engine::is_app(stage.contender) {
+        return vec![];
+    }
+    let of = |database| admin.sql(&script_target(stage.engine, database), [query]).ok()?.into_iter().next();
+    fresh.inside.iter().map(of).collect()
+}
+
+/// The first difference between two readings.
+pub fn changed(bench: &Bench<'_>, before: &Schemas, after: &Schemas) -> Option<Reason> {
+    let statements = bench.workload.plan_statements();
+    let both = before.iter().zip(after).filter_map(|(before, after)| Some((before.as_ref()?, after.as_ref()?)));
+    both.into_iter().find_map(|(before, after)| {
+        schema::changed(before, after, statements.iter().map(|statement| statement.sql.as_str()))
+    })
+}
