@@ -56,7 +56,8 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
         of(fact).or_else(|| of(fact.stands_in()?))
     });
     let sentence = match fact {
-        Some(sentence) => sentence.clone(),
+        // The sentences of a study are its author's, and can contradict what was measured.
+        Some(sentence) => format!("{sentence} (Values: {{this}} {{this_shown}}, {{against}} {{against_shown}}.)"),
         None => verdict_sentence(answer, &compared, findings.as_published()),
     };
     let sentence = with_what_there_is(sentence, &compared.comparison);
@@ -143,7 +144,7 @@ fn fact([this, against]: &[Estimate; 2]) -> Option<Fact> {
     Some(Fact::of(this.value?, against.value?))
 }
 
-/// The study's sentence for the word, or a plain one if it has none.
+/// The study's sentence for the word with the verdict behind it, or a plain one if it has none.
 fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) -> String {
     let normal = |written: &str| written.to_lowercase().replace(['-', '_'], " ");
     let own = Word::of(&compared.comparison.verdict).and_then(|word| {
@@ -154,7 +155,7 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
         })
     });
     if let Some((_, sentence)) = own {
-        return sentence.clone();
+        return format!("{sentence} (Verdict: {}.)", in_own_words(&compared.comparison.verdict));
     }
     match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => format!("{{this}} and {{against}} cannot be compared: {}.", shield(reason)),
@@ -172,6 +173,17 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
             .to_string(),
         Verdict::NoDifference => "{this} and {against} do not differ by more than the margin.".to_string(),
         word => format!("{{this}} is {word} than {{against}}: {{this_shown}} against {{against_shown}}."),
+    }
+}
+
+/// The verdict behind a sentence of the study, which is its author's and can contradict it.
+fn in_own_words(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Faster | Verdict::SlightlyFaster | Verdict::SlightlySlower | Verdict::Slower => {
+            format!("{{this}} is {verdict} than {{against}}")
+        }
+        Verdict::NotComparable(_) => "not comparable".to_string(),
+        word => word.to_string(),
     }
 }
 
