@@ -104,6 +104,10 @@ fn a_contender_may_name_a_build_of_its_worker() {
 
     let nowhere = bench.contend(&["run", "study.toml", "--contender", "sqlite@nowhere", "--quiet"]).exits(2).err;
     assert!(nowhere.contains("nowhere; `worker` names a build of contend for driver rusqlite"), "{nowhere}");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs::set_permissions(bench.path("two/contend"), mode).expect("set");
+    let said = bench.contend(&["run", "study.toml", "--out", "none", "--quiet"]).exits(2).err;
+    assert!(said.contains("two/contend is not executable: `chmod +x` it") && !bench.path("none").exists(), "{said}");
     bench.assert_nothing_left();
 }
 

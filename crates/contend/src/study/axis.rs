@@ -22,6 +22,8 @@ pub(super) struct Expanded {
     pub given_label: Option<String>,
     /// Keys that were set by axes.
     pub from_axes: BTreeSet<String>,
+    /// Common setting of the file that the contender's tier replaces, with a sentence about it.
+    pub replaced: Option<(String, String)>,
     /// Whether it was typed on the command line.
     pub added: bool,
     pub path: Vec<String>,
@@ -87,11 +89,13 @@ fn problem(entry: &Entry, message: String) -> Problem {
 }
 
 fn complete(entry: &Entry, draft: &Draft, from_axes: BTreeSet<String>, edition: &Edition) -> Result<Expanded, Problem> {
+    let replaced = draft.replaced_by_tier(&edition.common).filter(|_| !entry.path.is_empty());
     let spec = draft.complete(&edition.common).map_err(|message| problem(entry, message))?;
     Ok(Expanded {
         spec,
         given_label: entry.label.clone(),
         from_axes,
+        replaced,
         added: entry.path.is_empty(),
         path: entry.path.clone(),
     })

@@ -40,6 +40,8 @@ pub(super) struct Edition {
     /// Path of the list of baselines in the file.
     pub baseline_path: Vec<String>,
     pub common: Settings,
+    /// Path of the table of common settings in the file.
+    pub common_path: Vec<String>,
     pub axes: Vec<Axis>,
     pub entries: Vec<Entry>,
     /// Contenders from the command line, which no axis multiplies.

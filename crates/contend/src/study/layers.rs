@@ -28,6 +28,8 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Edit
         baseline,
         baseline_path: Problem::at(baseline_path, &["baseline"], "").path,
         common: read_common(&layers, &entries)?,
+        common_path: find(&layers, |layer| layer.settings)
+            .map_or_else(Vec::new, |(path, _)| Problem::at(path, &["settings"], "").path),
         axes: read_axes(&layers, &entries)?,
         entries,
         added: Vec::new(),

@@ -339,6 +339,7 @@ fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
         }
         let edition = layers::read(file, variant, extent)?;
         let contenders = expand(&edition)?;
+        check_common(&edition)?;
         check_scenario(file, &contenders, &edition)?;
         let conditions = axis::expand_conditions(&edition.axes);
         let axes = conditions.iter().flat_map(|condition| &condition.axes);
@@ -352,6 +353,16 @@ fn read_all(part: &Part, metrics: &[OwnMetric]) -> Result<Reach, Problem> {
         check_baselines(edition, &covered.contenders, &reach)?;
     }
     Ok(reach)
+}
+
+/// Checks that no tier in the file replaces a common setting of the file without a word. Options may do that.
+fn check_common(edition: &Edition) -> Result<(), Problem> {
+    let mut replaced = axis::expand_contenders(edition)?.into_iter().filter_map(|of| Some((of.replaced?, of.spec)));
+    let Some(((key, why), spec)) = replaced.next() else { return Ok(()) };
+    let mut path = edition.common_path.clone();
+    path.push(key);
+    let message = format!("{why} ({spec}): leave one of the two out, or set it in the contenders");
+    Err(Problem { path, message })
 }
 
 /// Checks that a study with apps has a scenario.

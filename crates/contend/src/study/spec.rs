@@ -167,6 +167,20 @@ impl Draft {
         }
     }
 
+    /// The first of the common settings that the tier of this contender replaces by another value: its key there, and a
+    /// sentence about it.
+    pub fn replaced_by_tier(&self, common: &Settings) -> Option<(String, String)> {
+        let tier = self.tier?;
+        let own = |key: &String| self.setting(self.engine.own_name(key)).filter(|of| !self.names(of.name));
+        common.iter().find_map(|(key, value)| {
+            let setting = own(key)?;
+            let (_, of_tier) =
+                (self.engine.durability.tier_settings)(tier).iter().find(|(name, _)| *name == setting.name)?;
+            let value = setting.canonical(value).ok().filter(|value| value != of_tier)?;
+            Some((key.clone(), format!("is {value} here, and the tier {tier} of a contender makes it {of_tier}")))
+        })
+    }
+
     fn complete_settings(&self, common: &Settings) -> Result<Settings, String> {
         let mut settings = Settings::new();
         for (key, value) in common {

@@ -11,6 +11,19 @@ fn error_of(text: &str) -> FileError {
     }
 }
 
+#[test]
+fn a_common_setting_that_a_tier_replaces_is_an_error_at_its_key() {
+    let of_tier = "tier = \"durable\"\nsettings = { synchronous = \"full\", busy_timeout = 7 }";
+    let with = |common: &str| {
+        let text = SAMPLE.replacen("settings = { journal_mode = \"delete\", synchronous = \"extra\" }", of_tier, 1);
+        text.replacen("busy_timeout = 5000", &format!("busy_timeout = 5000\njournal_mode = '{common}'"), 1)
+    };
+    let said = error_of(&with("delete")).to_string();
+    assert!(said.contains(": settings.journal_mode: is delete here, and the tier durable"), "{said}");
+    assert!(said.contains("makes it wal (sqlite/"), "{said}");
+    assert!(resolved(&with("wal"), CORRECTED).is_ok(), "both say the same");
+}
+
 /// (a text of the sample, the mistake that replaces it, part of the line at fault)
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("margin = 0.1", "margins = 0.1", "margins"),

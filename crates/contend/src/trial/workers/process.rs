@@ -12,6 +12,7 @@ use contend_wire::handshake::{ToolLine, WorkerLine};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -112,6 +113,9 @@ impl Launch {
             program.display(),
             driver.name
         );
+        let mode =
+            program.metadata().with_context(|| format!("cannot read {}", program.display()))?.permissions().mode();
+        ensure!(mode & 0o111 != 0, "{} is not executable: `chmod +x` it, or name another build", program.display());
         Ok(Self { program, args })
     }
 
@@ -162,12 +166,12 @@ pub fn worker_dirs() -> Result<Vec<PathBuf>> {
 /// A running worker.
 pub struct Worker {
     pub log: PathBuf,
+    /// Signals that stopped it.
+    pub stops: Stops,
     child: Child,
     /// Exit status once it was waited for.
     status: Option<ExitStatus>,
     to_worker: Option<Sender<Arc<[u8]>>>,
-    /// Signals that stopped it.
-    pub stops: Stops,
 }
 
 /// The monotonic clock, in nanoseconds.
