@@ -380,3 +380,22 @@ fn a_forked_process_that_is_refused_without_a_lock_call_is_named_under_not_seen(
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(&format!("refusals in process {}, which was forked", program.pids["other"])), "{said}");
 }
+
+/// A process that commits all the time has the lock whenever it is looked at.
+#[test]
+fn without_privileges_a_long_transaction_is_found_and_many_short_ones_are_not() {
+    let long = |program: &Program, found: &[Value]| {
+        about(found, program, "long-transaction").is_some_and(|found| {
+            found["longest_wait_ns"].is_null() && found["longest_ns"].as_u64() >= Some(1_000_000_000)
+        })
+    };
+    let sampled = ["--depth", "sampled"];
+    let (program, found) = findings_until(Language::Python.command(), "long_transaction", &sampled, &long);
+    assert!(long(&program, &found), "{found:#?}");
+    for journal in ["wal", "delete"] {
+        let mut command = Language::C.command();
+        command.env("CONTEND_JOURNAL", journal);
+        let (_program, found) = findings_until(command, "small_commits", &sampled, &|_, _| false);
+        assert!(found.is_empty(), "{journal}: {found:#?}");
+    }
+}

@@ -22,10 +22,19 @@ pub enum Kind {
         gave_up: u64,
     },
     /// A transaction holds the write lock while its program executes no statement.
-    /// `waiter`: the longest wait for it; `gave_up`: waits for it that ended without the lock.
-    IdleInTransaction { held_ns: u64, idle_ns: u64, last: Option<String>, gave_up: u64, waiter: Option<Waiter> },
+    /// `began_before`: it began before what was seen of it; `waiter`: the longest wait for it; `gave_up`: waits for it that
+    /// ended without the lock.
+    IdleInTransaction {
+        held_ns: u64,
+        began_before: bool,
+        idle_ns: u64,
+        last: Option<String>,
+        gave_up: u64,
+        waiter: Option<Waiter>,
+    },
     /// A transaction holds the write lock for long because of its statements, and another process waits for it.
-    LongTransaction { holds: u64, longest_ns: u64, longest_wait_ns: u64 },
+    /// `began_before`: the longest began before what was seen of it; `longest_wait_ns`: `None` where waits are not visible.
+    LongTransaction { holds: u64, longest_ns: u64, began_before: bool, longest_wait_ns: Option<u64> },
     /// A transaction read first and wrote later: SQLite refuses at once, and no timeout helps.
     /// `outdated`: refusals for which the lock was free, but another connection had committed since the read.
     ReadThenWrite { refused: u64, outdated: u64, longest_ns: u64, holder: Option<u32>, holder_sql: Option<String> },

@@ -135,9 +135,11 @@ impl<'t> View<'t> {
     fn long_transaction(&self, pid: u32) -> Option<Case> {
         let tally = self.tallies.get(&pid)?;
         let Times { count: holds, max_ns: longest_ns, .. } = tally.long.times;
-        let longest_wait_ns = tally.waited_for.work_ns;
-        let kind = Kind::LongTransaction { holds, longest_ns, longest_wait_ns };
-        (holds > 0 && longest_wait_ns >= LONG_NS_MIN).then(|| Case::of_longest(kind, &tally.long))
+        let longest_wait_ns = self.timeline.sees_waits.then_some(tally.waited_for.work_ns);
+        let began_before = tally.long.began_before;
+        let kind = Kind::LongTransaction { holds, longest_ns, began_before, longest_wait_ns };
+        let may_wait = longest_wait_ns.is_none_or(|ns| ns >= LONG_NS_MIN);
+        (holds > 0 && may_wait).then(|| Case::of_longest(kind, &tally.long))
     }
 
     /// Refused without a retry: the cause, as far as it can be known.

@@ -22,6 +22,8 @@ pub struct Hold {
     pub lock: Lock,
     pub mode: Mode,
     pub from_ns: u64,
+    /// Whether it began before that: the lock was already held when the watch began, or events were lost.
+    pub began_before: bool,
     /// `None` while the lock is held.
     pub to_ns: Option<u64>,
     /// Time for which this thread executed statements.
@@ -96,6 +98,7 @@ impl Hold {
             lock,
             mode,
             from_ns,
+            began_before: false,
             to_ns: None,
             statement_ns: 0,
             sync_ns: 0,

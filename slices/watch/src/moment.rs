@@ -81,8 +81,8 @@ impl<'t> Moment<'t> {
         let waits = self.waiting.iter().map(|wait| (wait.who.pid, wait.for_ns(open, now_ns)));
         let waits = waits.filter(|(_, ns)| *ns > 0).map(|(pid, ns)| Waiter { pid, ns, gave_up: false });
         let waiter = waits.chain(open.kept_out.longest).max_by_key(|waiter| waiter.ns);
-        let gave_up = open.kept_out.gave_up;
-        let kind = Kind::IdleInTransaction { held_ns: open.ns(now_ns), idle_ns, last, gave_up, waiter };
+        let (held_ns, began_before, gave_up) = (open.ns(now_ns), open.began_before, open.kept_out.gave_up);
+        let kind = Kind::IdleInTransaction { held_ns, began_before, idle_ns, last, gave_up, waiter };
         (idle_ns >= IDLE_NS_MIN).then_some(Case { kind, tid: Some(open.who.tid), sql: None })
     }
 

@@ -7,7 +7,7 @@ use crate::process::Processes;
 use crate::target::{Database, FileId, find};
 use anyhow::{Context, Result};
 use procfs::{FromBufRead, LockKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 
@@ -16,12 +16,16 @@ pub struct Sampled {
     databases: Vec<Database>,
     processes: Processes,
     /// Locks held at the last poll.
-    held: BTreeMap<(usize, u32, Lock), Mode>,
+    held: Held,
+    /// [`Database::commit_mark`] of the databases that had a writer then.
+    marks: BTreeMap<usize, Vec<u8>>,
 }
+
+type Held = BTreeMap<(usize, u32, Lock), Mode>;
 
 impl Sampled {
     pub fn new(databases: Vec<Database>) -> Sampled {
-        Sampled { databases, processes: Processes::default(), held: BTreeMap::new() }
+        Sampled { databases, processes: Processes::default(), held: Held::new(), marks: BTreeMap::new() }
     }
 
     pub fn databases(&self) -> &[Database] {
@@ -40,7 +44,7 @@ impl Sampled {
         self.databases.iter_mut().for_each(|database| _ = database.look_again());
         let file = File::open("/proc/locks").context("cannot read /proc/locks")?;
         let locks = procfs::Locks::from_buf_read(BufReader::new(file)).context("cannot read /proc/locks")?.0;
-        let mut held = BTreeMap::new();
+        let mut held = Held::new();
         for lock in &locks {
             let id = FileId { device: (lock.devmaj << 20) | lock.devmin, inode: lock.inode };
             let found = find(&self.databases, id);
@@ -51,23 +55,29 @@ impl Sampled {
                 held.insert((database, pid as u32, lock), mode);
             }
         }
-        Ok(self.changes(now_ns, held))
+        let written: BTreeSet<usize> = held.keys().filter(|key| key.2.is_writers()).map(|key| key.0).collect();
+        let marks = written.into_iter().map(|at| (at, self.databases[at].commit_mark())).collect();
+        Ok(self.changes(now_ns, held, marks))
     }
 
-    fn changes(&mut self, at_ns: u64, held: BTreeMap<(usize, u32, Lock), Mode>) -> Vec<Event> {
+    /// Changes of the locks. A process that has the writer's lock at two polls and has committed in between has taken it
+    /// again.
+    fn changes(&mut self, at_ns: u64, held: Held, marks: BTreeMap<usize, Vec<u8>>) -> Vec<Event> {
+        let has_committed = |at: &usize| self.marks.get(at).is_some_and(|before| marks.get(at) != Some(before));
+        let is_again = |(at, _, lock): &(usize, u32, Lock)| lock.is_writers() && has_committed(at);
         let mut events = vec![];
         let mut event = |(database, pid, lock): (usize, u32, Lock), change| {
             let what = What::Lock { database, lock, change };
             events.push(Event { at_ns, who: Who { pid, tid: pid }, what });
         };
-        for key in self.held.keys().filter(|key| !held.contains_key(key)) {
+        for key in self.held.keys().filter(|key| !held.contains_key(key) || is_again(key)) {
             event(*key, Change::Released);
         }
-        for (key, mode) in held.iter().filter(|(key, mode)| self.held.get(key) != Some(mode)) {
+        for (key, mode) in held.iter().filter(|(key, mode)| self.held.get(key) != Some(mode) || is_again(key)) {
             self.processes.note(key.1, key.1);
             event(*key, Change::Taken(*mode));
         }
-        self.held = held;
+        (self.held, self.marks) = (held, marks);
         events
     }
 }
@@ -76,17 +86,30 @@ impl Sampled {
 mod tests {
     use super::*;
 
+    /// Changes of the writer's lock of process 7 in order, at a poll with this mark or without the lock.
+    fn changes(sampled: &mut Sampled, mark: Option<u8>) -> Vec<Change> {
+        let held = mark.map(|_| ((0, 7, Lock::WalWrite), Mode::Alone)).into_iter().collect();
+        let marks = mark.map(|mark| (0, vec![mark])).into_iter().collect();
+        let change = |event: Event| match event.what {
+            What::Lock { change, .. } => change,
+            what => panic!("{what:?}"),
+        };
+        sampled.changes(10, held, marks).into_iter().map(change).collect()
+    }
+
     #[test]
     fn a_lock_that_comes_and_goes_is_two_changes() {
         let mut sampled = Sampled::new(vec![]);
-        let held = BTreeMap::from([((0, 7, Lock::WalWrite), Mode::Alone)]);
-        let taken = sampled.changes(10, held.clone());
-        assert!(matches!(
-            taken[..],
-            [Event { at_ns: 10, what: What::Lock { change: Change::Taken(Mode::Alone), .. }, .. }]
-        ));
-        assert_eq!(sampled.changes(20, held), [], "nothing has changed");
-        let released = sampled.changes(30, BTreeMap::new());
-        assert!(matches!(released[..], [Event { at_ns: 30, what: What::Lock { change: Change::Released, .. }, .. }]));
+        assert_eq!(changes(&mut sampled, Some(1)), [Change::Taken(Mode::Alone)]);
+        assert_eq!(changes(&mut sampled, Some(1)), [], "nothing has changed");
+        assert_eq!(changes(&mut sampled, None), [Change::Released]);
+    }
+
+    #[test]
+    fn a_lock_that_is_held_again_after_a_commit_is_another_one() {
+        let mut sampled = Sampled::new(vec![]);
+        changes(&mut sampled, Some(1));
+        assert_eq!(changes(&mut sampled, Some(2)), [Change::Released, Change::Taken(Mode::Alone)]);
+        assert_eq!(changes(&mut sampled, Some(2)), []);
     }
 }

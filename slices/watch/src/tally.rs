@@ -65,12 +65,15 @@ impl Times {
 pub struct Longest {
     pub times: Times,
     pub sql: Option<String>,
+    /// Whether the longest began before what was seen of it.
+    pub began_before: bool,
 }
 
 impl Longest {
     pub fn add(&mut self, ns: u64, hold: &Hold) {
         if self.times.add(ns, hold.who.tid) {
             self.sql = hold.longest().map(|(sql, _)| sql.clone());
+            self.began_before = hold.began_before;
         }
     }
 }

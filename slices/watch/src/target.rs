@@ -8,12 +8,17 @@ use contend::engine::wal::{HEADER_BYTES, Log};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// First bytes of every SQLite database that has content.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// The first copy of the header in `-shm`.
+const SHM_HEADER: Range<usize> = 0..48;
+/// The change counter in the header of a database.
+const CHANGE_COUNTER: Range<usize> = 24..28;
 /// Most databases in one watch.
 const DATABASES_MAX: usize = 64;
 /// Interval between looks at a database's header.
@@ -175,6 +180,18 @@ impl Database {
     pub fn log_or_journal(&self, id: FileId) -> bool {
         id.device == self.id.device
             && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&beside(&self.path, suffix)) == Some(id))
+    }
+
+    /// Bytes that every commit changes: the header of the log's index, or the change counter of the database.
+    pub fn commit_mark(&self) -> Vec<u8> {
+        let shm = beside(&self.path, "-shm");
+        let (path, place) = if self.shm.is_some() { (&shm, SHM_HEADER) } else { (&self.path, CHANGE_COUNTER) };
+        let mut head = vec![];
+        if let Some(file) = journal::regular(path) {
+            // What cannot be read counts as unchanged.
+            let _ = file.take(place.end as u64).read_to_end(&mut head);
+        }
+        head.get(place).unwrap_or_default().to_vec()
     }
 
     /// Sizes and log, read from this process: it holds no locks on the files, which closing them would drop.

@@ -46,6 +46,8 @@ pub struct Timeline {
     looked_ns: u64,
     /// Whether any statements are visible.
     pub sees_statements: bool,
+    /// Whether waits and refusals are visible.
+    pub sees_waits: bool,
     /// Processes whose statements are visible, and since when.
     pub visible: HashMap<u32, u64>,
     /// Processes that also use databases that are not watched.
@@ -61,7 +63,7 @@ pub struct Timeline {
 impl Timeline {
     /// An empty timeline that begins at this time.
     pub fn new(from_ns: u64, sees_statements: bool) -> Timeline {
-        Timeline { from_ns, now_ns: from_ns, sees_statements, ..Timeline::default() }
+        Timeline { from_ns, now_ns: from_ns, sees_statements, sees_waits: true, ..Timeline::default() }
     }
 
     /// Locks that are held now.
@@ -248,6 +250,7 @@ impl Timeline {
         self.waiting.clear();
         self.held.clear();
         held.iter().for_each(|event| self.apply(event));
+        self.held.values_mut().for_each(|hold| hold.began_before = true);
         self.threads.clear();
     }
 

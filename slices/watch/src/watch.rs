@@ -125,7 +125,8 @@ impl Watch {
         // the two.
         let held = sampled.poll(now_ns())?;
         let source = trace.map_or_else(|| Source::Sampled(Box::new(sampled)), |trace| Source::Trace(Box::new(trace)));
-        let timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
+        let mut timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
+        timeline.sees_waits = depth.sees_refusals();
         let mut watch = Watch {
             source,
             timeline,

@@ -10,6 +10,9 @@ pub const NO_FINDING: &str = "No finding: nothing that was seen is wrong.";
 /// A watch by samples that found nothing.
 pub const NO_FINDING_SAMPLED: &str = "No finding at this depth: it sees only holds of 20 ms or longer. For refusals, waits \
     and statements, run as root (and without --depth).";
+/// What is not known of a long hold at this depth.
+const LONG_FOR_UNKNOWN_REASONS: &str = "Whether others waited, and whether it executed statements meanwhile or keeps the \
+     lock on purpose (PRAGMA locking_mode = EXCLUSIVE), is visible only to root.";
 /// A figure that cannot be seen at this depth.
 pub const NOT_SEEN: &str = "-";
 
@@ -100,16 +103,17 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
                 kept_out(kind)
             )
         }
-        Kind::IdleInTransaction { held_ns, idle_ns, last, gave_up, waiter } => {
-            let (held, idle) = (time(*held_ns), time(*idle_ns));
+        Kind::IdleInTransaction { held_ns, began_before, idle_ns, last, gave_up, waiter } => {
+            let (held, idle) = (seen(*held_ns, *began_before), time(*idle_ns));
             let waited = waiter.map_or(String::new(), |waiter| waited_for(waiter, *gave_up, name));
             format!("Held for {held}, no statement for {idle}. The last one was {}.{waited}", quoted(last.as_deref()))
         }
-        Kind::LongTransaction { holds, longest_ns, longest_wait_ns } => {
-            let (count, longest, waited) = (times(*holds), time(*longest_ns), time(*longest_wait_ns));
-            format!(
-                "It held the lock for 1 s or longer {count}, at most {longest}. Another connection waited up to {waited}."
-            )
+        Kind::LongTransaction { holds, longest_ns, began_before, longest_wait_ns } => {
+            let (count, longest) = (times(*holds), seen(*longest_ns, *began_before));
+            let waited = longest_wait_ns.map_or(LONG_FOR_UNKNOWN_REASONS.to_string(), |ns| {
+                format!("Another connection waited up to {}.", time(ns))
+            });
+            format!("It held the lock for 1 s or longer {count}; the longest: {longest}. {waited}")
         }
         Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql } => format!(
             "{} without a second try while it held a read lock (up to {}). SQLite does not wait there, \
@@ -212,6 +216,12 @@ fn evidence_of_files(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String)
         | Kind::TimeoutTooShort { .. }
         | Kind::Starvation { .. } => String::new(),
     }
+}
+
+/// The length of a hold, as far as it was seen.
+fn seen(ns: u64, began_before: bool) -> String {
+    let length = time(ns);
+    if began_before { format!("{length} at least (it began before that was watched)") } else { length }
 }
 
 /// How a reader has kept its snapshot. Readers of one process may share the lock.
