@@ -2,9 +2,10 @@
 //! size.
 
 use super::support::at_once;
-use super::{Language, Program, SYNC_MS, findings_until, may_trace, source};
+use super::{Language, Program, SYNC_MS, findings_until, may_trace, place, source, watch};
 use serde_json::Value;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 const MS: u64 = 1_000_000;
 
@@ -398,4 +399,37 @@ fn without_privileges_a_long_transaction_is_found_and_many_short_ones_are_not() 
         let (_program, found) = findings_until(command, "small_commits", &sampled, &|_, _| false);
         assert!(found.is_empty(), "{journal}: {found:#?}");
     }
+}
+
+/// Scripts that call a command for each statement.
+#[test]
+fn short_lived_processes_that_are_refused_are_counted_and_named() {
+    if !may_trace("short-lived processes") {
+        return;
+    }
+    let dir = place();
+    let program = Program::start(dir.path(), "holds_lock_alone", 60);
+    let database = program.database.display().to_string();
+    let mut watching = watch(&[&database, "--for", "6s", "--json-line", "--depth", "exact"]);
+    let mut watching = watching.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    lines.next().expect("a line");
+    let script = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')";
+    let was_refused = |_: &i32| {
+        let said = Command::new("python3").args(["-c", script, &database]).output().expect("python3");
+        String::from_utf8_lossy(&said.stderr).contains("database is locked")
+    };
+    let refused = (0..8).filter(was_refused).count() as u64;
+    assert!(refused > 0, "the lock was free each time");
+    let line = lines.last().expect("a line");
+    let line: Value = serde_json::from_str(&line).expect("JSON");
+    watching.wait().expect("it ends");
+    let rows = line["databases"][0]["processes"].as_array().expect("a list");
+    let others: Vec<&Value> = rows.iter().filter(|row| row["sums"]["gave_up"].as_u64() > Some(0)).collect();
+    let gave_up: u64 = others.iter().filter_map(|row| row["sums"]["gave_up"].as_u64()).sum();
+    assert_eq!(gave_up, refused, "{rows:#?}");
+    assert!(
+        others.iter().all(|row| row["program"].as_str().is_some_and(|name| name.starts_with("python3"))),
+        "{rows:#?}"
+    );
 }

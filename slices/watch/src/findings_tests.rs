@@ -217,6 +217,17 @@ fn a_process_that_is_killed_while_it_waits_is_no_evidence_of_what_comes_later() 
     assert!(watched.timeline.sums.iter().all(|(_, sums)| sums.gave_up == 0), "it did not give up");
 }
 
+#[test]
+fn a_process_that_ends_outside_of_visible_calls_has_ended_its_wait_without_the_lock() {
+    let mut watched = Watched::new();
+    watched.takes(100, ONE);
+    watched.lock(110, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone));
+    watched.timeline.process_ended(WAITER.pid, 120 * MS);
+    watched.found(1_000);
+    assert_eq!(watched.timeline.sums[&(0, WAITER.pid)].gave_up, 1);
+    assert!(watched.timeline.waits.iter().any(|wait| wait.end == End::ProcessEnded));
+}
+
 /// A pause is 2 % of the transactions, and most of the time of the lock is statements.
 #[test]
 fn a_long_pause_that_kept_others_out_stays_a_finding_among_much_work() {

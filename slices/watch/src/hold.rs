@@ -160,7 +160,7 @@ impl Hold {
 
     /// Adds a wait for it that has ended while its holder executed no statement.
     pub fn was_waited_for(&mut self, wait: &Wait) {
-        let (ns, gave_up) = (wait.for_ns(self, wait.to_ns), wait.end == End::GaveUp);
+        let (ns, gave_up) = (wait.for_ns(self, wait.to_ns), wait.end.is_without_lock());
         if ns > 0 {
             self.kept_out.gave_up += u64::from(gave_up);
             self.kept_out.keep_longer(Waiter { pid: wait.who.pid, ns, gave_up });
@@ -182,6 +182,15 @@ pub enum End {
     Granted,
     /// The thread stopped retrying.
     GaveUp,
+    /// Its process ended without the lock, outside of visible calls: it gave up, or was killed.
+    ProcessEnded,
+}
+
+impl End {
+    /// Whether the wait has ended without the lock.
+    pub fn is_without_lock(self) -> bool {
+        matches!(self, End::GaveUp | End::ProcessEnded)
+    }
 }
 
 /// A wait: a thread was refused a lock.

@@ -271,6 +271,13 @@ fn group_of(probe: &str) -> &str {
     probe.split('/').next().unwrap_or_default()
 }
 
+/// Name of a process that has ended, as the kernel keeps it of those whose events it has reported last.
+pub fn traced_name(pid: u32) -> Option<String> {
+    let names = PLACES.iter().find_map(|place| fs::read_to_string(Path::new(place).join("saved_cmdlines")).ok())?;
+    let name = names.lines().find_map(|line| line.strip_prefix(&format!("{pid} ")))?;
+    (name != "<...>").then(|| name.to_string())
+}
+
 /// Removes the instances and probes of dead processes. A probe may have lost its instance.
 pub fn remove_leftovers(root: &Path) {
     let entries = fs::read_dir(root.join("instances")).into_iter().flatten().flatten();

@@ -1,5 +1,6 @@
 //! Processes that use a database, from /proc. They are only read; nothing is attached to them.
 
+use crate::instance;
 use crate::script::script;
 use crate::target::FileId;
 use crate::words::one_line;
@@ -132,7 +133,8 @@ impl Processes {
 
 fn name(pid: u32) -> Named {
     let process = Process::new(pid as i32).ok();
-    let program = process.as_ref().and_then(|process| Some(process.stat().ok()?.comm)).unwrap_or_default();
+    let program = process.as_ref().and_then(|process| Some(process.stat().ok()?.comm));
+    let program = program.or_else(|| instance::traced_name(pid)).unwrap_or_default();
     let words = process.as_ref().and_then(|process| process.cmdline().ok()).unwrap_or_default();
     let script = script(&words, &|word| named_file(pid, word).is_some());
     let program = [program].into_iter().chain(script).collect::<Vec<_>>().join(" ");

@@ -181,7 +181,7 @@ impl Timeline {
         sums.waits += 1;
         sums.wait_ns += ns;
         sums.wait_ns_max = sums.wait_ns_max.max(ns);
-        sums.gave_up += u64::from(end == End::GaveUp);
+        sums.gave_up += u64::from(end.is_without_lock());
         let is_visible = self.visible.contains_key(&wait.who.pid);
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         // Other holds that it waited for have ended before.

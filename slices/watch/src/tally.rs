@@ -230,7 +230,7 @@ impl Tally {
         }
         if wait.lock.is_writers() {
             self.write_waits.times.add(ns, wait.who.tid);
-            self.write_waits.gave_up += u64::from(wait.end == End::GaveUp);
+            self.write_waits.gave_up += u64::from(wait.end.is_without_lock());
         }
         // A call of a visible program that is no statement, such as a backup's, may be tried again at any time.
         if wait.end != End::GaveUp || !wait.has_statement() && is_visible {

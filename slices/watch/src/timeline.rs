@@ -234,8 +234,14 @@ impl Timeline {
         }
     }
 
-    /// A process has ended: releases its locks. What it waited for was neither granted nor given up.
+    /// A process has ended: releases its locks. What a visible call of it waited for was neither granted nor given up.
     pub fn process_ended(&mut self, pid: u32, at_ns: u64) {
+        let is_in_call = |who: &Who| self.threads.get(who).is_some_and(|thread| !thread.calls.is_empty());
+        let its = self.waiting.keys().filter(|(_, who)| who.pid == pid && !is_in_call(who));
+        let ended: Vec<(usize, Who)> = its.copied().collect();
+        for key in ended {
+            self.end_wait(key, End::ProcessEnded);
+        }
         self.waiting.retain(|(_, who), _| who.pid != pid);
         let keys: Vec<(usize, u32, Lock)> = self.held.keys().filter(|key| key.1 == pid).copied().collect();
         for (database, _, lock) in keys {

@@ -109,11 +109,7 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
             format!("Held for {held}, no statement for {idle}. The last one was {}.{waited}", quoted(last.as_deref()))
         }
         Kind::LongTransaction { holds, longest_ns, began_before, longest_wait_ns } => {
-            let (count, longest) = (times(*holds), seen(*longest_ns, *began_before));
-            let waited = longest_wait_ns.map_or(LONG_FOR_UNKNOWN_REASONS.to_string(), |ns| {
-                format!("Another connection waited up to {}.", time(ns))
-            });
-            format!("It held the lock for 1 s or longer {count}; the longest: {longest}. {waited}")
+            held_long(*holds, &seen(*longest_ns, *began_before), *longest_wait_ns)
         }
         Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql } => format!(
             "{} without a second try while it held a read lock (up to {}). SQLite does not wait there, \
@@ -216,6 +212,13 @@ fn evidence_of_files(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String)
         | Kind::TimeoutTooShort { .. }
         | Kind::Starvation { .. } => String::new(),
     }
+}
+
+/// How often and how long a lock was held, and who waited, as far as that is visible.
+fn held_long(holds: u64, longest: &str, longest_wait_ns: Option<u64>) -> String {
+    let waited = longest_wait_ns
+        .map_or(LONG_FOR_UNKNOWN_REASONS.to_string(), |ns| format!("Another connection waited up to {}.", time(ns)));
+    format!("It held the lock for 1 s or longer {}; the longest: {longest}. {waited}", times(holds))
 }
 
 /// The length of a hold, as far as it was seen.

@@ -139,6 +139,7 @@ impl Recorder {
             End::Open => "open",
             End::Granted => "granted",
             End::GaveUp => "gave-up",
+            End::ProcessEnded => "process-ended",
         };
         let sql = self.number(since(wait.from_ns), wait.sql.as_deref())?;
         let holder = wait.holder.map_or(String::new(), |pid| pid.to_string());
