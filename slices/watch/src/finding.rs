@@ -22,7 +22,7 @@ pub enum Kind {
         gave_up: u64,
     },
     /// A transaction holds the write lock while its program executes no statement.
-    /// `began_before`: it began before what was seen of it; `waiter`: the longest wait for it; `gave_up`: waits for it that
+    /// `began_before`: its start was not seen; `waiter`: the longest wait for it; `gave_up`: waits for it that
     /// ended without the lock.
     IdleInTransaction {
         held_ns: u64,
@@ -32,8 +32,8 @@ pub enum Kind {
         gave_up: u64,
         waiter: Option<Waiter>,
     },
-    /// A transaction holds the write lock for long because of its statements, and another process waits for it.
-    /// `began_before`: the longest began before what was seen of it; `longest_wait_ns`: `None` where waits are not visible.
+    /// A process holds the write lock for long; where statements and waits are visible, because of its statements, and another
+    /// one waits. `began_before`: the start of the longest was not seen; `longest_wait_ns`: `None` where waits are not visible.
     LongTransaction { holds: u64, longest_ns: u64, began_before: bool, longest_wait_ns: Option<u64> },
     /// A transaction read first and wrote later: SQLite refuses at once, and no timeout helps.
     /// `outdated`: refusals for which the lock was free, but another connection had committed since the read.

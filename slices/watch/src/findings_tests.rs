@@ -228,6 +228,20 @@ fn a_process_that_ends_outside_of_visible_calls_has_ended_its_wait_without_the_l
     assert!(watched.timeline.waits.iter().any(|wait| wait.end == End::ProcessEnded));
 }
 
+/// The kernel reports a release after it has happened; the thread may lose its processor in between.
+#[test]
+fn a_lock_that_another_thread_has_before_its_release_is_reported_has_two_holds() {
+    let mut watched = Watched::new();
+    watched.takes(100, ONE);
+    watched.takes(200, TWO);
+    watched.lock(201, ONE, Lock::WalWrite, Change::Released);
+    watched.lock(300, TWO, Lock::WalWrite, Change::Released);
+    watched.takes(400, ONE);
+    watched.lock(450, ONE, Lock::WalWrite, Change::Released);
+    let holds: Vec<(Who, u64)> = watched.timeline.holds.iter().map(|hold| (hold.who, hold.ns(0) / MS)).collect();
+    assert_eq!(holds, [(ONE, 100), (TWO, 100), (ONE, 50)]);
+}
+
 /// A pause is 2 % of the transactions, and most of the time of the lock is statements.
 #[test]
 fn a_long_pause_that_kept_others_out_stays_a_finding_among_much_work() {

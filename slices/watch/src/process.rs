@@ -136,7 +136,11 @@ fn name(pid: u32) -> Named {
     let program = process.as_ref().and_then(|process| Some(process.stat().ok()?.comm));
     let program = program.or_else(|| instance::traced_name(pid)).unwrap_or_default();
     let words = process.as_ref().and_then(|process| process.cmdline().ok()).unwrap_or_default();
-    let script = script(&words, &|word| named_file(pid, word).is_some());
+    let script = script(&words, &|word| fs::metadata(in_view_of(pid, word)).is_ok_and(|file| file.is_file()));
+    // A script that was executed itself gives its name, cut off, to the process of its interpreter.
+    let interpreter = || words[0].rsplit('/').next().unwrap_or_default().to_string();
+    let is_named_so = script.as_ref().is_some_and(|script| script.starts_with(&program));
+    let program = if is_named_so { interpreter() } else { program };
     let program = [program].into_iter().chain(script).collect::<Vec<_>>().join(" ");
     Named {
         program: if program.is_empty() { "ended".to_string() } else { one_line(&program, NAME_CHARS) },
@@ -271,8 +275,13 @@ pub fn named_file(pid: u32, path: &str) -> Option<FileId> {
             uri.strip_prefix("//").map_or(uri, |rest| rest.find('/').map_or("", |at| &rest[at..]))
         }
     };
+    FileId::at(&in_view_of(pid, path))
+}
+
+/// A path of a process, below its root or working directory.
+fn in_view_of(pid: u32, path: &str) -> PathBuf {
     let base = if path.starts_with('/') { "root" } else { "cwd" };
-    FileId::at(&Path::new("/proc").join(pid.to_string()).join(base).join(path.trim_start_matches('/')))
+    Path::new("/proc").join(pid.to_string()).join(base).join(path.trim_start_matches('/'))
 }
 
 /// The path of a mapped file that has been deleted or replaced since. `None` for one that exists, and for memory.

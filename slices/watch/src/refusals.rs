@@ -100,7 +100,10 @@ impl Timeline {
         let sql = call.sql.as_deref();
         let thread = self.threads.get(&who);
         // A connection in WAL mode that waits for nothing has its file open, and the lock for that.
-        let has_more = of_process().any(|hold| !hold.is_connection && hold.lock != Lock::Connected)
+        // What was in its way may have ended before the call returned.
+        let since = |hold: &&Hold| hold.to_ns >= Some(call.from_ns);
+        let ended = || self.holds.iter().rev().take_while(since).filter(|hold| hold.who.pid == who.pid);
+        let has_more = of_process().chain(ended()).any(|hold| !hold.is_connection && hold.lock != Lock::Connected)
             || thread.is_some_and(|thread| thread.gave_way_ns >= call.from_ns);
         if holder.is_none() && !has_more && sql != Some(CHECKPOINT_CALL) {
             *self.unexplained.entry(who.pid).or_default() += 1;

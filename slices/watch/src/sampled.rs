@@ -56,14 +56,15 @@ impl Sampled {
             }
         }
         let written: BTreeSet<usize> = held.keys().filter(|key| key.2.is_writers()).map(|key| key.0).collect();
-        let marks = written.into_iter().map(|at| (at, self.databases[at].commit_mark())).collect();
+        let marks = written.into_iter().filter_map(|at| Some((at, self.databases[at].commit_mark()?))).collect();
         Ok(self.changes(now_ns, held, marks))
     }
 
     /// Changes of the locks. A process that has the writer's lock at two polls and has committed in between has taken it
     /// again.
     fn changes(&mut self, at_ns: u64, held: Held, marks: BTreeMap<usize, Vec<u8>>) -> Vec<Event> {
-        let has_committed = |at: &usize| self.marks.get(at).is_some_and(|before| marks.get(at) != Some(before));
+        let has_committed =
+            |at: &usize| self.marks.get(at).zip(marks.get(at)).is_some_and(|(before, now)| before != now);
         let is_again = |(at, _, lock): &(usize, u32, Lock)| lock.is_writers() && has_committed(at);
         let mut events = vec![];
         let mut event = |(database, pid, lock): (usize, u32, Lock), change| {

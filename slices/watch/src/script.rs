@@ -2,14 +2,14 @@
 //! file's name is taken, because arguments can hold secrets. Pure.
 
 /// Interpreters, without the digits of their versions; the letters of options after which code or a module follows in place of
-/// a script.
-const INTERPRETERS: [(&str, &[char]); 6] = [
-    ("python", &['c', 'm']),
-    ("php", &['r', 'R', 'B', 'E', 'F']),
-    ("node", &['e', 'p']),
-    ("ruby", &['e']),
-    ("perl", &['e', 'E']),
-    ("java", &[]),
+/// a script; those of options whose value may be the next word.
+const INTERPRETERS: [(&str, &[char], &[char]); 6] = [
+    ("python", &['c', 'm'], &['W', 'X', 'Q']),
+    ("php", &['r', 'R', 'B', 'E', 'F'], &['c', 'd', 'z', 't', 'S']),
+    ("node", &['e', 'p'], &['r', 'C']),
+    ("ruby", &['e'], &['I', 'r', 'C', 'E']),
+    ("perl", &['e', 'E'], &['I']),
+    ("java", &[], &[]),
 ];
 /// Options of Node.js with code, in words.
 const CODE: [&str; 2] = ["--eval", "--print"];
@@ -21,17 +21,18 @@ const JAR: &str = "-jar";
 pub fn script(words: &[String], is_file: &dyn Fn(&str) -> bool) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let program = last_part(program).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let (name, code) = INTERPRETERS.into_iter().find(|(name, _)| *name == program)?;
+    let (name, code, with_value) = INTERPRETERS.into_iter().find(|(name, ..)| *name == program)?;
     if name == "java" {
         let at = arguments.iter().position(|word| word == JAR)?;
         return arguments.get(at + 1).filter(|word| is_file(word)).map(|word| last_part(word).to_string());
     }
-    for word in arguments {
+    let mut arguments = arguments.iter();
+    while let Some(word) = arguments.next() {
         match word.strip_prefix('-') {
             Some(_) if CODE.iter().any(|code| word.starts_with(code)) => return None,
             Some(option) if !option.starts_with('-') && option.contains(code) => return None,
+            Some(option) if option.len() == 1 && option.starts_with(with_value) => _ = arguments.next(),
             Some(_) => {}
-            // The value of an option is seldom a file; a script always is.
             None if is_file(word) => return Some(last_part(word).to_string()),
             None => {}
         }
@@ -58,6 +59,9 @@ mod tests {
             ("python3 -Bc code app.db", None),
             ("python3 -m http.server app.db", None),
             ("php -d memory_limit=1G site.php", Some("site.php")),
+            ("php -c site.php app.db", Some("app.db")),
+            ("node -r app.db lib/server.js", Some("server.js")),
+            ("perl -I app.db job.rb", Some("job.rb")),
             ("php -r code app.db", None),
             ("node --inspect lib/server.js", Some("server.js")),
             ("node --eval code app.db", None),

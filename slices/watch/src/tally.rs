@@ -65,7 +65,7 @@ impl Times {
 pub struct Longest {
     pub times: Times,
     pub sql: Option<String>,
-    /// Whether the longest began before what was seen of it.
+    /// Whether the start of the longest was not seen.
     pub began_before: bool,
 }
 

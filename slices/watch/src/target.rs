@@ -182,16 +182,16 @@ impl Database {
             && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&beside(&self.path, suffix)) == Some(id))
     }
 
-    /// Bytes that every commit changes: the header of the log's index, or the change counter of the database.
-    pub fn commit_mark(&self) -> Vec<u8> {
+    /// Bytes that a commit changes, except with `locking_mode = EXCLUSIVE`: the header of the log's index, or the change
+    /// counter of the database. `None` if they cannot be read.
+    pub fn commit_mark(&self) -> Option<Vec<u8>> {
         let shm = beside(&self.path, "-shm");
         let (path, place) = if self.shm.is_some() { (&shm, SHM_HEADER) } else { (&self.path, CHANGE_COUNTER) };
         let mut head = vec![];
         if let Some(file) = journal::regular(path) {
-            // What cannot be read counts as unchanged.
             let _ = file.take(place.end as u64).read_to_end(&mut head);
         }
-        head.get(place).unwrap_or_default().to_vec()
+        head.get(place).map(<[u8]>::to_vec)
     }
 
     /// Sizes and log, read from this process: it holds no locks on the files, which closing them would drop.

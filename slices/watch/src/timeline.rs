@@ -8,7 +8,7 @@ use crate::lock::{Change, Lock, Mode};
 use crate::tally::{Sums, Tally};
 use crate::thread::{Call, DONE, Thread};
 use contend::engine::wal::Log;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// A refused thread that retries within this time is still waiting: SQLite's busy handler pauses at most 100 ms. If
 /// statements are visible, the end of the statement ends the wait instead.
@@ -31,6 +31,8 @@ pub struct Timeline {
     pub now_ns: u64,
     /// Locks held now, by database, process and lock.
     pub(crate) held: BTreeMap<(usize, u32, Lock), Hold>,
+    /// Of these the release of the holder before is still to be reported.
+    overtaken: BTreeSet<(usize, u32, Lock)>,
     pub(crate) waiting: BTreeMap<(usize, Who), Wait>,
     pub(crate) threads: HashMap<Who, Thread>,
     /// Ended holds of write, checkpoint and read locks; oldest first.
@@ -196,6 +198,7 @@ impl Timeline {
             What::Lock { database, lock, change } => match change {
                 Change::Taken(mode) => self.taken(*database, who, *lock, *mode, at_ns),
                 Change::Refused(mode) => self.refused(*database, who, (*lock, *mode), at_ns),
+                Change::Released if self.overtaken.remove(&(*database, who.pid, *lock)) => {}
                 Change::Released => self.released(*database, who, *lock, at_ns),
             },
             What::SyncBegins { .. } => self.threads.entry(who).or_default().sync_from_ns = Some(at_ns),
@@ -236,6 +239,7 @@ impl Timeline {
 
     /// A process has ended: releases its locks. What a visible call of it waited for was neither granted nor given up.
     pub fn process_ended(&mut self, pid: u32, at_ns: u64) {
+        self.overtaken.retain(|(_, of, _)| *of != pid);
         let is_in_call = |who: &Who| self.threads.get(who).is_some_and(|thread| !thread.calls.is_empty());
         let its = self.waiting.keys().filter(|(_, who)| who.pid == pid && !is_in_call(who));
         let ended: Vec<(usize, Who)> = its.copied().collect();
@@ -255,6 +259,7 @@ impl Timeline {
     pub fn set_held(&mut self, held: &[Event]) {
         self.waiting.clear();
         self.held.clear();
+        self.overtaken.clear();
         held.iter().for_each(|event| self.apply(event));
         self.held.values_mut().for_each(|hold| hold.began_before = true);
         self.threads.clear();
@@ -321,9 +326,16 @@ impl Timeline {
             self.sums(database, who.pid).last_closes += 1;
         }
         if let Some(held) = self.held.get_mut(&key) {
-            // A reader becomes a writer, or the reverse, without releasing the lock.
-            held.mode = mode;
-            return;
+            let is_anothers = lock.is_writers() && (held.mode, mode) == (Mode::Alone, Mode::Alone) && held.who != who;
+            if !is_anothers {
+                // A reader becomes a writer, or the reverse, without releasing the lock.
+                held.mode = mode;
+                return;
+            }
+            // The kernel reports a release after it has happened: that of the next holder may come first.
+            let before = held.who;
+            self.released(database, before, lock, at_ns);
+            self.overtaken.insert(key);
         }
         let thread = self.threads.entry(who).or_default();
         if matches!(lock, Lock::Read(_) | Lock::Shared) {

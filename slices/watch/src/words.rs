@@ -11,8 +11,9 @@ pub const NO_FINDING: &str = "No finding: nothing that was seen is wrong.";
 pub const NO_FINDING_SAMPLED: &str = "No finding at this depth: it sees only holds of 20 ms or longer. For refusals, waits \
     and statements, run as root (and without --depth).";
 /// What is not known of a long hold at this depth.
-const LONG_FOR_UNKNOWN_REASONS: &str = "Whether others waited, and whether it executed statements meanwhile or keeps the \
-     lock on purpose (PRAGMA locking_mode = EXCLUSIVE), is visible only to root.";
+const LONG_FOR_UNKNOWN_REASONS: &str = "It was seen at every look (20 ms apart) with no commit in between; transactions that \
+     change nothing look the same. Whether others waited, whether statements were executed, and whether the lock is kept on \
+     purpose (PRAGMA locking_mode = EXCLUSIVE) is visible only at a greater depth (contend doctor).";
 /// A figure that cannot be seen at this depth.
 pub const NOT_SEEN: &str = "-";
 
@@ -224,7 +225,7 @@ fn held_long(holds: u64, longest: &str, longest_wait_ns: Option<u64>) -> String 
 /// The length of a hold, as far as it was seen.
 fn seen(ns: u64, began_before: bool) -> String {
     let length = time(ns);
-    if began_before { format!("{length} at least (it began before that was watched)") } else { length }
+    if began_before { format!("at least {length} (its start was not seen)") } else { length }
 }
 
 /// How a reader has kept its snapshot. Readers of one process may share the lock.
@@ -241,6 +242,9 @@ fn change(kind: &Kind) -> &'static str {
         Kind::ProgramHoldsLock { .. } => "Do this work before BEGIN or after COMMIT.",
         Kind::IdleInTransaction { .. } => {
             "COMMIT or ROLLBACK on every path of the program, also after an exception; until then no other process can write."
+        }
+        Kind::LongTransaction { longest_wait_ns: None, .. } => {
+            "If the program works meanwhile, commit in smaller parts. If it does not, COMMIT or ROLLBACK on every path."
         }
         Kind::LongTransaction { .. } => {
             "Commit in smaller parts, make the statement faster (EXPLAIN QUERY PLAN), or give the others a longer busy_timeout."
