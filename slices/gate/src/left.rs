@@ -2,11 +2,18 @@
 
 use crate::saved::{Gate, Round, Side};
 use contend_stats::precision::counted;
+use contend_stats::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A command leaves processes if it did in one of so many rounds. Fewer do not move the median far, and a process that
+/// A command counts as leaving processes if it did so in at least one of so many rounds. Fewer do not move the median far, and a process that
 /// was about to end may still have been there.
 const OF_ROUNDS: usize = 4;
+
+/// A process's name as the kernel keeps it: its first 15 bytes.
+fn cut(name: &str) -> &str {
+    const BYTES: usize = 15;
+    name.get(..BYTES).unwrap_or(name)
+}
 
 /// What one command left.
 struct Left<'g> {
@@ -22,7 +29,7 @@ impl<'g> Left<'g> {
     fn of(gate: &'g Gate, side: Side) -> Self {
         let names = |round: &'g Round| -> BTreeSet<&'g str> {
             let all = round.left(side).iter().map(String::as_str);
-            all.filter(|name| !gate.may_leave.iter().any(|allowed| allowed == name)).collect()
+            all.filter(|name| !gate.may_leave.iter().any(|allowed| cut(allowed) == *name)).collect()
         };
         let mut left = Left { rounds: 0, with: 0, names: BTreeMap::new() };
         for names in gate.counting().map(names) {
@@ -56,31 +63,40 @@ impl<'g> Left<'g> {
     }
 }
 
-/// Why the times of the two commands may not be compared: one leaves processes that the other does not leave.
-pub fn why_not(gate: &Gate) -> Option<String> {
+/// Why the verdict on the two commands does not hold: one leaves processes that the other does not leave, and what its times
+/// lack could change the verdict.
+pub fn why_not(gate: &Gate, verdict: &Verdict) -> Option<String> {
     let [a, b] = [Side::A, Side::B].map(|side| (side, Left::of(gate, side)));
     let usual = a.1.usual();
-    if a.1.leaves() && b.1.leaves() && !usual.is_empty() && usual == b.1.usual() {
+    let is_excused = match (a.1.leaves(), b.1.leaves()) {
+        (true, true) => !usual.is_empty() && usual == b.1.usual(),
+        (true, false) => matches!(verdict, Verdict::Faster | Verdict::SlightlyFaster),
+        (false, true) => matches!(verdict, Verdict::Slower | Verdict::SlightlySlower),
+        (false, false) => true,
+    };
+    if is_excused {
         return None;
     }
     let said: Vec<String> =
         [&a, &b].into_iter().filter(|(_, left)| left.leaves()).map(|(side, left)| left.in_words(*side)).collect();
-    (!said.is_empty()).then(|| {
-        format!(
-            "{}, so its time may lack their work; let the command wait for them, or name them with --may-leave if they do \
-             none of it",
-            said.join(", and ")
-        )
-    })
+    let (what, whose) = if said.len() > 1 { ("commands", "their times") } else { ("command", "its time") };
+    Some(format!(
+        "{}, so {whose} may lack this work; let the {what} wait for them, or name them with --may-leave if they do none of it",
+        said.join(", and ")
+    ))
 }
 
-/// Processes that were left and do not prevent the comparison, as a warning.
+/// Processes that were left and do not prevent the verdict, as a warning.
 pub fn warning(gate: &Gate) -> Option<String> {
     let left = [Side::A, Side::B].map(|side| (side, Left::of(gate, side)));
     let said: Vec<String> =
         left.iter().filter(|(_, left)| left.with > 0).map(|(side, left)| left.in_words(*side)).collect();
-    let is_said = said.is_empty() || why_not(gate).is_some();
-    (!is_said).then(|| format!("{}. contend ended them; their work after that is in no time.", said.join(", and ")))
+    (!said.is_empty()).then(|| {
+        format!(
+            "{}. contend killed them when the command had ended; no measured time contains their later work.",
+            said.join(", and ")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -99,28 +115,41 @@ mod tests {
         Gate { rounds: (0..12).map(round).collect(), ..gate() }
     }
 
+    fn why_no_word(gate: &Gate) -> Option<String> {
+        why_not(gate, &Verdict::NoDifference)
+    }
+
+    #[test]
+    fn what_is_slower_without_the_work_that_it_leaves_is_slower() {
+        let of_b = of(|_| [vec![], vec!["python3"]]);
+        assert!(why_not(&of_b, &Verdict::Slower).is_none() && why_not(&of_b, &Verdict::Faster).is_some());
+        let of_a = of(|_| [vec!["python3"], vec![]]);
+        assert!(why_not(&of_a, &Verdict::Slower).is_some() && why_not(&of_a, &Verdict::Faster).is_none());
+    }
+
     #[test]
     fn work_that_only_one_command_leaves_allows_no_word() {
-        let why = why_not(&of(|_| [vec![], vec!["python3"]])).expect("a reason");
+        let why = why_no_word(&of(|_| [vec![], vec!["python3"]])).expect("a reason");
         assert!(why.starts_with("B left processes behind in 12 of 12 rounds (python3), so its time"), "{why}");
-        assert!(why_not(&of(|_| [vec!["ssh-agent"], vec!["ssh-agent", "python3"]])).is_some());
+        assert!(why_no_word(&of(|_| [vec!["ssh-agent"], vec!["ssh-agent", "python3"]])).is_some());
         // Other names in each round are never the same on both sides.
         let names = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];
-        assert!(why_not(&of(|at| [vec![names[at]], vec![names[11 - at]]])).is_some());
+        assert!(why_no_word(&of(|at| [vec![names[at]], vec![names[11 - at]]])).is_some());
     }
 
     #[test]
     fn what_both_leave_or_may_leave_is_only_said() {
         let both = of(|_| [vec!["sccache"], vec!["sccache"]]);
-        assert_eq!(why_not(&both), None);
+        assert_eq!(why_no_word(&both), None);
         assert!(warning(&both).is_some_and(|text| text.contains("A left") && text.contains("B left")));
         let once = of(|at| [vec![], if at == 3 { vec!["tee"] } else { vec![] }]);
-        assert_eq!(why_not(&once), None);
+        assert_eq!(why_no_word(&once), None);
         assert!(
             warning(&once).is_some_and(|text| text.starts_with("B left processes behind in 1 of 12 rounds (tee)."))
         );
-        let allowed = Gate { may_leave: vec!["sccache".to_string()], ..of(|_| [vec![], vec!["sccache"]]) };
-        assert_eq!((why_not(&allowed), warning(&allowed)), (None, None));
-        assert_eq!((why_not(&of(|_| [vec![], vec![]])), warning(&of(|_| [vec![], vec![]]))), (None, None));
+        let may_leave = ["sccache", "my-compile-server"].map(str::to_string).to_vec();
+        let allowed = Gate { may_leave, ..of(|_| [vec![], vec!["sccache", "my-compile-serv"]]) };
+        assert_eq!((why_no_word(&allowed), warning(&allowed)), (None, None));
+        assert_eq!((why_no_word(&of(|_| [vec![], vec![]])), warning(&of(|_| [vec![], vec![]]))), (None, None));
     }
 }

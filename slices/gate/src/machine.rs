@@ -72,9 +72,11 @@ impl Machine<'_> {
         let before = orphans::children();
         let begun_ns = monotonic_ns();
         let mut group = Group::start(&mut shell, self.janitor).context("cannot start sh")?;
-        let ended = group.wait(Some(deadline), self.cancelled);
+        let at_ns = group.wait_for_end(Some(deadline), self.cancelled);
+        let running = orphans::running(&before);
+        let ended = at_ns.and_then(|at_ns| at_ns.map(|at_ns| group.kill(at_ns)).transpose());
         drop(group);
-        self.left = orphans::end(&before);
+        self.left = orphans::end(&before, &running);
         let Some(ended) = ended? else {
             bail!(
                 "{name} did not end within the whole budget of {}, in {place}; choose a longer --budget or a command that \

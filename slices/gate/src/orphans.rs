@@ -4,6 +4,8 @@
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 use std::collections::BTreeSet;
 use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Makes contend the parent of orphaned descendants. Where the kernel does not support that, init stays their parent.
 pub fn adopt() {
@@ -17,9 +19,35 @@ pub fn children() -> BTreeSet<i32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
+/// Time for processes that end with their parent, as helpers do whose pipe is closed.
+const ENDS_WITHIN: Duration = Duration::from_millis(50);
+/// Interval between looks at them.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// The children that were not there before, and have not ended after [`ENDS_WITHIN`].
+pub fn running(before: &BTreeSet<i32>) -> BTreeSet<i32> {
+    let deadline = Instant::now() + ENDS_WITHIN;
+    loop {
+        let running = running_now(before);
+        if running.is_empty() || Instant::now() >= deadline {
+            return running;
+        }
+        sleep(LOOK_AGAIN);
+    }
+}
+
+fn running_now(before: &BTreeSet<i32>) -> BTreeSet<i32> {
+    let has_ended = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name before the state may contain anything.
+        stat.rsplit(") ").next().is_none_or(|rest| rest.starts_with(['Z', 'X']) || rest.is_empty())
+    };
+    children().difference(before).copied().filter(|pid| !has_ended(pid)).collect()
+}
+
 /// Kills the children that were not there before, and the orphans that they leave in turn. Returns the names of those that
-/// were running until they were killed, here or with the group of the command.
-pub fn end(before: &BTreeSet<i32>) -> Vec<String> {
+/// were `running` until they were killed, here or with the group of the command.
+pub fn end(before: &BTreeSet<i32>, running: &BTreeSet<i32>) -> Vec<String> {
     let mut names = vec![];
     loop {
         let left: Vec<Pid> = children().difference(before).filter_map(|pid| Pid::from_raw(*pid)).collect();
@@ -32,7 +60,9 @@ pub fn end(before: &BTreeSet<i32>) -> Vec<String> {
             // A process that has ended keeps its name until it is waited for.
             let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_pid())).unwrap_or_default();
             let ended = waitpid(Some(pid), WaitOptions::empty()).ok().flatten();
-            if ended.is_some_and(|(_, status)| status.terminating_signal() == Some(Signal::KILL.as_raw())) {
+            let was_killed =
+                ended.is_some_and(|(_, status)| status.terminating_signal() == Some(Signal::KILL.as_raw()));
+            if was_killed && running.contains(&pid.as_raw_pid()) {
                 names.push(name.trim_end().to_string());
             }
         }

@@ -147,8 +147,12 @@ fn tone(judgement: Judgement) -> Tone {
 /// The page of two commands.
 pub fn of_gate(gate: &Gate) -> Page {
     let mut comparison = judge(gate.counting(), gate.by, gate.margin);
-    if let Some(why) = left::why_not(gate) {
+    let left = left::why_not(gate, &comparison.verdict);
+    let mut warnings = warnings(gate, gate.rounds.len() - gate.counting().count());
+    if let Some(why) = left {
         comparison.verdict = Verdict::NotComparable(why);
+    } else {
+        warnings.splice(0..0, left::warning(gate));
     }
     let counting = gate.counting().count();
     let mut facts = vec![counted(counting, "round"), why(gate).to_string(), format!("margin {}", Percent(gate.margin))];
@@ -160,7 +164,7 @@ pub fn of_gate(gate: &Gate) -> Page {
         title: "contend gate".to_string(),
         question: "Is B slower than A?".to_string(),
         facts,
-        warnings: warnings(gate, again),
+        warnings,
         answers: vec![Judged {
             name: gate.by.words().to_string(),
             line: line(
@@ -261,7 +265,7 @@ fn time_of(rounds: u64, each_ns: Option<u64>) -> String {
 }
 
 fn warnings(gate: &Gate, again: usize) -> Vec<String> {
-    let mut warnings: Vec<String> = left::warning(gate).into_iter().collect();
+    let mut warnings = vec![];
     let disturbed = gate.counting().filter(|round| !round.marks.is_empty()).count();
     if disturbed > 0 {
         let were = if disturbed == 1 { "was" } else { "were" };

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Warning about a `gate.toml` without a seal.
-const NOT_SEALED: &str = "Not sealed: gate.toml has no SHA-256 in the first line. Nothing shows whether that was changed \
+const NOT_SEALED: &str = "Not sealed: gate.toml has no SHA-256 in the first line. Nothing shows whether it was changed \
                           after contend wrote it.";
 
 /// Exit status: the rounds do not show whether B is slower.
@@ -82,7 +82,7 @@ pub struct GateArgs {
     /// Differences up to this many per cent do not matter
     #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * MARGIN)]
     margin: f64,
-    /// Names of processes that the commands may leave running, such as ssh-agent or sccache: they do none of the measured work
+    /// Names of processes that the commands may leave running, such as ssh-agent or sccache, as `ps -o comm` shows them: they do none of the measured work
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "records")]
     may_leave: Vec<String>,
     /// Exit status 0 also for `cannot tell`

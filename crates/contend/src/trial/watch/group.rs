@@ -52,11 +52,20 @@ impl<'j> Group<'j> {
     /// # Errors
     /// [`Cancelled`].
     pub fn wait(&mut self, deadline: Option<Instant>, cancelled: &dyn Fn() -> bool) -> Result<Option<Ended>> {
+        let at_ns = self.wait_for_end(deadline, cancelled)?;
+        at_ns.map(|at_ns| self.kill(at_ns)).transpose()
+    }
+
+    /// When it ended, without killing what it has left; `None` if the deadline came first.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn wait_for_end(&self, deadline: Option<Instant>, cancelled: &dyn Fn() -> bool) -> Result<Option<u64>> {
         let at_ns = self.end();
         loop {
             match at_ns.recv_timeout(LOOK_AGAIN) {
-                Ok(at_ns) => return self.kill(at_ns).map(Some),
-                Err(RecvTimeoutError::Disconnected) => return self.kill(monotonic_ns()).map(Some),
+                Ok(at_ns) => return Ok(Some(at_ns)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Some(monotonic_ns())),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if cancelled() {
@@ -93,7 +102,10 @@ impl<'j> Group<'j> {
     }
 
     /// Kills what is left of it; how it ended.
-    fn kill(&mut self, at_ns: u64) -> Result<Ended> {
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn kill(&mut self, at_ns: u64) -> Result<Ended> {
         if let Some(group) = self.pid().filter(|_| !self.over) {
             let _ = kill_process_group(group, Signal::KILL);
         }
