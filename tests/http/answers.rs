@@ -46,7 +46,10 @@ fn a_service_that_answers_with_less_wins_nothing() {
         let said = compared(&bench, &format!("record{n}"), [&honest, service]);
         let first = said.out.split("What this does not show").next().unwrap_or_default();
         let flat = first.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(&format!("new: not comparable (not the same answers: to GET of get, {why}")), "{said:?}");
+        assert!(
+            flat.contains(&format!("new: not comparable (not the same answers: to get, step 1: GET: {why}")),
+            "{said:?}"
+        );
         assert!(!flat.contains("new: faster"), "{said:?}");
     }
     bench.assert_nothing_left();
