@@ -130,6 +130,11 @@ fn a_killed_run_goes_on_with_the_part_and_trial_that_is_missing() {
     wait_for("the data to be removed", || !bench.path("record/data").exists());
     bench.assert_nothing_left();
     let first = modified(&bench.path("record/transfers/trials/0001"));
+    let (path, sealed) = (bench.path("record/study.toml"), fs::read(bench.path("record/study.toml")).expect("a file"));
+    edit(&path, str::to_string);
+    let unsealed = bench.contend(&["run", "--resume", "record"]).exits(2).err;
+    assert!(unsealed.contains("study.toml has no seal"), "{unsealed}");
+    fs::write(path, sealed).expect("put back");
     let said = bench.contend(&["run", "--resume", "record"]).settled(&bench.path("record"));
     assert!(!said.err.contains("part transfers (") && said.err.contains("part reads (2 of 3)"), "{}", said.err);
     is_complete(&bench);

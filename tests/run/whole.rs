@@ -202,12 +202,12 @@ fn who_resumes_hears_how_much_is_left() {
     let bench = Bench::new();
     bench.tiny(&["--rounds", "1"]).ran();
     interrupt(&bench.path("record"), 2, |_| ());
-    let run = bench.path("record/run.toml");
-    let sealed = fs::read_to_string(&run).expect("run.toml");
-    edit(&run, str::to_string);
-    let said = bench.contend(&["run", "--resume", "record"]).exits(2);
-    assert!(said.err.contains("has no seal") && said.err.contains("Restore the file, or run again"), "{}", said.err);
-    fs::write(run, sealed).expect("put back");
+    let path = bench.path("record/run.toml");
+    let sealed = fs::read_to_string(&path).expect("a file");
+    edit(&path, str::to_string);
+    let said = bench.contend(&["run", "--resume", "record"]).exits(2).err;
+    assert!(said.contains("run.toml has no seal") && said.contains("Restore the file, or run again"), "{said}");
+    fs::write(path, sealed).expect("put back");
     let said = bench.contend(&["run", "--resume", "record"]);
     said.ran();
     assert!(said.err.contains("study tiny: 1 of 2 trials left, about 1 s"), "{}", said.err);

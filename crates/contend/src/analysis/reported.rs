@@ -20,13 +20,15 @@ pub fn not_sealed<'f>(findings: &'f Findings<'_>) -> Vec<&'f str> {
 pub fn said_not_sealed(findings: &Findings<'_>) -> Vec<String> {
     let (old, stripped): (Vec<&Unsealed>, Vec<&Unsealed>) = findings.unsealed.iter().partition(|file| file.is_old());
     let of_stripped = stripped.split_first().map(|(first, others)| {
-        let more = match others.len() {
-            0 => " has".to_string(),
-            n => format!(" and {} have", counted(n, "other file")),
+        let (files, have, they) = match others.len() {
+            0 => (String::new(), "has", "it was"),
+            n => (format!(" and {}", counted(n, "other file")), "have", "they were"),
         };
         format!(
-            "Not sealed: {}{more} no SHA-256 in the first line. Nothing shows whether that was changed after contend wrote it.",
-            first.file
+            "Not sealed: {}{files} {have} no SHA-256 in the first line. Nothing shows whether {they} changed after contend wrote \
+             {}.",
+            first.file,
+            if others.is_empty() { "it" } else { "them" }
         )
     });
     let of_old = (!old.is_empty()).then(|| {

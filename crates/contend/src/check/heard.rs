@@ -3,6 +3,7 @@
 
 use crate::outcome::reason::Invalid;
 use crate::record::model::Reason;
+use crate::stats::precision::counted;
 use contend_wire::handshake::{Facts, fact};
 use contend_wire::sample::Sample;
 use std::collections::HashMap;
@@ -61,7 +62,7 @@ pub struct Heard {
     pub done_ns: u64,
     /// Time since the end of the window for which the tool itself stood still, and so probably the whole machine.
     pub still_ns: u64,
-    /// Stops between `start` and `done`. Not even the work of a busy machine explains one.
+    /// Stops between `start` and `done`. A busy machine causes none.
     pub stopped: Stopped,
 }
 
@@ -173,9 +174,9 @@ pub fn contradictions(number: usize, heard: &Heard, mut ended: Ended, span: Span
         ));
     }
     if heard.stopped.times > 0 {
-        let (times, stopped) = (heard.stopped.times, ms(heard.stopped.ns));
+        let (stops, stopped) = (counted(heard.stopped.times as usize, "stop"), ms(heard.stopped.ns));
         found.push(Invalid::Stalled.because(format!(
-            "worker {number} was stopped by a signal such as SIGSTOP, {times} times and for {stopped} ms in all"
+            "worker {number} was stopped by a signal such as SIGSTOP ({stops}, {stopped} ms in all)"
         )));
     }
     let silence_ns = SILENCE_NS_MAX.saturating_add(span.pause_ns);
@@ -319,10 +320,7 @@ mod tests {
         let (mut heard, ended) = worker(2 * S, |t| t, |n| n);
         heard.stopped = Stopped { times: 14, ns: 700 * MS };
         let words = found(&heard, ended, span(2 * S));
-        assert_eq!(
-            words,
-            ["stalled: worker 0 was stopped by a signal such as SIGSTOP, 14 times and for 700 ms in all"]
-        );
+        assert_eq!(words, ["stalled: worker 0 was stopped by a signal such as SIGSTOP (14 stops, 700 ms in all)"]);
     }
 
     #[test]

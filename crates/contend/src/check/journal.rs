@@ -3,8 +3,8 @@
 
 use crate::outcome::reason::{Invalid, Reason};
 
-/// By how much the time of a file is behind the clock that it is taken from, at most: a tick of the kernel. Some file systems have
-/// whole seconds, of which FAT has every second one.
+/// Upper bound for how far the time of a file is behind the clock from which the kernel takes it, for file systems with fractions of
+/// a second and for those with whole seconds, of which FAT has every second one.
 const COARSE_NS: i64 = 50_000_000;
 const SECONDS_NS: i64 = 2_100_000_000;
 

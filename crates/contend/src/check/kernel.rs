@@ -105,9 +105,10 @@ impl KernelCheck {
         let commits = self.commits.values().max()?;
         let (each, flushes) = (self.seen.flushes, self.kernel.flushes?);
         (flushes < commits * each).then(|| {
+            let each = if each == 1 { "a flush".to_string() } else { format!("{each} flushes") };
             Invalid::NotCredible.because(format!(
-                "the samples have {commits} commits of one database in the window, each of which must wait for {each} flushes of \
-                 the disk, and the disk was flushed {flushes} times: {NOT_SYNCED}"
+                "the samples have {commits} commits of one database in the window, each of which must wait for {each} of the \
+                 disk, and the disk was flushed {flushes} times: {NOT_SYNCED}"
             ))
         })
     }

@@ -105,9 +105,10 @@ const SERVER: Server = Server {
     write_back: &["CHECKPOINT"],
     write_back_ns: 100_000_000,
     // Syncs of the log only. If each write is a sync, the server counts none (manual, `pg_stat_wal`). A session's are counted before
-    // it is no longer listed.
-    syncs: "SELECT wal_sync, (SELECT count(*) FROM pg_stat_activity \
-        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) \
+    // it is no longer listed, from version 15 on. Statistics are reset when the server recovers from a crash of a session.
+    syncs: "SELECT wal_sync, CASE WHEN current_setting('server_version_num')::int >= 150000 \
+        AND stats_reset < pg_postmaster_start_time() + interval '10 s' THEN (SELECT count(*) FROM pg_stat_activity \
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) END \
         FROM pg_stat_wal WHERE current_setting('wal_sync_method') NOT LIKE 'open%'",
     // Each writing transaction takes the next id, and so does the server's own gathering of statistics.
     commits: "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",

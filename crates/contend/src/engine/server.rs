@@ -105,7 +105,7 @@ pub enum LockWaits {
 #[derive(Debug, Clone, Copy)]
 pub struct SyncsSoFar {
     pub count: u64,
-    /// Other sessions, if the syncs are those of the log alone.
+    /// Other sessions, if the syncs are those of the log alone, and all of them since the start are in the count.
     pub sessions: Option<u64>,
 }
 

@@ -49,6 +49,10 @@ pub fn of([begins, ends]: Form, text: &str) -> (Seal, &str) {
 pub const WAS_CHANGED: &str =
     "was changed after contend wrote it: the SHA-256 in its first line is not that of the lines below";
 
+/// Why a run is not resumed, after the name of a file without a seal that would be written again.
+pub const WOULD_BE_SEALED: &str = "has no seal in its first line, so it may have been changed, and resuming would seal it as \
+     it is. Restore the file, or run again";
+
 /// A file without a seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsealed {

@@ -10,7 +10,7 @@
 use crate::record::model::{Reason, Run, Slot, Trial};
 use crate::record::seal::Unsealed;
 use crate::record::toml_file::{TomlFile, read_toml, regular_text, to_text, write_toml};
-use crate::record::{kind, upgrade};
+use crate::record::{kind, seal, upgrade};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::sample::{SAMPLE_BYTES, Sample};
 use sha2::{Digest, Sha256};
@@ -30,7 +30,7 @@ pub const LOCK_FILE: &str = ".lock";
 const RUN_FILE: &str = "run.toml";
 const RUN_PARTIAL: &str = ".run.toml.partial";
 /// File of a study with parts, instead of `run.toml`.
-pub(super) const STUDY_FILE: &str = "study.toml";
+pub const STUDY_FILE: &str = "study.toml";
 
 /// A record being written.
 pub struct RecordWriter {
@@ -87,12 +87,8 @@ impl RecordWriter {
     pub fn resume(dir: &Path) -> Result<Self> {
         let path = dir.join(RUN_FILE);
         let run: TomlFile<Run> = read_toml(&path, upgrade::run)?;
-        if run.unsealed(RUN_FILE).is_some_and(|file| !file.is_old()) {
-            bail!(
-                "{} has no seal in its first line, so it may have been changed, and resuming would seal it as it is. \
-                 Restore the file, or run again",
-                path.display()
-            );
+        if run.unsealed(RUN_FILE).is_some() {
+            bail!("{} {}", path.display(), seal::WOULD_BE_SEALED);
         }
         let writer = Self { dir: dir.to_path_buf(), started: run.value.started };
         for entry in fs::read_dir(dir.join("trials")).with_context(|| format!("cannot read {}", dir.display()))? {

@@ -5,7 +5,8 @@ use crate::analysis::{Findings, until};
 use crate::record::evidence::KnownTier;
 use crate::record::model::{Finished, Instead, Run, ScenarioInfo, Slot, StudyFile, Trial};
 use crate::record::parts::{ALONE, StudyRecord, has_parts, part_dir, undo_study, write_study};
-use crate::record::store::{Record, RecordWriter};
+use crate::record::seal::{self, Unsealed};
+use crate::record::store::{Record, RecordWriter, STUDY_FILE};
 use crate::source::Source;
 use crate::stats::interval::Looks;
 use crate::trial::data::cache::{self, Bases};
@@ -141,6 +142,10 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
     }
     if found.is_complete() {
         bail!("{} is complete; there is nothing to resume", dir.display());
+    }
+    let is_of_study = |file: &Unsealed| file.file.ends_with(STUDY_FILE);
+    if found.parts.iter().any(|(_, record)| record.unsealed.iter().any(is_of_study)) {
+        bail!("{} {}", dir.join(STUDY_FILE).display(), seal::WOULD_BE_SEALED);
     }
     let now = resume::instead(instead, attached.map(|attached| &attached.address));
     let left = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.finished.is_none());

@@ -5,7 +5,7 @@ use crate::check::journal::{JournalCheck, Trace};
 use crate::engine::{Counts, Engine, FileCommits};
 use crate::trial::data::fresh::Fresh;
 use crate::trial::stage::Stage;
-use crate::trial::watch::machine::wall_ns;
+use crate::trial::watch::machine::file_time_ns;
 use crate::trial::workers::admin::{Admin, script_target};
 use crate::trial::workers::process::monotonic_ns;
 use contend_wire::database::Database;
@@ -216,7 +216,7 @@ impl Counter {
     /// The trace of the journal as it is now, and when that was; `None` if none is needed, or it cannot be seen.
     fn trace(&self) -> Option<(Trace, i64)> {
         let (directory, journal) = self.touched.as_ref()?;
-        let now_ns = wall_ns();
+        let now_ns = file_time_ns();
         let changed_ns = |path: &PathBuf| {
             let found = std::fs::metadata(path).ok()?;
             Some(found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec()))

@@ -66,6 +66,11 @@ pub fn wall_ns() -> i64 {
     ns(ClockId::Realtime)
 }
 
+/// The same on the clock from which the kernel takes the times of files.
+pub fn file_time_ns() -> i64 {
+    ns(ClockId::RealtimeCoarse)
+}
+
 /// Now, in UTC, as RFC 3339 to the second.
 pub fn now_utc() -> String {
     let now = rustix::time::clock_gettime(ClockId::Realtime);

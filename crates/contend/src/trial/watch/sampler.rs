@@ -178,7 +178,12 @@ impl Sampler {
         };
         let late = self.late.lock().unwrap_or_else(PoisonError::into_inner).take();
         let whole = between(&after, after_ns);
-        let kernel = match late.filter(|_| whole.queued_ns.contains(&None)) {
+        // Threads may have ended, and files been closed, since the window.
+        let is_lost = |(whole, before): (&Option<u64>, &Counts)| whole.is_none() && before.is_some();
+        let lost =
+            [(&whole.reads, &before.reads), (&whole.sleeps, &before.sleeps), (&whole.queued_ns, &before.queued_ns)];
+        let some_lost = lost.iter().any(|(whole, before)| whole.iter().zip(before.iter()).any(is_lost));
+        let kernel = match late.filter(|_| some_lost) {
             Some((late_ns, late)) => between(&late, late_ns),
             None => whole,
         };

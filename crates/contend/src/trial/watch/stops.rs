@@ -39,9 +39,10 @@ impl Stops {
         loop {
             match waitid(WaitId::Pid(pid), changes | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
                 Ok(Some(status)) if status.stopped() || status.continued() => {
-                    self.change(status.stopped());
-                    // Takes only this report: the end of the child is for others.
-                    let _ = waitid(WaitId::Pid(pid), changes | WaitIdOptions::NOHANG);
+                    // Takes only stops and what continues them: the end of the child is for others.
+                    if let Ok(Some(status)) = waitid(WaitId::Pid(pid), changes | WaitIdOptions::NOHANG) {
+                        self.change(status.stopped());
+                    }
                 }
                 Err(Errno::INTR) => {}
                 _ => return,
