@@ -410,7 +410,7 @@ fn short_lived_processes_that_are_refused_are_counted_and_named() {
     let dir = place();
     let program = Program::start(dir.path(), "holds_lock_alone", 60);
     let database = program.database.display().to_string();
-    let mut watching = watch(&[&database, "--for", "6s", "--json-line", "--depth", "exact"]);
+    let mut watching = watch(&[&database, "--for", "60s", "--json-line", "--depth", "exact"]);
     let mut watching = watching.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
     lines.next().expect("a line");
@@ -421,6 +421,7 @@ fn short_lived_processes_that_are_refused_are_counted_and_named() {
     };
     let refused = (0..8).filter(was_refused).count() as u64;
     assert!(refused > 0, "the lock was free each time");
+    Command::new("kill").arg("-INT").arg(watching.id().to_string()).status().expect("kill");
     let line = lines.last().expect("a line");
     let line: Value = serde_json::from_str(&line).expect("JSON");
     watching.wait().expect("it ends");
