@@ -44,7 +44,7 @@ fn a_changed_capture_is_refused_and_one_without_a_seal_says_so() {
     let (_, below) = changed.split_once('\n').expect("lines");
     fs::write(&path, format!("{{\n{below}")).expect("written");
     let missing = shown(&bench)["missing"].to_string();
-    assert!(missing.contains("Not sealed: capture.json has no SHA-256 in its first line"), "{missing}");
+    assert!(missing.contains("Not sealed: capture.json has no SHA-256 in the first line"), "{missing}");
     assert!(bench.contend(&["replay", "taken"]).out.contains("Not sealed: capture.json"));
     bench.contend(&["capture", "anonymise", "taken", "--out", "hashed"]).exits(0);
     let said = bench.contend(&["capture", "show", "hashed"]);

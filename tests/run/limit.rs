@@ -44,6 +44,15 @@ fn the_highest_rate_is_below_what_the_lock_allows() {
     assert_eq!(fs::read_to_string(bench.path("found/report.md")).expect("a report"), before);
 
     let whole = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
+    fs::write(bench.path("found/limit.toml"), whole.replacen("tier", "tear", 1) + "\n").expect("a file");
+    let changed = bench.contend(&["report", "found"]).exits(2).err;
+    assert!(changed.contains("limit.toml was changed after contend wrote it"), "{changed}");
+
+    let (_, whole) = whole.split_once('\n').expect("a seal");
+    fs::write(bench.path("found/limit.toml"), whole).expect("a file");
+    let not_sealed = bench.contend(&["report", "found"]).exits(0).out;
+    assert!(not_sealed.contains("Not sealed: limit.toml has no SHA-256 in the first line."), "{not_sealed}");
+
     let budget = "[budget]\ntotal_ns = 1\nspent_ns = 1\nrounds = 1\nleft_out = [99]\n";
     for (damaged, why) in [
         (format!("{whole}\n{budget}"), "an arm that it does not have"),

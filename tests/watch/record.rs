@@ -105,7 +105,11 @@ fn a_server_leaves_a_record_too() {
     assert!(code == Some(0) && said.contains("No finding") && said.contains("PostgreSQL"), "{said}");
     let looks = fs::read_to_string(out.join("looks.csv")).expect("readable");
     assert!(looks.lines().count() > 5, "{looks}");
-    assert!(!fs::read_to_string(out.join("watch.json")).expect("readable").contains("geheim"));
+    let saved = fs::read_to_string(out.join("watch.json")).expect("readable");
+    assert!(!saved.contains("geheim"));
+    fs::write(out.join("watch.json"), saved.replacen("PostgreSQL", "MariaDB", 1)).expect("a file");
+    let (code, changed) = report(&out);
+    assert!(code == Some(2) && changed.contains("watch.json was changed after contend wrote it"), "{changed}");
     let again = place.contend(&args).exits(2);
     assert!(again.err.contains("is not empty"), "{again:?}");
 }

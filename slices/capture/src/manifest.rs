@@ -159,9 +159,7 @@ impl Column {
 impl Manifest {
     /// All gaps, also that of a contend that was killed, and that of a file without a seal.
     pub fn missing_in_all(&self) -> Vec<String> {
-        let not_sealed = self.not_sealed.then(|| {
-            format!("Not sealed: {FILE} has no SHA-256 in its first line. Nothing shows whether it was changed.")
-        });
+        let not_sealed = self.not_sealed.then(|| seal::said_not_sealed(FILE, 0));
         let killed = self.status.is_none().then(|| {
             "The capture is incomplete: contend was killed before it had written the end. The final contents of the \
              databases, and other gaps, are unknown."

@@ -5,8 +5,8 @@ use contend_stats::precision::counted;
 use contend_stats::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A command counts as leaving processes if it did so in at least one of so many rounds. Fewer do not move the median far, and a process that
-/// was about to end may still have been there.
+/// A command leaves processes if it did so in one round of this many. Fewer rounds do not move the median far. Their process
+/// may also have been about to end.
 const OF_ROUNDS: usize = 4;
 
 /// A process's name as the kernel keeps it: its first 15 bytes.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `rounds` decides which command runs next and when to stop; `judge` compares. Both are pure. `machine` runs the
-//! commands, `left` judges what they left running, `saved` is the record, `records` compares two records, `verb` is the command line.
+//! commands, `left` judges what they left running, `saved` is the record, `records` compares two records, `verb` is the
+//! command line.
 
 mod judge;
 mod junit;

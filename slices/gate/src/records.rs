@@ -83,7 +83,7 @@ fn judged_in((of_a, a): (&Findings<'_>, &Path), (of_b, b): (&Findings<'_>, &Path
 fn warnings(both: &RecordComparison) -> Vec<String> {
     let alone = [("A", &both.only_in_a), ("B", &both.only_in_b)].into_iter().filter(|(_, names)| !names.is_empty());
     let alone = alone.map(|(record, names)| format!("Only in {record}, and not judged: {}.", names.join(", ")));
-    both.not_sealed
+    both.said_not_sealed
         .iter()
         .cloned()
         .chain(alone)

@@ -3,9 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use contend::outcome::mark::Mark;
-use contend::record::seal::{self, Seal};
+use contend::record::seal;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 
 /// The file by which a record is known.
@@ -169,13 +168,11 @@ impl Gate {
     /// It cannot be read, was changed, or is of a later version.
     pub fn read(dir: &Path) -> Result<(Self, bool)> {
         let path = dir.join(FILE);
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let (seal, _) = seal::of(seal::TOML, &text);
-        ensure!(seal != Seal::Broken, "{} {}. Restore the file, or run again", path.display(), seal::WAS_CHANGED);
+        let (text, is_sealed) = seal::read(seal::TOML, &path, "run again")?;
         let gate: Self = toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
         let version = gate.format;
         ensure!(version == VERSION, "{} has version {version}; this contend reads version {VERSION}", path.display());
-        Ok((gate, seal == Seal::Whole))
+        Ok((gate, is_sealed))
     }
 
     /// Writes `gate.toml` as a whole.
@@ -183,10 +180,7 @@ impl Gate {
     /// # Errors
     /// It cannot be written.
     pub fn write(&self, dir: &Path) -> Result<()> {
-        let (path, aside) = (dir.join(FILE), dir.join(".gate.toml.partial"));
-        fs::write(&aside, seal::sealed(seal::TOML, &toml::to_string(self)?))
-            .and_then(|()| fs::rename(&aside, &path))
-            .with_context(|| format!("cannot write {}", path.display()))
+        seal::write(seal::TOML, dir, FILE, &toml::to_string(self)?)
     }
 
     /// Rounds that count.

@@ -7,11 +7,12 @@ use crate::orphans;
 use crate::page::{self, Page};
 use crate::records;
 use crate::rounds::rounds;
-use crate::saved::{By, Gate, VERSION, Why};
+use crate::saved::{By, FILE, Gate, VERSION, Why};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::order::numbered_out;
 use contend::cli::{INVALID, OK, STOPPED, arguments, print, stop_on_signals, style};
+use contend::record::seal;
 use contend::report::text;
 use contend::slice::Verb;
 use contend::trial::data::disk;
@@ -25,10 +26,6 @@ use contend_stats::verdict::{MARGIN, ROUNDS_MAX};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-
-/// Warning about a `gate.toml` without a seal.
-const NOT_SEALED: &str = "Not sealed: gate.toml has no SHA-256 in the first line. Nothing shows whether it was changed \
-                          after contend wrote it.";
 
 /// Exit status: the rounds do not show whether B is slower.
 const CANNOT_TELL: u8 = 3;
@@ -233,7 +230,7 @@ pub fn report(dir: &Path, json: bool) -> Result<u8> {
     }
     let mut page = page::of_gate(&gate);
     if !is_sealed {
-        page.warnings.insert(0, NOT_SEALED.to_string());
+        page.warnings.insert(0, seal::said_not_sealed(FILE, 0));
     }
     page.write(dir)?;
     conclude(&page, Some(dir), false)

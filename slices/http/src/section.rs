@@ -4,9 +4,9 @@
 use contend::analysis::Findings;
 use contend::analysis::messages::Message;
 use contend::analysis::plain::Load;
-use contend::analysis::replies::Replies;
 use contend::analysis::reported;
 use contend::analysis::requests::Sum;
+use contend::analysis::responses::Responses;
 use contend::analysis::trial::Scope;
 use contend::outcome::Outcome;
 use contend::report::content::circumstances::{self, order};
@@ -87,7 +87,7 @@ fn answer(findings: &Findings<'_>, sums: &[Sum]) -> Section {
     blocks.push(Block::Answer { ask: String::new(), said: sums.iter().enumerate().map(said).collect() });
     blocks.push(Block::Table(table(findings, sums)));
     blocks.extend(
-        replies(findings)
+        responses(findings)
             .into_iter()
             .flat_map(|table| [Block::Heading("What was answered".to_string()), Block::Table(table)]),
     );
@@ -172,10 +172,10 @@ fn table(findings: &Findings<'_>, sums: &[Sum]) -> Table {
 }
 
 /// Status, content and length of the successful answers to each request of the scenario.
-fn replies(findings: &Findings<'_>) -> Option<Table> {
+fn responses(findings: &Findings<'_>) -> Option<Table> {
     let mut table = Table::new(&["requests", "request", "answers|", "status and content", "mean length|"]);
     for cell in &findings.cells {
-        for (&(transaction, step), request) in Replies::of(&findings.rows, cell).requests() {
+        for (&(transaction, step), request) in Responses::of(&findings.rows, cell).requests() {
             let of = findings.transactions.get(usize::from(transaction));
             let of = of.map_or(NOTHING, String::as_str);
             table.row([

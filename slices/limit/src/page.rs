@@ -7,12 +7,13 @@ use crate::draw;
 use crate::json::json;
 use crate::limiter::ROUNDS_MIN;
 use crate::of::{MOST, Of};
-use crate::saved::{Capacity, Probe, Saved};
+use crate::saved::{Capacity, FILE, Probe, Saved};
 use crate::search::ProbeResult;
 use crate::stops;
 use crate::unsteady;
 use anyhow::{Context, Result};
 use contend::analysis::metric::listed;
+use contend::record::seal;
 use contend::report::document::{Block, Cell, Document, Id, Said, Section, Table, Tone};
 use contend::report::html::html;
 use contend::report::markdown::markdown;
@@ -51,6 +52,7 @@ pub fn terminal(saved: &Saved, style: Style) -> String {
 
 pub fn document(saved: &Saved) -> Document {
     let mut warnings: Vec<String> = wrong(saved).into_iter().collect();
+    warnings.extend(saved.not_sealed.then(|| seal::said_not_sealed(FILE, 0)));
     if !saved.complete {
         warnings.push("The search was stopped: rounds are missing.".to_string());
     }

@@ -6,8 +6,8 @@ use crate::of::{Of, RATE};
 use crate::search::ProbeResult;
 use anyhow::{Context, Result, ensure};
 use contend::record::model::{Disk, Machine, Mark};
+use contend::record::seal;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 
 /// The file by which a record is known.
@@ -57,6 +57,9 @@ pub struct Saved {
     /// Whether services at addresses were searched, which keep their state from probe to probe.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub service: bool,
+    /// Whether the file that was read has no seal.
+    #[serde(skip)]
+    pub not_sealed: bool,
     /// Whether every round was finished.
     pub complete: bool,
     /// What is searched.
@@ -272,11 +275,12 @@ impl Saved {
     /// Reads `limit.toml` of a directory.
     ///
     /// # Errors
-    /// It cannot be read, or is of a later version.
+    /// It cannot be read, was changed, or is of a later version.
     pub fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(FILE);
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let saved: Self = toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let (text, is_sealed) = seal::read(seal::TOML, &path, "search again")?;
+        let read: Self = toml::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let saved = Self { not_sealed: !is_sealed, ..read };
         let version = saved.format;
         ensure!(version == VERSION, "{} has version {version}; this contend reads version {VERSION}", path.display());
         let arms = saved.arms.len();
@@ -299,10 +303,7 @@ impl Saved {
     /// # Errors
     /// It cannot be written.
     pub fn write(&self, dir: &Path) -> Result<()> {
-        let (path, aside) = (dir.join(FILE), dir.join(".limit.toml.partial"));
-        fs::write(&aside, toml::to_string(self)?)
-            .and_then(|()| fs::rename(&aside, &path))
-            .with_context(|| format!("cannot write {}", path.display()))
+        seal::write(seal::TOML, dir, FILE, &toml::to_string(self)?)
     }
 
     /// Values of an arm by round.

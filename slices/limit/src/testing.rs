@@ -43,6 +43,7 @@ pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
         disk: None,
         budget: None,
         service: false,
+        not_sealed: false,
         complete: true,
         arms,
         capacities: values.iter().enumerate().flat_map(of_arm).collect(),

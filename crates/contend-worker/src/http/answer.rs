@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::http::cookies::Jar;
-use crate::http::replies::Content;
+use crate::http::responses::Content;
 use crate::http::said::SHOWN_BYTES;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code};
 use httparse::{Header, ParserConfig, Status};

@@ -9,7 +9,7 @@ pub mod events;
 pub mod json;
 pub mod login;
 pub mod options;
-pub mod replies;
+pub mod responses;
 pub mod said;
 pub mod shared;
 pub mod template;
@@ -126,10 +126,10 @@ fn loop_thread(
         })?;
         let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.merge(std::mem::take(&mut made.said));
-        let mut replies = shared.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        replies.merge(std::mem::take(&mut made.replies));
-        let replies = replies.facts(&|place| shared.method(place));
-        shared.control.report(said.facts().into_iter().chain(replies).collect());
+        let mut responses = shared.responses.lock().unwrap_or_else(PoisonError::into_inner);
+        responses.merge(std::mem::take(&mut made.responses));
+        let responses = responses.facts(&|place| shared.method(place));
+        shared.control.report(said.facts().into_iter().chain(responses).collect());
         Ok(())
     });
     let why = match std::panic::catch_unwind(body) {

@@ -1,7 +1,7 @@
 //! State shared by the event loops of a plan, and its services.
 
 use super::options::Options;
-use super::replies::Replies;
+use super::responses::Responses;
 use super::said::Said;
 use super::template::Template;
 use super::tls::{self, Tls};
@@ -30,7 +30,7 @@ pub struct Shared {
     /// Answers of all loops to failed requests.
     pub said: Arc<Mutex<Said>>,
     /// Successful answers of all loops.
-    pub replies: Arc<Mutex<Replies>>,
+    pub responses: Arc<Mutex<Responses>>,
 }
 
 impl Shared {
@@ -47,7 +47,7 @@ impl Shared {
             options,
             services: Arc::new(services),
             said: Arc::default(),
-            replies: Arc::default(),
+            responses: Arc::default(),
         })
     }
 

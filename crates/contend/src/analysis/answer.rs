@@ -56,9 +56,10 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
         of(fact).or_else(|| of(fact.stands_in()?))
     });
     let sentence = match fact {
-        // The sentences of a study are its author's, and can contradict what was measured.
+        // The sentences of a user's file can contradict what was measured.
+        Some(sentence) if !study.from_file => sentence.clone(),
         Some(sentence) => format!("{sentence} (Values: {{this}} {{this_shown}}, {{against}} {{against_shown}}.)"),
-        None => verdict_sentence(answer, &compared, findings.as_published()),
+        None => verdict_sentence(answer, &compared, findings),
     };
     let sentence = with_what_there_is(sentence, &compared.comparison);
     let sound = |estimate: &Estimate| estimate.value.is_some() && !estimate.at_least && !estimate.few;
@@ -144,8 +145,8 @@ fn fact([this, against]: &[Estimate; 2]) -> Option<Fact> {
     Some(Fact::of(this.value?, against.value?))
 }
 
-/// The study's sentence for the word with the verdict behind it, or a plain one if it has none.
-fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) -> String {
+/// The study's sentence for the word, with the verdict if it is from a user's file; a plain one if it has none.
+fn verdict_sentence(answer: &Answer, compared: &Compared, findings: &Findings<'_>) -> String {
     let normal = |written: &str| written.to_lowercase().replace(['-', '_'], " ");
     let own = Word::of(&compared.comparison.verdict).and_then(|word| {
         let key = normal(word.key());
@@ -155,13 +156,18 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
         })
     });
     if let Some((_, sentence)) = own {
-        return format!("{sentence} (Verdict: {}.)", in_own_words(&compared.comparison.verdict));
+        return match findings.study.from_file {
+            true => format!("{sentence} (Verdict: {}.)", in_own_words(&compared.comparison.verdict)),
+            false => sentence.clone(),
+        };
     }
     match &compared.comparison.verdict {
         Verdict::NotComparable(reason) => format!("{{this}} and {{against}} cannot be compared: {}.", shield(reason)),
-        Verdict::NoWords if as_published => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}, \
+        Verdict::NoWords if findings.as_published() => {
+            "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}, \
                                              measured as the original did, which says nothing about chance."
-            .to_string(),
+                .to_string()
+        }
         Verdict::NoWords => "{this}: {this_shown}, {against}: {against_shown}, a ratio of {ratio}. The rounds are too \
                              few to say whether that is more than chance."
             .to_string(),
@@ -176,7 +182,7 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, as_published: bool) ->
     }
 }
 
-/// The verdict behind a sentence of the study, which is its author's and can contradict it.
+/// The verdict, next to a sentence that can contradict it.
 fn in_own_words(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Faster | Verdict::SlightlyFaster | Verdict::SlightlySlower | Verdict::Slower => {

@@ -5,7 +5,7 @@ use crate::analysis::cell::Cell;
 use crate::analysis::dist;
 use crate::analysis::estimate::{Estimator, histograms, observed};
 use crate::analysis::metric::{Metric, plain};
-use crate::analysis::replies::{self, Replies};
+use crate::analysis::responses::{self, Responses};
 use crate::analysis::trial::{Measure, Scope, TrialRow};
 use crate::outcome::Outcome;
 use crate::outcome::reason::Invalid;
@@ -205,8 +205,8 @@ fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &
     if on.as_published() {
         return None;
     }
-    let replies = || replies::difference(arms.map(|(cell, label)| (Replies::of(on.rows, cell), label)), on);
-    not_the_same_work(on, arms, metric).or_else(|| replies().filter(|_| metric.is_of_work()))
+    let responses = || responses::difference(arms.map(|(cell, label)| (Responses::of(on.rows, cell), label)), on);
+    not_the_same_work(on, arms, metric).or_else(|| responses().filter(|_| metric.is_of_work()))
 }
 
 /// Why two cells, each with its name, did not do the same work: one refuses or leaves out what the other does, so rates

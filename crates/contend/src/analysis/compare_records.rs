@@ -7,7 +7,7 @@
 use crate::analysis::cell::Cell;
 use crate::analysis::estimate::Estimate;
 use crate::analysis::metric::Metric;
-use crate::analysis::replies::{self, Replies};
+use crate::analysis::responses::{self, Responses};
 use crate::analysis::{Findings, compare, reported};
 use crate::load::Arrivals;
 use crate::record::model::{Program, Run};
@@ -38,8 +38,12 @@ pub struct RecordComparison {
     /// question, so they do not prevent verdicts.
     pub changes: Vec<String>,
     pub rows: Vec<ComparedRow>,
-    /// Files of either record without a seal, in sentences.
-    pub not_sealed: Vec<String>,
+    /// Files of A without a seal, by their paths in it; `not_sealed_in_b` those of B.
+    pub not_sealed_in_a: Vec<String>,
+    pub not_sealed_in_b: Vec<String>,
+    /// The same in sentences.
+    #[serde(skip)]
+    pub said_not_sealed: Vec<String>,
     /// Missing, invalid and disturbed trials of either record.
     pub disturbances: Vec<String>,
     /// Cells that only A has; `only_in_b` those of B.
@@ -108,7 +112,9 @@ pub fn compare(a: &Findings<'_>, b: &Findings<'_>) -> RecordComparison {
         headline: a.study.headline.clone(),
         differences,
         changes: changes(a, b),
-        not_sealed: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| not_sealed_of(which, of)).collect(),
+        not_sealed_in_a: reported::not_sealed(a),
+        not_sealed_in_b: reported::not_sealed(b),
+        said_not_sealed: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| not_sealed_of(which, of)).collect(),
         disturbances: [("A", a), ("B", b)].into_iter().flat_map(|(which, of)| trials_of(which, of)).collect(),
         rows,
         only_in_a,
@@ -286,8 +292,8 @@ fn compare_metric(
     reasons.extend(nothing_whole((a, cell_a), metric, "A").or_else(|| nothing_whole((b, cell_b), metric, "B")));
     let arms = [(cell_a, "A"), (cell_b, "B")];
     reasons.extend(compare::not_the_same_work(&a.estimator(), arms, metric).filter(|_| !a.as_published()));
-    let answers = [(Replies::of(&a.rows, cell_a), "A"), (Replies::of(&b.rows, cell_b), "B")];
-    reasons.extend(replies::difference(answers, &a.estimator()).filter(|_| metric.is_of_work() && !a.as_published()));
+    let answers = [(Responses::of(&a.rows, cell_a), "A"), (Responses::of(&b.rows, cell_b), "B")];
+    reasons.extend(responses::difference(answers, &a.estimator()).filter(|_| metric.is_of_work() && !a.as_published()));
     let values = [values(a, cell_a, metric), values(b, cell_b, metric)];
     let estimates = [a.estimator().estimate(cell_a, metric), b.estimator().estimate(cell_b, metric)];
     ComparedRow {

@@ -19,9 +19,9 @@ pub mod kind;
 pub mod messages;
 pub mod metric;
 pub mod plain;
-pub mod replies;
 pub mod reported;
 pub mod requests;
+pub mod responses;
 pub mod tally;
 #[cfg(test)]
 mod tests;

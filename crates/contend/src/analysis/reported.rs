@@ -5,32 +5,20 @@ use crate::analysis::Findings;
 use crate::analysis::cell::Cell;
 use crate::outcome::mark::{Mark, is_disturbed};
 use crate::record::model::{ServerInfo, Trial};
-use crate::record::seal::Unsealed;
+use crate::record::seal::{self, Unsealed};
 use crate::stats::interval;
-use crate::stats::precision::counted;
 use crate::study::model::{Slot, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files of the record without a seal, by their paths in it.
-pub fn not_sealed<'f>(findings: &'f Findings<'_>) -> Vec<&'f str> {
-    findings.unsealed.iter().map(|unsealed| unsealed.file.as_str()).collect()
+pub fn not_sealed(findings: &Findings<'_>) -> Vec<String> {
+    findings.unsealed.iter().map(|unsealed| unsealed.file.clone()).collect()
 }
 
 /// Sentences on the files without a seal; none if every file has one.
 pub fn said_not_sealed(findings: &Findings<'_>) -> Vec<String> {
     let (old, stripped): (Vec<&Unsealed>, Vec<&Unsealed>) = findings.unsealed.iter().partition(|file| file.is_old());
-    let of_stripped = stripped.split_first().map(|(first, others)| {
-        let (files, have, they) = match others.len() {
-            0 => (String::new(), "has", "it was"),
-            n => (format!(" and {}", counted(n, "other file")), "have", "they were"),
-        };
-        format!(
-            "Not sealed: {}{files} {have} no SHA-256 in the first line. Nothing shows whether {they} changed after contend wrote \
-             {}.",
-            first.file,
-            if others.is_empty() { "it" } else { "them" }
-        )
-    });
+    let of_stripped = stripped.split_first().map(|(first, others)| seal::said_not_sealed(&first.file, others.len()));
     let of_old = (!old.is_empty()).then(|| {
         "Record formats 1 and 2 had no seals: nothing shows whether this record was changed after contend wrote it."
             .to_string()

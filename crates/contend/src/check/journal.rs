@@ -79,7 +79,7 @@ mod tests {
     /// Begin of the clock; no whole second.
     const AT: i64 = 7_000_000_000 + MS;
 
-    /// Commits without a trace, if a reading of every 10 ms finds so many commits more, and a change of the directory.
+    /// Counts commits without a trace. Each reading says how many commits were added, and whether the directory changed.
     fn without(readings: &[(u64, bool)], step_ns: i64) -> u64 {
         let (mut check, mut count, mut directory_ns) = (JournalCheck::default(), 0, AT);
         for (number, (more, changes)) in (0..).zip(readings) {

@@ -25,6 +25,9 @@ pub struct Run {
     pub contend: String,
     /// Start of the run, UTC, RFC 3339 to the second.
     pub started: String,
+    /// Random number of the run, to which its trials are bound; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Command line as typed.
     pub command: Vec<String>,
     /// Server, worker or client that replaced contend's own.
@@ -328,8 +331,9 @@ pub struct Trial {
     /// SHA-256 of `series.csv`: a trial with another one does not count. Absent in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_sha256: Option<String>,
-    /// SHA-256 of the start of the run and of all other lines below the seal: a changed trial, or one of another run, does not
-    /// count. In older records of the place in the schedule, contender, plan and samples; absent in old ones.
+    /// SHA-256 of the run's `id` and of all other lines below the seal: a changed trial, or one of another run, does not
+    /// count. Earlier records bind it to the start of the run, or only its place in the schedule, contender, plan and
+    /// samples; the earliest have no such field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_sha256: Option<String>,
     /// Numbers of the workload's `[scale]` under the condition, and `databases`.

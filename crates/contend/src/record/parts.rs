@@ -118,7 +118,7 @@ impl StudyRecord {
             return Ok(Self { dir: dir.to_path_buf(), file, parts: vec![(ALONE.to_string(), record)] });
         }
         let read = read_file(dir)?;
-        let unsealed = read.unsealed(&format!("../{STUDY_FILE}"));
+        let unsealed = read.unsealed(STUDY_FILE);
         let file = read.value;
         let read = |name: &String| {
             let part = part_dir(dir, name);

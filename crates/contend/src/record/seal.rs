@@ -1,7 +1,10 @@
 //! The seal of a file: its first line, with the digest of the lines below it, by which a changed file is noticed. It has no
 //! secret: a seal that somebody computed again is not noticed.
 
+use anyhow::{Context, Result, ensure};
 use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::path::Path;
 
 /// Beginning and end of the first line, around the digest.
 pub type Form = [&'static str; 2];
@@ -45,6 +48,28 @@ pub fn of([begins, ends]: Form, text: &str) -> (Seal, &str) {
     }
 }
 
+/// The text of a file with its seal, and whether it has one. `instead` is what the user can do without the file.
+///
+/// # Errors
+/// It cannot be read, or was changed.
+pub fn read(form: Form, path: &Path, instead: &str) -> Result<(String, bool)> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (seal, _) = of(form, &text);
+    ensure!(seal != Seal::Broken, "{} {WAS_CHANGED}. Restore the file, or {instead}", path.display());
+    Ok((text, seal == Seal::Whole))
+}
+
+/// Writes a file of a directory as a whole, with its seal.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(form: Form, dir: &Path, file: &str, text: &str) -> Result<()> {
+    let (path, aside) = (dir.join(file), dir.join(format!(".{file}.partial")));
+    fs::write(&aside, sealed(form, text))
+        .and_then(|()| fs::rename(&aside, &path))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// What a changed file means, after the name of the file.
 pub const WAS_CHANGED: &str =
     "was changed after contend wrote it: the SHA-256 in its first line is not that of the lines below";
@@ -52,6 +77,18 @@ pub const WAS_CHANGED: &str =
 /// Why a run is not resumed, after the name of a file without a seal that would be written again.
 pub const WOULD_BE_SEALED: &str = "has no seal in its first line, so it may have been changed, and resuming would seal it as \
      it is. Restore the file, or run again";
+
+/// The sentence on a file without a seal, and so many others.
+pub fn said_not_sealed(file: &str, others: usize) -> String {
+    let (files, have, they, them) = match others {
+        0 => (file.to_string(), "has", "it was", "it"),
+        1 => (format!("{file} and 1 other file"), "have", "they were", "them"),
+        n => (format!("{file} and {n} other files"), "have", "they were", "them"),
+    };
+    format!(
+        "Not sealed: {files} {have} no SHA-256 in the first line. Nothing shows whether {they} changed after contend wrote {them}."
+    )
+}
 
 /// A file without a seal.
 #[derive(Debug, Clone, PartialEq, Eq)]

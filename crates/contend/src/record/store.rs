@@ -35,8 +35,8 @@ pub const STUDY_FILE: &str = "study.toml";
 /// A record being written.
 pub struct RecordWriter {
     dir: PathBuf,
-    /// Start of the run, to which its trials are bound.
-    started: String,
+    /// What the trials are bound to.
+    run: String,
 }
 
 impl RecordWriter {
@@ -58,7 +58,7 @@ impl RecordWriter {
         if Self::is_record(dir) {
             return Err(Self::taken(dir));
         }
-        let writer = Self { dir: dir.to_path_buf(), started: run.started.clone() };
+        let writer = Self { dir: dir.to_path_buf(), run: of_run(run).to_string() };
         let begun = fs::create_dir_all(dir.join("trials"))
             .with_context(|| format!("cannot create {}; choose another place with --out", dir.display()));
         match begun.and_then(|()| writer.write_run(run)) {
@@ -90,7 +90,7 @@ impl RecordWriter {
         if run.unsealed(RUN_FILE).is_some() {
             bail!("{} {}", path.display(), seal::WOULD_BE_SEALED);
         }
-        let writer = Self { dir: dir.to_path_buf(), started: run.value.started };
+        let writer = Self { dir: dir.to_path_buf(), run: of_run(&run.value).to_string() };
         for entry in fs::read_dir(dir.join("trials")).with_context(|| format!("cannot read {}", dir.display()))? {
             let path = entry?.path();
             if is_partial(&path) {
@@ -122,7 +122,7 @@ impl RecordWriter {
         let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let mut writer = TrialWriter {
             dir: self.dir.join("trials").join(format!("{number:04}")),
-            started: self.started.clone(),
+            run: self.run.clone(),
             partial,
             samples: BufWriter::with_capacity(1 << 20, file),
         };
@@ -136,7 +136,7 @@ impl RecordWriter {
 /// A trial being written; dropped without [`TrialWriter::commit`] it leaves only the partial directory.
 pub struct TrialWriter {
     dir: PathBuf,
-    started: String,
+    run: String,
     partial: PathBuf,
     samples: BufWriter<File>,
 }
@@ -168,7 +168,7 @@ impl TrialWriter {
             .with_context(|| format!("cannot read {}", samples.display()))?;
         let (samples, course) = (in_digits(sha256), in_digits(Sha256::new_with_prefix(series)));
         let mut trial = Trial { samples_sha256: Some(samples), series_sha256: Some(course), ..trial.clone() };
-        trial.bound_sha256 = Some(bound(&self.started, &to_text(&trial)?));
+        trial.bound_sha256 = Some(bound(&self.run, &to_text(&trial)?));
         fs::write(self.partial.join(SERIES_FILE), series).map_err(|e| self.unwritten(e))?;
         write_toml(&self.partial.join(TRIAL_FILE), &trial)?;
         for entry in fs::read_dir(&self.partial).with_context(|| format!("cannot read {}", self.partial.display()))? {
@@ -316,9 +316,14 @@ fn contradicted(trials: &mut [Trial]) {
     }
 }
 
-/// Digest that binds a trial to its run: of the run's start and of all other lines of the file.
-fn bound(started: &str, text: &str) -> String {
-    let mut sha256 = Sha256::new_with_prefix(format!("{started}\n"));
+/// What trials are bound to: the number of the run; in older records its start.
+fn of_run(run: &Run) -> &str {
+    run.id.as_ref().unwrap_or(&run.started)
+}
+
+/// Digest that binds a trial to its run: of what names the run, and of all other lines of the file.
+fn bound(run: &str, text: &str) -> String {
+    let mut sha256 = Sha256::new_with_prefix(format!("{run}\n"));
     text.lines().filter(|line| !line.starts_with("bound_sha256 = ")).for_each(|line| {
         sha256.update(line);
         sha256.update("\n");
@@ -360,8 +365,10 @@ fn in_its_place(run: &Run, dir: &str, file: TomlFile<Trial>) -> Result<TomlFile<
         let of = contender.map_or("nothing", String::as_str);
         bail!("{TRIAL_FILE} was changed: it is of {}, and this place in the schedule of {of}", trial.contender);
     }
-    let is_bound = |written: &String| *written == bound(&run.started, &file.text) || *written == bound_before(trial);
-    if !trial.bound_sha256.as_ref().is_none_or(is_bound) {
+    let is_older =
+        |written: Option<&String>| run.id.is_none() && written.is_none_or(|written| *written == bound_before(trial));
+    let written = trial.bound_sha256.as_ref();
+    if written != Some(&bound(of_run(run), &file.text)) && !is_older(written) {
         bail!("{TRIAL_FILE} was changed since it was written, or is of another run: its `bound_sha256` differs");
     }
     Ok(file)

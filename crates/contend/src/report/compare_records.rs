@@ -14,7 +14,7 @@ pub fn text(comparison: &RecordComparison) -> String {
         format!("A, the baseline: {}", name(&comparison.a)),
         format!("B: {}", name(&comparison.b)),
     ])];
-    blocks.extend(comparison.not_sealed.iter().cloned().map(Block::Text));
+    blocks.extend(comparison.said_not_sealed.iter().cloned().map(Block::Text));
     if !comparison.differences.is_empty() {
         blocks.push(Block::Text("Not comparable, so there are ratios but no words:".to_string()));
         blocks.push(Block::List(comparison.differences.clone()));

@@ -11,6 +11,7 @@ use crate::report::text::Style;
 use crate::report::volume::{AS_PUBLISHED, Chapter, Volume, beside, markdown, text};
 use anyhow::Result;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Files of a part's report that a chapter does not include.
@@ -102,9 +103,11 @@ fn warnings(record: &Parts<'_>) -> Vec<String> {
     ];
     let notes = notes.into_iter().filter(|(_, parts)| !parts.is_empty());
     let notes = notes.map(|(what, parts)| format!("{what}: {parts}. The reasons are with each part."));
-    let not_sealed = record.parts.iter().flat_map(|(name, part)| {
-        reported::said_not_sealed(part).into_iter().map(move |said| format!("Part {name}: {said}"))
-    });
+    let mut not_sealed: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, part) in &record.parts {
+        reported::said_not_sealed(part).into_iter().for_each(|said| not_sealed.entry(said).or_default().push(name));
+    }
+    let not_sealed = not_sealed.into_iter().map(|(said, parts)| format!("Of {}: {said}", parts.join(", ")));
     not_sealed.chain(notes).collect()
 }
 

@@ -198,6 +198,7 @@ impl Story {
             format: RECORD_VERSION,
             contend: "0.1.0".to_string(),
             started: "2026-11-21T10:00:00Z".to_string(),
+            id: Some("6b1d".to_string()),
             command: ["contend", "run", "site"].map(str::to_string).to_vec(),
             instead: Instead::default(),
             machine: Machine {
@@ -241,6 +242,7 @@ impl Story {
         };
         Study {
             name: "site".to_string(),
+            from_file: false,
             part: None,
             about: String::new(),
             beside: None,

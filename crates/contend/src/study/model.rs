@@ -68,6 +68,9 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     pub name: String,
+    /// Whether it is from a file of the user: then the sentences in it are not contend's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_file: bool,
     /// Which of its parts this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
@@ -168,6 +171,7 @@ impl Study {
         conditions: Vec<Condition>,
     ) -> Self {
         Self {
+            from_file: false,
             name: name.to_string(),
             part: None,
             about: String::new(),

@@ -10,6 +10,7 @@ use crate::trial::plans;
 use crate::trial::processors;
 use crate::trial::recorded::workload_info;
 use crate::trial::secret::filled_in;
+use crate::trial::server::secrets::random_text;
 use crate::trial::watch::machine;
 use crate::workload::{self, Dialects};
 use anyhow::{Context, Result, bail};
@@ -48,6 +49,7 @@ pub(super) fn prepared(study: &Study, source: &Source, command: &[String], disk:
         format: RECORD_VERSION,
         contend: env!("CARGO_PKG_VERSION").to_string(),
         started: machine::now_utc(),
+        id: Some(random_text()?),
         command: command.to_vec(),
         instead: Instead::default(),
         machine: machine::describe(),

@@ -3,7 +3,7 @@
 
 use crate::engine::{REQUEST_TIMEOUT, Setup, app};
 use crate::study::model::Contender;
-use crate::trial::server::secrets::random_password;
+use crate::trial::server::secrets::random_text;
 use crate::workload::Asked;
 use anyhow::{Context as _, Result};
 use contend_wire::database::Database;
@@ -31,7 +31,7 @@ const SECRET_HEADER: &str = "contend-secret";
 /// # Errors
 /// The system has no random numbers.
 pub fn guarded(setup: &Setup) -> Result<(Setup, String)> {
-    let (mut setup, secret) = (setup.clone(), random_password()?);
+    let (mut setup, secret) = (setup.clone(), random_text()?);
     setup.options.push((SECRET.to_string(), secret.clone()));
     Ok((setup, secret))
 }

@@ -143,7 +143,7 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
     if found.is_complete() {
         bail!("{} is complete; there is nothing to resume", dir.display());
     }
-    let is_of_study = |file: &Unsealed| file.file.ends_with(STUDY_FILE);
+    let is_of_study = |file: &Unsealed| file.file == STUDY_FILE;
     if found.parts.iter().any(|(_, record)| record.unsealed.iter().any(is_of_study)) {
         bail!("{} {}", dir.join(STUDY_FILE).display(), seal::WOULD_BE_SEALED);
     }

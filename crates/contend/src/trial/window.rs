@@ -107,8 +107,8 @@ pub fn window(
     let keeps_open = keeps_open(bench, stage);
     let (dir, part) = (bench.data_dir.clone(), stage.engine.part);
     let sampler = Sampler::start(Watched { workers, servers, dir, part, keeps_open });
-    let plain = disk::is_plain(&bench.disk.file_system);
-    let mut commits = Commits::begin(stage, plain, fresh, admin).filter(|_| keeps_open);
+    let is_local = disk::is_local(&bench.disk.file_system);
+    let mut commits = Commits::begin(stage, is_local, fresh, admin).filter(|_| keeps_open);
     let (wall, start_ns) = (WallClock::read(), crew.start());
     if let Some(commits) = &mut commits {
         commits.work_begins();

@@ -9,6 +9,7 @@ use crate::view::Waits;
 use crate::watch::Depth;
 use crate::words::{NO_FINDING, NO_FINDING_SAMPLED, one_line, time};
 use anyhow::{Context, Result, ensure};
+use contend::record::seal;
 use contend::report::document::{Block, Cell, Document, Id, Section, Table};
 use contend::report::html::html;
 use contend::report::text::{self, Style};
@@ -45,11 +46,12 @@ pub fn text(dir: &Path, style: Style) -> Result<String> {
 /// Reads `watch.json`.
 ///
 /// # Errors
-/// It cannot be read, or has a later version.
+/// It cannot be read, was changed, or has a later version.
 pub fn read(dir: &Path) -> Result<Saved> {
     let path = dir.join(FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let saved: Saved = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    let (text, is_sealed) = seal::read(seal::JSON, &path, "watch again")?;
+    let read: Saved = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    let saved = Saved { not_sealed: !is_sealed, ..read };
     let version = saved.version;
     ensure!(version == VERSION, "{} has version {version}; this contend reads version {VERSION}", path.display());
     Ok(saved)
@@ -71,6 +73,7 @@ fn document(dir: &Path) -> Result<Document> {
         (None, several) => format!("{} databases", several.len()),
     };
     let mut warnings = saved.left_out.clone();
+    warnings.extend(saved.not_sealed.then(|| seal::said_not_sealed(FILE, 0)));
     if !saved.complete {
         warnings.push("The watch was killed: findings and tables may lack its last ten seconds.".to_string());
     }

@@ -2,9 +2,9 @@
 
 use crate::view::Waits;
 use crate::words::Words;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use contend::record::seal;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
 
 /// The file by which a record is known.
@@ -21,6 +21,9 @@ pub struct Saved {
     /// The same moment on CLOCK_MONOTONIC, from which the times of the lists count.
     pub began_ns: u64,
     pub watched_ns: u64,
+    /// Whether the file that was read has no seal.
+    #[serde(skip)]
+    pub not_sealed: bool,
     /// False if contend was killed: then what follows is up to ten seconds old.
     pub complete: bool,
     pub depth: String,
@@ -119,10 +122,7 @@ pub struct SavedServer {
 
 /// Writes `watch.json` as a whole.
 pub fn save(out: &Path, saved: &Saved) -> Result<()> {
-    let (path, new) = (out.join(FILE), out.join(".watch.json.new"));
-    fs::write(&new, serde_json::to_string_pretty(saved)? + "\n")
-        .and_then(|()| fs::rename(&new, &path))
-        .with_context(|| format!("cannot write {}", path.display()))
+    seal::write(seal::JSON, out, FILE, &(serde_json::to_string_pretty(saved)? + "\n"))
 }
 
 /// Seconds since 1970.

@@ -79,6 +79,7 @@ impl ServerRecorder {
             began_unix_s: self.began_unix_s,
             began_ns: history.from_ns,
             watched_ns: history.now_ns.saturating_sub(history.from_ns),
+            not_sealed: false,
             complete,
             depth: "sampled".to_string(),
             lost_events: 0,

@@ -220,6 +220,7 @@ impl Recorder {
             began_unix_s: self.began_unix_s,
             began_ns: watch.timeline.from_ns,
             watched_ns: watch.timeline.now_ns.saturating_sub(watch.timeline.from_ns),
+            not_sealed: false,
             complete,
             depth: watch.depth.word().to_string(),
             lost_events: watch.lost(),

@@ -10,7 +10,7 @@ use crate::connection::RECONNECT_PAUSE;
 use crate::failure::Failure;
 use crate::http::answer::{Asked, is_in};
 use crate::http::json::look_into;
-use crate::http::replies::Reply;
+use crate::http::responses::Counted;
 use crate::http::tls::Progress;
 use contend_wire::plan::http::HttpStep;
 use contend_wire::sample::CodeSpace;
@@ -256,7 +256,7 @@ impl<'p> Events<'p> {
                 if is_in_window(client.work, self.window_ns) {
                     let (bytes, content) = client.reader.content();
                     let place = (client.transaction, client.step as u16);
-                    self.replies.add(Reply { place, status: answer.status, content, bytes });
+                    self.responses.add(Counted { place, status: answer.status, content, bytes });
                 }
                 client.rows = client.rows.saturating_add(rows);
                 client.step += 1;

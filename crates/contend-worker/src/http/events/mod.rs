@@ -19,7 +19,7 @@ use crate::clock::monotonic_ns;
 use crate::control::Control;
 use crate::failure::Failure;
 use crate::http::options::Options;
-use crate::http::replies::Replies;
+use crate::http::responses::Responses;
 use crate::http::said::Said;
 use crate::http::shared::Shared;
 use crate::kept::Kept;
@@ -63,7 +63,7 @@ pub struct Events<'p> {
     /// Answers to failed requests of the window.
     pub said: Said,
     /// Answers to successful requests of the window.
-    pub replies: Replies,
+    pub responses: Responses,
 }
 
 impl<'p> Events<'p> {
@@ -103,7 +103,7 @@ impl<'p> Events<'p> {
             over: vec![],
             window_ns: (0, 0),
             said: Said::default(),
-            replies: Replies::default(),
+            responses: Responses::default(),
         })
     }
 

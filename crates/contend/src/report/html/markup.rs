@@ -31,14 +31,23 @@ pub fn escaped(text: &str) -> String {
 pub fn prose(text: &str) -> String {
     let mut out = String::new();
     let mut pieces = text.split('`');
-    out += &escaped(pieces.next().unwrap_or_default());
+    out += &with_options(pieces.next().unwrap_or_default());
     while let Some(inside) = pieces.next() {
         match pieces.next() {
-            Some(after) => out += &format!("<code>{}</code>{}", escaped(inside), escaped(after)),
+            Some(after) => out += &format!("<code>{}</code>{}", escaped(inside), with_options(after)),
             None => out += &format!("`{}", escaped(inside)),
         }
     }
     out
+}
+
+/// A text whose options, such as `--window`, are not broken after their first hyphen.
+fn with_options(text: &str) -> String {
+    let word = |word: &str| match word.starts_with("--") {
+        true => format!("<span class=\"option\">{word}</span>"),
+        false => word.to_string(),
+    };
+    escaped(text).split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Attribute for elements of one condition.
@@ -61,5 +70,9 @@ mod tests {
         assert_eq!(prose("in `a<b` and `c`."), "in <code>a&lt;b</code> and <code>c</code>.");
         assert_eq!(prose("one ` alone & `x` "), "one <code> alone &amp; </code>x` ");
         assert_eq!(prose("none"), "none");
+        assert_eq!(
+            prose("a longer --<window>, 3 %"),
+            "a longer <span class=\"option\">--&lt;window&gt;,</span> 3\u{a0}%"
+        );
     }
 }

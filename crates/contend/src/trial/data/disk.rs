@@ -94,7 +94,7 @@ pub fn sync_probe(dir: &Path) -> Result<SyncProbe> {
     let each = |after: Option<u64>, before: Option<u64>| {
         after.zip(before).is_some_and(|(after, before)| after.saturating_sub(before) >= times.len() as u64)
     };
-    let flush = each(device::flushes(dir), before.1) && is_plain(&file_system(dir));
+    let flush = each(device::flushes(dir), before.1) && is_local(&file_system(dir));
     Ok(SyncProbe { fastest_ns: times[0], sleep: each(sleeps_of_this_thread(), before.0), flush })
 }
 
@@ -149,9 +149,9 @@ pub fn file_system(path: &Path) -> String {
     holding.map_or("unknown".to_string(), |m| m.fs_type)
 }
 
-/// Whether a file system keeps its own times and flushes its device for each sync. Others have them from elsewhere, such as over
-/// a network; on f2fs, SQLite can be built to need no journal.
-pub fn is_plain(file_system: &str) -> bool {
+/// Whether a file system is on this machine and keeps its own times. Others have them from elsewhere, such as over a network; on
+/// f2fs, SQLite can be built to need no journal.
+pub fn is_local(file_system: &str) -> bool {
     ["ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "zfs", "overlay", "tmpfs"].contains(&file_system)
 }
 

@@ -5,7 +5,7 @@ use crate::engine::dsn::{Dsn, Typed};
 use crate::engine::server::Server;
 use crate::engine::{self, Engine, Settings, Setup};
 use crate::study::model::{Contender, Tier};
-use crate::trial::server::secrets::{random_password, write_secret};
+use crate::trial::server::secrets::{random_text, write_secret};
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::script_target;
 use crate::trial::workers::admin::{Admin, EngineSaid};
@@ -113,7 +113,7 @@ impl Databases {
         mut fill: impl FnMut(&Database, &mut Admin<'_>) -> Result<()>,
     ) -> Result<Self> {
         let Some(server) = engine.server else { bail!("{} has no server to attach to", engine.name) };
-        let run = &random_password()?[..12];
+        let run = &random_text()?[..12];
         let mut own = Databases { engine, server, address: address.clone(), names: vec![] };
         let made = (0..count).try_for_each(|i| {
             let name = format!("contend_{run}_{i}");

@@ -5,7 +5,7 @@ use crate::engine::server::{Layout, LockWaits, Server, Signal, SyncsSoFar};
 use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
 use crate::trial::server::identity::{Identity, command};
-use crate::trial::server::secrets::{free_port, random_password, write_secret};
+use crate::trial::server::secrets::{free_port, random_text, write_secret};
 use crate::trial::server::shared_memory::SharedMemory;
 use crate::trial::server::socket_dir::SocketDir;
 use crate::trial::stop::Cancelled;
@@ -281,7 +281,7 @@ impl<'j> Running<'j> {
 
     /// Gives contend's user a random password, for TCP.
     fn let_in(&mut self, engine: &Engine, port: u16, admin: &mut Admin<'_>) -> Result<()> {
-        let password = random_password()?;
+        let password = random_text()?;
         let file = self.private.path().join("password");
         write_secret(&file, &password)?;
         let target = script_target(engine, &self.inside(self.server.first_database));
@@ -353,7 +353,7 @@ impl<'j> Running<'j> {
         let deadline = Instant::now() + SESSIONS_END;
         loop {
             let syncs = self.syncs(engine, admin)?;
-            if syncs.is_none_or(|syncs| syncs.sessions <= Some(0)) || Instant::now() >= deadline {
+            if syncs.and_then(|syncs| syncs.sessions).is_none_or(|n| n == 0) || Instant::now() >= deadline {
                 return Ok(syncs);
             }
             std::thread::sleep(ASK_EVERY);

@@ -28,7 +28,7 @@ fn random_bytes<const N: usize>() -> Result<[u8; N]> {
 }
 
 /// 128 random bits as text.
-pub fn random_password() -> Result<String> {
+pub fn random_text() -> Result<String> {
     Ok(hex(&random_bytes::<16>()?))
 }
 

@@ -67,12 +67,12 @@ pub struct Commits<'e> {
 impl<'e> Commits<'e> {
     /// `None` if the engine counts no commits, or if other programs are expected to write.
     ///
-    /// On a file system that is not `plain`, times of files are not compared with commits.
-    pub fn begin(stage: &Stage<'_>, plain: bool, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Self> {
+    /// On a file system that is not local, times of files are not compared with commits.
+    pub fn begin(stage: &Stage<'_>, is_local: bool, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Option<Self> {
         let engine = stage.engine;
         let (from, own, of) = match (engine.file_commits, engine.server, &fresh.server) {
             (Some(counts), ..) => {
-                let compared = plain && !stage.setup.only_read;
+                let compared = is_local && !stage.setup.only_read;
                 let touched = (counts.touched_by_each)(&stage.contender.settings).filter(|_| compared);
                 let each = fresh.databases.iter().map(|database| Counter::open(counts, database, touched));
                 let counters = Counters { each: each.collect::<Option<_>>()?, counts };

@@ -5,7 +5,7 @@ use contend_wire::handshake::Facts;
 use std::collections::BTreeMap;
 
 /// Prefix of these facts.
-const FACT: &str = "reply";
+const FACT: &str = "response";
 
 /// What a body is by its first byte. Its `Content-Type` does not decide: frameworks send JSON as `text/html` by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ impl Content {
 
 /// One successful answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Reply {
+pub struct Counted {
     /// Transaction and step of the plan.
     pub place: (u16, u16),
     /// Its status.
@@ -63,14 +63,14 @@ type Key = ((u16, u16), u16, Content, u32);
 
 /// Number and bytes of the answers by what they have in common.
 #[derive(Debug, Default)]
-pub struct Replies(BTreeMap<Key, (u64, u64)>);
+pub struct Responses(BTreeMap<Key, (u64, u64)>);
 
-impl Replies {
+impl Responses {
     /// Counts an answer.
-    pub fn add(&mut self, reply: Reply) {
+    pub fn add(&mut self, counted: Counted) {
         self.count(
-            (reply.place, reply.status, reply.content, u64::BITS - reply.bytes.leading_zeros()),
-            (1, reply.bytes),
+            (counted.place, counted.status, counted.content, u64::BITS - counted.bytes.leading_zeros()),
+            (1, counted.bytes),
         );
     }
 
@@ -84,7 +84,7 @@ impl Replies {
         (sums.0, sums.1) = (sums.0 + count, sums.1 + bytes);
     }
 
-    /// As `reply.N` = `COUNT BYTES STATUS CONTENT METHOD TRANSACTION STEP`, such as `16 4800 200 json GET 0 1`.
+    /// As `response.N` = `COUNT BYTES STATUS CONTENT METHOD TRANSACTION STEP`, such as `16 4800 200 json GET 0 1`.
     pub fn facts(&self, method: &dyn Fn((u16, u16)) -> String) -> Facts {
         let numbered = self.0.iter().zip(1u32..);
         let fact = |((key, (count, bytes)), n): ((&Key, &(u64, u64)), u32)| {
@@ -102,16 +102,16 @@ mod tests {
 
     #[test]
     fn answers_of_one_size_are_counted_together() {
-        let mut replies = Replies::default();
-        let reply = |status, content, bytes| Reply { place: (0, 1), status, content, bytes };
-        replies.add(reply(200, Content::of(300, Some(b'{'), false), 300));
-        let mut other = Replies::default();
-        other.add(reply(200, Content::of(500, Some(b'['), false), 500));
-        other.add(reply(200, Content::of(600, Some(b'{'), false), 600));
-        other.add(reply(204, Content::of(0, None, true), 0));
-        other.add(reply(200, Content::of(600, Some(0x1f), true), 600));
-        replies.merge(other);
-        let facts: Vec<String> = replies.facts(&|_| "GET".to_string()).into_iter().map(|(_, text)| text).collect();
+        let mut responses = Responses::default();
+        let counted = |status, content, bytes| Counted { place: (0, 1), status, content, bytes };
+        responses.add(counted(200, Content::of(300, Some(b'{'), false), 300));
+        let mut other = Responses::default();
+        other.add(counted(200, Content::of(500, Some(b'['), false), 500));
+        other.add(counted(200, Content::of(600, Some(b'{'), false), 600));
+        other.add(counted(204, Content::of(0, None, true), 0));
+        other.add(counted(200, Content::of(600, Some(0x1f), true), 600));
+        responses.merge(other);
+        let facts: Vec<String> = responses.facts(&|_| "GET".to_string()).into_iter().map(|(_, text)| text).collect();
         assert_eq!(
             facts,
             ["2 800 200 json GET 0 1", "1 600 200 json GET 0 1", "1 600 200 encoded GET 0 1", "1 0 204 empty GET 0 1"]

@@ -9,7 +9,7 @@ use crate::stats::precision::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Prefix of a client's facts with answers: `COUNT BYTES STATUS CONTENT METHOD TRANSACTION STEP`.
-const FACT: &str = "reply.";
+const FACT: &str = "response.";
 /// Content of an answer without a body.
 const EMPTY: &str = "empty";
 /// Indented JSON has up to 2.5 times the bytes of the same values without white space.
@@ -42,9 +42,9 @@ pub struct Request {
 
 /// Answers of a cell by transaction and step.
 #[derive(Debug, Clone, Default)]
-pub struct Replies(BTreeMap<(u16, u16), Request>);
+pub struct Responses(BTreeMap<(u16, u16), Request>);
 
-impl Replies {
+impl Responses {
     /// The answers in the valid trials of a cell; empty if its clients did not count them.
     pub fn of(rows: &[TrialRow<'_>], cell: &Cell) -> Self {
         let facts = cell.valid.iter().flat_map(|&at| &rows[at].trial.workers).flat_map(|worker| &worker.done);
@@ -52,9 +52,9 @@ impl Replies {
     }
 
     fn read<'t>(facts: impl Iterator<Item = &'t str>) -> Self {
-        let mut replies = Self::default();
+        let mut responses = Self::default();
         for (place, method, group) in facts.filter_map(read) {
-            let request = replies.0.entry(place).or_default();
+            let request = responses.0.entry(place).or_default();
             request.method = method;
             let alike = |of: &&mut Group| of.key() == group.key();
             match request.groups.iter_mut().find(alike) {
@@ -62,7 +62,7 @@ impl Replies {
                 None => request.groups.push(group),
             }
         }
-        replies
+        responses
     }
 
     /// The requests, in the order of the scenario, with transaction and step.
@@ -161,7 +161,7 @@ fn percent(share: f64) -> String {
 
 /// Why two services, each with its name, did not give the same answers. A service whose answers were not counted, or that
 /// never answered a request, is not compared; nor are databases that contend's own workers serve, whose rows are.
-pub fn difference([(base, of_base), (other, of_other)]: [(Replies, &str); 2], on: &Estimator<'_>) -> Option<String> {
+pub fn difference([(base, of_base), (other, of_other)]: [(Responses, &str); 2], on: &Estimator<'_>) -> Option<String> {
     if !on.study.is_of_service() {
         return None;
     }
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn request(facts: &[&str]) -> Request {
-        Replies::read(facts.iter().copied()).0.remove(&(0, 0)).expect("a request")
+        Responses::read(facts.iter().copied()).0.remove(&(0, 0)).expect("a request")
     }
 
     /// The difference between two services in words; empty if there is none.
