@@ -323,4 +323,5 @@ fn a_program_in_a_container_is_found_and_contend_in_one_says_what_it_lacks() {
     assert!(found["pid"] == one && one > 100 && other > 100, "numbers on the host, not those inside: {found}");
     let said = text(&inside).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Depth: sampled") && said.contains("in a container with the host's processes"), "{said}");
+    assert!(said.contains("processes in other containers or on the host"), "{said}");
 }

@@ -399,3 +399,35 @@ fn a_user_who_may_see_nothing_is_told_what_to_grant() {
     let said = place.contend(&["watch", &dsn, "--for", "2s"]).exits(0);
     assert!(said.out.contains("clients of other users"), "{said:?}");
 }
+
+/// A worker of logical replication is no client, and can hold locks for as long as one.
+#[test]
+fn a_process_of_the_server_for_which_others_wait_is_named() {
+    let place = Place::new();
+    let server = Own::postgres_with(&place, "-c wal_level=logical");
+    let (mut origin, mut copy, mut waits) = (Session::open(&server), Session::open(&server), Session::open(&server));
+    origin.does("CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE PUBLICATION p FOR TABLE t;");
+    origin.does(
+        "SELECT 'slot' FROM pg_create_logical_replication_slot('s', 'pgoutput') \\g /dev/null\nCREATE DATABASE copy;",
+    );
+    copy.does(
+        "\\connect copy\nCREATE TABLE t (id INTEGER PRIMARY KEY); \
+         CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(8); RETURN NULL; END'; \
+         CREATE TRIGGER slow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION slow(); \
+         ALTER TABLE t ENABLE ALWAYS TRIGGER slow;",
+    );
+    let port = server.port;
+    copy.does(&format!(
+        "CREATE SUBSCRIPTION s CONNECTION 'host=127.0.0.1 port={port} user=me password=geheim dbname=postgres' \
+         PUBLICATION p WITH (create_slot = false, slot_name = 's', copy_data = false);"
+    ));
+    waits.does("\\connect copy\n");
+    let line = watched(&place, &server, 6, || {
+        origin.does("INSERT INTO t VALUES (1);");
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        waits.send("BEGIN; LOCK TABLE t;");
+    });
+    let found = finding(&line, "blocks-others", 0);
+    assert!(found["who"].as_str().is_some_and(|who| who.contains("logical replication")), "{found}");
+    assert!(found["waiting"].as_str().is_some_and(|sql| sql.starts_with("LOCK TABLE t")), "{found}");
+}

@@ -23,6 +23,18 @@ pub struct Event {
     pub what: What,
 }
 
+impl Event {
+    /// A lock that `/proc/locks` shows: found held, not taken at this time.
+    pub fn found(mut self) -> Event {
+        if let What::Lock { change, .. } = &mut self.what
+            && let Change::Taken(mode) = *change
+        {
+            *change = Change::Held(mode);
+        }
+        self
+    }
+}
+
 /// Kind of event. `database` is an index into the list of watched databases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -174,6 +174,27 @@ fn one_refusal_outside_of_statements_is_no_missing_timeout() {
     assert_eq!(watched.found(900), []);
 }
 
+/// One of its two SQLites has names, and it executes the other one.
+#[test]
+fn a_process_that_writes_without_any_visible_call_is_refused_by_its_lock_calls() {
+    let found = |writes: bool, calls: bool| {
+        let mut watched = Watched::new();
+        if calls {
+            watched.does(10, 11, WAITER, "SELECT 1 FROM t");
+        }
+        if writes {
+            watched.takes(50, WAITER);
+            watched.releases(51, WAITER);
+        }
+        watched.takes(100, ONE);
+        watched.refused(200, WAITER, Lock::WalWrite);
+        watched.found(900)
+    };
+    assert!(matches!(kinds(&found(true, false))[..], [Kind::RefusedAtOnce { refused: 1, .. }]));
+    assert_eq!(found(true, true), [], "a call that no probe shows, of a program whose other calls are seen");
+    assert_eq!(found(false, false), [], "nothing shows that it executes statements");
+}
+
 /// The kernel's buffer drops the newest events: those that are kept happened before the locks that are read.
 #[test]
 fn after_events_were_lost_the_locks_are_those_that_are_held_now() {

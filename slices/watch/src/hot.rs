@@ -8,8 +8,12 @@ use crate::timeline::Timeline;
 const LEFT_NS: u64 = 1_000_000_000;
 
 /// Whether the rollback journal is hot: it has content, which has not changed for a second, and no process has been a
-/// writer meanwhile. The next process that reads the database rolls it back.
-pub fn is_hot(timeline: &Timeline, database: usize, samples: &[Sample]) -> bool {
+/// writer meanwhile. The next process that reads the database rolls it back. Without `sees_all`, a process whose locks
+/// are not visible may be the writer, and no journal counts as hot.
+pub fn is_hot(timeline: &Timeline, database: usize, samples: &[Sample], sees_all: bool) -> bool {
+    if !sees_all {
+        return false;
+    }
     let Some((last, content)) = samples.last().and_then(|last| Some((last, last.state.journal_content?))) else {
         return false;
     };
@@ -39,7 +43,9 @@ mod tests {
         };
         let stays = [sample(0, content(5)), sample(500, content(5)), sample(1_000, content(5))];
         let mut timeline = Timeline::new(0, false);
+        let is_hot = |timeline: &Timeline, database, samples: &[Sample]| is_hot(timeline, database, samples, true);
         assert!(is_hot(&timeline, 0, &stays));
+        assert!(!super::is_hot(&timeline, 0, &stays, false), "its writer may be in another container");
         assert!(!is_hot(&timeline, 0, &stays[..2]), "too short");
         assert!(!is_hot(&timeline, 0, &[sample(0, content(5)), sample(1_000, content(6))]), "it is written");
         assert!(!is_hot(&timeline, 0, &[sample(0, None), sample(2_000, None)]));

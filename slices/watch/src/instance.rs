@@ -27,7 +27,7 @@ const PAGE_BYTES: usize = 1 << 16;
 /// # Errors
 /// It is not mounted, or this user may not use it. The error names the command that helps.
 pub fn root() -> Result<PathBuf> {
-    if fs::metadata("/proc/self/ns/pid").is_ok_and(|space| space.ino() != PIDS_OF_EVENTS) {
+    if !sees_all_processes() {
         bail!(
             "process numbers here (a container) differ from those in the kernel's events: run contend on the host, or \
              in a container with the host's processes (--pid=host)"
@@ -45,6 +45,12 @@ pub fn root() -> Result<PathBuf> {
         (None, true) => bail!("tracefs is not mounted; `mount -t tracefs nodev {}` mounts it", PLACES[0]),
         (None, false) => bail!("tracefs is not mounted, or closed to user {}: run as root", user.as_raw()),
     }
+}
+
+/// Whether /proc shows all processes of the machine. In another PID namespace (a container), it does not show processes
+/// outside, nor their locks.
+pub fn sees_all_processes() -> bool {
+    !fs::metadata("/proc/self/ns/pid").is_ok_and(|space| space.ino() != PIDS_OF_EVENTS)
 }
 
 /// Whether this user may make an instance: some systems let a group read tracefs, and not write it.

@@ -104,6 +104,8 @@ pub enum Mode {
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     Taken(Mode),
+    /// No call: it was found held, and the time at which it was taken is unknown.
+    Held(Mode),
     /// Another process holds it (`EAGAIN`).
     Refused(Mode),
     Released,

@@ -1,4 +1,7 @@
-//! What could not be traced. Equal reasons are one sentence: a program may be started thousands of times.
+//! What could not be seen. Equal reasons are one sentence: a program may be started thousands of times.
+
+use crate::words::counted;
+use std::collections::BTreeMap;
 
 /// Most sentences.
 const REASONS_MAX: usize = 100;
@@ -48,9 +51,49 @@ impl Reason {
     }
 }
 
+/// Statements that were refused without a lock call, counted by process, as a sentence. `name` returns the name of a
+/// process.
+pub fn unexplained(statements: &BTreeMap<u32, u64>, name: &dyn Fn(u32) -> String) -> Option<String> {
+    let (first, more) = (name(*statements.keys().next()?), others(" and of", statements.len()));
+    let count = counted(statements.values().sum(), "statement");
+    Some(format!(
+        "why {count} of {first}{more} returned \"database is locked\" without a lock call: a forked process that \
+         inherited an open connection believes that its parent's locks are its own"
+    ))
+}
+
+/// Forked processes without a lock call, each with its parent, as a sentence.
+pub fn silent(forks: &[(u32, u32)], name: &dyn Fn(u32) -> String) -> Option<String> {
+    let (pid, parent) = forks.first()?;
+    Some(format!(
+        "refusals in process {pid}, which was forked from {} with the database open and made no lock call{}: SQLite \
+         may refuse it in its own memory",
+        name(*parent),
+        others(", and in", forks.len())
+    ))
+}
+
+/// The number of processes after the first, after `and`.
+fn others(and: &str, count: usize) -> String {
+    if count < 2 { String::new() } else { format!("{and} {} more", count - 1) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forked_processes_are_counted_in_one_sentence() {
+        let name = |pid: u32| format!("python3 ({pid})");
+        let of = |pids: std::ops::Range<u32>| unexplained(&pids.map(|pid| (pid, 2)).collect(), &name);
+        assert_eq!(of(0..0), None);
+        let said = of(7..9).expect("a sentence");
+        assert!(said.starts_with("why 4 statements of python3 (7) and of 1 more returned \"database"), "{said}");
+        let said = silent(&[(7, 1), (8, 1), (9, 2)], &name).expect("a sentence");
+        assert!(said.starts_with("refusals in process 7, which was forked from python3 (1) with the"), "{said}");
+        assert!(said.contains("made no lock call, and in 2 more: SQLite"), "{said}");
+        assert_eq!((of(7..8).map(|said| said.contains("more")), silent(&[], &name)), (Some(false), None));
+    }
 
     #[test]
     fn equal_reasons_are_counted_in_one_sentence() {

@@ -121,12 +121,13 @@ impl Format {
         (!text.is_empty()).then(|| String::from_utf16_lossy(&text))
     }
 
-    /// A text field, without its terminator. Bytes that are not UTF-8 are replaced.
+    /// A text field, without its terminator. Bytes that are not UTF-8 are replaced. `None` if the kernel could not read it, or
+    /// left it out because it is longer than 4,095 bytes: then not even the terminator is there.
     pub fn text(&self, data: &[u8], name: &str) -> Option<String> {
         let field = self.fields.get(name).filter(|field| field.is_text)?;
         let location = u32_at(data, field.offset)?;
         let (offset, length) = ((location & 0xffff) as usize, (location >> 16) as usize);
-        let bytes = data.get(offset..offset + length)?;
+        let bytes = data.get(offset..offset + length).filter(|bytes| !bytes.is_empty())?;
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
@@ -229,6 +230,12 @@ mod tests {
         assert_eq!((format.id, id(&data)), (1128, Some(1128)));
         assert_eq!(format.number(&data, "ret"), Some(-11));
         assert_eq!(format.text(&data, "sql").as_deref(), Some("SELECT 1"));
+        let text = |length: u32| {
+            data[8..12].copy_from_slice(&(12u32 | (length << 16)).to_ne_bytes());
+            data[12] = 0;
+            format.text(&data, "sql")
+        };
+        assert_eq!([1, 0].map(text), [Some(String::new()), None], "an empty text, and one that was left out");
         assert_eq!(format.number(&data[..5], "ret"), None, "cut short");
         assert_eq!(format.text(&data, "ret"), None, "no text");
         let text = "ID: 9\n\tfield:u16 sql16[4];\toffset:0;\tsize:8;\tsigned:0;\n\tfield:u16 more[2];\toffset:8;\tsize:4;\tsigned:0;\n";

@@ -5,6 +5,7 @@
 //! the stack. Go's runtime reads addresses on its stacks, so Go functions are probed at their beginning and at each
 //! return instruction.
 
+use crate::event::{CHECKPOINT_CALL, What};
 use crate::pclntab;
 use crate::process::Mapped;
 use crate::text::STATEMENT_BYTES;
@@ -83,6 +84,19 @@ pub enum Kind {
     CheckpointBegins,
     /// A connection is opened.
     Opens,
+}
+
+impl Kind {
+    /// The event of a call of SQLite.
+    pub fn reports(self, statement: u64, sql: Option<String>, code: i32) -> What {
+        match self {
+            Kind::PrepareBegins | Kind::Prepare16Begins => What::PrepareBegins { sql },
+            Kind::CheckpointBegins => What::StepBegins { statement, sql: Some(CHECKPOINT_CALL.to_string()) },
+            Kind::PrepareEnds => What::PrepareEnds { code },
+            Kind::StepBegins => What::StepBegins { statement, sql: None },
+            Kind::StepEnds | Kind::Opens => What::StepEnds { code },
+        }
+    }
 }
 
 /// A function of SQLite in a file.

@@ -1,6 +1,7 @@
 //! Processes that use a database, from /proc. They are only read; nothing is attached to them.
 
 use crate::instance;
+use crate::journal;
 use crate::script::script;
 use crate::target::FileId;
 use crate::words::one_line;
@@ -213,10 +214,12 @@ pub fn databases_of(pid: u32) -> Option<Vec<PathBuf>> {
         .into_iter()
         .map(|(path, _)| reached(pid, &path))
         .filter(|path| !["-wal", "-shm", "-journal"].iter().any(|end| path.to_string_lossy().ends_with(end)))
+        // A pipe would wait for a writer, and opening a device can have an effect.
+        .filter(|path| path.is_file())
         .filter(|path| {
             let mut head = [0u8; 16];
-            fs::File::open(path)
-                .is_ok_and(|file| file.read_exact_at(&mut head, 0).is_ok() && &head == b"SQLite format 3\0")
+            let file = journal::regular(path);
+            file.is_some_and(|file| file.read_exact_at(&mut head, 0).is_ok() && &head == b"SQLite format 3\0")
         })
         .collect();
     paths.sort();
@@ -307,9 +310,24 @@ pub fn is_younger(pid: u32, at_boot_ns: u64) -> bool {
     started.is_none_or(|ticks| ticks.saturating_mul(tick_ns) > at_boot_ns)
 }
 
-/// Whether the process exists.
+/// Whether the process exists and has a thread that has not ended. Until its parent has read its result, an ended process
+/// stays as a zombie.
 pub fn is_alive(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+    let process = Path::new("/proc").join(pid.to_string());
+    let has_ended = |tid: &u32| task_has_ended(&process.join("task").join(tid.to_string()));
+    match fs::read(process.join("statm")) {
+        // Read first, because it is quick. The process has no memory left, or its first thread has ended before the others.
+        Ok(sizes) if sizes.starts_with(b"0 ") => !threads(pid).iter().all(has_ended),
+        Ok(_) => true,
+        Err(_) => process.exists(),
+    }
+}
+
+fn task_has_ended(task: &Path) -> bool {
+    let stat = fs::read(task.join("stat")).unwrap_or_default();
+    // The state follows the name, which may contain parentheses.
+    let state = stat.rsplit(|byte| *byte == b')').next().and_then(|rest| rest.trim_ascii_start().first());
+    matches!(state, Some(b'Z' | b'X' | b'x'))
 }
 
 #[cfg(test)]
@@ -382,6 +400,69 @@ mod tests {
         assert_eq!(processes.look_for_ended(), [child.id()]);
         assert_eq!(processes.look_for_ended(), [0; 0]);
         assert!(processes.name(child.id()).is_some());
+    }
+
+    /// A process that does something in Python, after its first line.
+    fn python(code: &str) -> std::process::Child {
+        let mut command = Command::new("python3");
+        let mut child =
+            command.args(["-c", code]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+        child.stdout.take().expect("piped").read_exact(&mut [0]).expect("a line");
+        child
+    }
+
+    fn within_10_s(is: impl Fn() -> bool) -> bool {
+        (0..1_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            is()
+        })
+    }
+
+    #[test]
+    fn a_process_has_ended_before_its_parent_asks() {
+        let mut child = python("print(1, flush=True); input()");
+        let pid = child.id();
+        assert!(is_alive(pid) && is_alive(std::process::id()));
+        child.kill().expect("killed");
+        assert!(within_10_s(|| !is_alive(pid)), "a zombie");
+        assert!(Path::new("/proc").join(pid.to_string()).exists());
+        child.wait().expect("it ends");
+        assert!(!is_alive(pid));
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_is_alive() {
+        let code = "import ctypes, threading, time\n\
+            threading.Thread(target=time.sleep, args=(60,)).start()\n\
+            print(1, flush=True)\n\
+            ctypes.CDLL(None).pthread_exit(None)";
+        let mut child = python(code);
+        let pid = child.id();
+        let has_ended = within_10_s(|| task_has_ended(&Path::new("/proc").join(pid.to_string())));
+        let is_alive_then = is_alive(pid);
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        assert!(has_ended && is_alive_then && !is_alive(pid));
+    }
+
+    #[test]
+    fn an_open_pipe_is_not_waited_for() {
+        let dir = std::env::temp_dir().join(format!("contend-open-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("made");
+        let (pipe, database) = (dir.join("pipe"), dir.join("app.db"));
+        fs::write(&database, b"SQLite format 3\0 and more").expect("written");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a pipe");
+        let code = format!(
+            "import os\nopened = os.open('{}', os.O_RDONLY | os.O_NONBLOCK), open('{}')\nprint(1, flush=True); input()",
+            pipe.display(),
+            database.display()
+        );
+        let mut child = python(&code);
+        let (pid, (send, found)) = (child.id(), std::sync::mpsc::channel());
+        std::thread::spawn(move || send.send(databases_of(pid)));
+        let found = found.recv_timeout(std::time::Duration::from_secs(10));
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        fs::remove_dir_all(&dir).expect("removed");
+        assert_eq!(found.expect("it opens no pipe"), Some(vec![database]));
     }
 
     #[test]

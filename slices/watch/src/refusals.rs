@@ -157,6 +157,14 @@ impl Timeline {
         keys.into_iter().for_each(|key| self.end_wait(key, End::Granted));
     }
 
+    /// Whether calls of a process would be seen. A program may contain two SQLites and execute only the one without names:
+    /// then it writes, and no call was ever seen. A program that only makes backups has no visible calls either; it hardly
+    /// writes into a watched database, so refusals of such a process count from its first write on.
+    fn sees_calls(&self, database: usize, pid: u32) -> bool {
+        let writes = || self.sums.get(&(database, pid)).is_some_and(|sums| sums.writes > 0);
+        self.visible.contains_key(&pid) && (self.called.contains(&pid) || !writes())
+    }
+
     /// After a refusal another connection of the process has taken the lock: the further tries have met it in memory, without
     /// a lock call.
     fn tried_in_memory(&mut self, key @ (database, who): (usize, Who), at_ns: u64) {
@@ -175,6 +183,32 @@ impl Timeline {
         }
     }
 
+    /// PENDING is held until the commit ends. Readers delayed the commit only if EXCLUSIVE was refused meanwhile.
+    pub(crate) fn drained(&mut self, pending: &Hold, at_ns: u64) {
+        let (database, who) = (pending.database, pending.who);
+        let is_its = |wait: &&Wait| {
+            wait.database == database
+                && wait.who.pid == who.pid
+                && wait.lock == Lock::Shared
+                && wait.to_ns >= pending.from_ns
+        };
+        if !self.waits.iter().rev().chain(self.waiting.values()).any(|wait| is_its(&wait)) {
+            return;
+        }
+        let is_reader = |hold: &&Hold| {
+            hold.database == database
+                && hold.lock == Lock::Shared
+                && hold.who.pid != who.pid
+                && hold.to_ns.is_none_or(|to_ns| to_ns > pending.from_ns)
+        };
+        let drains = &mut self.tallies.entry((database, who.pid)).or_default().drains;
+        drains.waits.add(pending.ns(at_ns), who.tid);
+        for reader in self.holds.iter().chain(self.held.values()).filter(is_reader) {
+            drains.readers.insert(reader.who.pid);
+            drains.reading.add(reader.ns(at_ns), reader);
+        }
+    }
+
     pub(crate) fn end_wait(&mut self, key: (usize, Who), end: End) {
         let Some(mut wait) = self.waiting.remove(&key) else { return };
         wait.end = end;
@@ -185,7 +219,7 @@ impl Timeline {
         sums.wait_ns += ns;
         sums.wait_ns_max = sums.wait_ns_max.max(ns);
         sums.gave_up += u64::from(end.is_without_lock());
-        let is_visible = self.visible.contains_key(&wait.who.pid);
+        let is_visible = self.sees_calls(wait.database, wait.who.pid);
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         // Other holds that it waited for have ended before.
         self.add_causes(&mut wait);

@@ -8,8 +8,7 @@ use crate::target::{Database, FileId, find};
 use anyhow::{Context, Result};
 use procfs::{FromBufRead, LockKind};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::BufReader;
+use std::fs;
 
 /// The polling source.
 pub struct Sampled {
@@ -42,10 +41,9 @@ impl Sampled {
     /// `/proc/locks` cannot be read.
     pub fn poll(&mut self, now_ns: u64) -> Result<Vec<Event>> {
         self.databases.iter_mut().for_each(|database| _ = database.look_again());
-        let file = File::open("/proc/locks").context("cannot read /proc/locks")?;
-        let locks = procfs::Locks::from_buf_read(BufReader::new(file)).context("cannot read /proc/locks")?.0;
+        let text = fs::read_to_string("/proc/locks").context("cannot read /proc/locks")?;
         let mut held = Held::new();
-        for lock in &locks {
+        for lock in posix_locks(&text)? {
             let id = FileId { device: (lock.devmaj << 20) | lock.devmin, inode: lock.inode };
             let found = find(&self.databases, id);
             let (Some((database, file)), Some(pid)) = (found, lock.pid.filter(|pid| *pid > 0)) else { continue };
@@ -83,9 +81,29 @@ impl Sampled {
     }
 }
 
+/// The locks of `/proc/locks` that processes hold and that are of SQLite's kind. Locks of `flock` and leases exclude no
+/// connection of SQLite. Requests that wait for a lock (`->`) are not held; procfs would return them as if they were.
+fn posix_locks(text: &str) -> Result<Vec<procfs::Lock>> {
+    let held = text.lines().filter(|line| line.split_whitespace().nth(1) == Some("POSIX"));
+    let held = held.collect::<Vec<_>>().join("\n");
+    Ok(procfs::Locks::from_buf_read(held.as_bytes()).context("cannot read /proc/locks")?.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_posix_locks_that_are_held_count() {
+        let text = "1: POSIX  ADVISORY  WRITE 7 fe:00:42 120 120\n\
+            1: -> POSIX  ADVISORY  WRITE 8 fe:00:42 120 120\n\
+            2: FLOCK  ADVISORY  WRITE 9 fe:00:42 0 EOF\n\
+            3: OFDLCK ADVISORY  READ  -1 fe:00:42 0 EOF\n\
+            4: LEASE  ACTIVE    READ  10 fe:00:42 0 EOF\n\
+            5: POSIX  ADVISORY  READ  11 fe:00:42 123 123\n";
+        let pids: Vec<_> = posix_locks(text).expect("lines of the kernel").iter().map(|lock| lock.pid).collect();
+        assert_eq!(pids, [Some(7), Some(11)]);
+    }
 
     /// Changes of the writer's lock of process 7 in order, at a poll with this mark or without the lock.
     fn changes(sampled: &mut Sampled, mark: Option<u8>) -> Vec<Change> {

@@ -134,7 +134,7 @@ impl Database {
     /// Looks up the `-shm` file, and once a second the journal mode. Returns whether the `-shm` was created, removed or
     /// replaced.
     pub fn look_again(&mut self) -> bool {
-        if self.read_at.elapsed() >= HEADER_EVERY {
+        if self.read_at.elapsed() >= HEADER_EVERY && self.is_at_its_path() {
             (self.journal, self.read_at) = (Journal::of(&self.path), Instant::now());
         }
         let before = self.shm;
@@ -144,7 +144,7 @@ impl Database {
 
     /// Looks up the `-shm` file again at the end of a poll; events on the previous one are still attributed.
     pub fn look_once_more(&mut self) -> bool {
-        let changed = self.shm != FileId::at(&beside(&self.path, "-shm"));
+        let changed = self.shm != self.shm_now();
         if changed {
             self.look_at_shm();
         }
@@ -152,18 +152,31 @@ impl Database {
     }
 
     fn look_at_shm(&mut self) {
-        self.shm_before = [self.shm, self.shm_before[0]];
-        self.shm = FileId::at(&beside(&self.path, "-shm"));
+        let now = self.shm_now();
+        self.shm_before = [std::mem::replace(&mut self.shm, now), self.shm_before[0]];
+    }
+
+    /// The `-shm` file. Once the database has been deleted, moved or replaced, the last known one, which its
+    /// connections keep.
+    fn shm_now(&self) -> Option<FileId> {
+        let found = FileId::at(&beside(&self.path, "-shm"));
+        if found == self.shm || self.is_at_its_path() { found } else { self.shm }
+    }
+
+    /// Whether the path still has this database. If not, the files next to it belong to another one.
+    fn is_at_its_path(&self) -> bool {
+        FileId::at(&self.path) == Some(self.id)
     }
 
     /// A message if the path has another file now, or none.
     pub fn what_happened(&self) -> Option<String> {
         let path = self.path.display();
-        match FileId::at(&self.path) {
-            Some(id) if id == self.id => None,
-            Some(_) => Some(format!("{path} was replaced: the file that was there is watched, not the new one")),
-            None => Some(format!("{path} was deleted or moved: the file that was there is watched")),
-        }
+        let happened = match FileId::at(&self.path) {
+            Some(id) if id == self.id => return None,
+            Some(_) => "replaced: the file that was there is watched, not the new one",
+            None => "deleted or moved: the file that was there is watched",
+        };
+        Some(format!("{path} was {happened}; sizes, log and journal since then are unknown"))
     }
 
     /// The kind of the file with this number.
@@ -180,6 +193,7 @@ impl Database {
     pub fn log_or_journal(&self, id: FileId) -> bool {
         id.device == self.id.device
             && ["-wal", "-journal"].iter().any(|suffix| FileId::at(&beside(&self.path, suffix)) == Some(id))
+            && self.is_at_its_path()
     }
 
     /// Bytes that a commit changes, except with `locking_mode = EXCLUSIVE`: the header of the log's index, or the change
@@ -194,8 +208,12 @@ impl Database {
         head.get(place).map(<[u8]>::to_vec)
     }
 
-    /// Sizes and log, read from this process: it holds no locks on the files, which closing them would drop.
+    /// Sizes and log, read from this process: it holds no locks on the files, which closing them would drop. All are
+    /// zero once the database has been deleted, moved or replaced.
     pub fn state(&self) -> State {
+        if !self.is_at_its_path() {
+            return State { journal: self.journal, ..State::default() };
+        }
         let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
         let mut header = vec![];
         if let Some(file) = journal::regular(&beside(&self.path, "-shm")) {
@@ -316,6 +334,33 @@ mod tests {
         );
         assert!(!database.look_again());
         assert_eq!(find(from_ref(&database), id), None);
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn the_shm_of_a_database_that_was_deleted_or_replaced_is_still_known() {
+        let dir = std::env::temp_dir().join(format!("contend-replaced-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("made");
+        let (path, shm) = (dir.join("a.db"), dir.join("a.db-shm"));
+        let write = |path: &Path| fs::write(path, MAGIC).expect("written");
+        [&path, &shm].into_iter().for_each(|path| write(path));
+        // A connection keeps both, so that no new file has their numbers.
+        let open = [&path, &shm].map(|path| fs::File::open(path).expect("open"));
+        let mut database = Database::open(&path).expect("a database");
+        let id = database.shm.expect("it is there");
+        for what in ["deleted", "replaced"] {
+            for path in [&path, &shm] {
+                if what == "deleted" { fs::remove_file(path).expect("removed") } else { write(path) }
+            }
+            for _ in 0..3 {
+                assert!(!database.look_again() && !database.look_once_more(), "{what}");
+            }
+            assert_eq!(find(from_ref(&database), id), Some((0, File::Shm)), "{what}");
+            assert_eq!(database.state(), State::default(), "the size of no other file: {what}");
+            let said = database.what_happened().expect("a sentence");
+            assert!(said.contains(what) && said.ends_with("; sizes, log and journal since then are unknown"), "{said}");
+        }
+        drop(open);
         fs::remove_dir_all(&dir).expect("removed");
     }
 }

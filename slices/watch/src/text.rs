@@ -4,11 +4,14 @@ use crate::event::Who;
 use crate::process::memory;
 use contend::workload::without_values;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Bytes of a statement object in which the pointer to its text is.
 pub const STATEMENT_BYTES: usize = 512;
-/// Most compiled texts stored per process, to recognise them in memory.
-const TEXTS_MAX: usize = 64;
+/// Most compiled texts whose beginning is stored per process, to recognise them in memory.
+const TEXTS_MAX: usize = 4_096;
+/// Length of the beginning, in units of UTF-16: of a text in UTF-16 the kernel copies no more.
+const BEGINNING_UNITS: usize = 128;
 /// Longest text read from memory.
 const TEXT_BYTES_MAX: usize = 1_000;
 /// Most statements whose text is stored, per process.
@@ -47,8 +50,8 @@ const KEYWORDS: [&str; 23] = [
 /// Statements of one process.
 #[derive(Default)]
 struct Statements {
-    /// Recently compiled texts, oldest first.
-    compiled: Vec<String>,
+    /// Hashes of the beginnings of compiled texts.
+    compiled: HashSet<u64>,
     /// Text by address, with the number of compilations at that time: a compilation may reuse an address.
     texts: HashMap<u64, (u64, Option<String>)>,
     compilations: u64,
@@ -56,10 +59,10 @@ struct Statements {
     fresh: HashMap<u32, Fresh>,
 }
 
-/// The last text that a thread has compiled, with the stack pointer of the call, and how many it has compiled since it
-/// last executed a statement.
+/// The last text that a thread has compiled, if known, with the stack pointer of the call, and how many it has compiled
+/// since it last executed a statement.
 struct Fresh {
-    text: String,
+    text: Option<String>,
     stack: u64,
     count: u32,
 }
@@ -85,15 +88,23 @@ impl Texts {
         self.processes.entry(who.pid).or_default().compile(who.tid, stack, sql);
     }
 
+    /// A call that compiles a text has failed.
+    pub fn failed(&mut self, who: Who) {
+        let fresh = self.processes.get_mut(&who.pid).map(|known| &mut known.fresh);
+        if let Some(fresh) = fresh.filter(|fresh| fresh.get(&who.tid).is_some_and(|fresh| fresh.count == 1)) {
+            fresh.remove(&who.tid);
+        }
+    }
+
     /// A process executes another program.
     pub fn forget(&mut self, pid: u32) {
         self.processes.remove(&pid);
     }
 
     /// The text of a statement, without the values in it. It is read from the process's memory slightly later, when
-    /// another statement may be there. What the same function has compiled just before counts more (`stack` is that of
-    /// the call); else the text in memory counts if the process has compiled it, or has compiled nothing since the watch
-    /// began.
+    /// another statement may be there. If the thread has compiled one text since its last statement, this text counts, unless
+    /// memory has another one that the process has compiled or executed; and it always counts if the same function has
+    /// compiled it (`stack` is that of the call), because that soon frees the statement. Else the text in memory counts.
     pub fn of(&mut self, who: Who, stack: u64, object: usize, statement: u64) -> Option<String> {
         let pid = who.pid;
         let known = self.processes.entry(pid).or_default();
@@ -108,9 +119,16 @@ impl Texts {
         }
         let read = self.places.get(&object).and_then(|at| text_at(pid, statement + at));
         let known = self.processes.entry(pid).or_default();
-        let is_own = fresh.as_ref().is_some_and(|fresh| fresh.is_of_caller(stack));
-        let is_sure = |text: &String| !is_own && (fresh.is_none() || known.compiled.contains(text));
-        let text = read.filter(is_sure).or(fresh.map(|fresh| fresh.text)).map(|sql| without_values(&sql));
+        let is_known = |text: &String| {
+            let before = known.texts.get(&statement).and_then(|(_, text)| text.as_ref());
+            known.compiled.contains(&hash(text)) || before == Some(&without_values(text))
+        };
+        let text = match fresh.filter(|fresh| fresh.count == 1) {
+            Some(fresh) if fresh.is_of_caller(stack) => fresh.text,
+            Some(Fresh { text: Some(text), .. }) => read.filter(is_known).or(Some(text)),
+            _ => read,
+        };
+        let text = text.map(|sql| without_values(&sql));
         if known.texts.len() >= STATEMENTS_MAX {
             known.texts.clear();
         }
@@ -128,12 +146,13 @@ impl Texts {
         let pointers = bytes.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
         let texts = pointers.enumerate().filter(|(_, pointer)| *pointer > 0xffff);
         let texts = texts.filter_map(|(place, pointer)| Some((place, text_of(pid, pointer)?)));
-        let compiled = self.processes.get(&pid).map(|known| known.compiled.as_slice()).unwrap_or_default();
+        let compiled = self.processes.get(&pid).map(|known| &known.compiled);
         let witnesses = self.witnesses.entry(object).or_default();
         for (place, text) in texts {
             let of_place = witnesses.entry(place).or_default();
             of_place.insert(statement);
-            let is_compiled = text.len() >= TEXT_BYTES_MIN && compiled.contains(&text);
+            let is_compiled =
+                text.len() >= TEXT_BYTES_MIN && compiled.is_some_and(|compiled| compiled.contains(&hash(&text)));
             if is_compiled || of_place.len() >= WITNESSES {
                 self.places.insert(object, 8 * place as u64);
                 return;
@@ -145,22 +164,39 @@ impl Texts {
 impl Fresh {
     /// Whether a function that executes a statement has compiled it just before.
     fn is_of_caller(&self, stack: u64) -> bool {
-        self.count == 1 && stack != 0 && self.stack == stack
+        stack != 0 && self.stack == stack
     }
 }
 
 impl Statements {
     fn compile(&mut self, tid: u32, stack: u64, sql: Option<&str>) {
         self.compilations += 1;
-        let count = self.fresh.remove(&tid).map_or(1, |fresh| fresh.count + 1);
-        let Some(sql) = sql else { return };
-        self.fresh.insert(tid, Fresh { text: sql.to_string(), stack, count });
-        if !self.compiled.iter().any(|text| text == sql) {
-            self.compiled.push(sql.to_string());
-            let surplus = self.compiled.len().saturating_sub(TEXTS_MAX);
-            self.compiled.drain(..surplus);
+        if sql.is_some_and(|sql| sql.trim_matches(|c: char| c == ';' || c.is_whitespace()).is_empty()) {
+            // The end of a script is no statement.
+            return;
         }
+        let count = self.fresh.get(&tid).map_or(1, |fresh| fresh.count + 1);
+        self.fresh.insert(tid, Fresh { text: sql.map(str::to_string), stack, count });
+        let Some(sql) = sql else { return };
+        if self.compiled.len() >= TEXTS_MAX {
+            self.compiled.clear();
+        }
+        self.compiled.insert(hash(sql));
     }
+}
+
+/// Hash of the beginning of a text. A text in memory and that of a call may be cut at different places after it.
+fn hash(text: &str) -> u64 {
+    let mut units = 0;
+    let mut is_after = |c: char| {
+        units += c.len_utf16();
+        units > BEGINNING_UNITS
+    };
+    let end = text.char_indices().find(|(_, c)| is_after(*c)).map_or(text.len(), |(at, _)| at);
+    let mut hasher = DefaultHasher::new();
+    // The last character may be cut, too.
+    text[..end].trim_end_matches(char::REPLACEMENT_CHARACTER).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The text behind a pointer at this address.
@@ -204,5 +240,83 @@ mod tests {
         assert_eq!(of(&mut texts, 90, 5).as_deref(), Some("COMMIT"), "at the same address");
         texts.compiled(WHO, 90, None);
         assert_eq!(of(&mut texts, 90, 5), None, "another text, which is not known");
+    }
+
+    /// A statement of this process with its text: what is in its memory.
+    struct InMemory {
+        /// Read through its address only.
+        _text: Vec<u8>,
+        object: [u64; 2],
+    }
+
+    impl InMemory {
+        fn new(sql: &str) -> InMemory {
+            let text = [sql.as_bytes(), &[0; 2 * TEXT_BYTES_MAX]].concat();
+            InMemory { object: [0, text.as_ptr() as u64], _text: text }
+        }
+
+        /// Its text, as the step of a statement that was compiled elsewhere gets it.
+        fn executed(&self, texts: &mut Texts) -> Option<String> {
+            texts.place(0, 8);
+            texts.of(own(), 70, 0, self.object.as_ptr() as u64)
+        }
+    }
+
+    fn own() -> Who {
+        Who { pid: std::process::id(), tid: 7 }
+    }
+
+    #[test]
+    fn a_text_is_not_that_of_the_statement_that_was_compiled_last() {
+        let long = |table: &str| format!("INSERT INTO {table} (a) SELECT a FROM {}", ["xy, "; 400].concat());
+        let (one, two) = (long("one"), long("two"));
+        let cut = |sql: &str| sql.chars().take(BEGINNING_UNITS).collect::<String>();
+        let statement = InMemory::new(&one);
+        for compiled in [[one.clone(), two.clone()], [cut(&one), cut(&two)]] {
+            let mut texts = Texts::default();
+            compiled.iter().for_each(|sql| texts.compiled(own(), 90, Some(sql)));
+            assert_eq!(statement.executed(&mut texts), Some(one[..TEXT_BYTES_MAX].to_string()));
+            texts.compiled(own(), 90, Some(&cut(&two)));
+            let again = statement.executed(&mut texts);
+            assert_eq!(again, Some(one[..TEXT_BYTES_MAX].to_string()), "it was compiled before");
+        }
+    }
+
+    #[test]
+    fn of_many_statements_that_were_compiled_at_the_beginning_each_has_its_text() {
+        let sql = |n: usize| format!("DELETE FROM t{n}");
+        let first = InMemory::new(&sql(0));
+        let mut texts = Texts::default();
+        (0..200).for_each(|n| texts.compiled(own(), 90, Some(&sql(n))));
+        assert_eq!(first.executed(&mut texts), Some(sql(0)));
+        texts.compiled(own(), 90, Some("COMMIT"));
+        assert_eq!(first.executed(&mut texts), Some(sql(0)));
+        (0..2).for_each(|n| texts.compiled(WHO, 90, Some(&sql(n))));
+        assert_eq!(texts.of(WHO, 70, 0, 5), None, "two were compiled, and memory cannot be read");
+    }
+
+    #[test]
+    fn a_text_that_the_kernel_left_out_is_read_from_memory_if_the_statement_stays() {
+        let statement = InMemory::new("BEGIN");
+        let mut texts = Texts::default();
+        texts.compiled(own(), 90, None);
+        texts.compiled(own(), 90, Some("COMMIT"));
+        assert_eq!(statement.executed(&mut texts).as_deref(), Some("BEGIN"), "one of two");
+        texts.compiled(own(), 70, None);
+        assert_eq!(statement.executed(&mut texts), None, "the function frees it soon");
+    }
+
+    #[test]
+    fn only_statements_that_were_compiled_count() {
+        let mut texts = Texts::default();
+        for end in ["", "\n", " ; "] {
+            texts.compiled(WHO, 90, Some("COMMIT"));
+            assert_eq!(texts.of(WHO, 90, 0, 5).as_deref(), Some("COMMIT"));
+            texts.compiled(WHO, 90, Some(end));
+        }
+        texts.compiled(WHO, 90, Some("SELECT nothing"));
+        texts.failed(WHO);
+        texts.compiled(WHO, 90, Some("SELECT 1"));
+        assert_eq!(texts.of(WHO, 70, 0, 5).as_deref(), Some("SELECT ?"));
     }
 }

@@ -52,6 +52,8 @@ pub struct Timeline {
     pub sees_waits: bool,
     /// Processes whose statements are visible, and since when.
     pub visible: HashMap<u32, u64>,
+    /// Processes of which a call of SQLite was seen.
+    pub(crate) called: HashSet<u32>,
     /// Processes that also use databases that are not watched.
     pub uses_others: HashSet<u32>,
     /// Numbers of statements by process that returned SQLITE_BUSY although no lock call was refused and no connection of
@@ -197,6 +199,9 @@ impl Timeline {
         match &event.what {
             What::Lock { database, lock, change } => match change {
                 Change::Taken(mode) => self.taken(*database, who, *lock, *mode, at_ns),
+                Change::Held(mode) => {
+                    self.hold(Hold { began_before: true, ..Hold::new(*database, who, (*lock, *mode), at_ns) })
+                }
                 Change::Refused(mode) => self.refused(*database, who, (*lock, *mode), at_ns),
                 Change::Released if self.overtaken.remove(&(*database, who.pid, *lock)) => {}
                 Change::Released => self.released(*database, who, *lock, at_ns),
@@ -212,6 +217,7 @@ impl Timeline {
             What::Replaced => {
                 self.threads.retain(|other, _| other.pid != who.pid);
                 self.waiting.retain(|(_, other), _| other.pid != who.pid);
+                self.called.remove(&who.pid);
                 self.uses_others.remove(&who.pid);
             }
         }
@@ -260,8 +266,7 @@ impl Timeline {
         self.waiting.clear();
         self.held.clear();
         self.overtaken.clear();
-        held.iter().for_each(|event| self.apply(event));
-        self.held.values_mut().for_each(|hold| hold.began_before = true);
+        held.iter().for_each(|event| self.apply(&event.clone().found()));
         self.threads.clear();
     }
 
@@ -326,8 +331,13 @@ impl Timeline {
             self.sums(database, who.pid).last_closes += 1;
         }
         if let Some(held) = self.held.get_mut(&key) {
-            let is_anothers = lock.is_writers() && (held.mode, mode) == (Mode::Alone, Mode::Alone) && held.who != who;
-            if !is_anothers {
+            let is_new = lock.is_writers() && (held.mode, mode) == (Mode::Alone, Mode::Alone);
+            if is_new && held.began_before {
+                // It was found held before the call that took it was reported.
+                (held.who, held.from_ns, held.began_before) = (who, at_ns, false);
+                return;
+            }
+            if !is_new || held.who == who {
                 // A reader becomes a writer, or the reverse, without releasing the lock.
                 held.mode = mode;
                 return;
@@ -343,17 +353,22 @@ impl Timeline {
         }
         let has_committed = thread.calls.first().is_some_and(|call| thread.wrote_ns(database) >= call.from_ns);
         let after_commit = lock == Lock::Checkpoint && has_committed;
-        let is_connection = lock == Lock::Shared && self.held.contains_key(&(database, who.pid, Lock::Connected));
-        let hold = Hold { after_commit, is_connection, ..Hold::new(database, who, (lock, mode), at_ns) };
-        self.held.insert(key, hold);
+        self.hold(Hold { after_commit, ..Hold::new(database, who, (lock, mode), at_ns) });
         match lock {
-            Lock::Connected => {
-                self.sums(database, who.pid).connects += 1;
-                let shared = self.held.get_mut(&(database, who.pid, Lock::Shared));
-                shared.into_iter().for_each(|shared| shared.is_connection = true);
-            }
+            Lock::Connected => self.sums(database, who.pid).connects += 1,
             Lock::Recover => self.sums(database, who.pid).recoveries += 1,
             _ => {}
+        }
+    }
+
+    /// A lock is held from now on.
+    fn hold(&mut self, hold: Hold) {
+        let (database, pid, lock) = (hold.database, hold.who.pid, hold.lock);
+        self.held.insert((database, pid, lock), hold);
+        let is_of_connection = matches!(lock, Lock::Shared | Lock::Connected);
+        if is_of_connection && self.held.contains_key(&(database, pid, Lock::Connected)) {
+            let shared = self.held.get_mut(&(database, pid, Lock::Shared));
+            shared.into_iter().for_each(|shared| shared.is_connection = true);
         }
     }
 
@@ -393,32 +408,6 @@ impl Timeline {
         }
     }
 
-    /// PENDING is held until the commit ends. Readers delayed the commit only if EXCLUSIVE was refused meanwhile.
-    fn drained(&mut self, pending: &Hold, at_ns: u64) {
-        let (database, who) = (pending.database, pending.who);
-        let is_its = |wait: &&Wait| {
-            wait.database == database
-                && wait.who.pid == who.pid
-                && wait.lock == Lock::Shared
-                && wait.to_ns >= pending.from_ns
-        };
-        if !self.waits.iter().rev().chain(self.waiting.values()).any(|wait| is_its(&wait)) {
-            return;
-        }
-        let is_reader = |hold: &&Hold| {
-            hold.database == database
-                && hold.lock == Lock::Shared
-                && hold.who.pid != who.pid
-                && hold.to_ns.is_none_or(|to_ns| to_ns > pending.from_ns)
-        };
-        let drains = &mut self.tallies.entry((database, who.pid)).or_default().drains;
-        drains.waits.add(pending.ns(at_ns), who.tid);
-        for reader in self.holds.iter().chain(self.held.values()).filter(is_reader) {
-            drains.readers.insert(reader.who.pid);
-            drains.reading.add(reader.ns(at_ns), reader);
-        }
-    }
-
     fn synced(&mut self, database: usize, who: Who, at_ns: u64) {
         let Some(thread) = self.threads.get_mut(&who) else { return };
         let Some(from_ns) = thread.sync_from_ns.take() else { return };
@@ -438,6 +427,7 @@ impl Timeline {
     }
 
     fn begins(&mut self, who: Who, sql: Option<String>, at_ns: u64) {
+        self.called.insert(who.pid);
         let thread = self.threads.entry(who).or_default();
         if thread.calls.len() >= DEPTH_MAX {
             // The ends of these calls were lost.
@@ -486,3 +476,7 @@ impl Timeline {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "timeline_tests.rs"]
+mod tests;

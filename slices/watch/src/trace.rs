@@ -2,7 +2,7 @@
 //! probes of functions are the kernel's (uprobes) and are removed with the instance.
 
 use crate::connection::{Caller, Connections};
-use crate::event::{CHECKPOINT_CALL, Event, What, Who};
+use crate::event::{Event, What, Who};
 use crate::instance::{Instance, NEW_TASK_EVENT};
 use crate::lock::{Change, File, Lock};
 use crate::missing::Missing;
@@ -47,6 +47,8 @@ enum SyncSource {
 
 /// A program or library with probes.
 struct Probed {
+    /// Its path may lead through a process that has ended since.
+    id: FileId,
     mapped: Mapped,
     probes: Vec<Probe>,
 }
@@ -227,7 +229,7 @@ impl Trace {
         if !users.is_empty() {
             users.iter().for_each(|pid| _ = self.meet(*pid, *pid));
             let held = Sampled::new(self.databases.clone()).poll(now_ns)?;
-            held.into_iter().filter(|event| users.contains(&event.who.pid)).for_each(|event| self.add(event));
+            held.into_iter().filter(|event| users.contains(&event.who.pid)).for_each(|event| self.add(event.found()));
         }
         Ok(())
     }
@@ -295,14 +297,17 @@ impl Trace {
             };
             ids.push(id);
             if self.looked_at.insert(id)
-                && let Err(error) = self.probe(mapped)
+                && let Err(error) = self.probe(id, mapped)
             {
+                if !is_alive(pid) {
+                    // Its path led through the process: another one may show the file.
+                    self.looked_at.remove(&id);
+                    continue;
+                }
                 self.missing.add(format!("statements in {}", path.display()), None, format!("{error:#}"));
             }
         }
-        let have = |probed: &Probed| FileId::at(&probed.mapped.reached);
-        let have: HashSet<FileId> = self.probed.iter().filter_map(have).collect();
-        if ids.iter().any(|id| have.contains(id)) {
+        if has_probes(&self.probed, &ids) {
             self.visible.insert(pid, monotonic_ns());
             return;
         }
@@ -332,14 +337,14 @@ impl Trace {
         }
     }
 
-    fn probe(&mut self, mapped: Mapped) -> Result<()> {
+    fn probe(&mut self, id: FileId, mapped: Mapped) -> Result<()> {
         let probe::Found { functions, text_at } = probe::look_into(&mapped.reached)?;
         if functions.is_empty() {
             return Ok(());
         }
         let probes = probe::probes(&functions, self.functions);
         self.functions += functions.len();
-        self.probed.push(Probed { mapped, probes });
+        self.probed.push(Probed { id, mapped, probes });
         let object = self.probed.len() - 1;
         text_at.into_iter().for_each(|at| self.texts.place(object, at));
         for index in 0..self.probed[object].probes.len() {
@@ -400,7 +405,7 @@ impl Trace {
                 if kind == Kind::Opens {
                     return self.understand_open(at_ns, tid, &sql.unwrap_or_default());
                 }
-                let what = call(kind, statement, sql, code);
+                let what = kind.reports(statement, sql, code);
                 self.understand_call(at_ns, tid, object, (what, Caller { connection, goroutine, stack }));
             }
         }
@@ -465,6 +470,9 @@ impl Trace {
     fn understand_call(&mut self, at_ns: u64, tid: u32, object: usize, (what, caller): (What, Caller)) {
         let Some(pid) = self.processes.of_thread(tid).filter(|pid| self.processes.is_known(*pid)) else { return };
         let who = Who { pid, tid };
+        if matches!(what, What::PrepareEnds { code } if code != 0) {
+            self.texts.failed(who);
+        }
         let what = match what {
             What::PrepareBegins { sql } => {
                 self.texts.compiled(who, caller.stack, sql.as_deref());
@@ -480,12 +488,11 @@ impl Trace {
     }
 }
 
-fn call(kind: Kind, statement: u64, sql: Option<String>, code: i32) -> What {
-    match kind {
-        Kind::PrepareBegins | Kind::Prepare16Begins => What::PrepareBegins { sql },
-        Kind::CheckpointBegins => What::StepBegins { statement, sql: Some(CHECKPOINT_CALL.to_string()) },
-        Kind::PrepareEnds => What::PrepareEnds { code },
-        Kind::StepBegins => What::StepBegins { statement, sql: None },
-        Kind::StepEnds | Kind::Opens => What::StepEnds { code },
-    }
+/// Whether one of these files has probes.
+fn has_probes(probed: &[Probed], files: &[FileId]) -> bool {
+    probed.iter().any(|probed| files.contains(&probed.id))
 }
+
+#[cfg(test)]
+#[path = "trace_tests.rs"]
+mod tests;

@@ -166,7 +166,7 @@ pub fn view(watch: &Watch, rates: &Rates, columns: usize, column_ns: u64) -> Vec
             DatabaseView {
                 path: words::one_line(&database.path.display().to_string(), 200),
                 journal: journal.word(),
-                hot_journal: is_hot(&watch.timeline, index, &watch.samples[index]),
+                hot_journal: is_hot(&watch.timeline, index, &watch.samples[index], watch.sees_all_processes()),
                 database_bytes: state.database_bytes,
                 log_bytes: state.log_bytes,
                 backlog_frames: state.log.as_ref().map_or(0, |log| log.backlog()),

@@ -4,6 +4,7 @@ use crate::event::{Event, What};
 use crate::finding::Finding;
 use crate::findings::findings;
 use crate::instance;
+use crate::missing;
 use crate::moment::Worst;
 use crate::process::{Processes, databases_of, forked_with, is_alive, processor_ns};
 use crate::sampled::Sampled;
@@ -94,8 +95,8 @@ pub struct Watch {
     lost_before: u64,
     /// Processes with locks that were found dead, and when.
     dead: HashMap<u32, u64>,
-    /// Forked processes that had a database open at the end and were never seen to take a lock.
-    silent: Vec<String>,
+    /// Forked processes that had a database open at the end and were never seen to take a lock, each with its parent.
+    silent: Vec<(u32, u32)>,
     /// When a process was last asked for databases that are not watched, within the last second.
     looked_for_others: HashMap<u32, u64>,
     /// Processor time of the threads of processes that held a write lock when the watch began, or their statements became
@@ -245,6 +246,11 @@ impl Watch {
         }
     }
 
+    /// Whether locks of all processes of the machine are visible.
+    pub fn sees_all_processes(&self) -> bool {
+        matches!(self.source, Source::Trace(_)) || instance::sees_all_processes()
+    }
+
     /// What is not visible, each in one sentence.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = match &self.source {
@@ -253,21 +259,18 @@ impl Watch {
                 vec![format!("holds shorter than {} ms, all refusals and waits, statements", POLL.as_millis())]
             }
         };
+        if !self.sees_all_processes() {
+            missing.push("processes in other containers or on the host, and whether a journal is hot".to_string());
+        }
         if self.depth == Depth::Exact {
             missing.push("statements, and conflicts between connections of one process".to_string());
         }
         if let Some(why) = &self.no_deeper {
             missing.push(format!("everything that needs more rights or another kernel ({why})"));
         }
-        missing.extend(self.timeline.unexplained.iter().map(|(pid, count)| {
-            format!(
-                "why {} of {} returned \"database is locked\" without a lock call: a forked process that inherited an open \
-                 connection believes that its parent's locks are its own",
-                words::counted(*count, "statement"),
-                self.name(*pid)
-            )
-        }));
-        missing.extend(self.silent.iter().cloned());
+        let name = |pid| self.name(pid);
+        missing.extend(missing::unexplained(&self.timeline.unexplained, &name));
+        missing.extend(missing::silent(&self.silent, &name));
         let lost = self.lost();
         if lost > 0 {
             missing.push(format!("{lost} events: the kernel's buffer was full"));
@@ -296,7 +299,9 @@ impl Watch {
 
     /// A finding as sentences.
     pub fn words(&self, finding: &Finding) -> Words {
-        words::words(finding, &|pid| self.name(pid), &|tid| self.thread_name(tid))
+        let is_visible = self.timeline.visible.contains_key(&finding.pid);
+        let thread = |tid| words::thread_or_connection(finding, is_visible, self.thread_name(tid));
+        words::words(finding, &|pid| self.name(pid), &thread)
     }
 
     /// Removes ended processes. The kernel reports the locks that a dying process releases, but calls of a killed one
@@ -312,24 +317,16 @@ impl Watch {
         }
     }
 
-    /// SQLite in a forked process that inherited a connection believes that its parent's locks are its own: it refuses and
-    /// allows without a lock call.
-    fn silent_forks(&self) -> Vec<String> {
+    /// Forked processes that have a database open and made no lock call, each with its parent. SQLite in a process that
+    /// inherited a connection believes that its parent's locks are its own: it refuses and allows without a lock call.
+    fn silent_forks(&self) -> Vec<(u32, u32)> {
         let files: Vec<_> = self.databases().iter().map(|database| database.id).collect();
         let has_locked = |pid: u32| {
             self.timeline.held().any(|hold| hold.who.pid == pid)
                 || self.timeline.tallies.keys().any(|(_, of)| *of == pid)
                 || self.timeline.sums.iter().any(|((_, of), sums)| *of == pid && sums.refusals > 0)
         };
-        let silent = forked_with(&files).into_iter().filter(|(pid, _)| !has_locked(*pid));
-        let say = |(pid, parent): (u32, u32)| {
-            format!(
-                "refusals in process {pid}, which was forked from {} with the database open and made no lock call: SQLite \
-                 may refuse it in its own memory",
-                self.name(parent)
-            )
-        };
-        silent.map(say).collect()
+        forked_with(&files).into_iter().filter(|(pid, _)| !has_locked(*pid)).collect()
     }
 
     fn sample(&mut self, now_ns: u64) {

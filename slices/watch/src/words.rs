@@ -29,7 +29,7 @@ pub struct Words {
 }
 
 /// The sentences of a finding. `name` returns the name of a process, such as `python3 (4711)`, and `thread` that of one
-/// of its threads, such as `thread 4714 (worker-3)`.
+/// of its threads, such as `thread 4714 (worker-3)`, or of a connection (see [`thread_or_connection`]).
 pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u32) -> String) -> Words {
     let (who, kind) = (name(finding.pid), &finding.case.kind);
     // The first thread of a process has its number, and a connection's own number means nothing to people.
@@ -47,6 +47,21 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
         evidence: evidence(finding, &who, name) + &seen + &when,
         change: change(kind).to_string(),
     }
+}
+
+/// The thread of a finding. Where statements are seen, its number is that of a connection, which has it from its first
+/// thread: another one may use it now. `is_visible`: whether statements of the process are seen at this time.
+pub fn thread_or_connection(finding: &Finding, is_visible: bool, thread: String) -> String {
+    // An ended process has no visible statements any more. These kinds are made only where statements are seen.
+    let needs_statements = matches!(
+        finding.case.kind,
+        Kind::ProgramHoldsLock { .. }
+            | Kind::IdleInTransaction { .. }
+            | Kind::ReadThenWrite { .. }
+            | Kind::NoBusyTimeout { .. }
+    );
+    let is_connections = is_visible || needs_statements || finding.case.sql.is_some();
+    if is_connections { format!("a connection first used by {thread}") } else { thread }
 }
 
 /// The title of a finding that is past.
@@ -412,4 +427,28 @@ fn next_call(sql: Option<&str>) -> String {
 fn quoted(sql: Option<&str>) -> String {
     const CHARS: usize = 100;
     sql.map_or("a statement whose text is unknown".to_string(), |sql| format!("\"{}\"", one_line(sql, CHARS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Case;
+
+    #[test]
+    fn a_connection_is_named_by_its_first_thread_and_not_as_a_thread() {
+        let said = |sql: Option<&str>, is_visible| {
+            let kind = Kind::LongTransaction { holds: 1, longest_ns: 1, began_before: false, longest_wait_ns: None };
+            let case = Case { kind, tid: Some(9), sql: sql.map(str::to_string) };
+            let finding = Finding { database: 0, pid: 7, case, seen_ns: None };
+            let thread = |tid| thread_or_connection(&finding, is_visible, format!("thread {tid}"));
+            words(&finding, &|pid| pid.to_string(), &thread).evidence
+        };
+        let with_statements = said(Some("COMMIT"), true);
+        assert!(
+            with_statements.ends_with("Seen in \"COMMIT\" (a connection first used by thread 9)."),
+            "{with_statements}"
+        );
+        let without = said(None, false);
+        assert!(without.ends_with("Seen in thread 9."), "{without}");
+    }
 }

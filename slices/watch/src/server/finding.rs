@@ -25,6 +25,9 @@ const DEAD_ROWS_MIN: u64 = 10_000;
 /// Growth of a history that shows that purging does not keep up.
 const PURGE_GROWTH_MIN: u64 = 100_000;
 
+/// PostgreSQL's process that replays the log of a primary server, as it names it.
+const REPLAY: &str = "startup";
+
 /// A kind of finding, with the data of its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -216,15 +219,7 @@ pub fn words(finding: &Finding) -> Words {
                 },
                 waits(*longest_wait_ns, waiting)
             ),
-            match transaction_ns {
-                0 => {
-                    "Release the locks that the session keeps: pg_advisory_unlock (PostgreSQL), RELEASE_LOCK or UNLOCK TABLES \
-                      (MariaDB)."
-                }
-                _ => {
-                    "Make its transaction shorter, or let it lock what others need last; give schema changes a lock_timeout."
-                }
-            },
+            release(&finding.who, *transaction_ns),
         ),
         Kind::PreparedBlocks { by, prepared_ns, blocks, longest_wait_ns, waiting } => (
             format!("{} for locks of the {}.", clients_wait(*blocks), one_line(by, 80)),
@@ -245,6 +240,18 @@ pub fn words(finding: &Finding) -> Words {
         _ => of_old_versions(&finding.kind, &who),
     };
     Words { title, evidence: evidence.trim_start().to_string(), change: change.to_string() }
+}
+
+/// Advice about a client for whose locks others wait.
+fn release(who: &str, transaction_ns: u64) -> &'static str {
+    match transaction_ns {
+        0 if who == REPLAY => "End the transaction on the primary server that changes this table.",
+        0 => {
+            "Release the locks that the session keeps: pg_advisory_unlock (PostgreSQL), RELEASE_LOCK or UNLOCK TABLES \
+             (MariaDB)."
+        }
+        _ => "Make its transaction shorter, or let it lock what others need last; give schema changes a lock_timeout.",
+    }
 }
 
 fn of_old_versions(kind: &Kind, who: &str) -> (String, String, &'static str) {

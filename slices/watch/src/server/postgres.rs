@@ -4,6 +4,7 @@ use super::look::{Cells, Client, Counters, Keeper, State, Wait, add_prepared, wa
 use super::mask::{Dialect, masked};
 use anyhow::{Result, bail};
 use contend_worker::script::Connection;
+use std::collections::BTreeSet;
 
 /// Settings of the session: read-only, with short timeouts and a recognisable name.
 pub const SESSION: [&str; 4] = [
@@ -16,8 +17,10 @@ pub const SESSION: [&str; 4] = [
 /// Oldest supported version, in the server's numbering.
 const VERSION_MIN: u64 = 140_000;
 
-/// Clients. `oldest` is the oldest transaction that a client's snapshot keeps: its own, or one that ran when the snapshot
-/// was taken; a VACUUM keeps none. Blockers are computed only for waiting clients, because that function takes locks inside the server.
+/// Processes of the server; [`that_matter`] chooses the clients. Not parallel workers, whose locks are those of their
+/// leader, nor the launcher of autovacuum, which is not a vacuum. `oldest` is the oldest transaction that a client's
+/// snapshot keeps: its own, or one that ran when the snapshot was taken; a VACUUM keeps none. Blockers are computed
+/// only for waiting clients, because that function takes locks inside the server.
 const CLIENTS: &str = "\
 SELECT a.pid::bigint, coalesce(a.usename, '')::text, coalesce(a.client_addr::text, ''), coalesce(a.application_name, ''), \
   coalesce(a.datname, '')::text, coalesce(a.state, ''), a.backend_type, coalesce(a.query, ''), \
@@ -36,7 +39,11 @@ SELECT a.pid::bigint, coalesce(a.usename, '')::text, coalesce(a.client_addr::tex
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
     WHERE l.pid = a.pid AND NOT l.granted) ELSE '' END \
 FROM pg_stat_activity a \
-WHERE a.pid <> pg_backend_pid() AND a.backend_type IN ('client backend', 'autovacuum worker', 'walsender')";
+WHERE a.pid <> pg_backend_pid() AND a.backend_type NOT IN ('parallel worker', 'autovacuum launcher')";
+/// Kinds of processes that are always clients. Others (workers of replication and of extensions, and the process that
+/// replays the log of a primary server) are clients while they have a transaction, wait for a lock, or others wait for
+/// theirs.
+const SHOWN: [&str; 3] = ["client backend", "autovacuum worker", "walsender"];
 
 /// Prepared transactions that have locks which others wait for, and the age of the oldest.
 const PREPARED_BLOCKERS: &str = "\
@@ -96,7 +103,7 @@ pub fn missing(connection: &mut Connection) -> Result<Vec<String>> {
 /// # Errors
 /// The server reports an error or is gone.
 pub fn clients(connection: &mut Connection) -> Result<Vec<Client>> {
-    let mut clients: Vec<Client> = connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect();
+    let mut clients = that_matter(connection.rows(CLIENTS)?.into_iter().map(|row| client(Cells::of(row))).collect());
     if wait_for_prepared(&clients) {
         let row = connection.rows(PREPARED_BLOCKERS)?.into_iter().next().unwrap_or_default();
         let mut row = Cells::of(row);
@@ -106,11 +113,25 @@ pub fn clients(connection: &mut Connection) -> Result<Vec<Client>> {
     Ok(clients)
 }
 
-fn client(mut row: Cells) -> Client {
+/// The clients among the processes of the server, each with its kind.
+fn that_matter(processes: Vec<(String, Client)>) -> Vec<Client> {
+    let waits = processes.iter().filter_map(|(_, process)| process.wait.as_ref());
+    let blockers: BTreeSet<u64> = waits.flat_map(|wait| wait.blocked_by.iter().copied()).collect();
+    let matters = |(kind, process): &(String, Client)| {
+        SHOWN.contains(&kind.as_str())
+            || process.transaction_ns.is_some()
+            || process.wait.is_some()
+            || blockers.contains(&process.id)
+    };
+    processes.into_iter().filter(matters).map(|(_, process)| process).collect()
+}
+
+/// A process and its kind.
+fn client(mut row: Cells) -> (String, Client) {
     let id = row.number().unwrap_or(0);
     let (user, address, program, database) = (row.text(), row.text(), row.text(), row.text());
     let (state, kind, statement) = (row.text(), row.text(), row.text());
-    let (state_ns, transaction_ns, behind) = (row.number().unwrap_or(0), row.number(), row.number());
+    let (state_ns, transaction_ns, behind) = (row.number(), row.number(), row.number());
     let is_own = row.number() == Some(1);
     let [xmin, xid, began] = [row.number(), row.number(), row.number()].map(Option::unwrap_or_default);
     let (wait_type, blocked_by, waited_ns, what) = (row.text(), row.text(), row.number(), row.text());
@@ -128,20 +149,22 @@ fn client(mut row: Cells) -> Client {
         _ => State::Idle,
     };
     let statement = masked(&statement, Dialect::Postgres);
-    Client {
+    let process = Client {
         id,
         who: who(&user, &address, if kind == "client backend" { &program } else { &kind }),
         database,
         state,
         statement: (!statement.is_empty() && statement != "<insufficient privilege>").then_some(statement),
-        state_ns,
+        // A worker may report no state; its transaction is then all that it does.
+        state_ns: state_ns.or(transaction_ns).unwrap_or(0),
         transaction_ns: transaction_ns.filter(|_| state != State::Idle),
         wait,
         behind,
         began,
         query: 0,
         oldest: (if is_own { xid } else { xmin }, is_own),
-    }
+    };
+    (kind, process)
 }
 
 /// `user@address (program)`, as far as each part is known.
@@ -179,4 +202,28 @@ pub fn counters(connection: &mut Connection) -> Result<Counters> {
         Keeper { name, behind, is_transaction: row.number() == Some(1) }
     });
     Ok(Counters { deadlocks, old_versions, tables, keepers: keepers.collect(), last_deadlock: vec![] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_the_server_is_a_client_while_it_has_a_transaction_or_a_lock_that_matters() {
+        let process = |kind: &str, id, transaction_ns, blocked_by: &[u64]| {
+            let waits = || Wait { blocked_by: blocked_by.to_vec(), ..Wait::default() };
+            let wait = (!blocked_by.is_empty()).then(waits);
+            (kind.to_string(), Client { id, transaction_ns, wait, ..Client::default() })
+        };
+        let clients = that_matter(vec![
+            process("client backend", 1, None, &[3]),
+            process("checkpointer", 2, None, &[]),
+            process("startup", 3, None, &[]),
+            process("logical replication apply worker", 4, Some(7), &[]),
+            process("logical replication apply worker", 5, None, &[]),
+            process("pg_cron", 6, None, &[1]),
+            process("client backend", 7, None, &[]),
+        ]);
+        assert_eq!(clients.iter().map(|client| client.id).collect::<Vec<_>>(), [1, 3, 4, 6, 7]);
+    }
 }
