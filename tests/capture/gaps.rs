@@ -87,6 +87,28 @@ fn blobs_backups_and_deserialized_databases_are_said_to_be_missing() {
     assert!(notes.contains("incremental access to blobs") && notes.contains("written by a backup"), "{notes}");
 }
 
+/// Writes a database that is captured, from a process with a clean environment that ends at once.
+const WRITTEN_BY_ANOTHER: &str = "
+import os, sqlite3, subprocess, sys
+path = sys.argv[1]
+db = sqlite3.connect(path, isolation_level=None)
+for statement in ('CREATE TABLE t (a)', 'CREATE TABLE own (a)', 'INSERT INTO own VALUES (1), (2), (3)', 'BEGIN',
+                  'INSERT INTO own VALUES (4)', 'ROLLBACK', 'DELETE FROM own WHERE a = 1'):
+    db.execute(statement)
+clean = {key: value for key, value in os.environ.items() if key != 'LD_PRELOAD'}
+write = 'import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute(\"INSERT INTO t VALUES (1), (2)\")'
+subprocess.run([sys.executable, '-c', write, path], env=clean, check=True)
+";
+
+#[test]
+fn rows_that_no_captured_statement_wrote_are_said() {
+    let bench = Bench::new();
+    let path = database(&bench).display().to_string();
+    let said = capture(&bench, &[], &["python3", "-c", WRITTEN_BY_ANOTHER, &path]);
+    ends_with_gaps(&said, &["the table t has 2 rows at the end, but with the captured statements it has 0."]);
+    assert!(!said.err.contains("table own"), "{said:?}");
+}
+
 /// Uses a database that is captured, with a clean environment.
 const OUT_OF_REACH: &str = "
 import os, sqlite3, subprocess, sys

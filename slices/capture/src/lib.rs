@@ -11,6 +11,7 @@
 
 mod anonymise;
 mod attach;
+mod balance;
 mod content;
 mod finding;
 mod fresh;

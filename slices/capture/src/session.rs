@@ -2,6 +2,7 @@
 //! missing.
 
 use crate::attach::{attached, number};
+use crate::balance::unexplained;
 use crate::content;
 use crate::gaps::gaps;
 use crate::manifest::{Clock, Database, FORMAT, Manifest, Values, halves, make_private, random_key, write_private};
@@ -297,7 +298,8 @@ impl<'s> Session<'s> {
     }
 
     /// Closes the segments, and writes a manifest that protects them. What needs the whole trace in memory comes later.
-    fn close(&mut self) -> Result<()> {
+    /// Returns whether processes of the command still run.
+    fn close(&mut self) -> Result<bool> {
         self.manifest.clock.to = clocks();
         fs::remove_file(self.out.join(LIVE)).context("cannot end the capture")?;
         for entry in fs::read_dir(self.out.join(SEGMENTS))?.flatten() {
@@ -328,12 +330,13 @@ impl<'s> Session<'s> {
             self.is_missing(format!("{processes}; nothing is captured from now on."));
         }
         self.manifest.segments = Some(pack_all(&self.out.join(SEGMENTS))?);
-        self.manifest.write(&self.out)
+        self.manifest.write(&self.out)?;
+        Ok(left > 0)
     }
 
     /// Stores the content at the end, and the rest of the manifest.
     fn finish(&mut self, status: ExitStatus) -> Result<()> {
-        self.close()?;
+        let runs_on = self.close()?;
         let trace = Trace::read(&self.out, &self.manifest)?;
         self.forget_what_the_program_made(&trace);
         for connection in trace.connections.values().filter(|connection| connection.rc == 0) {
@@ -352,6 +355,9 @@ impl<'s> Session<'s> {
         self.keep_ends();
         self.say_what_was_not_seen();
         self.manifest.missing.extend(gaps(&trace));
+        if !runs_on {
+            self.manifest.missing.extend(unexplained(&trace, &self.manifest.databases));
+        }
         self.manifest.status = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         self.manifest.write(&self.out)?;
         say_what_there_is(&self.manifest, &trace, &self.out);
