@@ -19,8 +19,10 @@ use toml::Value as Toml;
 pub struct Shared<'a> {
     pub scale: &'a BTreeMap<String, Named>,
     pub scope: Scope<'a>,
-    /// Every SQL text once.
+    /// Every SQL text once, but again if a step has other texts for servers.
     pub statements: Vec<String>,
+    /// Texts for servers of each statement.
+    pub on: Vec<BTreeMap<String, String>>,
     pub own_sql: Vec<OwnSql>,
     /// Every request.
     pub requests: Vec<Request>,
@@ -31,7 +33,7 @@ pub struct Shared<'a> {
 impl<'a> Shared<'a> {
     /// The shared state before any transaction is resolved.
     pub fn new(scale: &'a BTreeMap<String, Named>, scope: Scope<'a>, session: Session) -> Self {
-        Self { scale, scope, statements: vec![], own_sql: vec![], requests: vec![], session }
+        Self { scale, scope, statements: vec![], on: vec![], own_sql: vec![], requests: vec![], session }
     }
 }
 
@@ -265,7 +267,7 @@ impl<'f> Builder<'_, '_, 'f> {
         let used: BTreeSet<&str> = names_in(file).into_iter().collect();
         self.declare(&file.args, &at.key("args"), Some(index), repeat, &used)?;
         let (text, args) = compile(sql, &mut self.names, &sql_at)?;
-        let statement = self.statement(text);
+        let statement = self.statement(text, &file.on);
         for (name, own) in &file.on {
             self.own_sql(name, own, statement, &args, &at.key("on").key(name))?;
         }
@@ -297,7 +299,7 @@ impl<'f> Builder<'_, '_, 'f> {
         let own = OwnSql { target, statement, sql, params };
         let known = self.shared.own_sql.iter().find(|k| k.target == target && k.statement == statement);
         match known {
-            Some(known) if *known != own => at.fail("another step with the same sql has a different statement here"),
+            Some(known) if *known != own => at.fail("another step with the same texts has its values in another order"),
             Some(_) => Ok(()),
             None => {
                 self.shared.own_sql.push(own);
@@ -325,11 +327,13 @@ impl<'f> Builder<'_, '_, 'f> {
         Ok(HttpStep { request: number, args: sources, ..step })
     }
 
-    fn statement(&mut self, text: String) -> u32 {
-        let statements = &mut self.shared.statements;
-        let found = statements.iter().position(|known| *known == text);
+    /// A step's text for servers must not become that of another step: it may lock rows that the other one only reads.
+    fn statement(&mut self, text: String, on: &BTreeMap<String, String>) -> u32 {
+        let Shared { statements, on: ons, .. } = &mut *self.shared;
+        let found = statements.iter().zip(ons.iter()).position(|(known, its)| *known == text && its == on);
         found.unwrap_or_else(|| {
             statements.push(text);
+            ons.push(on.clone());
             statements.len() - 1
         }) as u32
     }

@@ -36,6 +36,22 @@ fn a_server_is_told_the_files_own_words_and_the_record_says_so() {
     assert!(!conditions.iter().any(|c| c.starts_with("override")), "{conditions:?}");
 }
 
+/// The other step may only read what this one locks.
+#[test]
+fn another_step_with_the_same_sql_is_translated() {
+    let on = format!(
+        "on.postgres = \"SELECT id FROM item WHERE name = :name FOR UPDATE\"\nrows = 1\n[[transaction.look.step]]\n{LOOK}"
+    );
+    let postgres = spoken(&with(&on).expect("a workload"), Dialect::of_server(Target::Postgres), str::to_string);
+    let postgres = postgres.expect("a translation");
+    let look = postgres.transactions.iter().find(|t| t.name == "look").expect("the transaction");
+    let texts = look.steps.iter().map(|step| match step {
+        Step::Sql(step) => postgres.statements[step.statement as usize].as_str(),
+        _ => panic!("not a statement"),
+    });
+    assert_eq!(texts.map(|sql| sql.ends_with("FOR UPDATE")).collect::<Vec<_>>(), [true, false]);
+}
+
 #[test]
 fn mistakes_in_it_are_told() {
     let message = |on: &str| with(on).err().unwrap_or_else(|| panic!("`{on}` is accepted"));
