@@ -162,7 +162,7 @@ fn a_grid_ranks_within_a_tier_and_where_intervals_are_apart() {
 }
 
 #[test]
-fn a_lower_bound_in_a_grid_is_called_one() {
+fn a_grid_has_its_title_on_the_first_screen_and_calls_a_lower_bound_one() {
     let (_dir, mut record) = record(&Story { invalid: vec![], ..Story::default() });
     record.run.study.grids = vec![grid("journal_mode", "synchronous", &[], "response_ns_max")];
     let findings = Findings::new(&record);
@@ -170,6 +170,8 @@ fn a_lower_bound_in_a_grid_is_called_one() {
     let page = page(&record);
     let table = page.split_once("A grid").unwrap().1;
     assert!(table.contains("at least "), "{table}");
+    let screen = first_screen(&content::document(&findings), text::Style::FILE);
+    assert!(screen.contains("\nA grid:\n") && !screen.contains("What this does not show"), "{screen}");
 }
 
 #[test]

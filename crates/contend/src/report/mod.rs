@@ -93,9 +93,15 @@ fn unanswered(terminal: &Terminal) -> Vec<String> {
 
 fn first_screen(document: &Document, style: Style) -> String {
     let mut out = text::head(document, style);
-    let shown = document
-        .blocks(Id::Answer)
-        .filter(|b| matches!(b, Block::Answer { .. } | Block::Table(_)) || document.is_condition(b));
+    let of_answer: Vec<&Block> = document.blocks(Id::Answer).collect();
+    let is_title = |at: usize| {
+        let next = of_answer.get(at + 1);
+        matches!((of_answer[at], next), (Block::Heading(_), Some(Block::Table(_))))
+    };
+    let shown = of_answer.iter().enumerate().filter(|(at, block)| {
+        matches!(block, Block::Answer { .. } | Block::Table(_)) || document.is_condition(block) || is_title(*at)
+    });
+    let shown = shown.map(|(_, block)| *block);
     let chart = if document.has(document.chart) { document.chart } else { Id::Throughput };
     let bars: Vec<&Block> = document.blocks(chart).filter(|b| matches!(b, Block::Bars(_))).collect();
     let lines: Vec<&Block> = document.blocks(Id::OverAxis).filter(|b| matches!(b, Block::Lines(_))).take(1).collect();
