@@ -152,7 +152,8 @@ def programs(trial, engine):
     facts = server.get("hello") or (trial["workers"][0]["hello"] if trial["workers"] else {})
     running = f"{SERVERS[engine]} {server['version']}" if engine in SERVERS and "version" in server else facts.get("engine")
     libraries = facts.get("libraries", "").split(",")
-    return {text for text in (running, facts.get("driver"), *libraries) if text}
+    # A driver that executes nothing has neither engine nor version.
+    return {text for text in (running, facts.get("driver"), *libraries) if text and text not in ("none", "null")}
 
 
 def source(part, at, run):

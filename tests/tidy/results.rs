@@ -26,10 +26,6 @@ const BY_HAND: &[(&str, Why)] = &[
         Why::NoRecord("a prototype, from before contend"),
     ),
     ("docs/study-gameplan.md: | | SQLite | MariaDB | PostgreSQL |", Why::Until("gameplan", "write")),
-    (
-        "docs/study-go-drivers.md: | driver | pool 4 | pool 50 | server, µs for a request (pool 4) | without HTTP (pool 4) |",
-        Why::Until("go-drivers", "go"),
-    ),
     ("docs/study-go-drivers.md: | what | failed |", Why::NoRecord("programs with libraries of 2021")),
     (
         "docs/study-languages.md: | SQLite built | lock waits (voluntary switches) per operation | operations in 0.7 s |",
@@ -42,11 +38,6 @@ const BY_HAND: &[(&str, Why)] = &[
     (
         "docs/study-languages.md: | | point read, 1 client | durable insert, 8 clients | WordPress's public mix, 8 clients |",
         Why::NoRecord("a quick run whose record is gone; the study has no published figures, so its page has no marks"),
-    ),
-    ("docs/study-plex.md: | design | ns |", Why::Until("plex", "cache")),
-    (
-        "docs/study-plex.md: | tier | pauses | SQLite, may wait 5 s | PostgreSQL | MariaDB | SQLite, no wait, spinning |",
-        Why::Until("plex", "contention"),
     ),
     (
         "docs/study-wordpress-http.md: | | operations per second | half of them take at most |",
