@@ -71,6 +71,9 @@ struct View<'t> {
     sums: BTreeMap<u32, &'t Sums>,
     /// Tallies that include the locks held now.
     tallies: BTreeMap<u32, Tally>,
+    /// The two processes that held the write lock for the longest time, the longest first.
+    longest: [Option<u32>; 2],
+    is_contended: bool,
 }
 
 impl<'t> View<'t> {
@@ -87,7 +90,10 @@ impl<'t> View<'t> {
             timeline.add_causes(&mut wait);
             wait.causes.iter().for_each(|cause| tallies.entry(cause.pid).or_default().waited_for(cause));
         }
-        View { timeline, now, sums: sums.collect(), tallies }
+        let sums: BTreeMap<u32, &Sums> = sums.collect();
+        // Once, not for each process: a script may start thousands in an hour.
+        let (longest, is_contended) = (longest(&sums), is_contended(&sums));
+        View { timeline, now, sums, tallies, longest, is_contended }
     }
 
     fn pids(&self) -> BTreeSet<u32> {
@@ -183,8 +189,8 @@ impl<'t> View<'t> {
 
     fn starvation(&self, pid: u32) -> Option<Case> {
         let had_ns = self.sums.get(&pid)?.write_ns;
-        let (&holder, most) =
-            self.sums.iter().filter(|(other, _)| **other != pid).max_by_key(|(_, sums)| sums.write_ns)?;
+        let holder = self.longest.into_iter().flatten().find(|other| *other != pid)?;
+        let most = self.sums.get(&holder)?;
         let writes = self.tallies.get(&pid).map(|tally| tally.write_waits).unwrap_or_default();
         let is_its = |wait: &&&Wait| wait.who.pid == pid && wait.end == End::Open && wait.lock.is_writers();
         let open = || self.now.waiting.iter().filter(is_its).map(|wait| self.timeline.now_ns - wait.from_ns);
@@ -197,9 +203,10 @@ impl<'t> View<'t> {
             && most.write_ns >= STARVED_TIMES * had_ns
             // Short waits add up in a long watch.
             && (writes.gave_up > 0 || longest_ns >= LONG_NS_MIN);
-        let (holder_sql, gave_up) = (self.most(holder, |times| times.total_ns), writes.gave_up);
-        let kind = Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up };
-        starved.then(|| Case::of_process(kind))
+        starved.then(|| {
+            let (holder_sql, gave_up) = (self.most(holder, |times| times.total_ns), writes.gave_up);
+            Case::of_process(Kind::Starvation { holder, holder_sql, held_permille, waited_ns, had_ns, gave_up })
+        })
     }
 
     fn disk(&self, pid: u32) -> Option<Case> {
@@ -243,17 +250,11 @@ impl<'t> View<'t> {
         (longest_ns >= CHECKPOINT_NS_MIN).then(|| Case::of_longest(kind, own))
     }
 
-    /// Whether more of the work is lost to refusals and waits than to syncs.
-    fn is_contended(&self) -> bool {
-        let of = |of: fn(&Sums) -> u64| self.sums.values().map(|sums| of(sums)).sum::<u64>();
-        2 * of(|sums| sums.refusals) >= of(|sums| sums.writes) || of(|sums| sums.wait_ns) >= of(|sums| sums.sync_ns)
-    }
-
     fn small_commits(&self, pid: u32) -> Option<Case> {
         let sums = self.sums.get(&pid)?;
         let commits_per_s = sums.writes * SECOND / self.watched_ns();
         let sync_permille = 1000 * sums.sync_ns / self.watched_ns();
-        let each_synced = sums.syncs >= sums.writes && !self.is_contended();
+        let each_synced = sums.syncs >= sums.writes && !self.is_contended;
         let kind = Kind::SmallCommits { commits_per_s, sync_permille };
         (commits_per_s >= COMMITS_PER_S && each_synced && sync_permille >= COMMITS_PERMILLE)
             .then(|| Case { sql: self.most(pid, |times| times.count), ..Case::of_process(kind) })
@@ -280,6 +281,21 @@ impl<'t> View<'t> {
         let is_churn = per_s >= CONNECTS_PER_S && self.watched_ns() >= CHURN_NS_MIN;
         is_churn.then(|| self.now.finding(pid, Case::of_process(kind)))
     }
+}
+
+fn longest(sums: &BTreeMap<u32, &Sums>) -> [Option<u32>; 2] {
+    let most = |except: Option<u32>| {
+        let others = sums.iter().filter(|(pid, _)| Some(**pid) != except);
+        others.max_by_key(|(_, sums)| sums.write_ns).map(|(pid, _)| *pid)
+    };
+    let first = most(None);
+    [first, most(first)]
+}
+
+/// Whether more of the work is lost to refusals and waits than to syncs.
+fn is_contended(sums: &BTreeMap<u32, &Sums>) -> bool {
+    let of = |of: fn(&Sums) -> u64| sums.values().map(|sums| of(sums)).sum::<u64>();
+    2 * of(|sums| sums.refusals) >= of(|sums| sums.writes) || of(|sums| sums.wait_ns) >= of(|sums| sums.sync_ns)
 }
 
 #[cfg(test)]

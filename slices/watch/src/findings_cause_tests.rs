@@ -437,3 +437,19 @@ fn a_reader_or_a_commit_without_a_timeout_is_found() {
     assert!(found("COMMIT", Lock::Shared, Mode::Alone));
     assert!(found("SELECT 1", Lock::Pending, Mode::Shared));
 }
+
+/// A script that starts the shell five times a second does so 18,000 times in an hour. A look at each pair of these takes
+/// half a minute.
+#[test]
+fn findings_of_many_short_processes_take_no_time() {
+    const BEGAN: u32 = 100;
+    let mut watched = Watched::new();
+    for number in 0..60_000 {
+        let (who, at_ms) = (Who { pid: BEGAN + number, tid: BEGAN + number }, 200 * u64::from(number));
+        watched.takes(at_ms, who);
+        watched.lock(at_ms + 1, who, Lock::WalWrite, Change::Released);
+    }
+    let began = std::time::Instant::now();
+    assert_eq!(findings(&watched.timeline, &[vec![]]), []);
+    assert!(began.elapsed().as_secs() < 15, "{:?}", began.elapsed());
+}
