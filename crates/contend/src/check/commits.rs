@@ -6,7 +6,7 @@ use crate::outcome::reason::Invalid;
 use crate::outcome::{Outcome, classify, may_have_acted};
 use crate::record::model::Reason;
 use contend_wire::plan::{Step, Transaction};
-use contend_wire::sample::{STEP_BEGIN, STEP_COMMIT, STEP_NONE, Sample};
+use contend_wire::sample::{CodeSpace, STEP_BEGIN, STEP_COMMIT, STEP_NONE, Sample};
 use contend_wire::statement::Statement;
 
 /// A reading of the databases' own counters of commits, all databases together.
@@ -32,6 +32,8 @@ pub struct Counted {
     pub of: Counts,
     /// Commits that left no trace of the journal that they need.
     pub untraced: u64,
+    /// Whether a transaction is one request to a service, whose failure does not say how far the transaction came.
+    pub is_served: bool,
 }
 
 /// What one attempt of a transaction adds to the count: commits or statements.
@@ -59,6 +61,7 @@ pub struct CommitCheck {
     makes: Vec<Makes>,
     of: Counts,
     own: u64,
+    is_served: bool,
     /// Readings while clients were working, in order of time, each with the bounds of what was added since the one before.
     readings: Vec<(Reading, Bounds)>,
     at_end: Option<Reading>,
@@ -73,16 +76,17 @@ struct Bounds {
 
 impl CommitCheck {
     pub fn new(transactions: &[Transaction], statements: &[Statement], counted: Counted) -> Self {
-        let Counted { meanwhile, at_window_end, at_end, own, of, .. } = counted;
+        let Counted { meanwhile, at_window_end, at_end, own, of, is_served, .. } = counted;
         let makes = transactions.iter().map(|transaction| makes(transaction, statements, of)).collect();
         let readings = meanwhile.into_iter().chain(at_window_end).map(|reading| (reading, Bounds::default())).collect();
-        Self { makes, of, own, readings, at_end, end: Bounds::default() }
+        Self { makes, of, own, is_served, readings, at_end, end: Bounds::default() }
     }
 
     pub fn push(&mut self, sample: &Sample) {
         // A transaction that no plan has is found by the accounts.
         let Some(makes) = self.makes.get(usize::from(sample.transaction)) else { return };
-        let Bounds { least, most } = makes.by(sample);
+        let is_unknown = self.is_served && !sample.is_ok();
+        let Bounds { least, most } = if is_unknown { makes.at_most() } else { makes.by(sample) };
         self.end.least += least;
         self.end.most += most;
         let ended = self.readings.partition_point(|(reading, _)| reading.between_ns.0 < sample.finished_ns);
@@ -123,6 +127,15 @@ impl CommitCheck {
 }
 
 impl Makes {
+    /// Bounds of an attempt of which nothing is known.
+    fn at_most(&self) -> Bounds {
+        let most = match self {
+            Self::Commits(makes) => makes.most,
+            Self::Statements(steps, commit) => steps.iter().sum::<u64>() + commit,
+        };
+        Bounds { least: 0, most }
+    }
+
     /// Bounds of what an attempt added to the count.
     fn by(&self, sample: &Sample) -> Bounds {
         match self {
@@ -152,10 +165,26 @@ fn by_statements(steps: &[u64], commit: u64, sample: &Sample) -> Bounds {
                 return Bounds { least: 0, most: all };
             };
             let (done, last) = (before.iter().sum::<u64>(), from.first().copied().unwrap_or_default());
-            let arrived = last == 1 && classify(sample) == Outcome::Rejected;
+            let arrived = last == 1 && classify(sample) == Outcome::Rejected && server_refused(sample);
             Bounds { least: done + u64::from(arrived), most: done + last }
         }
     }
+}
+
+/// Whether the code is one with which the server answered the statement. A worker's own code, such as that of a value that no
+/// row was kept for, and one of the connection can be from before it was sent.
+fn server_refused(sample: &Sample) -> bool {
+    const TOO_MANY_CONNECTIONS: u32 = 1040;
+    const OF_THE_CLIENT: std::ops::Range<u32> = 2_000..3_000;
+    let is_servers = !OF_THE_CLIENT.contains(&sample.code) && sample.code != TOO_MANY_CONNECTIONS;
+    sample.code_space == CodeSpace::Mysql && is_servers
+}
+
+/// Whether a statement takes a transaction's number on PostgreSQL: one that changes data, locks rows, or draws from a sequence.
+fn takes_number(statement: &Statement) -> bool {
+    const TAKE: [&str; 6] = ["FOR UPDATE", "FOR NO KEY UPDATE", "FOR SHARE", "FOR KEY SHARE", "NEXTVAL", "SETVAL"];
+    let sql = || statement.sql.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_uppercase();
+    statement.effect.changes || TAKE.iter().any(|words| sql().contains(words))
 }
 
 fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Makes {
@@ -164,14 +193,32 @@ fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Mak
         _ => 0,
     };
     let steps: Vec<u64> = transaction.steps.iter().map(|step| u64::from(counted(step))).collect();
-    let first_write = || steps.iter().position(|&count| count > 0).map(|step| step as u16);
     match of {
         Counts::Transactions => Makes::Commits(commits(transaction, statements)),
         Counts::Writers => {
-            Makes::Commits(MakesCommits { counts_from: first_write(), ..commits(transaction, statements) })
+            let takes = |step: &Step| match step {
+                Step::Sql(step) if statements.get(step.statement as usize).is_some_and(takes_number) => step.repeat,
+                _ => 0,
+            };
+            let numbers: Vec<u64> = transaction.steps.iter().map(|step| u64::from(takes(step))).collect();
+            let counts_from = numbers.iter().position(|&count| count > 0).map(|step| step as u16);
+            let known = commits(transaction, statements);
+            let most = numbers.iter().sum::<u64>().min(if known.is_whole { 1 } else { u64::MAX });
+            Makes::Commits(MakesCommits { counts_from, most: known.most.max(most), ..known })
         }
         Counts::Statements => Makes::Statements(steps, u64::from(transaction.begin.is_some())),
     }
+}
+
+/// Whether each transaction changes a row if it is acknowledged, perhaps to the values that are already there.
+pub fn change(transactions: &[Transaction], statements: &[Statement]) -> Vec<bool> {
+    let changes = |step: &Step| match step {
+        Step::Sql(step) if step.rows_min > 0 && step.repeat > 0 => {
+            statements.get(step.statement as usize).is_some_and(|statement| statement.effect.changes)
+        }
+        _ => false,
+    };
+    transactions.iter().map(|transaction| transaction.steps.iter().any(changes)).collect()
 }
 
 /// Whether each transaction makes a commit for sure if it is acknowledged.
@@ -210,7 +257,7 @@ fn always_writes(statement: &Statement) -> bool {
 mod tests {
     use super::*;
     use contend_wire::plan::SqlStep;
-    use contend_wire::sample::{CodeSpace, NOT_MEASURED};
+    use contend_wire::sample::NOT_MEASURED;
     use contend_wire::statement::Effect;
 
     fn statements() -> Vec<Statement> {
@@ -288,7 +335,9 @@ mod tests {
         let failed = |failed_step, code| Sample { failed_step, code, ..sample(0, false, (1, 2)) };
         assert_eq!(of(true, &steps, failed(STEP_BEGIN, 5)), (0, 0), "before any");
         assert_eq!(of(true, &steps, failed(1, 5)), (0, 5), "in the middle of the repeated one");
-        assert_eq!(of(true, &steps, failed(2, 19)), (6, 6), "a refused one has arrived");
+        let by = |code_space, code| Sample { code_space, ..failed(2, code) };
+        assert_eq!(of(true, &steps, by(CodeSpace::Mysql, 1062)), (6, 6), "a refused one has arrived");
+        assert_eq!(of(true, &steps, failed(2, 19)), (5, 6), "one that the worker refused may not have been sent");
         assert_eq!(of(true, &steps, failed(2, 5)), (5, 6), "another one may not have");
         assert_eq!(of(true, &steps, failed(STEP_COMMIT, 5)), (6, 7), "in the commit");
         assert_eq!(of(true, &steps, failed(9, 5)), (0, 6), "a step that no plan has");
@@ -301,6 +350,32 @@ mod tests {
         assert_eq!([STEP_BEGIN, 0, 1, 2, STEP_COMMIT].map(most), [0, 0, 1, 1, 1], "it writes in its second step");
     }
 
+    #[test]
+    fn a_count_of_writers_has_those_that_only_lock() {
+        let lock = Statement { sql: "SELECT a\nFROM t for  update".to_string(), ..statements()[0].clone() };
+        let makes = makes(
+            &transaction(true, false, &[(0, 1, 1), (1, 1, 1)]),
+            &[statements()[0].clone(), lock],
+            Counts::Writers,
+        );
+        let most = |failed_step| makes.by(&Sample { failed_step, ..sample(0, false, (1, 2)) }).most;
+        assert_eq!([0, 1, STEP_COMMIT].map(most), [0, 1, 1], "a lock takes a number, in a read, too");
+    }
+
+    #[test]
+    fn how_far_a_failed_request_came_is_unknown() {
+        let one = |is_served, commits| {
+            let reading = Some(Reading { commits, between_ns: (90, 91) });
+            let counted = Counted { at_end: reading, of: Counts::Statements, is_served, ..Counted::default() };
+            let steps = [(1, 1, 1), (2, 1, 1)];
+            let mut check = CommitCheck::new(&[transaction(true, true, &steps)], &statements(), counted);
+            check.push(&sample(0, false, (1, 2)));
+            check.finish().is_none()
+        };
+        assert!(!one(false, 2), "two statements, where the first one failed");
+        assert!(one(true, 2) && one(true, 0) && !one(true, 4));
+    }
+
     /// Two acknowledged inserts and one attempt that failed, of which one insert was in flight when the window ended.
     fn found(at_window_end: u64, at_end: u64, own: u64) -> usize {
         let reading = |commits, at| Some(Reading { commits, between_ns: (at, at + 1) });
@@ -311,6 +386,7 @@ mod tests {
             own,
             of: Counts::Transactions,
             untraced: 0,
+            is_served: false,
         };
         let mut check = CommitCheck::new(&[transaction(true, true, &[(1, 1, 1)])], &statements(), counted);
         for one in [sample(0, true, (1, 10)), sample(0, true, (15, 30)), sample(0, false, (40, 50))] {

@@ -134,6 +134,7 @@ const FLUSH_METHOD: &str = "innodb_flush_method";
 
 /// A setting since 10.8.4.
 const LOG_BUFFERING: &str = "innodb_log_file_buffering";
+const DOUBLEWRITE: &str = "innodb_doublewrite";
 
 /// Value of a setting that the server does not have.
 const ABSENT: &str = "absent";
@@ -296,6 +297,7 @@ fn setup(settings: &Settings) -> Setup {
     let mut readbacks: Vec<Expected> = sessions::own_settings(&ENGINE)
         .map(|name| match name {
             LOG_BUFFERING => log_buffering(settings),
+            DOUBLEWRITE => doublewrite(settings),
             _ => read(name, &as_read_back(name, &value(name))),
         })
         .collect();
@@ -321,6 +323,14 @@ fn log_buffering(settings: &Settings) -> Expected {
          FROM information_schema.system_variables WHERE variable_name = '{LOG_BUFFERING}'"
     );
     Expected { or: (!refused).then_some(ABSENT), ..Expected::asked(LOG_BUFFERING, sql, value) }
+}
+
+/// Servers since 11.0 report it as a word.
+fn doublewrite(settings: &Settings) -> Expected {
+    let value = as_read_back(DOUBLEWRITE, ENGINE.own_value(settings, DOUBLEWRITE));
+    let word = format!("CAST(@@{DOUBLEWRITE} AS CHAR)");
+    let sql = format!("SELECT CASE {word} WHEN 'ON' THEN '1' WHEN 'OFF' THEN '0' ELSE {word} END");
+    Expected::asked(DOUBLEWRITE, sql, value)
 }
 
 /// The form in which the server reports a setting.

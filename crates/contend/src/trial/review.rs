@@ -2,7 +2,7 @@
 
 use crate::analysis::tally::{Counting, Tally, Tallying, per_second};
 use crate::check::answers::{self, Answers, Kind, TrialAnswers};
-use crate::check::commits::{self, CommitCheck};
+use crate::check::commits::{self, CommitCheck, Counted};
 use crate::check::ever::{Acted, Ever};
 use crate::check::growth::Growth;
 use crate::check::heard::{self, Ends, Span};
@@ -104,7 +104,8 @@ impl Review<'_> {
         let sql = Sql::of(self.bench.workload, self.stage.engine, &self.stage.setup);
         let mut plan_check = self.plan_check(&sql)?;
         let mut growth = self.growth();
-        let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.ran.commits.clone());
+        let counted = Counted { is_served: self.ran.served.is_some(), ..self.ran.commits.clone() };
+        let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, counted);
         let seen = self.kernel_sees(&sql, &trial.settings, probe);
         let mut kernel = KernelCheck::new(
             self.ran.observed.kernel.clone(),
@@ -154,7 +155,7 @@ impl Review<'_> {
         trial.invalid.extend(self.by_reports(&reported, counted, broken_off));
         trial.invalid.extend(self.by_littles_law(&tally)?);
         trial.invalid.extend(self.generator_limit(&tally));
-        self.check_rates(trial, &tally, probe.fastest_ns);
+        self.check_rates(trial, &tally, &commits::change(&sql.transactions, &sql.statements), probe.fastest_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
@@ -297,13 +298,14 @@ impl Review<'_> {
         found
     }
 
-    fn check_rates(&self, trial: &mut Trial, tally: &Tally, fastest_sync_ns: u64) {
+    /// `change`: whether each transaction changes rows. One that changes nothing needs no sync.
+    fn check_rates(&self, trial: &mut Trial, tally: &Tally, change: &[bool], fastest_sync_ns: u64) {
         if tally.counts(|_| true).committed_inside == 0 {
             trial.invalid.push(guards::nothing_done(tally, self.stage.setup.service.is_some()));
         }
         if self.syncs_each_commit() {
             // A sample may name an unknown transaction; the comparison with the plan reports it.
-            let writes = |t: u16| self.bench.transactions.get(usize::from(t)).is_some_and(|t| t.write);
+            let writes = |t: u16| change.get(usize::from(t)).is_some_and(|change| *change);
             let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
             let rate = per_second(writes, tally.elapsed_ns());
             trial.invalid.extend(guards::credible(rate, fastest_sync_ns, self.bench.workload.databases as usize));

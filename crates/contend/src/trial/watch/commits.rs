@@ -21,6 +21,8 @@ use std::time::Duration;
 /// Longest time for a server's answer; without an answer its commits are not compared.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
+const MINUTE_NS: u64 = 60_000_000_000;
+
 /// Pause between two readings of [`FILES`] files while clients work; it grows with their number. A reading makes
 /// six system calls for each file with WAL and four with a rollback journal, so this costs about a thousandth of a processor.
 const EVERY: Duration = Duration::from_millis(10);
@@ -78,7 +80,11 @@ impl<'e> Commits<'e> {
                 let counters = Counters { each: each.collect::<Option<_>>()?, counts };
                 (From::Files(Arc::new(counters)), 0, Counts::Transactions)
             }
-            (None, Some(server), Some(_)) => (From::Server(server.commits), server.own_commits, server.counts),
+            (None, Some(server), Some(_)) => {
+                // A server looks after each database about once a minute.
+                let looks = fresh.databases.len() as u64 * (1 + stage.round.load.window_ns / MINUTE_NS);
+                (From::Server(server.commits), server.own_commits * looks, server.counts)
+            }
             _ => return None,
         };
         let counted = Counted { own, of, ..Counted::default() };
