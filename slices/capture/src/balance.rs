@@ -9,9 +9,11 @@ use crate::sql::{Does, Token, shape, tokens};
 use crate::tables::Tables;
 use crate::trace::{Call, How, Trace};
 use contend_interpose::format::note;
-use contend_interpose::text::first_word;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+
+/// Time between calls of two threads on a connection from which on they do not mix.
+const APART_NS: u64 = 1_000_000;
 
 /// What a text does to the number of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,12 +42,13 @@ struct Added {
 /// The tables whose rows the trace does not explain, as sentences.
 pub fn unexplained(trace: &Trace, databases: &[Database]) -> Vec<String> {
     let lost = &trace.lost;
-    let attaching: Vec<&Call> = trace.calls.iter().filter(|call| is_attach(call)).collect();
-    let is_unknown = |call: &&Call| match attached(call) {
-        Some(attached) => attached.path.is_some_and(|path| number(databases, &path).is_none()),
-        None => true,
+    let attaching = attaching(trace);
+    let is_understood = |call: &&Call| {
+        let words = tokens(&call.sql).iter().filter(|token| is_word(token, "attach")).count();
+        let known = attached(call).filter(|_| words == 1);
+        known.is_some_and(|of| of.path.is_none_or(|path| number(databases, &path).is_some()))
     };
-    if lost.records > 0 || lost.untracked > 0 || trace.damage.is_some() || attaching.iter().any(is_unknown) {
+    if lost.records > 0 || lost.untracked > 0 || trace.damage.is_some() || !attaching.iter().all(is_understood) {
         return vec![];
     }
     let is_attached = |index: usize| {
@@ -58,6 +61,13 @@ pub fn unexplained(trace: &Trace, databases: &[Database]) -> Vec<String> {
     });
     let mut effects = Effects::new();
     all.flat_map(|(_, database)| differences(database, &added(trace, &database.path, &mut effects))).collect()
+}
+
+/// Calls whose text has the word ATTACH, in whatever place.
+fn attaching(trace: &Trace) -> Vec<&Call> {
+    let mut texts: HashMap<*const u8, bool> = HashMap::new();
+    let mut attaches = |call: &Call| *texts.entry(call.sql.as_ptr()).or_insert_with(|| has_word(&call.sql, "attach"));
+    trace.calls.iter().filter(|call| attaches(call)).collect()
 }
 
 /// Whether the file of a database is one and the same from beginning to end, and only statements change it.
@@ -75,28 +85,23 @@ fn is_one_file(trace: &Trace, database: &Database) -> bool {
     is_one && !of_file.iter().any(|connection| other_ways.iter().any(|way| connection.notes.contains(way)))
 }
 
-fn is_attach(call: &Call) -> bool {
-    let (word, length) = first_word(call.sql.as_bytes());
-    word[..length] == *b"attach"
-}
-
 /// The rows that committed statements added.
 fn added(trace: &Trace, path: &Path, effects: &mut Effects) -> Added {
     let mut added = Added::default();
     let mut open: HashMap<u64, BTreeMap<String, i64>> = HashMap::new();
-    let mut wrote_until: HashMap<u64, u64> = HashMap::new();
+    let mut last: HashMap<u64, (u32, u64)> = HashMap::new();
     for call in trace.calls.iter().filter(|call| trace.is_on(call, path)) {
         let effect =
             effects.entry((call.sql.as_ptr(), call.how == How::Exec)).or_insert_with(|| effect(&call.sql, call.how));
         let mine = open.entry(call.connection).or_default();
-        // It may have been committed.
-        added.any_unknown |= call.is_pending();
+        // The number of changes, and whether a transaction is open, can be those of another thread's statement.
+        let (tid, until_ns) = last.insert(call.connection, (call.who.tid, call.end_ns())).unwrap_or((call.who.tid, 0));
+        let is_mixed = if tid == call.who.tid { call.at_ns < until_ns } else { call.at_ns < until_ns + APART_NS };
+        // One that the end of its process cut off may have been committed.
+        added.any_unknown |= call.is_pending() || is_mixed;
         match effect {
             Effect::Changes(table, _) if call.is_cut => drop(added.unknown.insert(table.clone())),
             Effect::Changes(table, sign) if !call.has_failed() => {
-                // The number of changes can be that of another thread's statement.
-                let until = wrote_until.insert(call.connection, call.end_ns()).unwrap_or(0);
-                added.any_unknown |= call.at_ns < until;
                 let rows = *sign * call.changes;
                 match mine.get_mut(table) {
                     Some(known) => *known += rows,
@@ -128,13 +133,15 @@ fn differences(database: &Database, added: &Added) -> Vec<String> {
         .content
         .iter()
         .flat_map(|content| &content.tables)
-        .map(|table| (table.name.to_lowercase(), table.rows))
+        .map(|table| (table.name.to_ascii_lowercase(), table.rows))
         .collect();
-    let is_known = |ddl: &str| !["replace", "cascade"].iter().any(|word| has_word(ddl, word));
+    // The rows of a table with a collation of the program's own cannot always be counted.
+    let is_known = |ddl: &str| !["replace", "fail", "cascade", "collate"].iter().any(|word| has_word(ddl, word));
     let tables = Tables { content: end, values: None }.all().into_iter().filter(|table| is_known(&table.ddl));
     tables
         .filter_map(|table| {
-            let name = table.name.to_lowercase();
+            // As SQLite compares names.
+            let name = table.name.to_ascii_lowercase();
             let rows = begin.get(&name).copied().unwrap_or(0).cast_signed() + added.rows.get(&name).copied().unwrap_or(0);
             let is_left_out = added.unknown.contains(&name) || name.starts_with("sqlite_");
             (!is_left_out && rows != table.rows.cast_signed()).then(|| {
@@ -155,55 +162,74 @@ fn has_trigger(content: &Content) -> bool {
 }
 
 fn has_word(sql: &str, wanted: &str) -> bool {
-    tokens(sql).iter().any(|token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(wanted)))
+    tokens(sql).iter().any(|token| is_word(token, wanted))
+}
+
+fn is_word(token: &Token, wanted: &str) -> bool {
+    matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(wanted))
 }
 
 fn effect(sql: &str, how: How) -> Effect {
+    /// Words without which a script changes neither rows nor transactions.
+    const OF_SCRIPTS: [&str; 16] = [
+        "insert",
+        "update",
+        "delete",
+        "replace",
+        "drop",
+        "alter",
+        "begin",
+        "commit",
+        "end",
+        "rollback",
+        "savepoint",
+        "release",
+        "trigger",
+        "temp",
+        "temporary",
+        "as",
+    ];
     let tokens = tokens(sql);
-    let words: Vec<String> = tokens
-        .iter()
-        .filter_map(|token| match token {
-            Token::Word(word) => Some(word.to_ascii_lowercase()),
-            _ => None,
-        })
-        .collect();
-    let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    let named = || words.iter().map(|word| word.trim_matches(['"', '`', '[', ']']).to_string()).collect();
+    let has = |wanted: &str| tokens.iter().any(|token| is_word(token, wanted));
     let ends = tokens.iter().position(|token| *token == Token::Sign(";"));
-    let is_script =
-        how == How::Exec && ends.is_some_and(|end| tokens[end..].iter().any(|token| *token != Token::Sign(";")));
-    if is_script {
-        let harmful = [
-            "insert",
-            "update",
-            "delete",
-            "replace",
-            "drop",
-            "alter",
-            "rollback",
-            "trigger",
-            "temp",
-            "temporary",
-            "as",
-        ];
-        return if harmful.into_iter().any(has) { Effect::AnyUnknown } else { Effect::Nothing };
+    let is_script = ends.is_some_and(|end| tokens[end..].iter().any(|token| *token != Token::Sign(";")));
+    if how == How::Exec && is_script {
+        return if OF_SCRIPTS.into_iter().any(has) { Effect::AnyUnknown } else { Effect::Nothing };
     }
-    let shape = shape(sql);
-    let first = words.first().map_or("", String::as_str);
-    let table = || shape.tables.first().cloned().unwrap_or_default();
-    match (shape.does, first) {
+    let first = match tokens.first() {
+        Some(Token::Word(word)) => word.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let on = |effect: fn(String) -> Effect| target(&tokens).map_or(Effect::AnyUnknown, effect);
+    match (shape(sql).does, first.as_str()) {
         (Does::Rollback, _) => Effect::Rollback,
         (Does::Savepoint, "rollback") => Effect::AnyUnknown,
-        (Does::Write, "delete") => Effect::Changes(table(), -1),
-        (Does::Write, "insert") if !["replace", "fail", "update"].into_iter().any(has) => Effect::Changes(table(), 1),
+        (Does::Write, "delete") => on(|table| Effect::Changes(table, -1)),
+        (Does::Write, "insert") if !["replace", "fail", "update"].into_iter().any(has) => {
+            on(|table| Effect::Changes(table, 1))
+        }
         (Does::Write, "update") if !has("replace") => Effect::Nothing,
-        (Does::Write, "insert" | "replace" | "update") => Effect::Unknown([table()].into()),
+        (Does::Write, "insert" | "replace") => on(|table| Effect::Unknown([table].into())),
         (Does::Write, _) => Effect::AnyUnknown,
         (Does::Schema, "create") if has("trigger") => Effect::AnyUnknown,
         (Does::Schema, "create") if !["temp", "temporary", "as", "virtual"].into_iter().any(has) => Effect::Nothing,
-        (Does::Schema, "create" | "drop" | "alter") => Effect::Unknown(named()),
+        (Does::Schema, "create" | "drop" | "alter") => Effect::Unknown(tokens.iter().filter_map(name).collect()),
         _ => Effect::Nothing,
     }
+}
+
+/// The table after INTO or FROM. A name in single quotes is not told from a text: in a capture of hashes it is a stand-in.
+fn target(tokens: &[Token]) -> Option<String> {
+    let at = tokens.iter().position(|token| is_word(token, "into") || is_word(token, "from"))? + 1;
+    let at = if tokens.get(at + 1) == Some(&Token::Sign(".")) { at + 2 } else { at };
+    name(tokens.get(at)?)
+}
+
+/// A name as SQLite compares it.
+fn name(token: &Token) -> Option<String> {
+    let Token::Word(word) = token else { return None };
+    let inner = word.strip_prefix(['"', '`', '[']).and_then(|rest| rest.strip_suffix(['"', '`', ']'])).unwrap_or(word);
+    (!inner.contains(['"', '`', '[', ']'])).then(|| inner.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -219,7 +245,9 @@ mod tests {
         assert_eq!(of("REPLACE INTO t VALUES (1)"), named("t"));
         assert_eq!(of("INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET a = 2"), named("t"));
         assert_eq!(of("UPDATE t SET a = 1"), Effect::Nothing);
-        assert_eq!(of("UPDATE OR REPLACE t SET a = 1"), named("t"));
+        assert_eq!(of("UPDATE OR REPLACE t SET a = 1"), Effect::AnyUnknown);
+        assert_eq!(of("INSERT INTO 't' SELECT * FROM old"), Effect::AnyUnknown);
+        assert_eq!(of("INSERT INTO \u{c4}rzte VALUES (1)"), Effect::Changes("\u{c4}rzte".into(), 1));
         assert_eq!(of("WITH n AS (SELECT 1) INSERT INTO t SELECT * FROM n"), Effect::AnyUnknown);
         assert_eq!(of("ROLLBACK"), Effect::Rollback);
         assert_eq!(of("ROLLBACK TO s"), Effect::AnyUnknown);
@@ -234,6 +262,8 @@ mod tests {
         let script = |sql: &str| effect(sql, How::Exec);
         assert_eq!(script("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2), (3)"), Effect::AnyUnknown);
         assert_eq!(script("INSERT INTO t VALUES (1);"), Effect::Changes("t".into(), 1));
-        assert_eq!(script("BEGIN; SELECT 1; COMMIT"), Effect::Nothing);
+        assert_eq!(script("PRAGMA foreign_keys = ON; CREATE TABLE IF NOT EXISTS t (a)"), Effect::Nothing);
+        // The rows of the first transaction are committed, and the second one is open.
+        assert_eq!(script("COMMIT; BEGIN"), Effect::AnyUnknown);
     }
 }
