@@ -412,7 +412,7 @@ fn a_process_of_the_server_for_which_others_wait_is_named() {
     );
     copy.does(
         "\\connect copy\nCREATE TABLE t (id INTEGER PRIMARY KEY); \
-         CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(8); RETURN NULL; END'; \
+         CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(20); RETURN NULL; END'; \
          CREATE TRIGGER slow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION slow(); \
          ALTER TABLE t ENABLE ALWAYS TRIGGER slow;",
     );
@@ -422,11 +422,12 @@ fn a_process_of_the_server_for_which_others_wait_is_named() {
          PUBLICATION p WITH (create_slot = false, slot_name = 's', copy_data = false);"
     ));
     waits.does("\\connect copy\n");
-    let line = watched(&place, &server, 6, || {
-        origin.does("INSERT INTO t VALUES (1);");
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        waits.send("BEGIN; LOCK TABLE t;");
-    });
+    origin.does("INSERT INTO t VALUES (1);");
+    let worker = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND mode = 'RowExclusiveLock';";
+    while waits.answers(worker) == "0" {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let line = watched(&place, &server, 6, || waits.send("BEGIN; LOCK TABLE t;"));
     let found = finding(&line, "blocks-others", 0);
     assert!(found["who"].as_str().is_some_and(|who| who.contains("logical replication")), "{found}");
     assert!(found["waiting"].as_str().is_some_and(|sql| sql.starts_with("LOCK TABLE t")), "{found}");

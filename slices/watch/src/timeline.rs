@@ -246,6 +246,7 @@ impl Timeline {
     /// A process has ended: releases its locks. What a visible call of it waited for was neither granted nor given up.
     pub fn process_ended(&mut self, pid: u32, at_ns: u64) {
         self.overtaken.retain(|(_, of, _)| *of != pid);
+        self.called.remove(&pid);
         let is_in_call = |who: &Who| self.threads.get(who).is_some_and(|thread| !thread.calls.is_empty());
         let its = self.waiting.keys().filter(|(_, who)| who.pid == pid && !is_in_call(who));
         let ended: Vec<(usize, Who)> = its.copied().collect();
@@ -332,8 +333,8 @@ impl Timeline {
         }
         if let Some(held) = self.held.get_mut(&key) {
             let is_new = lock.is_writers() && (held.mode, mode) == (Mode::Alone, Mode::Alone);
-            if is_new && held.began_before {
-                // It was found held before the call that took it was reported.
+            // A call that took it before it was found held is reported after that.
+            if is_new && held.began_before && at_ns <= held.from_ns + LOOKS_NS {
                 (held.who, held.from_ns, held.began_before) = (who, at_ns, false);
                 return;
             }
