@@ -27,7 +27,7 @@ fn a_trial_in_another_place_or_with_another_contender_is_named_and_does_not_coun
     let file = first.join("trial.toml");
     let whole = fs::read_to_string(&file).expect("a trial");
     let (_, text) = whole.split_once('\n').expect("a seal");
-    let started = &Record::open(&record).expect("a record").run.started;
+    let id = &Record::open(&record).expect("a record").run.id.expect("a number");
     let modes = ("journal_mode=wal", "journal_mode=truncate");
     let (of, other) = if text.contains(modes.0) { modes } else { (modes.1, modes.0) };
     let exchanged = |from: &str, to: &str| text.replacen(from, to, 1);
@@ -51,7 +51,7 @@ fn a_trial_in_another_place_or_with_another_contender_is_named_and_does_not_coun
     // A trial of another run.
     fs::write(&file, whole).expect("put back");
     assert_eq!(damaged(&record), []);
-    edit(&record.join("run.toml"), |text| text.replacen(started, "2001-01-01T00:00:00Z", 1));
+    edit(&record.join("run.toml"), |text| text.replacen(id, "0", 1));
     let found = damaged(&record);
     assert!(found.len() == 2 && found[0].1.contains("is of another run"), "{found:?}");
 }

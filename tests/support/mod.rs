@@ -204,7 +204,7 @@ pub fn at_once<T: Sync, R: Send>(at_once: usize, items: &[T], work: impl Fn(&T) 
 
 /// Waits for something that must happen soon; its absence fails the test.
 #[track_caller]
-pub fn wait_for(what: &str, happened: impl Fn() -> bool) {
+pub fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !happened() {
         assert!(Instant::now() < deadline, "waited in vain for {what}");

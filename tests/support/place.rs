@@ -109,15 +109,25 @@ pub fn postgres_bin() -> PathBuf {
 impl Own {
     /// Carries out a script as a user who may run servers; its last command is the server.
     fn start(place: &Place, scheme: &'static str, script: impl Fn(&Path, u16) -> String, ready: &str) -> Self {
-        let (dir, port) = (place.bench.path(&format!("own-{scheme}")), free_port());
-        fs::create_dir(&dir).expect("created");
-        if is_root() {
-            Command::new("chown").arg("nobody").arg(&dir).status().expect("chown");
-        }
-        let log = fs::File::create(dir.join("log")).expect("created");
-        let child = Self::as_who_may(&script(&dir, port)).stderr(log).spawn().expect("a shell");
-        let log = dir.join("log");
-        wait_for("the server of somebody else", || fs::read_to_string(&log).is_ok_and(|text| text.contains(ready)));
+        let dir = place.bench.path(&format!("own-{scheme}"));
+        // Another program may take the port first: then the server ends at once.
+        const PORTS: usize = 5;
+        let started = (0..PORTS).find_map(|_| {
+            let _ = fs::remove_dir_all(&dir);
+            fs::create_dir(&dir).expect("created");
+            if is_root() {
+                Command::new("chown").arg("nobody").arg(&dir).status().expect("chown");
+            }
+            let (port, path) = (free_port(), dir.join("log"));
+            let log = fs::File::create(&path).expect("created");
+            let mut child = Self::as_who_may(&script(&dir, port)).stderr(log).spawn().expect("a shell");
+            let is_ready = || fs::read_to_string(&path).is_ok_and(|text| text.contains(ready));
+            let mut has_ended = || child.try_wait().expect("a child").is_some();
+            wait_for("the server of somebody else", || is_ready() || has_ended());
+            is_ready().then_some((child, port))
+        });
+        let (child, port) =
+            started.unwrap_or_else(|| panic!("{}", fs::read_to_string(dir.join("log")).expect("a log")));
         Self { child, scheme, port }
     }
 

@@ -83,13 +83,17 @@ fn parts(text: &str, name: &str) -> Vec<Part> {
     let begin = format!("pub {} {name} {{\n", if is_struct { "struct" } else { "enum" });
     let body = text.split_once(&begin).unwrap_or_else(|| panic!("there is no {name}")).1;
     let body = body.split_once("\n}\n").expect("it ends").0;
-    let (mut found, mut about, mut renamed) = (vec![], vec![], None);
+    let (mut found, mut about, mut renamed, mut is_skipped) = (vec![], vec![], None, false);
     for line in body.lines() {
         let word = line.trim();
         if let Some(comment) = word.strip_prefix("/// ") {
             about.push(comment);
         } else if let Some(rest) = word.strip_prefix("#[serde(rename = \"") {
             renamed = rest.split('"').next();
+        } else if word == "#[serde(skip)]" {
+            is_skipped = true;
+        } else if is_skipped {
+            (is_skipped, about) = (false, vec![]);
         } else if word == "#[serde(flatten)]" {
             renamed = Some("KIND");
         } else if line.starts_with("     ") && !is_struct {

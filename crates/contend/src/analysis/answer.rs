@@ -57,7 +57,7 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     });
     let sentence = match fact {
         // The sentences of a user's file can contradict what was measured.
-        Some(sentence) if !study.from_file => sentence.clone(),
+        Some(sentence) if study.built_in => sentence.clone(),
         Some(sentence) => format!("{sentence} (Values: {{this}} {{this_shown}}, {{against}} {{against_shown}}.)"),
         None => verdict_sentence(answer, &compared, findings),
     };
@@ -156,7 +156,7 @@ fn verdict_sentence(answer: &Answer, compared: &Compared, findings: &Findings<'_
         })
     });
     if let Some((_, sentence)) = own {
-        return match findings.study.from_file {
+        return match !findings.study.built_in {
             true => format!("{sentence} (Verdict: {}.)", in_own_words(&compared.comparison.verdict)),
             false => sentence.clone(),
         };

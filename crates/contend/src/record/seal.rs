@@ -78,7 +78,7 @@ pub const WAS_CHANGED: &str =
 pub const WOULD_BE_SEALED: &str = "has no seal in its first line, so it may have been changed, and resuming would seal it as \
      it is. Restore the file, or run again";
 
-/// The sentence on a file without a seal, and so many others.
+/// The sentence on a file without a seal; `others` is the number of further ones.
 pub fn said_not_sealed(file: &str, others: usize) -> String {
     let (files, have, they, them) = match others {
         0 => (file.to_string(), "has", "it was", "it"),

@@ -242,7 +242,7 @@ impl Story {
         };
         Study {
             name: "site".to_string(),
-            from_file: false,
+            built_in: true,
             part: None,
             about: String::new(),
             beside: None,

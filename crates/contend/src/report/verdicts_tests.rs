@@ -50,7 +50,7 @@ fn sentences_of_a_study_that_contradict_its_run_stand_next_to_what_was_measured(
         let findings = Findings::new(record);
         findings.answers.iter().map(content::words::answer).collect()
     };
-    record.run.study.from_file = true;
+    record.run.study.built_in = false;
     for answer in &mut record.run.study.answers {
         answer.words.values_mut().for_each(|sentence| *sentence = "Slower, by far.".to_string());
         answer.facts.values_mut().for_each(|sentence| *sentence = "Nobody waited.".to_string());
@@ -59,9 +59,9 @@ fn sentences_of_a_study_that_contradict_its_run_stand_next_to_what_was_measured(
     assert_eq!(said[0], "Slower, by far. (Verdict: WAL/NORMAL is faster than DELETE/FULL.)");
     let counts = said.iter().find(|said| said.starts_with("Nobody waited.")).expect("an answer about counts");
     assert!(counts.contains("(Values: WAL/NORMAL deferred ") && counts.contains(", WAL/NORMAL 0"), "{counts}");
-    record.run.study.from_file = false;
+    record.run.study.built_in = true;
     assert_eq!(answers(&record)[0], "Slower, by far.", "contend's own sentences need no second one");
-    record.run.study.from_file = true;
+    record.run.study.built_in = false;
     record.run.study.answers.iter_mut().for_each(|answer| answer.words.clear());
     assert!(!answers(&record)[0].contains("Verdict:"), "the words are contend's");
 }

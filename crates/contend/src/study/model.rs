@@ -68,9 +68,9 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     pub name: String,
-    /// Whether it is from a file of the user: then the sentences in it are not contend's.
+    /// Whether it is one of contend's own: then the sentences in it are contend's, too. Older records do not say so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub from_file: bool,
+    pub built_in: bool,
     /// Which of its parts this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
@@ -171,7 +171,7 @@ impl Study {
         conditions: Vec<Condition>,
     ) -> Self {
         Self {
-            from_file: false,
+            built_in: false,
             name: name.to_string(),
             part: None,
             about: String::new(),

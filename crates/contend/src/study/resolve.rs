@@ -108,8 +108,8 @@ fn resolve_once(source: &Source, choices: &Choices) -> Result<Whole, StudyError>
     let name = name_of(source);
     let checked: Vec<Checked> = written.parts.iter().map(|part| check(source, part)).collect::<Result<_, _>>()?;
     let chosen = chosen_parts(&name, &checked, choices).map_err(StudyError::Usage)?;
-    let from_file = source.name.contains('/') || source.name.ends_with(".toml");
-    let studies = chosen.into_iter().map(|chosen| Study { from_file, ..chosen.study(&name) }).collect();
+    let built_in = !source.name.contains('/') && !source.name.ends_with(".toml");
+    let studies = chosen.into_iter().map(|chosen| Study { built_in, ..chosen.study(&name) }).collect();
     Ok(Whole { name, question: written.question, variant: choices.variant, extent: choices.extent, studies })
 }
 
@@ -178,7 +178,7 @@ impl Chosen<'_> {
         let (file, head) = (&checked.part.file, checked.part.head.as_ref());
         let mut study = Study {
             name: name.to_string(),
-            from_file: false,
+            built_in: false,
             part: head.map(|head| head.name.clone()),
             about: head.map(|head| head.about.clone()).unwrap_or_default(),
             beside: head.and_then(|head| head.beside.clone()),
