@@ -26,6 +26,8 @@ const LOCK_EVENT: &str = "filelock/posix_lock_inode";
 const EXEC_EVENT: &str = "sched/sched_process_exec";
 /// Interval between checks for ended processes, whose numbers may be reused.
 const ENDED_NS: u64 = 1_000_000_000;
+/// Age from which an event is in its buffer: its processor can be taken away after it got its time.
+const READABLE_NS: u64 = 5_000_000;
 /// Age from which events of all processors can be ordered.
 pub const SETTLED_NS: u64 = 30_000_000;
 /// Meaning of an event number.
@@ -178,7 +180,8 @@ impl Trace {
         // A `-shm` file created since then may already have locks.
         self.follow_files(Database::look_once_more)?;
         raw.sort_by_key(|(at_ns, _)| *at_ns);
-        let read = if all { raw.len() } else { raw.partition_point(|(at_ns, _)| *at_ns <= now_ns) };
+        let until_ns = if all { u64::MAX } else { now_ns.saturating_sub(READABLE_NS) };
+        let read = raw.partition_point(|(at_ns, _)| *at_ns <= until_ns);
         for (at_ns, place) in raw.drain(..read) {
             self.understand(at_ns, &bytes[place]);
         }
@@ -188,9 +191,8 @@ impl Trace {
             self.syncs = Syncs::default();
         }
         self.young.sort_by_key(|(event, _)| event.at_ns);
-        let settled = now_ns.saturating_sub(SETTLED_NS);
-        let is_settled = |(event, _): &(Event, Caller)| event.at_ns <= settled;
-        let count = if all { self.young.len() } else { self.young.partition_point(is_settled) };
+        let settled_ns = if all { u64::MAX } else { now_ns.saturating_sub(SETTLED_NS) };
+        let count = self.young.partition_point(|(event, _)| event.at_ns <= settled_ns);
         let connections = &mut self.connections;
         Ok(self.young.drain(..count).flat_map(|(event, caller)| connections.attribute(event, caller)).collect())
     }

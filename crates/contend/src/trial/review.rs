@@ -104,8 +104,7 @@ impl Review<'_> {
         let sql = Sql::of(self.bench.workload, self.stage.engine, &self.stage.setup);
         let mut plan_check = self.plan_check(&sql)?;
         let mut growth = self.growth();
-        let counted = Counted { is_served: self.ran.served.is_some(), ..self.ran.commits.clone() };
-        let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, counted);
+        let mut commits = CommitCheck::new(&sql.transactions, &sql.statements, self.counted());
         let seen = self.kernel_sees(&sql, &trial.settings, probe);
         let mut kernel = KernelCheck::new(
             self.ran.observed.kernel.clone(),
@@ -296,6 +295,10 @@ impl Review<'_> {
             found.extend(heard::contradictions(number, &member.heard, ended, span));
         }
         found
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { is_served: self.ran.served.is_some(), ..self.ran.commits.clone() }
     }
 
     /// `change`: whether each transaction changes rows. One that changes nothing needs no sync.
