@@ -3,6 +3,7 @@
 use crate::support::place::{Own, Place, files, is_root, record, study};
 use crate::support::workers::needed;
 use crate::support::{Bench, Said, processes_mentioning, reasons, tool, wait_for};
+use contend::outcome::reason::Invalid;
 use contend::outcome::{Outcome, classify};
 use contend::trial::stop::Cancelled;
 use contend::trial::watch::janitor::Janitor;
@@ -52,6 +53,25 @@ fn workers_that_serve_leave_the_same_data_on_every_server() {
     let said = place.contend(&[&["verify", "bank", "--operations", "300"], &args[..]].concat()).exits(0);
     for words in ["transfer committed", "The same everywhere"] {
         assert!(said.out.contains(words), "{words}: {said:?}");
+    }
+    place.assert_nothing_left();
+}
+
+/// Overdrafts are rejected after their first statement, which the request that failed does not say.
+#[test]
+fn transactions_over_http_that_fail_in_their_middle_make_no_trial_invalid() {
+    let place = Place::new();
+    let study = "question = 'q'\nworkload = 'bank'\nkind = 'load'\nheadline = 'throughput_ops_per_s'\nrounds = 6\n\
+        axes = { profile = ['mixed'] }\nload = { clients = 4, window = '500ms' }\n\
+        [[contender]]\nengine = 'mariadb'\nsettings = { transport = 'http' }\n\
+        [[contender]]\nengine = 'postgres'\nsettings = { transport = 'http' }\n";
+    fs::write(place.bench.path("bank.toml"), study).expect("written");
+    place.contend(&["run", "bank.toml", "--rounds", "1", "--out", "record"]);
+    let record = record(&place);
+    assert_eq!(record.trials.len(), 2);
+    for trial in &record.trials {
+        let commits = trial.invalid.iter().find(|reason| reason.kind == Invalid::Commits);
+        assert!(commits.is_none(), "{commits:?}");
     }
     place.assert_nothing_left();
 }
