@@ -1,7 +1,10 @@
 //! Studies made of parts, from outside: one command, one record, one report.
 
 use crate::support::{Bench, edit, root, wait_for};
+use contend::outcome::reason::Invalid;
 use contend::record::parts::{StudyRecord, read_study};
+use contend::record::store::{Record, RecordWriter};
+use contend_wire::sample::SAMPLE_BYTES;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::Path;
@@ -173,9 +176,15 @@ fn the_worst_part_decides_the_status() {
     let bench = Bench::new();
     let run = bench.contend(&["run", &study(), "--out", "record", "--quiet", "--set", "part=original"]);
     run.settled(&bench.path("record"));
-    let trial = bench.path("record/original/trials/0001/trial.toml");
-    let reason = "\n[[invalid]]\nkind = \"invariant\"\ndetail = \"planted\"\n";
-    edit(&trial, |text| text.replacen("invalid = []\n", "", 1) + reason);
+    let part = bench.path("record/original");
+    let (record, at) = (Record::open(&part).expect("a record"), part.join("trials/0001"));
+    let read = |name: &str| fs::read(at.join(name)).expect("readable");
+    let (samples, series) = (read("samples.bin"), String::from_utf8(read("series.csv")).expect("text"));
+    let mut trial = record.trials.into_iter().find(|trial| trial.slot.trial == 1).expect("a trial");
+    trial.invalid.push(Invalid::Invariant.because("planted"));
+    fs::remove_dir_all(&at).expect("removed");
+    let mut again = RecordWriter::resume(&part).and_then(|writer| writer.trial(1)).expect("begun");
+    again.samples(&samples[SAMPLE_BYTES..]).and_then(|()| again.commit(&trial, &series)).expect("written");
     let said = bench.contend(&["report", "record"]).exits(1);
     assert!(said.out.contains("do not count: original ("), "{}", said.out);
     fs::remove_dir_all(bench.path("record/original/trials")).expect("removed");

@@ -212,7 +212,7 @@ pub fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// Changes a file of a record, and takes its digests away as in old records: with them a changed file is refused.
+/// Changes a file of a record, and takes its digests away: with them a changed file is refused.
 pub fn edit(path: &Path, change: impl FnOnce(&str) -> String) {
     let text = std::fs::read_to_string(path).expect("a file of a record");
     let (seal, own) = text.split_once('\n').expect("lines");
