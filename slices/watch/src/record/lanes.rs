@@ -94,12 +94,23 @@ impl Lists {
         self.pids.contains(&pid)
     }
 
-    /// Adds a line of `shares.csv`.
-    pub fn add_share(&mut self, pid: u32, row: &Row<'_>) {
-        // A line's time is the end of its interval.
-        let part = ((row.number(0) - 5e7).max(0.0) / self.width) as usize;
-        let [held, waited] = self.of_processes.entry((pid, part.min(self.columns - 1))).or_default();
-        (*held, *waited) = (*held + row.number(4), *waited + row.number(6));
+    /// Adds a line of `shares.csv`: its time, and the time with the lock and of waits.
+    pub fn add_share(&mut self, pid: u32, [to, held, waited]: [f64; 3]) {
+        // A line's time is the end of its interval, which is a little longer than a tenth of a second: a process that held the
+        // lock all the time has no gap.
+        let from = (to - held.max(1e8)).max(0.0);
+        for (part, ns) in self.parts(from, to) {
+            let share = ns / (to - from);
+            let of_part = self.of_processes.entry((pid, part)).or_default();
+            *of_part = [of_part[0] + share * held, of_part[1] + share * waited];
+        }
+    }
+
+    /// The parts of the watch in a time, and how much of it is in each.
+    fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (usize, f64)> + use<> {
+        let width = self.width;
+        let parts = ((from / width) as usize..self.columns).take_while(move |part| *part as f64 * width < to);
+        parts.map(move |part| (part, to.min((part + 1) as f64 * width) - from.max(part as f64 * width)))
     }
 
     /// Adds a hold or wait of the whole watch.
@@ -108,6 +119,7 @@ impl Lists {
         if one.hollow && one.length() > 0.0 && one.length() >= longest {
             self.longest = Some(one);
         }
+        let parts = self.parts(one.from, one.to.unwrap_or(self.end_ns).min(self.end_ns));
         let Some(sums) = &mut self.of_threads else { return };
         self.threads.insert(one.tid);
         if self.threads.len() > LANES_MAX {
@@ -115,12 +127,8 @@ impl Lists {
             self.threads.clear();
             return;
         }
-        let (width, to) = (self.width, one.to.unwrap_or(self.end_ns).min(self.end_ns));
-        let first = (one.from / width) as usize;
-        for part in (first..self.columns).take_while(|part| *part as f64 * width < to) {
-            let (begins, ends) = (part as f64 * width, (part + 1) as f64 * width);
-            let of_part = sums.entry((one.tid, part)).or_default();
-            of_part[usize::from(one.hollow)] += (to.min(ends) - one.from.max(begins)).max(0.0);
+        for (part, ns) in parts {
+            sums.entry((one.tid, part)).or_default()[usize::from(one.hollow)] += ns.max(0.0);
         }
     }
 
@@ -328,6 +336,17 @@ mod tests {
         let (_, longest) = longest_wait(&database(&[7]), &lists).expect("a wait");
         assert_eq!(longest.title, "The longest wait: thread 9, 200 ms");
         assert_eq!(longest.lanes.iter().map(|lane| lane.spans.len()).collect::<Vec<_>>(), [1, 1]);
+    }
+
+    /// Lines of 104 ms in parts of 100 ms: each 26th part would be without a line's end.
+    #[test]
+    fn a_process_that_held_the_lock_all_the_time_has_no_gap() {
+        let mut lists = Lists::new(&of_seconds(10), &database(&[7, 8]));
+        (1..=96).for_each(|line| lists.add_share(7, [f64::from(line) * 1.04e8, 1.04e8, 0.0]));
+        let chart = over_time(&Owners::of(&database(&[7, 8]), &lists.threads), &lists);
+        let spans = &chart.lanes[0].spans;
+        assert_eq!(spans.len(), 100);
+        assert!(spans[..99].iter().all(|span| span.height > 0.99), "{spans:?}");
     }
 
     #[test]

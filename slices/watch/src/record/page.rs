@@ -135,7 +135,7 @@ fn drawn(dir: &Path, saved: &Saved) -> Result<Vec<Drawn>> {
     each_row(&dir.join("shares.csv"), |row| {
         let pid = row.number(2) as u32;
         if let Some(its) = drawn.get_mut(place(row, 1)).filter(|its| its.lists.has(pid)) {
-            its.lists.add_share(pid, row);
+            its.lists.add_share(pid, [0, 4, 6].map(|column| row.number(column)));
             its.syncs.add(pid, row);
         }
     })?;
