@@ -3,6 +3,7 @@
 
 use super::last;
 use crate::support::place::{Own, Place};
+use crate::wait_for;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -424,9 +425,7 @@ fn a_process_of_the_server_for_which_others_wait_is_named() {
     waits.does("\\connect copy\n");
     origin.does("INSERT INTO t VALUES (1);");
     let worker = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND mode = 'RowExclusiveLock';";
-    while waits.answers(worker) == "0" {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_for("the worker's lock", || waits.answers(worker) != "0");
     let line = watched(&place, &server, 6, || waits.send("BEGIN; LOCK TABLE t;"));
     let found = finding(&line, "blocks-others", 0);
     assert!(found["who"].as_str().is_some_and(|who| who.contains("logical replication")), "{found}");

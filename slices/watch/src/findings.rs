@@ -73,6 +73,8 @@ struct View<'t> {
     tallies: BTreeMap<u32, Tally>,
     /// The two processes that held the write lock for the longest time, the longest first.
     longest: [Option<u32>; 2],
+    /// The longest hold of the write lock, and that of another process, the longest first.
+    longest_holds: [(u32, u64); 2],
     is_contended: bool,
 }
 
@@ -93,7 +95,11 @@ impl<'t> View<'t> {
         let sums: BTreeMap<u32, &Sums> = sums.collect();
         // Once, not for each process: a script may start thousands in an hour.
         let (longest, is_contended) = (longest(&sums), is_contended(&sums));
-        View { timeline, now, sums, tallies, longest, is_contended }
+        let view = View { timeline, now, sums, tallies, longest, longest_holds: [(0, 0); 2], is_contended };
+        let mut holds: Vec<(u32, u64)> = view.pids().into_iter().map(|pid| (pid, view.write_ns(pid).1)).collect();
+        holds.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        holds.resize(2.max(holds.len()), (0, 0));
+        View { longest_holds: [holds[0], holds[1]], ..view }
     }
 
     fn pids(&self) -> BTreeSet<u32> {
@@ -175,14 +181,13 @@ impl<'t> View<'t> {
         let longest = tally.longest_gave_up.as_ref();
         let (holder, holder_sql) = longest.map_or((None, None), |wait| (wait.holder, wait.holder_sql.clone()));
         // The holder may be another thread of the same process.
-        let is_holder = |other: &u32| *other != pid || holder == Some(pid);
-        let held_ns_max = self.pids().into_iter().filter(is_holder).map(|other| self.write_ns(other).1).max();
+        let held = self.longest_holds.iter().find(|(other, _)| *other != pid || holder == Some(pid));
         let kind = Kind::TimeoutTooShort {
             gave_up: tally.gave_up.count,
             longest_ns: tally.gave_up.max_ns,
             holder,
             holder_sql,
-            held_ns_max: held_ns_max.unwrap_or(0),
+            held_ns_max: held.map_or(0, |(_, ns)| *ns),
         };
         Some(Case::of_wait(kind, longest))
     }

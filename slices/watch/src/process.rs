@@ -333,7 +333,7 @@ fn task_has_ended(task: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
+    use std::io::BufRead;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -369,6 +369,12 @@ mod tests {
         );
     }
 
+    /// With PYTHONUNBUFFERED the end of a line is a write of its own, which a closed pipe would refuse.
+    fn wait_for_a_line(child: &mut std::process::Child) {
+        let stdout = child.stdout.take().expect("piped");
+        std::io::BufReader::new(stdout).read_line(&mut String::new()).expect("a line");
+    }
+
     #[test]
     fn an_interpreter_is_named_with_its_script() {
         let dir = std::env::temp_dir().join(format!("contend-script-{}", std::process::id()));
@@ -382,7 +388,7 @@ mod tests {
             .spawn()
             .expect("python3");
         // Before its first line, a launcher such as that of pyenv may still run.
-        child.stdout.take().expect("piped").read_exact(&mut [0]).expect("a line");
+        wait_for_a_line(&mut child);
         let named = name(child.id());
         child.kill().and_then(|()| child.wait()).expect("it ends");
         fs::remove_dir_all(&dir).expect("removed");
@@ -407,7 +413,7 @@ mod tests {
         let mut command = Command::new("python3");
         let mut child =
             command.args(["-c", code]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
-        child.stdout.take().expect("piped").read_exact(&mut [0]).expect("a line");
+        wait_for_a_line(&mut child);
         child
     }
 
