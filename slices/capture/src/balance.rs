@@ -44,8 +44,7 @@ pub fn unexplained(trace: &Trace, databases: &[Database]) -> Vec<String> {
     let lost = &trace.lost;
     let attaching = attaching(trace);
     let is_understood = |call: &&Call| {
-        let words = tokens(&call.sql).iter().filter(|token| is_word(token, "attach")).count();
-        let known = attached(call).filter(|_| words == 1);
+        let known = attached(call).filter(|_| attachments(&call.sql) == 1);
         known.is_some_and(|of| of.path.is_none_or(|path| number(databases, &path).is_some()))
     };
     if lost.records > 0 || lost.untracked > 0 || trace.damage.is_some() || !attaching.iter().all(is_understood) {
@@ -63,11 +62,18 @@ pub fn unexplained(trace: &Trace, databases: &[Database]) -> Vec<String> {
     all.flat_map(|(_, database)| differences(database, &added(trace, &database.path, &mut effects))).collect()
 }
 
-/// Calls whose text has the word ATTACH, in whatever place.
+/// Calls with an ATTACH, also inside of a script.
 fn attaching(trace: &Trace) -> Vec<&Call> {
     let mut texts: HashMap<*const u8, bool> = HashMap::new();
-    let mut attaches = |call: &Call| *texts.entry(call.sql.as_ptr()).or_insert_with(|| has_word(&call.sql, "attach"));
+    let mut attaches = |call: &Call| *texts.entry(call.sql.as_ptr()).or_insert_with(|| attachments(&call.sql) > 0);
     trace.calls.iter().filter(|call| attaches(call)).collect()
+}
+
+/// Number of statements of a text that begin with ATTACH.
+fn attachments(sql: &str) -> usize {
+    let tokens = tokens(sql);
+    let begins = |at: usize| at == 0 || tokens[at - 1] == Token::Sign(";");
+    (0..tokens.len()).filter(|at| begins(*at) && is_word(&tokens[*at], "attach")).count()
 }
 
 /// Whether the file of a database is one and the same from beginning to end, and only statements change it.
@@ -89,14 +95,21 @@ fn is_one_file(trace: &Trace, database: &Database) -> bool {
 fn added(trace: &Trace, path: &Path, effects: &mut Effects) -> Added {
     let mut added = Added::default();
     let mut open: HashMap<u64, BTreeMap<String, i64>> = HashMap::new();
-    let mut last: HashMap<u64, (u32, u64)> = HashMap::new();
+    // By connection: the thread of the last call, and the ends of all calls, and of those that may change something.
+    let mut last: HashMap<u64, (u32, u64, u64)> = HashMap::new();
     for call in trace.calls.iter().filter(|call| trace.is_on(call, path)) {
         let effect =
             effects.entry((call.sql.as_ptr(), call.how == How::Exec)).or_insert_with(|| effect(&call.sql, call.how));
         let mine = open.entry(call.connection).or_default();
-        // The number of changes, and whether a transaction is open, can be those of another thread's statement.
-        let (tid, until_ns) = last.insert(call.connection, (call.who.tid, call.end_ns())).unwrap_or((call.who.tid, 0));
-        let is_mixed = if tid == call.who.tid { call.at_ns < until_ns } else { call.at_ns < until_ns + APART_NS };
+        // The number of changes, and whether a transaction is open, can be those of another thread's statement, or of one that
+        // began before this one and goes on.
+        let (tid, until_ns, changed_ns) = last.get(&call.connection).copied().unwrap_or((call.who.tid, 0, 0));
+        let is_mixed = match tid == call.who.tid {
+            true => !call.is_readonly && call.at_ns < changed_ns,
+            false => call.at_ns < until_ns + APART_NS,
+        };
+        let changed_ns = if call.is_readonly { changed_ns } else { changed_ns.max(call.end_ns()) };
+        last.insert(call.connection, (call.who.tid, until_ns.max(call.end_ns()), changed_ns));
         // One that the end of its process cut off may have been committed.
         added.any_unknown |= call.is_pending() || is_mixed;
         match effect {
@@ -135,8 +148,8 @@ fn differences(database: &Database, added: &Added) -> Vec<String> {
         .flat_map(|content| &content.tables)
         .map(|table| (table.name.to_ascii_lowercase(), table.rows))
         .collect();
-    // The rows of a table with a collation of the program's own cannot always be counted.
-    let is_known = |ddl: &str| !["replace", "fail", "cascade", "collate"].iter().any(|word| has_word(ddl, word));
+    let is_known =
+        |ddl: &str| !["replace", "fail", "cascade"].iter().any(|word| has_word(ddl, word)) && !has_own_collation(ddl);
     let tables = Tables { content: end, values: None }.all().into_iter().filter(|table| is_known(&table.ddl));
     tables
         .filter_map(|table| {
@@ -159,6 +172,13 @@ fn differences(database: &Database, added: &Added) -> Vec<String> {
 
 fn has_trigger(content: &Content) -> bool {
     content.others.iter().any(|sql| has_word(sql, "trigger"))
+}
+
+/// Whether a table has a collation of the program's own: its rows cannot always be counted.
+fn has_own_collation(ddl: &str) -> bool {
+    const BUILT_IN: [&str; 3] = ["binary", "nocase", "rtrim"];
+    let is_own = |name: &Token| !BUILT_IN.iter().any(|known| is_word(name, known));
+    tokens(ddl).windows(2).any(|pair| is_word(&pair[0], "collate") && is_own(&pair[1]))
 }
 
 fn has_word(sql: &str, wanted: &str) -> bool {
@@ -255,6 +275,20 @@ mod tests {
         assert_eq!(of("CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM u; END"), Effect::AnyUnknown);
         let Effect::Unknown(all) = of("ALTER TABLE \"new\" RENAME TO t") else { panic!("of these tables") };
         assert!(all.contains("new") && all.contains("t"));
+    }
+
+    #[test]
+    fn an_attach_is_a_statement_and_no_name() {
+        let of =
+            ["SELECT attach FROM mail", "ATTACH 'b.db' AS b", "PRAGMA a = 1; attach 'b.db' AS b; ATTACH 'c.db' AS c"];
+        assert_eq!(of.map(attachments), [0, 1, 2]);
+    }
+
+    #[test]
+    fn rows_under_a_collation_of_sqlite_can_be_counted() {
+        let of =
+            |collation: &str| has_own_collation(&format!("CREATE TABLE t (a TEXT COLLATE {collation} PRIMARY KEY)"));
+        assert_eq!(["NOCASE", "rtrim", "german"].map(of), [false, false, true]);
     }
 
     #[test]

@@ -13,6 +13,10 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 /// Shortest time in the program under the write lock, and shortest wait, that count.
 const HELD_NS_MIN: u64 = MS;
+/// Longest such time from which on it is a finding: a busy machine makes shorter ones in every program.
+const GAP_NS_MIN: u64 = 10 * MS;
+/// It is one, too, if all such times are this part of the capture.
+const HELD_PARTS: u64 = 100;
 /// A transaction without a statement for this long is idle.
 const IDLE_NS_MIN: u64 = SECOND;
 /// Connections per second that count as churn, and fewest of them.
@@ -128,8 +132,8 @@ fn has_timeout(connection: &Connection) -> bool {
 fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u64) -> Vec<Finding> {
     let mut found = vec![];
     let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
-    if seen.held.0 > 0 && seen.held.2 >= HELD_NS_MIN && is_met {
-        let (transactions, sum, longest, before) = seen.held;
+    let (transactions, sum, longest, before) = seen.held;
+    if (longest >= GAP_NS_MIN || HELD_PARTS * sum >= length_ns) && transactions > 0 && is_met {
         add(
             Kind::ProgramHoldsLock,
             format!("{program} holds the write lock of {database} while it does something else."),
