@@ -31,15 +31,18 @@ pub struct Answers {
     kinds: Vec<Kind>,
     /// Transaction and rows, by client and operation.
     rows: BTreeMap<u32, Vec<(u16, u32)>>,
+    /// Whether a transaction that writes was acknowledged.
+    has_written: bool,
 }
 
 impl Answers {
     pub fn new(kinds: Vec<Kind>) -> Self {
-        Self { kinds, rows: BTreeMap::new() }
+        Self { kinds, ..Self::default() }
     }
 
     pub fn push(&mut self, sample: &Sample) {
         let kind = self.kinds.get(usize::from(sample.transaction)).copied().unwrap_or(Kind::Write);
+        self.has_written |= kind == Kind::Write && sample.is_ok();
         if kind != Kind::Write && sample.is_ok() && sample.operation < OPERATIONS_MAX {
             let rows = self.rows.entry(sample.client).or_default();
             let at = sample.operation as usize;
@@ -51,7 +54,8 @@ impl Answers {
     }
 
     /// A difference between the rows of operations that both trials have carried out, in words. It is a read of unwritten tables
-    /// with another number of rows, or a transaction that never returned a row here and nearly always did there.
+    /// with another number of rows, or a transaction that never returned a row here and nearly always did there. Where no write
+    /// got through, there may be no row to return.
     pub fn difference(&self, other: &Self) -> Option<String> {
         // By transaction: number of reads, reads with rows here, reads with rows there.
         let mut with_rows: BTreeMap<u16, (u64, u64, u64)> = BTreeMap::new();
@@ -74,7 +78,8 @@ impl Answers {
         }
         let silent = |reads: u64, none: u64, some: u64| reads >= SILENT_MIN && none == 0 && some * 10 >= reads * 9;
         with_rows.into_iter().find_map(|(transaction, (reads, here, there))| {
-            (silent(reads, here, there) || silent(reads, there, here)).then(|| {
+            let is_silent = self.has_written && silent(reads, here, there);
+            (is_silent || other.has_written && silent(reads, there, here)).then(|| {
                 format!("{here} of {reads} reads of transaction {transaction} returned rows here, {there} there")
             })
         })
@@ -152,7 +157,8 @@ mod tests {
     #[test]
     fn reads_that_never_return_a_row_are_found_although_others_write() {
         let reads = |rows: &dyn Fn(u32) -> u32| {
-            let mut answers = Answers::new(vec![Kind::Fixed, Kind::Read]);
+            let mut answers = Answers::new(vec![Kind::Write, Kind::Read]);
+            answers.push(&sample(0, 50, 1));
             (0..50).for_each(|operation| answers.push(&sample(1, operation, rows(operation))));
             answers
         };
@@ -160,6 +166,9 @@ mod tests {
         let found = reads(&|_| 0).difference(&honest).expect("nothing was executed");
         assert_eq!(found, "0 of 50 reads of transaction 1 returned rows here, 45 there");
         assert_eq!(reads(&|operation| u32::from(operation == 0)).difference(&honest), None, "what is left may be gone");
+        let starved = Answers { has_written: false, ..reads(&|_| 0) };
+        assert_eq!(starved.difference(&honest), None, "its writer got nothing through");
+        assert_eq!(honest.difference(&starved), None);
     }
 
     #[test]

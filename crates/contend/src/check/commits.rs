@@ -23,7 +23,7 @@ pub struct Reading {
 pub struct Counted {
     /// Readings during the run, in order of time, where a reading is cheap.
     pub meanwhile: Vec<Reading>,
-    /// Reading at the end of the window, when clients may still be working; `None` if the number of operations ends the trial.
+    /// Reading at the end of the window, when clients may still be working.
     pub at_window_end: Option<Reading>,
     /// Reading after all clients had ended.
     pub at_end: Option<Reading>,
@@ -32,8 +32,18 @@ pub struct Counted {
     pub of: Counts,
     /// Commits that left no trace of the journal that they need.
     pub untraced: u64,
-    /// Whether a transaction is one request to a service, whose failure does not say how far the transaction came.
+    /// Whether a transaction is one request to a service, whose failure does not say which statement was the last.
     pub is_served: bool,
+}
+
+impl Counted {
+    /// Commits per second by the readings in between, of which the first is right after the clients' start. `None` without two
+    /// of them. A transaction that changes nothing is none.
+    pub fn commits_per_s(&self) -> Option<f64> {
+        let [first, .., last] = self.meanwhile.as_slice() else { return None };
+        let ns = last.between_ns.1.saturating_sub(first.between_ns.0);
+        (ns > 0).then(|| (last.commits.saturating_sub(first.commits)) as f64 * 1e9 / ns as f64)
+    }
 }
 
 /// What one attempt of a transaction adds to the count: commits or statements.
@@ -85,7 +95,7 @@ impl CommitCheck {
     pub fn push(&mut self, sample: &Sample) {
         // A transaction that no plan has is found by the accounts.
         let Some(makes) = self.makes.get(usize::from(sample.transaction)) else { return };
-        let is_unknown = self.is_served && !sample.is_ok();
+        let is_unknown = self.is_served && self.of != Counts::Transactions && !sample.is_ok();
         let Bounds { least, most } = if is_unknown { makes.at_most() } else { makes.by(sample) };
         self.end.least += least;
         self.end.most += most;
@@ -208,17 +218,6 @@ fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Mak
         }
         Counts::Statements => Makes::Statements(steps, u64::from(transaction.begin.is_some())),
     }
-}
-
-/// Whether each transaction changes a row if it is acknowledged, perhaps to the values that are already there.
-pub fn change(transactions: &[Transaction], statements: &[Statement]) -> Vec<bool> {
-    let changes = |step: &Step| match step {
-        Step::Sql(step) if step.rows_min > 0 && step.repeat > 0 => {
-            statements.get(step.statement as usize).is_some_and(|statement| statement.effect.changes)
-        }
-        _ => false,
-    };
-    transactions.iter().map(|transaction| transaction.steps.iter().any(changes)).collect()
 }
 
 /// Whether each transaction makes a commit for sure if it is acknowledged.

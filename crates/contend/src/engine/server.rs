@@ -74,7 +74,7 @@ pub struct Server {
     pub counts: Counts,
     /// What any change of its configuration changes, also one that was undone: its name, and the query for it.
     pub configured: (&'static str, &'static str),
-    /// How many of them it may carry out on its own during a trial.
+    /// How many of them it may carry out on its own in each database and begun minute of a trial.
     pub own_commits: u64,
     /// How it reports waits for locks.
     pub lock_waits: LockWaits,

@@ -53,11 +53,11 @@ fn sentences_of_a_study_that_contradict_its_run_stand_next_to_what_was_measured(
     record.run.study.built_in = false;
     for answer in &mut record.run.study.answers {
         answer.words.values_mut().for_each(|sentence| *sentence = "Slower, by far.".to_string());
-        answer.facts.values_mut().for_each(|sentence| *sentence = "Nobody waited.".to_string());
+        answer.facts.values_mut().for_each(|sentence| *sentence = "No client waited.".to_string());
     }
     let said = answers(&record);
     assert_eq!(said[0], "Slower, by far. (Verdict: WAL/NORMAL is faster than DELETE/FULL.)");
-    let counts = said.iter().find(|said| said.starts_with("Nobody waited.")).expect("an answer about counts");
+    let counts = said.iter().find(|said| said.starts_with("No client waited.")).expect("an answer about counts");
     assert!(counts.contains("(Values: WAL/NORMAL deferred ") && counts.contains(", WAL/NORMAL 0"), "{counts}");
     record.run.study.built_in = true;
     assert_eq!(answers(&record)[0], "Slower, by far.", "contend's own sentences need no second one");

@@ -108,7 +108,7 @@ fn resolve_once(source: &Source, choices: &Choices) -> Result<Whole, StudyError>
     let name = name_of(source);
     let checked: Vec<Checked> = written.parts.iter().map(|part| check(source, part)).collect::<Result<_, _>>()?;
     let chosen = chosen_parts(&name, &checked, choices).map_err(StudyError::Usage)?;
-    let built_in = !source.name.contains('/') && !source.name.ends_with(".toml");
+    let built_in = source.name.starts_with(&super::LIBRARY.prefix());
     let studies = chosen.into_iter().map(|chosen| Study { built_in, ..chosen.study(&name) }).collect();
     Ok(Whole { name, question: written.question, variant: choices.variant, extent: choices.extent, studies })
 }

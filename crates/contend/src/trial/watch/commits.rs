@@ -61,6 +61,7 @@ pub struct Commits<'e> {
     engine: &'e Engine,
     from: From,
     first: u64,
+    began_ns: u64,
     /// Reads in between, where that is cheap.
     meanwhile: Option<Meanwhile>,
     counted: Counted,
@@ -81,14 +82,12 @@ impl<'e> Commits<'e> {
                 (From::Files(Arc::new(counters)), 0, Counts::Transactions)
             }
             (None, Some(server), Some(_)) => {
-                // A server looks after each database about once a minute.
-                let looks = fresh.databases.len() as u64 * (1 + stage.round.load.window_ns / MINUTE_NS);
-                (From::Server(server.commits), server.own_commits * looks, server.counts)
+                (From::Server(server.commits), server.own_commits * fresh.databases.len() as u64, server.counts)
             }
             _ => return None,
         };
         let counted = Counted { own, of, ..Counted::default() };
-        let mut commits = Self { engine, from, first: 0, meanwhile: None, counted };
+        let mut commits = Self { engine, from, first: 0, began_ns: monotonic_ns(), meanwhile: None, counted };
         commits.first = commits.read(fresh, admin)?.commits;
         Some(commits)
     }
@@ -110,6 +109,8 @@ impl<'e> Commits<'e> {
     pub fn end(mut self, fresh: &Fresh<'_>, admin: &mut Admin<'_>) -> Counted {
         let known = self.counted.at_window_end.is_some();
         self.counted.at_end = if known { self.read(fresh, admin) } else { None };
+        // A server looks after each database about once a minute.
+        self.counted.own *= 1 + monotonic_ns().saturating_sub(self.began_ns) / MINUTE_NS;
         self.counted
     }
 
