@@ -6,51 +6,27 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// Why no script has written a table of figures.
-enum Why {
-    /// No record of contend has these figures.
-    NoRecord(&'static str),
-    /// Its record is older than the scripts. This table of `scripts/results.toml`, a study and a part, takes its place
-    /// when the study is run again; then it must go.
-    Until(&'static str, &'static str),
-}
-
-/// Tables by hand: `FILE: HEAD`, and why. This list may only get shorter.
-const BY_HAND: &[(&str, Why)] = &[
-    (
-        "docs/study-async.md: | databases | model | writes done | reads/s | mean read, response | mean read, service |",
-        Why::Until("async", "memory"),
-    ),
-    (
-        "docs/study-durability.md: | setting | power cut | process crash |",
-        Why::NoRecord("a prototype, from before contend"),
-    ),
-    ("docs/study-gameplan.md: | | SQLite | MariaDB | PostgreSQL |", Why::Until("gameplan", "write")),
-    ("docs/study-go-drivers.md: | what | failed |", Why::NoRecord("programs with libraries of 2021")),
+/// Tables by hand: `FILE: HEAD`, and why no record of contend has their figures. This list may only get shorter.
+const BY_HAND: &[(&str, &str)] = &[
+    ("docs/study-durability.md: | setting | power cut | process crash |", "a prototype, from before contend"),
+    ("docs/study-go-drivers.md: | what | failed |", "programs with libraries of 2021"),
     (
         "docs/study-languages.md: | SQLite built | lock waits (voluntary switches) per operation | operations in 0.7 s |",
-        Why::NoRecord("a program in C, with three builds of SQLite"),
+        "a program in C, with three builds of SQLite",
     ),
     (
         "docs/study-languages.md: | driver | one client | eight threads of one process | eight processes with one client each |",
-        Why::NoRecord("processor time of runs that were made for it, in no study"),
+        "processor time of runs that were made for it, in no study",
     ),
     (
         "docs/study-languages.md: | | point read, 1 client | durable insert, 8 clients | WordPress's public mix, 8 clients |",
-        Why::NoRecord("a quick run whose record is gone; the study has no published figures, so its page has no marks"),
+        "a quick run whose record is gone; the study has no published figures, so its page has no marks",
     ),
     (
         "docs/study-wordpress-http.md: | | operations per second | half of them take at most |",
-        Why::NoRecord("a quick run whose record is gone; the study has no published figures, so its page has no marks"),
+        "a quick run whose record is gone; the study has no published figures, so its page has no marks",
     ),
 ];
-
-/// Whether figures of the corrected variant of a part are kept.
-fn is_kept(study: &str, part: &str) -> bool {
-    let kept = fs::read_to_string(root().join(format!("evidence/results/{study}.toml"))).unwrap_or_default();
-    kept.split("\n\n")
-        .any(|table| table.starts_with("[[corrected.from]]") && table.contains(&format!("part = \"{part}\"")))
-}
 
 /// Tables outside generated blocks: head and cells of the body.
 fn tables(text: &str) -> Vec<(String, Vec<String>)> {
@@ -97,12 +73,7 @@ fn tables_of_figures_are_generated() {
         .difference(&listed)
         .map(|table| format!("{table}: figures without the marks of a script that wrote them"));
     let gone = listed.difference(&found).map(|table| format!("{table}: is no longer there; remove it from the list"));
-    let replaced = BY_HAND.iter().filter_map(|(table, why)| match why {
-        Why::Until(study, part) => is_kept(study, part)
-            .then(|| format!("{table}: the figures of {study}, part {part}, are kept; remove the table by hand")),
-        Why::NoRecord(reason) => reason.is_empty().then(|| format!("{table}: a reason is missing")),
-    });
-    assert_none(new.chain(gone).chain(replaced).collect());
+    assert_none(new.chain(gone).collect());
 }
 
 #[test]
