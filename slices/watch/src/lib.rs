@@ -13,6 +13,7 @@ mod doctor;
 pub mod event;
 pub mod finding;
 pub mod findings;
+mod fold;
 pub mod hold;
 mod hot;
 mod instance;

@@ -1,6 +1,7 @@
 //! Output without a terminal: a line per second, as text or JSON, and a summary at the end.
 
 use crate::finding::Finding;
+use crate::fold;
 use crate::view::{DatabaseView, Row};
 use crate::watch::Watch;
 use crate::words::{Words, bytes, percent, time};
@@ -105,19 +106,12 @@ fn table(database: &DatabaseView) -> String {
     }
     let head = ["process", "writes", "held", "longest", "waited", "longest", "refused", "gave up"];
     let mut rows = vec![head.map(str::to_string)];
-    rows.extend(database.processes.iter().map(|row| {
-        let sums = &row.sums;
-        let [waited, longest_wait, refused, gave_up] = sums.of_waits();
-        [
-            format!("{} ({})", row.program, row.pid),
-            sums.writes.to_string(),
-            time(sums.write_ns),
-            time(sums.write_ns_max),
-            waited,
-            longest_wait,
-            refused,
-            gave_up,
-        ]
+    let all = database.processes.iter();
+    let all = all.map(|row| fold::Process { pid: row.pid, program: &row.program, totals: row.sums.clone() });
+    rows.extend(fold::lines(&all.collect::<Vec<_>>()).into_iter().map(|fold::Line { who, totals, .. }| {
+        let [waited, longest_wait, refused, gave_up] = totals.of_waits();
+        let [held, longest] = [totals.write_ns, totals.write_ns_max].map(time);
+        [who, totals.writes.to_string(), held, longest, waited, longest_wait, refused, gave_up]
     }));
     out + &padded(&rows)
 }

@@ -82,6 +82,20 @@ pub struct ThreadRow {
 }
 
 impl Totals {
+    pub fn held_or_waited_ns(&self) -> u64 {
+        self.write_ns + self.waits.map_or(0, |waits| waits.wait_ns)
+    }
+
+    /// Totals of several processes.
+    pub fn and(self, other: Totals) -> Totals {
+        Totals {
+            writes: self.writes + other.writes,
+            write_ns: self.write_ns + other.write_ns,
+            write_ns_max: self.write_ns_max.max(other.write_ns_max),
+            waits: self.waits.zip(other.waits).map(|(one, two)| one.and(two)),
+        }
+    }
+
     /// Time waited, longest wait, calls refused and waits without the lock, as cells.
     pub fn of_waits(&self) -> [String; 4] {
         Waits::cells(self.waits.as_ref())
@@ -109,6 +123,15 @@ pub struct Waits {
 }
 
 impl Waits {
+    fn and(self, other: Waits) -> Waits {
+        Waits {
+            wait_ns: self.wait_ns + other.wait_ns,
+            wait_ns_max: self.wait_ns_max.max(other.wait_ns_max),
+            refusals: self.refusals + other.refusals,
+            gave_up: self.gave_up + other.gave_up,
+        }
+    }
+
     /// Its figures as cells; what cannot be seen has none.
     pub fn cells(waits: Option<&Waits>) -> [String; 4] {
         let Some(waits) = waits else { return [words::NOT_SEEN; 4].map(str::to_string) };

@@ -3,9 +3,12 @@
 use super::directory::give_all;
 use super::draw::{self, Maxima, Row, Syncs, each_row, name};
 use super::lanes::{self, Lists, Use};
-use super::saved::{FILE, Saved, SavedDatabase, SavedServer, SavedShape, SavedStatement, VERSION};
+use super::saved::{
+    FILE, Saved, SavedDatabase, SavedProcess, SavedServer, SavedShape, SavedStatement, SavedWait, VERSION,
+};
+use crate::fold;
 use crate::lock::Lock;
-use crate::view::Waits;
+use crate::view::Totals;
 use crate::watch::Depth;
 use crate::words::{NO_FINDING, NO_FINDING_SAMPLED, one_line, time};
 use anyhow::{Context, Result, ensure};
@@ -186,15 +189,22 @@ fn processes(database: &SavedDatabase, sees_refusals: bool) -> Vec<Block> {
         "refused|",
         "gave up|",
     ]);
-    for (series, process) in database.processes.iter().enumerate() {
-        // Older records have zeros for what could not be seen.
-        let waits = Waits::cells(process.waits.as_ref().filter(|_| sees_refusals));
-        let [waited, longest_wait, refused, gave_up] = waits.map(Cell::new);
+    // Older records have zeros for what could not be seen.
+    let totals = |process: &SavedProcess| Totals {
+        writes: process.writes,
+        write_ns: process.write_ns,
+        write_ns_max: process.write_ns_max,
+        waits: process.waits.filter(|_| sees_refusals),
+    };
+    let all = database.processes.iter();
+    let all = all.map(|process| fold::Process { pid: process.pid, program: &process.program, totals: totals(process) });
+    for fold::Line { who, place, totals } in fold::lines(&all.collect::<Vec<_>>()) {
+        let [waited, longest_wait, refused, gave_up] = totals.of_waits().map(Cell::new);
         table.row([
-            Cell::new(name(database, process.pid)).series(series),
-            Cell::new(process.writes.to_string()),
-            Cell::new(time(process.write_ns)),
-            Cell::new(time(process.write_ns_max)),
+            Cell { series: place, ..Cell::new(who) },
+            Cell::new(totals.writes.to_string()),
+            Cell::new(time(totals.write_ns)),
+            Cell::new(time(totals.write_ns_max)),
             waited,
             longest_wait,
             refused,
@@ -202,24 +212,30 @@ fn processes(database: &SavedDatabase, sees_refusals: bool) -> Vec<Block> {
         ]);
     }
     let mut blocks = vec![Block::Table(table)];
-    let mut waits = Table::new(&["waited", "for", "times|", "in all|", "longest|"]);
-    for process in &database.processes {
-        for wait in &process.waited_for {
-            waits.row([
-                Cell::new(name(database, process.pid)),
-                Cell::new(name(database, wait.holder)),
-                Cell::new(wait.count.to_string()),
-                Cell::new(time(wait.total_ns)),
-                Cell::new(time(wait.max_ns)),
-            ]);
-        }
-    }
-    if !waits.rows.is_empty() {
-        blocks.push(Block::Heading("Who waited for whom".to_string()));
-        blocks.push(Block::Table(waits));
-        blocks.push(Block::Note("The process that had the lock when a wait began.".to_string()));
-    }
+    blocks.extend(who_waited_for_whom(database));
     blocks
+}
+
+fn who_waited_for_whom(database: &SavedDatabase) -> Vec<Block> {
+    let mut waits = Table::new(&["waited", "for", "times|", "in all|", "longest|"]);
+    let mut pairs: Vec<(u32, &SavedWait)> = vec![];
+    for process in &database.processes {
+        pairs.extend(process.waited_for.iter().map(|wait| (process.pid, wait)));
+    }
+    pairs.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.total_ns));
+    for (pid, SavedWait { holder, count, total_ns, max_ns }) in pairs.into_iter().take(ROWS_MAX) {
+        let who = [name(database, pid), name(database, *holder)];
+        let figures = [count.to_string(), time(*total_ns), time(*max_ns)];
+        waits.row(who.into_iter().chain(figures).map(Cell::new));
+    }
+    if waits.rows.is_empty() {
+        return vec![];
+    }
+    vec![
+        Block::Heading("Who waited for whom".to_string()),
+        Block::Table(waits),
+        Block::Note("The process that had the lock when a wait began.".to_string()),
+    ]
 }
 
 fn statements(database: &SavedDatabase) -> Vec<Block> {
