@@ -7,7 +7,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 /// A watch whose first line has been read.
 fn watching(args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
@@ -27,6 +26,20 @@ fn json(line: Option<String>) -> Value {
     serde_json::from_str(&line.expect("a line")).expect("JSON")
 }
 
+/// Events that the kernel has overwritten or dropped in the buffers of a watch.
+fn overwritten(watch: u32) -> u64 {
+    let instances = fs::read_dir("/sys/kernel/tracing/instances").expect("tracefs").flatten();
+    let own = format!("contend_watch_{watch}_");
+    let of_watch = instances.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own));
+    let processors =
+        of_watch.flat_map(|entry| fs::read_dir(entry.path().join("per_cpu")).into_iter().flatten().flatten());
+    let stats = processors.filter_map(|processor| fs::read_to_string(processor.path().join("stats")).ok());
+    let lost = |line: &str| {
+        ["overrun: ", "dropped events: "].iter().find_map(|name| line.strip_prefix(name)?.parse::<u64>().ok())
+    };
+    stats.map(|text| text.lines().filter_map(lost).sum::<u64>()).sum()
+}
+
 #[test]
 fn events_that_were_lost_are_counted_and_make_no_finding() {
     if !may_trace("lost events") {
@@ -37,7 +50,7 @@ fn events_that_were_lost_are_counted_and_make_no_finding() {
     let (mut child, lines) = watching(&[&program.database.display().to_string(), "--json-line", "--for", "6s"]);
     // The buffer is not read meanwhile.
     signal("-STOP", child.id());
-    std::thread::sleep(Duration::from_secs(3));
+    wait_for("events to be lost", || overwritten(child.id()) > 2_000);
     signal("-CONT", child.id());
     let last = json(lines.last());
     child.wait().expect("it ends");

@@ -273,7 +273,7 @@ static void program(const char *name, const char *path) {
     } else if (is(name, "began_before")) {
         if (other()) write_for_ever(path, 0, 0.02, 5000, wal); else began_before(path);
     } else if (is(name, "log_never_restarts")) {
-        if (other()) repeat(path, wal, "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.2);
+        if (other()) repeat(path, wal, "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.1);
         else readers_take_turns(path);
     } else if (is(name, "starvation")) {
         if (other()) write_for_ever(path, 0.2, 0, 5000, wal); else write_for_ever(path, 0, 0, 5000, wal);

@@ -198,7 +198,7 @@ def began_before(path, end):
 
 def log_never_restarts(path, end):
     """Three readers take turns: the next begins before the last ends."""
-    other(writer_of_pages, path, end, 0.2)
+    other(writer_of_pages, path, end, 0.1)
     readers = [connect(path) for _ in range(3)]
     turn = 0
 

@@ -5,8 +5,8 @@ use super::last;
 use crate::support::place::{Own, Place};
 use crate::wait_for;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// A session of the server's own client, which stays open.
 struct Session {
@@ -67,12 +67,17 @@ impl Drop for Session {
 const TABLE: &str = "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER, name VARCHAR(20)); \
     INSERT INTO account VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c');";
 
-/// Watches for some seconds, while `meanwhile` goes on; the last line.
+/// Watches for some seconds; after its first line, `meanwhile` begins. The last line.
 fn watched(place: &Place, server: &Own, seconds: u32, meanwhile: impl FnOnce()) -> Value {
-    let mut command = place.command(&["watch", &server.dsn("geheim"), "--json-line", "--for", &format!("{seconds}s")]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut command =
+        place.command(&["watch", &server.dsn("geheim"), "--json-line", "--for", &format!("{}s", seconds + 1)]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    stdout.read_line(&mut String::new()).expect("a line");
     meanwhile();
-    let output = child.wait_with_output().expect("it ends");
+    let mut lines = vec![];
+    stdout.read_to_end(&mut lines).expect("lines");
+    let output = Output { stdout: lines, ..child.wait_with_output().expect("it ends") };
     let shown = format!("{output:?}");
     assert!(!shown.contains("geheim") && !shown.contains("secret"), "{shown}");
     last(&output)

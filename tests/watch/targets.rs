@@ -1,6 +1,7 @@
 //! What a user names, and where it is shown.
 
 use super::{Program, last, may_trace, place, source, text, watch};
+use crate::support::wait_for;
 use contend::trial::watch::machine::now_utc;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -93,6 +94,9 @@ fn a_process_with_a_file_system_of_its_own_is_watched_by_its_number() {
         line.trim().parse::<u32>().expect("a number")
     };
     let pid = number("self ");
+    let is_open = |link: fs::DirEntry| fs::read_link(link.path()).is_ok_and(|path| path.ends_with("app.db"));
+    let fds = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    wait_for("the database to be open", || fds().any(is_open));
     let output = watch(&["--pid", &pid.to_string(), "--for", "6s", "--json-line"]).output().expect("it starts");
     for pid in [number("other "), pid] {
         let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
