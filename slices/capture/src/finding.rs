@@ -15,7 +15,7 @@ const SECOND: u64 = 1_000 * MS;
 const HELD_NS_MIN: u64 = MS;
 /// Longest such time from which on it is a finding: a busy machine makes shorter ones in every program.
 const GAP_NS_MIN: u64 = 10 * MS;
-/// It is one, too, if all such times are this part of the capture.
+/// It is one, too, if there is a pause of `HELD_NS_MIN`, and all pauses of such transactions are this part of the capture.
 const HELD_PARTS: u64 = 100;
 /// A transaction without a statement for this long is idle.
 const IDLE_NS_MIN: u64 = SECOND;
@@ -133,7 +133,8 @@ fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u
     let mut found = vec![];
     let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
     let (transactions, sum, longest, before) = seen.held;
-    if (longest >= GAP_NS_MIN || HELD_PARTS * sum >= length_ns) && transactions > 0 && is_met {
+    let is_long = longest >= GAP_NS_MIN || longest >= HELD_NS_MIN && HELD_PARTS * sum >= length_ns;
+    if is_long && transactions > 0 && is_met {
         add(
             Kind::ProgramHoldsLock,
             format!("{program} holds the write lock of {database} while it does something else."),
@@ -237,5 +238,25 @@ pub fn time(ns: u64) -> String {
         1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
         _ => format!("{:.2} s", ns as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_found([sum, longest]: [u64; 2], length_ns: u64) -> bool {
+        let seen = Evidence { held: (1, sum, longest, "INSERT"), ..Evidence::default() };
+        let found = of("app", "app.db", &seen, true, length_ns);
+        found.iter().any(|finding| matches!(finding.kind, Kind::ProgramHoldsLock))
+    }
+
+    #[test]
+    fn a_program_holds_the_lock_if_a_pause_is_long_or_many_of_a_millisecond_add_up() {
+        assert!(is_found([10 * MS, 10 * MS], 100 * SECOND));
+        assert!(is_found([100 * MS, MS], 10 * SECOND));
+        assert!(!is_found([99 * MS, 9 * MS], 10 * SECOND), "a busy machine does that");
+        // 10,000 rows in one transaction, with 20 us of program between them.
+        assert!(!is_found([200 * MS, 20_000], 10 * SECOND));
     }
 }

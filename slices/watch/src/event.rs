@@ -24,9 +24,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// A lock that `/proc/locks` shows: found held by the time at which that was read, not taken at this time.
-    pub fn found(mut self, read_ns: u64) -> Event {
-        self.at_ns = read_ns;
+    /// A lock that `/proc/locks` shows: found held, not taken at this time.
+    pub fn found(mut self) -> Event {
         if let What::Lock { change, .. } = &mut self.what
             && let Change::Taken(mode) = *change
         {

@@ -202,7 +202,7 @@ fn after_events_were_lost_the_locks_are_those_that_are_held_now() {
     watched.begins_to_write(100, ONE);
     let taken = What::Lock { database: 0, lock: Lock::Reserved, change: Change::Taken(Mode::Alone) };
     let held = [Event { at_ns: 2 * SECOND, who: Who { pid: 8, tid: 8 }, what: taken }];
-    watched.timeline.set_held(&held, 2 * SECOND);
+    watched.timeline.set_held(&held);
     let held: Vec<(u32, Lock)> = watched.timeline.held().map(|hold| (hold.who.pid, hold.lock)).collect();
     assert_eq!(held, [(8, Lock::Reserved)]);
     assert!(watched.timeline.threads.is_empty(), "which thread has it is unknown");

@@ -372,7 +372,7 @@ mod tests {
     /// With PYTHONUNBUFFERED the end of a line is a write of its own, which a closed pipe would refuse.
     fn wait_for_a_line(child: &mut std::process::Child) {
         let stdout = child.stdout.take().expect("piped");
-        std::io::BufReader::new(stdout).read_line(&mut String::new()).expect("a line");
+        assert!(std::io::BufReader::new(stdout).read_line(&mut String::new()).expect("a line") > 0);
     }
 
     #[test]

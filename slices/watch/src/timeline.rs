@@ -263,11 +263,11 @@ impl Timeline {
 
     /// Sets the locks that are held now, as read from `/proc/locks`: at the beginning, and after events were lost. The
     /// state of threads is unknown then, and which of them has a lock.
-    pub fn set_held(&mut self, held: &[Event], read_ns: u64) {
+    pub fn set_held(&mut self, held: &[Event]) {
         self.waiting.clear();
         self.held.clear();
         self.overtaken.clear();
-        held.iter().for_each(|event| self.apply(&event.clone().found(read_ns)));
+        held.iter().for_each(|event| self.apply(&event.clone().found()));
         self.threads.clear();
     }
 
@@ -334,7 +334,7 @@ impl Timeline {
         if let Some(held) = self.held.get_mut(&key) {
             let is_new = lock.is_writers() && (held.mode, mode) == (Mode::Alone, Mode::Alone);
             // A call that took it before it was found held is reported after that.
-            if is_new && held.began_before && at_ns <= held.from_ns {
+            if is_new && held.began_before && at_ns <= held.from_ns + LOOKS_NS {
                 (held.who, held.from_ns, held.began_before) = (who, at_ns, false);
                 return;
             }

@@ -20,8 +20,8 @@ fn a_lock_that_was_found_held_ends_with_its_release() {
         let mut timeline = Timeline::new(MS, true);
         let found = write(100, FOUND, Change::Taken(Mode::Alone));
         match is_at_beginning {
-            true => timeline.set_held(&[found], 100 * MS),
-            false => timeline.apply(&found.found(100 * MS)),
+            true => timeline.set_held(&[found]),
+            false => timeline.apply(&found.found()),
         }
         assert!(timeline.held().all(|hold| hold.began_before));
         timeline.apply(&write(90, ONE, Change::Taken(Mode::Alone)));
@@ -30,18 +30,6 @@ fn a_lock_that_was_found_held_ends_with_its_release() {
         timeline.apply(&write(200, ONE, Change::Released));
         assert_eq!((timeline.held().count(), timeline.sums[&(0, 7)].writes), (0, 1));
     }
-}
-
-/// The read of `/proc/locks` came before that call: the release of the one that was found is still to be reported.
-#[test]
-fn a_lock_that_another_thread_takes_after_it_was_found_is_two_holds() {
-    let write = |at_ms, who, change| lock(at_ms, who, Lock::WalWrite, change);
-    let mut timeline = Timeline::new(MS, true);
-    timeline.apply(&write(10, FOUND, Change::Taken(Mode::Alone)).found(100 * MS));
-    timeline.apply(&write(110, ONE, Change::Taken(Mode::Alone)));
-    timeline.apply(&write(109, FOUND, Change::Released));
-    assert_eq!(timeline.held().map(|hold| (hold.who, hold.from_ns / MS)).collect::<Vec<_>>(), [(ONE, 110)]);
-    assert_eq!(timeline.sums[&(0, 7)].writes, 1);
 }
 
 #[test]
@@ -54,7 +42,7 @@ fn a_lock_that_was_found_held_is_no_new_connection() {
         let who = Who { pid: 8, tid: 8 };
         lock(50, who, of, Change::Taken(Mode::Alone))
     });
-    timeline.set_held(&[found, alone].concat(), 50 * MS);
+    timeline.set_held(&[found, alone].concat());
     let sums = |pid| timeline.sums.get(&(0, pid)).cloned().unwrap_or_default();
     assert_eq!((sums(7).connects, sums(8)), (1, Sums::default()));
     let shared = timeline.held().find(|hold| hold.who.pid == 7 && hold.lock == Lock::Shared).expect("held");

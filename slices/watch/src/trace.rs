@@ -222,7 +222,8 @@ impl Trace {
         }
     }
 
-    /// Excludes processes that lock only other files. Of one that has opened a watched database, the locks are read.
+    /// Excludes processes that lock only other files. Of one that has opened a watched database since, the locks that it
+    /// has by now are read.
     fn follow_others(&mut self, now_ns: u64) -> Result<()> {
         let changed = self.others.look(now_ns, &self.databases, |pid| self.processes.is_known(pid));
         let Some(Changed { threads, users }) = changed else { return Ok(()) };
@@ -230,8 +231,7 @@ impl Trace {
         if !users.is_empty() {
             users.iter().for_each(|pid| _ = self.meet(*pid, *pid));
             let held = Sampled::new(self.databases.clone()).poll(now_ns)?;
-            let its = held.into_iter().filter(|event| users.contains(&event.who.pid));
-            its.for_each(|event| self.add(event.found(monotonic_ns())));
+            held.into_iter().filter(|event| users.contains(&event.who.pid)).for_each(|event| self.add(event.found()));
         }
         Ok(())
     }

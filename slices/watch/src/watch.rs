@@ -125,7 +125,6 @@ impl Watch {
         // Locks already held, which the trace does not report. It was started before, so that no lock falls between
         // the two.
         let held = sampled.poll(now_ns())?;
-        let read_ns = now_ns();
         let source = trace.map_or_else(|| Source::Sampled(Box::new(sampled)), |trace| Source::Trace(Box::new(trace)));
         let mut timeline = Timeline::new(now_ns(), depth == Depth::WithStatements);
         timeline.sees_waits = depth.sees_refusals();
@@ -143,7 +142,7 @@ impl Watch {
             looked_for_others: HashMap::new(),
             processor_before: HashMap::new(),
         };
-        watch.timeline.set_held(&held, read_ns);
+        watch.timeline.set_held(&held);
         // Events arrive while probes are placed. They set the initial state, and are not counted.
         watch.poll(false)?;
         let placed_ns = now_ns();
@@ -197,7 +196,7 @@ impl Watch {
         events.iter().for_each(|event| self.timeline.apply(event));
         if are_lost {
             let held = Sampled::new(self.databases().to_vec()).poll(now_ns)?;
-            self.timeline.set_held(&held, crate::watch::now_ns());
+            self.timeline.set_held(&held);
         }
         // Time advances on databases without events too.
         self.timeline.advance(if all { now_ns } else { now_ns.saturating_sub(SETTLED_NS) });

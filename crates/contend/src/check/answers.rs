@@ -31,8 +31,8 @@ pub struct Answers {
     kinds: Vec<Kind>,
     /// Transaction and rows, by client and operation.
     rows: BTreeMap<u32, Vec<(u16, u32)>>,
-    /// Whether a transaction that writes was acknowledged.
-    has_written: bool,
+    /// Transactions that write: attempted, and acknowledged.
+    writes: [u64; 2],
 }
 
 impl Answers {
@@ -42,7 +42,9 @@ impl Answers {
 
     pub fn push(&mut self, sample: &Sample) {
         let kind = self.kinds.get(usize::from(sample.transaction)).copied().unwrap_or(Kind::Write);
-        self.has_written |= kind == Kind::Write && sample.is_ok();
+        if kind == Kind::Write {
+            self.writes = [self.writes[0] + 1, self.writes[1] + u64::from(sample.is_ok())];
+        }
         if kind != Kind::Write && sample.is_ok() && sample.operation < OPERATIONS_MAX {
             let rows = self.rows.entry(sample.client).or_default();
             let at = sample.operation as usize;
@@ -53,9 +55,13 @@ impl Answers {
         }
     }
 
+    fn is_starved(&self) -> bool {
+        self.writes[0] > 0 && self.writes[1] == 0
+    }
+
     /// A difference between the rows of operations that both trials have carried out, in words. It is a read of unwritten tables
-    /// with another number of rows, or a transaction that never returned a row here and nearly always did there. Where no write
-    /// got through, there may be no row to return.
+    /// with another number of rows, or a transaction that never returned a row here and nearly always did there. Where writes
+    /// were attempted and none got through, there may be no row to return.
     pub fn difference(&self, other: &Self) -> Option<String> {
         // By transaction: number of reads, reads with rows here, reads with rows there.
         let mut with_rows: BTreeMap<u16, (u64, u64, u64)> = BTreeMap::new();
@@ -78,8 +84,8 @@ impl Answers {
         }
         let silent = |reads: u64, none: u64, some: u64| reads >= SILENT_MIN && none == 0 && some * 10 >= reads * 9;
         with_rows.into_iter().find_map(|(transaction, (reads, here, there))| {
-            let is_silent = self.has_written && silent(reads, here, there);
-            (is_silent || other.has_written && silent(reads, there, here)).then(|| {
+            let is_silent = !self.is_starved() && silent(reads, here, there);
+            (is_silent || !other.is_starved() && silent(reads, there, here)).then(|| {
                 format!("{here} of {reads} reads of transaction {transaction} returned rows here, {there} there")
             })
         })
@@ -166,9 +172,11 @@ mod tests {
         let found = reads(&|_| 0).difference(&honest).expect("nothing was executed");
         assert_eq!(found, "0 of 50 reads of transaction 1 returned rows here, 45 there");
         assert_eq!(reads(&|operation| u32::from(operation == 0)).difference(&honest), None, "what is left may be gone");
-        let starved = Answers { has_written: false, ..reads(&|_| 0) };
+        let starved = Answers { writes: [9, 0], ..reads(&|_| 0) };
         assert_eq!(starved.difference(&honest), None, "its writer got nothing through");
         assert_eq!(honest.difference(&starved), None);
+        let reads_only = Answers { writes: [0, 0], ..reads(&|_| 0) };
+        assert!(reads_only.difference(&honest).is_some(), "nobody writes: rows were there from the beginning");
     }
 
     #[test]

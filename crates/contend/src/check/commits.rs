@@ -36,16 +36,6 @@ pub struct Counted {
     pub is_served: bool,
 }
 
-impl Counted {
-    /// Commits per second by the readings in between, of which the first is right after the clients' start. `None` without two
-    /// of them. A transaction that changes nothing is none.
-    pub fn commits_per_s(&self) -> Option<f64> {
-        let [first, .., last] = self.meanwhile.as_slice() else { return None };
-        let ns = last.between_ns.1.saturating_sub(first.between_ns.0);
-        (ns > 0).then(|| (last.commits.saturating_sub(first.commits)) as f64 * 1e9 / ns as f64)
-    }
-}
-
 /// What one attempt of a transaction adds to the count: commits or statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Makes {
@@ -218,6 +208,17 @@ fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Mak
         }
         Counts::Statements => Makes::Statements(steps, u64::from(transaction.begin.is_some())),
     }
+}
+
+/// Whether each transaction changes a row if it is acknowledged, perhaps to the values that are already there.
+pub fn change(transactions: &[Transaction], statements: &[Statement]) -> Vec<bool> {
+    let changes = |step: &Step| match step {
+        Step::Sql(step) if step.rows_min > 0 && step.repeat > 0 => {
+            statements.get(step.statement as usize).is_some_and(|statement| statement.effect.changes)
+        }
+        _ => false,
+    };
+    transactions.iter().map(|transaction| transaction.steps.iter().any(changes)).collect()
 }
 
 /// Whether each transaction makes a commit for sure if it is acknowledged.

@@ -154,7 +154,7 @@ impl Review<'_> {
         trial.invalid.extend(self.by_reports(&reported, counted, broken_off));
         trial.invalid.extend(self.by_littles_law(&tally)?);
         trial.invalid.extend(self.generator_limit(&tally));
-        self.check_rates(trial, &tally, probe.fastest_ns);
+        self.check_rates(trial, &tally, &commits::change(&sql.transactions, &sql.statements), probe.fastest_ns);
         trial.marks.extend(marks::of_work(&tally, &due));
         let compiling_ns = reported.iter().map(marks::compiling_ns).sum();
         trial.marks.extend(marks::not_warm(compiling_ns, tally.elapsed_ns()));
@@ -297,25 +297,20 @@ impl Review<'_> {
         found
     }
 
-    /// Acknowledged transactions that may write, per second.
-    fn written_per_s(&self, tally: &Tally) -> f64 {
-        // A sample may name an unknown transaction; the comparison with the plan reports it.
-        let writes = |t: u16| self.bench.transactions.get(usize::from(t)).is_some_and(|t| t.write);
-        per_second(tally.counts(|g| writes(g.transaction)).committed_inside, tally.elapsed_ns())
-    }
-
     fn counted(&self) -> Counted {
         Counted { is_served: self.ran.served.is_some(), ..self.ran.commits.clone() }
     }
 
-    fn check_rates(&self, trial: &mut Trial, tally: &Tally, fastest_sync_ns: u64) {
+    /// `change`: whether each transaction changes rows. One that changes nothing needs no sync.
+    fn check_rates(&self, trial: &mut Trial, tally: &Tally, change: &[bool], fastest_sync_ns: u64) {
         if tally.counts(|_| true).committed_inside == 0 {
             trial.invalid.push(guards::nothing_done(tally, self.stage.setup.service.is_some()));
         }
         if self.syncs_each_commit() {
             // A sample may name an unknown transaction; the comparison with the plan reports it.
-            // The database's own count, in which a transaction that changed nothing is none: it needs no sync.
-            let rate = self.ran.commits.commits_per_s().unwrap_or_else(|| self.written_per_s(tally));
+            let writes = |t: u16| change.get(usize::from(t)).is_some_and(|change| *change);
+            let writes = tally.counts(|g| writes(g.transaction)).committed_inside;
+            let rate = per_second(writes, tally.elapsed_ns());
             trial.invalid.extend(guards::credible(rate, fastest_sync_ns, self.bench.workload.databases as usize));
         }
     }
