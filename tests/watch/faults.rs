@@ -338,3 +338,36 @@ fn a_program_in_a_container_is_found_and_contend_in_one_says_what_it_lacks() {
     assert!(said.contains("Depth: sampled") && said.contains("in a container with the host's processes"), "{said}");
     assert!(said.contains("processes in other containers or on the host"), "{said}");
 }
+
+/// Each is alone: the last connection to close removes the `-shm` file, whose number a look may not have met.
+#[test]
+fn short_programs_whose_writes_were_not_seen_are_counted() {
+    if !may_trace("short programs") {
+        return;
+    }
+    let dir = place();
+    let database = dir.path().join("app.db");
+    let write = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1])\nc.execute('PRAGMA journal_mode = WAL')\n\
+        c.execute('CREATE TABLE IF NOT EXISTS t (v)')\nc.execute('INSERT INTO t VALUES (1)')\nc.commit()\nc.close()";
+    let program = || Command::new("python3").args(["-c", write]).arg(&database).status().expect("python3");
+    assert!(program().success());
+    let out = dir.path().join("record");
+    let (database_arg, out_arg) = (database.display().to_string(), out.display().to_string());
+    let (mut child, lines) = watching(&[&database_arg, "--json-line", "--no-sql", "--for", "60s", "--out", &out_arg]);
+    (0..40).for_each(|_| assert!(program().success()));
+    // Processes that have ended are read, too.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    signal("-INT", child.id());
+    lines.for_each(drop);
+    child.wait().expect("it ends");
+    let saved = json(fs::read_to_string(out.join("watch.json")).ok());
+    let processes = saved["databases"][0]["processes"].as_array().expect("a list");
+    let silent = processes.iter().filter(|process| process["writes"] == 0).count();
+    let missing: Vec<&str> = saved["missing"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let counted = |sentence: &str| {
+        let others = sentence.split_once(" and ").and_then(|(_, more)| more.split_once(" more: "));
+        1 + others.map_or(0, |(more, _)| more.parse::<usize>().expect("a number"))
+    };
+    let said: usize = missing.iter().filter(|said| said.starts_with("writes of ")).map(|said| counted(said)).sum();
+    assert_eq!((processes.len(), said), (40, silent), "{missing:?}: {saved}");
+}

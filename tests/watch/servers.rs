@@ -152,7 +152,6 @@ fn deadlocks_are_counted_while_watched() {
     both(|place, server| {
         let line = watched(place, server, 7, || {
             let (mut one, mut other) = (Session::open(server), Session::open(server));
-            std::thread::sleep(std::time::Duration::from_secs(1));
             one.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 1;");
             other.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 2;");
             one.send("UPDATE account SET name = 'secret' WHERE id = 2;");
@@ -235,10 +234,7 @@ fn a_history_that_no_snapshot_explains_is_found() {
     session.send("DELIMITER ;");
     let mut export = Session::open(&server);
     export.does("FLUSH TABLES exported FOR EXPORT;");
-    let line = watched(&place, &server, 60, || {
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        session.does("CALL churn(130000);");
-    });
+    let line = watched(&place, &server, 60, || session.does("CALL churn(130000);"));
     let found = finding(&line, "history-grows", 0);
     assert!(found["grown"].as_u64() >= Some(100_000) && found["length"].as_u64() >= found["grown"].as_u64(), "{found}");
 }
@@ -267,7 +263,6 @@ fn dead_rows_that_no_vacuum_removes_are_found() {
     Session::open(&server)
         .does("CREATE TABLE event (id INTEGER); INSERT INTO event SELECT * FROM generate_series(1, 30000);");
     let line = watched(&place, &server, 5, || {
-        std::thread::sleep(std::time::Duration::from_secs(2));
         // A session counts what it did when it ends.
         Session::open(&server).does("DELETE FROM event WHERE id > 10000;");
     });

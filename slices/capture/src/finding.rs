@@ -15,7 +15,7 @@ const SECOND: u64 = 1_000 * MS;
 const HELD_NS_MIN: u64 = MS;
 /// Longest such time from which on it is a finding: a busy machine makes shorter ones in every program.
 const GAP_NS_MIN: u64 = 10 * MS;
-/// It is one, too, if there is a pause of `HELD_NS_MIN`, and all pauses of such transactions are this part of the capture.
+/// It is one, too, if it is `HELD_NS_MIN` and all such times are this part of the capture.
 const HELD_PARTS: u64 = 100;
 /// A transaction without a statement for this long is idle.
 const IDLE_NS_MIN: u64 = SECOND;

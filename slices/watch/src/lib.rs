@@ -42,6 +42,7 @@ mod text;
 mod thread;
 pub mod timeline;
 mod trace;
+mod users;
 mod verb;
 mod view;
 mod watch;

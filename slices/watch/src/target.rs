@@ -179,6 +179,10 @@ impl Database {
         Some(format!("{path} was {happened}; sizes, log and journal since then are unknown"))
     }
 
+    pub fn is_wal(&self) -> bool {
+        self.journal == Journal::Wal
+    }
+
     /// The kind of the file with this number.
     fn file(&self, id: FileId) -> Option<File> {
         if id == self.id { Some(File::Database) } else { (self.shm == Some(id)).then_some(File::Shm) }

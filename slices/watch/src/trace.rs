@@ -14,6 +14,7 @@ use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
 use crate::target::{Database, FileId, find, lock_filter};
 use crate::text::Texts;
+use crate::users::{LOG_LOST, Users};
 use anyhow::{Context, Result};
 use contend::trial::workers::process::monotonic_ns;
 use contend::workload::without_values;
@@ -73,20 +74,16 @@ pub struct Trace {
     connections: Connections,
     /// Events that happened while the buffers were read: their data, and time and place of each.
     late: (Vec<u8>, Vec<(u64, Range<usize>)>),
-    /// Whether statements are traced.
     with_statements: bool,
     syncs: Syncs,
-    /// How syncs are seen.
     sync_source: SyncSource,
-    /// Whether a process uses a database, as asked since the last poll; users stay.
-    users: HashMap<(u32, usize), bool>,
+    users: Users,
     /// Processes whose statements are visible, and since when.
     visible: HashMap<u32, u64>,
     /// When tracing began, in the time of [`process::boot_ns`].
     began_boot_ns: u64,
     lost: u64,
     looked_for_ended_ns: u64,
-    /// What could not be traced.
     missing: Missing,
 }
 
@@ -111,7 +108,7 @@ impl Trace {
             with_statements,
             syncs: Syncs::default(),
             sync_source: SyncSource::Missing,
-            users: HashMap::new(),
+            users: Users::default(),
             visible: HashMap::new(),
             began_boot_ns: process::boot_ns(),
             lost: 0,
@@ -127,9 +124,7 @@ impl Trace {
         trace.formats.insert(format.id, (format, Meaning::Exec));
         trace.watch_syncs();
         let ids: Vec<FileId> = trace.databases.iter().map(|database| database.id).collect();
-        for pid in that_have_open(&ids) {
-            trace.meet(pid, pid);
-        }
+        that_have_open(&ids).into_iter().for_each(|pid| _ = trace.meet(pid, pid));
         Ok(trace)
     }
 
@@ -162,7 +157,7 @@ impl Trace {
     /// The buffer cannot be read.
     pub fn poll(&mut self, now_ns: u64, all: bool) -> Result<Vec<Event>> {
         self.follow_files(Database::look_again)?;
-        self.users.retain(|_, is_user| *is_user);
+        self.users.keep_users();
         self.follow_others(now_ns)?;
         if now_ns >= self.looked_for_ended_ns + ENDED_NS {
             self.looked_for_ended_ns = now_ns;
@@ -217,7 +212,7 @@ impl Trace {
                 self.visible.remove(&pid);
                 self.add(Event { at_ns: now_ns, who: Who { pid, tid: pid }, what: What::Replaced });
             }
-            self.users.retain(|(pid, _), _| !ended.contains(pid));
+            self.users.forget(&ended);
             self.others.forget(&ended);
         }
     }
@@ -423,15 +418,19 @@ impl Trace {
         let pid = fields.pid.number(data).map(|pid| pid as i32).filter(|pid| *pid > 0).map(|pid| pid as u32);
         let pid = pid.or_else(|| self.processes.of_thread(tid))?;
         let id = FileId { device: device? as u32, inode: inode? as u64 };
-        let (database, file) = find(&self.databases, id)?;
+        let Some((database, file)) = find(&self.databases, id) else {
+            let takes = change != Change::Released && Lock::in_range(File::Shm, first?, last?).next().is_some();
+            if takes && self.users.may_have_lost_its_log(pid, id, |database| self.databases[database].is_wal()) {
+                let what = format!("writes of {}", self.processes.name(pid).unwrap_or_default());
+                self.missing.add(what, Some(pid), LOG_LOST.to_string());
+            }
+            return None;
+        };
         // A removed `-shm` leaves its inode number to another file, perhaps to that of another database. A user of this one
         // has locked the database file before, or has it open since before the watch: it was met then, and can have ended since.
-        let known = self.users.get(&(pid, database)).copied();
         let has_it_open =
             || has_open(pid, &[self.databases[database].id]).unwrap_or_else(|| self.processes.is_known(pid));
-        let is_user = file == File::Database || known.unwrap_or_else(has_it_open);
-        self.users.insert((pid, database), is_user);
-        if !is_user {
+        if !self.users.uses(pid, database, file == File::Database, has_it_open) {
             return None;
         }
         // The kernel reports a release for every process that closes a file with locks, including contend. A process

@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(starved.difference(&honest), None, "its writer got nothing through");
         assert_eq!(honest.difference(&starved), None);
         let reads_only = Answers { writes: [0, 0], ..reads(&|_| 0) };
-        assert!(reads_only.difference(&honest).is_some(), "nobody writes: rows were there from the beginning");
+        assert!(reads_only.difference(&honest).is_some(), "no client writes: rows were there from the beginning");
     }
 
     #[test]
