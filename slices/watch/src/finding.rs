@@ -83,6 +83,50 @@ impl Kind {
             _ => 0,
         }
     }
+
+    /// How often it happened, if that is counted.
+    pub fn times(&self) -> Option<u64> {
+        match self {
+            Kind::ProgramHoldsLock { holds: times, .. }
+            | Kind::LongTransaction { holds: times, .. }
+            | Kind::ReadThenWrite { refused: times, .. }
+            | Kind::NoBusyTimeout { refused: times, .. }
+            | Kind::RefusedAtOnce { refused: times, .. }
+            | Kind::TimeoutTooShort { gave_up: times, .. }
+            | Kind::ReadersBlockWriter { times, .. }
+            | Kind::CheckpointBlocksWriters { times, .. }
+            | Kind::CheckpointInCommit { times, .. } => Some(*times),
+            Kind::IdleInTransaction { .. }
+            | Kind::Starvation { .. }
+            | Kind::Disk { .. }
+            | Kind::ReaderPinsLog { .. }
+            | Kind::LogNeverRestarts { .. }
+            | Kind::SmallCommits { .. }
+            | Kind::OpenCloseChurn { .. } => None,
+        }
+    }
+
+    /// The longest time that its evidence names, or 0.
+    pub fn longest_ns(&self) -> u64 {
+        match self {
+            Kind::ProgramHoldsLock { longest_gap_ns: ns, .. }
+            | Kind::IdleInTransaction { idle_ns: ns, .. }
+            | Kind::LongTransaction { longest_ns: ns, .. }
+            | Kind::ReadThenWrite { longest_ns: ns, .. }
+            | Kind::TimeoutTooShort { longest_ns: ns, .. }
+            | Kind::Starvation { waited_ns: ns, .. }
+            | Kind::Disk { sync_ns_mean: ns, .. }
+            | Kind::ReadersBlockWriter { longest_ns: ns, .. }
+            | Kind::ReaderPinsLog { held_ns: ns, .. }
+            | Kind::CheckpointBlocksWriters { longest_ns: ns, .. }
+            | Kind::CheckpointInCommit { longest_ns: ns, .. } => *ns,
+            Kind::NoBusyTimeout { .. }
+            | Kind::RefusedAtOnce { .. }
+            | Kind::LogNeverRestarts { .. }
+            | Kind::SmallCommits { .. }
+            | Kind::OpenCloseChurn { .. } => 0,
+        }
+    }
 }
 
 /// A problem, and the process concerned.
@@ -95,6 +139,17 @@ pub struct Finding {
     pub case: Case,
     /// Time since the watch began at which this worst case was seen; `None` if it lasts, or is about the whole watch.
     pub seen_ns: Option<u64>,
+    /// Further processes of the same program with the same kind of finding, of which this is the worst.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub further: Option<Further>,
+}
+
+/// Processes whose findings are not shown one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Further {
+    pub processes: u64,
+    /// How often it happened in them and in the process of the finding; `None` if the kind is not counted.
+    pub times_in_all: Option<u64>,
 }
 
 /// A kind of finding with its place in the process.

@@ -466,3 +466,22 @@ fn the_time_for_findings_grows_with_the_number_of_processes_and_not_with_its_squ
     let (few, many) = (time_of(3_000), time_of(48_000));
     assert!(many < 100 * few, "{few} and {many} ns");
 }
+
+/// The shell of SQLite is refused and ends within a millisecond.
+#[test]
+fn a_process_that_is_refused_once_and_ends_before_its_calls_are_visible_is_a_finding() {
+    let found = |tries: u64, visible_ms: Option<u64>| {
+        let mut watched = Watched::new();
+        watched.takes(100, ONE);
+        (0..tries).for_each(|_| watched.lock(110, WAITER, Lock::WalWrite, Change::Refused(Mode::Alone)));
+        watched.timeline.visible.remove(&WAITER.pid);
+        watched.timeline.visible.extend(visible_ms.map(|ms| (WAITER.pid, SECOND + ms * MS)));
+        watched.timeline.process_ended(WAITER.pid, SECOND + 120 * MS);
+        watched.found(1_000).into_iter().filter(|finding| finding.pid == WAITER.pid).collect::<Vec<_>>()
+    };
+    let refused = found(1, None);
+    assert!(matches!(kinds(&refused)[..], [Kind::RefusedAtOnce { refused: 1, holder: Some(7) }]), "{refused:#?}");
+    assert_eq!(kinds(&found(1, Some(115))), kinds(&refused), "visible when it was too late");
+    assert_eq!(found(1, Some(105)), [], "a call that is no statement");
+    assert_eq!(found(3, None), [], "it tried again, and may have been killed");
+}

@@ -30,6 +30,7 @@ mod probe;
 mod process;
 mod record;
 mod refusals;
+mod repeated;
 mod sampled;
 mod screen;
 mod script;

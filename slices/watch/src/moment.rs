@@ -57,7 +57,7 @@ impl<'t> Moment<'t> {
     }
 
     pub fn finding(&self, pid: u32, case: Case) -> Finding {
-        Finding { database: self.database, pid, case, seen_ns: None }
+        Finding { database: self.database, pid, case, seen_ns: None, further: None }
     }
 
     /// Write locks that a process holds.

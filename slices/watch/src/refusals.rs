@@ -219,7 +219,9 @@ impl Timeline {
         sums.wait_ns += ns;
         sums.wait_ns_max = sums.wait_ns_max.max(ns);
         sums.gave_up += u64::from(end.is_without_lock());
-        let is_visible = self.sees_calls(wait.database, wait.who.pid);
+        // A program may end before its calls are visible.
+        let is_too_early = end == End::ProcessEnded && wait.to_ns < self.visible_ns(wait.who.pid);
+        let is_visible = self.sees_calls(wait.database, wait.who.pid) && !is_too_early;
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         // Other holds that it waited for have ended before.
         self.add_causes(&mut wait);

@@ -1,5 +1,6 @@
 //! Runs a watch: a live screen, or a line per second. The same for files and servers.
 
+use crate::finding::{Finding, Kind};
 use crate::lines;
 use crate::record::{Recorder, ServerRecorder};
 use crate::screen::{Choice, Shown, ShownServer, draw, draw_server};
@@ -125,8 +126,15 @@ impl Live for Files {
 
     fn found(&self) -> Vec<(String, Words)> {
         let findings = self.watch.findings();
-        let key = |finding: &crate::finding::Finding| {
-            format!("{} {} {:?}", finding.database, finding.pid, std::mem::discriminant(&finding.case.kind))
+        let key = |finding: &Finding| {
+            // The worst of several processes may be another one from second to second.
+            let who = match &finding.case.kind {
+                Kind::OpenCloseChurn { .. } | Kind::LogNeverRestarts { .. } => None,
+                _ if finding.further.is_some() => self.watch.program(finding.pid),
+                _ => Some(finding.pid.to_string()),
+            };
+            let who = who.unwrap_or_default();
+            format!("{} {who} {:?}", finding.database, std::mem::discriminant(&finding.case.kind))
         };
         findings.iter().map(|finding| (key(finding), self.watch.words(finding))).collect()
     }

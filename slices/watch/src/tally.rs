@@ -222,7 +222,7 @@ impl Tally {
     }
 
     /// Adds a wait of this process that has ended. With visible statements, the end of a wait is known only if its
-    /// statement was seen from the beginning.
+    /// statement was seen from the beginning. A process that ended after several tries may have been killed.
     pub fn wait(&mut self, wait: &Wait, is_visible: bool) {
         let ns = wait.to_ns.saturating_sub(wait.from_ns);
         if let Some(holder) = wait.holder {
@@ -233,7 +233,8 @@ impl Tally {
             self.write_waits.gave_up += u64::from(wait.end.is_without_lock());
         }
         // A call of a visible program that is no statement, such as a backup's, may be tried again at any time.
-        if wait.end != End::GaveUp || !wait.has_statement() && is_visible {
+        let has_given_up = wait.end == End::GaveUp || wait.end == End::ProcessEnded && wait.tries == 1;
+        if !has_given_up || !wait.has_statement() && is_visible {
             return;
         }
         if wait.tries == 1 && wait.lock != Lock::Recover {

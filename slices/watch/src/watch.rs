@@ -7,6 +7,7 @@ use crate::instance;
 use crate::missing;
 use crate::moment::Worst;
 use crate::process::{Processes, databases_of, forked_with, is_alive, processor_ns};
+use crate::repeated;
 use crate::sampled::Sampled;
 use crate::target::{Database, FileId, Sample};
 use crate::timeline::{BUSY, Timeline};
@@ -283,12 +284,17 @@ impl Watch {
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = self.worst.with_past(findings(&self.timeline, &self.samples), &self.samples);
         found.sort_by_key(|finding| finding.case.kind.rank());
-        found
+        repeated::fold(found, &|pid| self.program(pid))
+    }
+
+    /// Name of a process's program, if known.
+    pub fn program(&self, pid: u32) -> Option<String> {
+        self.processes().name(pid)
     }
 
     /// A process for people: `python3 (4711)`.
     pub fn name(&self, pid: u32) -> String {
-        self.processes().name(pid).map_or_else(|| format!("process {pid}"), |program| format!("{program} ({pid})"))
+        self.program(pid).map_or_else(|| format!("process {pid}"), |program| format!("{program} ({pid})"))
     }
 
     /// A thread for people: `thread 4714`, with its name if it has one: `thread 4714 (worker-3)`.

@@ -1,7 +1,7 @@
 //! Findings as sentences: what happens, how it was seen, and what to change.
 
 use crate::connection::is_thread;
-use crate::finding::{Finding, Kind};
+use crate::finding::{Finding, Further, Kind};
 use crate::hold::Waiter;
 use contend::stats::harmless::harmless;
 
@@ -44,7 +44,7 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
         finding.seen_ns.map_or(String::new(), |ns| format!(" This was seen {} after the watch began.", time(ns)));
     Words {
         title: past_title(finding, &who).unwrap_or_else(|| title(kind, &who, name)),
-        evidence: evidence(finding, &who, name) + &seen + &when,
+        evidence: evidence(finding, &who, name) + &seen + &when + &finding.further.map_or(String::new(), same_of),
         change: change(kind).to_string(),
     }
 }
@@ -356,6 +356,12 @@ fn too_old(outdated: u64) -> String {
     format!(" {} of them found the lock free, but another connection had committed since the read.", outdated)
 }
 
+/// The further processes for which a finding stands.
+fn same_of(further: Further) -> String {
+    let in_all = further.times_in_all.map_or(String::new(), |count| format!(", {} in all", times(count)));
+    format!(" The same was seen of {} further processes of this program{in_all}.", further.processes)
+}
+
 /// Who had the lock at a refusal of process `pid`, and its statement.
 fn had(pid: u32, holder: Option<u32>, sql: Option<&str>, name: &dyn Fn(u32) -> String) -> String {
     let Some(holder) = holder else { return String::new() };
@@ -439,7 +445,7 @@ mod tests {
         let said = |sql: Option<&str>, is_visible| {
             let kind = Kind::LongTransaction { holds: 1, longest_ns: 1, began_before: false, longest_wait_ns: None };
             let case = Case { kind, tid: Some(9), sql: sql.map(str::to_string) };
-            let finding = Finding { database: 0, pid: 7, case, seen_ns: None };
+            let finding = Finding { database: 0, pid: 7, case, seen_ns: None, further: None };
             let thread = |tid| thread_or_connection(&finding, is_visible, format!("thread {tid}"));
             words(&finding, &|pid| pid.to_string(), &thread).evidence
         };
