@@ -1,6 +1,6 @@
 //! `contend gate`: on commands, and on two records.
 
-use crate::support::{Bench, processes_mentioning, root, wait_for};
+use crate::support::{Bench, processes_with_argument, root, wait_for};
 use contend::record::store::Record;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -108,7 +108,7 @@ fn a_command_that_hangs_is_ended_with_all_it_has_started() {
     let away = "(setsid sleep 1234567 &)";
     let args = ["gate", "--a", away, "--b", away, "--rounds", "3", "--pass-if-unsure", "--out", "away"];
     bench.contend(&args).exits(0);
-    assert!(processes_mentioning("1234567").is_empty());
+    assert!(processes_with_argument("1234567").is_empty());
 
     let running = bench.start(&["gate", "--a", "touch begun; sleep 1000; true", "--b", "true", "--out", "stopped"]);
     wait_for("the command", || bench.path("begun").exists());
@@ -117,7 +117,7 @@ fn a_command_that_hangs_is_ended_with_all_it_has_started() {
     let said: crate::support::Said = running.wait_with_output().expect("it ends").into();
     said.exits(130);
     let mine = bench.dir.path().to_string_lossy().into_owned();
-    assert!(processes_mentioning(&mine).is_empty());
+    assert!(processes_with_argument(&mine).is_empty());
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn work_that_a_command_leaves_to_others_is_no_win() {
         let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
         let why = "cannot tell: not comparable: B left processes behind in 12 of 12 rounds (sleep), so its time may";
         assert!(flat.contains(why) && !flat.contains("> faster"), "{}", said.out);
-        assert!(processes_mentioning("47.11").is_empty());
+        assert!(processes_with_argument("47.11").is_empty());
     }
     let allowed = ["gate", "--a", "sleep 0.1", "--b", ways[0], "--may-leave", "sleep", "--out", "allowed"];
     assert!(bench.contend(&allowed).exits(0).out.contains("faster: B takes"));

@@ -149,17 +149,14 @@ fn a_program_that_is_killed_leaves_no_half_of_a_transaction() {
         let mut client = client(&stage, first, |command| stage.shim(&[], command));
         if round == 0 {
             // In the middle of a transaction, whose row waits for this lock.
-            let lock = format!(
-                "BEGIN; LOCK TABLE \"{}\".log; SELECT pg_sleep(1); SELECT 'waits' FROM pg_locks WHERE NOT granted LIMIT 1; ",
-                schema(&stage)
-            );
-            let said = std::thread::scope(|scope| {
-                let lock = scope.spawn(|| stage.server.asked(&(lock + "SELECT pg_sleep(2); COMMIT;")));
-                std::thread::sleep(Duration::from_secs(2));
+            let lock = format!("BEGIN; LOCK TABLE \"{}\".log; SELECT pg_sleep(5); COMMIT;", schema(&stage));
+            std::thread::scope(|scope| {
+                let lock = scope.spawn(|| stage.server.asked(&lock));
+                let waiting = "SELECT 'waits' FROM pg_locks WHERE NOT granted LIMIT 1;";
+                wait_for("the program to wait", || stage.server.asked(waiting).contains("waits"));
                 kill_the_program(&stage);
                 lock.join().expect("a lock")
             });
-            assert!(said.contains("waits"), "{said}");
         } else {
             kill_the_program(&stage);
         }

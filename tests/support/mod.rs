@@ -168,7 +168,7 @@ impl Drop for Busy {
     }
 }
 
-/// Processes whose command line, working directory or open files are below a path.
+/// Processes whose working directory or open files are below a path.
 pub fn processes_mentioning(path: &str) -> Vec<String> {
     let me = std::process::id().to_string();
     let mut found = vec![];
@@ -186,6 +186,13 @@ pub fn processes_mentioning(path: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Processes with this argument.
+pub fn processes_with_argument(argument: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let lines = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.split('\0').any(|word| word == argument)).collect()
 }
 
 /// Does something with each item, `at_once` of them at a time: what mostly waits need not wait alone. Results are in no

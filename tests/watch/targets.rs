@@ -6,7 +6,7 @@ use contend::trial::watch::machine::now_utc;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 #[test]
@@ -130,8 +130,8 @@ fn locks_on_btrfs_are_seen() {
     let sampled = watch(&[&database, "--for", "3s", "--json-line", "--depth", "sampled"]).output().expect("it starts");
     let traced = watch(&[&database, "--for", "6s", "--json-line"]).output().expect("it starts");
     drop(program);
-    let unmounted = Command::new("umount").arg(&inside).status().expect("umount");
-    assert!(unmounted.success());
+    // Ended processes may have files open for a moment longer.
+    wait_for("umount", || Command::new("umount").arg(&inside).status().expect("umount").success());
     let row = &last(&sampled)["databases"][0]["processes"][0];
     assert!(row["sums"]["write_ns"].as_u64() > Some(1_000_000_000), "{row:#}");
     let line = last(&traced);
@@ -207,12 +207,21 @@ fn on_terminal(keys: &[&str]) -> (String, Option<i32>) {
     terminal.args(["-qfec", &command, "/dev/null"]).env("NO_COLOR", "1").env("TERM", "xterm");
     let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script (util-linux)");
     let mut input = terminal.stdin.take().expect("piped");
+    let mut shown = vec![];
+    let mut output = terminal.stdout.take().expect("piped");
+    while !String::from_utf8_lossy(&shown).contains("depth:") {
+        let mut part = [0; 4096];
+        let count = output.read(&mut part).expect("readable");
+        assert!(count > 0, "it ended: {}", String::from_utf8_lossy(&shown));
+        shown.extend(&part[..count]);
+    }
     for key in keys {
         std::thread::sleep(std::time::Duration::from_millis(500));
         input.write_all(key.as_bytes()).expect("it reads");
     }
-    let output = terminal.wait_with_output().expect("it ends");
-    (text(&output), output.status.code())
+    drop(input);
+    output.read_to_end(&mut shown).expect("readable");
+    (String::from_utf8_lossy(&shown).into_owned(), terminal.wait().expect("it ends").code())
 }
 
 #[test]

@@ -17,9 +17,9 @@ use crate::trial::watch::killing::number;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, PipeWriter, Write, pipe};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -29,6 +29,9 @@ pub static UNMOUNT: Registry<fn(&Path)> = Registry::empty();
 
 /// The word of the command line that starts the janitor.
 pub const VERB: &str = "janitor";
+
+/// What a pipe holds without a reader, on Linux.
+const PIPE_BYTES: usize = 65_536;
 
 /// How often a janitor that died is replaced.
 const REPLACED_MAX: u32 = 5;
@@ -41,21 +44,29 @@ pub struct Janitor {
 
 /// Lines sent to the janitor, and the pipe to it.
 struct Told {
-    stdin: Option<ChildStdin>,
+    stdin: Option<PipeWriter>,
     /// Lines about what exists, by the thing that they name.
     exists: BTreeMap<String, String>,
     /// Whether the tool is ending, so that the janitor may end too.
     over: bool,
 }
 
-fn process(program: &Path) -> Result<Child> {
-    keep_from(&mut Command::new(itself::executable(program)))
+/// Starts a janitor that is told of what exists. Lines that fit into the pipe are there before it begins: the tool may be
+/// killed at any time.
+fn process(program: &Path, exists: &BTreeMap<String, String>) -> Result<(Child, PipeWriter)> {
+    let lines: String = exists.values().map(|line| format!("{line}\n")).collect();
+    let (before, after) = if lines.len() <= PIPE_BYTES { (lines.as_str(), "") } else { ("", lines.as_str()) };
+    let (reader, mut writer) = pipe().context("cannot make a pipe to the janitor process")?;
+    let _ = writer.write_all(before.as_bytes());
+    let child = keep_from(&mut Command::new(itself::executable(program)))
         .arg(VERB)
-        .stdin(Stdio::piped())
+        .stdin(reader)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .context("cannot start the janitor process")
+        .context("cannot start the janitor process")?;
+    let _ = writer.write_all(after.as_bytes());
+    Ok((child, writer))
 }
 
 /// Waits for the janitor. If it ends before the tool does, starts another one and sends it all that exists.
@@ -66,13 +77,8 @@ fn watch(mut child: Child, program: &Path, told: &Mutex<Told>) {
         if told.over {
             return;
         }
-        let Ok(mut next) = process(program) else { return };
-        if let Some(stdin) = &mut next.stdin {
-            let all: String = told.exists.values().map(|line| format!("{line}\n")).collect();
-            let _ = stdin.write_all(all.as_bytes());
-        }
-        told.stdin = next.stdin.take();
-        child = next;
+        let Ok((next, stdin)) = process(program, &told.exists) else { return };
+        (told.stdin, child) = (Some(stdin), next);
     }
     let _ = child.wait();
 }
@@ -85,8 +91,9 @@ impl Janitor {
 
     /// Starts a janitor; `tool` is the tool's binary.
     pub fn of(tool: PathBuf) -> Result<Self> {
-        let mut child = process(&tool)?;
-        let told = Told { stdin: child.stdin.take(), exists: BTreeMap::new(), over: false };
+        let exists = BTreeMap::new();
+        let (child, stdin) = process(&tool, &exists)?;
+        let told = Told { stdin: Some(stdin), exists, over: false };
         let told = Arc::new(Mutex::new(told));
         let shared = Arc::clone(&told);
         let watch = std::thread::Builder::new().name("janitor".to_string()).spawn(move || watch(child, &tool, &shared));
