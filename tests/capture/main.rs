@@ -9,6 +9,7 @@ mod found;
 mod fresh;
 mod gaps;
 mod given;
+mod mariadb;
 mod matrix;
 mod replay;
 mod round_trip;

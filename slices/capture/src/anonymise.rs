@@ -2,6 +2,7 @@
 
 use crate::content;
 use crate::manifest::{Manifest, Total, Values, halves, make_private, random_key, write_private};
+use crate::mysql_text::{self, Mode};
 use crate::pack::pack;
 use crate::postgres_text;
 use crate::segment::{Raw, SEGMENTS, stored};
@@ -35,8 +36,8 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
     let mut totals = Totals::new();
     for file in all {
         let Some(read) = file.segment else { continue };
-        let is_server = manifest.server.is_some();
-        let records = read.records.iter().flat_map(|raw| anonymous(raw, key, is_server)).collect::<Vec<u8>>();
+        let server = manifest.server.as_ref().map(|server| server.engine.as_str());
+        let records = read.records.iter().flat_map(|raw| anonymous(raw, key, server)).collect::<Vec<u8>>();
         let mut bytes = read.head;
         let end = (bytes.len() + records.len()) as u64;
         bytes[header::FULL..header::FULL + 4].fill(0);
@@ -59,14 +60,18 @@ pub fn anonymise(dir: &Path, out: &Path) -> Result<()> {
 }
 
 /// A record without its values. Bytes behind a text, which may be left of an earlier record, become 0.
-fn anonymous(raw: &Raw, key: [u64; 2], is_server: bool) -> Vec<u8> {
+fn anonymous(raw: &Raw, key: [u64; 2], server: Option<&str>) -> Vec<u8> {
     let whole = || raw.bytes(0, u64::MAX).to_vec();
     let put = |bytes: &mut [u8], at: usize, number: u64| bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
     match raw.kind() {
         kind::TEXT => {
             let sql = raw.bytes(record::HEAD, raw.t());
-            // Stored texts have backslashes only in E'...'.
-            let written = if is_server { postgres_text::written(sql, false, key, false) } else { of_sqlite(sql, key) };
+            let written = match server {
+                None => of_sqlite(sql, key),
+                Some("mysql") => mysql_text::written(sql, Mode::STORED, key, false),
+                // Stored texts have backslashes only in E'...'.
+                Some(_) => postgres_text::written(sql, false, key, false),
+            };
             let mut bytes = raw.bytes(0, record::HEAD as u64).to_vec();
             put(&mut bytes, record::T, written.len() as u64);
             bytes.extend(written);
@@ -86,7 +91,7 @@ fn anonymous(raw: &Raw, key: [u64; 2], is_server: bool) -> Vec<u8> {
             padded(bytes)
         }
         // A server's code of an error takes the place of a rowid.
-        kind::STEP | kind::EXEC if !is_server => {
+        kind::STEP | kind::EXEC if server.is_none() => {
             let mut bytes = whole();
             put(&mut bytes, record::ROWID, 0);
             bytes

@@ -12,7 +12,7 @@ fn gap(code: u16) -> Option<&'static str> {
         note::BACKUP => "was the target of a backup; the content that it received is not captured",
         note::DESERIALIZE => "received a database through sqlite3_deserialize; the content is not captured",
         note::EXTENSION => "loaded an extension; calls that the extension itself makes are not captured",
-        note::COPY => "used COPY; its rows are not captured",
+        note::COPY => "used COPY or LOAD DATA LOCAL; the rows are not captured",
         note::CALL => "called functions by number; their values are not captured",
         note::REPLICATION => "used replication, which is not captured",
         note::LOST => "sent a message that contend does not understand; nothing after it is captured",

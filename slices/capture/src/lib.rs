@@ -1,5 +1,5 @@
 //! `contend capture` records the calls of an unmodified program to SQLite, or the statements of the clients of a
-//! PostgreSQL server, and shows them; `contend replay` repeats them.
+//! PostgreSQL or MariaDB server, and shows them; `contend replay` repeats them.
 //!
 //! ```text
 //! program + library (contend-interpose) ─► segments ─► trace ─► program (transactions) ─► summary ─► show
@@ -20,6 +20,7 @@ mod generator;
 mod listening;
 mod literal;
 mod manifest;
+mod mysql_text;
 mod naming;
 mod pack;
 mod postgres_text;
@@ -38,6 +39,7 @@ mod sql;
 mod study;
 mod summary;
 mod tables;
+mod token;
 mod trace;
 mod verb;
 mod whole;

@@ -2,15 +2,14 @@
 
 use crate::gaps::gaps;
 use crate::manifest::{Clock, Database, FORMAT, Manifest, Server, Values, make_private};
-use crate::proxy::{Keys, Relay, Said, Target, Writers, now_ns};
+use crate::proxy::{Keys, Relay, Said, Target, Writers, mysql_offers_tls, now_ns, postgres_offers_tls};
 use crate::segment::{SEGMENTS, pack_all};
 use crate::session::{say, say_what_there_is};
 use crate::trace::Trace;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use contend::cli::OK;
 use contend::engine::dsn::Typed;
 use contend_wire::database::{Endpoint, Password};
-use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -38,7 +37,7 @@ pub fn listen((listen, to): (&str, &str), out: &Path, values: Values, stop: &Ato
         databases: vec![],
         missing: vec![],
         segments: None,
-        server: Some(Server { engine: "postgres".into(), address: target.name.clone() }),
+        server: Some(Server { engine: target.scheme.into(), address: target.name.clone() }),
         not_sealed: false,
     };
     manifest.write(out)?;
@@ -109,38 +108,32 @@ fn target(text: &str) -> Result<Target> {
         password.is_none() && dsn.address.password == Password::None,
         "--to: leave out the password: the clients log in with their own, and a command line is no place for one"
     );
-    if dsn.scheme != "postgres" {
-        bail!("--to: only connections to PostgreSQL (postgres://) can be captured; those to MariaDB cannot yet");
-    }
+    let scheme = if dsn.scheme == "mysql" { "mysql" } else { "postgres" };
     let name = match &dsn.address.endpoint {
-        Endpoint::Socket(path) => format!("postgres://{path}"),
-        Endpoint::Tcp(host, port) if host.contains(':') => format!("postgres://[{host}]:{port}"),
-        Endpoint::Tcp(host, port) => format!("postgres://{host}:{port}"),
+        Endpoint::Socket(path) => format!("{scheme}://{path}"),
+        Endpoint::Tcp(host, port) if host.contains(':') => format!("{scheme}://[{host}]:{port}"),
+        Endpoint::Tcp(host, port) => format!("{scheme}://{host}:{port}"),
     };
-    let offers_tls = offers_tls(&dsn.address.endpoint).with_context(|| format!("cannot reach {name}"))?;
+    let offers_tls = offers_tls(scheme, &dsn.address.endpoint).with_context(|| format!("cannot reach {name}"))?;
     ensure!(
         !offers_tls,
         "{name} is on another machine and offers TLS, but the proxy's way to it would not be encrypted. Use a tunnel, \
-         such as `ssh -L 5433:localhost:5432 HOST`, and --to postgres://127.0.0.1:5433"
+         such as `ssh -L 5433:localhost:PORT HOST`, and --to {scheme}://127.0.0.1:5433"
     );
-    Ok(Target { endpoint: dsn.address.endpoint, name })
+    Ok(Target { scheme, endpoint: dsn.address.endpoint, name })
 }
 
 /// Whether a server on another machine encrypts connections.
-fn offers_tls(endpoint: &Endpoint) -> Result<bool> {
+fn offers_tls(scheme: &str, endpoint: &Endpoint) -> Result<bool> {
     const TIMEOUT: Duration = Duration::from_secs(10);
-    const REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
     let (host, port) = match endpoint {
         Endpoint::Socket(path) => return Ok(UnixStream::connect(path).map(|_| false)?),
         Endpoint::Tcp(host, port) => (host, *port),
     };
-    let mut server = TcpStream::connect((host.as_str(), port))?;
+    let server = TcpStream::connect((host.as_str(), port))?;
     if server.peer_addr()?.ip().is_loopback() {
         return Ok(false);
     }
     server.set_read_timeout(Some(TIMEOUT))?;
-    server.write_all(&REQUEST)?;
-    let mut answer = [0];
-    server.read_exact(&mut answer)?;
-    Ok(answer == *b"S")
+    Ok(if scheme == "mysql" { mysql_offers_tls(&server) } else { postgres_offers_tls(&server) }?)
 }

@@ -1,7 +1,8 @@
 //! Texts of PostgreSQL's statements as they are stored: without comments, with stand-ins for literals if values are
 //! hashed, and with all strings in single quotes, so that [`crate::sql`] reads them.
 
-use contend_interpose::text::{Sink, is_of_the_language, room, stand_in};
+use crate::token::{end_of, is_word, number, quoted, stand_for};
+use contend_interpose::text::is_of_the_language;
 
 /// A literal, as SQL writes it.
 enum Literal {
@@ -47,32 +48,6 @@ pub fn written(sql: &[u8], has_backslashes: bool, key: [u64; 2], is_full: bool) 
             (Some(Literal::Other), Some(key)) => stand_for(raw, key, &mut out),
         }
     }
-    out
-}
-
-fn stand_for(literal: &[u8], key: [u64; 2], out: &mut Vec<u8>) {
-    let mut buffer = vec![0; room(literal.len())];
-    let mut sink = Sink::new(&mut buffer);
-    // A string of bits is one of hexadecimal digits too.
-    let hex: Vec<u8>;
-    let literal = match literal {
-        [b'b' | b'B', digits @ ..] => {
-            hex = [b"x", digits].concat();
-            &hex
-        }
-        _ => literal,
-    };
-    stand_in(literal, key, &mut sink);
-    let length = sink.length;
-    out.extend_from_slice(&buffer[..length]);
-}
-
-fn quoted(inner: &[u8]) -> Vec<u8> {
-    let mut out = vec![b'\''];
-    for &byte in inner {
-        out.extend_from_slice(if byte == b'\'' { b"''" } else { std::slice::from_ref(&byte) });
-    }
-    out.push(b'\'');
     out
 }
 
@@ -139,10 +114,6 @@ impl Words {
     }
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
 /// Length of white space or a comment at the beginning. Comments nest.
 fn blank(rest: &[u8]) -> usize {
     match rest {
@@ -183,20 +154,6 @@ fn token(rest: &[u8], has_backslashes: bool) -> (usize, Option<Literal>) {
         }
         _ => (1, None),
     }
-}
-
-/// End of a quoted text that begins here; a doubled quote is part of it.
-fn end_of(rest: &[u8], quote: u8, has_backslashes: bool) -> usize {
-    let mut at = 1;
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' if has_backslashes => at += 2,
-            byte if byte == quote && rest.get(at + 1) == Some(&quote) => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
-        }
-    }
-    rest.len()
 }
 
 /// A string whose text begins after `before` bytes.
@@ -257,20 +214,6 @@ fn dollars(rest: &[u8]) -> (usize, Option<Literal>) {
     let inner = memchr::memmem::find(text, delimiter).unwrap_or(text.len());
     let length = (delimiter.len() + inner + delimiter.len()).min(rest.len());
     (length, Some(Literal::Text(text[..inner].to_vec())))
-}
-
-fn number(rest: &[u8]) -> usize {
-    let is_hex = rest.starts_with(b"0x") || rest.starts_with(b"0X");
-    let mut at = 0;
-    while at < rest.len() {
-        let is_sign = at > 0 && !is_hex && matches!(rest[at], b'+' | b'-') && matches!(rest[at - 1], b'e' | b'E');
-        let is_point = rest[at] == b'.' && rest.get(at + 1) != Some(&b'.') && (at == 0 || rest[at - 1] != b'.');
-        if !(is_word(rest[at]) || is_point || is_sign) {
-            break;
-        }
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -213,7 +213,9 @@ fn statements(summary: &Summary, sort: Sort) -> Section {
     let errors = summary.errors.iter().take(MOST).map(|(code, count)| format!("{code} {}", plural(*count, "time")));
     let errors = errors.collect::<Vec<_>>().join(", ");
     if !errors.is_empty() {
-        blocks.push(Block::Text(format!("Errors by code (SQLSTATE): {errors}.")));
+        let is_mysql = summary.server.as_ref().is_some_and(|address| address.starts_with("mysql:"));
+        let by = if is_mysql { "number" } else { "code (SQLSTATE)" };
+        blocks.push(Block::Text(format!("Errors by {by}: {errors}.")));
     }
     Section { id: Id::Other("statements"), title: format!("Statements by {}", sort.word()), blocks }
 }

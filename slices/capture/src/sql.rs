@@ -79,6 +79,8 @@ pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
             b'.' if rest.get(1).is_some_and(u8::is_ascii_digit) => (number(rest), Token::Literal),
             b'?' => (run(1, |b| b.is_ascii_digit()), Token::Parameter),
             b':' if rest.starts_with(b"::") => (2, Token::Sign),
+            // A variable of the server's own.
+            b'@' if rest.starts_with(b"@@") => (run(2, is_word), Token::Word),
             b':' | b'@' | b'$' | b'#' if rest.get(1).is_some_and(|byte| is_word(*byte)) => {
                 (run(1, is_word), Token::Parameter)
             }
@@ -210,7 +212,7 @@ fn does(tokens: &[Token]) -> Does {
         "savepoint" | "release" => Does::Savepoint,
         "pragma" | "set" | "show" | "reset" => Does::Pragma,
         "select" | "values" | "table" | "declare" | "fetch" => Does::Read,
-        "insert" | "update" | "delete" | "replace" | "merge" | "call" | "do" | "execute" => Does::Write,
+        "insert" | "update" | "delete" | "replace" | "merge" | "call" | "do" | "execute" | "load" => Does::Write,
         // COPY t FROM, but not COPY (SELECT ... FROM t) TO.
         "copy" => {
             let is_in = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("stdin"));

@@ -29,7 +29,7 @@ pub struct Summary {
     pub transactions: Vec<Kind>,
     pub connections: Vec<Setting>,
     pub statements: Vec<Statement>,
-    /// Codes (SQLSTATE) of a server's errors, and how often each came.
+    /// Codes (SQLSTATE, MariaDB's numbers) of a server's errors, and how often each came.
     pub errors: Vec<(String, u64)>,
     pub keys: Vec<Key>,
     pub roles: Vec<Role>,
@@ -339,7 +339,7 @@ impl<'m> Known<'m> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for call in self.trace.calls.iter().filter(|call| call.has_failed() && call.rowid != 0) {
             let code = call.rowid.to_ne_bytes();
-            *counts.entry(String::from_utf8_lossy(&code[..5]).into_owned()).or_default() += 1;
+            *counts.entry(String::from_utf8_lossy(&code[..5]).trim_end_matches('\0').to_string()).or_default() += 1;
         }
         let mut errors: Vec<(String, u64)> = counts.into_iter().collect();
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

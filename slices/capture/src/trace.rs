@@ -463,7 +463,7 @@ pub fn note_text(code: u16) -> &'static str {
         note::BACKUP => "written by a backup (not captured)",
         note::DESERIALIZE => "filled by sqlite3_deserialize (not captured)",
         note::EXTENSION => "an extension was loaded (calls that it makes itself are not captured)",
-        note::COPY => "COPY (its rows are not captured)",
+        note::COPY => "COPY or LOAD DATA LOCAL (the rows are not captured)",
         note::CALL => "functions called by number (their values are not captured)",
         note::REPLICATION => "replication (not captured)",
         note::LOST => "a message that contend does not understand (nothing after it is captured)",

@@ -16,14 +16,14 @@ use contend::report::{html, text};
 use contend::slice::Verb;
 use std::path::{Path, PathBuf};
 
-/// Record what an unmodified program does to SQLite or PostgreSQL; show it, and make a workload of it
+/// Record what an unmodified program does to SQLite, PostgreSQL or MariaDB; show it, and make a workload of it
 #[derive(Parser)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
   contend capture -- python3 app.py                 what it does, with hashes instead of values
   contend capture --listen 127.0.0.1:6432 --to postgres://127.0.0.1:5432
-                                                    what the clients of a PostgreSQL server do; Ctrl-C ends it
+                                                    what the clients of a server do; Ctrl-C ends it
   contend capture --out day --values=full -- ./app  with all values, so that it can be replayed
   contend capture show capture-1                    findings, transactions, statements, connections, keys
   contend replay day                                does it again and compares the tables at the end
@@ -50,7 +50,7 @@ struct CaptureArgs {
     /// Pass connections on to the server of --to, and record them: an address of this machine
     #[arg(long, value_name = "HOST:PORT", requires = "to", conflicts_with = "command")]
     listen: Option<String>,
-    /// The server: postgres://HOST:PORT, or postgres:///?socket=PATH
+    /// The server: postgres://HOST:PORT, mysql://HOST:PORT, or SCHEME:///?socket=PATH
     #[arg(long, value_name = "SERVER", requires = "listen")]
     to: Option<String>,
     /// The command, after `--`

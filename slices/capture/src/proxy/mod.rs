@@ -1,20 +1,23 @@
-//! `contend capture --listen`: a proxy in front of a PostgreSQL server. It passes all bytes on, and reads the messages.
+//! `contend capture --listen`: a proxy in front of a server. It passes all bytes on, and reads the messages.
 //!
 //! ```text
 //! client ─► relay (bytes) ─► server
-//!             └─► conversation (frame, value) ─► writer ─► segments
+//!             └─► conversation of postgres or mysql ─► writer ─► segments
 //! ```
 //!
 //! Segments, texts and times are those of the library for SQLite ([`contend_interpose::format`]), so whatever reads a
 //! capture reads both.
 
-mod asked;
-mod conversation;
-mod frame;
-mod greeting;
+mod door;
+mod given;
+mod mysql;
+mod postgres;
 mod relay;
-mod value;
+mod spoken;
 mod writer;
 
-pub use relay::{Relay, Said, Target};
+pub use door::{Said, Target};
+pub use mysql::offers_tls as mysql_offers_tls;
+pub use postgres::offers_tls as postgres_offers_tls;
+pub use relay::Relay;
 pub use writer::{Keys, Writers, now_ns};

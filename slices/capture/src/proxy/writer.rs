@@ -1,8 +1,7 @@
 //! Writes segments. A client's slot has one; the next client of the same program takes it over.
 
-use super::value::Given;
+use super::given::Given;
 use crate::manifest::{Values, random_key};
-use crate::postgres_text;
 use anyhow::{Context, Result};
 use contend_interpose::format::{MAGIC, VERSION, header, kind, record, value};
 use contend_interpose::hash;
@@ -189,12 +188,13 @@ impl Writer {
         self.record((kind::NOTE, 0, note), id, at_ns, &[&0u64.to_ne_bytes()]);
     }
 
-    /// The text of a statement, which is written once; returns its number.
-    pub fn text(&mut self, sql: &[u8], has_backslashes: bool) -> u64 {
+    /// The text of a statement, which is written once; returns its number. `written` gets the key of the hashes, and
+    /// whether values are kept.
+    pub fn text(&mut self, sql: &[u8], written: impl FnOnce(&[u8], [u64; 2], bool) -> Vec<u8>) -> u64 {
         let Keys { is_full, key } = self.keys;
         let number = hash::bytes(key, sql);
         if self.seen.insert(number) {
-            let written = postgres_text::written(sql, has_backslashes, key, is_full);
+            let written = written(sql, key, is_full);
             self.record((kind::TEXT, 0, 0), number, written.len() as u64, &[&written]);
         }
         number

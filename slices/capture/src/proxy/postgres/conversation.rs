@@ -2,8 +2,11 @@
 
 use super::asked::{Asked, Pending, Portal, Prepared, What, code, is_commit, values};
 use super::frame::{Fields, Frames, Message};
-use super::value::{Given, given};
-use super::writer::{Executed, Writer, Writers};
+use super::value::given;
+use crate::postgres_text::written;
+use crate::proxy::given::Given;
+use crate::proxy::spoken::{self, Pen};
+use crate::proxy::writer::{Executed, Writer, Writers};
 use crate::trace::ROW;
 use contend_interpose::format::{PENDING, note, state};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -16,19 +19,14 @@ const SAFE_ENCODINGS: [&str; 4] = ["UTF8", "SQL_ASCII", "LATIN", "WIN12"];
 /// Stands for a text of more than 16 MiB.
 const TOO_LONG: &[u8] = b"a_text_of_more_than_16_MiB";
 
-/// Facts about a client before its first statement.
-pub struct Client {
-    /// Server and database.
-    pub place: String,
-    pub is_replication: bool,
-}
-
 /// A connection of a client.
 pub struct Conversation {
     writer: Writer,
     writers: Arc<Writers>,
     id: u64,
-    client: Client,
+    /// Server and database.
+    place: String,
+    is_replication: bool,
     from_client: Frames,
     from_server: Frames,
     asked: VecDeque<Asked>,
@@ -63,22 +61,51 @@ fn of_server(kind: u8) -> bool {
     matches!(kind, b'C' | b'E' | b'S' | b'Z' | b't')
 }
 
+impl spoken::Conversation for Conversation {
+    fn client(&mut self, now_ns: u64, bytes: &[u8]) {
+        self.read(now_ns, bytes, |this| &mut this.from_client, Conversation::asks);
+    }
+
+    fn server(&mut self, now_ns: u64, bytes: &[u8]) {
+        self.read(now_ns, bytes, |this| &mut this.from_server, Conversation::answers);
+    }
+
+    fn flush(&mut self) {
+        self.writer.flush();
+    }
+
+    fn finish(mut self: Box<Self>, now_ns: u64) {
+        self.open(now_ns, i32::from(!self.is_open && !self.is_replication));
+        self.settle(true);
+        for asked in std::mem::take(&mut self.asked) {
+            if let Asked::Query(mut pending) | Asked::Execute(mut pending) = asked {
+                pending.rc = PENDING;
+                self.write(&pending, false);
+            }
+        }
+        self.writer.close(self.id, now_ns);
+        self.writers.give_back(self.writer);
+    }
+}
+
 impl Conversation {
-    pub fn new(writer: Writer, writers: Arc<Writers>, client: Client, now_ns: u64) -> Conversation {
+    pub fn new(pen: Pen, is_replication: bool) -> Conversation {
+        let Pen { writer, writers, server, database, opened_ns } = pen;
         Conversation {
             writer,
             id: writers.new_id(),
             writers,
-            is_blind: client.is_replication,
-            client,
+            is_blind: is_replication,
+            place: format!("{server}/{database}"),
+            is_replication,
             from_client: Frames::new(of_client),
             from_server: Frames::new(of_server),
             asked: VecDeque::new(),
             statements: HashMap::new(),
             portals: HashMap::new(),
             flight: vec![],
-            opened_ns: now_ns,
-            last_ns: now_ns,
+            opened_ns,
+            last_ns: opened_ns,
             version: String::new(),
             has_backslashes: false,
             encoding: String::new(),
@@ -87,16 +114,6 @@ impl Conversation {
             is_copying: false,
             notes: BTreeSet::new(),
         }
-    }
-
-    /// Reads bytes of the client, which have not been passed on yet.
-    pub fn client(&mut self, now_ns: u64, bytes: &[u8]) {
-        self.read(now_ns, bytes, |this| &mut this.from_client, Conversation::asks);
-    }
-
-    /// Reads bytes of the server.
-    pub fn server(&mut self, now_ns: u64, bytes: &[u8]) {
-        self.read(now_ns, bytes, |this| &mut this.from_server, Conversation::answers);
     }
 
     fn read(
@@ -119,31 +136,13 @@ impl Conversation {
         }
     }
 
-    pub fn flush(&mut self) {
-        self.writer.flush();
-    }
-
-    /// The end of the connection. What is still unanswered may or may not have been done.
-    pub fn finish(mut self, now_ns: u64) {
-        self.open(now_ns, i32::from(!self.is_open && !self.client.is_replication));
-        self.settle(true);
-        for asked in std::mem::take(&mut self.asked) {
-            if let Asked::Query(mut pending) | Asked::Execute(mut pending) = asked {
-                pending.rc = PENDING;
-                self.write(&pending, false);
-            }
-        }
-        self.writer.close(self.id, now_ns);
-        self.writers.give_back(self.writer);
-    }
-
     /// Writes down the connection, once.
     fn open(&mut self, now_ns: u64, rc: i32) {
         if !self.is_open {
             self.is_open = true;
-            self.writer.open(self.id, self.opened_ns, (&self.client.place, &self.version), rc);
+            self.writer.open(self.id, self.opened_ns, (&self.place, &self.version), rc);
             self.last_ns = now_ns;
-            if self.client.is_replication {
+            if self.is_replication {
                 self.note(now_ns, note::REPLICATION);
             }
         }
@@ -160,9 +159,10 @@ impl Conversation {
         let encoding = self.encoding.to_ascii_uppercase();
         if !SAFE_ENCODINGS.iter().any(|safe| encoding.starts_with(safe)) {
             self.note(now_ns, note::ENCODING);
-            return self.writer.text(b"a_text_in_another_encoding", false);
+            return self.writer.text(b"a_text_in_another_encoding", |sql, _, _| sql.into());
         }
-        self.writer.text(sql, self.has_backslashes)
+        let has_backslashes = self.has_backslashes;
+        self.writer.text(sql, |sql, key, is_full| written(sql, has_backslashes, key, is_full))
     }
 
     /// A message of the client. `None`: it has another form.
@@ -182,7 +182,7 @@ impl Conversation {
             }
             b'F' => {
                 self.note(now_ns, note::CALL);
-                let sql = self.writer.text(b"a_function_called_by_number", false);
+                let sql = self.writer.text(b"a_function_called_by_number", |sql, _, _| sql.into());
                 self.asked.push_back(Asked::Query(Pending::new(What::Text(sql), now_ns, false)));
             }
             b'P' => self.parses(now_ns, message)?,
@@ -447,7 +447,7 @@ impl Conversation {
                 self.writer.step(portal.statement.id, &executed);
             }
             What::Unknown => {
-                let sql = self.writer.text(b"a_statement_that_was_not_seen", false);
+                let sql = self.writer.text(b"a_statement_that_was_not_seen", |sql, _, _| sql.into());
                 self.writer.exec(self.id, sql, &executed);
             }
         }

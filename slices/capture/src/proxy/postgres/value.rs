@@ -1,16 +1,9 @@
 //! Values of parameters, in the types of a capture.
 
+use crate::proxy::given::{Given, integer, real};
 use contend_interpose::format::value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-
-/// A value: its type and bits, or its type and bytes.
-#[derive(Debug, PartialEq)]
-pub enum Given<'v> {
-    Number(u8, u64),
-    Bytes(u8, Cow<'v, [u8]>),
-    Opaque,
-}
 
 /// Numbers of types (`pg_type.oid`).
 mod oid {
@@ -35,14 +28,6 @@ mod oid {
 pub fn given(oid: u32, is_binary: bool, bytes: Option<&[u8]>) -> Given<'_> {
     let Some(bytes) = bytes else { return Given::Number(value::NULL, 0) };
     if is_binary { binary(oid, bytes) } else { text(oid, bytes) }
-}
-
-fn integer(number: i64) -> Given<'static> {
-    Given::Number(value::INTEGER, number.cast_unsigned())
-}
-
-fn real(number: f64) -> Given<'static> {
-    Given::Number(value::REAL, number.to_bits())
 }
 
 fn text(oid: u32, bytes: &[u8]) -> Given<'_> {

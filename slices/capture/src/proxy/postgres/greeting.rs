@@ -2,6 +2,7 @@
 
 use super::frame::Fields;
 use std::io::{Read, Result, Write};
+use std::net::TcpStream;
 
 const PROTOCOL_3: u32 = 3;
 const CANCEL: u32 = 80_877_102;
@@ -82,6 +83,18 @@ fn start(message: Vec<u8>) -> Option<Start> {
     }
     let database = database.filter(|name| !name.is_empty()).unwrap_or_else(|| user.clone());
     Some(Start { message, user, database, application, is_replication })
+}
+
+/// Whether a server encrypts connections.
+///
+/// # Errors
+/// The connection fails.
+pub fn offers_tls(mut server: &TcpStream) -> Result<bool> {
+    const REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+    server.write_all(&REQUEST)?;
+    let mut answer = [0];
+    server.read_exact(&mut answer)?;
+    Ok(answer == *b"S")
 }
 
 /// The server's form of an error that ends the connection, with its code (SQLSTATE).
