@@ -195,3 +195,50 @@ fn foreign_keys_and_journal_modes_are_those_of_the_program() {
         "{written}"
     );
 }
+
+/// A connection for each of 300 requests, after one that keeps the database to itself as long as it is open. Of the program's
+/// connections most have no busy timeout and SQLite's own `synchronous`.
+const EACH_REQUEST: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('PRAGMA locking_mode = EXCLUSIVE')
+db.execute('PRAGMA synchronous = OFF')
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v)')
+db.close()
+for i in range(300):
+    db = sqlite3.connect('app.db', timeout=0, isolation_level=None)
+    db.execute('INSERT INTO t (v) VALUES (?)', (i,))
+    db.close()
+";
+
+#[test]
+fn connections_are_closed_after_their_last_statement_and_the_most_frequent_settings_are_the_programs() {
+    let bench = Bench::new();
+    capture(&bench, &["--values=full"], &["python3", "-c", EACH_REQUEST]).exits(0);
+    let few_files = format!("ulimit -n 64; exec '{}' replay taken", crate::support::tool());
+    let mut command = std::process::Command::new("sh");
+    let said = command.args(["-c", &few_files]).current_dir(bench.dir.path()).output().expect("a shell");
+    Said::from(said).exits(0);
+    bench.contend(&["capture", "to-workload", "taken"]).exits(0);
+    let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("a study");
+    assert!(study.contains("busy_timeout = 0") && study.contains("synchronous = \"full\""), "{study}");
+    assert!(!study.contains("synchronous = \"off\""), "{study}");
+}
+
+#[test]
+fn a_replay_that_is_stopped_leaves_nothing() {
+    let bench = Bench::new();
+    let slow = EACH_REQUEST.replace("range(300)", "range(3)") + "    import time; time.sleep(1)\n";
+    capture(&bench, &["--values=full"], &["python3", "-c", &slow]).exits(0);
+    let is_left = || {
+        let names = std::fs::read_dir(bench.path("taken")).expect("a capture").flatten().map(|entry| entry.file_name());
+        names.into_iter().any(|name| name.to_string_lossy().starts_with("replay-"))
+    };
+    let replaying = bench.start(&["replay", "taken", "--speed", "0.05"]);
+    crate::support::wait_for("the copies", is_left);
+    let pid = rustix::process::Pid::from_child(&replaying);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let said: Said = replaying.wait_with_output().expect("it ends").into();
+    assert!(said.exits(130).err.contains("stopped: nothing was compared"));
+    assert!(!is_left());
+}

@@ -18,7 +18,11 @@ use rusqlite::{Connection, ErrorCode, ToSql, ffi};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+
+/// A pause of the program is cut short this often, to see whether the replay was stopped.
+const STOPS_WITHIN: Duration = Duration::from_millis(100);
 
 /// The result of a replay.
 #[derive(Debug, Default, Serialize)]
@@ -118,9 +122,17 @@ struct Replay<'r> {
 
 /// Replays a capture in its own directory. `speed`: factor on the captured speed; `None`: as fast as possible.
 ///
+/// `None`: it was stopped.
+///
 /// # Errors
 /// The capture has no values, or a copy cannot be created.
-pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>) -> Result<Replayed> {
+pub fn replay(
+    taken: &Path,
+    manifest: &Manifest,
+    dir: &Path,
+    speed: Option<f64>,
+    stop: &AtomicBool,
+) -> Result<Option<Replayed>> {
     manifest.needs_values("A replay")?;
     let trace = Trace::read(taken, manifest)?;
     let shapes = Shapes::of(&trace);
@@ -142,16 +154,11 @@ pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>)
     };
     let units = units(&trace, &shapes, &mut replay.outcome.left_out);
     let begin = Instant::now();
-    for unit in &units {
-        if let Some(speed) = speed {
-            let at = Duration::from_nanos(((unit.at_ns - trace.from_ns) as f64 / speed) as u64);
-            std::thread::sleep(at.saturating_sub(begin.elapsed()));
-        }
-        replay.unit(unit)?;
+    if !replay.units(&units, speed, stop)? {
+        return Ok(None);
     }
     replay.outcome.replayed_ns = u64::try_from(begin.elapsed().as_nanos())?;
-    let Replay { connections, mut outcome, diverged, .. } = replay;
-    drop(connections);
+    let Replay { mut outcome, diverged, .. } = replay;
     outcome.diverged = diverged.into_values().collect();
     for (i, database) in manifest.databases.iter().enumerate() {
         let end = database.end.as_ref().and_then(|end| end.copy.as_ref());
@@ -166,7 +173,7 @@ pub fn replay(taken: &Path, manifest: &Manifest, dir: &Path, speed: Option<f64>)
         }
     }
     outcome.not_compared = not_compared(manifest, &outcome.databases);
-    Ok(outcome)
+    Ok(Some(outcome))
 }
 
 /// Why no table was compared; `None` if some were.
@@ -202,6 +209,29 @@ fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
 }
 
 impl Replay<'_> {
+    /// Returns whether all were carried out, and not stopped.
+    fn units(&mut self, units: &[Unit], speed: Option<f64>, stop: &AtomicBool) -> Result<bool> {
+        let trace = self.trace;
+        let of = |unit: &Unit| trace.calls[unit.calls[0]].connection;
+        let last: BTreeMap<u64, usize> = units.iter().map(of).zip(0..).collect();
+        let begin = Instant::now();
+        for (i, unit) in units.iter().enumerate() {
+            let due = speed.map(|speed| Duration::from_nanos(((unit.at_ns - trace.from_ns) as f64 / speed) as u64));
+            while due.is_some_and(|due| due > begin.elapsed()) && !stop.load(Relaxed) {
+                std::thread::sleep(due.unwrap_or_default().saturating_sub(begin.elapsed()).min(STOPS_WITHIN));
+            }
+            if stop.load(Relaxed) {
+                return Ok(false);
+            }
+            self.unit(unit)?;
+            // A program may open a connection for each request, and one in an exclusive mode keeps its lock.
+            if last.get(&of(unit)) == Some(&i) {
+                self.connections.remove(&of(unit));
+            }
+        }
+        Ok(true)
+    }
+
     fn unit(&mut self, unit: &Unit) -> Result<()> {
         self.outcome.transactions += u64::from(unit.is_transaction);
         for &i in &unit.calls {

@@ -4,8 +4,9 @@ use crate::manifest::{Manifest, make_private};
 use crate::replay::{Replayed, replay};
 use anyhow::{Context as _, Result, bail};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
-use contend::cli::{INVALID, OK, print};
+use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals};
 use contend::slice::Verb;
+use contend::stats::harmless::harmless;
 use contend::stats::precision::counted;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -55,23 +56,28 @@ fn run(args: &ReplayArgs) -> Result<u8> {
             _ => bail!("--speed `{number}`: there are asap, captured, and numbers such as 4"),
         },
     };
+    let stop = stop_on_signals()?;
     let replayed = match &args.keep {
         Some(dir) => {
             make_private(dir)?;
-            replay(&args.dir, &manifest, dir, speed)?
+            replay(&args.dir, &manifest, dir, speed, &stop)?
         }
         None => {
             // A new name, which no symbolic link in the capture has. Removed with this value.
             let dir = tempfile::Builder::new().prefix("replay-").tempdir_in(&args.dir);
             let dir = dir.with_context(|| format!("cannot write to {}", args.dir.display()))?;
             make_private(dir.path())?;
-            replay(&args.dir, &manifest, dir.path(), speed)?
+            replay(&args.dir, &manifest, dir.path(), speed, &stop)?
         }
+    };
+    let Some(replayed) = replayed else {
+        contend::tell!("stopped: nothing was compared");
+        return Ok(STOPPED);
     };
     print(&if args.json {
         serde_json::to_string_pretty(&replayed)? + "\n"
     } else {
-        text(&replayed, args.keep.as_deref())
+        harmless(&text(&replayed, args.keep.as_deref())).into_owned()
     })?;
     if let Some(why) = &replayed.not_compared {
         bail!("{why}");

@@ -9,7 +9,7 @@ use crate::servers::Server;
 use crate::share::Share;
 use crate::sql::Does;
 use crate::summary::Known;
-use crate::trace::Call;
+use crate::trace::{Call, Connection};
 use contend::stats::precision::{count as whole, plain as number};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,21 +32,23 @@ fn set_by(script: &str, name: &str) -> Option<String> {
     })
 }
 
+/// The most frequent of some values; of equally frequent ones the greatest.
+fn most_frequent<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
+}
+
 fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> Settings {
     let on = || known.trace.connections.values();
-    // The last value of each connection; of these the most frequent one.
-    let pragma = |name: &str| {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for value in on().filter_map(|connection| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name))) {
-            *counts.entry(value).or_default() += 1;
-        }
-        counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
-    };
+    let set = |connection: &Connection, name: &str| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name));
+    // The last value of each connection, `None` for one that has the default; of these the most frequent one.
+    let pragma = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
     let content = database.end.as_ref().or(database.content.as_ref());
     // WAL is a property of the file, every other mode one of each connection.
     let of_file = content.map_or("delete", |content| content.journal_mode.as_str());
-    let set = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
-    let mode = set.as_deref().unwrap_or(of_file);
+    let own = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
+    let mode = own.as_deref().unwrap_or(of_file);
     let mode = if ["delete", "truncate", "persist", "memory", "off", "wal"].contains(&mode) { mode } else { "delete" };
     let synchronous = match pragma("synchronous").as_deref() {
         Some("0" | "off") => "off",
@@ -54,8 +56,11 @@ fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> 
         Some("3" | "extra") => "extra",
         _ => "full",
     };
-    let timeout = on().filter_map(|connection| connection.busy_timeout_ms).max();
-    let busy_timeout = pragma("busy_timeout").and_then(|value| value.parse().ok()).or(timeout).unwrap_or(0);
+    let timeout = |connection: &Connection| {
+        let by_pragma = set(connection, "busy_timeout").and_then(|value| value.parse().ok());
+        by_pragma.or(connection.busy_timeout_ms).unwrap_or(0)
+    };
+    let busy_timeout = most_frequent(on().map(timeout)).unwrap_or(0);
     Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin }
 }
 

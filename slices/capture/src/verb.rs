@@ -149,11 +149,11 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
             let dir = shown(&out);
             if !written.left_out.is_empty() {
                 let share = written.share.words();
-                eprintln!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
+                contend::tell!("contend: The study has {share}. What is left out: contend capture to-workload {dir}");
             }
-            eprintln!("contend: What would have helped: contend run {dir} --quick");
+            contend::tell!("contend: What would have helped: contend run {dir} --quick");
         }
-        Err(why) => eprintln!("contend: No study can be made of it: {why:#}"),
+        Err(why) => contend::tell!("contend: No study can be made of it: {why:#}"),
     }
     Ok(status)
 }
@@ -194,7 +194,7 @@ fn anonymised(args: &AnonymiseArgs) -> Result<u8> {
     if Manifest::read(&args.out)?.server.is_none()
         && let Err(why) = write_study(&args.out)
     {
-        eprintln!("contend: No study can be made of it: {why:#}");
+        contend::tell!("contend: No study can be made of it: {why:#}");
     }
     print(&format!(
         "{out} has hashes in place of values, and no copy of the data. Still in it: paths, names, the command with its \
@@ -207,9 +207,9 @@ fn anonymised(args: &AnonymiseArgs) -> Result<u8> {
 fn to_workload(args: &ToWorkloadArgs) -> Result<u8> {
     let written = write_study(&args.dir)?;
     for sentence in &written.left_out {
-        eprintln!("contend: {sentence}");
+        contend::tell!("contend: {sentence}");
     }
-    eprintln!("contend: The study has {}.", written.share.words());
+    contend::tell!("contend: The study has {}.", written.share.words());
     let dir = args.dir.display();
     print(&format!("{dir}/workload.toml\n{dir}/study.toml\nRun it: contend run {dir} --quick\n"))?;
     Ok(OK)
