@@ -252,6 +252,16 @@ fn a_byte_order_mark_and_spaces_are_no_part_of_names() {
     assert_eq!(compare("\u{feff}variant, time\n a , 1\nb, 2 \n").baseline, "a");
 }
 
+/// Tables of Go's and Criterion's benchmarks have such means.
+#[test]
+fn fractions_of_a_nanosecond_count() {
+    let table = "variant,time\nold,1.44ns\nold,1.46ns\nold,1.48ns\nnew,1.50ns\nnew,1.52ns\nnew,1.54ns\n";
+    let result = compare(table);
+    let ratio = result.comparisons[0].comparison.ratio.unwrap();
+    assert!((ratio - 1.52 / 1.46).abs() < 1e-12, "{ratio}");
+    assert!(render_text(&result).contains("1.46 ns"), "{}", render_text(&result));
+}
+
 #[test]
 fn json_holds_integers_with_units_and_the_words() {
     let json = serde_json::to_value(compare_csv(PHP, &by("php_sqlite")).unwrap()).unwrap();

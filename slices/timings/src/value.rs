@@ -1,31 +1,36 @@
 //! Reads cells: durations in the ways people write them, and rates.
 
 use contend::units;
-use contend_stats::precision::{Ns, Rate};
-use serde::Serialize;
+use contend_stats::precision::{Ns, Rate, plain};
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// A value above zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measured {
-    DurationNs(u64),
+    /// Means per operation have fractions of a nanosecond.
+    DurationNs(#[serde(serialize_with = "whole_if_it_is")] f64),
     PerSecond(f64),
+}
+
+/// A number without a fraction as an integer.
+fn whole_if_it_is<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 { to.serialize_u64(*value as u64) } else { to.serialize_f64(*value) }
 }
 
 impl Measured {
     /// The number, for ratios, in which the unit cancels.
     pub fn as_f64(self) -> f64 {
         match self {
-            Measured::DurationNs(duration_ns) => duration_ns as f64,
-            Measured::PerSecond(rate) => rate,
+            Measured::DurationNs(value) | Measured::PerSecond(value) => value,
         }
     }
 
     /// A value of the same kind.
     pub fn with_value(self, value: f64) -> Measured {
         match self {
-            Measured::DurationNs(_) => Measured::DurationNs(value.round() as u64),
+            Measured::DurationNs(_) => Measured::DurationNs(value),
             Measured::PerSecond(_) => Measured::PerSecond(value),
         }
     }
@@ -34,7 +39,8 @@ impl Measured {
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Measured::DurationNs(duration_ns) => Ns(*duration_ns).fmt(f),
+            Measured::DurationNs(duration_ns) if *duration_ns < 999.5 => write!(f, "{} ns", plain(*duration_ns)),
+            Measured::DurationNs(duration_ns) => Ns(duration_ns.round() as u64).fmt(f),
             Measured::PerSecond(rate) => Rate(*rate).fmt(f),
         }
     }
@@ -102,13 +108,11 @@ pub fn parse_duration(text: &str, unit: Option<Unit>) -> Result<Measured, String
         (None, _) if text.contains(':') => clock_ns(text),
         (None, _) => with_units_ns(text),
     };
-    match duration_ns.map(f64::round) {
+    match duration_ns {
         None => Err(format!("`{text}` is not a duration; {DURATION_FORMS}")),
-        Some(duration_ns) if duration_ns < 1.0 => {
-            Err(format!("`{text}` is less than a nanosecond: no ratio can be made"))
-        }
+        Some(duration_ns) if duration_ns <= 0.0 => Err(format!("`{text}` is zero: no ratio can be made")),
         Some(duration_ns) if duration_ns >= u64::MAX as f64 => Err(format!("`{text}` is longer than 500 years")),
-        Some(duration_ns) => Ok(Measured::DurationNs(duration_ns as u64)),
+        Some(duration_ns) => Ok(Measured::DurationNs(duration_ns)),
     }
 }
 
@@ -205,17 +209,17 @@ mod tests {
             ("3s 200ms", 3_200_000_000),
         ];
         for (text, duration_ns) in cases {
-            assert_eq!(parse_duration(text, None), Ok(Measured::DurationNs(duration_ns)), "{text}");
+            assert_eq!(parse_duration(text, None), Ok(Measured::DurationNs(duration_ns as f64)), "{text}");
         }
     }
 
     #[test]
     fn a_plain_number_needs_a_unit() {
         let parsed = |text: &str, unit: &str| parse_duration(text, Some(Unit::parse(unit).unwrap()));
-        assert_eq!(parsed("12.5", "s"), Ok(Measured::DurationNs(12_500_000_000)));
-        assert_eq!(parsed("1.2e-05", "s"), Ok(Measured::DurationNs(12_000)));
-        assert_eq!(parsed("4.98", "ms"), Ok(Measured::DurationNs(4_980_000)));
-        assert_eq!(parsed("3s", "ms"), Ok(Measured::DurationNs(3_000_000_000)), "the unit of the cell decides");
+        assert_eq!(parsed("12.5", "s"), Ok(Measured::DurationNs(12_500_000_000.0)));
+        assert_eq!(parsed("1.2e-05", "s"), Ok(Measured::DurationNs(12_000.0)));
+        assert_eq!(parsed("4.98", "ms"), Ok(Measured::DurationNs(4_980_000.0)));
+        assert_eq!(parsed("3s", "ms"), Ok(Measured::DurationNs(3_000_000_000.0)), "the unit of the cell decides");
         assert!(parse_duration("4.98", None).unwrap_err().contains("`4.98` has no unit; say which with --unit"));
         assert!(Unit::parse("parsec").unwrap_err().contains("h, min, s, ms, us, ns"));
         let of = |column: &str| Unit::in_header(column).map(|unit| unit.ns);
