@@ -43,7 +43,7 @@ const PRODUCTS: [Product; 2] = [
             ("database", "SELECT pg_database_size(current_database())", "with the catalogue of every database"),
             (
                 "dead rows",
-                "SELECT coalesce(sum(pg_table_size(relid) * n_dead_tup / greatest(n_live_tup + n_dead_tup, 1)), 0)::bigint \
+                "SELECT coalesce(sum(pg_table_size(relid)::numeric * n_dead_tup / greatest(n_live_tup + n_dead_tup, 1)), 0)::bigint \
                  FROM pg_stat_user_tables",
                 "estimated from their number; vacuum makes room of them",
             ),
