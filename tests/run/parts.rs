@@ -45,7 +45,7 @@ fn one_command_leaves_one_record_and_one_report() {
     // A busy machine may disturb trials of such short windows, and nothing else may be wrong with them.
     let record = bench.path("record");
     let said = bench.contend(&["run", &study(), "--out", "record"]).settled(&record);
-    assert!(said.err.contains("study parts, 3 parts: about 16 s"), "{}", said.err);
+    assert!(said.err.contains("study parts, 3 parts: about 21 s"), "{}", said.err);
     assert!(said.err.contains("part reads (2 of 3): How long does a look"), "{}", said.err);
     is_complete(&bench);
     bench.assert_nothing_left();
