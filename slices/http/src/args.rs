@@ -40,7 +40,7 @@ pub struct HttpArgs {
     #[arg(long, visible_alias = "site")]
     pub host: Vec<String>,
     /// Closed loop: number of clients, each with a connection, that wait for their answers [default: the scenario's, or
-    /// 8]; with --rate the number of connections that share the arrivals. Several numbers are measured one by one
+    /// 8]; with --rate the number of connections, to which arrivals are dealt beforehand. Several numbers are measured one by one
     #[arg(long, visible_alias = "conc", value_name = "N,...", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub clients: Vec<u32>,

@@ -1,8 +1,10 @@
 //! Capacities over the rounds and their ratios, with the intervals and verdicts of every report.
 
+use crate::of::MOST;
 use crate::saved::{Arm, Capacity, Saved};
 use crate::search::STEP;
 use contend_stats::interval::{Interval, median, median_interval};
+use contend_stats::precision::count;
 use contend_stats::verdict::{Comparison, Direction, RoundPair, compare_rounds};
 use serde::Serialize;
 
@@ -15,6 +17,8 @@ pub struct Estimate {
     pub value: Option<f64>,
     /// Of the rate at which the bounds begin to be missed: that is up to a step above the values.
     pub interval: Option<Interval>,
+    /// Whether the interval has no upper end: greater numbers were not tried.
+    pub is_open: bool,
     /// Rounds with a value, and all searched rounds.
     pub rounds: usize,
     pub searched: usize,
@@ -34,13 +38,13 @@ pub fn estimate(saved: &Saved, arm: usize) -> Estimate {
     let values: Vec<f64> = saved.values(arm).into_iter().map(|(_, value)| value).collect();
     let of_arm = || saved.capacities.iter().filter(|capacity| capacity.arm == arm);
     let without = of_arm().find(|capacity| capacity.value().is_none());
+    let interval = median_interval(&values).filter(|_| values.len() == of_arm().count());
     Estimate {
         arm,
         value: middle(&values, of_arm().count()),
         // Rounds are not missing at random, so there is no interval without them.
-        interval: median_interval(&values)
-            .filter(|_| values.len() == of_arm().count())
-            .map(|of| up_to_a_step(saved, of)),
+        interval: interval.map(|of| up_to_a_step(saved, of)),
+        is_open: interval.is_some_and(|of| is_most(saved, of.high)),
         rounds: values.len(),
         searched: of_arm().count(),
         why: without.map(|capacity| capacity.why.clone()),
@@ -55,6 +59,11 @@ fn up_to_a_step(saved: &Saved, interval: Interval) -> Interval {
     Interval { high: if saved.of().is_rate() { high } else { high.floor() }, ..interval }
 }
 
+/// Whether a number is the greatest that is tried: the true one may be greater.
+fn is_most(saved: &Saved, value: f64) -> bool {
+    !saved.of().is_rate() && value >= MOST
+}
+
 fn middle(values: &[f64], searched: usize) -> Option<f64> {
     let missing = searched.saturating_sub(values.len());
     let all: Vec<f64> = values.iter().copied().chain(std::iter::repeat_n(0.0, missing)).collect();
@@ -63,12 +72,17 @@ fn middle(values: &[f64], searched: usize) -> Option<f64> {
 }
 
 /// The capacity of `arm` relative to that of `base`, over the rounds in which both have a value. Different tiers get
-/// no verdict.
+/// no verdict, nor do services, whose answers a search does not compare, and numbers that may be greater.
 pub fn compare(saved: &Saved, base: usize, arm: usize) -> Comparison {
     let tier = |arm: usize| &saved.arms[arm].tier;
     let why_not = (tier(base) != tier(arm))
         .then(|| format!("tiers differ: {} against {}; compare inside one tier", tier(arm), tier(base)));
-    compare_with(saved, (base, arm), why_not)
+    let services = "the answers of services are not compared here; compare them with: contend http A B";
+    let why_not = why_not.or_else(|| saved.service.then(|| services.to_string()));
+    let mut values = saved.values(base).into_iter().chain(saved.values(arm));
+    let is_open = values.any(|(_, value)| is_most(saved, value));
+    let most = || format!("more than {} were not tried", count(MOST as u64));
+    compare_with(saved, (base, arm), why_not.or_else(|| is_open.then(most)))
 }
 
 /// As [`compare`], for arms whose tiers may differ: not a comparison of contenders, but the search for a limit's
@@ -157,6 +171,23 @@ mod tests {
         assert_eq!(first.interval.map(|interval| (interval.low, interval.high)), Some((98.0, 102.0 * STEP)));
         assert_eq!(compare(&saved, 0, 1).verdict, Verdict::Faster);
         assert!(matches!(compare(&saved, 0, 2).verdict, Verdict::NotComparable(why) if why.contains("tiers differ")));
+    }
+
+    #[test]
+    fn numbers_that_may_be_greater_are_not_compared_and_have_no_upper_end() {
+        let most = [Some(MOST); 6];
+        let few = [400.0, 410.0, 390.0, 400.0, 420.0, 400.0].map(Some);
+        let arms = || vec![arm("A", "durable"), arm("B", "durable")];
+        let clients = Saved { of: "clients".to_string(), ..saved(arms(), &[&few, &most]) };
+        let why = |saved: &Saved| match compare(saved, 0, 1).verdict {
+            Verdict::NotComparable(why) => why,
+            other => other.to_string(),
+        };
+        assert_eq!(why(&clients), "more than 1,024 were not tried");
+        assert!(estimate(&clients, 1).is_open && !estimate(&clients, 0).is_open);
+        assert_eq!(why(&saved(arms(), &[&few, &most])), "faster", "a rate may be of any size");
+        let services = Saved { service: true, ..saved(arms(), &[&few, &few]) };
+        assert!(why(&services).contains("contend http A B"));
     }
 
     #[test]

@@ -47,13 +47,14 @@ fn contender(saved: &Saved, arm: usize) -> Value {
     value
 }
 
-/// `rate_per_s` are arrivals per second; in a search of something else it is `number`.
+/// `rate_per_s` are arrivals per second; in a search of something else it is `number`. `high` is null if greater numbers were
+/// not tried.
 fn found(saved: &Saved, arm: usize) -> Value {
     let found = estimate(saved, arm);
     json!({
         (if saved.of().is_rate() { "rate_per_s" } else { "number" }): found.value,
         "low": found.interval.map(|interval| interval.low),
-        "high": found.interval.map(|interval| interval.high),
+        "high": found.interval.filter(|_| !found.is_open).map(|interval| interval.high),
         "rounds": found.rounds,
         "searched": found.searched,
         "why": found.why,

@@ -30,6 +30,8 @@ pub struct Suspected {
     pub shown: Vec<Shown>,
     /// Whether relaxing it changed the rate in the expected direction by more than the margin.
     pub moves: bool,
+    /// Whether every round has a result, and none of them that change. Neither this nor `moves`: it is undecided.
+    pub is_cleared: bool,
     /// Why its arm shows nothing, whatever its rate is: its load already says that it must miss the bounds.
     pub unshown: Option<String>,
 }
@@ -40,9 +42,9 @@ impl Suspected {
         self.shown.iter().filter(|shown| **shown != Shown::Nothing).count()
     }
 
-    /// Whether its arm has shown that it is not the limit.
-    pub fn is_cleared(&self) -> bool {
-        self.rounds() >= ROUNDS_MIN && !self.moves
+    /// Whether enough rounds of its arm neither prove nor exclude that it moves the rate.
+    pub fn is_undecided(&self) -> bool {
+        self.shown.len() >= ROUNDS_MIN && !self.moves && !self.is_cleared
     }
 
     /// Whether its load supports it. For syncs only the relaxed arm is evidence.
@@ -91,11 +93,14 @@ pub fn suspects(saved: &Saved, arm: usize) -> Vec<Suspected> {
         // With fewer processors the rate must fall.
         let lower = relaxed.is_some_and(|at| takes_away(saved, at));
         let shown = relaxed.map_or(vec![], |relaxed| shown(saved, arm, relaxed));
-        let moves = comparison.as_ref().is_some_and(|comparison| moves(&shown, (comparison, saved.margin), lower));
+        let by = comparison.as_ref().map(|comparison| (comparison, saved.margin));
+        let moves = by.is_some_and(|by| moves(&shown, by, lower));
+        let is_cleared = !moves && by.is_some_and(|by| stays(&shown, by, lower));
         let use_share = used.as_ref().and_then(|used| share(used, suspect, saved));
-        let mut of = Suspected { suspect, use_share, unshown: None, arm: relaxed, comparison, shown, moves };
+        let mut of =
+            Suspected { suspect, use_share, unshown: None, arm: relaxed, comparison, shown, moves, is_cleared };
         // Whatever its load says, an arm that keeps its rate clears its suspect.
-        if suspect == Suspect::Processors && lower && !of.is_cleared() {
+        if suspect == Suspect::Processors && lower && !of.is_cleared {
             of.unshown = use_share.and_then(|share| unshown(saved, share));
         }
         of
@@ -122,22 +127,42 @@ fn unshown(saved: &Saved, share: f64) -> Option<String> {
 
 /// Whether the rate moves by more than the margin: with six measured ratios by their interval, else in each round.
 fn moves(shown: &[Shown], (comparison, margin): (&Comparison, f64), lower: bool) -> bool {
+    let beyond = |shown: &Shown| beyond(*shown, margin, lower);
+    if let Some(measured) = all_measured(shown) {
+        let low = if lower { comparison.high.map(|high| 1.0 / high) } else { comparison.low };
+        return low.is_some_and(|low| low > 1.0) && median(&measured).is_some_and(|ratio| beyond(&Shown::Is(ratio)));
+    }
+    shown.len() >= ROUNDS_MIN && shown.iter().all(beyond)
+}
+
+/// Whether the rate is shown not to move by more than the margin: with six measured ratios by their interval, else in each round.
+fn stays(shown: &[Shown], (comparison, margin): (&Comparison, f64), lower: bool) -> bool {
+    if all_measured(shown).is_some() {
+        let high = if lower { comparison.low.map(|low| 1.0 / low) } else { comparison.high };
+        return high.is_some_and(|high| high <= 1.0 + margin);
+    }
+    let within = |shown: &Shown| *shown != Shown::Nothing && !beyond(*shown, margin, lower);
+    shown.len() >= ROUNDS_MIN && shown.iter().all(within)
+}
+
+/// Whether a round shows a change by more than the margin.
+fn beyond(shown: Shown, margin: f64, lower: bool) -> bool {
     let factor = 1.0 + margin;
     // The only rate at which an arm is probed is exactly this far away.
     let reaches = |ratio: f64| ratio > factor * (1.0 - 1e-9);
-    let beyond = |shown: &Shown| match (*shown, lower) {
+    match (shown, lower) {
         (Shown::Is(ratio), false) => ratio > factor,
         (Shown::Is(ratio), true) => 1.0 / ratio > factor,
         (Shown::AtLeast(ratio), false) => reaches(ratio),
         (Shown::Below(ratio), true) => reaches(1.0 / ratio),
         (Shown::AtLeast(_), true) | (Shown::Below(_), false) | (Shown::Nothing, _) => false,
-    };
-    let measured: Vec<f64> = shown.iter().filter_map(Shown::measured).collect();
-    if measured.len() == shown.len() && measured.len() >= MIN_ROUNDS {
-        let low = if lower { comparison.high.map(|high| 1.0 / high) } else { comparison.low };
-        return low.is_some_and(|low| low > 1.0) && median(&measured).is_some_and(|ratio| beyond(&Shown::Is(ratio)));
     }
-    shown.len() >= ROUNDS_MIN && shown.iter().all(beyond)
+}
+
+/// The ratios of all rounds, if there are enough for an interval.
+fn all_measured(shown: &[Shown]) -> Option<Vec<f64>> {
+    let measured: Option<Vec<f64>> = shown.iter().map(Shown::measured).collect();
+    measured.filter(|measured| measured.len() >= MIN_ROUNDS)
 }
 
 /// Medians of loads at rates near the found one.
@@ -172,9 +197,10 @@ fn share(used: &Busy, suspect: Suspect, saved: &Saved) -> Option<f64> {
         Suspect::Writers => used.server_waiting.or(used.writing),
         Suspect::Clients => Some(used.clients),
         Suspect::Generator => Some(used.generator),
-        // Other processes may use processors that contend may not.
+        // Other processes may use processors that contend may not. A server that is not contend's uses an unknown part.
         Suspect::Processors => {
-            Some((used.client_cpu + used.server_cpu.unwrap_or(0.0)) / f64::from(saved.processors.max(1)))
+            let server_cpu = used.server_cpu.or((!saved.is_server_foreign()).then_some(0.0))?;
+            Some((used.client_cpu + server_cpu) / f64::from(saved.processors.max(1)))
         }
     }
 }
@@ -187,17 +213,9 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
     let relaxed = || suspects.iter().filter(|of| of.arm.is_some() && of.unshown.is_none());
     let compared = relaxed().filter(|of| of.rounds() >= ROUNDS_MIN);
     if compared.count() == 0 && !generator {
-        let is_busy = relaxed().any(Suspected::is_busy);
-        // The processors of a service are not contend's, so they cannot be relaxed.
-        let is_untried = |of: &&Suspected| of.suspect == Suspect::Processors && of.arm.is_none() && of.is_busy();
-        let processors = suspects.iter().find(is_untried).and_then(|of| of.use_share);
-        return Limiter::None(match (unshown, processors) {
-            (Some(why), _) => why,
-            (None, _) if is_busy => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
-            (None, Some(share)) => format!("the processors are {} busy, and cannot be relaxed here", Percent(share)),
-            (None, None) => "nothing that can be relaxed is busy".to_string(),
-        });
+        return Limiter::None(unshown.unwrap_or_else(|| not_compared(suspects)));
     }
+    let undecided = undecided(suspects);
     let mut moving: Vec<&Suspected> = relaxed().filter(|of| of.moves && of.is_busy()).collect();
     // Half the writes means half the syncs: if fewer syncs alone help, fewer writes are no further evidence. It also means less
     // work for the processors.
@@ -207,19 +225,24 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
         moving.retain(|of| of.suspect != Suspect::Writers);
     }
     match moving.as_slice() {
-        [one] => Limiter::One(one.suspect),
+        [one] if undecided.is_empty() => Limiter::One(one.suspect),
+        [one] => Limiter::None(format!("the rate depends on {}{undecided}", one.suspect.word())),
         [] if is_shared && relaxed().any(|of| of.suspect == Suspect::Writers && of.moves) => {
-            Limiter::None("half the writes also take less of the processors, which are busy".to_string())
+            let are =
+                if suspects.iter().any(is_unmeasured) { "may be busy: they are not measured" } else { "are busy" };
+            Limiter::None(format!("half the writes also take less of the processors, which {are}"))
         }
         [] if relaxed().any(|of| of.moves) => {
             Limiter::None("what moves the rate when it is relaxed is not busy".to_string())
         }
-        [] if unshown.is_none() && generator => Limiter::One(Suspect::Generator),
+        [] if unshown.is_none() && generator && undecided.is_empty() => Limiter::One(Suspect::Generator),
         [] => {
             let is_only = |shown: &Shown| shown.at_least().or(shown.below()).is_some();
             let only = relaxed().flat_map(|of| &of.shown).any(is_only);
             let by = if only { "as much as was tried" } else { "more than the margin" };
-            Limiter::None(unshown.unwrap_or_else(|| format!("nothing that was relaxed moves the rate by {by}")))
+            Limiter::None(
+                unshown.unwrap_or_else(|| format!("nothing that was relaxed moves the rate by {by}{undecided}")),
+            )
         }
         several => {
             let words: Vec<&str> = several.iter().map(|of| of.suspect.word()).collect();
@@ -228,9 +251,36 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
     }
 }
 
-/// Whether a suspect is the processors, busy and not cleared by an arm of enough rounds.
+/// Why none is named without a relaxed suspect in enough rounds.
+fn not_compared(suspects: &[Suspected]) -> String {
+    let is_busy = suspects.iter().any(|of| of.arm.is_some() && of.unshown.is_none() && of.is_busy());
+    // The processors of a service are not contend's, so they cannot be relaxed.
+    let is_untried = |of: &&Suspected| of.suspect == Suspect::Processors && of.arm.is_none() && of.is_busy();
+    match suspects.iter().find(is_untried).and_then(|of| of.use_share) {
+        _ if is_busy => format!("naming one takes {ROUNDS_MIN} rounds in which a suspect is relaxed"),
+        Some(share) => format!("the processors are {} busy, and cannot be relaxed here", Percent(share)),
+        None if suspects.iter().any(is_unmeasured) => {
+            "nothing that can be relaxed is busy, and the use of the processors is not measured".to_string()
+        }
+        None => "nothing that can be relaxed is busy".to_string(),
+    }
+}
+
+/// Busy suspects whose rounds do not agree, as the end of a sentence; empty without one.
+fn undecided(suspects: &[Suspected]) -> String {
+    let is_undecided = |of: &&Suspected| of.is_undecided() && of.can_be_named();
+    let words: Vec<&str> = suspects.iter().filter(is_undecided).map(|of| of.suspect.word()).collect();
+    if words.is_empty() { String::new() } else { format!("; undecided, as its rounds differ: {}", words.join(", ")) }
+}
+
+/// Whether a suspect is the processors, busy or of unknown use, and not cleared by an arm of enough rounds.
 fn may_be_the_processors(of: &Suspected) -> bool {
-    of.suspect == Suspect::Processors && of.is_busy() && !of.is_cleared()
+    of.suspect == Suspect::Processors && (of.is_busy() || is_unmeasured(of)) && !of.is_cleared
+}
+
+/// Whether a suspect is the processors, and a server uses an unknown part of them.
+fn is_unmeasured(of: &Suspected) -> bool {
+    of.suspect == Suspect::Processors && of.use_share.is_none()
 }
 
 #[cfg(test)]

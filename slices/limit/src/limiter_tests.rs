@@ -165,3 +165,44 @@ fn writers_of_a_server_are_those_that_wait_for_locks() {
     assert_eq!(found(2.0), Limiter::One(Suspect::Writers));
     assert!(matches!(found(0.1), Limiter::None(why) if why.contains("is not busy")));
 }
+
+#[test]
+fn an_undecided_suspect_keeps_another_from_being_named() {
+    use Suspect::{Clients, Writers};
+    let all = [(Writers, 180.0), (Clients, 101.0)];
+    for rounds in [3, 6] {
+        let mut searched = searched(busy(0.9, 0.9, 0.5), &all, rounds);
+        assert_eq!(found(&searched), Limiter::One(Writers));
+        assert!(suspected(&searched, 2).is_some_and(|of| of.is_cleared && !of.is_undecided()));
+        for other in [None, Some(150.0)] {
+            let of_arm = searched.capacities.iter_mut().filter(|c| (c.arm, c.round) == (2, 2));
+            of_arm.for_each(|capacity| capacity.rate_per_s = other);
+            assert!(suspected(&searched, 2).is_some_and(|of| of.is_undecided() && !of.is_cleared));
+            let found = found(&searched);
+            assert!(
+                matches!(&found, Limiter::None(why) if why.contains("undecided, as its rounds differ: clients")),
+                "{found:?}"
+            );
+        }
+    }
+    let idle = searched(busy(0.9, 0.1, 0.5), &all, 3);
+    assert_eq!(found(&idle), Limiter::One(Writers), "idle clients are not the limit");
+}
+
+#[test]
+fn the_processors_of_a_foreign_server_are_unknown_and_not_idle() {
+    let used = Busy { writing: None, server_waiting: Some(2.0), ..busy(0.0, 0.9, 0.1) };
+    let share = |saved: &Saved| {
+        suspects(saved, 0).into_iter().find(|of| of.suspect == Suspect::Processors).and_then(|of| of.use_share)
+    };
+    let own = searched(used.clone(), &[(Suspect::Writers, 150.0)], 6);
+    assert_eq!((share(&own), found(&own)), (Some(0.05), Limiter::One(Suspect::Writers)));
+    for foreign in [Saved { attached: true, ..own.clone() }, Saved { service: true, ..own }] {
+        assert_eq!(share(&foreign), None);
+        assert!(matches!(found(&foreign), Limiter::None(why) if why.contains("they are not measured")));
+    }
+    let clients = Saved { service: true, ..searched(used, &[(Suspect::Clients, 150.0)], 6) };
+    assert_eq!(found(&clients), Limiter::One(Suspect::Clients));
+    let said = crate::stops::sentence(&clients, 0);
+    assert!(said.contains("processors (not measured)"), "{said}");
+}

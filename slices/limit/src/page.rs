@@ -147,8 +147,11 @@ fn not_held(saved: &Saved) -> Vec<String> {
     said
 }
 
-/// `296/s to 322/s`
-fn ends(of: &Of, interval: Interval) -> String {
+/// `296/s to 322/s`; `at least 900` if greater numbers were not tried.
+fn ends(of: &Of, found: &Estimate, interval: Interval) -> String {
+    if found.is_open {
+        return format!("at least {}", of.show(interval.low));
+    }
     from_to(of, [interval.low, interval.high])
 }
 
@@ -168,7 +171,9 @@ fn sentence(saved: &Saved, found: &Estimate) -> String {
     };
     let most = if !of.is_rate() && value >= MOST { "at least " } else { "" };
     let interval = match found.interval {
-        Some(interval) => format!(" ({})", ends(&of, interval)),
+        // "At least" is said already.
+        Some(interval) if found.is_open && interval.low >= MOST => String::new(),
+        Some(interval) => format!(" ({})", ends(&of, found, interval)),
         None if found.rounds < found.searched => {
             format!(
                 " (the middle of {}, of which {} found none)",
@@ -274,7 +279,9 @@ fn row(saved: &Saved, found: &Estimate) -> Vec<Cell> {
     let arm = &saved.arms[found.arm];
     let of = saved.of();
     let (greatest, interval) = match (found.value, found.interval) {
-        (Some(value), interval) => (of.show(value), interval.map_or(String::new(), |interval| ends(&of, interval))),
+        (Some(value), interval) => {
+            (of.show(value), interval.map_or(String::new(), |interval| ends(&of, found, interval)))
+        }
         (None, _) => ("none".to_string(), bracket_cell(&of, found)),
     };
     let (ratio, verdict) = match arm.against {
@@ -354,7 +361,9 @@ fn label(name: &str) -> String {
 
 fn not_shown(saved: &Saved) -> Section {
     let load = match saved.of() {
-        Of::Rate => "Arrivals are drawn at random and evenly; bursts that are larger lower the rate.".to_string(),
+        Of::Rate => "Arrivals are drawn at random and evenly; bursts that are larger lower the rate. They are dealt to the clients \
+                     beforehand; a pool that all operations share carries more."
+            .to_string(),
         of => format!(
             "In a closed loop, slow answers slow down the clients. More than {} are not tried.{}",
             of.words(MOST),

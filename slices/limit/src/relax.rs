@@ -81,7 +81,8 @@ pub fn add(order: &mut Order, places: &mut Vec<ArmSetup>, arms: &mut Vec<Arm>, p
         if !order.whole.studies[0].is_of_service() {
             relaxed.extend(less_syncs(order, &places[of])?);
             relaxed.extend(half_writes(order, &parsed, &places[of]));
-            relaxed.extend(other_processors(&places[of], processors));
+            // Those of a server that contend did not start stay as they are.
+            relaxed.extend(other_processors(&places[of], processors).filter(|_| order.attached.is_none()));
         }
         relaxed.extend(more_clients(order, &parsed, &places[of]));
         for (suspect, how, place) in relaxed {

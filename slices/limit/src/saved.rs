@@ -57,6 +57,9 @@ pub struct Saved {
     /// Whether services at addresses were searched, which keep their state from probe to probe.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub service: bool,
+    /// Whether the database server was not started by contend (`--dsn`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attached: bool,
     /// Whether the file that was read has no seal.
     #[serde(skip)]
     pub not_sealed: bool,
@@ -304,6 +307,11 @@ impl Saved {
     /// It cannot be written.
     pub fn write(&self, dir: &Path) -> Result<()> {
         seal::write(seal::TOML, dir, FILE, &toml::to_string(self)?)
+    }
+
+    /// Whether contend did not start the server, so that its use of processors is unknown where it is not measured.
+    pub fn is_server_foreign(&self) -> bool {
+        self.service || self.attached
     }
 
     /// Values of an arm by round.

@@ -183,7 +183,17 @@ impl Search {
             },
             _ => high,
         };
-        if self.at < self.lowest { Next::Nothing(Why::NothingMeets) } else { Next::Probe(self.at) }
+        if self.at >= self.lowest {
+            return Next::Probe(self.at);
+        }
+        // As at the ends of a bracket, a single miss does not decide.
+        match self.missed.last().filter(|missed| !missed.twice) {
+            Some(lowest) => {
+                self.at = lowest.rate;
+                Next::Probe(self.at)
+            }
+            None => Next::Nothing(Why::NothingMeets),
+        }
     }
 
     /// What is known before the end: the highest value that met the bounds, and the lowest above it that missed one.

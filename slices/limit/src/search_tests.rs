@@ -285,3 +285,30 @@ fn whole_numbers_have_a_first_and_a_last_one() {
         assert!(tried.iter().all(|tried| *tried <= 1024.0) && tried.len() <= 14, "{tried:?}");
     }
 }
+
+#[test]
+fn a_single_miss_at_the_lowest_value_does_not_end_a_search() {
+    for search in [Search::below(40.0, 20.0), Search::whole(None, 1024.0), Search::whole(Some(2.0), 1024.0)] {
+        let (mut search, mut misses) = (search, 0);
+        let end = loop {
+            let Next::Probe(at) = search.next() else { break search.next() };
+            let is_pause = at <= 20.0 && misses < 1;
+            misses += u32::from(is_pause && (search.lowest == at));
+            search.saw(if is_pause && search.lowest == at || at > 25.0 {
+                ProbeResult::Misses
+            } else {
+                ProbeResult::Meets
+            });
+        };
+        assert!(matches!(end, Next::Found(value) if (20.0..=25.0).contains(&value)), "{end:?}");
+    }
+    let mut once = Search::below(40.0, 20.0);
+    let tried = std::iter::from_fn(|| match once.next() {
+        Next::Probe(at) => {
+            once.saw(ProbeResult::Misses);
+            Some(at)
+        }
+        _ => None,
+    });
+    assert_eq!(tried.filter(|at| *at == 20.0).count(), 2, "twice, and then it ends");
+}

@@ -35,11 +35,21 @@ fn untried(saved: &Saved, arm: usize, all: &[Suspected]) -> String {
         _ => of.use_share.is_some() && !of.is_busy(),
     };
     let is_untried = |of: &&Suspected| {
-        let is_tried = of.rounds() >= ROUNDS_MIN && of.unshown.is_none();
+        let is_tried = (of.moves || of.is_cleared) && of.unshown.is_none();
         of.suspect != Suspect::Generator && !is_tried && !is_idle(of)
     };
-    let words: Vec<&str> = all.iter().filter(is_untried).map(|of| of.suspect.word()).collect();
+    let words: Vec<String> = all.iter().filter(is_untried).map(|of| untried_word(saved, of)).collect();
     if words.is_empty() { String::new() } else { format!("; not tried in {ROUNDS_MIN} rounds: {}", words.join(", ")) }
+}
+
+fn untried_word(saved: &Saved, of: &Suspected) -> String {
+    let is_unmeasured = of.suspect == Suspect::Processors && of.use_share.is_none() && saved.is_server_foreign();
+    let why = match of.is_undecided() && of.unshown.is_none() {
+        _ if is_unmeasured => " (not measured)",
+        true => " (undecided)",
+        false => "",
+    };
+    format!("{}{why}", of.suspect.word())
 }
 
 /// The limiter as a part of the sentence. The writers of a server work at the same time.
@@ -116,6 +126,8 @@ pub fn section(saved: &Saved) -> Section {
     let rules = [
         "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each of at \
          least three), it is busy (syncs need no such evidence), and no other suspect meets both conditions.",
+        "A busy suspect is undecided if its rounds neither agree that the rate moves nor that it does not, or one has no \
+         value. Then none is named.",
         "Fewer processors show something only if those that are left could do the work at a rate beyond the margin.",
         "Half the writes are also half the syncs, and less work for the processors: writers are not named where fewer syncs help \
          or the processors may be the limit.",
@@ -153,6 +165,7 @@ fn row(saved: &Saved, of: &Suspected, used: Option<&Busy>) -> Vec<Cell> {
         (None, ..) => Cell::new(""),
         _ if !is_searched => Cell::new(""),
         (_, false, ..) if of.rounds() < ROUNDS_MIN => Cell::muted("too few rounds"),
+        (_, false, ..) if of.is_undecided() => Cell::muted("undecided"),
         (_, false, ..) if mostly.is_some() => Cell::muted("does not move it that far"),
         (_, false, ..) => Cell::muted("does not move it"),
         (_, true, false, _) => Cell::muted("moves it, but is not busy"),
@@ -214,7 +227,9 @@ fn evidence(saved: &Saved, of: &Suspected, used: &Busy) -> String {
             let server = used.server_cpu.map_or(String::new(), |cpu| format!(", server {}", plain(cpu)));
             let (client, other) = (plain(used.client_cpu), plain(used.other_cpu));
             // Other programs may use processors that contend may not.
-            format!("clients {client}{server} of {}, others {other}", saved.processors)
+            let is_unknown = used.server_cpu.is_none() && saved.is_server_foreign();
+            let unknown = if is_unknown { "; the server's are not measured" } else { "" };
+            format!("clients {client}{server} of {}, others {other}{unknown}", saved.processors)
         }
         Suspect::Clients => format!("busy {} of the time", Percent(used.clients)),
         Suspect::Generator => format!("takes {} of a processor in each process", Percent(used.generator)),

@@ -43,6 +43,7 @@ pub fn saved(arms: Vec<Arm>, values: &[&[Option<f64>]]) -> Saved {
         disk: None,
         budget: None,
         service: false,
+        attached: false,
         not_sealed: false,
         complete: true,
         arms,

@@ -290,6 +290,7 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
         disk: None,
         budget: None,
         service: is_service,
+        attached: order.attached.is_some(),
         not_sealed: false,
         complete: false,
         arms,
