@@ -145,18 +145,41 @@ pub struct Limit {
     pub word: Word,
 }
 
-/// The rate at which a mean response time reaches `bound`; `None` if the lowest rate exceeds it, or the law does not
-/// predict that far.
-pub fn limit(outlook: &Outlook, points: &[Point], bound: f64) -> Option<Limit> {
-    let tried = &outlook.tried[outlook.chosen?];
-    let ends = (points.first()?.x, points.last()?.x * outlook.word.reach());
+/// Where a bound is reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reached {
+    At(Limit),
+    /// The lowest measured rate exceeds it already.
+    AtLowest,
+    /// Not as far as the law predicts.
+    Not,
+    /// No law predicts it, or the rounds differ too much.
+    Unknown,
+}
+
+/// The rate at which a mean response time reaches `bound`.
+pub fn limit(outlook: &Outlook, points: &[Point], bound: f64) -> Reached {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Reached::Unknown };
+    if first.median().is_some_and(|value| value > bound) {
+        return Reached::AtLowest;
+    }
+    let Some(tried) = outlook.chosen.map(|at| &outlook.tried[at]) else { return Reached::Unknown };
+    if outlook.word == Word::NoPrediction {
+        return Reached::Unknown;
+    }
+    let ends = (first.x, last.x * outlook.word.reach());
     let beyond = |x: f64| tried.value(x).is_none_or(|value| value > bound);
-    if beyond(ends.0) || !beyond(ends.1) {
-        return None;
+    if !beyond(ends.1) {
+        return Reached::Not;
+    }
+    // A law that is a little high at the lowest rate, which was measured within the bound, has no crossing.
+    if beyond(ends.0) {
+        return Reached::Unknown;
     }
     let x = crossing(ends, beyond);
     let interval = outlook.resampled.interval(|fitted| crossing(ends, |x| fitted.value(x) > bound));
-    Some(Limit { x, word: outlook.word.max(Resampled::word(interval, x)) })
+    let word = outlook.word.max(Resampled::word(interval, x));
+    if word == Word::NoPrediction { Reached::Unknown } else { Reached::At(Limit { x, word }) }
 }
 
 /// Where something that holds at the upper end begins to hold.

@@ -3,7 +3,7 @@
 
 use crate::choose::{GOOD, Point, Sweep, Tried, USABLE, Word};
 use crate::law::Law;
-use crate::predict::{limit, outlook};
+use crate::predict::{Reached, limit, outlook};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, LogNormal};
@@ -260,10 +260,14 @@ fn the_rate_of_a_bound_is_predicted_in_an_open_loop() {
     let error = said.value / mean_response(850.0, 1e-3, 99) - 1.0;
     assert!(said.word != Word::NoPrediction && error.abs() <= within(said.word), "{said:?}: {error}");
     let bound_s = mean_response(900.0, 1e-3, 99);
-    let found = limit(&outlook, &points, bound_s).expect("within reach");
+    let Reached::At(found) = limit(&outlook, &points, bound_s) else { panic!("within reach") };
     assert!((found.x / 900.0 - 1.0).abs() < 0.05, "{found:?}");
     assert_eq!(found.word, outlook.word);
-    assert!(limit(&outlook, &points, 1e-6).is_none(), "every rate takes longer");
+    assert_eq!(limit(&outlook, &points, 1e-6), Reached::AtLowest, "every rate takes longer");
+    assert_eq!(limit(&outlook, &points[..0], bound_s), Reached::Unknown);
+    let slow = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0].map(point);
+    let outlook = self::outlook(Sweep::Open, &slow, &[], 1);
+    assert_eq!(limit(&outlook, &slow, bound_s), Reached::Not, "70/s reach less far than 900/s");
 }
 
 #[test]

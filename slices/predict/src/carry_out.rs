@@ -151,7 +151,11 @@ fn add(experiment: &Experiment, out: &Path, prediction: &mut Prediction) -> Resu
     let measured = |contender: usize| {
         let value = measured_at(&findings, contender, experiment.kind);
         value.with_context(|| {
-            format!("{} has no valid trial in {}", experiment.contenders[contender].label, out.display())
+            format!(
+                "{} has no valid trial or did not keep up in {}",
+                experiment.contenders[contender].label,
+                out.display()
+            )
         })
     };
     match experiment.predicted_per_s {

@@ -1,9 +1,9 @@
 //! Predictions as values: `--json` prints them, and the text is made from them.
 
-use crate::sweeps::{Kind, Subject};
+use crate::sweeps::{Excluded, Kind, Subject};
 use contend_laws::choose::{LEFT_OUT, Missed, Tried, Word, capped};
 use contend_laws::mechanism::{Check, checks, without_syncs};
-use contend_laws::predict::{Outlook, limit, outlook};
+use contend_laws::predict::{Outlook, Reached, limit, outlook};
 use serde::Serialize;
 
 /// The user's questions in addition to the record.
@@ -22,6 +22,8 @@ pub struct Prediction {
     pub common: String,
     pub kind: Kind,
     pub points: Vec<Measured>,
+    /// Numbers that were measured and have no value; nothing is predicted from the smallest one on.
+    pub excluded: Vec<Excluded>,
     pub laws: Vec<LawRow>,
     /// Name of the law that predicted the left-out points best.
     pub chosen: Option<&'static str>,
@@ -76,7 +78,7 @@ pub struct Predicted {
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub word: Word,
-    pub why: &'static str,
+    pub why: String,
 }
 
 /// The point from which throughput falls.
@@ -93,6 +95,8 @@ pub struct Bound {
     /// Absent if there is no prediction.
     pub rate_per_s: Option<f64>,
     pub word: Word,
+    /// Why there is no prediction, after "a mean response time of so much"; empty if there is one.
+    pub why: String,
     /// Mean response time that was measured at this rate, with `--carry-out`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_s: Option<f64>,
@@ -142,18 +146,15 @@ pub fn of_sweep(subject: &Subject, ask: &Ask<'_>) -> Prediction {
         common: subject.common.clone(),
         kind: subject.kind,
         points: points(subject),
+        excluded: subject.excluded.clone(),
         laws: outlook.tried.iter().map(row).collect(),
         chosen: law.map(|tried| tried.law.name()),
         word: outlook.word,
         linear: outlook.linear,
         cap_per_s: subject.sweep.cap_per_s(&subject.points),
-        predictions: at.iter().map(|at| predicted(&outlook, *at)).collect(),
+        predictions: at.iter().map(|at| predicted(subject, &outlook, *at)).collect(),
         peak: outlook.peak.map(|peak| Peak { clients: peak.x, throughput_per_s: peak.value }),
-        bound: bound.map(|bound_s| {
-            let limit = limit(&outlook, &subject.points, bound_s).filter(|limit| limit.word != Word::NoPrediction);
-            let word = limit.map_or(Word::NoPrediction, |limit| limit.word);
-            Bound { bound_s, rate_per_s: limit.map(|limit| limit.x), word, measured_s: None }
-        }),
+        bound: bound.map(|bound_s| self::bound(subject, &outlook, bound_s)),
         checks: trusted
             .and_then(|tried| Some(checks(tried.law, tried.of.as_ref()?, &subject.measured)))
             .unwrap_or_default(),
@@ -163,6 +164,30 @@ pub fn of_sweep(subject: &Subject, ask: &Ask<'_>) -> Prediction {
         }),
         interventions: trusted.map(|tried| interventions(tried, subject)).unwrap_or_default(),
     }
+}
+
+fn bound(subject: &Subject, outlook: &Outlook, bound_s: f64) -> Bound {
+    let none = |why: String| Bound { bound_s, rate_per_s: None, word: Word::NoPrediction, why, measured_s: None };
+    match limit(outlook, &subject.points, bound_s) {
+        Reached::At(limit) => match not_from(subject, limit.x) {
+            Some(why) => none(format!("is not predicted: {why}")),
+            None => Bound { rate_per_s: Some(limit.x), word: limit.word, ..none(String::new()) },
+        },
+        Reached::AtLowest => none("is exceeded at the lowest rate that was measured".to_string()),
+        Reached::Not => none("is not reached within what can be predicted".to_string()),
+        Reached::Unknown => none("is not predicted: no law is close enough to the measurements".to_string()),
+    }
+}
+
+/// Why nothing is predicted at this number: a smaller one has no value, or it has none itself.
+fn not_from(subject: &Subject, at: f64) -> Option<String> {
+    let first = subject.excluded.first().filter(|first| at >= first.at)?;
+    let number = first.at;
+    Some(match subject.kind {
+        Kind::Rate => format!("{} at {number}/s", first.why),
+        Kind::Clients => format!("{} at {number} clients", first.why),
+        Kind::Processors => format!("{} at {number} processors", first.why),
+    })
 }
 
 fn points(subject: &Subject) -> Vec<Measured> {
@@ -187,8 +212,14 @@ fn row(tried: &Tried) -> LawRow {
     }
 }
 
-fn predicted(outlook: &Outlook, at: f64) -> Predicted {
-    let none = |why| Predicted { at, value: None, low: None, high: None, word: Word::NoPrediction, why };
+fn predicted(subject: &Subject, outlook: &Outlook, at: f64) -> Predicted {
+    if let Some(why) = not_from(subject, at) {
+        return Predicted { at, value: None, low: None, high: None, word: Word::NoPrediction, why };
+    }
+    let none = |why: &str| {
+        let why = why.to_string();
+        Predicted { at, value: None, low: None, high: None, word: Word::NoPrediction, why }
+    };
     let Some(said) = outlook.predictions.iter().find(|said| said.x == at) else {
         return none(match outlook.word {
             Word::NoPrediction => "no law predicts what it has not seen",
@@ -206,7 +237,7 @@ fn predicted(outlook: &Outlook, at: f64) -> Predicted {
     }
     let (low, high) = said.interval.unzip();
     let why = if said.interval.is_none() { "fewer than six rounds have no interval" } else { "" };
-    Predicted { at, value: Some(said.value), low, high, word: said.word, why }
+    Predicted { at, value: Some(said.value), low, high, word: said.word, why: why.to_string() }
 }
 
 fn interventions(tried: &Tried, subject: &Subject) -> Vec<Intervention> {

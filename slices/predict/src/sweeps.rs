@@ -32,6 +32,13 @@ pub struct Relaxed {
     pub throughput_per_s: f64,
 }
 
+/// A number that was measured and has no value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Excluded {
+    pub at: f64,
+    pub why: &'static str,
+}
+
 /// One contender along one axis.
 pub struct Subject {
     pub study: String,
@@ -44,6 +51,8 @@ pub struct Subject {
     pub kind: Kind,
     pub sweep: Sweep,
     pub points: Vec<Point>,
+    /// Numbers that were measured and have no value, in ascending order.
+    pub excluded: Vec<Excluded>,
     pub measured: Measured,
     pub relaxed: Vec<Relaxed>,
     pub seed: u64,
@@ -88,6 +97,7 @@ fn subject(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> 
         kind,
         sweep,
         measured: measured(findings, row, contender),
+        excluded: excluded(findings, row, contender, kind),
         relaxed: if kind == Kind::Clients { relaxed(findings, row, contender, &points) } else { vec![] },
         points,
         seed: study.load.seed,
@@ -102,6 +112,28 @@ fn points(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> V
     let mut points: Vec<(Point, usize)> = row.conditions.iter().filter_map(point).collect();
     points.sort_by(|(a, _), (b, _)| a.x.total_cmp(&b.x));
     points
+}
+
+/// Numbers whose trials were all invalid, and rates at which operations never began or were cut off: the mean of the others is
+/// too small.
+fn excluded(findings: &Findings<'_>, row: &Row, contender: usize, kind: Kind) -> Vec<Excluded> {
+    let of = |(x, condition): &(f64, usize)| {
+        let cell = findings.cell(*condition, contender)?;
+        let Some(first) = valid(findings, cell).next() else {
+            let first = &findings.rows[*cell.invalid.first()?];
+            let at = if kind == Kind::Clients { f64::from(first.clients()) } else { *x };
+            return Some(Excluded { at, why: "no valid trial" });
+        };
+        let is_behind = kind == Kind::Rate && first.load_model() == "open" && !has_mean(cell);
+        is_behind.then_some(Excluded { at: *x, why: "did not keep up" })
+    };
+    let mut excluded: Vec<Excluded> = row.conditions.iter().filter_map(of).collect();
+    excluded.sort_by(|a, b| a.at.total_cmp(&b.at));
+    excluded
+}
+
+fn has_mean(cell: &Cell) -> bool {
+    cell.has_mean(Measure::Response, Scope::All)
 }
 
 /// Clients of a sweep over something else.
@@ -134,7 +166,7 @@ fn point(findings: &Findings<'_>, x: f64, cell: &Cell, kind: Kind) -> Option<Poi
     let (x, rounds) = match (kind, first.load_model()) {
         (Kind::Clients, "closed") => (f64::from(first.clients()), values(findings, cell, "throughput_ops_per_s")),
         (Kind::Processors, "closed") => (x, values(findings, cell, "throughput_ops_per_s")),
-        (Kind::Rate, "open") if !cell.cut_off(Measure::Response, Scope::All) => {
+        (Kind::Rate, "open") if has_mean(cell) => {
             let rounds = values(findings, cell, "response_ns_mean");
             (x, rounds.into_iter().map(|(round, ns)| (round, ns / 1e9)).collect())
         }
@@ -198,6 +230,7 @@ fn only_waits_less(durable: &Contender, other: &Contender) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contend::outcome::reason::{Invalid, Reason};
     use contend::record::store::Record;
     use std::path::Path;
 
@@ -226,6 +259,26 @@ mod tests {
         let durable = subjects.iter().find(|subject| subject.contender_at == 0).expect("a sweep");
         assert_eq!(durable.points.iter().map(|point| point.x).collect::<Vec<_>>(), [2.0, 4.0]);
         assert_eq!((durable.largest, durable.sweep), (1, Sweep::Closed { processors: 1 }));
+    }
+
+    #[test]
+    fn a_number_without_a_valid_trial_is_kept_and_nothing_is_predicted_from_there() {
+        let mut record = record();
+        let third = record.trials.iter().filter(|trial| trial.slot.round == 2).cloned().collect::<Vec<_>>();
+        for mut trial in third {
+            (trial.slot.round, trial.slot.condition, trial.clients) = (3, 2, 8);
+            trial.invalid = vec![Reason { kind: Invalid::ServerDied, detail: String::new(), against: None }];
+            record.trials.push(trial);
+        }
+        let subjects = subjects(&Findings::new(&record));
+        let durable = subjects.iter().find(|subject| subject.contender_at == 0).expect("a sweep");
+        assert_eq!(durable.excluded, [Excluded { at: 8.0, why: "no valid trial" }]);
+        let ask = crate::prediction::Ask { at: &[6.0, 8.0, 16.0], bound_s: None };
+        let prediction = crate::prediction::of_sweep(durable, &ask);
+        let why = |at: usize| prediction.predictions[at].why.clone();
+        assert!(!why(0).contains("no valid trial") && why(1).contains("no valid trial at 8"), "{}", why(1));
+        assert_eq!(why(1), why(2));
+        assert!(crate::text::text(&[prediction]).contains("8: no valid trial"));
     }
 
     #[test]

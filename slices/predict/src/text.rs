@@ -25,6 +25,9 @@ fn one(prediction: &Prediction) -> String {
     let numbers: Vec<String> = prediction.points.iter().map(|point| number(point.at)).collect();
     let mut text = wrapped(&format!("{}: {what} over {axis} ({}{common})", prediction.contender, prediction.study), "");
     text += &wrapped(&format!("Measured at {}; {}.", numbers.join(", "), counted(rounds, "round")), "");
+    for excluded in &prediction.excluded {
+        text += &wrapped(&format!("{}: {}.", number(excluded.at), excluded.why), "");
+    }
     text += &laws(prediction);
     text += "\n";
     prediction
@@ -131,7 +134,7 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
                 };
                 format!("is reached at about {} ({}); {then}", Rate(rate), bound.word.text())
             }
-            None => "is not reached within what can be predicted".to_string(),
+            None => bound.why.clone(),
         };
         all.push(format!("A mean response time of {} {reached}.", time(bound.bound_s)));
     }
