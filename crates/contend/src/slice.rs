@@ -199,8 +199,10 @@ pub struct Addresses {
 pub struct OfServices<'a> {
     pub addresses: &'a [String],
     pub rounds: u32,
-    /// Connections that share the arrivals.
-    pub clients: u32,
+    /// Number of connections; `None` if the user gave none.
+    pub clients: Option<u32>,
+    /// Number where neither the user nor the scenario says one.
+    pub clients_default: u32,
     pub window_ns: u64,
     pub seed: Option<u64>,
     /// Certificates that https:// trusts, in place of the system's.

@@ -22,6 +22,7 @@ use contend::trial::workers::process::InsteadOf;
 use contend::trial::workers::processes::Deadlines;
 use contend::ui::Progress;
 use contend::units::duration_text;
+use contend::workload::model::ClientCount;
 use contend::workload::{self, scenario};
 use contend_stats::precision::Ns;
 use std::collections::BTreeMap;
@@ -78,7 +79,7 @@ pub fn of_services(asked: &OfServices<'_>) -> Result<Order> {
     let (args, path) = of_addresses(&HttpArgs::try_parse_from(line)?)?;
     args.url.iter().try_for_each(|url| check_url(url)).map_err(|e| anyhow!(e))?;
     let args = HttpArgs {
-        clients: vec![asked.clients],
+        clients: asked.clients.into_iter().collect(),
         duration: Some(duration_text(asked.window_ns)),
         rounds: Some(asked.rounds),
         seed: asked.seed.unwrap_or(args.seed),
@@ -98,6 +99,10 @@ pub fn of_services(asked: &OfServices<'_>) -> Result<Order> {
     let source = scenario::filled_in(&scenario::without_defaults(&written, secrets.keys())?, &variables)?;
     let parsed = secret::filled_in(workload::parse(&source)?, &secrets)?;
     ensure!(!parsed.requests.is_empty(), "{}: this file sends no requests, so it is not a scenario", source.name);
+    // The scenario's own number is kept, as with contend http.
+    let says_none = parsed.roles.iter().any(|role| role.clients == ClientCount::Asked);
+    let default = (asked.clients.is_none() && says_none).then_some(asked.clients_default);
+    let args = HttpArgs { clients: asked.clients.or(default).into_iter().collect(), ..args };
     ensure!(parsed.asks.is_empty(), "{}: its [setup] asks the service for lists; use contend http", source.name);
     let study = study::study(&args, &parsed, profile, study::contenders(&args, &parsed)?)?;
     let command = parsed.secrets.hidden_in_command(contend::cli::arguments());
@@ -249,4 +254,35 @@ fn json_lines(dir: &Path) -> Result<u8> {
     let labels: Vec<&str> = study.contenders.iter().map(|contender| contender.label.as_str()).collect();
     print(&line::lines(&study.conditions, &requests::sums(&record)?, &labels))?;
     Ok(if record.trials.iter().all(|t| t.invalid.is_empty()) { OK } else { INVALID })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_keeps_its_number_of_clients_unless_another_is_typed() {
+        let path = std::env::temp_dir().join(format!("contend-scenario-{}.toml", std::process::id()));
+        let of = |role: &str, clients: Option<u32>| {
+            let text = "[transaction.get]\nkind = \"read\"\n[[transaction.get.step]]\nrequest = \"GET /\"\n";
+            std::fs::write(&path, format!("about = \"GET /\"\n{role}{text}")).expect("a file");
+            let asked = OfServices {
+                addresses: &["http://127.0.0.1:8001/".to_string()],
+                rounds: 1,
+                clients,
+                clients_default: 64,
+                window_ns: 1_000_000_000,
+                seed: None,
+                ca: None,
+                pids: &[],
+                scenario: path.to_str(),
+                set: &[],
+            };
+            of_services(&asked).expect("an order").whole.studies[0].load.clients
+        };
+        let role = "[role.reader]\nclients = 4\nmix = { get = 1 }\n";
+        let found = [of(role, None), of(role, Some(7)), of("", None), of("", Some(7))];
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(found, [None, Some(7), Some(64), Some(7)]);
+    }
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 const ROUNDS: u32 = MIN_ROUNDS as u32;
 /// Number with which a search on an axis begins.
 const FIRST: &str = "1";
-/// Connections to a service, and the shortest window, without options.
+/// Connections to a service if its scenario says no number, and the shortest window, without options.
 const CONNECTIONS: u32 = 64;
 const WINDOW_NS: u64 = 1_000_000_000;
 
@@ -48,7 +48,8 @@ pub fn asked(given: &OrderArgs, services: &Services<'_>, of: &Of) -> Result<Orde
     let of_options = OfServices {
         addresses: &addresses,
         rounds: given.rounds.unwrap_or(ROUNDS),
-        clients: given.clients.unwrap_or(CONNECTIONS),
+        clients: given.clients,
+        clients_default: CONNECTIONS,
         window_ns: window.transpose()?.unwrap_or(WINDOW_NS),
         seed: given.seed,
         ca: services.ca,
