@@ -199,3 +199,15 @@ fn work_that_a_command_leaves_to_others_is_no_win() {
     }
     bench.assert_nothing_left();
 }
+
+#[test]
+fn a_preparation_that_leaves_a_server_ends_the_gate() {
+    let bench = Bench::new();
+    let fixed = ["gate", "--a", "true", "--b", "true", "--before", "setsid sleep 4711 &", "--out", "out"];
+    let said = bench.contend(&fixed).exits(2);
+    assert!(said.err.contains("--before of") && said.err.contains("left sleep running"), "{}", said.err);
+    assert!(said.err.contains("start services before the gate"), "{}", said.err);
+    let allowed = ["--may-leave", "sleep", "--rounds", "2", "--warm-up", "0", "--out", "allowed"];
+    bench.contend(&[&fixed[..7], &allowed].concat()).exits(3);
+    bench.assert_nothing_left();
+}

@@ -15,6 +15,11 @@ fn cut(name: &str) -> &str {
     name.get(..BYTES).unwrap_or(name)
 }
 
+/// Whether a process with this name, as the kernel keeps it, is one of the allowed ones.
+pub fn may_be_left(allowed: &[String], name: &str) -> bool {
+    allowed.iter().any(|allowed| cut(allowed) == name)
+}
+
 /// What one command left.
 struct Left<'g> {
     /// Rounds that count.
@@ -29,7 +34,7 @@ impl<'g> Left<'g> {
     fn of(gate: &'g Gate, side: Side) -> Self {
         let names = |round: &'g Round| -> BTreeSet<&'g str> {
             let all = round.left(side).iter().map(String::as_str);
-            all.filter(|name| !gate.may_leave.iter().any(|allowed| cut(allowed) == *name)).collect()
+            all.filter(|name| !may_be_left(&gate.may_leave, name)).collect()
         };
         let mut left = Left { rounds: 0, with: 0, names: BTreeMap::new() };
         for names in gate.counting().map(names) {

@@ -1,9 +1,10 @@
 //! Runs commands on this machine: each in its own process group, timed from before its start to its end.
 
+use crate::left::may_be_left;
 use crate::orphans;
 use crate::rounds::Ground;
 use crate::saved::{Side, Took};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use contend::check::marks::{foreign_cpu_permille, noisy_cpu};
 use contend::outcome::mark::Mark;
 use contend::trial::data::disk;
@@ -38,6 +39,8 @@ pub struct Machine<'m> {
     pub janitor: &'m Janitor,
     pub cancelled: &'m dyn Fn() -> bool,
     pub round: Disturbances,
+    /// Names of processes that a command may leave running.
+    pub may_leave: Vec<String>,
     /// Names of the processes that the last command left running.
     pub left: Vec<String>,
 }
@@ -76,7 +79,7 @@ impl Machine<'_> {
         let running = orphans::running(&before);
         let ended = at_ns.and_then(|at_ns| at_ns.map(|at_ns| group.kill(at_ns)).transpose());
         drop(group);
-        self.left = orphans::end(&before, &running);
+        self.left = orphans::end(&before, &running)?;
         let Some(ended) = ended? else {
             bail!(
                 "{name} did not end within the whole budget of {}, in {place}; choose a longer --budget or a command that \
@@ -94,6 +97,18 @@ impl Machine<'_> {
         }
         Ok(Took { wall_ns: ended.at_ns.saturating_sub(begun_ns), cpu_ns: ended.cpu_ns })
     }
+}
+
+/// The measured command would run without a process that its preparation started and contend killed.
+fn refuse_left(left: &[String], may_leave: &[String], (name, place): (&str, &str)) -> Result<()> {
+    let left: Vec<&str> = left.iter().map(String::as_str).filter(|name| !may_be_left(may_leave, name)).collect();
+    ensure!(
+        left.is_empty(),
+        "{name} left {} running, in {place}. What it starts is killed at its end, before the measured command runs; start \
+         services before the gate, or in --a and --b",
+        left.join(", ")
+    );
+    Ok(())
 }
 
 /// The end of an output, and the path of the rest.
@@ -126,7 +141,9 @@ impl Ground for Machine<'_> {
         if let Some(before) = self.before.clone() {
             let output = self.dir.join("output-before.txt");
             let seen = std::mem::take(&mut self.round);
-            self.carry_out(&before, (&format!("--before of {}", side.name()), place), &output)?;
+            let name = format!("--before of {}", side.name());
+            self.carry_out(&before, (&name, place), &output)?;
+            refuse_left(&self.left(), &self.may_leave, (&name, place))?;
             // The preparation is not measured, so what disturbs it does not count.
             self.round = seen;
             let _ = fs::remove_file(output);
@@ -149,5 +166,21 @@ impl Ground for Machine<'_> {
             marks.extend(noisy_cpu(foreign_cpu_permille(seen.busy_ns, seen.ours_ns, seen.observed_ns, processors())));
         }
         marks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preparation_that_leaves_a_process_is_refused_by_its_name() {
+        let left = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            refuse_left(&names, &["ssh-agent".to_string()], ("--before of A", "round 1"))
+        };
+        assert!(left(&[]).is_ok() && left(&["ssh-agent"]).is_ok());
+        let said = left(&["ssh-agent", "redis-server"]).expect_err("it would be killed").to_string();
+        assert!(said.starts_with("--before of A left redis-server running, in round 1."), "{said}");
     }
 }

@@ -1,6 +1,8 @@
 //! Ends processes that a command leaves behind: they would take time from later runs. contend
 //! becomes their parent when their own parent ends.
 
+use anyhow::{Result, ensure};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,24 +49,57 @@ fn running_now(before: &BTreeSet<i32>) -> BTreeSet<i32> {
 
 /// Kills the children that were not there before, and the orphans that they leave in turn. Returns the names of those that
 /// were `running` until they were killed, here or with the group of the command.
-pub fn end(before: &BTreeSet<i32>, running: &BTreeSet<i32>) -> Vec<String> {
+///
+/// # Errors
+/// One belongs to another user, so that it cannot be killed, and waiting for it could take for ever.
+pub fn end(before: &BTreeSet<i32>, running: &BTreeSet<i32>) -> Result<Vec<String>> {
     let mut names = vec![];
     loop {
         let left: Vec<Pid> = children().difference(before).filter_map(|pid| Pid::from_raw(*pid)).collect();
         if left.is_empty() {
             names.sort();
-            return names;
+            return Ok(names);
         }
+        let mut foreign = vec![];
         for pid in left {
-            let _ = kill_process(pid, Signal::KILL);
+            let number = pid.as_raw_pid();
+            let killed = kill_process(pid, Signal::KILL);
             // A process that has ended keeps its name until it is waited for.
-            let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_pid())).unwrap_or_default();
+            let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default().trim_end().to_string();
+            if killed == Err(Errno::PERM) && running_now(before).contains(&number) {
+                foreign.push(format!("{name} (process {number})"));
+                continue;
+            }
             let ended = waitpid(Some(pid), WaitOptions::empty()).ok().flatten();
             let was_killed =
                 ended.is_some_and(|(_, status)| status.terminating_signal() == Some(Signal::KILL.as_raw()));
-            if was_killed && running.contains(&pid.as_raw_pid()) {
-                names.push(name.trim_end().to_string());
+            if was_killed && running.contains(&number) {
+                names.push(name);
             }
         }
+        refuse_foreign(&foreign)?;
+    }
+}
+
+/// Processes that contend may not kill would take time from later runs.
+fn refuse_foreign(foreign: &[String]) -> Result<()> {
+    ensure!(
+        foreign.is_empty(),
+        "a command left {} running as another user, so contend cannot end what would take time from later runs; end it, \
+         and let the command end what it starts",
+        foreign.join(", ")
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_may_not_be_killed_is_named() {
+        assert!(refuse_foreign(&[]).is_ok());
+        let said = refuse_foreign(&["postgres (process 4711)".to_string()]).expect_err("another user's").to_string();
+        assert!(said.starts_with("a command left postgres (process 4711) running as another user"), "{said}");
     }
 }

@@ -59,7 +59,8 @@ pub struct GateArgs {
     /// The command that is judged, for `sh -c`
     #[arg(long, value_name = "COMMAND", requires = "a", required_unless_present = "records")]
     b: Option<String>,
-    /// A command that runs before each of them and is not measured
+    /// A command that runs before each of them and is not measured. It must leave nothing running: start services before
+    /// the gate
     #[arg(long, value_name = "COMMAND", requires = "a")]
     before: Option<String>,
     /// The time that decides
@@ -174,6 +175,7 @@ fn measured(mut gate: Gate, out: &Path, quiet: bool) -> Result<Gate> {
         janitor: &janitor,
         cancelled: &cancelled,
         round: Disturbances::default(),
+        may_leave: gate.may_leave.clone(),
         left: vec![],
     };
     let mut tell = |gate: &Gate| {

@@ -3,7 +3,7 @@
 use crate::trial::stop::Cancelled;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::process::monotonic_ns;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::os::unix::process::CommandExt;
@@ -104,10 +104,14 @@ impl<'j> Group<'j> {
     /// Kills what is left of it; how it ended.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// It runs as another user and so cannot be killed, or the kernel does not say.
     pub fn kill(&mut self, at_ns: u64) -> Result<Ended> {
         if let Some(group) = self.pid().filter(|_| !self.over) {
             let _ = kill_process_group(group, Signal::KILL);
+            // Waiting for it could take for ever.
+            let is_foreign = kill_process(group, Signal::KILL) == Err(Errno::PERM) && !self.has_ended();
+            let id = group.as_raw_pid();
+            ensure!(!is_foreign, "process {id} runs as another user, so contend cannot end it; end it, and try again");
         }
         self.over = true;
         let used = self.child.wait4().context("cannot wait for a program")?;
