@@ -17,9 +17,10 @@ use contend_wire::kept::{PREFIX, mentions, quoted};
 use contend_worker::argument::Argument;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
-use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
 /// What a user asks for.
 pub struct Back<'b> {
@@ -53,7 +54,7 @@ fn kept(server: &mut Server) -> Result<Kept> {
 /// What is wrong with server or file, and what to do.
 pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     let Back { from, schema, file, dry_run } = *asked;
-    ensure!(!file.exists(), "{} is there already; name a new file", file.display());
+    ensure!(file.symlink_metadata().is_err(), "{} is there already; name a new file", file.display());
     let mut server = Server::connect(from, schema, true)?;
     // The schema is that of the rows.
     server.product.snapshot()?;
@@ -106,16 +107,32 @@ impl Partial {
         let partial = Partial(PathBuf::from(name));
         // Left by a migration that was killed.
         let _ = fs::remove_file(&partial.0);
-        fs::File::create_new(&partial.0).with_context(|| format!("{}: cannot be made", file.display()))?;
+        // Rows that the server protects are not readable for other users.
+        let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial.0);
+        made.with_context(|| format!("{}: cannot be made", file.display()))?;
         Ok(partial)
     }
 
     fn keep(self, file: &Path) -> Result<()> {
         fs::File::open(&self.0)?.sync_all()?;
-        fs::hard_link(&self.0, file).with_context(|| format!("{}: cannot be made", file.display()))?;
+        give_name(&self.0, file).with_context(|| format!("{}: cannot be made", file.display()))?;
         let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Ok(fs::File::open(dir)?.sync_all()?)
     }
+}
+
+/// Gives a file a new name, which no other file has.
+fn give_name(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => by_rename(from, to),
+        done => done,
+    }
+}
+
+/// The same on a file system without hard links, such as vfat.
+fn by_rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::File::create_new(to)?;
+    fs::rename(from, to).inspect_err(|_| drop(fs::remove_file(to)))
 }
 
 impl Drop for Partial {
@@ -243,4 +260,26 @@ fn counters(sqlite: &Connection, server: &mut Server, kept: &Kept, tables: &[Tab
         sqlite.pragma_update(None, name, value)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_new_file_gets_a_free_name_and_is_its_owners() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (name, give) in [("a.db", give_name as fn(&Path, &Path) -> io::Result<()>), ("b.db", by_rename)] {
+            let file = dir.path().join(name);
+            let partial = Partial::new(&file).expect("made");
+            let elsewhere = dir.path().join(format!("{name}.link"));
+            symlink("nowhere", &elsewhere).expect("linked");
+            let refused = give(&partial.0, &elsewhere).expect_err("the name is taken");
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+            give(&partial.0, &file).expect("renamed");
+            drop(partial);
+            assert_eq!(file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+        }
+    }
 }
