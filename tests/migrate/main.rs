@@ -393,3 +393,23 @@ fn a_word_in_a_statement_is_no_counter() {
     let said = server.migrates_back("back.db").exits(0);
     assert!(said.out.contains("every row is the same"), "{said:?}");
 }
+
+#[test]
+fn views_are_made_in_their_order_and_nothing_is_written_over_a_taken_name() {
+    both(|server| {
+        server.source(
+            "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1); CREATE INDEX taken ON t (a); \
+             CREATE VIEW v1 AS SELECT a FROM t; CREATE VIEW v2 AS SELECT a FROM v1; DROP VIEW v1; \
+             CREATE VIEW v1 AS SELECT a FROM t",
+        );
+        if !server.is_mariadb {
+            // Indexes and tables share their names.
+            server.asked("CREATE TABLE other (a int); CREATE INDEX taken ON other (a)");
+            let said = server.migrates(&[]).exits(2);
+            assert!(said.err.contains("already has taken") && !server.tables().contains("contend"), "{said:?}");
+            server.asked("DROP TABLE other");
+        }
+        server.migrates(&[]).exits(0);
+        assert_eq!(server.asked("SELECT a FROM v2").trim(), "1");
+    });
+}

@@ -3,7 +3,7 @@
 use crate::look::{Kind, Object, Schema};
 use crate::profile::{self, Profile, Sort};
 use contend_sql::{Catalogue, HeldColumn, Options, ParamType, Refusal, Target, define_table, table_columns, translate};
-use contend_wire::kept::{literal, quoted};
+use contend_wire::kept::{literal, mentions, quoted};
 
 /// The user's options.
 #[derive(Debug, Clone)]
@@ -132,7 +132,7 @@ impl Plan {
 /// Makes the plan. `profiles` has one entry per table of the schema, in their order.
 pub fn of(schema: &Schema, profiles: &[Profile], asked: &Asked) -> Plan {
     let mut plan = Plan::default();
-    let objects = wanted(schema, asked, &mut plan.left);
+    let objects = by_dependency(wanted(schema, asked, &mut plan.left));
     let (declared, _) = learned(&objects, &[]);
     plan.held = held(schema, profiles, &declared);
     let (catalogue, refusals) = learned(&objects, &plan.held);
@@ -142,8 +142,9 @@ pub fn of(schema: &Schema, profiles: &[Profile], asked: &Asked) -> Plan {
         let largest = table.last_key.into_iter().chain(rowid_largest(&translator.catalogue, table, profile)).max();
         translator.table(object, profile.rows, largest, &mut plan);
     }
-    for object in objects.iter().filter(|object| object.kind != Kind::Table) {
-        translator.object(object, &mut plan);
+    // What uses a view comes after it: whether the view is left out is then known.
+    for kind in [Kind::Index, Kind::View, Kind::Trigger] {
+        objects.iter().filter(|object| object.kind == kind).for_each(|object| translator.object(object, &mut plan));
     }
     plan.steps.sort_by_key(|step| step.makes);
     plan
@@ -170,6 +171,26 @@ fn wanted<'s>(schema: &'s Schema, asked: &Asked, left: &mut Vec<Left>) -> Vec<&'
         });
     }
     wanted
+}
+
+/// The same objects, each view after the views that it mentions; SQLite lists a view that was made again last.
+fn by_dependency(objects: Vec<&Object>) -> Vec<&Object> {
+    let (mut waiting, mut ordered): (Vec<&Object>, Vec<&Object>) =
+        objects.into_iter().partition(|object| object.kind == Kind::View);
+    while !waiting.is_empty() {
+        let is_ready = |view: &&Object| !waiting.iter().any(|other| other != view && mentions(&view.sql, &other.name));
+        // A word that is not the view's name can close a circle.
+        let next = waiting.iter().position(is_ready).unwrap_or(0);
+        ordered.push(waiting.remove(next));
+    }
+    ordered
+}
+
+/// Why an object cannot be created: it uses a view that is left out.
+fn uses_left_view(object: &Object, left: &[Left]) -> Option<String> {
+    let mut views = left.iter().filter_map(|left| left.object.as_ref()).filter(|object| object.kind == Kind::View);
+    let uses = |view: &&Object| object.table.eq_ignore_ascii_case(&view.name) || mentions(&object.sql, &view.name);
+    views.find(uses).filter(|_| object.kind != Kind::Index).map(|view| format!("it uses {}", view.name))
 }
 
 fn called(object: &Object) -> String {
@@ -321,7 +342,7 @@ impl Translator<'_> {
             Kind::View => Makes::View,
             Kind::Table | Kind::Trigger => Makes::Trigger,
         };
-        let translated = match self.refusal(object) {
+        let translated = match self.refusal(object).or_else(|| uses_left_view(object, &plan.left)) {
             Some(why) => Err(why),
             None => translate(&object.sql, &self.catalogue, &self.options).map_err(|refusal| refusal.to_string()),
         };
@@ -348,13 +369,17 @@ impl Translator<'_> {
 mod tests {
     use super::*;
     use rusqlite::Connection;
+    use std::sync::atomic::AtomicBool;
 
     fn planned(target: Target, sql: &str) -> Plan {
         let connection = Connection::open_in_memory().expect("a database");
         connection.execute_batch(sql).expect("made");
         let schema = crate::look::schema(&connection).expect("read");
-        let profiles: Vec<Profile> =
-            schema.tables.iter().map(|table| profile::of_table(&connection, table).expect("read")).collect();
+        let profiles: Vec<Profile> = schema
+            .tables
+            .iter()
+            .map(|table| profile::of_table(&connection, table, &AtomicBool::new(false)).expect("read"))
+            .collect();
         of(&schema, &profiles, &Asked { target, without: vec!["skipped".into()], foreign_keys: true })
     }
 
@@ -396,5 +421,20 @@ mod tests {
         assert!(left.contains(&"table skipped") && left.contains(&"table f") && left.contains(&"index e"), "{left:?}");
         assert!(!left.contains(&"table f_data"), "{left:?}");
         assert_eq!(plan.refused, []);
+    }
+
+    #[test]
+    fn a_view_comes_after_those_that_it_uses_and_is_left_out_with_them() {
+        let plan = planned(
+            Target::Postgres,
+            "CREATE TABLE t (a INTEGER); CREATE VIEW v1 AS SELECT a FROM t; CREATE VIEW v2 AS SELECT a FROM v1; \
+             DROP VIEW v1; CREATE VIEW v3 AS SELECT a FROM bad; CREATE VIEW v1 AS SELECT a FROM t; \
+             CREATE TRIGGER r INSTEAD OF INSERT ON v3 BEGIN DELETE FROM t; END; \
+             CREATE VIEW bad AS SELECT a, load_extension('x') FROM t",
+        );
+        let steps: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(steps, ["t", "v1", "v2"]);
+        let left: Vec<(&str, &str)> = plan.left.iter().map(|left| (left.what.as_str(), left.why.as_str())).collect();
+        assert_eq!(left[1..], [("view v3", "it uses bad"), ("trigger r", "it uses v3")]);
     }
 }

@@ -1,9 +1,11 @@
 //! Profiles of the source's columns: kinds of values, counted over all rows.
 
 use crate::look::{Table, each_row, listed};
+use crate::write::go_on;
 use anyhow::Result;
 use contend_worker::argument::Argument;
 use rusqlite::Connection;
+use std::sync::atomic::AtomicBool;
 
 /// Digits before and after the point of MariaDB's widest decimal numbers, as `contend-sql` declares them.
 const DECIMAL_DIGITS: usize = 30;
@@ -129,11 +131,12 @@ pub struct Profile {
 /// Reads a table once.
 ///
 /// # Errors
-/// The source cannot be read.
-pub fn of_table(connection: &Connection, table: &Table) -> Result<Profile> {
+/// The source cannot be read, or a signal arrived.
+pub fn of_table(connection: &Connection, table: &Table, stop: &AtomicBool) -> Result<Profile> {
     let mut profile = Profile { rows: 0, columns: vec![Column::default(); table.columns.len()] };
     let columns = listed(table.columns.iter().map(String::as_str));
     each_row(connection, &table.all_rows(&columns), |number, rowid, values| {
+        go_on(stop)?;
         profile.rows = number;
         for (column, value) in profile.columns.iter_mut().zip(values) {
             column.take(value, || table.place(rowid, number));
@@ -146,10 +149,16 @@ pub fn of_table(connection: &Connection, table: &Table) -> Result<Profile> {
 /// Number of rows in which an expression exceeds `most`.
 ///
 /// # Errors
-/// The source cannot be read.
-pub fn above(connection: &Connection, table: &Table, expression: &str, most: usize) -> Result<Occurrences> {
+/// The source cannot be read, or a signal arrived.
+pub fn above(
+    (connection, stop): (&Connection, &AtomicBool),
+    table: &Table,
+    expression: &str,
+    most: usize,
+) -> Result<Occurrences> {
     let mut seen = Occurrences::default();
     each_row(connection, &table.all_rows(expression), |number, rowid, values| {
+        go_on(stop)?;
         if matches!(values[0], Argument::Integer(found) if found > most as i64) {
             if seen.count == 0 {
                 seen.first = table.place(rowid, number);
@@ -183,5 +192,16 @@ mod tests {
         for (value, sort) in sorts {
             assert_eq!(Sort::of(&value), sort, "{value:?}");
         }
+    }
+
+    #[test]
+    fn a_signal_ends_the_reading_of_a_table() {
+        let connection = Connection::open_in_memory().expect("a database");
+        connection.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1)").expect("made");
+        let schema = crate::look::schema(&connection).expect("read");
+        let (table, stop) = (&schema.tables[0], AtomicBool::new(true));
+        let stopped = of_table(&connection, table, &stop).expect_err("stopped");
+        assert!(stopped.is::<crate::write::Stopped>());
+        assert!(above((&connection, &stop), table, "a", 0).is_err());
     }
 }

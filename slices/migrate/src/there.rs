@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::prove::{Proof, Sides};
 use crate::server::Server;
 use crate::show::{self, Way};
-use crate::write::{Stopped, Work};
+use crate::write::{Stopped, Unbegun, Work, go_on};
 use anyhow::{Result, bail, ensure};
 use contend::cli::{INVALID, OK};
 use contend_sql::Target;
@@ -57,7 +57,8 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
         "{} has no migration to continue; leave out --resume",
         server.address
     );
-    let profiles = profiled(&source, &schema)?;
+    let unbegun = |error: anyhow::Error| if error.is::<Stopped>() && !asked.resume { Unbegun.into() } else { error };
+    let profiles = profiled(&source, &schema, stop).map_err(unbegun)?;
     let target = server.product.target();
     let plan = plan::of(
         &schema,
@@ -65,14 +66,12 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
         &Asked { target, without: asked.without.clone(), foreign_keys: asked.foreign_keys },
     );
     let room = Room { target, value_bytes: server.product.value_bytes()? };
-    let misfits = unfit(&source, &schema, &profiles, &plan, room)?;
+    let misfits = unfit((&source, stop), &schema, &profiles, &plan, room).map_err(unbegun)?;
     let to = format!("{}, {}", server.version, server.address);
     let way = Way { from: asked.file.display().to_string(), to };
     show::plan(&way, &plan, &misfits)?;
     if asked.dry_run {
         show::statements(&plan)?;
-    }
-    if asked.dry_run {
         is_free(&mut server, &schema, &entries, &asked.without)?;
     }
     if !plan.refused.is_empty() || !misfits.is_empty() {
@@ -102,12 +101,13 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
 }
 
 /// Reads the profiles of all tables.
-fn profiled(source: &Connection, schema: &Schema) -> Result<Vec<Profile>> {
+fn profiled(source: &Connection, schema: &Schema, stop: &AtomicBool) -> Result<Vec<Profile>> {
     let progress = Progress::new();
     progress.phase("reading the source");
     let of_table = |table: &look::Table| {
         progress.begin(&format!("reading table {}", table.name), None);
-        profile::of_table(source, table)
+        go_on(stop)?;
+        profile::of_table(source, table, stop)
     };
     schema.tables.iter().map(of_table).collect()
 }
@@ -154,7 +154,7 @@ fn is_free(server: &mut Server, schema: &Schema, entries: &[Entry], without: &[S
             contend_wire::kept::PREFIX
         );
     }
-    let there = server.product.tables()?;
+    let there = server.product.taken()?;
     let is_wanted = |name: &&String| {
         let object = schema.objects.iter().find(|object| object.name.eq_ignore_ascii_case(name));
         **name == ledger::TABLE
@@ -180,18 +180,26 @@ fn is_the_same(entries: &[Entry], schema: &Schema, plan: &Plan) -> Result<()> {
 }
 
 /// All values that do not fit.
-fn unfit(source: &Connection, schema: &Schema, profiles: &[Profile], plan: &Plan, room: Room) -> Result<Vec<Misfit>> {
+fn unfit(
+    (source, stop): (&Connection, &AtomicBool),
+    schema: &Schema,
+    profiles: &[Profile],
+    plan: &Plan,
+    room: Room,
+) -> Result<Vec<Misfit>> {
     let mut found = vec![];
     for table in &plan.tables {
+        go_on(stop)?;
         let mut of = schema.tables.iter().zip(profiles);
         let Some((of, profile)) = of.find(|(of, _)| of.name == table.name) else { continue };
         found.extend(misfits::of_table(table, of, profile, room));
-        let above = |expression: &str, most| profile::above(source, of, expression, most);
+        let above = |expression: &str, most| profile::above((source, stop), of, expression, most);
         found.extend(misfits::too_long(table, of, profile, room, above)?);
         if plan.steps.iter().any(|step| step.makes == Makes::ForeignKey && step.table == table.name) {
             found.extend(orphans(source, of)?);
         }
     }
+    go_on(stop)?;
     Ok(found)
 }
 

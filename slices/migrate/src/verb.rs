@@ -2,7 +2,7 @@
 
 use crate::back::Back;
 use crate::there::There;
-use crate::write::Stopped;
+use crate::write::{Stopped, Unbegun};
 use crate::{back, there};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
@@ -97,6 +97,10 @@ fn run(args: &MigrateArgs) -> Result<u8> {
         Err(e) if e.is::<Stopped>() => {
             let next = if is_server(&args.from) { "nothing was made; begin again" } else { "continue with --resume" };
             eprintln!("contend: {e:#}; {next}");
+            Ok(STOPPED)
+        }
+        Err(e) if e.is::<Unbegun>() => {
+            eprintln!("contend: {e:#}; begin again");
             Ok(STOPPED)
         }
         done => done,

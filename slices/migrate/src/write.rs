@@ -29,6 +29,24 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
+/// The same before the server was changed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unbegun;
+
+impl std::fmt::Display for Unbegun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("stopped before anything was written")
+    }
+}
+
+impl std::error::Error for Unbegun {}
+
+/// # Errors
+/// A signal arrived.
+pub fn go_on(stop: &AtomicBool) -> Result<()> {
+    if stop.load(Ordering::Relaxed) { Err(Stopped.into()) } else { Ok(()) }
+}
+
 /// State of a migration in progress.
 pub struct Work<'w> {
     pub source: &'w mut Connection,
@@ -47,10 +65,6 @@ struct Chunk {
 }
 
 impl Work<'_> {
-    fn go_on(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(Stopped.into()) } else { Ok(()) }
-    }
-
     /// Creates the schema, if it is missing, the ledger and all tables; if a table cannot be created, removes what it
     /// created.
     ///
@@ -102,7 +116,7 @@ impl Work<'_> {
             plan.steps.iter().zip(&entries[1..]).filter(|(step, entry)| step.makes != Makes::Table && !is_done(entry));
         // An interrupted run may have created the first of them.
         for (number, (step, entry)) in rest.enumerate() {
-            self.go_on()?;
+            go_on(self.stop)?;
             self.progress.begin(&format!("{} {}", step.makes.word(), step.name), None);
             let done = account(entry.position, 0, State::Done);
             let made = self.server.product.make(&step.sql, &done, number == 0);

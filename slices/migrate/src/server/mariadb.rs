@@ -63,6 +63,8 @@ impl MariaDb {
         }
         // A single writer needs no higher level, and reads at SQLite's level would lock every row.
         open.run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+        // A migration takes as long as its tables need.
+        open.run("SET SESSION wait_timeout = 2147483, max_statement_time = 0")?;
         Ok(open)
     }
 

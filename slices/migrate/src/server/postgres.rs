@@ -60,6 +60,11 @@ impl Postgres {
         // A single writer needs no higher level, which would also add serialization errors.
         open.run("SET default_transaction_isolation = 'read committed'")?;
         open.run("SET client_min_messages = warning")?;
+        // A migration takes as long as its tables need. Older servers have fewer of these limits.
+        open.run(
+            "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN ('statement_timeout', \
+             'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')",
+        )?;
         let encoding = texts(&mut open, "SHOW server_encoding")?.pop().unwrap_or_default();
         ensure!(encoding == "UTF8", "the database has the encoding {encoding}; SQLite's texts need one in UTF8");
         Ok(open)
@@ -144,6 +149,14 @@ impl Product for Postgres {
 
     fn tables(&mut self) -> Result<Vec<String>> {
         texts(self, "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()")
+    }
+
+    fn taken(&mut self) -> Result<Vec<String>> {
+        texts(
+            self,
+            "SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = current_schema()",
+        )
     }
 
     fn columns(&mut self, table: &str) -> Result<Vec<(String, Option<ParamType>)>> {

@@ -60,6 +60,11 @@ pub trait Product {
     /// Names of the tables and views of the database.
     fn tables(&mut self) -> Result<Vec<String>>;
 
+    /// Names that no new table or view can have. On PostgreSQL, indexes and sequences share them.
+    fn taken(&mut self) -> Result<Vec<String>> {
+        self.tables()
+    }
+
     /// Names and types of a table's columns, in their order.
     fn columns(&mut self, table: &str) -> Result<Vec<(String, Option<ParamType>)>>;
 
