@@ -183,7 +183,7 @@ fn stopped_with(planted: Option<&str>, profile: &str, args: &[&str]) -> String {
 #[test]
 #[ignore = "takes four minutes on two quiet cores; make verify runs it"]
 fn a_lock_that_is_held_by_a_pause_is_named() {
-    let answer = stopped_by("half", &["--quick", "--rounds", "6"]);
+    let answer = stopped_by("half", &["--rounds", "6"]);
     assert!(answer.contains("stopped by its one writer") && answer.contains("with half the writes"), "{answer}");
 }
 

@@ -215,7 +215,7 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
     if compared.count() == 0 && !generator {
         return Limiter::None(unshown.unwrap_or_else(|| not_compared(suspects)));
     }
-    let undecided = undecided(suspects);
+    let undecided = undecided(suspects, |_| true);
     let mut moving: Vec<&Suspected> = relaxed().filter(|of| of.moves && of.is_busy()).collect();
     // Half the writes means half the syncs: if fewer syncs alone help, fewer writes are no further evidence. It also means less
     // work for the processors.
@@ -225,8 +225,10 @@ pub fn limiter(suspects: &[Suspected]) -> Limiter {
         moving.retain(|of| of.suspect != Suspect::Writers);
     }
     match moving.as_slice() {
-        [one] if undecided.is_empty() => Limiter::One(one.suspect),
-        [one] => Limiter::None(format!("the rate depends on {}{undecided}", one.suspect.word())),
+        [one] => match stronger_undecided(suspects, one).as_str() {
+            "" => Limiter::One(one.suspect),
+            undecided => Limiter::None(format!("the rate depends on {}{undecided}", one.suspect.word())),
+        },
         [] if is_shared && relaxed().any(|of| of.suspect == Suspect::Writers && of.moves) => {
             let are =
                 if suspects.iter().any(is_unmeasured) { "may be busy: they are not measured" } else { "are busy" };
@@ -266,9 +268,27 @@ fn not_compared(suspects: &[Suspected]) -> String {
     }
 }
 
-/// Busy suspects whose rounds do not agree, as the end of a sentence; empty without one.
-fn undecided(suspects: &[Suspected]) -> String {
-    let is_undecided = |of: &&Suspected| of.is_undecided() && of.can_be_named();
+/// Undecided suspects that may move the rate as much as this one.
+fn stronger_undecided(suspects: &[Suspected], one: &Suspected) -> String {
+    undecided(suspects, |of| !is_weaker(of, one))
+}
+
+/// Whether the rate moves less in every round of a suspect than in the median round of another one.
+fn is_weaker(of: &Suspected, than: &Suspected) -> bool {
+    let most = |shown: &Shown| shown.measured().or(shown.below());
+    let least = |shown: &Shown| shown.measured().or(shown.at_least());
+    let all = of.shown.iter().map(most).collect::<Option<Vec<f64>>>();
+    let others = than.shown.iter().map(least).collect::<Option<Vec<f64>>>();
+    let (strongest, middle) =
+        (all.and_then(|all| all.into_iter().reduce(f64::max)), others.and_then(|all| median(&all)));
+    // Fewer processors make the rate lower.
+    let is_lower = [of, than].iter().any(|of| of.suspect == Suspect::Processors);
+    !is_lower && strongest.zip(middle).is_some_and(|(strongest, middle)| strongest < middle)
+}
+
+/// Busy suspects whose rounds do not agree and for which this holds, as the end of a sentence; empty without one.
+fn undecided(suspects: &[Suspected], holds: impl Fn(&Suspected) -> bool) -> String {
+    let is_undecided = |of: &&Suspected| of.is_undecided() && of.can_be_named() && holds(of);
     let words: Vec<&str> = suspects.iter().filter(is_undecided).map(|of| of.suspect.word()).collect();
     if words.is_empty() { String::new() } else { format!("; undecided, as its rounds differ: {}", words.join(", ")) }
 }

@@ -174,7 +174,7 @@ fn an_undecided_suspect_keeps_another_from_being_named() {
         let mut searched = searched(busy(0.9, 0.9, 0.5), &all, rounds);
         assert_eq!(found(&searched), Limiter::One(Writers));
         assert!(suspected(&searched, 2).is_some_and(|of| of.is_cleared && !of.is_undecided()));
-        for other in [None, Some(150.0)] {
+        for other in [None, Some(190.0)] {
             let of_arm = searched.capacities.iter_mut().filter(|c| (c.arm, c.round) == (2, 2));
             of_arm.for_each(|capacity| capacity.rate_per_s = other);
             assert!(suspected(&searched, 2).is_some_and(|of| of.is_undecided() && !of.is_cleared));
@@ -185,6 +185,10 @@ fn an_undecided_suspect_keeps_another_from_being_named() {
             );
         }
     }
+    let mut noisy = searched(busy(0.9, 0.9, 0.5), &all, 6);
+    noisy.capacities.iter_mut().filter(|c| (c.arm, c.round) == (2, 2)).for_each(|c| c.rate_per_s = Some(130.0));
+    assert!(suspected(&noisy, 2).is_some_and(|of| of.is_undecided()));
+    assert_eq!(found(&noisy), Limiter::One(Writers), "less in every round than half the writes in the median");
     let idle = searched(busy(0.9, 0.1, 0.5), &all, 3);
     assert_eq!(found(&idle), Limiter::One(Writers), "idle clients are not the limit");
 }

@@ -127,7 +127,7 @@ pub fn section(saved: &Saved) -> Section {
         "A suspect is named if relaxing it moves the rate by more than the margin (with fewer than six rounds: in each of at \
          least three), it is busy (syncs need no such evidence), and no other suspect meets both conditions.",
         "A busy suspect is undecided if its rounds neither agree that the rate moves nor that it does not, or one has no \
-         value. Then none is named.",
+         value. Then none is named, unless it moves the rate less in each round than the named one in the median round.",
         "Fewer processors show something only if those that are left could do the work at a rate beyond the margin.",
         "Half the writes are also half the syncs, and less work for the processors: writers are not named where fewer syncs help \
          or the processors may be the limit.",
