@@ -116,8 +116,7 @@ fn a_command_that_hangs_is_ended_with_all_it_has_started() {
     kill_process(pid, Signal::INT).expect("it runs");
     let said: crate::support::Said = running.wait_with_output().expect("it ends").into();
     said.exits(130);
-    let mine = bench.dir.path().to_string_lossy().into_owned();
-    assert!(processes_with_argument(&mine).is_empty());
+    bench.assert_nothing_left();
 }
 
 #[test]

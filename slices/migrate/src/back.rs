@@ -9,7 +9,7 @@ use crate::prove::Sides;
 use crate::rows::untag;
 use crate::server::Server;
 use crate::show::{self, Way};
-use crate::write::Stopped;
+use crate::stopped::Stopped;
 use anyhow::{Context, Result, bail, ensure};
 use contend::cli::{INVALID, OK};
 use contend_sql::{Catalogue, HeldColumn, ParamType, table_columns};

@@ -22,6 +22,7 @@ mod prove;
 mod rows;
 mod server;
 mod show;
+mod stopped;
 mod there;
 mod verb;
 mod write;

@@ -1,7 +1,7 @@
 //! Profiles of the source's columns: kinds of values, counted over all rows.
 
 use crate::look::{Table, each_row, listed};
-use crate::write::go_on;
+use crate::stopped::go_on;
 use anyhow::Result;
 use contend_worker::argument::Argument;
 use rusqlite::Connection;
@@ -201,7 +201,7 @@ mod tests {
         let schema = crate::look::schema(&connection).expect("read");
         let (table, stop) = (&schema.tables[0], AtomicBool::new(true));
         let stopped = of_table(&connection, table, &stop).expect_err("stopped");
-        assert!(stopped.is::<crate::write::Stopped>());
+        assert!(stopped.is::<crate::stopped::Stopped>());
         assert!(above((&connection, &stop), table, "a", 0).is_err());
     }
 }

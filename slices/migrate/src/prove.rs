@@ -6,7 +6,7 @@ use crate::plan::Table;
 use crate::progress::Progress;
 use crate::rows::untag;
 use crate::server::Server;
-use crate::write::Stopped;
+use crate::stopped::Stopped;
 use anyhow::{Context, Result};
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;

@@ -1,8 +1,8 @@
 //! `contend migrate`: arguments.
 
 use crate::back::Back;
+use crate::stopped::{Stopped, Unbegun};
 use crate::there::There;
-use crate::write::{Stopped, Unbegun};
 use crate::{back, there};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};

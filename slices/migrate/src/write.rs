@@ -7,6 +7,7 @@ use crate::plan::{Makes, Plan, Step, Table};
 use crate::progress::Progress;
 use crate::rows::{Form, put};
 use crate::server::{Load, Product, Server};
+use crate::stopped::{Stopped, go_on};
 use anyhow::{Context, Result, bail};
 use contend_sql::{ParamType, Target, function_pack};
 use contend_wire::kept::{install, lock, quoted};
@@ -16,36 +17,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// Largest size of a transaction's rows, not counting its last row.
 const CHUNK_BYTES: usize = 8 << 20;
-
-/// Why a migration was interrupted.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Stopped;
-
-impl std::fmt::Display for Stopped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stopped")
-    }
-}
-
-impl std::error::Error for Stopped {}
-
-/// The same before the server was changed.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Unbegun;
-
-impl std::fmt::Display for Unbegun {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stopped before anything was written")
-    }
-}
-
-impl std::error::Error for Unbegun {}
-
-/// # Errors
-/// A signal arrived.
-pub fn go_on(stop: &AtomicBool) -> Result<()> {
-    if stop.load(Ordering::Relaxed) { Err(Stopped.into()) } else { Ok(()) }
-}
 
 /// State of a migration in progress.
 pub struct Work<'w> {

@@ -14,6 +14,11 @@ pub enum Measured {
     PerSecond(f64),
 }
 
+/// So that 2.01 ms are 2,010,000 ns, and not a fraction less.
+fn to_picoseconds(duration_ns: f64) -> f64 {
+    (duration_ns * 1e3).round() / 1e3
+}
+
 /// A number without a fraction as an integer.
 fn whole_if_it_is<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
     if value.fract() == 0.0 { to.serialize_u64(*value as u64) } else { to.serialize_f64(*value) }
@@ -30,7 +35,7 @@ impl Measured {
     /// A value of the same kind.
     pub fn with_value(self, value: f64) -> Measured {
         match self {
-            Measured::DurationNs(_) => Measured::DurationNs(value),
+            Measured::DurationNs(_) => Measured::DurationNs(to_picoseconds(value)),
             Measured::PerSecond(_) => Measured::PerSecond(value),
         }
     }
@@ -110,9 +115,11 @@ pub fn parse_duration(text: &str, unit: Option<Unit>) -> Result<Measured, String
     };
     match duration_ns {
         None => Err(format!("`{text}` is not a duration; {DURATION_FORMS}")),
-        Some(duration_ns) if duration_ns <= 0.0 => Err(format!("`{text}` is zero: no ratio can be made")),
+        Some(duration_ns) if to_picoseconds(duration_ns) <= 0.0 => {
+            Err(format!("`{text}` is zero: no ratio can be made"))
+        }
         Some(duration_ns) if duration_ns >= u64::MAX as f64 => Err(format!("`{text}` is longer than 500 years")),
-        Some(duration_ns) => Ok(Measured::DurationNs(duration_ns)),
+        Some(duration_ns) => Ok(Measured::DurationNs(to_picoseconds(duration_ns))),
     }
 }
 
@@ -218,6 +225,7 @@ mod tests {
         let parsed = |text: &str, unit: &str| parse_duration(text, Some(Unit::parse(unit).unwrap()));
         assert_eq!(parsed("12.5", "s"), Ok(Measured::DurationNs(12_500_000_000.0)));
         assert_eq!(parsed("1.2e-05", "s"), Ok(Measured::DurationNs(12_000.0)));
+        assert_eq!(parsed("2.01", "ms"), Ok(Measured::DurationNs(2_010_000.0)));
         assert_eq!(parsed("4.98", "ms"), Ok(Measured::DurationNs(4_980_000.0)));
         assert_eq!(parsed("3s", "ms"), Ok(Measured::DurationNs(3_000_000_000.0)), "the unit of the cell decides");
         assert!(parse_duration("4.98", None).unwrap_err().contains("`4.98` has no unit; say which with --unit"));

@@ -12,10 +12,11 @@ const SINGLE_MAX: usize = 3;
 /// Findings, in their order. Where more than [`SINGLE_MAX`] processes of a program have one of the same kind, only the worst
 /// stays: the longest, or the first. `program`: the name of a process's program, if known.
 pub fn fold(mut found: Vec<Finding>, program: &dyn Fn(u32) -> Option<String>) -> Vec<Finding> {
-    type Key = (usize, Option<String>, Discriminant<Kind>);
+    // What lasts is not hidden behind what is past.
+    type Key = (usize, bool, Option<String>, Discriminant<Kind>);
     let mut of_program: HashMap<Key, Vec<usize>> = HashMap::new();
     for (place, finding) in found.iter().enumerate() {
-        let key = (finding.database, program(finding.pid), discriminant(&finding.case.kind));
+        let key = (finding.database, finding.seen_ns.is_some(), program(finding.pid), discriminant(&finding.case.kind));
         of_program.entry(key).or_default().push(place);
     }
     let mut is_shown = vec![true; found.len()];
@@ -55,5 +56,9 @@ mod tests {
         assert_eq!(folded[3].further, Some(Further { processes: 99, times_in_all: Some(200) }));
         assert_eq!(folded[4].further, Some(Further { processes: 3, times_in_all: Some(8) }), "programs without a name");
         assert_eq!((&folded[0], &folded[5]), (&found[0], &other_kind));
+        let mut past: Vec<Finding> = (10..14).map(|pid| Finding { seen_ns: Some(1), ..gave_up(pid, 9) }).collect();
+        past.push(gave_up(14, 5));
+        let pids: Vec<u32> = fold(past, &program).iter().map(|finding| finding.pid).collect();
+        assert_eq!(pids, [10, 14], "what lasts is shown beside what is past");
     }
 }

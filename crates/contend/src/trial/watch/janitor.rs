@@ -30,8 +30,8 @@ pub static UNMOUNT: Registry<fn(&Path)> = Registry::empty();
 /// The word of the command line that starts the janitor.
 pub const VERB: &str = "janitor";
 
-/// What a pipe holds without a reader, on Linux.
-const PIPE_BYTES: usize = 65_536;
+/// What every pipe holds without a reader; most hold 64 KiB.
+const PIPE_BYTES: usize = 4_096;
 
 /// How often a janitor that died is replaced.
 const REPLACED_MAX: u32 = 5;
