@@ -11,7 +11,7 @@ use crate::sql::Does;
 use crate::summary::Known;
 use crate::trace::{Call, Connection};
 use contend::stats::precision::{count as whole, plain as number};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Settings of the program's connections that a contender can have.
@@ -40,7 +40,12 @@ fn most_frequent<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
 }
 
 fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> Settings {
-    let on = || known.trace.connections.values();
+    // Readers may have other settings, and the questions are about writers.
+    let is_pragma = |sql: &str| sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
+    let writing = known.trace.calls.iter().filter(|call| !call.is_readonly && !is_pragma(&call.sql));
+    let writers: BTreeSet<u64> = writing.map(|call| call.connection).collect();
+    let all = || known.trace.connections.iter();
+    let on = || all().filter(|(id, _)| writers.is_empty() || writers.contains(id)).map(|(_, connection)| connection);
     let set = |connection: &Connection, name: &str| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name));
     // The last value of each connection, `None` for one that has the default; of these the most frequent one.
     let pragma = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
@@ -50,12 +55,13 @@ fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> 
     let own = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
     let mode = own.as_deref().unwrap_or(of_file);
     let mode = if ["delete", "truncate", "persist", "memory", "off", "wal"].contains(&mode) { mode } else { "delete" };
-    let synchronous = match pragma("synchronous").as_deref() {
+    let synchronous = |connection: &Connection| match set(connection, "synchronous").as_deref() {
         Some("0" | "off") => "off",
         Some("1" | "normal") => "normal",
         Some("3" | "extra") => "extra",
         _ => "full",
     };
+    let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
     let timeout = |connection: &Connection| {
         let by_pragma = set(connection, "busy_timeout").and_then(|value| value.parse().ok());
         by_pragma.or(connection.busy_timeout_ms).unwrap_or(0)
