@@ -162,7 +162,7 @@ impl Asked {
     /// Counts of an OK behind its first byte; returns the status.
     fn is_well(&mut self, mut fields: Fields) -> Option<u16> {
         let (changes, _, status) = (fields.long()?, fields.long()?, fields.u16()?);
-        self.changes += changes;
+        self.changes = self.changes.saturating_add(changes);
         self.status = Some(status);
         Some(status)
     }

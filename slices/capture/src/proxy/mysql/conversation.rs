@@ -308,7 +308,8 @@ impl Conversation {
         let names_encoding = sets_encoding(sql);
         if self.is_unsafe || names_encoding == Some(true) {
             self.note(now_ns, note::ENCODING);
-            self.is_unsafe = names_encoding.unwrap_or(true);
+            // A text alone does not show that a later encoding is in effect.
+            self.is_unsafe = true;
             return self.writer.text(b"a_text_in_another_encoding", |sql, _, _| sql.into());
         }
         let mode = self.mode;
@@ -374,7 +375,7 @@ fn product(version: &str) -> String {
 
 /// Whether a text sets an encoding, and whether one that cannot be read safely.
 fn sets_encoding(sql: &[u8]) -> Option<bool> {
-    const SETS: [&[u8]; 4] = [b"names", b"character_set_client", b"charset", b"character set"];
+    const SETS: [&[u8]; 4] = [b"names", b"character_set_client", b"charset", b"character"];
     const UNSAFE: [&[u8]; 5] = [b"gbk", b"big5", b"sjis", b"cp932", b"gb18030"];
     let lower = sql.to_ascii_lowercase();
     let has = |part: &&[u8]| memchr::memmem::find(&lower, part).is_some();

@@ -72,6 +72,7 @@ impl Frames {
                 self.head.clear();
                 if !self.is_continued {
                     each(&Message { number: self.number, body: &self.body, length: self.length });
+                    self.body.clear();
                     self.body.shrink_to(1 << 16);
                 }
             }
