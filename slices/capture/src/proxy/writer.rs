@@ -17,6 +17,9 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes that are written before the next regular write.
 const BUFFER_MAX: usize = 64 << 10;
 
+/// Segments without a client that stay open.
+const FREE_MAX: usize = 256;
+
 /// The capture's clock.
 pub fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
@@ -78,6 +81,11 @@ impl Writers {
     pub fn give_back(&self, mut writer: Writer) {
         writer.flush();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.values().map(Vec::len).sum::<usize>() >= FREE_MAX
+            && let Some(program) = free.keys().next().copied()
+        {
+            free.remove(&program);
+        }
         free.entry(writer.process).or_default().push(writer);
     }
 }
@@ -167,6 +175,7 @@ impl Writer {
         }
         self.waiting = 0;
         self.buffer.clear();
+        self.buffer.shrink_to(BUFFER_MAX);
     }
 
     /// A connection that was opened at this time; `place` is server and database.

@@ -33,18 +33,18 @@ pub enum What {
     ResetStatement(u32),
     /// Without an answer.
     Close(u32),
-    LongData(u32, u16, Vec<u8>),
+    LongData(u32, u16, Option<Vec<u8>>),
 }
 
 /// What the server sends next.
 #[derive(Clone, Copy)]
 enum Phase {
     Head,
-    /// So many definitions of columns, before rows.
+    /// Definitions of columns that are still to come, before rows.
     Columns(u64),
     EndOfColumns,
     Rows,
-    /// So many packets of a prepared statement.
+    /// Packets of a prepared statement that are still to come.
     Definitions(u64),
 }
 

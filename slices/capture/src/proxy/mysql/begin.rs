@@ -37,7 +37,8 @@ pub fn begin<'d>(door: &'d Door, mut client: &TcpStream) -> Option<Begun<'d>> {
             let Login { user, database, program, collation, deprecates_eof } = login;
             let program = if program.is_empty() { user } else { program };
             let conversation = Box::new(move |pen| {
-                Box::new(Conversation::new(pen, found.version, (collation, deprecates_eof))) as Box<_>
+                Box::new(Conversation::new(pen, found.version, (collation, deprecates_eof && found.deprecates_eof)))
+                    as Box<_>
             });
             return Some(Begun { seat, server, first, program, database, conversation });
         }

@@ -15,9 +15,11 @@ use std::sync::Arc;
 /// Longest text or value that is read, and how much of the server's messages is needed.
 const BODY_MAX: usize = 16 << 20;
 const ANSWER_MAX: usize = 1 << 10;
+/// Longest text whose literals are replaced: that takes some 70 times its length in memory.
+const TEXT_MAX: usize = 1 << 20;
 
-/// Stands for a text of more than 16 MiB.
-const TOO_LONG: &[u8] = b"a_text_of_more_than_16_MiB";
+/// Stands for a longer text.
+const TOO_LONG: &[u8] = b"a_text_of_more_than_1_MiB";
 
 /// Stands in an execution for the statement that was prepared last.
 const LAST: u32 = u32::MAX;
@@ -173,12 +175,16 @@ impl Conversation {
             return Some(());
         }
         // Answers during an authentication, with passwords: none of them is read.
-        if message.number != 0 || !self.is_open {
+        if message.number != 0 {
             return Some(());
+        }
+        // A request before the login is answered: the next answer would be taken for its own.
+        if !self.is_open {
+            return None;
         }
         let (number, body) = message.body.split_first()?;
         let mut fields = Fields(body);
-        let text = || if message.is_whole() { body.to_vec() } else { TOO_LONG.to_vec() };
+        let text = || if body.len() <= TEXT_MAX { body.to_vec() } else { TOO_LONG.to_vec() };
         let what = match *number {
             command::QUIT => return Some(()),
             command::INIT_DB => What::InitDb(text()),
@@ -196,7 +202,10 @@ impl Conversation {
             }
             command::PREPARE => What::Prepare(text()),
             command::EXECUTE => What::Execute(fields.u32()?, fields.0.to_vec()),
-            command::LONG_DATA => What::LongData(fields.u32()?, fields.u16()?, fields.0.to_vec()),
+            command::LONG_DATA => {
+                let (statement, place) = (fields.u32()?, fields.u16()?);
+                What::LongData(statement, place, message.is_whole().then(|| fields.0.to_vec()))
+            }
             command::CLOSE => What::Close(fields.u32()?),
             command::RESET => What::ResetStatement(fields.u32()?),
             command::FETCH => What::Fetch(fields.u32()?),
@@ -217,7 +226,7 @@ impl Conversation {
                 Some(What::Close(number)) => drop(self.statements.remove(&number)),
                 Some(What::LongData(number, place, part)) => {
                     if let Some(statement) = self.statements.get_mut(&number) {
-                        statement.add(place, &part, BODY_MAX);
+                        statement.add(place, part.as_deref(), BODY_MAX);
                     }
                 }
                 _ => {}

@@ -32,6 +32,7 @@ const TLS_REQUEST: usize = 32;
 pub struct Greeting {
     pub version: String,
     pub offers_tls: bool,
+    pub deprecates_eof: bool,
 }
 
 /// Takes out of a greeting what is not read. `None`: it is something else, such as an error.
@@ -56,7 +57,8 @@ pub fn reduce(body: &mut [u8]) -> Option<Greeting> {
     if all & can::MYSQL == 0 {
         body[further..further + 4].fill(0);
     }
-    Some(Greeting { version, offers_tls: all & can::TLS != 0 })
+    let offers = |what: u32| all & what != 0;
+    Some(Greeting { version, offers_tls: offers(can::TLS), deprecates_eof: offers(can::DEPRECATE_EOF) })
 }
 
 /// The answer of a client to the greeting.
@@ -115,12 +117,13 @@ fn login(body: &[u8], all: u32) -> Option<Login> {
         _ => drop(fields.text()?),
     }
     let database = if all & can::CONNECT_WITH_DB == 0 { String::new() } else { text(fields.text()?) };
-    if all & can::PLUGIN != 0 {
-        fields.text()?;
+    // Servers do not insist on what follows.
+    if all & can::PLUGIN != 0 && fields.text().is_none() {
+        fields = Fields(b"");
     }
     let mut program = String::new();
     if all & can::CONNECT_ATTRIBUTES != 0 {
-        let mut pairs = Fields(fields.counted()?);
+        let mut pairs = Fields(fields.counted().unwrap_or_default());
         while let (Some(name), Some(value)) = (pairs.counted(), pairs.counted()) {
             if name == b"program_name" {
                 program = text(value);
@@ -173,7 +176,10 @@ mod tests {
         let mut body = greeting(can::PROTOCOL_41);
         let before = body.clone();
         let found = reduce(&mut body).expect("a greeting");
-        assert_eq!(found, Greeting { version: "5.5.5-10.11.6-MariaDB".into(), offers_tls: true });
+        assert_eq!(
+            found,
+            Greeting { version: "5.5.5-10.11.6-MariaDB".into(), offers_tls: true, deprecates_eof: false }
+        );
         assert_eq!(body.len(), before.len());
         let again = reduce(&mut body.clone()).expect("a greeting");
         assert!(!again.offers_tls && body.windows(6).any(|part| part == [0; 6]) && !body.contains(&255));
@@ -196,6 +202,8 @@ mod tests {
         let Answer::Login(found) = answer(&mut body.clone()) else { panic!("no login") };
         let names = (found.user.as_str(), found.database.as_str(), found.program.as_str());
         assert_eq!((names, found.collation), (("me", "shop", "shop"), 45));
+        let with_plugin = [&(all | can::PLUGIN).to_le_bytes()[..], &head[4..], b"me\0\x03pwdshop\0native"].concat();
+        assert!(matches!(answer(&mut with_plugin.clone()), Answer::Login(_)), "a last name without its NUL");
         let mut claims = body.clone();
         claims[3] |= 8;
         assert!(matches!(answer(&mut claims), Answer::Login(_)) && claims == body, "attributes of queries");

@@ -94,7 +94,7 @@ impl<'b> Fields<'b> {
         Some(found)
     }
 
-    /// A number of so many bytes, at most eight.
+    /// A number with this many bytes, at most eight.
     pub fn number(&mut self, bytes: usize) -> Option<u64> {
         Some(self.bytes(bytes)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }

@@ -35,11 +35,15 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// A part of a long value.
-    pub fn add(&mut self, place: u16, part: &[u8], most: usize) {
+    /// A part of a long value, `None` if it is too long itself. `most`: bytes of all values together.
+    pub fn add(&mut self, place: u16, part: Option<&[u8]>, most: usize) {
+        if place >= self.parameters {
+            return;
+        }
+        let room = most - self.long.values().flatten().map(Vec::len).sum::<usize>();
         let whole = self.long.entry(place).or_insert_with(|| Some(vec![]));
-        match whole {
-            Some(bytes) if bytes.len() + part.len() <= most => bytes.extend_from_slice(part),
+        match (whole.as_mut(), part) {
+            (Some(bytes), Some(part)) if part.len() <= room => bytes.extend_from_slice(part),
             _ => *whole = None,
         }
     }
@@ -151,10 +155,10 @@ mod tests {
         assert_eq!(first[0], format!("1 {:?}", integer(-2)));
         assert!(first[1].starts_with("2 Number(0") && first[2].contains("105, 116"), "{first:?}");
         assert_eq!(read(&mut statement, &[&[0b011, 0][..], b"\x02it"].concat()).expect("values").len(), 3);
-        statement.add(2, b"lo", 4);
-        statement.add(2, b"ng", 4);
+        statement.add(2, Some(b"lo"), 4);
+        statement.add(2, Some(b"ng"), 4);
         assert!(read(&mut statement, &[0b011, 0]).expect("values")[2].contains("108, 111, 110, 103"));
-        statement.add(2, b"er", 4);
+        statement.add(2, Some(b"er"), 4);
         assert_eq!(read(&mut statement, &[0b011, 0]).expect("values")[2], "3 Opaque");
         assert_eq!(read(&mut Statement { parameters: 1, ..Statement::default() }, &[0, 0]), None, "unknown types");
         for end in 0..types.len() {

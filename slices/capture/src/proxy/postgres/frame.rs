@@ -63,6 +63,7 @@ impl Frames {
             if self.left == 0 {
                 each(&Message { kind: self.head[0], body: &self.body, length: self.length });
                 self.head.clear();
+                self.body.clear();
                 self.body.shrink_to(1 << 16);
             }
         }
