@@ -9,9 +9,9 @@ use crate::prove::Sides;
 use crate::rows::untag;
 use crate::server::Server;
 use crate::show::{self, Way};
-use crate::stopped::Stopped;
 use anyhow::{Context, Result, bail, ensure};
 use contend::cli::{INVALID, OK};
+use contend::trial::stop::Cancelled;
 use contend_sql::{Catalogue, HeldColumn, ParamType, table_columns};
 use contend_wire::kept::{PREFIX, mentions, quoted};
 use contend_worker::argument::Argument;
@@ -203,7 +203,7 @@ fn fill(
         untag(values, &tagged, |values| Ok(insert.execute(params_from_iter(values.iter().map(bound)))?))?;
         rows += 1;
         progress.at(rows);
-        if stop.load(Ordering::Relaxed) { Err(Stopped.into()) } else { Ok(()) }
+        if stop.load(Ordering::Relaxed) { Err(Cancelled.into()) } else { Ok(()) }
     })
 }
 

@@ -201,7 +201,7 @@ mod tests {
         let schema = crate::look::schema(&connection).expect("read");
         let (table, stop) = (&schema.tables[0], AtomicBool::new(true));
         let stopped = of_table(&connection, table, &stop).expect_err("stopped");
-        assert!(stopped.is::<crate::stopped::Stopped>());
+        assert!(stopped.is::<contend::trial::stop::Cancelled>());
         assert!(above((&connection, &stop), table, "a", 0).is_err());
     }
 }

@@ -6,8 +6,8 @@ use crate::plan::Table;
 use crate::progress::Progress;
 use crate::rows::untag;
 use crate::server::Server;
-use crate::stopped::Stopped;
 use anyhow::{Context, Result};
+use contend::trial::stop::Cancelled;
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use rusqlite::Connection;
@@ -73,7 +73,7 @@ impl Sides<'_> {
         if rows.is_multiple_of(SHOWN_EVERY) {
             self.progress.at(rows);
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Stopped.into());
+                return Err(Cancelled.into());
             }
         }
         Ok(())
@@ -104,7 +104,7 @@ impl Sides<'_> {
             if rows.is_multiple_of(SHOWN_EVERY) {
                 progress.at(rows);
                 if stop.load(Ordering::Relaxed) {
-                    return Err(Stopped.into());
+                    return Err(Cancelled.into());
                 }
             }
             Ok(())

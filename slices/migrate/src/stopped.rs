@@ -1,21 +1,10 @@
 //! Migrations that are interrupted.
 
 use anyhow::Result;
+use contend::trial::stop::Cancelled;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a migration was interrupted.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Stopped;
-
-impl std::fmt::Display for Stopped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stopped")
-    }
-}
-
-impl std::error::Error for Stopped {}
-
-/// The same before the server was changed.
+/// The user has stopped the migration before the server was changed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unbegun;
 
@@ -30,5 +19,5 @@ impl std::error::Error for Unbegun {}
 /// # Errors
 /// A signal arrived.
 pub fn go_on(stop: &AtomicBool) -> Result<()> {
-    if stop.load(Ordering::Relaxed) { Err(Stopped.into()) } else { Ok(()) }
+    if stop.load(Ordering::Relaxed) { Err(Cancelled.into()) } else { Ok(()) }
 }

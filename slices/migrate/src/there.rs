@@ -10,10 +10,11 @@ use crate::progress::Progress;
 use crate::prove::{Proof, Sides};
 use crate::server::Server;
 use crate::show::{self, Way};
-use crate::stopped::{Stopped, Unbegun, go_on};
+use crate::stopped::{Unbegun, go_on};
 use crate::write::Work;
 use anyhow::{Result, bail, ensure};
 use contend::cli::{INVALID, OK};
+use contend::trial::stop::Cancelled;
 use contend_sql::Target;
 use contend_wire::kept::quoted;
 use rusqlite::Connection;
@@ -58,7 +59,7 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
         "{} has no migration to continue; leave out --resume",
         server.address
     );
-    let unbegun = |error: anyhow::Error| if error.is::<Stopped>() && !asked.resume { Unbegun.into() } else { error };
+    let unbegun = |error: anyhow::Error| if error.is::<Cancelled>() && !asked.resume { Unbegun.into() } else { error };
     let profiles = profiled(&source, &schema, stop).map_err(unbegun)?;
     let target = server.product.target();
     let plan = plan::of(
@@ -138,7 +139,7 @@ fn written(
 }
 
 fn unfinished(error: anyhow::Error) -> anyhow::Error {
-    match error.is::<Stopped>() {
+    match error.is::<Cancelled>() {
         true => error,
         false => error.context("the migration is not finished; --resume continues it"),
     }

@@ -1,13 +1,14 @@
 //! `contend migrate`: arguments.
 
 use crate::back::Back;
-use crate::stopped::{Stopped, Unbegun};
+use crate::stopped::Unbegun;
 use crate::there::There;
 use crate::{back, there};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{STOPPED, stop_on_signals};
 use contend::slice::Verb;
+use contend::trial::stop::Cancelled;
 use std::path::Path;
 
 /// Move a SQLite database to PostgreSQL or MariaDB, or back, and prove that every value is the same
@@ -94,7 +95,7 @@ fn run(args: &MigrateArgs) -> Result<u8> {
         there::migrate(asked, &stop)
     };
     match done {
-        Err(e) if e.is::<Stopped>() => {
+        Err(e) if e.is::<Cancelled>() => {
             let next = if is_server(&args.from) { "nothing was made; begin again" } else { "continue with --resume" };
             eprintln!("contend: {e:#}; {next}");
             Ok(STOPPED)

@@ -7,8 +7,9 @@ use crate::plan::{Makes, Plan, Step, Table};
 use crate::progress::Progress;
 use crate::rows::{Form, put};
 use crate::server::{Load, Product, Server};
-use crate::stopped::{Stopped, go_on};
+use crate::stopped::go_on;
 use anyhow::{Context, Result, bail};
+use contend::trial::stop::Cancelled;
 use contend_sql::{ParamType, Target, function_pack};
 use contend_wire::kept::{install, lock, quoted};
 use rusqlite::Connection;
@@ -123,7 +124,7 @@ impl Work<'_> {
             let mut there = already;
             for chunk in receive {
                 if stop.load(Ordering::Relaxed) {
-                    return Err(Stopped.into());
+                    return Err(Cancelled.into());
                 }
                 let account = account(entry.position, there + chunk.rows, State::Made);
                 let load =

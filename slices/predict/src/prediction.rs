@@ -22,7 +22,7 @@ pub struct Prediction {
     pub common: String,
     pub kind: Kind,
     pub points: Vec<Measured>,
-    /// Numbers that were measured and have no value; nothing is predicted from the smallest one on.
+    /// Numbers that were measured and have no value.
     pub excluded: Vec<Excluded>,
     pub laws: Vec<LawRow>,
     /// Name of the law that predicted the left-out points best.
@@ -179,9 +179,10 @@ fn bound(subject: &Subject, outlook: &Outlook, bound_s: f64) -> Bound {
     }
 }
 
-/// Why nothing is predicted at this number: a smaller one has no value, or it has none itself.
+/// Why nothing is predicted at this number: it has no value itself, or the first number behind all measured ones has none.
 fn not_from(subject: &Subject, at: f64) -> Option<String> {
-    let first = subject.excluded.first().filter(|first| at >= first.at)?;
+    let last = subject.points.iter().map(|point| point.x).fold(0.0, f64::max);
+    let first = subject.excluded.iter().find(|first| at == first.at || first.at > last && at >= first.at)?;
     let number = first.at;
     Some(match subject.kind {
         Kind::Rate => format!("{} at {number}/s", first.why),

@@ -12,7 +12,7 @@ const SINGLE_MAX: usize = 3;
 /// Findings, in their order. Where more than [`SINGLE_MAX`] processes of a program have one of the same kind, only the worst
 /// stays: the longest, or the first. `program`: the name of a process's program, if known.
 pub fn fold(mut found: Vec<Finding>, program: &dyn Fn(u32) -> Option<String>) -> Vec<Finding> {
-    // What lasts is not hidden behind what is past.
+    // A finding that lasts is not hidden behind past ones.
     type Key = (usize, bool, Option<String>, Discriminant<Kind>);
     let mut of_program: HashMap<Key, Vec<usize>> = HashMap::new();
     for (place, finding) in found.iter().enumerate() {
@@ -59,6 +59,6 @@ mod tests {
         let mut past: Vec<Finding> = (10..14).map(|pid| Finding { seen_ns: Some(1), ..gave_up(pid, 9) }).collect();
         past.push(gave_up(14, 5));
         let pids: Vec<u32> = fold(past, &program).iter().map(|finding| finding.pid).collect();
-        assert_eq!(pids, [10, 14], "what lasts is shown beside what is past");
+        assert_eq!(pids, [10, 14], "a finding that lasts and past ones");
     }
 }

@@ -51,8 +51,8 @@ struct Told {
     over: bool,
 }
 
-/// Starts a janitor that is told of what exists. Lines that fit into the pipe are there before it begins: the tool may be
-/// killed at any time.
+/// Starts a janitor and sends it what exists, before it begins if the lines fit into the pipe: the tool may be killed at
+/// any time.
 fn process(program: &Path, exists: &BTreeMap<String, String>) -> Result<(Child, PipeWriter)> {
     let lines: String = exists.values().map(|line| format!("{line}\n")).collect();
     let (before, after) = if lines.len() <= PIPE_BYTES { (lines.as_str(), "") } else { ("", lines.as_str()) };
