@@ -36,7 +36,7 @@ pub fn quantile_interval(rounds: &[SparseHistogram], quantile: Quantile, seed: u
 
 /// The 95 % interval of the ratio candidate / baseline of a pooled quantile, paired by round. The coverage is the
 /// nominal one; `docs/methodology.md` has the measured. None if operations that never began decide the quantile of any
-/// resample.
+/// resample, or if it is 0 in one.
 pub fn quantile_ratio_interval(
     baseline: &[SparseHistogram],
     candidate: &[SparseHistogram],
@@ -50,7 +50,7 @@ pub fn quantile_ratio_interval(
     let rounds = baseline.cumulative.len();
     let ratio = |times: Vec<u64>| {
         let (of, over) = (candidate.quantile(&times, quantile), baseline.quantile(&times, quantile));
-        (of.max(over) < MAX_NS).then(|| of as f64 / over.max(1) as f64)
+        (of > 0 && over > 0 && of.max(over) < MAX_NS).then(|| of as f64 / over as f64)
     };
     let resampled = interval::sorted(&draws(rounds, seed).map(ratio).collect::<Option<Vec<f64>>>()?);
     let (low, high) = expanded_ranks(rounds);
@@ -200,6 +200,14 @@ mod tests {
         assert_eq!(quantile_ratio_interval(&some, &none, Quantile::P99, 7), None);
         assert_eq!(quantile_ratio_interval(&none, &some, Quantile::P99, 7), None);
         assert!(quantile_ratio_interval(&none, &some, Quantile::P50, 7).is_some());
+    }
+
+    #[test]
+    fn a_quantile_of_zero_has_no_ratio() {
+        let (some, none) = (rounds(6, 500, 1.0, 5), vec![vec![(0, 500)]; 6]);
+        for (baseline, candidate) in [(&some, &none), (&none, &some), (&none, &none)] {
+            assert_eq!(quantile_ratio_interval(baseline, candidate, Quantile::P50, 7), None);
+        }
     }
 
     #[test]

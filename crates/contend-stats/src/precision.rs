@@ -93,7 +93,8 @@ pub fn counted(n: usize, noun: &str) -> String {
 /// The digits of a number with its thousands apart: `1,698,690`.
 fn with_thousands(digits: &str) -> String {
     let (whole, rest) = digits.split_once('.').map_or((digits, ""), |(whole, _)| (whole, &digits[whole.len()..]));
-    let mut grouped = String::new();
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let mut grouped = sign.to_string();
     for (index, digit) in whole.char_indices() {
         if index > 0 && (whole.len() - index) % 3 == 0 {
             grouped.push(',');
@@ -195,6 +196,8 @@ mod tests {
             (Rate(417_000.0), "417,000/s"),
             (Rate(1_698_690.0), "1.70M/s"),
             (Rate(f64::NAN), "-/s"),
+            (Rate(-130.0), "-130/s"),
+            (Rate(-123_456.0), "-123,000/s"),
         ]);
     }
 

@@ -149,7 +149,7 @@ pub fn compare_rounds_by(
     comparison
 }
 
-fn no_ratio(rounds: &[RoundPair]) -> String {
+pub fn no_ratio(rounds: &[RoundPair]) -> String {
     let neither = |round: &&RoundPair| round.candidate == 0.0 && round.baseline == 0.0;
     match rounds.iter().filter(neither).count() {
         all if all == rounds.len() => return "neither had any".to_string(),

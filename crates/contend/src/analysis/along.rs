@@ -59,8 +59,14 @@ pub struct Point {
 pub enum Turn {
     /// Best at the last point; compared with the point before.
     BestWithLast(Comparison),
-    /// It improves up to this point; the change from there to the last point.
-    From(usize, Change, Comparison),
+    /// It improves up to the point `knee`; the change from there to the last point, or to the first one that cannot be told
+    /// apart from it.
+    From {
+        knee: usize,
+        to: usize,
+        change: Change,
+        compared: Comparison,
+    },
     NeverAboveZero,
     /// From this point on.
     AboveZeroFrom(usize),
@@ -69,12 +75,12 @@ pub enum Turn {
 impl Turn {
     /// Whether it follows from a comparison of two points.
     pub fn is_compared(&self) -> bool {
-        matches!(self, Turn::BestWithLast(_) | Turn::From(..))
+        matches!(self, Turn::BestWithLast(_) | Turn::From { .. })
     }
 
     /// Whether a turn was found.
     pub fn is_found(&self) -> bool {
-        matches!(self, Turn::AboveZeroFrom(_) | Turn::From(_, Change::Worse | Change::Flat, _))
+        matches!(self, Turn::AboveZeroFrom(_) | Turn::From { change: Change::Worse | Change::Flat, .. })
     }
 }
 
@@ -172,8 +178,13 @@ impl<'a> Line<'a> {
         match (0..last).find(flat_from) {
             None => Turn::BestWithLast(self.compared(&points[last - 1], &points[last])),
             Some(knee) => {
-                let compared = self.compared(&points[knee], &points[last]);
-                Turn::From(knee, change(&compared), compared)
+                let to = |at: usize| (at, self.compared(&points[knee], &points[at]));
+                let is_open =
+                    |compared: &Comparison| matches!(change(compared), Change::Unknown | Change::NotComparable(_));
+                // Of values that cannot be told apart from the knee, one may be better.
+                let open = (knee + 1..last).map(to).find(|(_, compared)| is_open(compared));
+                let (to, compared) = open.unwrap_or_else(|| to(last));
+                Turn::From { knee, to, change: change(&compared), compared }
             }
         }
     }

@@ -54,6 +54,22 @@ pub struct Stretch {
     pub p95: Shown,
 }
 
+/// Clients of one role that got nothing in a round.
+#[derive(Debug, Clone)]
+pub struct Starved {
+    /// `None` if there is only one role.
+    pub role: Option<String>,
+    pub starved: usize,
+    /// Clients of the role.
+    pub clients: usize,
+}
+
+impl Starved {
+    pub fn share(&self) -> f64 {
+        self.starved as f64 / self.clients as f64
+    }
+}
+
 /// Fairness between the clients of one role over the rounds.
 #[derive(Debug, Clone)]
 pub struct FairnessOverRounds {
@@ -81,6 +97,8 @@ pub struct Cell {
     /// Clients of all valid trials together.
     pub clients: u64,
     pub fairness: Option<FairnessOverRounds>,
+    /// `None` if each client committed something in each round.
+    pub starved: Option<Starved>,
     pub lock_wait_share: Option<f64>,
     pub timeline: Vec<Stretch>,
     pub course: Vec<Course>,
@@ -208,6 +226,7 @@ impl CellBuilder {
             elapsed_ns,
             clients: place.valid.iter().map(|&i| u64::from(rows[i].clients())).sum(),
             fairness: fairness_over_rounds(&measured),
+            starved: starved_most(&measured),
             lock_wait_share: lock_wait_share(&measured),
             timeline: timeline(&self.bins, elapsed_ns, measured.len(), always),
             course: self.course.finish(),
@@ -240,8 +259,8 @@ fn fairness_over_rounds(measured: &[&Measured]) -> Option<FairnessOverRounds> {
     }
     let several = by_role.len() > 1;
     let of_role = |(role, rounds): (&str, Vec<&RoleFairness>)| {
-        let jain: Vec<f64> = rounds.iter().map(|r| r.fairness.jain_index).collect();
-        let worst = rounds.iter().map(|r| r.fairness).min_by(|a, b| a.jain_index.total_cmp(&b.jain_index))?;
+        let jain: Vec<f64> = rounds.iter().filter_map(|r| Some(r.fairness?.jain_index)).collect();
+        let worst = rounds.iter().filter_map(|r| r.fairness).min_by(|a, b| a.jain_index.total_cmp(&b.jain_index))?;
         Some(FairnessOverRounds {
             role: several.then(|| role.to_string()),
             jain_median: interval::median(&jain)?,
@@ -250,6 +269,18 @@ fn fairness_over_rounds(measured: &[&Measured]) -> Option<FairnessOverRounds> {
         })
     };
     by_role.into_iter().filter_map(of_role).min_by(|a, b| a.jain_median.total_cmp(&b.jain_median))
+}
+
+/// The round and role with the largest share of clients that got nothing.
+fn starved_most(measured: &[&Measured]) -> Option<Starved> {
+    let several = measured.iter().any(|of_round| of_round.fairness.len() > 1);
+    let all = measured.iter().flat_map(|of_round| &of_round.fairness).filter(|of_role| of_role.starved > 0);
+    let starved = |of: &RoleFairness| Starved {
+        role: several.then(|| of.role.clone()),
+        starved: of.starved,
+        clients: of.clients,
+    };
+    all.map(starved).max_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
 fn lock_wait_share(measured: &[&Measured]) -> Option<f64> {

@@ -42,9 +42,8 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
             verdict::compare_rounds_by(study.looks(), &pairs, metric.direction, study.margin, why_not.as_deref())
         }
     };
-    if both_kept_up(on, baseline, candidate, metric) && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
-        comparison.verdict = Verdict::AsAsked;
-        comparison.rounds_needed = None;
+    if both_kept_up(on, baseline, candidate, metric) {
+        as_asked(&mut comparison);
     }
     if study.variant == Variant::AsPublished && !matches!(comparison.verdict, Verdict::NotComparable(_)) {
         // The original's repetitions tell nothing about chance.
@@ -57,6 +56,14 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
         metric: metric.clone(),
         comparison,
         scheduled: baseline.scheduled.max(candidate.scheduled),
+    }
+}
+
+/// Throughputs of contenders that both did what was asked allow no other word.
+pub fn as_asked(comparison: &mut Comparison) {
+    if !matches!(comparison.verdict, Verdict::NotComparable(_)) {
+        comparison.verdict = Verdict::AsAsked;
+        comparison.rounds_needed = None;
     }
 }
 
@@ -200,7 +207,7 @@ fn refused_most(metric: &Metric, margin: f64) -> f64 {
 }
 
 /// Why two cells of a run did not do the same work. The as-published variant compares them anyway.
-fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
+pub fn unequal_work(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> Option<String> {
     let arms = [baseline, candidate].map(|cell| (cell, on.study.contenders[cell.contender].label.as_str()));
     if on.as_published() {
         return None;
@@ -266,12 +273,14 @@ fn compare_quantile(
         let shown = dist::shown(&ranked[side], quantile, on.as_published());
         unprintable_value(shown.value, observed[side].unsent, quantile, label)
     };
-    let why_not = unprintable(0).or_else(|| unprintable(1)).or(why_not);
     let values = [0, 1].map(|side| match ranked[side].unchecked_quantile(quantile) {
         QuantileValue::Exact(ns) | QuantileValue::AtLeast(ns) => ns as f64,
         QuantileValue::TooFew { .. } => 0.0,
     });
-    let center = RoundPair { baseline: values[0].max(1.0), candidate: values[1] }.log_ratio();
+    let pair = RoundPair { baseline: values[0], candidate: values[1] };
+    let center = pair.log_ratio();
+    let no_ratio = || center.is_none().then(|| verdict::no_ratio(&[pair]));
+    let why_not = unprintable(0).or_else(|| unprintable(1)).or(why_not).or_else(no_ratio);
     let [b, c] = sides.map(|rows| histograms(rows, measure, scope));
     let interval = b.zip(c).filter(|_| quantile != Quantile::Max).and_then(|(b, c)| {
         let ratio = bootstrap::quantile_ratio_interval(&b, &c, quantile, study.load.seed)?;
@@ -295,6 +304,7 @@ fn unprintable_value(value: QuantileValue, unsent: u64, quantile: Quantile, labe
     match value {
         QuantileValue::Exact(_) => None,
         QuantileValue::AtLeast(_) => Some(reach_into(unsent, quantile.label(), label)),
+        QuantileValue::TooFew { n: 0, .. } => Some(format!("{label} has no values for a {}", quantile.label())),
         QuantileValue::TooFew { n, needed } => {
             Some(format!("{} needs {needed} operations, {label} has {n}; measure longer", quantile.label()))
         }

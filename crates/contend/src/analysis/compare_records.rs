@@ -296,6 +296,11 @@ fn compare_metric(
     reasons.extend(responses::difference(answers, &a.estimator()).filter(|_| metric.is_of_work() && !a.as_published()));
     let values = [values(a, cell_a, metric), values(b, cell_b, metric)];
     let estimates = [a.estimator().estimate(cell_a, metric), b.estimator().estimate(cell_b, metric)];
+    let mut comparison = judge(&values, study.variant, study.margin, metric, reasons);
+    let asked = [(a, cell_a), (b, cell_b)].map(|(of, cell)| cell.rate_per_s(&of.rows).filter(|_| cell.kept_up()));
+    if metric.is_throughput() && asked[0].is_some() && asked[0] == asked[1] {
+        compare::as_asked(&mut comparison);
+    }
     ComparedRow {
         condition: study.conditions[cell_a.condition].label.clone(),
         contender: contender.name.clone(),
@@ -306,7 +311,7 @@ fn compare_metric(
         value_b: estimates[1].value,
         rounds_a: cell_a.valid.len(),
         rounds_b: cell_b.valid.len(),
-        comparison: judge(&values, study.variant, study.margin, metric, reasons),
+        comparison,
         of: metric.clone(),
         estimates,
     }

@@ -308,7 +308,9 @@ impl<'r> Findings<'r> {
         let Some(headline) = &self.headline else { return vec![] };
         let same = |a: usize, b: usize| {
             let (a, b) = (&study.contenders[a], &study.contenders[b]);
-            (&a.engine, &a.driver, &a.model, &a.settings) == (&b.engine, &b.driver, &b.model, &b.settings)
+            // A program of its own may be another build.
+            (&a.engine, &a.driver, &a.worker, &a.model, &a.settings)
+                == (&b.engine, &b.driver, &b.worker, &b.model, &b.settings)
         };
         let count = study.contenders.len();
         let twins = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).filter(|&(a, b)| same(a, b));

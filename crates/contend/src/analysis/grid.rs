@@ -2,6 +2,7 @@
 //! it from the others, and how much each choice matters with the other kept.
 
 use crate::analysis::cell::Cell;
+use crate::analysis::compare;
 use crate::analysis::estimate::Estimator;
 use crate::analysis::metric::{self, Metric};
 use crate::stats::verdict::Direction;
@@ -27,6 +28,8 @@ pub struct Value {
     pub interval: Option<(f64, f64)>,
     pub at_least: bool,
     pub tier: Tier,
+    /// Its rounds are a biased choice, its work is not that of its tier's baseline, or the load decides it.
+    pub unranked: bool,
 }
 
 /// A value with its row and column.
@@ -117,6 +120,7 @@ fn fill<'r>(
             interval: estimate.low.zip(estimate.high).filter(|_| study.variant != Variant::AsPublished),
             at_least: estimate.at_least,
             tier: study.contenders[contender].tier,
+            unranked: grid.part_of.is_none() && is_unranked(estimator, cells, cell, &metric),
         })
     };
     let part = grid.part_of.as_ref().map(|label| {
@@ -135,18 +139,44 @@ fn fill<'r>(
     Some(FilledGrid { grid, metric, layout, condition, values })
 }
 
+/// Whether the value of a cell may not be ranked among those of its tier.
+fn is_unranked(on: &Estimator<'_>, cells: &[&Cell], cell: &Cell, metric: &Metric) -> bool {
+    if on.as_published() {
+        return false;
+    }
+    let of = |cell: &Cell| &on.study.contenders[cell.contender];
+    let is_baseline = |other: &&&Cell| {
+        let named = |name: &String| *name == of(other).name || *name == of(other).label;
+        of(other).tier == of(cell).tier && on.study.baselines.iter().any(named)
+    };
+    let baseline = cells.iter().find(is_baseline);
+    let by_load = metric.is_throughput() && cell.kept_up() && cell.rate_per_s(on.rows).is_some();
+    by_load
+        || compare::lost_rounds(on, cell, "").is_some()
+        || baseline.is_some_and(|baseline| compare::unequal_work(on, baseline, cell, metric).is_some())
+}
+
 impl FilledGrid<'_> {
-    /// All exact values.
+    /// All exact values that may be ranked.
     pub fn exact(&self) -> Vec<At> {
-        self.all(false)
+        self.ranked_values(false)
     }
 
-    fn all(&self, at_least: bool) -> Vec<At> {
+    fn ranked_values(&self, at_least: bool) -> Vec<At> {
+        self.all().into_iter().filter(|at| at.value.at_least == at_least && !at.value.unranked).collect()
+    }
+
+    /// Values that may not be ranked.
+    pub fn unranked(&self) -> Vec<At> {
+        self.all().into_iter().filter(|at| at.value.unranked).collect()
+    }
+
+    fn all(&self) -> Vec<At> {
         let of_row = |(row, values): (usize, &Vec<Option<Value>>)| {
             let at = |(column, value): (usize, &Option<Value>)| Some(At { row, column, value: (*value)? });
             values.iter().enumerate().filter_map(at).collect::<Vec<_>>()
         };
-        self.values.iter().enumerate().flat_map(of_row).filter(|at| at.value.at_least == at_least).collect()
+        self.values.iter().enumerate().flat_map(of_row).collect()
     }
 
     fn better(&self, a: &At, b: &At) -> Ordering {
@@ -166,8 +196,9 @@ impl FilledGrid<'_> {
     /// Tiers with an exact value, and the ranking of each that has two.
     pub fn rankings(&self) -> Vec<(Tier, Option<Ranking>)> {
         let of = |tier: Tier| {
-            let tiers =
-                |at_least| self.all(at_least).into_iter().filter(|at| at.value.tier == tier).collect::<Vec<_>>();
+            let tiers = |at_least| {
+                self.ranked_values(at_least).into_iter().filter(|at| at.value.tier == tier).collect::<Vec<_>>()
+            };
             let all = tiers(false);
             (!all.is_empty()).then(|| (tier, self.ranked(&all, tiers(true))))
         };

@@ -163,6 +163,8 @@ pub struct GroupRow {
     pub measures: Measures,
     /// Response times by outcome; lower bounds for timeouts and unknown operations.
     pub responses: Vec<(Outcome, Numbers)>,
+    /// Service times of committed operations alone.
+    pub service_committed: Numbers,
 }
 
 /// How evenly the clients of one role were served.
@@ -170,7 +172,10 @@ pub struct GroupRow {
 pub struct RoleFairness {
     pub role: String,
     pub clients: usize,
-    pub fairness: Fairness,
+    /// Clients without a single commit.
+    pub starved: usize,
+    /// `None` if all of them are.
+    pub fairness: Option<Fairness>,
 }
 
 /// Observations of one round in little memory.
@@ -220,6 +225,7 @@ impl Measured {
                 .into_iter()
                 .filter_map(|outcome| Some((outcome, alone(g.latencies.response(outcome)?))))
                 .collect(),
+            service_committed: alone(&g.latencies.service),
         });
         Self {
             elapsed_ns: tally.elapsed_ns(),
@@ -453,12 +459,17 @@ fn was_seen(worker: &WorkerInfo) -> bool {
     worker.rss_bytes > 0
 }
 
-/// Fairness by role, including clients that had nothing due; roles without a commit are left out.
+/// Fairness by role, including clients that had nothing due; roles in which no client had are left out.
 fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
-    let of = |(role, commits): (&String, &Vec<u64>)| {
-        Some(RoleFairness { role: role.clone(), clients: commits.len(), fairness: fairness(commits)? })
+    let had_work = |role: &str| tally.groups.iter().any(|group| group.role == role && group.counts.planned() > 0);
+    let of = |(role, commits): (&String, &Vec<u64>)| RoleFairness {
+        role: role.clone(),
+        clients: commits.len(),
+        starved: commits.iter().filter(|&&count| count == 0).count(),
+        fairness: fairness(commits),
     };
-    tally.commits_by_role.iter().filter_map(of).collect()
+    let all = tally.commits_by_role.iter().filter(|(role, commits)| !commits.is_empty() && had_work(role));
+    all.map(of).collect()
 }
 
 /// Operations that were due and did not commit.

@@ -152,9 +152,10 @@ pub fn latencies(findings: &Findings<'_>) -> Result<String> {
     for row in &findings.rows {
         for group in row.measured.iter().flat_map(|m| &m.groups) {
             let responses = group.responses.iter().map(|(outcome, numbers)| (*outcome, Measure::Response, numbers));
-            let inside = [Measure::Service, Measure::LockWait, Measure::AcquireWait]
+            let service = [(Outcome::Committed, Measure::Service, &group.service_committed)];
+            let waits = [Measure::LockWait, Measure::AcquireWait]
                 .map(|measure| (Outcome::Committed, measure, group.measures.numbers(measure)));
-            for (outcome, measure, numbers) in responses.chain(inside) {
+            for (outcome, measure, numbers) in responses.chain(service).chain(waits) {
                 for cells in quantile_rows(numbers) {
                     let mut all = vec![row.number.to_string(), group.role.clone(), transaction_name(findings, group)];
                     all.extend([outcome.word().to_string(), measure.column().trim_end_matches("_ns").to_string()]);

@@ -1,6 +1,7 @@
 //! The numbers as JSON: answers, estimates, comparisons and effects with raw values.
 
 use crate::analysis::Findings;
+use crate::analysis::estimate::Lacking;
 use crate::analysis::reported::{self, RanAgain};
 use crate::analysis::trial::TrialRow;
 use crate::report::content::{evidence, words};
@@ -84,11 +85,22 @@ fn estimates(findings: &Findings<'_>) -> Vec<Value> {
                 "low": e.low,
                 "high": e.high,
                 "at_least": e.at_least,
+                "few": e.few,
+                "lacking": e.lacking.map(lacking),
                 "rounds": e.rounds.iter().map(|(_, value)| *value).collect::<Vec<_>>(),
             })
         })
     };
     findings.cells.iter().flat_map(of_cell).collect()
+}
+
+/// Why a value is missing, as a word.
+fn lacking(lacking: Lacking) -> &'static str {
+    match lacking {
+        Lacking::NothingMeasured => "nothing-measured",
+        Lacking::TooFew { .. } => "too-few",
+        Lacking::CutOff => "cut-off",
+    }
 }
 
 fn comparisons(findings: &Findings<'_>) -> Vec<Value> {

@@ -158,6 +158,16 @@ fn a_maximum_and_a_missing_value_get_no_words() {
     assert!(effect.result.as_ref().unwrap_err().starts_with("some rounds have no value"), "{:?}", effect.result);
 }
 
+#[test]
+fn a_percentile_that_was_never_measured_has_no_ratio() {
+    let (_dir, mut record) = record(&Story { measures_lock_wait: false, invalid: vec![], ..Story::default() });
+    record.run.study.headline = "lock_wait_ns_p50".to_string();
+    let findings = Findings::new(&record);
+    assert_eq!(why(&findings, 0, "lock_wait_ns_p50"), "DELETE/EXTRA has no values for a p50");
+    let comparison = &findings.compared(0, 0, "lock_wait_ns_p50").unwrap().comparison;
+    assert_eq!((comparison.ratio, comparison.minimum_detectable_effect), (None, None));
+}
+
 /// The verdict of a metric of the first contender in B, as the test changes B.
 fn against_itself(metric: &str, change: impl Fn(&mut Record)) -> String {
     let (_dir, a) = sound();

@@ -257,7 +257,7 @@ fn counts() -> Vec<Row> {
             unit: Unit::Ns,
             ..count(
                 "longest_stall_ns",
-                "longest time in which no operation of a client succeeded",
+                "longest time from when a client's operation was due to its next success in the same transaction",
                 Work::None,
                 |counts| counts.longest_stall_ns,
             )

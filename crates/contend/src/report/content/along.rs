@@ -62,8 +62,8 @@ fn turn(along: &ContenderAlong) -> String {
         Turn::BestWithLast(compared) => {
             format!("best with {}, the most that was tried: {} that with {}", x(last), by(compared), x(last - 1))
         }
-        Turn::From(knee, change, compared) => {
-            let (here, there, by) = (x(*knee), x(last), by(compared));
+        Turn::From { knee, to, change, compared } => {
+            let (here, there, by) = (x(*knee), x(*to), by(compared));
             match change {
                 Change::Worse => format!("best with {here}, and worse with more: with {there} {by} that"),
                 Change::NotComparable(reason) => format!("{here} and {there} cannot be compared ({reason})"),

@@ -18,7 +18,7 @@ pub fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 /// An axis for these values: logarithmic where they are all above zero and far apart, else from zero.
 pub fn fitting(values: impl Iterator<Item = f64>, show: &dyn Fn(f64) -> String) -> Option<Axis> {
     let (low, high) = extent(values)?;
-    Some(if low > 0.0 && high / low >= WIDE { log_axis(low, high, show) } else { linear_axis(high, show) })
+    Some(if low > 0.0 && high / low >= WIDE { log_axis(low, high, show) } else { axis_around_zero((low, high), show) })
 }
 
 /// Whole powers of ten around the values, with 2 and 5 in between where there are few. Both above 0.
@@ -56,17 +56,23 @@ pub fn short_count(value: f64) -> String {
 
 /// From zero, with round steps.
 pub fn linear_axis(high: f64, show: &dyn Fn(f64) -> String) -> Axis {
-    let high = if high > 0.0 { high } else { 1.0 };
-    let rough = high / 4.0;
+    axis_around_zero((0.0, high), show)
+}
+
+/// The same for values of which some may be negative.
+fn axis_around_zero((low, high): (f64, f64), show: &dyn Fn(f64) -> String) -> Axis {
+    let (low, high) = (low.min(0.0), if low < 0.0 { high.max(0.0) } else { high });
+    let high = if high > low { high } else { 1.0 };
+    let rough = (high - low) / 4.0;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(rough);
-    let count = (high / step).ceil() as i32;
+    let (first, last) = ((low / step).floor() as i32, (high / step).ceil() as i32);
     let tick = |i: i32| {
         let at = f64::from(i) * step;
-        Tick { at, label: if i == 0 { "0".to_string() } else { show(at) }, minor: i % 2 == 1 }
+        Tick { at, label: if i == 0 { "0".to_string() } else { show(at) }, minor: i % 2 != 0 }
     };
-    let ticks = (0..=count).map(tick).collect();
-    Axis { label: String::new(), log: false, low: 0.0, high: f64::from(count) * step, ticks }
+    let ticks = (first..=last).map(tick).collect();
+    Axis { label: String::new(), log: false, low: f64::from(first) * step, high: f64::from(last) * step, ticks }
 }
 
 /// From zero, with steps that are round in the unit they are shown in.
@@ -95,6 +101,7 @@ mod tests {
         assert_eq!(axis.high, 80.0 * 1024.0 * 1024.0);
         assert_eq!(labels(&bytes_axis(0.0)).last(), Some(&"1 B"));
         assert_eq!(labels(&linear_axis(1900.0, &short_count)), ["0", "500", "1,000", "1,500", "2,000"]);
+        assert_eq!(labels(&axis_around_zero((-130.0, 60.0), &short_count)), ["-150", "-100", "-50", "0", "50", "100"]);
     }
 
     #[test]

@@ -198,7 +198,10 @@ pub fn over_time(findings: &Findings<'_>) -> Option<Section> {
             |get: fn(&Stretch) -> Shown, what: &str| time_lines(findings, condition, &cells, what, &time_of(get));
         let what = if findings.of_service() { "answers per second" } else { "commits per second" };
         let committed = rate(|s| s.committed_per_s, what);
-        let slow = time(|s| s.p95, "p95 response time").or_else(|| time(|s| s.p50, "p50 response time"));
+        let of = |quantile: &str| {
+            format!("{quantile} response time of {}", if findings.of_service() { "answers" } else { "commits" })
+        };
+        let slow = time(|s| s.p95, &of("p95")).or_else(|| time(|s| s.p50, &of("p50")));
         let failed = rate(|s| s.failed_per_s, "failures per second").filter(|_| failures);
         [committed, slow, failed].into_iter().flatten()
     });

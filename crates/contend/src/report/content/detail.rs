@@ -36,8 +36,8 @@ pub fn transactions(findings: &Findings<'_>) -> Option<Section> {
                  expected; response also holds those that failed or timed out, as lower bounds."
             }
             false => {
-                "Response counts from when the operation was due, service only the attempt that succeeded. Service is of \
-                 committed operations; response also holds those that timed out or were cut off, as lower bounds."
+                "Response counts from when the operation was due, service only the last attempt. Both \
+                 also hold operations that timed out or were cut off, as lower bounds."
             }
         }
         .to_string(),

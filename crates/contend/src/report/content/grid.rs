@@ -92,11 +92,19 @@ fn in_words(filled: &FilledGrid<'_>) -> Option<String> {
         Some(if one_tier { capitalised(&text) } else { format!("{}: {text}", capitalised(tier.word())) })
     };
     let mut said: Vec<String> = rankings.iter().filter_map(of_tier).collect();
-    if said.is_empty() && !rankings.is_empty() {
+    let unranked = filled.unranked();
+    if said.is_empty() && !rankings.is_empty() && unranked.is_empty() {
         said.push("No two of them promise the same and have a value, so none is ranked.".to_string());
     }
     said.extend([false, true].into_iter().filter_map(|by_row| choice(filled, by_row)));
+    said.extend((!unranked.is_empty()).then(|| unranked_in_words(filled, &unranked)));
     (!said.is_empty()).then(|| said.join(" "))
+}
+
+fn unranked_in_words(filled: &FilledGrid<'_>, unranked: &[At]) -> String {
+    let names: Vec<String> = unranked.iter().map(|at| name(filled, *at)).collect();
+    let which = if names.len() > NAMED_MAX { words::counted(names.len(), "value") } else { names.join(", ") };
+    format!("Not ranked, because their work differs, some of their rounds do not count, or the load decides: {which}.")
 }
 
 /// The best and the worst of one tier, if they are apart from all others.

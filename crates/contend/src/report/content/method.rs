@@ -132,11 +132,16 @@ fn noise(findings: &Findings<'_>) -> Vec<Block> {
 /// Trends over the rounds and within windows.
 pub fn drifts(findings: &Findings<'_>) -> Vec<String> {
     let over_rounds = findings.drifts.iter().map(|drift| {
+        let change = drift.trend.change;
         format!(
-            "Drift: {} under {} changes by {} from the first rounds to the last.",
+            "Drift: {} under {} {} from the first rounds to the last.",
             words::label(findings, drift.contender),
             words::condition(findings, drift.condition),
-            Change(1.0 + drift.trend.change)
+            if change.is_finite() {
+                format!("changes by {}", Change(1.0 + change))
+            } else {
+                "rises from none".to_string()
+            }
         )
     });
     let mut lines: Vec<String> = over_rounds.collect();
@@ -205,12 +210,8 @@ fn reproduced_row(findings: &Findings<'_>, one: &Reproduced) -> Vec<TableCell> {
         }
         None => (published.metric.clone(), published.value.to_string(), TableCell::muted(NOTHING)),
     };
-    vec![
-        name,
-        TableCell::new(&published.condition),
-        TableCell::new(metric),
-        TableCell::new(theirs),
-        ours,
-        words::ratio(None, one.ratio, None),
-    ]
+    let ratio = words::ratio(None, one.ratio, None);
+    let is_bound = one.ratio.is_some() && one.ours.as_ref().is_some_and(|ours| ours.at_least);
+    let ratio = if is_bound { TableCell { text: format!("at least {}", ratio.text), ..ratio } } else { ratio };
+    vec![name, TableCell::new(&published.condition), TableCell::new(metric), TableCell::new(theirs), ours, ratio]
 }

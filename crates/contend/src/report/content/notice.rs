@@ -2,7 +2,7 @@
 //! themselves, too few operations. Each kind is one sentence.
 
 use crate::analysis::Findings;
-use crate::analysis::cell::Cell;
+use crate::analysis::cell::{Cell, Starved};
 use crate::analysis::reported;
 use crate::analysis::trial::Scope;
 use crate::outcome::Outcome;
@@ -53,18 +53,15 @@ fn others(count: usize) -> String {
 }
 
 fn starved(findings: &Findings<'_>) -> Option<String> {
-    let share = |cell: &Cell| {
-        let fairness = cell.fairness.as_ref().filter(|fairness| fairness.worst.starved > 0)?;
-        Some(fairness.worst.starved as f64 / fairness.clients.max(1) as f64)
-    };
-    let found = worst(findings, share);
-    let fairness = found.first().and_then(|(cell, _)| cell.fairness.as_ref())?;
+    let found = worst(findings, |cell| Some(cell.starved.as_ref()?.share()));
+    let Starved { role, starved, clients } = found.first().and_then(|(cell, _)| cell.starved.as_ref())?;
+    let of_role = role.as_ref().map_or(String::new(), |role| format!(" of the role {role}"));
     let done = if findings.of_service() { "got no answer" } else { "committed nothing" };
     Some(format!(
-        "{}: {} of {} clients {done} in a whole window. All its times are of the clients that got through.{}",
+        "{}: {} of {} clients{of_role} {done} in a whole window. All its times are of the clients that got through.{}",
         name(findings, found[0].0),
-        words::count(fairness.worst.starved as u64),
-        words::count(fairness.clients as u64),
+        words::count(*starved as u64),
+        words::count(*clients as u64),
         others(found.len() - 1)
     ))
 }
@@ -103,17 +100,24 @@ fn self_made(findings: &Findings<'_>) -> Option<String> {
 /// Notice that all contenders kept up with the load: their throughput is equal, so only their times can differ.
 fn kept_up(findings: &Findings<'_>) -> Option<String> {
     let kept_up = |condition: usize| {
-        let cells: Vec<&Cell> = findings.cells.iter().filter(|c| c.condition == condition && c.has_data()).collect();
-        let asked = cells.iter().map(|cell| cell.rate_per_s(&findings.rows)).reduce(|a, b| a.filter(|_| a == b))??;
-        (cells.len() > 1 && cells.iter().all(|cell| cell.kept_up())).then(|| Rate(asked).to_string())
+        let cells: Vec<&Cell> = findings.cells.iter().filter(|cell| cell.condition == condition).collect();
+        let rate = |cell: &&Cell| cell.has_data().then(|| cell.rate_per_s(&findings.rows)).flatten();
+        let asked = cells.iter().map(rate).reduce(|a, b| a.filter(|_| a == b))??;
+        let all_did = cells.len() > 1 && cells.iter().all(|cell| cell.has_data() && cell.kept_up());
+        all_did.then(|| (condition, Rate(asked).to_string()))
     };
-    let mut asked: Vec<String> = (0..findings.study.conditions.len()).filter_map(kept_up).collect();
+    let conditions = findings.study.conditions.len();
+    let all: Vec<(usize, String)> = (0..conditions).filter_map(kept_up).collect();
+    let is_everywhere = all.len() == conditions;
+    let name = |(condition, rate)| if is_everywhere { rate } else { words::condition(findings, condition).to_string() };
+    let mut asked: Vec<String> = all.into_iter().map(name).collect();
     asked.dedup();
+    let preposition = if is_everywhere { "at" } else { "under" };
     (!asked.is_empty()).then(|| {
         format!(
-            "All contenders did all that was asked of them at {}: their throughput says nothing about which is faster; \
+            "All contenders did all that was asked of them {preposition} {}: their throughput says nothing about which is faster; \
              compare the times.",
-            asked.join(", ")
+            asked.join("; ")
         )
     })
 }
@@ -168,13 +172,10 @@ mod tests {
     fn clients_that_got_nothing_are_at_the_top() {
         let (_dir, record) = record(&Story::default());
         let mut findings = Findings::new(&record);
-        for fairness in findings.cells.iter_mut().filter_map(|cell| cell.fairness.as_mut()) {
-            fairness.worst.starved = 0;
-        }
+        findings.cells.iter_mut().for_each(|cell| cell.starved = None);
         assert!(!all(&findings).contains("committed nothing"), "{}", all(&findings));
-        let fairness = findings.cells[0].fairness.as_mut().unwrap();
-        (fairness.worst.starved, fairness.clients) = (7, 8);
-        findings.cells[1].fairness.as_mut().unwrap().worst.starved = 1;
+        findings.cells[0].starved = Some(Starved { role: None, starved: 7, clients: 8 });
+        findings.cells[1].starved = Some(Starved { role: Some("admin".to_string()), starved: 1, clients: 8 });
         let text = all(&findings);
         assert!(text.contains("WAL/FULL (public): 7 of 8 clients committed nothing in a whole window."), "{text}");
         assert!(text.contains("clients that got through. The same holds for 1 more row below."), "{text}");
@@ -202,7 +203,9 @@ mod tests {
             row.load.rate_per_s = Some(200.0);
         }
         let text = all(&findings);
-        assert!(text.contains("All contenders did all that was asked of them at 200/s"), "{text}");
+        assert!(text.contains("All contenders did all that was asked of them under public:"), "{text}");
+        findings.cells.iter_mut().filter(|cell| cell.contender == 3).for_each(|cell| cell.valid.clear());
+        assert!(!all(&findings).contains("All contenders did"), "one of them has no trial that counts");
     }
 
     #[test]

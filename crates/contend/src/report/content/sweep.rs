@@ -98,9 +98,11 @@ fn chart(findings: &Findings<'_>, row: &Row, metric: &Metric) -> Option<Lines> {
     let series = contenders.iter().enumerate().map(|(contender, of)| {
         let point = |&(x, condition): &(f64, usize)| {
             let cell = findings.cell(condition, contender).filter(|cell| cell.has_data());
-            let (y, weak) = cell.map_or((None, false), |cell| value(findings, cell, metric));
+            let (y, bound, few) = cell.map_or((None, false, false), |cell| value(findings, cell, metric));
             let shown = y.map_or(words::NOTHING.to_string(), |y| metric.show(y));
-            SweepPoint { x, y, shown: if weak { format!("at least {shown}") } else { shown }, weak }
+            let at_least = if bound { "at least " } else { "" };
+            let mark = if few { " (too few operations)" } else { "" };
+            SweepPoint { x, y, shown: format!("{at_least}{shown}{mark}"), weak: bound || few }
         };
         (contender, of.label.clone(), row.conditions.iter().map(point).collect())
     });
@@ -115,14 +117,14 @@ fn chart(findings: &Findings<'_>, row: &Row, metric: &Metric) -> Option<Lines> {
     sweep.lines(&show)
 }
 
-/// Value, and whether it is a lower bound. The interval of quantiles is expensive and not drawn, so it is not computed.
-fn value(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> (Option<f64>, bool) {
+/// Value, whether it is a lower bound, and whether it is of too few operations. The interval of quantiles is expensive and not drawn, so it is not computed.
+fn value(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> (Option<f64>, bool, bool) {
     if let Some((measure, quantile, scope)) = metric.quantile() {
         let shown = cell.pool(scope).dist(measure).quantile(quantile);
         let bound = matches!(shown.value, crate::stats::quantile::QuantileValue::AtLeast(_));
-        return (shown.ns().map(|ns| ns as f64), bound);
+        return (shown.ns().map(|ns| ns as f64), bound, shown.few);
     }
-    (findings.estimator().estimate(cell, metric).value, false)
+    (findings.estimator().estimate(cell, metric).value, false, false)
 }
 
 #[cfg(test)]
