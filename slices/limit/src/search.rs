@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 pub const STEP: f64 = 1.05;
 /// Most probes of a search.
 const PROBES_MAX: u32 = 40;
-/// Most probes in a row without a value.
+/// Most probes in a row without a value, and most of those that something outside disturbed.
 const NO_VALUE_MAX: u32 = 3;
+const DISTURBED_MAX: u32 = 9;
 /// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step above it
 /// is where the contender's own search missed a bound, perhaps by little.
 const DECISIVE: f64 = STEP * STEP;
@@ -66,12 +67,30 @@ pub enum Why {
 impl Why {
     pub fn words(self) -> &'static str {
         match self {
-            Why::NoValue => "three probes in a row did not count",
+            Why::NoValue => "its probes in a row did not count",
             Why::NothingMeets => {
                 "the lowest value that a window can judge misses a bound; allow more, or bound a lower percentile"
             }
             Why::NotSettled => "the probes contradict one another; use a longer --window or a quieter machine",
         }
+    }
+}
+
+/// Probes in a row without a value. Where other programs are the reason, more are tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lost {
+    quiet: u32,
+    disturbed: u32,
+}
+
+impl Lost {
+    pub fn add(&mut self, is_disturbed: bool) {
+        let count = if is_disturbed { &mut self.disturbed } else { &mut self.quiet };
+        *count += 1;
+    }
+
+    pub fn is_final(self) -> bool {
+        self.quiet >= NO_VALUE_MAX || self.disturbed >= DISTURBED_MAX
     }
 }
 
@@ -91,7 +110,7 @@ pub struct Search {
     most: Option<f64>,
     at: f64,
     probes: u32,
-    without_value: u32,
+    lost: Lost,
     /// If only one rate is probed: how often it met the bounds, and how often it missed them.
     only: Option<(u32, u32)>,
 }
@@ -145,20 +164,20 @@ impl Search {
             most: None,
             at: upper,
             probes: 0,
-            without_value: 0,
+            lost: Lost::default(),
             only: None,
         }
     }
 
     /// The next rate, or the end.
     pub fn next(&mut self) -> Next {
-        if self.without_value >= NO_VALUE_MAX {
+        if self.lost.is_final() {
             return Next::Nothing(Why::NoValue);
         }
         if self.probes >= PROBES_MAX {
             return Next::Nothing(Why::NotSettled);
         }
-        if self.without_value > 0 {
+        if self.lost != Lost::default() {
             return Next::Probe(self.at);
         }
         if let Some((met, missed)) = self.only {
@@ -212,13 +231,13 @@ impl Search {
     }
 
     /// Adds the result of the last probe. The latest result for a rate counts.
-    pub fn saw(&mut self, seen: ProbeResult) {
-        self.probes += 1;
+    pub fn saw(&mut self, seen: ProbeResult, is_disturbed: bool) {
+        self.probes += u32::from(seen != ProbeResult::NoValue);
         let at = self.at;
         let before = |ends: &[End]| ends.last().is_some_and(|end| end.rate == at);
         match (seen, &mut self.only) {
             (ProbeResult::NoValue, _) => {
-                self.without_value += 1;
+                self.lost.add(is_disturbed);
                 return;
             }
             (ProbeResult::Meets, Some((met, _))) => *met += 1,
@@ -250,7 +269,7 @@ impl Search {
                 }
             }
         }
-        self.without_value = 0;
+        self.lost = Lost::default();
     }
 }
 

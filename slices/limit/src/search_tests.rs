@@ -83,7 +83,7 @@ impl Service {
     fn carried_out(self, mut search: Search, times: f64, (round, random): (u64, &mut SplitMix64)) -> Next {
         loop {
             match search.next() {
-                Next::Probe(rate) => search.saw(self.probe(rate / times, round, random)),
+                Next::Probe(rate) => search.saw(self.probe(rate / times, round, random), false),
                 ended => return ended,
             }
         }
@@ -168,7 +168,7 @@ fn tried(mut search: Search, capacity: f64) -> (Vec<f64>, Next) {
         match search.next() {
             Next::Probe(rate) => {
                 tried.push(rate);
-                search.saw(if rate <= capacity { ProbeResult::Meets } else { ProbeResult::Misses });
+                search.saw(if rate <= capacity { ProbeResult::Meets } else { ProbeResult::Misses }, false);
             }
             end => return (tried, end),
         }
@@ -210,7 +210,7 @@ fn one_miss_by_chance_does_not_end_a_search() {
             Next::Probe(rate) => {
                 probes += 1;
                 let by_chance = probes == 1;
-                search.saw(if rate <= 900.0 && !by_chance { ProbeResult::Meets } else { ProbeResult::Misses });
+                search.saw(if rate <= 900.0 && !by_chance { ProbeResult::Meets } else { ProbeResult::Misses }, false);
             }
             Next::Found(rate) => break rate,
             ended => panic!("{ended:?}"),
@@ -225,7 +225,7 @@ fn of_one_rate_two_equal_results_decide() {
         let mut search = Search::only(100.0);
         for seen in seen {
             assert_eq!(search.next(), Next::Probe(100.0));
-            search.saw(*seen);
+            search.saw(*seen, false);
         }
         search.next()
     };
@@ -242,11 +242,19 @@ fn what_does_not_count_is_tried_again_and_then_said() {
     let mut search = Search::below(1000.0, 5.0);
     let Next::Probe(rate) = search.next() else { panic!("a first probe") };
     for _ in 1..3 {
-        search.saw(ProbeResult::NoValue);
+        search.saw(ProbeResult::NoValue, false);
         assert_eq!(search.next(), Next::Probe(rate));
     }
-    search.saw(ProbeResult::NoValue);
+    search.saw(ProbeResult::NoValue, false);
     assert_eq!(search.next(), Next::Nothing(Why::NoValue));
+    let mut disturbed = Search::below(1000.0, 5.0);
+    assert_eq!(disturbed.next(), Next::Probe(rate));
+    for _ in 1..9 {
+        disturbed.saw(ProbeResult::NoValue, true);
+        assert_eq!(disturbed.next(), Next::Probe(rate), "other programs are the reason");
+    }
+    disturbed.saw(ProbeResult::NoValue, true);
+    assert_eq!(disturbed.next(), Next::Nothing(Why::NoValue));
     let (tried, end) = tried(Search::below(1000.0, 5.0), 0.0);
     assert_eq!(end, Next::Nothing(Why::NothingMeets), "{tried:?}");
     assert_eq!(tried.last(), Some(&5.0), "the lowest rate is tried, and none below: {tried:?}");
@@ -294,18 +302,15 @@ fn a_single_miss_at_the_lowest_value_does_not_end_a_search() {
             let Next::Probe(at) = search.next() else { break search.next() };
             let is_pause = at <= 20.0 && misses < 1;
             misses += u32::from(is_pause && (search.lowest == at));
-            search.saw(if is_pause && search.lowest == at || at > 25.0 {
-                ProbeResult::Misses
-            } else {
-                ProbeResult::Meets
-            });
+            let misses = is_pause && search.lowest == at || at > 25.0;
+            search.saw(if misses { ProbeResult::Misses } else { ProbeResult::Meets }, false);
         };
         assert!(matches!(end, Next::Found(value) if (20.0..=25.0).contains(&value)), "{end:?}");
     }
     let mut once = Search::below(40.0, 20.0);
     let tried = std::iter::from_fn(|| match once.next() {
         Next::Probe(at) => {
-            once.saw(ProbeResult::Misses);
+            once.saw(ProbeResult::Misses, false);
             Some(at)
         }
         _ => None,

@@ -9,7 +9,7 @@ use crate::of::{MOST, Of};
 use crate::probe::{Looked, look};
 use crate::relax::ArmSetup;
 use crate::saved::{Capacity, Probe, Saved};
-use crate::search::{Next, ProbeResult, Search, Why, decisive};
+use crate::search::{Lost, Next, ProbeResult, Search, Why, decisive};
 use anyhow::Result;
 use contend::record::store::Record;
 use contend::study::{SplitMix64, slots};
@@ -27,8 +27,6 @@ const WINDOW_NS_MAX: u64 = 30_000_000_000;
 const LOWEST_PER_S: f64 = 0.1;
 /// Surplus of operations over those that a quantile needs, because arrivals are random.
 const SPARE: f64 = 1.15;
-/// Invalid closed loops after which an arm is given up for the round.
-const CLOSED_MAX: u32 = 3;
 /// Initial rounds without a value after which an arm is skipped.
 const NOTHING_MAX: usize = 2;
 
@@ -69,9 +67,9 @@ pub struct Work<'w> {
     is_settled: bool,
     /// Arm and choice of the trial that runs.
     asked: Option<(usize, Choice)>,
-    /// Rate that each arm reached in a closed loop, and closed loops in this round.
+    /// Rate that each arm reached in a closed loop, and its closed loops without a value in this round.
     closed_loop_per_s: Vec<Option<f64>>,
-    closed: Vec<u32>,
+    closed: Vec<Lost>,
     of: Of,
     /// Share of arrivals counted by the quantile that needs the most, by arm.
     counted: Vec<f64>,
@@ -107,7 +105,7 @@ impl<'w> Work<'w> {
             is_settled: saved.budget.is_none(),
             asked: None,
             closed_loop_per_s: vec![None; arms],
-            closed: vec![0; arms],
+            closed: vec![Lost::default(); arms],
             of: saved.of(),
             counted: vec![1.0; arms],
             windows_ns: vec![saved.window_ns; arms],
@@ -180,7 +178,7 @@ impl<'w> Work<'w> {
             return true;
         }
         let Some(tried) = probe.at() else {
-            self.closed[arm] += 1;
+            self.closed[arm].add(probe.disturbed);
             if verdict.is_some() && probe.committed_per_s > 0.0 {
                 self.closed_loop_per_s[arm] = Some(probe.committed_per_s);
             }
@@ -202,7 +200,7 @@ impl<'w> Work<'w> {
             return false;
         }
         if let Some(search) = &mut self.search {
-            search.saw(verdict.map_or(ProbeResult::NoValue, Verdict::seen));
+            search.saw(verdict.map_or(ProbeResult::NoValue, Verdict::seen), probe.disturbed);
         }
         self.keep(arm, probe);
         false
@@ -282,7 +280,7 @@ impl<'w> Work<'w> {
                 },
                 (search @ None, _) if !self.of.is_rate() => *search = Some(Search::whole(None, MOST)),
                 (search @ None, Some(reached)) => *search = Some(Search::below(reached, lowest)),
-                (None, None) if self.closed[arm] < CLOSED_MAX => return Some(self.ask(arm, None)),
+                (None, None) if !self.closed[arm].is_final() => return Some(self.ask(arm, None)),
                 (None, None) => self.end(Err(format!("closed loop: {}", self.words(arm, Why::NoValue)))),
             }
         }
@@ -369,7 +367,7 @@ impl<'w> Work<'w> {
     fn leave(&mut self) {
         (self.search, self.is_begun) = (None, false);
         if let Some((_, arm)) = self.order.get(self.at) {
-            self.closed[*arm] = 0;
+            self.closed[*arm] = Lost::default();
         }
         self.at += 1;
     }

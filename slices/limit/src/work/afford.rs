@@ -1,6 +1,6 @@
 //! What the time budget of a search holds: which quantile, which rounds, which arms.
 
-use super::{CLOSED_MAX, Relaxing, Work, tenths};
+use super::{Relaxing, Work, tenths};
 use crate::bound::with_lower_quantiles;
 use crate::budget::{self, Candidate};
 use crate::capacity::plain_arms;
@@ -19,7 +19,7 @@ impl Work<'_> {
         if self.is_settled || !self.of.is_rate() {
             return None;
         }
-        let lacks = |(_, arm): &&(u32, usize)| self.closed_loop_per_s[*arm].is_none() && self.closed[*arm] < CLOSED_MAX;
+        let lacks = |(_, arm): &&(u32, usize)| self.closed_loop_per_s[*arm].is_none() && !self.closed[*arm].is_final();
         let next = self.order.iter().find(lacks).map(|(_, arm)| *arm);
         self.is_settled = next.is_none();
         if next.is_none() {
