@@ -150,6 +150,8 @@ pub struct Further {
     pub processes: u64,
     /// How often it happened in them and in the process of the finding; `None` if the kind is not counted.
     pub times_in_all: Option<u64>,
+    /// Whether they all run the program of the finding's process. Otherwise none of their programs is known.
+    pub same_program: bool,
 }
 
 /// A kind of finding with its place in the process.

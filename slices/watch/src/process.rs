@@ -11,6 +11,8 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+/// Name of a process that ended before its own could be read.
+pub const UNREAD: &str = "ended";
 /// Longest name, and longest command line, that is kept.
 const NAME_CHARS: usize = 120;
 /// Most threads that are stored.
@@ -144,7 +146,7 @@ fn name(pid: u32) -> Named {
     let program = if is_named_so { interpreter() } else { program };
     let program = [program].into_iter().chain(script).collect::<Vec<_>>().join(" ");
     Named {
-        program: if program.is_empty() { "ended".to_string() } else { one_line(&program, NAME_CHARS) },
+        program: if program.is_empty() { UNREAD.to_string() } else { one_line(&program, NAME_CHARS) },
         command: one_line(&words.join(" "), NAME_CHARS),
     }
 }

@@ -2,6 +2,7 @@
 //! them, and a server has many workers. The worst stands for all.
 
 use crate::finding::{Finding, Further, Kind};
+use crate::process::UNREAD;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
@@ -24,7 +25,8 @@ pub fn fold(mut found: Vec<Finding>, program: &dyn Fn(u32) -> Option<String>) ->
         let times_in_all = places.iter().map(|place| found[*place].case.kind.times()).sum();
         let longest = places.iter().copied().min_by_key(|place| Reverse(found[*place].case.kind.longest_ns()));
         places.iter().for_each(|place| is_shown[*place] = Some(*place) == longest);
-        let further = Further { processes: places.len() as u64 - 1, times_in_all };
+        let same_program = program(found[places[0]].pid).is_some_and(|name| name != UNREAD);
+        let further = Further { processes: places.len() as u64 - 1, times_in_all, same_program };
         longest.into_iter().for_each(|place| found[place].further = Some(further));
     }
     found.into_iter().zip(is_shown).filter_map(|(finding, is_shown)| is_shown.then_some(finding)).collect()
@@ -43,7 +45,18 @@ mod tests {
 
     #[test]
     fn the_worst_of_many_equal_findings_stands_for_all() {
-        let program = |pid: u32| (pid < 1_000).then(|| if pid < 10 { "app" } else { "sqlite3" }.to_string());
+        let program = |pid: u32| {
+            Some(
+                if pid < 10 {
+                    "app"
+                } else if pid < 1_000 {
+                    "sqlite3"
+                } else {
+                    UNREAD
+                }
+                .to_string(),
+            )
+        };
         let mut found: Vec<Finding> = (1..=3).map(|pid| gave_up(pid, 5)).collect();
         found.extend((10..110).map(|pid| gave_up(pid, if pid == 50 { 9 } else { 5 })));
         found.extend((1_000..1_004).map(|pid| gave_up(pid, 5)));
@@ -53,8 +66,8 @@ mod tests {
         let folded = fold(found.clone(), &program);
         let pids: Vec<u32> = folded.iter().map(|finding| finding.pid).collect();
         assert_eq!(pids, [1, 2, 3, 50, 1_000, 51], "three of a program are shown one by one");
-        assert_eq!(folded[3].further, Some(Further { processes: 99, times_in_all: Some(200) }));
-        assert_eq!(folded[4].further, Some(Further { processes: 3, times_in_all: Some(8) }), "programs without a name");
+        assert_eq!(folded[3].further, Some(Further { processes: 99, times_in_all: Some(200), same_program: true }));
+        assert_eq!(folded[4].further, Some(Further { processes: 3, times_in_all: Some(8), same_program: false }));
         assert_eq!((&folded[0], &folded[5]), (&found[0], &other_kind));
         let mut past: Vec<Finding> = (10..14).map(|pid| Finding { seen_ns: Some(1), ..gave_up(pid, 9) }).collect();
         past.push(gave_up(14, 5));

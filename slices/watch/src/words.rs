@@ -359,7 +359,8 @@ fn too_old(outdated: u64) -> String {
 /// The further processes for which a finding stands.
 fn same_of(further: Further) -> String {
     let in_all = further.times_in_all.map_or(String::new(), |count| format!(", {} in all", times(count)));
-    format!(" The same was seen of {} further processes of this program{in_all}.", further.processes)
+    let which = if further.same_program { "of this program" } else { "that ended before their names could be read" };
+    format!(" The same was seen of {} further processes {which}{in_all}.", further.processes)
 }
 
 /// Who had the lock at a refusal of process `pid`, and its statement.
