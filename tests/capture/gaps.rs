@@ -176,6 +176,58 @@ fn what_is_lost_in_a_chroot_is_counted() {
     assert!(captured + lost >= 60_000, "{captured} captured, {lost} records lost");
 }
 
+/// A child continues its parent's statement. One text is much shorter as it is stored, one is too long for its file. No
+/// file can be opened for a while, in which a child works.
+const LIMITS: &str = "
+import os, resource as r, sqlite3, sys, time
+db = sqlite3.connect(':memory:', isolation_level=None)
+def work(text, count=10):
+    for i in range(count):
+        db.execute(text, (i,)).fetchall()
+def child(call):
+    if os.fork() == 0:
+        call()
+        os._exit(0)
+    assert os.wait()[1] == 0
+rows = db.execute('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) SELECT i FROM n')
+rows.fetchmany(20)
+def goes_on():
+    work('SELECT ? AS child')
+    assert len(rows.fetchall()) == 280
+child(goes_on)
+def limit(what, number):
+    r.setrlimit(what, (number, r.getrlimit(what)[1]))
+limit(r.RLIMIT_FSIZE, 1 << 19)
+work('SELECT ? AS short, ' + repr('x' * 300000))
+work('SELECT ? AS long, 1 IN (' + '0,' * 400000 + '0)')
+work('SELECT ? AS usual')
+limit(r.RLIMIT_FSIZE, r.getrlimit(r.RLIMIT_FSIZE)[1])
+before = r.getrlimit(r.RLIMIT_NOFILE)[0]
+limit(r.RLIMIT_NOFILE, 0)
+work('SELECT ? AS lost', 20000)
+child(lambda: work('SELECT ? AS unseen'))
+limit(r.RLIMIT_NOFILE, before)
+child(lambda: work('SELECT ? AS fresh'))
+time.sleep(1.1)
+work('SELECT ? AS again')
+";
+
+#[test]
+fn a_capture_goes_on_after_records_that_could_not_be_written() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", LIMITS]);
+    ends_with_gaps(&said, &["records could not be written"]);
+    let summary = shown(&bench);
+    for name in ["child", "short", "usual", "fresh", "again"] {
+        assert_eq!(counts(&summary, &format!("SELECT ? AS {name}"))[0], 10, "{name}");
+    }
+    assert_eq!(counts(&summary, "WITH RECURSIVE")[1], 300, "of both processes");
+    assert_eq!(counts(&summary, "SELECT ? AS unseen")[0], 0);
+    let files = std::fs::read_dir(bench.path("taken/segments")).expect("readable").flatten();
+    let empty = files.filter(|file| file.metadata().expect("there").len() == 0).count();
+    assert_eq!(empty, 1, "for the child without a segment");
+}
+
 /// Leaves 40 orphans that end at once, and counts those that nothing has waited for.
 const ORPHANS: &str = "
 import os, time

@@ -4,17 +4,24 @@
 use crate::format::{MAGIC, SEGMENT_MAX, SPARE, SPARES, VARIABLE, VERSION, WANTED, header, kind, record};
 use crate::hash;
 use crate::sys::{self, Errno, Line, P};
-use crate::thread::{Thread, forget_segment};
+use crate::thread::{Thread, forget_segment, thread};
 use core::ffi::{c_int, c_long};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Number of forks from the original process to this one; 0 while nothing is captured.
 pub static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// Number of the last segment. A forked process counts on: its statements may still have numbers of its parent's segments.
 static SERIAL: AtomicU32 = AtomicU32::new(0);
+/// Whether the process has a record with its name.
+static NAMED: AtomicBool = AtomicBool::new(false);
 static IDS: AtomicU64 = AtomicU64::new(0);
-/// A segment could not be created: the program continues without being captured.
-static FAILED: AtomicBool = AtomicBool::new(false);
+/// When a segment could not be created, in nanoseconds; 0 if the last one could. The program continues without being
+/// captured until the next attempt.
+static FAILED: AtomicU64 = AtomicU64::new(0);
+const RETRY_NS: u64 = 1_000_000_000;
+/// Whether an empty file shows that records are missing.
+static MARKED: AtomicBool = AtomicBool::new(false);
 static LOST: AtomicU32 = AtomicU32::new(0);
 static UNTRACKED: AtomicU32 = AtomicU32::new(0);
 
@@ -89,8 +96,18 @@ pub unsafe fn begin() {
 
 extern "C" fn forked() {
     // SAFETY: the child has one thread.
-    unsafe { name_process() };
-    SERIAL.store(0, Ordering::Relaxed);
+    unsafe {
+        let t = thread();
+        // The parent process continues to use its own segment.
+        if !(*t).base.is_null() {
+            sys::syscall(sys::NR_MUNMAP, (*t).base, (*t).end);
+        }
+        forget_segment(t);
+        name_process();
+    }
+    NAMED.store(false, Ordering::Relaxed);
+    FAILED.store(0, Ordering::Relaxed);
+    MARKED.store(false, Ordering::Relaxed);
     LOST.store(0, Ordering::Relaxed);
     UNTRACKED.store(0, Ordering::Relaxed);
     crate::real::unlock();
@@ -125,9 +142,10 @@ pub fn new_id() -> u64 {
 /// The capture's clock.
 #[inline(always)]
 pub fn ticks() -> u64 {
-    if settings().tsc {
-        return crate::ticks();
-    }
+    if settings().tsc { crate::ticks() } else { nanoseconds() }
+}
+
+fn nanoseconds() -> u64 {
     let mut time = [0i64; 2];
     // SAFETY: answered without a system call, and without changing `errno`.
     unsafe { sys::clock_gettime(1, &raw mut time) };
@@ -235,19 +253,15 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
     }
     let _errno = Errno::keep();
     if (*t).generation != generation {
-        // The parent process continues to use its own segment.
-        if !(*t).base.is_null() {
-            sys::syscall(sys::NR_MUNMAP, (*t).base, (*t).end);
-        }
-        forget_segment(t);
         (*t).generation = generation;
         (*t).tid = sys::syscall(sys::NR_GETTID) as u32;
     }
-    if FAILED.load(Ordering::Relaxed) {
+    let (now, failed) = (nanoseconds(), FAILED.load(Ordering::Relaxed));
+    if failed != 0 && now - failed < RETRY_NS {
         return lose(t);
     }
-    let size = (*t).next_bytes.max(SMALLEST) as usize;
-    let size = size.max((bytes + 4096).next_multiple_of(4096));
+    let usual = (*t).next_bytes.max(SMALLEST) as usize;
+    let size = usual.max((bytes + 4096).next_multiple_of(4096));
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
     let base = map(&file((*t).tid, serial), size);
     if base.is_null() {
@@ -256,15 +270,20 @@ unsafe fn grow(t: *mut Thread, bytes: usize) -> *mut u8 {
             GENERATION.store(0, Ordering::Release);
             return null_mut();
         }
-        FAILED.store(true, Ordering::Relaxed);
+        // Others may be possible if only this record is too long.
+        if size == usual {
+            FAILED.store(now, Ordering::Relaxed);
+            (*t).next_bytes = 0;
+        }
         return lose(t);
     }
+    FAILED.store(0, Ordering::Relaxed);
     finish(t);
     ((*t).base, (*t).at, (*t).end, (*t).serial) = (base, header::BYTES, size, serial);
     (*t).next_bytes = (size as u32).saturating_mul(2).clamp(SMALLEST, LARGEST);
     write_header(t);
     sys::pthread_setspecific(settings().ends, t.cast());
-    if serial == 1 {
+    if !NAMED.swap(true, Ordering::Relaxed) {
         write_process(t);
     }
     if (*t).at + bytes <= (*t).end { (*t).base.add((*t).at) } else { null_mut() }
@@ -300,13 +319,21 @@ pub unsafe fn untracked(t: *mut Thread) {
     }
 }
 
-/// Counts a lost record in the thread's current segment. A thread without one leaves an empty file ([`map`]).
+/// Counts a lost record in the thread's current segment. For the first one that has no place for a count, it makes an
+/// empty file; that needs no free file descriptor.
 ///
 /// # Safety
 /// `t` belongs to this thread.
 #[cold]
 #[inline(never)]
 pub unsafe fn lose(t: *mut Thread) -> *mut u8 {
+    const REGULAR_PRIVATE: c_long = 0o100_600;
+    if (*t).base.is_null() && !MARKED.swap(true, Ordering::Relaxed) {
+        let path = file((*t).tid, SERIAL.fetch_add(1, Ordering::Relaxed) + 1);
+        if sys::syscall(sys::NR_MKNOD, path.as_ptr(), REGULAR_PRIVATE, 0 as c_long) == 0 {
+            return null_mut();
+        }
+    }
     let lost = LOST.fetch_add(1, Ordering::Relaxed) + 1;
     if !(*t).base.is_null() {
         put((*t).base, header::LOST, u64::from(lost));
@@ -335,26 +362,26 @@ fn file(tid: u32, serial: u32) -> Line<1200> {
     path
 }
 
-/// Creates a segment's file and maps it; NULL if it cannot be created or filled. A file that could not be filled stays,
-/// empty: it shows that something is missing.
+/// Creates a segment's file and maps it; NULL if it cannot be created or filled. No file is left then.
 unsafe fn map(path: &Line<1200>, size: usize) -> *mut u8 {
     const READ_WRITE: c_long = 3;
     const SHARED: c_long = 1;
     let is_spare = size == SEGMENT_MAX && take_spare(path);
     let flags = if is_spare { sys::O_RDWR_NOFOLLOW } else { sys::O_RDWR_NEW };
     let file = sys::syscall(sys::NR_OPENAT, sys::AT_FDCWD, path.as_ptr(), flags, 0o600 as c_long);
-    if file < 0 {
+    let none: *const u8 = null();
+    let mut base = -1;
+    if file >= 0 {
+        if is_spare || fill(file, size) {
+            base = sys::syscall(sys::NR_MMAP, none, size, READ_WRITE, SHARED, file, 0 as c_long);
+        }
+        sys::syscall(sys::NR_CLOSE, file);
+    }
+    if (-4095..0).contains(&base) {
+        sys::syscall(sys::NR_UNLINK, path.as_ptr());
         return null_mut();
     }
-    let none: *const u8 = null();
-    let base = if is_spare || fill(file, size) {
-        sys::syscall(sys::NR_MMAP, none, size, READ_WRITE, SHARED, file, 0 as c_long)
-    } else {
-        sys::syscall(sys::NR_TRUNCATE, path.as_ptr(), 0 as c_long);
-        -1
-    };
-    sys::syscall(sys::NR_CLOSE, file);
-    if (-4095..0).contains(&base) { null_mut() } else { base as *mut u8 }
+    base as *mut u8
 }
 
 /// Takes a spare segment. Asks for spares if there is none.

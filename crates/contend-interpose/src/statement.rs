@@ -5,7 +5,7 @@ use crate::call::{Name, OK, connection_of, hook};
 use crate::format::{PENDING, kind, prepared, record, state};
 use crate::hash;
 use crate::real::{self, Real};
-use crate::segment::{commit, get, head, is_on, new_id, note, put, room, settings, ticks, untracked};
+use crate::segment::{commit, get, head, is_on, lose, new_id, note, put, room, settings, ticks, untracked};
 use crate::sys::{self, P};
 use crate::table::{self, Statement};
 use crate::text::{self, Sink};
@@ -27,38 +27,54 @@ pub enum Sql {
 /// # Safety
 /// `t` belongs to this thread, and the text is valid.
 pub unsafe fn write_text(t: *mut Thread, sql: Sql, tail: Name) -> u64 {
-    let key = settings().key;
     let (Sql::Utf8(start, _) | Sql::Utf16(start, _)) = sql;
     // The rest of a script is not looked at: each of its statements would do that.
     let bytes = if tail >= start { tail as usize - start as usize } else { length_of(sql) };
     let raw: &[u8] = core::slice::from_raw_parts(start.cast(), bytes);
-    let hash = hash::bytes(key, raw);
+    let hash = hash::bytes(settings().key, raw);
     let seen = &mut (*t).seen[(hash & 63) as usize];
     if *seen == (hash >> 32) as u32 {
         return hash;
     }
-    let is_wide = matches!(sql, Sql::Utf16(..));
-    let most = record::HEAD + 8 + text::room(if is_wide { bytes * 2 } else { bytes }) + bytes * 2;
-    let place = room(t, most);
-    if place.is_null() {
-        return hash;
-    }
-    let space = core::slice::from_raw_parts_mut(place.add(record::HEAD), most - record::HEAD - 8);
-    let length = if is_wide {
-        // The UTF-8 text is stored behind the output, and later overwritten.
-        let (front, back) = space.split_at_mut(text::room(bytes * 2));
-        let mut wide = Sink::new(back);
-        crate::bind::utf8(raw, |byte| wide.byte(byte));
-        let wide_length = wide.length;
-        write_trimmed(&back[..wide_length], key, front)
-    } else {
-        write_trimmed(raw, key, space)
+    let is_written = match sql {
+        Sql::Utf8(..) => put_text(t, hash, raw),
+        Sql::Utf16(..) => put_wide(t, hash, raw),
     };
+    if is_written {
+        *seen = (hash >> 32) as u32;
+    }
+    hash
+}
+
+/// Writes the record of a text; false if there is no space.
+unsafe fn put_text(t: *mut Thread, hash: u64, raw: &[u8]) -> bool {
+    const SHORT: usize = 4096;
+    // The bound is many times the length: a long text is written twice, first only to count.
+    let most = if raw.len() <= SHORT { text::room(raw.len()) } else { write_trimmed(raw, &mut []) };
+    let place = room(t, (record::HEAD + most).next_multiple_of(8));
+    if place.is_null() {
+        return false;
+    }
+    let length = write_trimmed(raw, core::slice::from_raw_parts_mut(place.add(record::HEAD), most));
     let whole = (record::HEAD + length).next_multiple_of(8);
     head(place, whole, (kind::TEXT, 0, 0), hash, length as u64);
     commit(t, whole);
-    *seen = (hash >> 32) as u32;
-    hash
+    true
+}
+
+/// As [`put_text`], for a text in UTF-16, which is converted in memory of its own.
+#[cold]
+unsafe fn put_wide(t: *mut Thread, hash: u64, raw: &[u8]) -> bool {
+    let size = raw.len() * 2 + 1;
+    let Some(memory) = sys::memory(size) else {
+        lose(t);
+        return false;
+    };
+    let mut utf8 = Sink::new(core::slice::from_raw_parts_mut(memory, size));
+    crate::bind::utf8(raw, |byte| utf8.byte(byte));
+    let is_written = put_text(t, hash, core::slice::from_raw_parts(memory, utf8.length));
+    sys::syscall(sys::NR_MUNMAP, memory, size);
+    is_written
 }
 
 /// The length of a text in bytes. SQLite stops at the first NUL.
@@ -77,10 +93,10 @@ unsafe fn length_of(sql: Sql) -> usize {
     }
 }
 
-unsafe fn write_trimmed(raw: &[u8], key: [u64; 2], out: &mut [u8]) -> usize {
+fn write_trimmed(raw: &[u8], out: &mut [u8]) -> usize {
     let end = raw.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b';').map_or(0, |last| last + 1);
     let mut sink = Sink::new(out);
-    text::write(&raw[..end], key, !settings().full, &mut sink);
+    text::write(&raw[..end], settings().key, !settings().full, &mut sink);
     sink.length
 }
 

@@ -71,6 +71,7 @@ pub const NR_GETPPID: c_long = 110;
 pub const NR_GETTID: c_long = 186;
 pub const NR_READ: c_long = 0;
 pub const NR_OPENAT: c_long = 257;
+pub const NR_MKNOD: c_long = 133;
 pub const NR_NEWFSTATAT: c_long = 262;
 pub const NR_READLINKAT: c_long = 267;
 pub const NR_PWRITEV: c_long = 296;
@@ -146,6 +147,18 @@ impl<const N: usize> Line<N> {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
+}
+
+/// New memory for a slow path; `None` if there is none.
+///
+/// # Safety
+/// The caller gives it back with `NR_MUNMAP`.
+pub unsafe fn memory(size: usize) -> Option<*mut u8> {
+    const READ_WRITE: c_long = 3;
+    const PRIVATE_ANONYMOUS: c_long = 0x22;
+    let (none, zero): (c_long, c_long) = (-1, 0);
+    let place = syscall(NR_MMAP, zero, size, READ_WRITE, PRIVATE_ANONYMOUS, none, zero);
+    (place > 0).then_some(place as *mut u8)
 }
 
 /// The kernel's facts about a file: device, inode, and six more to the size in bytes. `None` if there is no such file.
