@@ -150,7 +150,7 @@ fn moment<'a>(tr: &mut Tr<'a>, token: &'a str, args: &'a [Expr<'a>]) -> R<Val> {
                 push_text(&mut tr.out.sql, &text);
                 moment.nullable = false;
             }
-            None => return no(Id::Dates, token, format!("`{text}` as a moment")),
+            None => return no(Id::Dates, token, "a text literal that is not a valid date or time"),
         },
         Some((seconds, None)) => {
             let unix = modifiers.first().and_then(text_of).is_some_and(|m| m.eq_ignore_ascii_case("unixepoch"));
@@ -196,7 +196,7 @@ fn now(tr: &mut Tr) -> Val {
 
 /// Applies a modifier to the moment written at `start`.
 fn modify(tr: &mut Tr, token: &str, start: usize, modifier: String) -> R<()> {
-    let refused = || no(Id::Dates, token, format!("the modifier `{modifier}`"));
+    let refused = || no(Id::Dates, token, "a modifier that has no translation");
     let moment = tr.out.sql.split_off(start);
     // Some modifiers use the moment several times, so that a chain of them grows exponentially.
     if moment.len() > MOMENT_MAX {
