@@ -62,9 +62,10 @@ fn what_is_refused_is_an_error_and_listed_without_its_values() {
                   c.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)')\n\
                   c.create_function('mine', 1, str)\n\
                   for sql in (\"SELECT mine(a) FROM t WHERE a = 'secret' /* secret */\", \
-                  'SELECT bogus(a) FROM t', 'EXPLAIN SELECT \"secret\" -- secret'):\n\
+                  'SELECT bogus(a) FROM t', 'EXPLAIN SELECT \"secret\" -- secret', \"SELECT date(a, ?) FROM t\", \
+                  \"SELECT date('secret') FROM t\"):\n\
                   \x20   for _ in range(2):\n\
-                  \x20       try: c.execute(sql)\n\
+                  \x20       try: c.execute(sql, ('secret',) * sql.count('?'))\n\
                   \x20       except sqlite3.OperationalError as e: print(e)\n";
     let list = stage.path("refused").display().to_string();
     let command = stage.shim(&["--log", &list], &["python3", "-c", script, &stage.path("a.db").display().to_string()]);
@@ -73,12 +74,38 @@ fn what_is_refused_is_an_error_and_listed_without_its_values() {
     let said = text(&output.stdout);
     assert!(said.contains("contend shim: mine() is a function of the application"), "{said}");
     assert!(said.contains("no such function: bogus"), "SQLite's own message: {said}");
-    assert!(text(&output.stderr).contains("refused statements: 2."), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("refused statements: 4."), "{}", text(&output.stderr));
     let list = std::fs::read_to_string(stage.path("refused")).expect("the list");
     assert!(list.contains("SELECT mine(a) FROM t WHERE a = …") && list.contains("EXPLAIN"), "{list}");
     assert!(!list.contains("secret"), "{list}");
     let mode = std::fs::metadata(stage.path("refused")).expect("the list").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "no other user may read it");
+}
+
+/// A program that clears its environment stays on the server. A child without the variable gets an error, and one without the
+/// library is reported.
+#[test]
+fn a_cleared_environment_leads_to_no_file_unseen() {
+    let stage = Stage::start();
+    let child = "import sqlite3, sys, time\n\
+                 c = sqlite3.connect(sys.argv[1]); c.execute('CREATE TABLE t (x)'); time.sleep(1.5)\n";
+    let script = format!(
+        "import os, sqlite3, subprocess, sys\n\
+         preload = os.environ['LD_PRELOAD']\n\
+         os.environ.clear()\n\
+         c = sqlite3.connect(sys.argv[1])\n\
+         c.execute('CREATE TABLE t (x TEXT)')\n\
+         def child(name, **env): return subprocess.run([sys.executable, '-c', {child:?}, name], env=env).returncode\n\
+         print(child(sys.argv[1] + '1', LD_PRELOAD=preload), child(sys.argv[1] + '2'))\n"
+    );
+    let path = stage.path("a.db").display().to_string();
+    let output = fed(stage.shim(&[], &["python3", "-c", &script, &path]), "");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(text(&output.stdout), "1 0\n");
+    assert_eq!(["a.db", "a.db1", "a.db2"].map(|name| stage.path(name).exists()), [false, false, true]);
+    assert!(said.contains("the settings of contend shim cannot be read"), "{said}");
+    assert_eq!(said.matches("a.db2 open without contend's library: its rows stay in the file").count(), 1, "{said}");
 }
 
 /// Round trips of a program that opens its database and closes it.

@@ -134,12 +134,14 @@ pub struct Open {
     pub path: PathBuf,
     /// File of the process's program.
     pub program: PathBuf,
-    /// Whether it has the library, and may write to the capture.
+    /// Whether it has one of the libraries, and this user, whose files the library needs.
     pub is_captured: bool,
 }
 
 /// File name of the library that records calls.
 pub const LIBRARY_FILE: &str = "libcontend_interpose.so";
+/// File name of the library that answers calls from a server.
+pub const SHIM_FILE: &str = "libcontend_shim.so";
 
 struct Reader {
     files: Sender<(PathBuf, File)>,
@@ -176,8 +178,8 @@ impl Lookout {
             let paths = databases(pid);
             if let (false, Ok(program)) = (paths.is_empty(), fs::read_link(format!("/proc/{pid}/exe"))) {
                 // The process may have begun between the two readings: the loader had then not mapped the library.
-                let has_library = maps.contains(LIBRARY_FILE) || mapped_files(pid).contains(LIBRARY_FILE);
-                let is_captured = has_library && !has_another_user(pid);
+                let has_library = |maps: &str| maps.contains(LIBRARY_FILE) || maps.contains(SHIM_FILE);
+                let is_captured = (has_library(&maps) || has_library(&mapped_files(pid))) && !has_another_user(pid);
                 let open = |path| Open { path, program: program.clone(), is_captured };
                 self.open.extend(paths.into_iter().map(open));
             }

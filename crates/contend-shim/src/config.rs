@@ -43,15 +43,17 @@ impl Cache {
     }
 }
 
-/// Whether `contend shim` started this program.
-pub fn is_asked_for() -> bool {
-    std::env::var_os(VARIABLE).is_some()
+/// The directory that the variable had when this program began; `None` without it. Read when the library is loaded: a
+/// program may clear its environment later.
+pub fn directory() -> Option<&'static Path> {
+    static DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    DIRECTORY.get_or_init(|| std::env::var_os(VARIABLE).map(PathBuf::from)).as_deref()
 }
 
-/// The settings; `None` outside of `contend shim`, or if they cannot be read.
+/// The settings; `None` without the variable, or if they cannot be read.
 pub fn settings() -> Option<&'static Settings> {
     static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
-    SETTINGS.get_or_init(|| read(Path::new(&std::env::var_os(VARIABLE)?))).as_ref()
+    SETTINGS.get_or_init(|| read(directory()?)).as_ref()
 }
 
 /// The settings that a URI has; `None` if they cannot be read. A program opens few different databases, so they are kept.

@@ -3,7 +3,7 @@
 
 use crate::c::ERROR;
 use crate::c::front::Failed;
-use crate::config::{Settings, is_asked_for, settings};
+use crate::config::{Settings, directory, settings};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -34,7 +34,7 @@ pub fn listed(sql: &str, reason: &str) {
     let text = without_values(sql);
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if refused.len() < REFUSED_MAX && refused.insert(text.clone()) {
-        if !is_asked_for() {
+        if directory().is_none() {
             // In contend's own worker, whose log is kept.
             eprintln!("contend shim: refused: {}: {text}", one_line(reason));
         }

@@ -5,8 +5,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use contend::engine::dsn::Typed;
 use contend::trial::watch::janitor::Janitor;
 use contend::trial::watch::passing::PassedOn;
-use contend_interpose::foreign::{Foreign, Lookout, has_other_rights, preload, program};
+use contend_interpose::foreign::{Foreign, Lookout, Open, SHIM_FILE, has_other_rights, preload, program};
 use contend_worker::{server, shim};
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -16,7 +17,6 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-const LIBRARY: &str = "libcontend_shim.so";
 /// Environment variable with the path of the library's settings.
 const VARIABLE: &str = "CONTEND_SHIM";
 
@@ -93,9 +93,9 @@ fn library() -> Result<PathBuf> {
     let exe = std::env::current_exe().context("the path of contend is unknown")?;
     let dir = exe.parent().context("contend is in no directory")?;
     let places = [dir.join("deps"), dir.to_path_buf(), dir.join("../lib"), dir.join("../lib/contend")];
-    let found = places.iter().map(|place| place.join(LIBRARY)).find(|path| path.is_file());
+    let found = places.iter().map(|place| place.join(SHIM_FILE)).find(|path| path.is_file());
     let path = found.ok_or_else(|| {
-        anyhow!("{LIBRARY} is neither next to {} nor in ../lib: copy it there (`make build` makes it)", exe.display())
+        anyhow!("{SHIM_FILE} is neither next to {} nor in ../lib: copy it there (`make build` makes it)", exe.display())
     })?;
     let path = path.canonicalize()?;
     let is_odd = path.to_string_lossy().contains([' ', ':', ';', '\t', '\n']);
@@ -133,11 +133,24 @@ fn write_list(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
+/// Reports processes that have a database open without the library, each database once.
+fn say_unreached(lookout: &Lookout, said: &mut BTreeSet<Open>) {
+    for open in lookout.open.iter().filter(|open| !open.is_captured) {
+        if said.insert(open.clone()) {
+            let (program, path) = (open.program.display(), open.path.display());
+            say(&format!(
+                "{program} has {path} open without contend's library: its rows stay in the file. The process must be \
+                 linked dynamically, and keep LD_PRELOAD and {VARIABLE} in its environment."
+            ));
+        }
+    }
+}
+
 /// Waits for the command. Reports processes whose SQLite cannot be redirected.
 fn attend(mut child: Child, lookout: &mut Lookout, stop: &AtomicBool) -> Result<ExitStatus> {
     const POLL: Duration = Duration::from_millis(2);
     const LOOK: Duration = Duration::from_millis(500);
-    let (mut looked, mut signal) = (Instant::now(), PassedOn::default());
+    let (mut looked, mut signal, mut said) = (Instant::now(), PassedOn::default(), BTreeSet::new());
     loop {
         if let Some(status) = child.try_wait()? {
             lookout.finish().iter().for_each(|foreign| say(&sentence(foreign)));
@@ -145,6 +158,7 @@ fn attend(mut child: Child, lookout: &mut Lookout, stop: &AtomicBool) -> Result<
         }
         if looked.elapsed() > LOOK {
             lookout.look(child.id()).iter().for_each(|foreign| say(&sentence(foreign)));
+            say_unreached(lookout, &mut said);
             looked = Instant::now();
         }
         signal.look(stop, &child);

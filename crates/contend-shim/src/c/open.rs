@@ -4,7 +4,7 @@ use super::front::{Counts, Failed, Front};
 use super::hook::{hook, text, text16};
 use super::real::{Real, Text, of_caller};
 use super::{CANTOPEN, MISUSE, OK, authorizer};
-use crate::config::{Settings, is_asked_for, of_uri, settings};
+use crate::config::{Settings, directory, of_uri, settings};
 use crate::connection::{Connection, FORKS};
 use crate::{path, registry};
 use contend_interpose::P;
@@ -36,8 +36,7 @@ unsafe fn reads_uris(real: &Real) -> bool {
 
 unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, call: impl FnOnce() -> c_int) -> c_int {
     let place = path::place(name, flags & URI != 0 || name.starts_with("file:") && reads_uris(real));
-    let is_ours = |place: &path::DatabaseFile| is_asked_for() || place.settings.is_some();
-    let Some(place) = place.filter(|place| is_ours(place) && flags & MEMORY == 0 && !out.is_null()) else {
+    let Some(place) = place.filter(|_| flags & MEMORY == 0 && !out.is_null()) else {
         return call();
     };
     static FORKING: Once = Once::new();
@@ -51,7 +50,8 @@ unsafe fn opened(name: &str, out: *mut P, flags: c_int, real: &'static Real, cal
         return rc;
     }
     let front = Front { real, db: *out as usize };
-    // Without settings the rows would go into the file: the command has ended, or this process has another user.
+    // Without settings the rows would go into the file: the command has ended, or this process has another user, or lost
+    // the variable.
     let why = "unable to open database file: the settings of contend shim cannot be read";
     let unreadable = || Failed::new(CANTOPEN, why);
     let settings = place.settings.as_deref().map_or_else(settings, of_uri);
@@ -175,4 +175,10 @@ pub unsafe extern "C" fn stand_in_dlopen() {
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = contend_interpose::stand_in::bind_to_program;
+static BEGIN: extern "C" fn() = begin;
+
+#[cfg(not(test))]
+extern "C" fn begin() {
+    contend_interpose::stand_in::bind_to_program();
+    directory();
+}
