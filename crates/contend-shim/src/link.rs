@@ -303,7 +303,8 @@ impl Link {
             batch.push(plain(word));
         }
         if transaction.has_lock {
-            batch.push(Message::Query { sql: self.lock("pg_advisory_unlock"), values: vec![] });
+            // Not a query: one that is due to be prepared is not sent if the COMMIT before it fails.
+            batch.push(plain(self.lock("pg_advisory_unlock")));
         }
         let Some(server) = self.server.as_mut().filter(|server| !server.is_closed()) else {
             let lost = || Trouble::Lost("it was lost within the transaction, which is rolled back".to_string());
