@@ -110,6 +110,34 @@ fn connections_that_the_server_cuts_are_io_errors_and_made_again() {
     nothing_is_lost(&stage, 5);
 }
 
+/// The change waits for a lock when its connection is cut.
+#[test]
+fn a_connection_that_is_lost_during_a_change_of_the_schema_is_an_io_error() {
+    let stage = Stage::start();
+    let schema = schema(&stage).replace("log.db", "a.db");
+    let run = |statements: &str| {
+        let script = format!(
+            "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+             try:\n    for sql in {statements}: c.execute(sql)\n\
+             except sqlite3.Error as e: print(e.sqlite_errorname, c.in_transaction)\n"
+        );
+        text(&fed(stage.shim(&[], &["python3", "-c", &script, &schema]), "").stdout)
+    };
+    assert_eq!(run("'CREATE TABLE t (x TEXT)', 'CREATE TABLE u (x TEXT)'"), "");
+    const WAITING: &str = "(SELECT count(*) FROM pg_locks WHERE NOT granted)";
+    let hold = format!(
+        "BEGIN; LOCK TABLE \"{schema}\".t; DO $$ BEGIN FOR i IN 1..300 LOOP PERFORM pg_sleep(0.1); \
+         EXIT WHEN {WAITING} > 0; END LOOP; END $$; SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE application_name = 'contend shim'; COMMIT;"
+    );
+    let held = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted";
+    std::thread::scope(|scope| {
+        scope.spawn(|| stage.server.asked(&hold));
+        wait_for("the lock", || stage.server.asked(held) == "1");
+        assert_eq!(run("'BEGIN', \"INSERT INTO u VALUES ('a')\", 'DROP TABLE t'"), "SQLITE_IOERR False\n");
+    });
+}
+
 #[test]
 fn a_server_that_is_killed_and_starts_again_has_all_that_was_acknowledged() {
     let mut stage = Stage::start();

@@ -24,12 +24,13 @@ impl State {
     /// There is no translation, or the server refuses. The front is as it was.
     pub fn define(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
         front.execute("SAVEPOINT \"contend definition\"")?;
-        let result = self.defined(front, sql, step);
-        if result.is_err() {
-            front.execute("ROLLBACK TO \"contend definition\"")?;
+        if let Err(failed) = self.defined(front, sql, step) {
+            // They fail if the whole transaction is rolled back: the connection is lost.
+            let _ = front.execute("ROLLBACK TO \"contend definition\"");
+            let _ = front.execute("RELEASE \"contend definition\"");
+            return Err(failed);
         }
-        front.execute("RELEASE \"contend definition\"")?;
-        result
+        front.execute("RELEASE \"contend definition\"")
     }
 
     fn defined(&mut self, front: &Front, sql: &str, step: impl FnOnce() -> i32) -> Result<(), Failed> {
