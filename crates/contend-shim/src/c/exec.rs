@@ -85,6 +85,15 @@ hook!(stack; sqlite3_get_table(db: P, sql: Text, cells: *mut *mut *mut c_char, l
     let Some(connection) = registry::connection(db as usize) else {
         return of_caller(caller).map_or(MISUSE, |real| (real.get_table)(db, sql, cells, lines, columns, message));
     };
+    let put = |rows, width| {
+        for (place, number) in [(lines, rows), (columns, width)] {
+            if !place.is_null() {
+                *place = number;
+            }
+        }
+    };
+    *cells = null_mut();
+    put(0, 0);
     let (mut table, mut rows, mut width): (Vec<Option<Vec<u8>>>, c_int, c_int) = (vec![], 0, 0);
     let code = all(&connection, sql, &mut |texts, names| {
         let copy = |text: &*mut c_char| (!text.is_null()).then(|| CStr::from_ptr(*text).to_bytes().to_vec());
@@ -99,11 +108,10 @@ hook!(stack; sqlite3_get_table(db: P, sql: Text, cells: *mut *mut *mut c_char, l
         rows += 1;
         0
     });
-    for (place, number) in [(lines, rows), (columns, width)] {
-        if !place.is_null() {
-            *place = number;
-        }
+    if code != OK {
+        return tell(&connection, code, message);
     }
+    put(rows, width);
     // `sqlite3_free_table` reads the number of cells before the first one.
     let real = connection.front.real;
     let made = (real.malloc64)((table.len() as u64 + 1) * 8).cast::<*mut c_char>();
