@@ -11,6 +11,7 @@ mod gaps;
 mod given;
 mod mariadb;
 mod matrix;
+mod on_server;
 mod replay;
 mod round_trip;
 mod server;

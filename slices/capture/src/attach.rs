@@ -46,7 +46,8 @@ pub fn attached(call: &Call) -> Option<Attached> {
     Some(Attached { path: (!in_memory).then(|| path_of(&file)), schema })
 }
 
-fn unquoted(text: &str) -> String {
+/// A name or text without its quotes.
+pub fn unquoted(text: &str) -> String {
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"' | '`' | '[')) else { return text.into() };
     let close = if quote == '[' { ']' } else { quote };
     let inner = text[1..].strip_suffix(close).unwrap_or(&text[1..]);

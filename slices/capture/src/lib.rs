@@ -1,5 +1,6 @@
 //! `contend capture` records the calls of an unmodified program to SQLite, or the statements of the clients of a
-//! PostgreSQL or MariaDB server, and shows them; `contend replay` repeats them.
+//! PostgreSQL or MariaDB server, and shows them; `contend replay` repeats them, on copies of the databases or on a
+//! server.
 //!
 //! ```text
 //! program + library (contend-interpose) ─► segments ─► trace ─► program (transactions) ─► summary ─► show
@@ -7,12 +8,14 @@
 //! clients ─► proxy ─► a server's segments, likewise
 //! ```
 //!
-//! `session` and `content` make a capture. `sql`, `trace`, `program` and `summary` are pure functions of its files.
+//! `session` and `content` make a capture. `order`, `copies` and `outcome` are what the replays
+//! share. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
 mod anonymise;
 mod attach;
 mod balance;
 mod content;
+mod copies;
 mod finding;
 mod fresh;
 mod gaps;
@@ -22,6 +25,9 @@ mod literal;
 mod manifest;
 mod mysql_text;
 mod naming;
+mod on_server;
+mod order;
+mod outcome;
 mod pack;
 mod postgres_text;
 mod program;

@@ -183,7 +183,7 @@ pub fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>>
 }
 
 /// Numbers of a statement's parameters, as SQLite gives them: `?` and a new name get the one after the largest so far.
-fn places_of(tokens: &[Token]) -> Vec<u16> {
+pub fn places_of(tokens: &[Token]) -> Vec<u16> {
     let mut named: Vec<(&str, u16)> = vec![];
     let mut last = 0u16;
     let parameters = tokens.iter().filter_map(|token| match token {

@@ -1,114 +1,25 @@
 //! `contend replay`: repeats captured transactions on copies of the databases, and compares the results.
 //!
-//! Transactions run one after the other, each on its own connection, in the order in which they held the write lock.
-//! A transaction that could commit read nothing that another one changed meanwhile, so this order gives the same
-//! tables.
+//! Each transaction runs on its own connection.
 
 use crate::attach::{attached, number};
-use crate::content::{address, quoted};
+use crate::content::quoted;
+use crate::copies::{Counts, compare, copy_of, place};
 use crate::manifest::{Database, Manifest};
-use crate::program::{Began, End, Shapes, Transaction, transactions};
-use crate::sql::{Does, Token, tokens};
+use crate::order::{Pace, Unit, units};
+use crate::outcome::{Divergences, Done, OF_THE_MOMENT, Replayed, differs, not_compared};
+use crate::program::Shapes;
+use crate::sql::is_of_the_moment;
 use crate::trace::{Call, How, ROW, Trace, Value};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, ErrorCode, ToSql, ffi};
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-
-/// A pause of the program is cut short this often, to see whether the replay was stopped.
-const STOPS_WITHIN: Duration = Duration::from_millis(100);
-
-/// The result of a replay.
-#[derive(Debug, Default, Serialize)]
-pub struct Replayed {
-    pub transactions: u64,
-    pub statements: u64,
-    pub captured_ns: u64,
-    pub replayed_ns: u64,
-    /// Statements whose result differs from the captured one.
-    pub diverged: Vec<Divergence>,
-    /// Statements and transactions that are left out, as sentences.
-    pub left_out: BTreeSet<String>,
-    /// Gaps of the capture, as sentences.
-    pub missing: Vec<String>,
-    pub databases: Vec<Compared>,
-    /// Why no table was compared, as a sentence.
-    pub not_compared: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Divergence {
-    pub statement: String,
-    pub what: &'static str,
-    pub count: u64,
-    pub captured: String,
-    pub replayed: String,
-}
-
-/// The final state of a database.
-#[derive(Debug, Serialize)]
-pub struct Compared {
-    pub path: PathBuf,
-    pub tables: u64,
-    /// Tables that differ: rows only in the capture, and rows only in the replay.
-    pub differ: Vec<(String, u64, u64)>,
-}
-
-impl Replayed {
-    pub fn is_same(&self) -> bool {
-        self.not_compared.is_none() && self.databases.iter().all(|database| database.differ.is_empty())
-    }
-}
-
-/// A unit of the replay: a transaction, or a call outside of one.
-struct Unit {
-    /// Position in the order.
-    at_ns: u64,
-    calls: Vec<usize>,
-    is_transaction: bool,
-}
-
-fn units(trace: &Trace, shapes: &Shapes, left_out: &mut BTreeSet<String>) -> Vec<Unit> {
-    let all = transactions(trace, shapes);
-    let mut inside = vec![false; trace.calls.len()];
-    let mut units = vec![];
-    for transaction in &all {
-        transaction.calls.iter().for_each(|&call| inside[call] = true);
-        match transaction.end {
-            End::Unfinished => {
-                left_out.insert(
-                    "A transaction that had not ended was left out; its last statement may have committed.".into(),
-                );
-            }
-            // A statement refused because of a lock has no effect.
-            End::Failed if transaction.is_busy => {}
-            _ => units.push(Unit {
-                at_ns: moment(transaction, trace),
-                calls: transaction.calls.clone(),
-                is_transaction: true,
-            }),
-        }
-    }
-    for (i, call) in trace.calls.iter().enumerate().filter(|(i, _)| !inside[*i]) {
-        units.push(Unit { at_ns: call.at_ns, calls: vec![i], is_transaction: false });
-    }
-    units.sort_by_key(|unit| unit.at_ns);
-    units
-}
-
-/// A time at which the transaction held the write lock; for a read-only one, its first statement.
-fn moment(transaction: &Transaction, trace: &Trace) -> u64 {
-    let place = if transaction.writes { transaction.calls.last() } else { transaction.calls.first() };
-    let call = &trace.calls[*place.expect("a transaction has a call")];
-    // A single statement holds the lock after its wait; a COMMIT holds it from the beginning.
-    call.at_ns + if transaction.began == Began::Alone { call.waited_ns } else { 0 }
-}
 
 struct Replay<'r> {
     trace: &'r Trace,
@@ -117,7 +28,7 @@ struct Replay<'r> {
     dir: &'r Path,
     connections: BTreeMap<u64, Connection>,
     outcome: Replayed,
-    diverged: BTreeMap<(usize, &'static str), Divergence>,
+    diverged: Divergences,
 }
 
 /// Replays a capture in its own directory. `speed`: factor on the captured speed; `None`: as fast as possible.
@@ -150,20 +61,23 @@ pub fn replay(
             missing: trace.missing(manifest),
             ..Replayed::default()
         },
-        diverged: BTreeMap::new(),
+        diverged: Divergences::default(),
     };
     let units = units(&trace, &shapes, &mut replay.outcome.left_out);
     let begin = Instant::now();
-    if !replay.units(&units, speed, stop)? {
+    if !replay.units(&units, &Pace { speed, begin, stop })? {
         return Ok(None);
     }
     replay.outcome.replayed_ns = u64::try_from(begin.elapsed().as_nanos())?;
     let Replay { mut outcome, diverged, .. } = replay;
-    outcome.diverged = diverged.into_values().collect();
+    outcome.diverged = diverged.into_all();
     for (i, database) in manifest.databases.iter().enumerate() {
         let end = database.end.as_ref().and_then(|end| end.copy.as_ref());
         match end {
-            Some(end) => outcome.databases.push(compare(&database.path, &copy_of(dir, i), &taken.join(end))?),
+            Some(end) => {
+                let both = [copy_of(dir, i), taken.join(end)];
+                outcome.databases.push(compare(&database.path, &both, Counts::Rowids)?);
+            }
             None => {
                 let path = database.path.display();
                 outcome
@@ -176,51 +90,14 @@ pub fn replay(
     Ok(Some(outcome))
 }
 
-/// Why no table was compared; `None` if some were.
-fn not_compared(manifest: &Manifest, compared: &[Compared]) -> Option<String> {
-    if compared.iter().any(|database| database.tables > 0 || !database.differ.is_empty()) {
-        return None;
-    }
-    let why = if !compared.is_empty() {
-        "the databases have no tables, neither at the end of the capture nor after the replay"
-    } else if manifest.status.is_none() {
-        "contend was killed during the capture, before it could copy the databases"
-    } else if manifest.databases.is_empty() {
-        "the program opened no database file"
-    } else {
-        "the capture has no copy of the final content of any database"
-    };
-    Some(format!("Nothing was compared: {why}."))
-}
-
-fn copy_of(dir: &Path, number: usize) -> PathBuf {
-    dir.join(format!("{}.db", number + 1))
-}
-
-/// Puts the initial content into the replay's directory.
-fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
-    let Some(content) = &database.content else { return Ok(()) };
-    let Some(copy) = &content.copy else { return Ok(()) };
-    let from = taken.join(copy);
-    std::fs::copy(&from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
-    let db = Connection::open(to)?;
-    db.pragma_update(None, "journal_mode", &content.journal_mode)?;
-    Ok(())
-}
-
 impl Replay<'_> {
     /// Returns whether all were carried out, and not stopped.
-    fn units(&mut self, units: &[Unit], speed: Option<f64>, stop: &AtomicBool) -> Result<bool> {
+    fn units(&mut self, units: &[Unit], pace: &Pace<'_>) -> Result<bool> {
         let trace = self.trace;
         let of = |unit: &Unit| trace.calls[unit.calls[0]].connection;
         let last: BTreeMap<u64, usize> = units.iter().map(of).zip(0..).collect();
-        let begin = Instant::now();
         for (i, unit) in units.iter().enumerate() {
-            let due = speed.map(|speed| Duration::from_nanos(((unit.at_ns - trace.from_ns) as f64 / speed) as u64));
-            while due.is_some_and(|due| due > begin.elapsed()) && !stop.load(Relaxed) {
-                std::thread::sleep(due.unwrap_or_default().saturating_sub(begin.elapsed()).min(STOPS_WITHIN));
-            }
-            if stop.load(Relaxed) {
+            if !pace.wait(unit, trace) {
                 return Ok(false);
             }
             self.unit(unit)?;
@@ -290,9 +167,7 @@ impl Replay<'_> {
             return Ok(());
         }
         if is_of_the_moment(&call.sql) {
-            self.outcome.left_out.insert(
-                "Statements use random numbers or the present time, which are not those of the capture.".into(),
-            );
+            self.outcome.left_out.insert(OF_THE_MOMENT.into());
         }
         self.open(call.connection)?;
         self.outcome.statements += 1;
@@ -318,9 +193,8 @@ impl Replay<'_> {
                 Some(("result", captured, format!("{code}{why}")))
             }
         };
-        if let Some((what, captured, replayed)) = differs {
-            let new = Divergence { statement: shape.text.clone(), what, count: 0, captured, replayed };
-            self.diverged.entry((self.shapes.number(call), what)).or_insert(new).count += 1;
+        if let Some(difference) = differs {
+            self.diverged.add((self.shapes.number(call), &shape.text), difference);
         }
         Ok(())
     }
@@ -347,7 +221,7 @@ impl Replay<'_> {
         let attached = db.execute(&format!("ATTACH ?1 AS {}", quoted(schema)), [copy.to_string_lossy()]);
         confine(db)?;
         attached?;
-        Ok(Done { rows: None, changes: 0, rowid: 0 })
+        Ok(Done { rows: None, changes: 0, rowid: None })
     }
 }
 
@@ -365,17 +239,10 @@ fn confine(db: &Connection) -> rusqlite::Result<()> {
     }))
 }
 
-/// Result of a statement in the replay; rows of a script are unknown.
-struct Done {
-    rows: Option<u64>,
-    changes: i64,
-    rowid: i64,
-}
-
 fn script(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
     // The rows of several statements cannot be separated.
     db.execute_batch(&call.sql)?;
-    Ok(Done { rows: None, changes: i64::try_from(db.changes()).unwrap_or(0), rowid: db.last_insert_rowid() })
+    Ok(Done { rows: None, changes: i64::try_from(db.changes()).unwrap_or(0), rowid: Some(db.last_insert_rowid()) })
 }
 
 fn statement(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
@@ -394,33 +261,11 @@ fn statement(db: &Connection, call: &Call) -> rusqlite::Result<Done> {
         count += 1;
     }
     drop(rows);
-    Ok(Done { rows: Some(count), changes: i64::try_from(db.changes()).unwrap_or(0), rowid: db.last_insert_rowid() })
-}
-
-/// The first difference between captured and replayed result.
-fn differs(call: &Call, done: &Done, does: Does) -> Option<(&'static str, String, String)> {
-    if call.how != How::Statement {
-        return None;
-    }
-    let rows = done.rows.filter(|rows| *rows != call.rows && does != Does::Pragma);
-    if let Some(rows) = rows {
-        return Some(("rows", call.rows.to_string(), rows.to_string()));
-    }
-    if does == Does::Write && done.changes != call.changes {
-        return Some(("changes", call.changes.to_string(), done.changes.to_string()));
-    }
-    let inserts = call.sql.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("insert"));
-    if inserts && done.changes > 0 && done.rowid.cast_unsigned() != call.rowid {
-        return Some(("rowid", call.rowid.cast_signed().to_string(), done.rowid.to_string()));
-    }
-    None
-}
-
-/// Whether a statement's result depends on the time or number of its executions.
-fn is_of_the_moment(sql: &str) -> bool {
-    const WORDS: &[&str] = &["random", "randomblob", "current_timestamp", "current_time", "current_date", "'now'"];
-    let moment = |token: &Token| matches!(token, Token::Word(word) if WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
-    tokens(sql).iter().any(moment)
+    Ok(Done {
+        rows: Some(count),
+        changes: i64::try_from(db.changes()).unwrap_or(0),
+        rowid: Some(db.last_insert_rowid()),
+    })
 }
 
 impl ToSql for Value {
@@ -435,64 +280,4 @@ impl ToSql for Value {
         };
         Ok(ToSqlOutput::Owned(value))
     }
-}
-
-/// Compares the tables of two databases, including rowids.
-fn compare(path: &Path, replayed: &Path, captured: &Path) -> Result<Compared> {
-    let db = Connection::open(replayed)?;
-    db.execute("ATTACH ?1 AS captured", [address(captured)?])?;
-    let tables = |schema: &str| -> rusqlite::Result<BTreeSet<String>> {
-        let sql = format!(
-            "SELECT name FROM {schema}.sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
-             AND (name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR name = 'sqlite_sequence')"
-        );
-        let mut statement = db.prepare(&sql)?;
-        let names = statement.query_map([], |row| row.get(0))?;
-        names.collect()
-    };
-    let (of_replay, of_capture) = (tables("main")?, tables("captured")?);
-    let mut compared = Compared { path: path.to_path_buf(), tables: of_capture.len() as u64, differ: vec![] };
-    for table in of_replay.union(&of_capture) {
-        let name = quoted(table);
-        let count = |schema: &str| {
-            let sql = format!("SELECT count(*) FROM {schema}.{name}");
-            db.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap_or(0).cast_unsigned()
-        };
-        let is_in_both = of_replay.contains(table) && of_capture.contains(table);
-        let values = if is_in_both { values(&db, &name)? } else { None };
-        let Some(values) = values else {
-            compared.differ.push((table.clone(), count("captured"), count("main")));
-            continue;
-        };
-        let only = |one: &str, other: &str| -> rusqlite::Result<u64> {
-            let query = |columns: &str| {
-                let sql = format!(
-                    "SELECT count(*) FROM (SELECT {columns} FROM {one}.{name} EXCEPT SELECT {columns} FROM {other}.{name})"
-                );
-                db.query_row(&sql, [], |row| row.get::<_, i64>(0))
-            };
-            // A table WITHOUT ROWID has no rowid.
-            query(&format!("rowid, {values}")).or_else(|_| query(&values)).map(i64::cast_unsigned)
-        };
-        let (captured, replayed) = (only("captured", "main")?, only("main", "captured")?);
-        if captured + replayed > 0 || count("captured") != count("main") {
-            compared.differ.push((table.clone(), captured, replayed));
-        }
-    }
-    Ok(compared)
-}
-
-/// Expressions that are equal only if types and bytes of a table's values are: columns may ignore the case of letters, and
-/// 1 equals 1.0. `None` if the two tables have other columns.
-fn values(db: &Connection, table: &str) -> rusqlite::Result<Option<String>> {
-    let columns = |schema: &str| -> rusqlite::Result<Vec<String>> {
-        let statement = db.prepare(&format!("SELECT * FROM {schema}.{table}"))?;
-        Ok(statement.column_names().into_iter().map(quoted).collect())
-    };
-    let names = columns("main")?;
-    if names != columns("captured")? {
-        return Ok(None);
-    }
-    let exact = names.iter().map(|name| format!("typeof({name}), {name} COLLATE BINARY"));
-    Ok(Some(exact.collect::<Vec<_>>().join(", ")))
 }

@@ -177,6 +177,13 @@ pub fn joined(parts: &[&str]) -> String {
     text
 }
 
+/// Whether a statement's result depends on the time or number of its executions.
+pub fn is_of_the_moment(sql: &str) -> bool {
+    const WORDS: &[&str] = &["random", "randomblob", "current_timestamp", "current_time", "current_date", "'now'"];
+    let moment = |token: &Token| matches!(token, Token::Word(word) if WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
+    tokens(sql).iter().any(moment)
+}
+
 fn is_keyword(word: &str) -> bool {
     const WORDS: &[&str] = &[
         "in", "values", "and", "or", "not", "where", "from", "join", "on", "as", "select", "into", "exists", "when",

@@ -1,0 +1,103 @@
+//! Copies of databases: placed before a replay, and compared after it.
+
+use crate::content::{address, quoted};
+use crate::manifest::Database;
+use crate::outcome::Compared;
+use anyhow::{Context, Result};
+use rusqlite::Connection;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+pub fn copy_of(dir: &Path, number: usize) -> PathBuf {
+    dir.join(format!("{}.db", number + 1))
+}
+
+/// Puts the initial content into the replay's directory.
+///
+/// # Errors
+/// It cannot be copied.
+pub fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
+    let Some(content) = &database.content else { return Ok(()) };
+    let Some(copy) = &content.copy else { return Ok(()) };
+    let from = taken.join(copy);
+    std::fs::copy(&from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    let db = Connection::open(to)?;
+    db.pragma_update(None, "journal_mode", &content.journal_mode)?;
+    Ok(())
+}
+
+/// What counts as a difference between two tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Also rowids, and the counters of AUTOINCREMENT.
+    Rowids,
+    /// Rows only: a server has neither.
+    Rows,
+}
+
+/// Compares the tables of two databases.
+///
+/// # Errors
+/// One cannot be read.
+pub fn compare(path: &Path, [replayed, captured]: &[PathBuf; 2], counts: Counts) -> Result<Compared> {
+    let db = Connection::open(replayed)?;
+    db.execute("ATTACH ?1 AS captured", [address(captured)?])?;
+    let tables = |schema: &str| -> rusqlite::Result<BTreeSet<String>> {
+        let sql = format!(
+            "SELECT name FROM {schema}.sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
+             AND (name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR name = 'sqlite_sequence' AND {})",
+            counts == Counts::Rowids
+        );
+        let mut statement = db.prepare(&sql)?;
+        let names = statement.query_map([], |row| row.get(0))?;
+        names.collect()
+    };
+    let (of_replay, of_capture) = (tables("main")?, tables("captured")?);
+    let mut compared = Compared { path: path.to_path_buf(), tables: of_capture.len() as u64, differ: vec![] };
+    for table in of_replay.union(&of_capture) {
+        let name = quoted(table);
+        let count = |schema: &str| {
+            let sql = format!("SELECT count(*) FROM {schema}.{name}");
+            db.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap_or(0).cast_unsigned()
+        };
+        let is_in_both = of_replay.contains(table) && of_capture.contains(table);
+        let values = if is_in_both { values(&db, &name)? } else { None };
+        let Some(values) = values else {
+            compared.differ.push((table.clone(), count("captured"), count("main")));
+            continue;
+        };
+        let only = |one: &str, other: &str| -> rusqlite::Result<u64> {
+            let query = |columns: &str, grouped: &str| {
+                let rows = |schema| format!("SELECT {columns} FROM {schema}.{name}{grouped}");
+                let sql = format!("SELECT count(*) FROM ({} EXCEPT {})", rows(one), rows(other));
+                db.query_row(&sql, [], |row| row.get::<_, i64>(0))
+            };
+            let found = match counts {
+                // A table WITHOUT ROWID has no rowid.
+                Counts::Rowids => query(&format!("rowid, {values}"), "").or_else(|_| query(&values, "")),
+                Counts::Rows => query(&format!("{values}, count(*)"), &format!(" GROUP BY {values}")),
+            };
+            found.map(i64::cast_unsigned)
+        };
+        let (captured, replayed) = (only("captured", "main")?, only("main", "captured")?);
+        if captured + replayed > 0 || count("captured") != count("main") {
+            compared.differ.push((table.clone(), captured, replayed));
+        }
+    }
+    Ok(compared)
+}
+
+/// Expressions that are equal only if types and bytes of a table's values are: columns may ignore the case of letters, and
+/// 1 equals 1.0. `None` if the two tables have other columns.
+fn values(db: &Connection, table: &str) -> rusqlite::Result<Option<String>> {
+    let columns = |schema: &str| -> rusqlite::Result<Vec<String>> {
+        let statement = db.prepare(&format!("SELECT * FROM {schema}.{table}"))?;
+        Ok(statement.column_names().into_iter().map(quoted).collect())
+    };
+    let names = columns("main")?;
+    if names != columns("captured")? {
+        return Ok(None);
+    }
+    let exact = names.iter().map(|name| format!("typeof({name}), {name} COLLATE BINARY"));
+    Ok(Some(exact.collect::<Vec<_>>().join(", ")))
+}

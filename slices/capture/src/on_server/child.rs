@@ -1,0 +1,52 @@
+//! `contend migrate` as a process: what carries the content to the server, and back.
+
+use anyhow::{Context, Result, bail};
+use contend::stats::harmless::harmless;
+use contend::trial::itself;
+use contend::trial::watch::janitor::Janitor;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How often it is seen whether the process has ended, or the replay was stopped.
+const LOOKS_EVERY: Duration = Duration::from_millis(20);
+
+/// Runs `contend migrate` with these arguments; its output goes to a file in `dir`. Returns whether it was not stopped.
+///
+/// # Errors
+/// It failed; its messages are then printed.
+pub fn migrate(args: &[&str], dir: &Path, janitor: &Janitor, stop: &AtomicBool) -> Result<bool> {
+    let log = dir.join("migrate.log");
+    let out = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    // In its own group: Ctrl-C is passed on once.
+    let mut command = Command::new(itself::executable(&itself::path()?));
+    command.arg("migrate").args(args).stdin(Stdio::null()).stderr(out.try_clone()?).stdout(out).process_group(0);
+    let mut child = command.spawn().context("cannot start `contend migrate`")?;
+    janitor.program_lives(child.id());
+    let mut is_told = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if stop.load(Relaxed) && !is_told {
+            let _ = kill_process(Pid::from_child(&child), Signal::INT);
+            is_told = true;
+        }
+        std::thread::sleep(LOOKS_EVERY);
+    };
+    janitor.program_gone(child.id());
+    let said = fs::read_to_string(&log).unwrap_or_default();
+    let _ = fs::remove_file(&log);
+    if stop.load(Relaxed) {
+        return Ok(false);
+    }
+    if !status.success() {
+        contend::tell!("{}", harmless(said.trim_end()));
+        bail!("`contend migrate` has failed; its messages are above");
+    }
+    Ok(true)
+}

@@ -1,0 +1,131 @@
+//! INSERTs that leave an INTEGER PRIMARY KEY to SQLite. The server's counter is set to the captured key before such a
+//! statement: rolled back and refused rows use up keys of a server, but not of SQLite.
+
+use crate::attach::unquoted;
+use crate::naming::places_of;
+use crate::sql::{Token, tokens};
+use crate::trace::Value;
+use contend_sql::{Catalogue, table_columns};
+
+/// The counter of a table's keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    pub table: String,
+    pub column: String,
+    /// The parameter that must be NULL.
+    parameter: Option<u16>,
+    /// Whether a row may be updated or skipped instead.
+    may_store_nothing: bool,
+}
+
+impl Counter {
+    /// The first key that SQLite gave. `changes`: rows that the statement stored; `rowid`: the last key after and before
+    /// it.
+    pub fn first(&self, values: &[(u16, Value)], changes: i64, rowid: [i64; 2]) -> Option<i64> {
+        let [after, before] = rowid;
+        let is_left = self
+            .parameter
+            .is_none_or(|number| values.iter().all(|(place, value)| *place != number || *value == Value::Null));
+        let has_stored = changes > 0 && !(self.may_store_nothing && after == before);
+        Some(after - changes + 1).filter(|first| is_left && has_stored && *first > 0)
+    }
+}
+
+/// The counter that an INSERT uses; `None` if its rows have keys, or the table has no INTEGER PRIMARY KEY.
+pub fn counter(sql: &str, catalogue: &Catalogue) -> Option<Counter> {
+    let all = tokens(sql);
+    let is = |at: usize, word: &str| matches!(all.get(at), Some(Token::Word(w)) if w.eq_ignore_ascii_case(word));
+    let sign = |at: usize, sign: &str| all.get(at) == Some(&Token::Sign(sign));
+    let name = |at: usize| match all.get(at) {
+        Some(Token::Word(word)) => Some(unquoted(word)),
+        _ => None,
+    };
+    let into = (0..all.len()).find(|at| is(*at, "into"))?;
+    let at = if sign(into + 2, ".") { into + 3 } else { into + 1 };
+    let table = name(at)?;
+    let columns = table_columns(catalogue, &table)?;
+    let key = columns.iter().find(|column| column.is_rowid)?.name.clone();
+    let is_key =
+        |column: &str| [key.as_str(), "rowid", "_rowid_", "oid"].iter().any(|key| key.eq_ignore_ascii_case(column));
+    let mut next = at + 1;
+    let place = if sign(next, "(") {
+        let end = (next..all.len()).find(|at| sign(*at, ")"))?;
+        let place = (next + 1..end).step_by(2).position(|at| name(at).is_some_and(|name| is_key(&name)));
+        next = end + 1;
+        place
+    } else if is(next, "default") {
+        None
+    } else {
+        columns.iter().filter(|column| !column.is_generated).position(|column| column.is_rowid)
+    };
+    let parameter = match place {
+        None => None,
+        Some(place) => {
+            let at = index(&all, next, place)?;
+            match all[at] {
+                Token::Word(word) if word.eq_ignore_ascii_case("null") => None,
+                Token::Parameter(_) => Some(*places_of(&all[..=at]).last()?),
+                _ => return None,
+            }
+        }
+    };
+    let may_store_nothing = is(1, "or") && is(2, "ignore") || (next..all.len()).any(|at| is(at, "conflict"));
+    Some(Counter { table, column: key, parameter, may_store_nothing })
+}
+
+/// Index of the only token of a value in the first row after VALUES.
+fn index(all: &[Token], values: usize, place: usize) -> Option<usize> {
+    let is_values = matches!(all.get(values), Some(Token::Word(word)) if word.eq_ignore_ascii_case("values"));
+    let (mut depth, mut passed) = (0, 0);
+    for (at, token) in all.iter().enumerate().skip(values + 1).filter(|_| is_values) {
+        match token {
+            Token::Sign("(") => depth += 1,
+            Token::Sign(")") => depth -= 1,
+            Token::Sign(",") if depth == 1 => passed += 1,
+            _ if depth == 1 && passed == place => {
+                let is_alone = matches!(all.get(at + 1), Some(Token::Sign("," | ")")));
+                return Some(at).filter(|_| is_alone);
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return None;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_left_to_sqlite_are_found() {
+        let mut catalogue = Catalogue::default();
+        let learned = catalogue.learn("CREATE TABLE t (id INTEGER PRIMARY KEY, a, b); CREATE TABLE u (a PRIMARY KEY)");
+        learned.expect("learned");
+        let found = |sql: &str| counter(sql, &catalogue).map(|counter| (counter.parameter, counter.may_store_nothing));
+        assert_eq!(found("INSERT INTO t (a, b) VALUES (?, ?)"), Some((None, false)));
+        assert_eq!(found("INSERT INTO main.\"T\" SELECT NULL, a, b FROM t"), None);
+        assert_eq!(found("INSERT INTO t VALUES (?, f(1, 2), 3), (5, 6, 7)"), Some((Some(1), false)));
+        assert_eq!(found("INSERT INTO t (a, id) VALUES (:a, :b)"), Some((Some(2), false)));
+        assert_eq!(found("INSERT INTO t (a, rowid) VALUES (?3, ?)"), Some((Some(4), false)));
+        assert_eq!(found("INSERT INTO t (a, id) VALUES (f(1, 2), NULL)"), Some((None, false)));
+        assert_eq!(found("INSERT INTO t (a, id) VALUES (1, 5)"), None);
+        assert_eq!(found("INSERT INTO t (a, id) VALUES (1, NULL + ?)"), None);
+        assert_eq!(found("INSERT INTO t DEFAULT VALUES"), Some((None, false)));
+        assert_eq!(found("INSERT OR IGNORE INTO t (a) SELECT a FROM u"), Some((None, true)));
+        assert_eq!(found("INSERT INTO t (a) VALUES (1) ON CONFLICT DO NOTHING"), Some((None, true)));
+        assert_eq!((found("INSERT INTO u VALUES (1)"), found("UPDATE t SET a = 1")), (None, None));
+    }
+
+    #[test]
+    fn the_first_of_several_keys_follows_from_the_last() {
+        let sure = Counter { table: "t".into(), column: "id".into(), parameter: Some(1), may_store_nothing: false };
+        assert_eq!(sure.first(&[(1, Value::Null)], 3, [9, 9]), Some(7));
+        assert_eq!(sure.first(&[(1, Value::Integer(9))], 1, [9, 8]), None);
+        assert_eq!(sure.first(&[], 0, [9, 8]), None);
+        let unsure = Counter { may_store_nothing: true, ..sure };
+        assert_eq!((unsure.first(&[], 1, [9, 9]), unsure.first(&[], 1, [9, 8])), (None, Some(9)));
+    }
+}

@@ -1,0 +1,242 @@
+//! The schema on the server: that of the end of the capture, without rows in the tables that the program made.
+
+use crate::content::{open_copy, quoted};
+use crate::copies::place;
+use crate::manifest::Database;
+use crate::sql::tokens;
+use anyhow::{Context, Result, ensure};
+use contend_sql::{Catalogue, Options, ParamType, Target, define_table, table_columns, translate};
+use rusqlite::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// An object of a schema: type, name, statement.
+type Object = [String; 3];
+
+/// Kinds in the order in which they can be made.
+const KINDS: [&str; 4] = ["table", "index", "view", "trigger"];
+
+fn objects(db: &Connection) -> rusqlite::Result<Vec<Object>> {
+    let mut found = db.prepare(
+        "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+         ORDER BY rowid",
+    )?;
+    let rows = found.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
+    let all = rows.collect::<rusqlite::Result<Vec<Object>>>()?;
+    let of = |kind| all.iter().filter(move |[other, ..]| other == kind).cloned();
+    Ok(KINDS.into_iter().flat_map(of).collect())
+}
+
+/// Follows the statements that change the schema, in a database without rows.
+pub struct Course {
+    db: Connection,
+    begin: Vec<Object>,
+    changed: BTreeSet<String>,
+}
+
+impl Course {
+    /// Makes the database for the replay: the content at the beginning, and what the program made, without rows.
+    ///
+    /// # Errors
+    /// The capture has no copy, or a copy cannot be read.
+    pub fn begin(taken: &Path, database: &Database, seed: &Path) -> Result<Course> {
+        let path = database.path.display();
+        let end = database.end.as_ref().and_then(|end| end.copy.as_ref());
+        let end = end.with_context(|| format!("the capture has no copy of the final content of {path}"))?;
+        place(taken, database, seed)?;
+        let db = Connection::open(seed)?;
+        let (begin, end) = (objects(&db)?, objects(&open_copy(&taken.join(end))?)?);
+        let mut course = Course { db: Connection::open_in_memory()?, begin, changed: BTreeSet::new() };
+        for [_, _, sql] in &course.begin {
+            // SQLite here may lack a module of the program.
+            let _ = course.db.execute_batch(sql);
+        }
+        for object in end.iter().filter(|object| !course.begin.contains(object)) {
+            if course.begin.iter().any(|[_, name, _]| *name == object[1]) {
+                course.changed.insert(object[1].clone());
+            } else if !object[2].to_ascii_uppercase().starts_with("CREATE VIRTUAL") {
+                db.execute_batch(&object[2]).with_context(|| format!("{} {}", object[0], object[1]))?;
+            }
+        }
+        let gone = course.begin.iter().filter(|[_, name, _]| !end.iter().any(|[_, other, _]| other == name));
+        course.changed.extend(gone.map(|[_, name, _]| name.clone()));
+        ensure!(!end.is_empty(), "{path} has no table at the end of the capture");
+        Ok(course)
+    }
+
+    /// Takes a statement that changed the schema.
+    ///
+    /// # Errors
+    /// The schema cannot be read.
+    pub fn take(&mut self, sql: &str) -> Result<()> {
+        let before = objects(&self.db)?;
+        // One that does not fit is part of a course that is not seen in full; the end says what is there.
+        let _ = self.db.execute_batch(sql);
+        let after = objects(&self.db)?;
+        self.changed.extend(before.into_iter().filter(|object| !after.contains(object)).map(|[_, name, _]| name));
+        Ok(())
+    }
+
+    /// # Errors
+    /// An object changes during the capture.
+    pub fn is_steady(&self, seed: &Path) -> Result<()> {
+        let end: BTreeMap<String, String> =
+            objects(&Connection::open(seed)?)?.into_iter().map(|[_, name, sql]| (name, sql)).collect();
+        let made = objects(&self.db)?.into_iter().filter(|object| !self.begin.contains(object));
+        // A capture does not keep white space and comments as they were.
+        let is_other = |[_, name, sql]: &Object| end.get(name).is_some_and(|end| tokens(end) != tokens(sql));
+        let other = made.filter(is_other).map(|[_, name, _]| name);
+        let changed: BTreeSet<String> = other.chain(self.changed.iter().cloned()).collect();
+        ensure!(
+            changed.is_empty(),
+            "the definition of {} changes during the capture, and a replay on a server has one definition for each \
+             table, index, view and trigger: capture the program after it has changed its schema",
+            changed.into_iter().collect::<Vec<_>>().join(", ")
+        );
+        Ok(())
+    }
+}
+
+/// The schema of a replay as the translator takes it.
+pub struct Schema {
+    pub catalogue: Catalogue,
+    pub tables: Vec<String>,
+    pub views: Vec<String>,
+    /// Parts that the server does not have, as sentences.
+    pub left_out: Vec<String>,
+}
+
+/// Reads the schema of the database for the replay.
+///
+/// # Errors
+/// It cannot be read.
+pub fn schema(seed: &Path, target: Target, has_foreign_keys: bool) -> Result<Schema> {
+    let db = Connection::open(seed)?;
+    let all = objects(&db)?;
+    let plain = learned(&all, &[], false);
+    let names = |kind: &str| all.iter().filter(|[of, ..]| of == kind).map(|[_, name, _]| name.clone()).collect();
+    let tables: Vec<String> = names("table");
+    let mut held = vec![];
+    for table in &tables {
+        for column in table_columns(&plain, table).unwrap_or_default() {
+            if let Some(holds) = holds(&db, table, &column.name, column.holds)? {
+                held.push((table.clone(), column.name, holds));
+            }
+        }
+    }
+    let left_out = left_out(&all, &learned(&all, &held, false), target, has_foreign_keys);
+    Ok(Schema { catalogue: learned(&all, &held, has_foreign_keys), tables, views: names("view"), left_out })
+}
+
+fn learned(all: &[Object], held: &[(String, String, ParamType)], has_foreign_keys: bool) -> Catalogue {
+    let mut catalogue = Catalogue::default();
+    held.iter().for_each(|(table, column, holds)| catalogue.set_held(table, column, *holds));
+    if has_foreign_keys {
+        catalogue.learn_what_can_be("PRAGMA foreign_keys = ON");
+    }
+    // Statements that use an object that is not understood are refused.
+    all.iter().for_each(|[_, _, sql]| drop(catalogue.learn_what_can_be(sql)));
+    catalogue
+}
+
+/// The type of a column's values, as `contend migrate` chooses it; `None` if the declared type fits some of them.
+fn holds(db: &Connection, table: &str, column: &str, declared: ParamType) -> Result<Option<ParamType>> {
+    let name = quoted(column);
+    let count = |kinds: &str| -> Result<i64> {
+        let sql = format!("SELECT count(*) FROM {} NOT INDEXED WHERE typeof({name}) IN ({kinds})", quoted(table));
+        Ok(db.query_row(&sql, [], |row| row.get(0))?)
+    };
+    let [integers, reals] = [count("'integer'")?, count("'real'")?];
+    let [texts, blobs] = [count("'text'")?, count("'blob'")?];
+    let fitting = match declared {
+        ParamType::Integer => integers,
+        ParamType::Real => reals,
+        ParamType::Number => integers + reals,
+        ParamType::Text => texts,
+        ParamType::Blob => blobs,
+        ParamType::Unknown => 0,
+    };
+    let number = match (integers, reals) {
+        (_, 0) => ParamType::Integer,
+        (0, _) => ParamType::Real,
+        _ => ParamType::Number,
+    };
+    let most = [(blobs, ParamType::Blob), (integers + reals, number), (texts, ParamType::Text)];
+    Ok(match most.into_iter().max_by_key(|(count, _)| *count) {
+        _ if fitting > 0 => None,
+        Some((count, holds)) if count > 0 => Some(holds),
+        _ => (declared == ParamType::Unknown).then_some(ParamType::Text),
+    })
+}
+
+/// What `contend migrate` does not carry over, as sentences.
+fn left_out(all: &[Object], catalogue: &Catalogue, target: Target, has_foreign_keys: bool) -> Vec<String> {
+    let options = Options { pack: target == Target::Postgres, sqlite: 0, ..Options::to(target) };
+    let mut found = vec![];
+    for [kind, name, sql] in all {
+        if kind == "table" {
+            let parts = define_table(sql, catalogue, &options).unwrap_or_default().left_out;
+            let parts = parts.into_iter().filter(|part| has_foreign_keys || !part.is_foreign_key);
+            found.extend(
+                parts.map(|part| format!("{} of table {name} is not on the server: {}.", part.part, part.reason)),
+            );
+        } else if let Err(refusal) = translate(sql, catalogue, &options) {
+            found.push(format!("{kind} {name} is not on the server: {}.", refusal.reason));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Content;
+
+    fn content(dir: &Path, name: &str, sql: &str) -> Option<Content> {
+        let db = Connection::open(dir.join(name)).expect("made");
+        db.execute_batch(sql).expect("filled");
+        let (tables, others) = (vec![], vec![]);
+        Some(Content { copy: Some(name.into()), journal_mode: "delete".into(), page_size: 4096, tables, others })
+    }
+
+    /// Names of the tables of the database for the replay, or why there is none.
+    fn course([begin, end]: [&str; 2], statements: &[&str]) -> Result<Vec<String>> {
+        let dir = tempfile::tempdir()?;
+        let (content, end) = (content(dir.path(), "b.db", begin), content(dir.path(), "e.db", end));
+        let seed = dir.path().join("seed.db");
+        let mut course = Course::begin(dir.path(), &Database { path: "app.db".into(), content, end }, &seed)?;
+        statements.iter().try_for_each(|sql| course.take(sql))?;
+        course.is_steady(&seed)?;
+        Ok(schema(&seed, Target::Postgres, false)?.tables)
+    }
+
+    #[test]
+    fn what_the_program_makes_is_there_and_what_it_changes_is_named() {
+        let t = "CREATE TABLE t (a INTEGER)";
+        let both = "CREATE TABLE t (a INTEGER); CREATE TABLE u (b TEXT)";
+        let made = course([t, both], &["DROP TABLE IF EXISTS u", "CREATE TABLE u (b TEXT)", both]);
+        assert_eq!(made.expect("steady"), ["t", "u"]);
+        for (ends, statements) in [
+            ([t, "CREATE TABLE t (a INTEGER, b)"], &[][..]),
+            ([both, t], &["DROP TABLE u"]),
+            ([both, both], &["DROP TABLE u", "CREATE TABLE u (b TEXT)"]),
+            ([t, both], &["CREATE TABLE u (b)", "ALTER TABLE u RENAME TO v"]),
+            ([t, both], &["CREATE TABLE u (c)"]),
+        ] {
+            let why = course(ends, statements).expect_err("it changes").to_string();
+            let name = if ends[1] == t || ends == [both, both] || ends[1] == both { "u" } else { "t" };
+            assert!(why.contains(&format!("definition of {name} changes")), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_column_holds_what_its_values_are() {
+        let db = Connection::open_in_memory().expect("a database");
+        db.execute_batch("CREATE TABLE t (a, b STRING); INSERT INTO t VALUES (1, 'x'), (2.5, 'y'), (NULL, NULL)")
+            .expect("made");
+        let of = |column, declared| holds(&db, "t", column, declared).expect("read");
+        assert_eq!(of("a", ParamType::Unknown), Some(ParamType::Number));
+        assert_eq!(of("b", ParamType::Number), Some(ParamType::Text));
+        assert_eq!(of("b", ParamType::Text), None);
+    }
+}
