@@ -93,7 +93,49 @@ static void registers(void) {
   run("SELECT x FROM t ORDER BY x COLLATE RTRIM");
 }
 
-static int is_done;
+static int is_done, is_stepped;
+static sqlite3_stmt *stepped;
+
+// All rows of a table, again and again.
+static void *reads(void *sum) {
+  for (int i = 0; i < 60; i++) {
+    sqlite3_stmt *s;
+    sqlite3_prepare_v2(db, "SELECT x FROM many ORDER BY id", -1, &s, NULL);
+    while (sqlite3_step(s) == SQLITE_ROW) *(int *)sum += strlen((const char *)sqlite3_column_text(s, 0));
+    sqlite3_finalize(s);
+  }
+  return NULL;
+}
+
+static void *steps(void *rc) {
+  *(int *)rc = sqlite3_step(stepped);
+  __atomic_store_n(&is_stepped, 1, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+
+// Threads with a statement each; a statement that another thread steps; a call that fails.
+static void shares(void) {
+  pthread_t one, other;
+  int sums[2] = {0}, rc = -1, rows = -1, columns = -1;
+  char **cells = (char **)&rows, *message = NULL;
+  alarm(60);
+  run("CREATE TABLE many (id INTEGER PRIMARY KEY, x TEXT)");
+  run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO many (x) SELECT 'a text of some length ' || i FROM n");
+  pthread_create(&one, NULL, reads, &sums[0]), pthread_create(&other, NULL, reads, &sums[1]);
+  pthread_join(one, NULL), pthread_join(other, NULL);
+  printf("%d %d\n", sums[0], sums[1]);
+  sqlite3_prepare_v2(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000000) SELECT max(i) FROM n, many", -1, &stepped, NULL);
+  printf("busy %d\n", sqlite3_stmt_busy(stepped));
+  pthread_create(&one, NULL, steps, &rc);
+  while (!sqlite3_stmt_busy(stepped)) usleep(1000);
+  for (printf("busy\n"); !__atomic_load_n(&is_stepped, __ATOMIC_SEQ_CST); usleep(50000)) sqlite3_interrupt(db);
+  pthread_join(one, NULL);
+  printf("step %d, busy %d\n", rc, sqlite3_stmt_busy(stepped));
+  sqlite3_finalize(stepped);
+  rc = sqlite3_get_table(db, "SELECT x FROM many; SELECT missing", &cells, &rows, &columns, &message);
+  printf("table %d %s %d %d %d\n", rc, message, cells == NULL, rows, columns);
+  sqlite3_free(message), sqlite3_free_table(cells);
+}
 
 // A function that registers one, while SQLite's mutex is held.
 static void adds(sqlite3_context *context, int n, sqlite3_value **values) {
@@ -198,6 +240,7 @@ int main(int count, char **arguments) {
   if (!strcmp(arguments[1], "configures")) configures();
   if (!strcmp(arguments[1], "registers")) registers();
   if (!strcmp(arguments[1], "meanwhile")) registers_meanwhile();
+  if (!strcmp(arguments[1], "shares")) shares();
   if (!strcmp(arguments[1], "exits")) {
     atexit(ends);
     run("CREATE TABLE t (x TEXT)");

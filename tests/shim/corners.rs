@@ -198,6 +198,65 @@ fn a_function_may_register_another_while_a_second_thread_uses_the_connection() {
     assert_eq!(shim, sqlite);
 }
 
+#[test]
+fn threads_share_a_connection() {
+    let stage = Stage::start();
+    let (sqlite, shim) = both(&stage, &[&compiled(&stage, "corners"), "shares"], "");
+    assert!(sqlite.contains("busy 0\nbusy\nstep 9, busy 0\ntable 1 no such column: missing 1 0 0\n"), "{sqlite}");
+    assert_eq!(shim, sqlite);
+}
+
+/// By OR ROLLBACK, or where the COMMIT fails. The lock of BEGIN IMMEDIATE goes with it.
+#[test]
+fn the_servers_transaction_ends_with_that_of_sqlite() {
+    let stage = Stage::start();
+    let script = format!(
+        "{RUN}run('CREATE TABLE t (x TEXT)'), run('CREATE TEMP TABLE s (id INTEGER PRIMARY KEY)')\n\
+         run('INSERT INTO s VALUES (1)'), run('BEGIN'), run('SAVEPOINT p'), run(\"INSERT INTO t VALUES ('undone')\")\n\
+         run('INSERT OR ROLLBACK INTO s VALUES (1)'), print(c.in_transaction), run('SELECT * FROM t')\n\
+         run(\"INSERT INTO t VALUES ('kept')\"), run('BEGIN'), run('ROLLBACK'), run('SELECT * FROM t')\n"
+    );
+    let (sqlite, shim_says) = both(&stage, &["python3", "-c", &script], "");
+    assert!(sqlite.ends_with("False\n[]\n[]\n[]\n[]\n[('kept',)]\n"), "{sqlite}");
+    assert_eq!(shim_says, sqlite);
+    let said = shim(
+        &stage,
+        "run('CREATE TABLE p (id INTEGER PRIMARY KEY)')\n\
+         run('CREATE TABLE c (p INTEGER REFERENCES p DEFERRABLE INITIALLY DEFERRED)'), run('PRAGMA foreign_keys = ON')\n\
+         for i in range(4): run('BEGIN IMMEDIATE'), run('INSERT INTO c VALUES (9)'), run('COMMIT')\n\
+         c = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n\
+         run('BEGIN IMMEDIATE')\n",
+    );
+    assert_eq!(said.matches("FOREIGN KEY constraint failed").count(), 4, "{said}");
+    assert!(said.ends_with("[]\n"), "the lock is free: {said}");
+}
+
+/// Python takes the first row of the PRAGMA, and does not step to its end. The child would have to read the schema again.
+#[test]
+fn a_timeout_is_set_at_once_and_a_child_leaves_the_connection_alone() {
+    let stage = Stage::start();
+    let script = format!(
+        "import os, time\n{RUN}b = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n\
+         c.execute('BEGIN IMMEDIATE'), b.execute('PRAGMA busy_timeout = 700')\n\
+         begun = time.monotonic()\n\
+         try: b.execute('BEGIN IMMEDIATE')\n\
+         except sqlite3.OperationalError as e: print(e, time.monotonic() - begun > 0.6)\n\
+         run('ROLLBACK')\n"
+    );
+    let (sqlite, shim_says) = both(&stage, &["python3", "-c", &script], "");
+    assert_eq!(sqlite, "database is locked True\n[]\n");
+    assert_eq!(shim_says, sqlite);
+    let said = shim(
+        &stage,
+        "import os\n\
+         for sql in 'CREATE TABLE t (x TEXT)', 'BEGIN', 'CREATE TABLE u (x TEXT)', 'ROLLBACK': run(sql)\n\
+         sys.stdout.flush()\n\
+         if os.fork() == 0: os.closerange(3, 99), run('SELECT * FROM t'), sys.stdout.flush(), os._exit(0)\n\
+         os.wait(), run('SELECT * FROM t')\n",
+    );
+    assert!(said.ends_with("the connection belongs to the parent process\n[]\n"), "{said}");
+}
+
 /// Also within a transaction, where the PRAGMA would do nothing. What the server cannot do is an error.
 #[test]
 fn foreign_keys_are_enforced_without_the_pragma() {

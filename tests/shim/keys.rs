@@ -44,9 +44,11 @@ fn a_trigger_is_refused_as_the_statement_in_it_would_be() {
          run(a, 'CREATE TABLE q (n INTEGER)', 'CREATE TRIGGER t AFTER UPDATE ON q BEGIN DELETE FROM parent; END')\n\
          run(a, 'INSERT INTO parent VALUES (1)', 'INSERT INTO c VALUES (1)', 'INSERT INTO q VALUES (1)')\n\
          run(a, 'PRAGMA foreign_keys = ON')\n\
-         run(b, 'UPDATE q SET n = 2', 'SELECT * FROM c')\n",
+         run(b, 'UPDATE q SET n = 2', 'SELECT * FROM c', 'SELECT total_changes()')\n",
     );
-    assert!(said.contains(REFUSED) && said.ends_with("[(1,)]\n"), "{said}");
+    let (said, total) = said.trim_end().rsplit_once('\n').expect("lines");
+    assert!(said.contains(REFUSED) && said.ends_with("[(1,)]"), "{said}");
+    assert!(total.contains("total_changes() counts what triggers and foreign keys change"), "{total}");
 }
 
 /// An INSERT changes no other rows, and a name is more than a part of a word.

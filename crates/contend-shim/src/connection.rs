@@ -72,6 +72,7 @@ pub struct State {
     pub began_by_savepoint: bool,
     /// Whether the front's schema was changed in this transaction.
     pub has_defined: bool,
+    counts: Arc<Counts>,
     /// Why the server's last rowid is unknown, and the front's rowid at that time. `None`: the front's rowid is the last one.
     unknown_rowid: Option<(&'static str, i64)>,
 }
@@ -104,6 +105,7 @@ impl Connection {
             savepoints: vec![],
             began_by_savepoint: false,
             has_defined: false,
+            counts: Arc::clone(&counts),
             unknown_rowid: None,
         };
         let connection = Connection {
@@ -263,6 +265,7 @@ impl State {
     /// Stores a new schema.
     fn know(&mut self, objects: Vec<schema::Object>) {
         self.catalogue = schema::catalogue(&objects, &self.held, self.enforces_keys());
+        self.counts.is_partial.store(self.catalogue.changes_further_rows(), Relaxed);
         self.objects = objects;
         self.keys = None;
         self.plans.clear();
@@ -427,6 +430,15 @@ impl State {
             self.left(front);
         }
         failed
+    }
+
+    /// Rolls the server's transaction back if SQLite has rolled back its own: OR ROLLBACK, or an interrupt.
+    pub fn follow(&mut self, front: &Front) {
+        if front.is_autocommit() && self.link.is_in_transaction() {
+            // If the connection is lost, so is the transaction.
+            let _ = self.link.end("ROLLBACK");
+            self.left(front);
+        }
     }
 
     /// Notes that the transaction on the server has ended.

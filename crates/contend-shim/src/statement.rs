@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::{journal, note};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most repetitions because another connection changed the schema.
@@ -26,6 +26,8 @@ pub struct Statement {
     row: AtomicUsize,
     /// Number of the front's schema that its columns belong to.
     epoch: AtomicU64,
+    /// Whether it has begun and not ended. Not part of the progress, which is locked while the server works.
+    is_active: AtomicBool,
     progress: Mutex<Progress>,
 }
 
@@ -66,7 +68,8 @@ impl Statement {
     /// A statement that SQLite prepared when the front had the schema of this epoch.
     pub fn new(connection: Arc<Connection>, sql: String, does: Does, (is_readonly, epoch): (bool, u64)) -> Statement {
         let (row, epoch) = (AtomicUsize::new(0), AtomicU64::new(epoch));
-        Statement { connection, sql, does, is_readonly, row, epoch, progress: Mutex::default() }
+        let (is_active, progress) = (AtomicBool::new(false), Mutex::default());
+        Statement { connection, sql, does, is_readonly, row, epoch, is_active, progress }
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -85,7 +88,7 @@ impl Statement {
 
     /// Whether it has begun and not ended.
     pub fn is_active(&self) -> bool {
-        self.progress().rows.is_some()
+        self.is_active.load(Relaxed)
     }
 
     /// Whether it has begun; values can then be bound only after a reset.
@@ -111,6 +114,7 @@ impl Statement {
         let mut progress = self.progress();
         self.row.store(0, Release);
         self.end(&mut progress);
+        self.is_active.store(false, Relaxed);
         progress.has_begun = false;
         progress.failed.take().map_or(OK, |failed| self.connection.raise(&failed))
     }
@@ -119,6 +123,7 @@ impl Statement {
     pub fn step(&self, native: &Native<'_>) -> i32 {
         let mut progress = self.progress();
         self.row.store(0, Release);
+        self.is_active.store(true, Relaxed);
         progress.has_begun = true;
         progress.failed = None;
         let result = match progress.rows {
@@ -126,6 +131,7 @@ impl Statement {
             None => self.begin(&mut progress, native),
         };
         let result = result.and_then(|()| self.next(&mut progress));
+        self.is_active.store(result == Ok(ROW), Relaxed);
         match result {
             Ok(code) => code,
             Err(failed) => {
@@ -167,7 +173,8 @@ impl Statement {
     fn begin(&self, progress: &mut Progress, native: &Native<'_>) -> Result<(), Failed> {
         self.connection.check_process()?;
         let epoch = self.epoch.load(Relaxed);
-        let (rows, changed) = self.carried_out(&progress.values, native)?;
+        let done = self.carried_out(&progress.values, native);
+        let (rows, changed) = done.inspect_err(|_| self.connection.state().follow(&self.connection.front))?;
         if epoch != self.epoch.load(Relaxed) {
             // Its rows may have another number of columns.
             progress.carrier = None;

@@ -132,6 +132,12 @@ impl Catalogue {
         !self.triggers.is_empty() || self.tables.iter().any(of_table) || self.indexes.iter().any(of_index)
     }
 
+    /// Whether triggers or enforced foreign keys change rows that no statement names.
+    pub fn changes_further_rows(&self) -> bool {
+        let has_keys = self.foreign_keys && self.tables.iter().any(|t| !t.references.is_empty());
+        has_keys || !self.triggers.is_empty()
+    }
+
     /// Whether an enforced foreign key references a table.
     pub(crate) fn is_referred_to(&self, table: &Table) -> bool {
         self.foreign_keys

@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 
 /// An error as SQLite reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,14 +44,14 @@ pub struct Own {
 /// SQLITE_TRANSIENT: SQLite copies the bound value.
 const TRANSIENT: P = usize::MAX as P;
 const READ_WRITE_CREATE: c_int = 6;
-const NO_MUTEX: c_int = 0x8000;
+const FULL_MUTEX: c_int = 0x1_0000;
 
 impl Front {
-    /// A database of this library, for rows.
+    /// A database of this library, for rows. Threads use it at the same time, each with its own statement.
     pub fn private(real: &'static Real) -> Option<Front> {
         let mut db: P = null_mut();
         // SAFETY: the arguments are as documented.
-        let rc = unsafe { (real.open_v2)(c":memory:".as_ptr(), &raw mut db, READ_WRITE_CREATE | NO_MUTEX, null()) };
+        let rc = unsafe { (real.open_v2)(c":memory:".as_ptr(), &raw mut db, READ_WRITE_CREATE | FULL_MUTEX, null()) };
         (rc == OK).then_some(Front { real, db: db as usize })
     }
 
@@ -183,6 +183,8 @@ impl Front {
 pub struct Counts {
     pub last: AtomicI64,
     pub total: AtomicI64,
+    /// Whether triggers or foreign keys change further rows, which the server does not count.
+    pub is_partial: AtomicBool,
 }
 
 thread_local! {
@@ -212,6 +214,11 @@ unsafe extern "C" fn changes(context: P, _: c_int, _: *mut P) {
 unsafe extern "C" fn total_changes(context: P, _: c_int, _: *mut P) {
     let Some(real) = INSIDE.get() else { return };
     let counts = (real.user_data)(context).cast::<Counts>();
+    if (*counts).is_partial.load(Relaxed) {
+        const WHY: &CStr =
+            c"contend shim: total_changes() counts what triggers and foreign keys change, which no server reports";
+        return (real.result_error)(context, WHY.as_ptr(), -1);
+    }
     (real.result_int64)(context, (*counts).total.load(Relaxed));
 }
 

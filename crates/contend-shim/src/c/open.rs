@@ -4,7 +4,7 @@ use super::front::{Counts, Failed, Front};
 use super::hook::{hook, text, text16};
 use super::real::{Real, Text, of_caller};
 use super::{CANTOPEN, MISUSE, OK, authorizer};
-use crate::config::{Settings, directory, of_uri, settings};
+use crate::config::{Settings, of_uri, settings};
 use crate::connection::{Connection, FORKS};
 use crate::{path, registry};
 use contend_interpose::P;
@@ -180,5 +180,5 @@ static BEGIN: extern "C" fn() = begin;
 #[cfg(not(test))]
 extern "C" fn begin() {
     contend_interpose::stand_in::bind_to_program();
-    directory();
+    crate::config::directory();
 }

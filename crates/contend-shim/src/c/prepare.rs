@@ -26,12 +26,15 @@ pub unsafe fn prepared(db: P, caller: usize, out: *mut P, call: impl Fn(&Real) -
     if real.holds(caller) || out.is_null() {
         return call(real);
     }
+    if let Err(failed) = connection.check_process() {
+        *out = null_mut();
+        return connection.raise(&failed);
+    }
     let mut rc = noted(&connection, out, &call);
     if rc & 0xff == ERROR && (*out).is_null() {
         // A missing table may have been created by another process.
         let failed = connection.front.failed();
-        let ours = connection.check_process();
-        let changed = ours.and_then(|()| connection.state().refresh(&connection.front));
+        let changed = connection.state().refresh(&connection.front);
         rc = match changed {
             Ok(true) => noted(&connection, out, &call),
             Ok(false) => connection.raise(&failed),
@@ -76,7 +79,13 @@ unsafe fn noted(connection: &Arc<Connection>, out: *mut P, call: &impl Fn(&Real)
         })
     });
     match decided.and_then(|decided| entered(connection, out, sql, (decided, epoch))) {
-        Ok(()) => OK,
+        Ok(()) => {
+            // SQLite has set it already.
+            if note.pragma.is_some_and(|(name, _)| name == "busy_timeout") {
+                set_timeout(connection);
+            }
+            OK
+        }
         Err(failed) => {
             (real.finalize)(*out);
             *out = null_mut();
@@ -202,6 +211,9 @@ unsafe fn step_in_front(statement: &Statement, handle: P) -> c_int {
     note::begin();
     let code = (real.step)(handle);
     let mut note = note::end();
+    if ![ROW, DONE].contains(&code) && connection.check_process().is_ok() {
+        connection.state().follow(&connection.front);
+    }
     // SQLite has prepared the statement again, and it now reads rows that the front does not have.
     let is_rows = |(database, table): &(String, String)| database == "main" && connection.state().has_table(table);
     if [ROW, DONE].contains(&code) && (note.locate(&connection.front).is_err() || note.tables.iter().any(is_rows)) {
@@ -216,9 +228,6 @@ unsafe fn step_in_front(statement: &Statement, handle: P) -> c_int {
         connection.counts.last.store(changed, Relaxed);
         connection.counts.total.fetch_add(changed, Relaxed);
     }
-    if code == DONE && crate::does::first_word(&statement.sql) == "PRAGMA" {
-        set_timeout(connection);
-    }
     code
 }
 
@@ -226,7 +235,7 @@ fn is_change(sql: &str) -> bool {
     ["INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"].contains(&crate::does::first_word(sql).as_str())
 }
 
-/// The statement may have been PRAGMA busy_timeout.
+/// Sets the server's timeout to the front's.
 fn set_timeout(connection: &Connection) {
     let rows = connection.front.rows("PRAGMA busy_timeout").unwrap_or_default();
     if let Some(crate::value::Value::Integer(ms)) = rows.first().and_then(|row| row.first()) {

@@ -128,9 +128,7 @@ pub(crate) fn value(tr: &mut Tr, name: &str, token: &str) -> R<Val> {
         "changes" => SessionValue::Changes,
         _ => SessionValue::TotalChanges,
     };
-    let catalogue = tr.input.catalogue;
-    let acts = catalogue.foreign_keys && catalogue.tables.iter().any(|t| !t.references.is_empty());
-    if value == SessionValue::TotalChanges && (acts || !catalogue.triggers.is_empty()) {
+    if value == SessionValue::TotalChanges && tr.input.catalogue.changes_further_rows() {
         return no(
             Id::SessionValues,
             token,
