@@ -1,6 +1,7 @@
 //! Database servers: private ones that contend starts, and one that is already running.
 
 pub mod attached;
+mod ending;
 pub mod identity;
 pub mod private;
 pub mod secrets;

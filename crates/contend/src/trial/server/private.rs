@@ -4,6 +4,7 @@
 use crate::engine::server::{Layout, LockWaits, Server, Signal, SyncsSoFar};
 use crate::engine::{Engine, Settings};
 use crate::record::model::ServerLockWaits;
+use crate::trial::server::ending::while_starting;
 use crate::trial::server::identity::{Identity, command};
 use crate::trial::server::secrets::{free_port, random_text, write_secret};
 use crate::trial::server::shared_memory::SharedMemory;
@@ -12,8 +13,7 @@ use crate::trial::stop::Cancelled;
 use crate::trial::watch::group::Group;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::watch::killing::{kill_all, number};
-use crate::trial::workers::admin::script_target;
-use crate::trial::workers::admin::{Admin, EngineSaid};
+use crate::trial::workers::admin::{Admin, script_target};
 use anyhow::{Context, Result, bail};
 use contend_wire::database::{Address, Database};
 use contend_wire::literal::Value;
@@ -257,10 +257,8 @@ impl<'j> Running<'j> {
         let target = Target { session: vec![], ..target };
         let deadline = Instant::now() + READY_TIME;
         loop {
-            if let Some(ending) = self.ended()? {
-                let title = self.server.title;
-                let message = format!("{title} ended while starting ({ending}); its log ends: {}", self.last_words());
-                return Err(EngineSaid { message, place: None }.into());
+            if let Some(status) = self.child.try_wait().context("cannot ask for the server's state")? {
+                return Err(while_starting(self.server.title, status, &self.last_words()));
             }
             match admin.sql(&target, [self.server.version]) {
                 Ok(rows) => {
@@ -304,14 +302,9 @@ impl<'j> Running<'j> {
         self.child.id()
     }
 
-    /// How the server ended; `None` if it runs.
-    fn ended(&mut self) -> Result<Option<String>> {
-        Ok(self.child.try_wait().context("cannot ask for the server's state")?.map(|status| status.to_string()))
-    }
-
     /// How the server ended, with the last lines of its log; `None` if it runs.
     pub fn death(&mut self) -> Option<String> {
-        let ending = self.ended().ok().flatten()?;
+        let ending = self.child.try_wait().ok().flatten()?;
         Some(format!("{} ended ({ending}); its log ends: {}", self.server.title, self.last_words()))
     }
 
