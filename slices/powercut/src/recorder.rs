@@ -44,12 +44,6 @@ impl<'j> Recorder<'j> {
     /// # Errors
     /// The reason why recording is not possible, as a sentence.
     pub fn start(backing: &Path, mountpoint: &Path, log: &Path, bound: u64, janitor: &'j Janitor) -> Result<Self> {
-        if record::is_mounted(mountpoint) {
-            // Left by a tool that was killed together with its janitor.
-            record::unmount(mountpoint).map_err(|e| {
-                anyhow::anyhow!("{} is still mounted: {e}; unmount it with `umount -l`", mountpoint.display())
-            })?;
-        }
         janitor.mounted(mountpoint);
         let program = itself::executable(&itself::path()?);
         let mut child = keep_from(&mut Command::new(program))
@@ -79,6 +73,7 @@ impl<'j> Recorder<'j> {
         let line = self.line()?;
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
+            [FAILED, why @ ..] => bail!("{}", why.join(" ")),
             [RECORDED, entries, bytes, full] => {
                 Ok(Recorded { entries: entries.parse()?, bytes: bytes.parse()?, full: *full == "true" })
             }

@@ -35,7 +35,7 @@ pub struct Recorded {
     pub bytes: u64,
     /// The size limit was reached; later changes are not in the log.
     pub full: bool,
-    /// The log could not be written (disk full, ...); later changes are not in it.
+    /// The log could not be written, or a change could not be made (disk full, ...); later changes are not in the log.
     pub failed: Option<String>,
 }
 
@@ -86,6 +86,11 @@ impl Writer {
         if let Err(e) = done {
             state.failed = Some(format!("{}: the log cannot be written: {e}", self.path.display()));
         }
+    }
+
+    /// Ends the recording because of an error outside the recorded program. The first reason stays.
+    pub fn fail(&self, why: &str) {
+        self.lock().failed.get_or_insert_with(|| why.to_string());
     }
 
     /// Writes the last mark: every acknowledged change is in the log.

@@ -120,15 +120,30 @@ impl Recorder {
     pub fn write_at(&self, ino: Ino, data: &[u8], offset: u64, sync: bool) -> io::Result<()> {
         let handle = self.handle(ino)?;
         let _order = handle.order.lock().unwrap_or_else(PoisonError::into_inner);
-        handle.file.write_all_at(data, offset)?;
-        self.log.write(ino, offset, data, sync);
-        Ok(())
+        let (written, done) = write_all(&mut |part, at| handle.file.write_at(part, at), data, offset);
+        if written > 0 {
+            self.log.write(ino, offset, &data[..written], sync);
+        }
+        self.noted(done)
+    }
+
+    /// Marks the recording as failed if the backing file system was full or broken: no program has to survive that.
+    fn noted<T>(&self, done: Result<T, impl Into<io::Error>>) -> io::Result<T> {
+        done.map_err(|error| {
+            let error = error.into();
+            match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::NOSPC | Errno::DQUOT) => self.log.fail("the recorder's file system was full"),
+                Some(Errno::IO) => self.log.fail("the recorder's file system reported an input/output error"),
+                _ => {}
+            }
+            error
+        })
     }
 
     pub fn truncate(&self, ino: Ino, size: u64) -> io::Result<()> {
         let handle = self.handle(ino)?;
         let _order = handle.order.lock().unwrap_or_else(PoisonError::into_inner);
-        handle.file.set_len(size)?;
+        self.noted(handle.file.set_len(size))?;
         self.log.append(&Op::Truncate { ino, size });
         Ok(())
     }
@@ -141,7 +156,7 @@ impl Recorder {
         }
         let handle = self.handle(ino)?;
         let _order = handle.order.lock().unwrap_or_else(PoisonError::into_inner);
-        rustix::fs::fallocate(&handle.file, flags, offset, length)?;
+        self.noted(rustix::fs::fallocate(&handle.file, flags, offset, length))?;
         if flags.intersects(FallocateFlags::PUNCH_HOLE | FallocateFlags::ZERO_RANGE) {
             self.log.append(&Op::Zero { ino, offset, length });
         }
@@ -173,7 +188,7 @@ impl Recorder {
             return Ok((ino, metadata(&tree, ino)?));
         }
         let path = tree.path_of(parent, name).ok_or(Errno::STALE)?;
-        self.make(&path, new)?;
+        self.noted(self.make(&path, new))?;
         let data = path.symlink_metadata()?;
         let ino = tree.add(parent, name, new.kind);
         let attributes = attributes_of(&data);
@@ -211,7 +226,7 @@ impl Recorder {
     pub fn link(&self, ino: Ino, parent: Ino, name: &OsStr) -> io::Result<Metadata> {
         let mut tree = self.write();
         let (from, to) = (tree.path(ino).ok_or(Errno::NOENT)?, tree.path_of(parent, name).ok_or(Errno::STALE)?);
-        rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty())?;
+        self.noted(rustix::fs::linkat(CWD, from, CWD, to, AtFlags::empty()))?;
         tree.link(parent, name, ino);
         self.log.append(&Op::Link { ino, parent, name: name.to_os_string() });
         metadata(&tree, ino)
@@ -233,7 +248,7 @@ impl Recorder {
         }
         let mut tree = self.write();
         let path = |(parent, name): (Ino, &OsStr)| tree.path_of(parent, name).ok_or(Errno::STALE);
-        rustix::fs::renameat_with(CWD, path(from)?, CWD, path(to)?, flags)?;
+        self.noted(rustix::fs::renameat_with(CWD, path(from)?, CWD, path(to)?, flags))?;
         let exchange = flags.contains(RenameFlags::EXCHANGE);
         tree.rename(from, to, exchange);
         self.log.append(&Op::Rename {
@@ -287,6 +302,24 @@ impl Recorder {
     }
 }
 
+/// Writes everything, and returns how much was written before an error.
+fn write_all(
+    write: &mut dyn FnMut(&[u8], u64) -> io::Result<usize>,
+    data: &[u8],
+    offset: u64,
+) -> (usize, io::Result<()>) {
+    let mut done = 0;
+    while done < data.len() {
+        match write(&data[done..], offset + done as u64) {
+            Ok(0) => return (done, Err(io::ErrorKind::WriteZero.into())),
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return (done, Err(e)),
+        }
+    }
+    (done, Ok(()))
+}
+
 fn open(tree: &mut Tree, ino: Ino) -> io::Result<()> {
     let path = tree.path(ino);
     let node = tree.get_mut(ino).ok_or(Errno::STALE)?;
@@ -325,4 +358,43 @@ fn give(path: &Path, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     let (uid, gid) = (uid.map(rustix::fs::Uid::from_raw), gid.map(rustix::fs::Gid::from_raw));
     let flags = if path.starts_with("/proc/self/fd") { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
     Ok(rustix::fs::chownat(CWD, path, uid, gid, flags)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+
+    #[test]
+    fn what_was_written_before_an_error_is_counted() {
+        let mut disk: Vec<u8> = vec![];
+        let mut write = |part: &[u8], at: u64| {
+            assert_eq!(at, 7 + disk.len() as u64);
+            // It takes three bytes at a time and is full after six.
+            let taken = part.len().min(3).min(6 - disk.len());
+            disk.extend(&part[..taken]);
+            if taken == 0 { Err(Errno::NOSPC.into()) } else { Ok(taken) }
+        };
+        let (written, done) = write_all(&mut write, b"abcdefgh", 7);
+        assert_eq!((written, done.expect_err("full").raw_os_error()), (6, Some(Errno::NOSPC.raw_os_error())));
+        assert_eq!(disk, b"abcdef");
+    }
+
+    #[test]
+    fn a_full_file_system_fails_the_recording_and_a_programs_own_error_does_not() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (backing, log) = (dir.path().join("backing"), dir.path().join("log"));
+        std::fs::create_dir(&backing).expect("a directory");
+        let writer = Arc::new(Writer::create(&log, 1 << 20).expect("a log"));
+        let recorder = Recorder::new(Tree::load(&backing).expect("a tree").0, writer.clone());
+        recorder.noted::<()>(Err(Errno::NOENT)).expect_err("an error");
+        recorder.sync(1, true);
+        assert_eq!(writer.recorded().failed, None);
+        recorder.noted::<()>(Err(Errno::NOSPC)).expect_err("an error");
+        recorder.noted::<()>(Err(Errno::IO)).expect_err("an error");
+        recorder.sync(1, true);
+        assert_eq!(writer.end().failed.as_deref(), Some("the recorder's file system was full"));
+        let read = Log::read(&log).expect("a log");
+        assert!(!read.complete && read.len() == 1, "nothing is recorded after it");
+    }
 }
