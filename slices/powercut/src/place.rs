@@ -3,7 +3,10 @@
 use anyhow::{Context, Result};
 use contend::trial::data::disk;
 use contend::trial::watch::janitor::Janitor;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use contend_powercut::record;
+use rustix::fs::{FlockOperation, OFlags, flock};
+use std::fs::{File, Metadata, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -16,9 +19,17 @@ const SPARE_BYTES: u64 = 512 << 20;
 /// Copies of the data that exist at once: the base, the recorder's backing directory, images, the replayer's own.
 const COPIES: u64 = 6;
 
+const PREFIX: &str = "contend-cut-";
+const LOCK: &str = "lock";
+
+/// Name of the recorder's mount point.
+pub const MOUNT: &str = "mount";
+
 pub struct WorkDir<'j> {
     dir: TempDir,
     janitor: &'j Janitor,
+    /// Held until the end. A directory whose lock is free is left over from a tool that was killed with its janitor.
+    _lock: File,
 }
 
 impl<'j> WorkDir<'j> {
@@ -26,13 +37,16 @@ impl<'j> WorkDir<'j> {
     pub fn make(data_bytes: u64, log_bytes: u64, fallback: &Path, janitor: &'j Janitor) -> Result<Self> {
         let needed = data_bytes * COPIES + log_bytes + SPARE_BYTES;
         let memory = Path::new(MEMORY);
+        remove_dead(memory);
+        remove_dead(fallback);
         let parent = if disk::room(memory) >= needed { memory } else { fallback };
-        let dir = tempfile::Builder::new().prefix("contend-cut-").tempdir_in(parent);
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent);
         let dir = dir.with_context(|| format!("cannot create a directory in {}", parent.display()))?;
         janitor.dir_exists(dir.path());
+        let lock = locked(dir.path()).with_context(|| format!("cannot lock {}", dir.path().display()))?;
         // Servers run as another user.
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
-        Ok(Self { dir, janitor })
+        Ok(Self { dir, janitor, _lock: lock })
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -53,6 +67,34 @@ impl Drop for WorkDir<'_> {
         let _ = std::fs::remove_dir_all(self.dir.path());
         self.janitor.dir_gone(self.dir.path());
     }
+}
+
+/// The lock gets its name once it is held, so that no other tool takes the directory for a dead tool's.
+fn locked(dir: &Path) -> Result<File> {
+    let aside = dir.join("lock.new");
+    let file = File::create_new(&aside)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    std::fs::rename(&aside, dir.join(LOCK))?;
+    Ok(file)
+}
+
+/// Removes the directories and mounts that dead tools of this user left. What cannot be removed stays.
+fn remove_dead(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_one = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let mine = |found: Metadata| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
+        let is_dead = || std::fs::symlink_metadata(&path).is_ok_and(mine) && is_free(&path.join(LOCK));
+        if is_one && is_dead() && record::unmount(&path.join(MOUNT)).is_ok() {
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// Whether this is a lock that no process holds.
+fn is_free(lock: &Path) -> bool {
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(lock);
+    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
 }
 
 /// Bytes of all files below a directory.
@@ -100,6 +142,27 @@ fn give(like: &Path, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_a_dead_tool_left_is_removed() {
+        let parent = TempDir::new().unwrap();
+        let dir = |name: &str| {
+            let dir = parent.path().join(name);
+            std::fs::create_dir_all(dir.join("base")).unwrap();
+            dir
+        };
+        let (dead, alive, unlocked) = (dir("contend-cut-a"), dir("contend-cut-b"), dir("contend-cut-c"));
+        let other = dir("contend-a");
+        drop(locked(&dead).unwrap());
+        drop(locked(&other).unwrap());
+        let held = locked(&alive).unwrap();
+        std::os::unix::fs::symlink(&other, parent.path().join("contend-cut-d")).unwrap();
+        remove_dead(parent.path());
+        assert_eq!([&dead, &alive, &unlocked, &other].map(|dir| dir.exists()), [false, true, true, true]);
+        drop(held);
+        remove_dead(parent.path());
+        assert!(!alive.exists());
+    }
 
     #[test]
     fn copies_are_the_same() {

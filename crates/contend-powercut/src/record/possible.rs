@@ -1,7 +1,7 @@
 //! Checks whether a recorder can be mounted here, before anything is created.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -77,10 +77,9 @@ fn refusal(error: &std::io::Error) -> String {
     format!("a file system cannot be mounted here: {}; {hint}", error.trim_end())
 }
 
+/// A new directory with a random name: one left over from a killed process must not be in the way.
 fn new_directory(parent: &Path) -> std::io::Result<PathBuf> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let path = parent.join(format!("contend-mounts-{}-{number}", std::process::id()));
+    let path = parent.join(format!("contend-mounts-{:016x}", RandomState::new().build_hasher().finish()));
     std::fs::create_dir(&path)?;
     Ok(path)
 }
@@ -96,6 +95,16 @@ mod tests {
         // A path that no user can open for writing, not even root.
         let refused = unavailable_through(Path::new("/proc")).expect("a reason");
         assert!(refused.contains("/proc"), "{refused}");
+    }
+
+    #[test]
+    fn a_process_with_the_id_of_a_dead_one_can_try() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for number in 0..9 {
+            let left = dir.path().join(format!("contend-mounts-{}-{number}", std::process::id()));
+            std::fs::create_dir(left).expect("a directory");
+        }
+        new_directory(dir.path()).expect("another name");
     }
 
     #[test]
