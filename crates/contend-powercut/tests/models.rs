@@ -307,6 +307,27 @@ fn a_write_with_o_dsync_is_certain_by_itself_or_by_the_sync_that_the_kernel_send
 }
 
 #[test]
+fn whether_the_kernel_syncs_writes_with_o_dsync_is_decided_for_the_whole_log() {
+    let write = |page: u64| {
+        let data: Arc<[u8]> = Arc::from(vec![4; PAGE as usize]);
+        Op::Write { ino: FILE, offset: page * PAGE, data, sync: true }
+    };
+    let see = |image: &Image| pages(image, "old").expect("there");
+    let mut split = Made::new();
+    split.add(write(0)).add(write(1)).sync(FILE);
+    let seen = split.all_at(2, &[Model::Reorder], Namespace::Journal, see);
+    assert_eq!(seen, [vec![1, 1], vec![1, 4], vec![4, 1], vec![4, 4]].into(), "no part is certain before the sync");
+    assert_eq!(split.all(&Model::ALL, Namespace::Journal, see), [vec![4, 4]].into());
+    // A sync of the program on an older kernel, which sends none.
+    let mut old_kernel = Made::new();
+    for _ in 0..5 {
+        old_kernel.add(write(0));
+    }
+    old_kernel.sync(FILE).add(write(1));
+    assert_eq!(old_kernel.all(&Model::ALL, Namespace::Journal, see), [vec![4, 4]].into());
+}
+
+#[test]
 fn nothing_is_lost_before_the_first_entry_and_positions_can_go_back() {
     let mut made = Made::new();
     made.write(FILE, 0, 2, PAGE).sync(FILE).remove("old").sync_top();

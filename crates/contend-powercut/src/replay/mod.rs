@@ -197,22 +197,27 @@ impl Replayer {
     }
 }
 
-/// Writes with O_DSYNC that are durable by themselves. Newer kernels send a sync after such a write, which makes it
-/// certain; for older kernels the write itself counts. The next operation on the file shows which case it is.
+/// Of this many writes with O_DSYNC at least one is directly followed by a sync of the file, if the kernel sends syncs
+/// after such writes. Not all are: the kernel splits long writes, and writes of several threads overlap.
+const WRITES_OF_A_SYNC: usize = 4;
+
+/// Writes with O_DSYNC that are durable by themselves: all of a log if the kernel sends no syncs after them. If it does,
+/// only the sync makes a write certain. A program's own syncs on an older kernel follow few such writes.
 fn self_synced(entries: &[Entry]) -> HashSet<usize> {
     let mut synced_next: HashMap<Ino, bool> = HashMap::new();
-    let mut found = HashSet::new();
+    let (mut found, mut followed) = (HashSet::new(), 0);
     for (i, entry) in entries.iter().enumerate().rev() {
         match &entry.op {
             Op::Sync { ino, .. } => drop(synced_next.insert(*ino, true)),
             Op::Write { ino, sync, .. } => {
-                let followed = synced_next.insert(*ino, false).unwrap_or(false);
-                if *sync && !followed {
+                let synced = synced_next.insert(*ino, false).unwrap_or(false);
+                if *sync {
                     found.insert(i);
+                    followed += usize::from(synced);
                 }
             }
             _ => (),
         }
     }
-    found
+    if followed * WRITES_OF_A_SYNC >= found.len() { HashSet::new() } else { found }
 }
