@@ -107,7 +107,8 @@ fn about_kernels(all: &[Checked<'_>]) -> String {
     let systems: BTreeSet<&str> = cuts.iter().map(|kernel| kernel.system.as_str()).collect();
     let done = format!(
         "{} was killed {} while one client committed, booted again, and asked what is there. It knows nothing of the models, \
-         and must lose no more than they do.",
+         and must lose no more than they do; where they lose several commits, only damage contradicts them. Its disk is a file \
+         of this machine, so a missing flush of the disk is not seen.",
         systems.into_iter().collect::<Vec<_>>().join(" and "),
         counted(cuts.iter().map(|kernel| kernel.lost.len()).sum(), "time"),
     );
