@@ -5,10 +5,10 @@ use crate::cuts::{self, Moments, Stretch};
 use crate::judge::{self, Judge};
 use crate::keys::Wanted;
 use crate::keys::{MINIMISE_TRIES, SERVER_LIE_POINTS};
-use crate::lies;
 use crate::place::WorkDir;
 use crate::results::{Failing, Lie, Powercut};
 use crate::survival::Survival;
+use crate::{lies, load};
 use anyhow::{Result, anyhow};
 use contend::study::model::Tier;
 use contend::trial::stage::Stage;
@@ -60,6 +60,7 @@ impl Images<'_> {
             return Err(prepare(anyhow!("no first page of a file that ends in {ending} was on its way at any moment")));
         }
         let cuts = cuts::draw(self.crash.wanted, points, &moments, self.stage.round.seed);
+        load::enough(&self.judge.ledger, self.log, &cuts)?;
         let mut replayer = Replayer::new(base, self.log).map_err(broken)?;
         let mut images = 0;
         let mut note = |cut: &Cut, verdict: &Survival| {

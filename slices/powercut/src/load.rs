@@ -1,13 +1,14 @@
 //! Repeats the load of a trial on a recorder.
 
 use crate::crash::{Crash, decode, prepare};
-use crate::place::{WorkDir, copy_same};
+use crate::place::{MOUNT, WorkDir, copy_same};
 use crate::recorder::Recorder;
 use crate::results::Powercut;
 use crate::shim;
 use crate::survival::Ledger;
 use crate::write_back;
 use anyhow::{Result, anyhow};
+use contend::report::content::words;
 use contend::trial::data::fresh::{self, Fresh};
 use contend::trial::plans::{DrawnRound, Sql};
 use contend::trial::stage::Stage;
@@ -16,12 +17,12 @@ use contend::trial::workers::crew::{Crew, Failure, Window};
 use contend::trial::workers::process::Launch;
 use contend::trial::workers::refusal::Whose;
 use contend_powercut::log::Log;
-use contend_stats::precision::Ns;
+use contend_powercut::replay::Cut;
 use contend_wire::sample::Sample;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Fewest commits of a useful recording; with fewer it is repeated in a longer window.
+/// Fewest commits of a useful recording. With fewer it is repeated in a longer window; without them it proves nothing.
 const COMMITS_MIN: u64 = 60;
 
 /// Length of each attempt as a multiple of the window.
@@ -60,9 +61,6 @@ impl Load<'_> {
             let recording = self.record_once(window_ns, found, log_file, admin)?;
             // A longer window adds nothing to a full log.
             if found.acknowledged >= COMMITS_MIN || found.log_full || attempt + 1 == LONGER.len() {
-                if found.acknowledged == 0 {
-                    return Err(prepare(anyhow!("nothing was committed on the recorder in {}", Ns(window_ns))));
-                }
                 return Ok(recording);
             }
             std::fs::remove_file(log_file).map_err(|e| prepare(e.into()))?;
@@ -78,7 +76,7 @@ impl Load<'_> {
         admin: &mut Admin<'_>,
     ) -> Result<Recording, Failure> {
         let backing = self.place.empty("backing").map_err(prepare)?;
-        let mountpoint = self.place.empty("mount").map_err(prepare)?;
+        let mountpoint = self.place.empty(MOUNT).map_err(prepare)?;
         copy_same(&self.place.path("base"), &backing).map_err(prepare)?;
         let bound = u64::from(self.crash.wanted.bound_mib) << 20;
         if found.by_vfs.is_some() {
@@ -163,6 +161,54 @@ impl Load<'_> {
     }
 }
 
+/// Rejects cuts before which almost nothing was acknowledged: they could show no loss.
+pub fn enough(ledger: &Ledger, log: &Log, cuts: &[Cut]) -> Result<(), Failure> {
+    let last_ns = cuts.iter().map(|cut| log.ends_ns(cut.position)).max().unwrap_or(0);
+    let commits = ledger.acknowledged().filter(|sent| sent.finished_ns < last_ns).count() as u64;
+    if commits < COMMITS_MIN {
+        let commits = words::counted(commits as usize, "commit");
+        return Err(prepare(anyhow!("only {commits} acknowledged before the last cut; {COMMITS_MIN} are needed")));
+    }
+    Ok(())
+}
+
 fn read_log(file: &Path) -> Result<Log, Failure> {
     Log::read(file).map_err(|e| prepare(anyhow!("{e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survival::{Fate, Sent};
+    use contend_powercut::log::{Entry, Op};
+    use contend_powercut::replay::{Model, Namespace};
+
+    #[test]
+    fn only_commits_before_the_last_cut_count() {
+        // One commit between two entries; of the last entry's commits none is acknowledged before a cut.
+        let op = Op::Sync { ino: 2, data_only: true };
+        let entries = (0..200).map(|n| Entry { at_ns: n * 10, op: op.clone() }).collect();
+        let (full, whole) = (Log { entries, full: true, ..Log::default() }, Log::default());
+        let sent = |n: u32| Sent {
+            client: 1,
+            number: n,
+            mark: i64::from(n),
+            transaction: 0,
+            started_ns: u64::from(n) * 10 + 1,
+            finished_ns: u64::from(n) * 10 + 5,
+            fate: Fate::Acknowledged,
+        };
+        let said = |commits: u32, log: &Log, position: usize| {
+            let cut = Cut { position, model: Model::Drop, namespace: Namespace::Journal, seed: 0 };
+            match enough(&Ledger::new((0..commits).map(sent).collect()), log, &[cut]) {
+                Err(Failure::Invalid(reason)) => reason.detail,
+                Err(_) => panic!("another failure"),
+                Ok(()) => String::new(),
+            }
+        };
+        assert_eq!(said(5000, &full, 60), "");
+        assert_eq!(said(5000, &full, 59), "only 59 commits acknowledged before the last cut; 60 are needed");
+        assert_eq!(said(60, &whole, 0), "", "everything is before a cut at the end of a whole log");
+        assert_eq!(said(1, &whole, 0), "only 1 commit acknowledged before the last cut; 60 are needed");
+    }
 }
