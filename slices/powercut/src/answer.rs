@@ -7,6 +7,7 @@ use crate::results::{Crashes, Powercut};
 use crate::{csv, section};
 use contend::analysis::Findings;
 use contend::contender::Tier;
+use contend::record::evidence::share_max;
 use contend::report::content::speed::rate;
 use contend::report::content::words::{self, NOTHING, count};
 use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Id, Said, Section, Table, Tone};
@@ -14,12 +15,10 @@ use contend::report::kind::ReportParts;
 use contend_stats::precision::{Ns, Percent};
 use std::ops::Range;
 
-/// Rule of three: with no failure in `n` crashes, the share of failures is below 3 / n (95 %).
-const BOUND_OF: f64 = 3.0;
-
 /// Below the table.
 const NOTE: &str = "Crashes that left something else than everything acknowledged, of all that were made; below it what \
-    they left, or with 95 % confidence the most that their share can be (3/n). Process crash: simulated at many moments, and \
+    they left, or with 95 % confidence the most that their share can be (3/n). Moments are drawn evenly over the recorded \
+    writes and syncs, so a share is not one of time. Process crash: simulated at many moments, and \
     really made with SIGKILL. Power cut: on a file system that persists names in order, as ext4 and XFS do; posix: on one \
     where each name needs a sync of its directory. Reached is what the first two show; promised is what the settings are \
     documented to keep. Commits per second are of the ordinary disk, from the same run: the median of the rounds, with the \
@@ -167,7 +166,7 @@ fn survived(crashes: &Crashes) -> String {
 
 /// Upper bound (95 %) of the share of a loss that was not observed.
 fn bound(crashes: &Crashes) -> Percent {
-    Percent((BOUND_OF / crashes.count as f64).min(1.0))
+    Percent(share_max(crashes.count))
 }
 
 /// Table of settings with the promised tier, the reached tier, and the commit rate.

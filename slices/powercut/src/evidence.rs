@@ -5,15 +5,18 @@ use crate::keys::Wanted;
 use crate::results::{Crashes, Powercut};
 use anyhow::Result;
 use contend::engine::{self, Engine};
-use contend::record::evidence::{CUTS_MIN, KnownTier, Proof, ProofResult, Proofs, Subject};
+use contend::record::evidence::{CUTS_MIN, KnownTier, Proof, ProofOrigin, ProofResult, Proofs, Subject};
 use contend::record::model::{Machine, Run, Trial};
-use contend::study::model::Contender;
+use contend::study::model::{Contender, Tier};
 use contend_powercut::replay::MODELS_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Built-in proofs, made on another machine.
 const SHIPPED: &str = include_str!("../../../evidence/durability.toml");
+
+/// File systems that persist names in order, as the images of a tier assume.
+const ORDERED: [&str; 2] = ["ext4", "xfs"];
 
 /// Length of the day at the start of a timestamp.
 const DAY_CHARS: usize = 10;
@@ -40,9 +43,19 @@ pub fn known(run: &Run, trials: &[Trial], out: &Path) -> Result<Vec<KnownTier>> 
     proofs.proof.extend(Proofs::read(&path(out))?.proof);
     let of = |(at, contender): (usize, &Contender)| {
         let subject = subject(contender, trials.iter().filter(|trial| trial.slot.contender == at));
-        proofs.of(at, subject.as_ref(), &machine, MODELS_VERSION)
+        let known = proofs.of(at, subject.as_ref(), &machine, MODELS_VERSION);
+        on_file_system(known, contender.tier, &run.disk.file_system)
     };
     Ok(run.study.contenders.iter().enumerate().map(of).collect())
+}
+
+/// A tier that was proved only for ordered names is not proved on other file systems. A contradiction stays.
+fn on_file_system(known: KnownTier, tier: Tier, file_system: &str) -> KnownTier {
+    let fails = |found: &ProofResult| found.posix_bad > 0 && found.reached >= tier;
+    match known.found.as_ref().is_some_and(fails) && !ORDERED.contains(&file_system) {
+        true => KnownTier { place: ProofOrigin::Documented, found: None, version: None, ..known },
+        false => known,
+    }
 }
 
 /// Adds the proofs of a run to the file, if there are any.
@@ -66,12 +79,14 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
         let mine = trials.iter().filter(|trial| trial.slot.contender == at && trial.has_sequel(&run.study));
         let mine: Vec<&Trial> = mine.collect();
         let subject = subject(contender, mine.iter().copied())?;
-        let found = all_cut(&mine)?;
+        let found = all_cut(&mine, contender.tier)?;
         let sum = |of: fn(&Powercut) -> Crashes| found.iter().map(|found| of(found).count).sum::<u64>();
+        let reached = found.iter().filter_map(|found| found.reached()).min()?;
         let found = ProofResult {
-            reached: found.iter().filter_map(|found| found.reached()).min()?,
+            reached,
             power: sum(Powercut::power),
             posix: sum(Powercut::posix),
+            posix_bad: found.iter().map(|found| below(reached, &found.posix())).sum(),
             process: sum(Powercut::process),
             one_process: found.iter().any(|found| found.by_vfs.is_some()),
             models: MODELS_VERSION,
@@ -86,13 +101,29 @@ pub fn proved(run: &Run, trials: &[Trial]) -> Vec<Proof> {
     run.study.contenders.iter().enumerate().filter(|_| at_all_moments).filter_map(of).collect()
 }
 
-/// The crashes of these trials, if every trial counts, has a tier, and was cut under every current model.
-fn all_cut(trials: &[&Trial]) -> Option<Vec<Powercut>> {
+/// Crashes that left less than a tier allows.
+fn below(tier: Tier, crashes: &Crashes) -> u64 {
+    match tier {
+        Tier::Durable => crashes.bad(),
+        Tier::Bounded => crashes.corrupt + crashes.unopenable,
+        Tier::Unsafe | Tier::Unknown => 0,
+    }
+}
+
+/// The crashes of these trials, if every trial counts, has a tier, and was cut under every current model. Where nothing
+/// was lost, a planted fault must have been found: otherwise the images could not show a loss.
+fn all_cut(trials: &[&Trial], promised: Tier) -> Option<Vec<Powercut>> {
     let with_all_models = |found: &Powercut| {
         let has = |model: &&str| found.crashes.iter().any(|crashes| crashes.model == *model);
         found.models_version == MODELS_VERSION && found.reached().is_some() && CRASHES.iter().all(has)
     };
-    let cut = |trial: &&Trial| Powercut::of(trial).filter(with_all_models).filter(|_| trial.invalid.is_empty());
+    // Faults are planted only for settings that promise to lose nothing; no other is proved durable.
+    let shows_loss = |found: &Powercut| {
+        let caught = || found.lies.iter().any(|lie| lie.must && lie.caught);
+        promised != Tier::Durable || found.reached() != Some(Tier::Durable) || caught()
+    };
+    let counts = |found: &Powercut| with_all_models(found) && shows_loss(found);
+    let cut = |trial: &&Trial| Powercut::of(trial).filter(counts).filter(|_| trial.invalid.is_empty());
     trials.iter().map(cut).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
 }
 
@@ -153,8 +184,68 @@ pub fn shipped<'r>(records: impl IntoIterator<Item = (&'r Run, &'r [Trial])>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::NAME;
+    use crate::results::Lie;
+    use contend::record::store::Record;
     use contend::study::model::{Extent, Variant};
     use contend::study::{self, Choices};
+
+    #[test]
+    fn a_setting_that_promises_to_lose_nothing_is_proved_only_if_a_loss_would_be_seen() {
+        contend::slice::register(&[crate::SLICE]);
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/records/format-3");
+        let mut trial = Record::open(&dir).expect("a fixture").trials.remove(0);
+        trial.invalid.clear();
+        let mut proves = |lies: &[(bool, bool)], promised| {
+            let crashes = |model: &&str| Crashes {
+                model: (*model).to_string(),
+                namespace: "journal".to_string(),
+                count: 100,
+                ..Crashes::default()
+            };
+            let lie =
+                |(must, caught): &(bool, bool)| Lie { name: String::new(), images: 1, caught: *caught, must: *must };
+            let found = Powercut {
+                models_version: MODELS_VERSION,
+                crashes: CRASHES.iter().map(crashes).collect(),
+                lies: lies.iter().map(lie).collect(),
+                ..Powercut::default()
+            };
+            trial.kinds.put(NAME, &found).expect("results");
+            all_cut(&[&trial], promised).is_some()
+        };
+        assert!(proves(&[(false, false), (true, true)], Tier::Durable));
+        for lies in [&[][..], &[(true, false), (false, true)]] {
+            assert!(!proves(lies, Tier::Durable), "{lies:?}");
+            assert!(proves(lies, Tier::Unsafe), "no faults are planted for it");
+        }
+    }
+
+    #[test]
+    fn a_tier_that_needs_ordered_names_is_proved_only_where_names_are_ordered() {
+        let place = |tier, posix_bad, file_system| {
+            let mut found = Proofs::parse(SHIPPED).expect("a file of proofs").proof.remove(0).found;
+            (found.reached, found.posix_bad) = (Tier::Bounded, posix_bad);
+            let known = KnownTier {
+                contender: 0,
+                place: ProofOrigin::Elsewhere,
+                found: Some(found),
+                version: Some("1".into()),
+            };
+            let known = on_file_system(known, tier, file_system);
+            assert_eq!(known.found.is_some(), known.place != ProofOrigin::Documented);
+            known.place
+        };
+        for file_system in ["ext4", "xfs"] {
+            assert_eq!(place(Tier::Bounded, 19, file_system), ProofOrigin::Elsewhere);
+        }
+        assert_eq!(place(Tier::Bounded, 19, "btrfs"), ProofOrigin::Documented);
+        assert_eq!(place(Tier::Bounded, 0, "btrfs"), ProofOrigin::Elsewhere);
+        assert_eq!(place(Tier::Durable, 19, "btrfs"), ProofOrigin::Elsewhere, "a contradiction stays");
+        let crashes = Crashes { lossy: 9, corrupt: 1, unopenable: 19, ..Crashes::default() };
+        let tiers = [Tier::Durable, Tier::Bounded, Tier::Unsafe];
+        assert_eq!(tiers.map(|tier| below(tier, &crashes)), [29, 20, 0], "a loss is no failure of a bounded setting");
+    }
 
     #[test]
     fn what_contend_brings_along_is_of_the_models_of_today() {

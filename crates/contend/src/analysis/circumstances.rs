@@ -90,6 +90,8 @@ pub struct Evidence<'r> {
     pub here: bool,
     pub reached: Tier,
     pub cuts: u64,
+    /// Power cuts on a file system without ordered names, and those of them that left less than the tier allows.
+    pub posix: [u64; 2],
     /// Whether only one process was recorded.
     pub one_process: bool,
     /// Version of the engine.
@@ -167,6 +169,7 @@ fn evidence(known: &KnownTier) -> Option<Evidence<'_>> {
         here: known.place == ProofOrigin::Here,
         reached: found.reached,
         cuts: found.power,
+        posix: [found.posix, found.posix_bad],
         one_process: found.one_process,
         version: known.version.as_deref().unwrap_or_default(),
         date: &found.date,

@@ -30,6 +30,11 @@ pub struct Subject {
     pub settings: BTreeMap<String, String>,
 }
 
+/// The largest share of failures, with 95 % confidence, if none of this many cuts failed: the rule of three.
+pub fn share_max(cuts: u64) -> f64 {
+    (3.0 / cuts as f64).min(1.0)
+}
+
 /// Result of the power cuts of a proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofResult {
@@ -39,6 +44,9 @@ pub struct ProofResult {
     pub power: u64,
     /// Power cuts on a file system that does not.
     pub posix: u64,
+    /// Power cuts of these that left less than the tier allows.
+    #[serde(default)]
+    pub posix_bad: u64,
     /// Crashes of the process.
     pub process: u64,
     /// Whether SQLite's VFS recorded one process because no file system could be mounted.
@@ -142,11 +150,13 @@ impl Proofs {
     }
 
     /// Adds a proof. Of two with the same subject and machine the one with the lower tier stays: a loss was seen once. Of equal
-    /// tiers the one with more power cuts stays, then the later.
+    /// tiers one with failures of unordered names stays, then the one with more power cuts, then the later.
     pub fn add(&mut self, new: Proof) {
         let same = |old: &Proof| old.subject == new.subject && old.found.machine == new.found.machine;
-        let rank =
-            |found: &ProofResult| (std::cmp::Reverse(found.models), found.reached, std::cmp::Reverse(found.power));
+        let rank = |found: &ProofResult| {
+            let by_cuts = (found.posix_bad == 0, std::cmp::Reverse(found.power));
+            (std::cmp::Reverse(found.models), found.reached, by_cuts)
+        };
         match self.proof.iter_mut().find(|old| same(old)) {
             // Lower tiers are less.
             Some(old) if rank(&new.found) <= rank(&old.found) => *old = new,
@@ -191,6 +201,7 @@ mod tests {
             reached,
             power,
             posix: power,
+            posix_bad: 0,
             process: 10,
             one_process: false,
             models: 1,
@@ -236,6 +247,12 @@ mod tests {
             proofs.add(proof("here", reached, power));
             assert_eq!(proofs.proof.len(), 1);
             assert_eq!((proofs.proof[0].found.reached, proofs.proof[0].found.power), kept);
+        }
+        let mut unordered = proof("here", Tier::Bounded, 50);
+        unordered.found.posix_bad = 2;
+        for proof in [unordered, proof("here", Tier::Bounded, 900)] {
+            proofs.add(proof);
+            assert_eq!((proofs.proof[0].found.posix_bad, proofs.proof[0].found.power), (2, 50));
         }
         proofs.add(proof("elsewhere", Tier::Durable, 1));
         assert_eq!(proofs.proof.len(), 2);

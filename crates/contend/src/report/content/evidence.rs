@@ -3,8 +3,11 @@
 use crate::analysis::Findings;
 use crate::analysis::circumstances::Evidence;
 use crate::analysis::plain::Tier;
+use crate::record::evidence::share_max;
 use crate::report::content::words::{self, count};
 use crate::report::document::{Cell as TableCell, Tone};
+use contend_stats::precision::Percent;
+use std::cmp::Ordering;
 
 /// How one tier is known.
 struct Said {
@@ -19,17 +22,31 @@ fn said(tier: Tier, evidence: Option<&Evidence<'_>>) -> Said {
     let documented = Said { word: "only documented", rests_on: String::new(), tone: Tone::Plain };
     let Some(found) = evidence else { return documented };
     let recorded = if found.one_process { " of one process" } else { "" };
-    let cuts = format!("{} power cuts{recorded}, {}, {}", count(found.cuts), found.version, found.date);
+    let cuts = format!("{} simulated power cuts{recorded}", count(found.cuts));
     let (proved, place) = if found.here { ("proved here", "here") } else { ("proved elsewhere", "elsewhere") };
+    let (below, source) = (Percent(share_max(found.cuts)), format!("{}, {}", found.version, found.date));
     // Weaker tiers are smaller.
     match found.reached.cmp(&tier) {
-        std::cmp::Ordering::Equal => Said { word: proved, rests_on: cuts, tone: Tone::Plain },
-        std::cmp::Ordering::Greater => Said { rests_on: format!("not seen {place} in {cuts}"), ..documented },
-        std::cmp::Ordering::Less => Said {
+        Ordering::Equal => {
+            let none = format!("0 of {cuts} left less, so below {below}");
+            let cuts = if tier == Tier::Unsafe { cuts } else { none + &without_ordered_names(found) };
+            Said { word: proved, rests_on: format!("{cuts}; {source}"), tone: Tone::Plain }
+        }
+        Ordering::Greater => {
+            Said { rests_on: format!("not seen {place} in {cuts}, so below {below}; {source}"), ..documented }
+        }
+        Ordering::Less => Said {
             word: "contradicted",
-            rests_on: format!("only {} {place} in {cuts}", found.reached),
+            rests_on: format!("only {} {place} in {cuts}; {source}", found.reached),
             tone: Tone::Worse,
         },
+    }
+}
+
+fn without_ordered_names(found: &Evidence<'_>) -> String {
+    match found.posix {
+        [_, 0] => String::new(),
+        [cuts, bad] => format!("; on file systems without ordered names {} of {} left less", count(bad), count(cuts)),
     }
 }
 
@@ -75,7 +92,8 @@ pub fn sentence(findings: &Findings<'_>) -> Option<String> {
         .iter()
         .map(|(word, labels)| if all { (*word).to_string() } else { format!("{word}: {}", words::labels(labels)) })
         .collect();
-    Some(format!("How the tiers are known (by cutting the power, see the settings below): {}.", parts.join("; ")))
+    let how = "by simulated power cuts, which do not test the disk; see the settings below";
+    Some(format!("How the tiers are known ({how}): {}.", parts.join("; ")))
 }
 
 #[cfg(test)]
@@ -83,7 +101,8 @@ mod tests {
     use super::*;
 
     fn found(here: bool, reached: Tier) -> Evidence<'static> {
-        Evidence { here, reached, cuts: 2222, one_process: false, version: "Engine 1.2", date: "2026-11-21" }
+        let (version, date) = ("Engine 1.2", "2026-11-21");
+        Evidence { here, reached, cuts: 2222, posix: [2222, 0], one_process: false, version, date }
     }
 
     #[test]
@@ -94,12 +113,24 @@ mod tests {
         };
         assert_eq!(words(Tier::Durable, None), "only documented: ");
         let here = found(true, Tier::Durable);
-        assert_eq!(words(Tier::Durable, Some(&here)), "proved here: 2,222 power cuts, Engine 1.2, 2026-11-21");
+        assert_eq!(
+            words(Tier::Durable, Some(&here)),
+            "proved here: 0 of 2,222 simulated power cuts left less, so below 0.1 %; Engine 1.2, 2026-11-21"
+        );
         let alone = Evidence { one_process: true, ..found(true, Tier::Durable) };
-        assert!(words(Tier::Durable, Some(&alone)).starts_with("proved here: 2,222 power cuts of one process"));
-        assert!(words(Tier::Unsafe, Some(&here)).starts_with("only documented: not seen here in 2,222"));
+        assert!(words(Tier::Durable, Some(&alone)).contains("0 of 2,222 simulated power cuts of one process left"));
+        let unordered = Evidence { cuts: 44, posix: [44, 19], ..found(true, Tier::Durable) };
+        assert!(words(Tier::Durable, Some(&unordered)).contains(
+            "0 of 44 simulated power cuts left less, so below 6.8 %; on file systems without ordered names 19 of 44 left less; "
+        ));
+        assert_eq!(
+            words(Tier::Unsafe, Some(&here)),
+            "only documented: not seen here in 2,222 simulated power cuts, so below 0.1 %; Engine 1.2, 2026-11-21"
+        );
         let elsewhere = found(false, Tier::Bounded);
-        assert!(words(Tier::Bounded, Some(&elsewhere)).starts_with("proved elsewhere: 2,222"));
+        assert!(words(Tier::Bounded, Some(&elsewhere)).starts_with("proved elsewhere: 0 of 2,222"));
         assert!(words(Tier::Durable, Some(&elsewhere)).starts_with("contradicted: only bounded elsewhere"));
+        let lost = found(true, Tier::Unsafe);
+        assert!(words(Tier::Unsafe, Some(&lost)).starts_with("proved here: 2,222 simulated power cuts; "));
     }
 }
