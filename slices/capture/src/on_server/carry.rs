@@ -1,5 +1,6 @@
 //! Carries out a plan on a server, on one connection: units follow each other, and each begins and ends its transaction.
 
+use crate::on_server::keys::Counter;
 use crate::on_server::link::{Answer, Failed, Kind, Link};
 use crate::on_server::plan::{Plan, Run, Session, Step};
 use crate::order::{Pace, Unit};
@@ -20,6 +21,10 @@ pub struct Carrying<'c> {
     pub trace: &'c Trace,
     pub shapes: &'c Shapes,
     pub plan: &'c Plan,
+    /// Counters of the rows that triggers insert.
+    fired: &'c [Counter],
+    /// Whether the server may have used up more keys than SQLite.
+    has_skipped: bool,
     pub link: Box<dyn Link>,
     pub diverged: Divergences,
     pub transactions: u64,
@@ -32,10 +37,25 @@ pub struct Carrying<'c> {
 }
 
 impl<'c> Carrying<'c> {
-    pub fn new((trace, shapes): (&'c Trace, &'c Shapes), plan: &'c Plan, link: Box<dyn Link>) -> Self {
-        let (diverged, sessions) = (Divergences::default(), HashMap::new());
-        let (transactions, statements) = (0, 0);
-        Self { trace, shapes, plan, link, diverged, transactions, statements, sessions, is_open: false, begun_by: None }
+    pub fn new(
+        (trace, shapes): (&'c Trace, &'c Shapes),
+        (plan, fired): (&'c Plan, &'c [Counter]),
+        link: Box<dyn Link>,
+    ) -> Self {
+        Self {
+            trace,
+            shapes,
+            plan,
+            fired,
+            has_skipped: false,
+            link,
+            diverged: Divergences::default(),
+            transactions: 0,
+            statements: 0,
+            sessions: HashMap::new(),
+            is_open: false,
+            begun_by: None,
+        }
     }
 
     /// Returns whether all were carried out, and not stopped.
@@ -48,6 +68,7 @@ impl<'c> Carrying<'c> {
                 return Ok(false);
             }
             self.transactions += u64::from(unit.is_transaction);
+            self.begin_unit()?;
             for &at in &unit.calls {
                 // The server rolls back what is not committed when the connection ends.
                 if pace.is_stopped() {
@@ -59,11 +80,28 @@ impl<'c> Carrying<'c> {
             }
             // The program may have closed the connection.
             if std::mem::take(&mut self.is_open) {
+                self.has_skipped = true;
                 let _ = self.link.run("ROLLBACK");
             }
             self.begun_by = None;
         }
         Ok(true)
+    }
+
+    /// The keys of rows that triggers insert are not captured: they follow the largest one.
+    fn begin_unit(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.has_skipped) {
+            for counter in self.fired {
+                match self.link.after_largest(counter) {
+                    Err(Failed::Lost(why)) => bail!("the connection to the server is lost: {why}"),
+                    Err(Failed::Refused(_, code)) => {
+                        bail!("the server does not set the counter of {} ({code})", counter.table)
+                    }
+                    Ok(()) => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     fn call(&mut self, call: &Call, steps: &[Step]) -> Result<()> {
@@ -128,6 +166,8 @@ impl<'c> Carrying<'c> {
             Does::Commit | Does::Rollback => (self.is_open, self.begun_by) = (false, None),
             _ => {}
         }
+        let is_delete = run.statements.iter().any(|statement| statement.sql.starts_with("DELETE "));
+        self.has_skipped |= done.is_err() || is_delete || matches!(run.does, Does::Rollback | Does::Savepoint);
         let (session, _) = self.session(call);
         match &done {
             Ok(done) if run.does == Does::Write => {

@@ -14,33 +14,48 @@ pub struct Counter {
     pub column: String,
     /// The parameter that must be NULL.
     parameter: Option<u16>,
-    /// Whether a row may be updated or skipped instead.
-    may_store_nothing: bool,
+    /// Whether a row may be updated instead, which counts as a change, too.
+    may_update: bool,
 }
 
 impl Counter {
-    /// The first key that SQLite gave. `changes`: rows that the statement stored; `rowid`: the last key after and before
+    /// The first key that SQLite gave. `changes`: rows that the statement stored or updated; `rowid`: the last key after and before
     /// it.
     pub fn first(&self, values: &[(u16, Value)], changes: i64, rowid: [i64; 2]) -> Option<i64> {
         let [after, before] = rowid;
         let is_left = self
             .parameter
             .is_none_or(|number| values.iter().all(|(place, value)| *place != number || *value == Value::Null));
-        let has_stored = changes > 0 && !(self.may_store_nothing && after == before);
+        let has_stored = changes > 0 && !(self.may_update && after == before);
         Some(after - changes + 1).filter(|first| is_left && has_stored && *first > 0)
     }
+}
+
+/// Places of the word INTO.
+fn intos(all: &[Token]) -> Vec<usize> {
+    let is_into = |at: &usize| matches!(all[*at], Token::Word(word) if word.eq_ignore_ascii_case("into"));
+    (0..all.len()).filter(is_into).collect()
+}
+
+/// The counters that the statements of a trigger use.
+pub fn counters_of_trigger(sql: &str, catalogue: &Catalogue) -> Vec<Counter> {
+    let all = tokens(sql);
+    intos(&all).into_iter().filter_map(|into| counter_at(&all, into, catalogue)).collect()
 }
 
 /// The counter that an INSERT uses; `None` if its rows have keys, or the table has no INTEGER PRIMARY KEY.
 pub fn counter(sql: &str, catalogue: &Catalogue) -> Option<Counter> {
     let all = tokens(sql);
+    counter_at(&all, *intos(&all).first()?, catalogue)
+}
+
+fn counter_at(all: &[Token], into: usize, catalogue: &Catalogue) -> Option<Counter> {
     let is = |at: usize, word: &str| matches!(all.get(at), Some(Token::Word(w)) if w.eq_ignore_ascii_case(word));
     let sign = |at: usize, sign: &str| all.get(at) == Some(&Token::Sign(sign));
     let name = |at: usize| match all.get(at) {
         Some(Token::Word(word)) => Some(unquoted(word)),
         _ => None,
     };
-    let into = (0..all.len()).find(|at| is(*at, "into"))?;
     let at = if sign(into + 2, ".") { into + 3 } else { into + 1 };
     let table = name(at)?;
     let columns = table_columns(catalogue, &table)?;
@@ -61,7 +76,7 @@ pub fn counter(sql: &str, catalogue: &Catalogue) -> Option<Counter> {
     let parameter = match place {
         None => None,
         Some(place) => {
-            let at = index(&all, next, place)?;
+            let at = index(all, next, place)?;
             match all[at] {
                 Token::Word(word) if word.eq_ignore_ascii_case("null") => None,
                 Token::Parameter(_) => Some(*places_of(&all[..=at]).last()?),
@@ -69,8 +84,8 @@ pub fn counter(sql: &str, catalogue: &Catalogue) -> Option<Counter> {
             }
         }
     };
-    let may_store_nothing = is(1, "or") && is(2, "ignore") || (next..all.len()).any(|at| is(at, "conflict"));
-    Some(Counter { table, column: key, parameter, may_store_nothing })
+    let may_update = (next..all.len()).any(|at| is(at, "do") && is(at + 1, "update"));
+    Some(Counter { table, column: key, parameter, may_update })
 }
 
 /// Index of the only token of a value in the first row after VALUES.
@@ -104,7 +119,7 @@ mod tests {
         let mut catalogue = Catalogue::default();
         let learned = catalogue.learn("CREATE TABLE t (id INTEGER PRIMARY KEY, a, b); CREATE TABLE u (a PRIMARY KEY)");
         learned.expect("learned");
-        let found = |sql: &str| counter(sql, &catalogue).map(|counter| (counter.parameter, counter.may_store_nothing));
+        let found = |sql: &str| counter(sql, &catalogue).map(|counter| (counter.parameter, counter.may_update));
         assert_eq!(found("INSERT INTO t (a, b) VALUES (?, ?)"), Some((None, false)));
         assert_eq!(found("INSERT INTO main.\"T\" SELECT NULL, a, b FROM t"), None);
         assert_eq!(found("INSERT INTO t VALUES (?, f(1, 2), 3), (5, 6, 7)"), Some((Some(1), false)));
@@ -114,18 +129,21 @@ mod tests {
         assert_eq!(found("INSERT INTO t (a, id) VALUES (1, 5)"), None);
         assert_eq!(found("INSERT INTO t (a, id) VALUES (1, NULL + ?)"), None);
         assert_eq!(found("INSERT INTO t DEFAULT VALUES"), Some((None, false)));
-        assert_eq!(found("INSERT OR IGNORE INTO t (a) SELECT a FROM u"), Some((None, true)));
-        assert_eq!(found("INSERT INTO t (a) VALUES (1) ON CONFLICT DO NOTHING"), Some((None, true)));
+        assert_eq!(found("INSERT OR IGNORE INTO t (a) SELECT a FROM u"), Some((None, false)));
+        assert_eq!(found("INSERT INTO t (a) VALUES (1) ON CONFLICT DO UPDATE SET a = 2"), Some((None, true)));
+        let trigger = "CREATE TRIGGER r AFTER INSERT ON u BEGIN INSERT INTO t VALUES (new.id, 1, 2); \
+                       INSERT INTO t (a) SELECT a FROM u; END";
+        assert_eq!(counters_of_trigger(trigger, &catalogue).len(), 1);
         assert_eq!((found("INSERT INTO u VALUES (1)"), found("UPDATE t SET a = 1")), (None, None));
     }
 
     #[test]
     fn the_first_of_several_keys_follows_from_the_last() {
-        let sure = Counter { table: "t".into(), column: "id".into(), parameter: Some(1), may_store_nothing: false };
+        let sure = Counter { table: "t".into(), column: "id".into(), parameter: Some(1), may_update: false };
         assert_eq!(sure.first(&[(1, Value::Null)], 3, [9, 9]), Some(7));
         assert_eq!(sure.first(&[(1, Value::Integer(9))], 1, [9, 8]), None);
         assert_eq!(sure.first(&[], 0, [9, 8]), None);
-        let unsure = Counter { may_store_nothing: true, ..sure };
+        let unsure = Counter { may_update: true, ..sure };
         assert_eq!((unsure.first(&[], 1, [9, 9]), unsure.first(&[], 1, [9, 8])), (None, Some(9)));
     }
 }

@@ -7,6 +7,7 @@ use crate::trace::Value;
 use anyhow::{Result, anyhow};
 use contend_sql::{Statement, Target, session};
 use contend_wire::database::Database;
+use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use contend_worker::mysql::values::{as_sql, cell};
 use contend_worker::mysql::{connect, in_words};
@@ -96,5 +97,10 @@ impl Link for MariaDb {
 
     fn next_key(&mut self, _: &Counter, first: i64) -> Result<(), Failed> {
         self.run(&format!("SET insert_id = {first}"))
+    }
+
+    fn after_largest(&mut self, counter: &Counter) -> Result<(), Failed> {
+        // The server takes the first number that is free.
+        self.run(&format!("ALTER TABLE {} AUTO_INCREMENT = 1", quoted(&counter.table)))
     }
 }

@@ -33,6 +33,7 @@ use contend::trial::server::attached::Attached;
 use contend::trial::watch::janitor::Janitor;
 use contend_sql::Target;
 use contend_wire::kept::PREFIX;
+use keys::Counter;
 use link::{Failed, Link};
 use pieces::{Role, pieces};
 use plan::{Plan, Translator, plan};
@@ -100,7 +101,7 @@ fn replayed(asked: &Asked<'_>, stop: &AtomicBool) -> Result<Option<Replayed>> {
     outcome.left_out.extend(plan.left_out.iter().chain(&plan.losing).cloned());
     let left = server.left(&schema);
     let had_ledger = server.has_ledger()?;
-    let work = Work { asked, server: &server, plan: &plan, seed: &seed, stop };
+    let work = Work { asked, server: &server, plan: &plan, fired: &schema.fired, seed: &seed, stop };
     let done = work.carry_out((&trace, &shapes, &units), has_foreign_keys, &mut outcome);
     if !matches!(done, Ok(true)) && !had_ledger && server.has_ledger().unwrap_or(true) {
         contend::tell!("what was made so far is left on {}; to remove it: {}", left.address, left.remove);
@@ -257,6 +258,7 @@ struct Work<'w> {
     asked: &'w Asked<'w>,
     server: &'w Server,
     plan: &'w Plan,
+    fired: &'w [Counter],
     seed: &'w Path,
     stop: &'w AtomicBool,
 }
@@ -279,7 +281,7 @@ impl Work<'_> {
             return Ok(false);
         }
         let link = self.server.open(self.plan.needs_pack)?;
-        let mut carrying = Carrying::new((trace, shapes), self.plan, link);
+        let mut carrying = Carrying::new((trace, shapes), (self.plan, self.fired), link);
         let begin = Instant::now();
         if !carrying.units(units, &Pace { speed: self.asked.speed, begin, stop: self.stop })? {
             return Ok(false);

@@ -78,4 +78,10 @@ impl Link for Postgres {
         let (table, column) = (literal(&quoted(&counter.table)), literal(&counter.column));
         self.run(&format!("SELECT setval(pg_get_serial_sequence({table}, {column}), {first}, false)"))
     }
+
+    fn after_largest(&mut self, counter: &Counter) -> Result<(), Failed> {
+        let (table, column) = (quoted(&counter.table), quoted(&counter.column));
+        let sequence = format!("pg_get_serial_sequence({}, {})", literal(&table), literal(&counter.column));
+        self.run(&format!("SELECT setval({sequence}, GREATEST(max({column}), 0) + 1, false) FROM {table}"))
+    }
 }

@@ -3,6 +3,7 @@
 use crate::content::{open_copy, quoted};
 use crate::copies::place;
 use crate::manifest::Database;
+use crate::on_server::keys::{Counter, counters_of_trigger};
 use crate::sql::tokens;
 use anyhow::{Context, Result, ensure};
 use contend_sql::{Catalogue, Options, ParamType, Target, define_table, table_columns, translate};
@@ -102,6 +103,8 @@ pub struct Schema {
     pub catalogue: Catalogue,
     pub tables: Vec<String>,
     pub views: Vec<String>,
+    /// Counters of the rows that triggers insert.
+    pub fired: Vec<Counter>,
     /// Parts that the server does not have, as sentences.
     pub left_out: Vec<String>,
 }
@@ -125,7 +128,10 @@ pub fn schema(seed: &Path, target: Target, has_foreign_keys: bool) -> Result<Sch
         }
     }
     let left_out = left_out(&all, &learned(&all, &held, false), target, has_foreign_keys);
-    Ok(Schema { catalogue: learned(&all, &held, has_foreign_keys), tables, views: names("view"), left_out })
+    let catalogue = learned(&all, &held, has_foreign_keys);
+    let triggers = all.iter().filter(|[of, ..]| of == "trigger");
+    let fired = triggers.flat_map(|[_, _, sql]| counters_of_trigger(sql, &catalogue)).collect();
+    Ok(Schema { catalogue, tables, views: names("view"), fired, left_out })
 }
 
 fn learned(all: &[Object], held: &[(String, String, ParamType)], has_foreign_keys: bool) -> Catalogue {
