@@ -7,12 +7,12 @@ use crate::results::{Crashes, Powercut};
 use crate::{csv, section};
 use contend::analysis::Findings;
 use contend::contender::Tier;
-use contend::record::evidence::share_max;
+use contend::report::content::evidence::share_max;
 use contend::report::content::speed::rate;
 use contend::report::content::words::{self, NOTHING, count};
 use contend::report::document::{Bar, BarRow, Bars, Block, Cell as TableCell, Id, Said, Section, Table, Tone};
 use contend::report::kind::ReportParts;
-use contend_stats::precision::{Ns, Percent};
+use contend_stats::precision::Ns;
 use std::ops::Range;
 
 /// Below the table.
@@ -155,18 +155,13 @@ fn survived(crashes: &Crashes) -> String {
         return format!(
             "nothing is lost in {} crashes (so in less than {} of them)",
             count(crashes.count),
-            bound(crashes)
+            share_max(crashes.count)
         );
     }
     if crashes.corrupt + crashes.unopenable == 0 {
         said.push("never corrupt".to_string());
     }
     said.join("; ")
-}
-
-/// Upper bound (95 %) of the share of a loss that was not observed.
-fn bound(crashes: &Crashes) -> Percent {
-    Percent(share_max(crashes.count))
 }
 
 /// Table of settings with the promised tier, the reached tier, and the commit rate.
@@ -236,7 +231,7 @@ fn cell(crashes: &Crashes) -> TableCell {
             kinds.push(format!("{} {word}", count(n)));
         }
     }
-    let small = if bad == 0 { format!("< {}", bound(crashes)) } else { kinds.join(", ") };
+    let small = if bad == 0 { format!("< {}", share_max(crashes.count)) } else { kinds.join(", ") };
     let tone = if crashes.corrupt + crashes.unopenable > 0 { Tone::Worse } else { Tone::Plain };
     TableCell::new(format!("{} of {}", count(bad), count(crashes.count))).small(small).tone(tone)
 }

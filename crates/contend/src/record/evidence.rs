@@ -30,11 +30,6 @@ pub struct Subject {
     pub settings: BTreeMap<String, String>,
 }
 
-/// The largest share of failures, with 95 % confidence, if none of this many cuts failed: the rule of three.
-pub fn share_max(cuts: u64) -> f64 {
-    (3.0 / cuts as f64).min(1.0)
-}
-
 /// Result of the power cuts of a proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofResult {

@@ -3,11 +3,15 @@
 use crate::analysis::Findings;
 use crate::analysis::circumstances::Evidence;
 use crate::analysis::plain::Tier;
-use crate::record::evidence::share_max;
 use crate::report::content::words::{self, count};
 use crate::report::document::{Cell as TableCell, Tone};
-use contend_stats::precision::Percent;
+use crate::stats::precision::Percent;
 use std::cmp::Ordering;
+
+/// The largest share of failures, with 95 % confidence, if none of this many crashes failed: the rule of three.
+pub fn share_max(crashes: u64) -> Percent {
+    Percent((3.0 / crashes as f64).min(1.0))
+}
 
 /// How one tier is known.
 struct Said {
@@ -24,7 +28,7 @@ fn said(tier: Tier, evidence: Option<&Evidence<'_>>) -> Said {
     let recorded = if found.one_process { " of one process" } else { "" };
     let cuts = format!("{} simulated power cuts{recorded}", count(found.cuts));
     let (proved, place) = if found.here { ("proved here", "here") } else { ("proved elsewhere", "elsewhere") };
-    let (below, source) = (Percent(share_max(found.cuts)), format!("{}, {}", found.version, found.date));
+    let (below, source) = (share_max(found.cuts), format!("{}, {}", found.version, found.date));
     // Weaker tiers are smaller.
     match found.reached.cmp(&tier) {
         Ordering::Equal => {
