@@ -167,7 +167,7 @@ fn what_is_lost_in_a_chroot_is_counted() {
     let inside = bench.path("inside");
     std::fs::create_dir(&inside).expect("made");
     let said = capture(&bench, &[], &["python3", "-c", CHROOT, &inside.display().to_string()]);
-    ends_with_gaps(&said, &["records could not be written", "called chroot"]);
+    ends_with_gaps(&said, &["records could not be written", "it called chroot"]);
     let summary = shown(&bench);
     let [captured, ..] = counts(&summary, "SELECT ?");
     let lost = summary["missing"].to_string();

@@ -26,8 +26,8 @@ pub fn gaps(trace: &Trace) -> Vec<String> {
     let mut found = vec![];
     if trace.lost.records > 0 {
         found.push(format!(
-            "At least {} records could not be written: the disk is full (use --out on another disk), or a process \
-             called chroot.",
+            "At least {} records could not be written: the disk is full (use --out on another disk), a process has \
+             no file descriptors left (`ulimit -n`) or its files a limit (`ulimit -f`), or it called chroot.",
             trace.lost.records
         ));
     }
