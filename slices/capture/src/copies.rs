@@ -4,7 +4,8 @@ use crate::content::{address, quoted};
 use crate::manifest::Database;
 use crate::outcome::Compared;
 use anyhow::{Context, Result};
-use rusqlite::Connection;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, ffi};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,23 @@ pub fn place(taken: &Path, database: &Database, to: &Path) -> Result<()> {
     let db = Connection::open(to)?;
     db.pragma_update(None, "journal_mode", &content.journal_mode)?;
     Ok(())
+}
+
+/// Keeps the statements of a capture in the replay's directory, however they are written: SQLite itself refuses to attach a
+/// file, also for `VACUUM INTO`, and to change the directory of temporary files.
+///
+/// # Errors
+/// SQLite refuses.
+pub fn confine(db: &Connection) -> rusqlite::Result<()> {
+    db.authorizer(Some(|context: AuthContext<'_>| match context.action {
+        // VACUUM attaches a temporary database.
+        AuthAction::Attach { filename: "" } => Authorization::Allow,
+        AuthAction::Attach { .. } | AuthAction::Unknown { code: ffi::SQLITE_ATTACH, .. } => Authorization::Deny,
+        AuthAction::Pragma { pragma_name, .. } if pragma_name.to_ascii_lowercase().ends_with("_store_directory") => {
+            Authorization::Deny
+        }
+        _ => Authorization::Allow,
+    }))
 }
 
 /// What counts as a difference between two tables.

@@ -4,7 +4,7 @@
 
 use crate::attach::{attached, number};
 use crate::content::quoted;
-use crate::copies::{Counts, compare, copy_of, place};
+use crate::copies::{Counts, compare, confine, copy_of, place};
 use crate::manifest::{Database, Manifest};
 use crate::order::{Pace, Unit, units};
 use crate::outcome::{Divergences, Done, OF_THE_MOMENT, Replayed, differs, not_compared};
@@ -12,10 +12,10 @@ use crate::program::Shapes;
 use crate::sql::is_of_the_moment;
 use crate::trace::{Call, How, ROW, Trace, Value};
 use anyhow::Result;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, ErrorCode, ToSql, ffi};
+use rusqlite::{Connection, ErrorCode, ToSql};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -223,20 +223,6 @@ impl Replay<'_> {
         attached?;
         Ok(Done { rows: None, changes: 0, rowid: None })
     }
-}
-
-/// Keeps the statements of a capture in the replay's directory, however they are written: SQLite itself refuses to attach a
-/// file, also for `VACUUM INTO`, and to change the directory of temporary files.
-fn confine(db: &Connection) -> rusqlite::Result<()> {
-    db.authorizer(Some(|context: AuthContext<'_>| match context.action {
-        // VACUUM attaches a temporary database.
-        AuthAction::Attach { filename: "" } => Authorization::Allow,
-        AuthAction::Attach { .. } | AuthAction::Unknown { code: ffi::SQLITE_ATTACH, .. } => Authorization::Deny,
-        AuthAction::Pragma { pragma_name, .. } if pragma_name.to_ascii_lowercase().ends_with("_store_directory") => {
-            Authorization::Deny
-        }
-        _ => Authorization::Allow,
-    }))
 }
 
 fn script(db: &Connection, call: &Call) -> rusqlite::Result<Done> {

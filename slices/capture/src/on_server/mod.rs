@@ -28,6 +28,7 @@ use crate::trace::{Call, Trace};
 use anyhow::{Context, Result, bail};
 use carry::Carrying;
 use child::migrate;
+use contend::stats::harmless::harmless;
 use contend::stats::precision::counted;
 use contend::trial::server::attached::Attached;
 use contend::trial::watch::janitor::Janitor;
@@ -104,7 +105,8 @@ fn replayed(asked: &Asked<'_>, stop: &AtomicBool) -> Result<Option<Replayed>> {
     let work = Work { asked, server: &server, plan: &plan, fired: &schema.fired, seed: &seed, stop };
     let done = work.carry_out((&trace, &shapes, &units), has_foreign_keys, &mut outcome);
     if !matches!(done, Ok(true)) && !had_ledger && server.has_ledger().unwrap_or(true) {
-        contend::tell!("what was made so far is left on {}; to remove it: {}", left.address, left.remove);
+        let remove = harmless(&left.remove);
+        contend::tell!("what was made so far is left on {}; to remove it: {remove}", left.address);
     }
     if !done? {
         return Ok(None);

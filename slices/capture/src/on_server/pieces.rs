@@ -42,7 +42,9 @@ pub fn pieces(sql: &str) -> Vec<Piece<'_>> {
 }
 
 fn is_trigger(words: &[String]) -> bool {
-    words.first().is_some_and(|word| word == "create") && words.iter().take(3).any(|word| word == "trigger")
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|other| other == word);
+    let is_temporary = is(1, "temp") || is(1, "temporary");
+    is(0, "create") && is(if is_temporary { 2 } else { 1 }, "trigger")
 }
 
 fn piece<'s>(text: &'s str, words: &[String]) -> Option<Piece<'s>> {

@@ -1,9 +1,10 @@
 //! The schema on the server: that of the end of the capture, without rows in the tables that the program made.
 
 use crate::content::{open_copy, quoted};
-use crate::copies::place;
+use crate::copies::{confine, place};
 use crate::manifest::Database;
 use crate::on_server::keys::{Counter, counters_of_trigger};
+use crate::on_server::pieces::{Piece, Role, pieces};
 use crate::sql::tokens;
 use anyhow::{Context, Result, ensure};
 use contend_sql::{Catalogue, Options, ParamType, Target, define_table, table_columns, translate};
@@ -47,7 +48,13 @@ impl Course {
         place(taken, database, seed)?;
         let db = Connection::open(seed)?;
         let (begin, end) = (objects(&db)?, objects(&open_copy(&taken.join(end))?)?);
+        for [kind, name, sql] in begin.iter().chain(&end) {
+            // Another person may have made the capture, and `contend migrate` carries these out, too.
+            let is_definition = matches!(pieces(sql).as_slice(), [Piece { role: Role::Defines, .. }]);
+            ensure!(is_definition, "{path}: the schema's {kind} {name} is not one CREATE statement");
+        }
         let mut course = Course { db: Connection::open_in_memory()?, begin, changed: BTreeSet::new() };
+        [&db, &course.db].into_iter().try_for_each(confine)?;
         for [_, _, sql] in &course.begin {
             // SQLite here may lack a module of the program.
             let _ = course.db.execute_batch(sql);
@@ -233,6 +240,20 @@ mod tests {
             let name = if ends[1] == t || ends == [both, both] || ends[1] == both { "u" } else { "t" };
             assert!(why.contains(&format!("definition of {name} changes")), "{why}");
         }
+    }
+
+    #[test]
+    fn a_schema_has_definitions_only() {
+        let other = "CREATE TABLE t (a INTEGER); PRAGMA writable_schema = on; \
+                     UPDATE sqlite_schema SET sql = sql || '; ATTACH ''other.db'' AS o'";
+        for ends in [[other, "CREATE TABLE t (a)"], ["CREATE TABLE t (a)", other]] {
+            let why = course(ends, &[]).expect_err("refused").to_string();
+            assert!(why.contains("table t is not one CREATE statement"), "{why}");
+        }
+        let trigger = "CREATE TABLE t (a INTEGER); CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT 1; SELECT 2; END";
+        assert_eq!(course([trigger, trigger], &[]).expect("steady"), ["t"]);
+        let hidden = "CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; END; ATTACH 'o.db' AS o";
+        assert_eq!(pieces(hidden).len(), 2);
     }
 
     #[test]
