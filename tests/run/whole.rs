@@ -346,6 +346,18 @@ fn what_others_left_in_a_directory_is_not_touched() {
     let said = run("mine").exits(2);
     assert!(said.err.contains("holds something other than a record"), "{}", said.err);
     assert!(bench.path("mine/data/precious").exists());
+    // A study of one's own, beside data of one's own; and another program's lock.
+    fs::copy(&study, bench.path("mine/study.toml")).expect("copied");
+    assert!(run("mine").exits(2).err.contains("already holds a record"));
+    fs::remove_file(bench.path("mine/study.toml")).expect("removed");
+    for lock in ["", "4711"] {
+        fs::write(bench.path("mine/.lock"), lock).expect("written");
+        assert!(run("mine").exits(2).err.contains("holds something other than a record"));
+        assert_eq!(fs::read_to_string(bench.path("mine/.lock")).expect("readable"), lock);
+    }
+    fs::remove_file(bench.path("mine/.lock")).expect("removed");
+    let left: Vec<_> = fs::read_dir(bench.path("mine")).expect("there").flatten().map(|it| it.file_name()).collect();
+    assert!(left == ["data"] && bench.path("mine/data/precious").exists(), "{left:?}");
 }
 
 #[test]

@@ -70,6 +70,12 @@ impl RecordWriter {
         }
     }
 
+    /// Whether a directory holds a record in which no trial was begun.
+    pub fn has_no_trial(dir: &Path) -> bool {
+        let trials = fs::read_dir(dir.join("trials"));
+        dir.join(RUN_FILE).exists() && trials.is_ok_and(|mut entries| entries.next().is_none())
+    }
+
     /// Removes a record without trials, so that the directory can be used again.
     pub fn undo(dir: &Path) {
         for file in [RUN_PARTIAL, RUN_FILE] {

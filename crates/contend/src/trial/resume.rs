@@ -22,14 +22,36 @@ fn without_password(dsn: &Dsn) -> String {
     Dsn { address, ..dsn.clone() }.to_string()
 }
 
+/// Whether the record is on the kind of disk on which the run was begun.
+///
+/// # Errors
+/// The difference, and what to do.
+pub fn same_disk(run: &Run, dir: &Path, here: &str) -> Result<()> {
+    let before = &run.disk.file_system;
+    if before != here {
+        let dir = dir.display();
+        bail!("{dir} was begun on {before} and is on {here} now; move it back to such a disk, or begin again");
+    }
+    Ok(())
+}
+
 /// Whether a run may be continued on this machine and with these replacements.
 ///
 /// # Errors
 /// The difference, and what to do.
 pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> {
     let dir = dir.display();
-    if (&here.cpu, &here.kernel) != (&run.machine.cpu, &run.machine.kernel) {
-        bail!("{dir} was begun on another machine, and a record has the trials of one machine only");
+    let cores = |of: &Machine| format!("{} processors", of.cores);
+    for (here, before) in [
+        (here.cpu.clone(), run.machine.cpu.clone()),
+        (here.kernel.clone(), run.machine.kernel.clone()),
+        (cores(here), cores(&run.machine)),
+    ] {
+        if here != before {
+            bail!(
+                "{dir} was begun with {before}, this is {here}: a record has the trials of one machine only; begin again"
+            );
+        }
     }
     let version = env!("CARGO_PKG_VERSION");
     if run.contend != version {

@@ -110,6 +110,9 @@ fn create(out: &Path, file: &StudyFile, parts: &[Task]) -> Result<()> {
     if RecordWriter::is_record(out) {
         return Err(RecordWriter::taken(out));
     }
+    // Parts of a run that was killed before it made `study.toml`.
+    let rests = parts.iter().map(|part| &part.dir).filter(|dir| *dir != out && RecordWriter::has_no_trial(dir));
+    rests.for_each(|dir| RecordWriter::undo(dir));
     let mut made = vec![];
     let all = parts.iter().try_for_each(|part| {
         RecordWriter::create(&part.dir, &part.run)?;
@@ -148,9 +151,17 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
         bail!("{} {}", dir.join(STUDY_FILE).display(), seal::WOULD_BE_SEALED);
     }
     let now = resume::instead(instead, attached.map(|attached| &attached.address));
+    let mut site = Site::reopen(dir, instead)?;
+    // Another run may have gone on until now.
+    let found = StudyRecord::open(dir)?;
+    if found.is_complete() {
+        bail!("{} is complete; there is nothing to resume", dir.display());
+    }
     let left = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.finished.is_none());
     let left: Vec<Task> = left.map(|record| unfinished(record, &now)).collect::<Result<_>>()?;
-    let mut site = Site::open(dir, instead, true)?;
+    for task in &left {
+        resume::same_disk(&task.run, dir, &disk::file_system(&site.scratch))?;
+    }
     proofs_are_readable(&site.out)?;
     site.attach(attached);
     let mut admin = site.admin(cancelled)?;
@@ -240,7 +251,9 @@ fn go(common: Common<'_>, task: Task, bases: &mut Bases, admin: &mut Admin<'_>, 
             // This comes last: an unfinished run can be resumed and then does it again.
             run.tiers = tiers(&session, &run)
                 .context("every trial is finished, but the evidence for the tiers cannot be written")?;
-            run.finished = Some(Finished { elapsed_ns: run.spent_ns, measured_ns: measured_ns + newly_ns });
+            let measured_ns = measured_ns + newly_ns;
+            // The time of a session that was killed is not known.
+            run.finished = Some(Finished { elapsed_ns: run.spent_ns.max(measured_ns), measured_ns });
             session.writer.write_run(&run)?;
             Ok(Ending::Complete)
         }

@@ -4,15 +4,23 @@
 use crate::engine::dsn::Dsn;
 use crate::record::store::{LOCK_FILE, RecordWriter};
 use crate::trial::data::disk;
+use crate::trial::data::load::LOADING;
+use crate::trial::itself;
 use crate::trial::server::attached::Attached;
+use crate::trial::server::secrets::random_text;
 use crate::trial::watch::janitor::Janitor;
 use crate::trial::workers::admin::Admin;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+/// Data of the current trial.
+const DATA: &str = "data";
 /// Log of the worker that loads and checks data.
 const ADMIN_LOG: &str = "admin.log";
 
@@ -37,6 +45,12 @@ pub struct Site {
     _lock: File,
 }
 
+/// Content of a run's lock file: the directory is contend's.
+const MARK: &str = "contend\n";
+
+/// How long a run that was killed may take to clean up.
+const CLEANED_UP: Duration = Duration::from_secs(3);
+
 /// Locks the directory for this run. Its content is never touched unless a run of contend made it.
 fn lock(out: &Path) -> Result<File> {
     let cannot = || format!("cannot create {}; choose a directory you may write to with --out", out.display());
@@ -46,19 +60,63 @@ fn lock(out: &Path) -> Result<File> {
     if !path.exists() && !RecordWriter::is_record(out) && !empty() {
         bail!("{} holds something other than a record; choose another directory with --out", out.display());
     }
-    let file = File::options().create(true).truncate(false).write(true).open(&path).with_context(cannot)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        bail!("a run is under way in {}; wait for its end, or choose another directory with --out", out.display());
+    let mut file =
+        File::options().create(true).truncate(false).read(true).write(true).open(&path).with_context(cannot)?;
+    let deadline = Instant::now() + CLEANED_UP;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+            Err(Errno::WOULDBLOCK) => {
+                bail!(
+                    "a run is under way in {}; wait for its end, or choose another directory with --out",
+                    out.display()
+                )
+            }
+            Err(error) => {
+                bail!(
+                    "cannot lock {}: {error}; choose a directory on a file system with locks with --out",
+                    path.display()
+                )
+            }
+        }
+    }
+    let mut mark = String::new();
+    let is_text = file.read_to_string(&mut mark).is_ok();
+    let has_data = || std::fs::read_dir(out.join(DATA)).is_ok_and(|mut entries| entries.next().is_some());
+    if !is_text || !mark.is_empty() && mark != MARK || mark.is_empty() && !RecordWriter::is_record(out) && has_data() {
+        bail!("{} holds something other than a record; choose another directory with --out", out.display());
+    }
+    if mark.is_empty() {
+        file.write_all(MARK.as_bytes()).with_context(cannot)?;
     }
     Ok(file)
 }
 
 impl Site {
+    /// The site of a new run. Nothing is written where there is a record already.
     pub fn open(out: &Path, instead: &InsteadOf, allow_tmpfs: bool) -> Result<Self> {
         let out = std::path::absolute(out)?;
-        let scratch = out.join("data");
-        let made_out = !out.exists();
+        let (made_out, made_lock) = (!out.exists(), !out.join(LOCK_FILE).exists());
         let lock = lock(&out)?;
+        if RecordWriter::is_record(&out) {
+            if made_lock {
+                let _ = std::fs::remove_file(out.join(LOCK_FILE));
+            }
+            return Err(RecordWriter::taken(&out));
+        }
+        Self::of((out, made_out), lock, instead, allow_tmpfs)
+    }
+
+    /// The site of a run that goes on.
+    pub fn reopen(out: &Path, instead: &InsteadOf) -> Result<Self> {
+        let out = std::path::absolute(out)?;
+        let lock = lock(&out)?;
+        Self::of((out, false), lock, instead, true)
+    }
+
+    fn of((out, made_out): (PathBuf, bool), lock: File, instead: &InsteadOf, allow_tmpfs: bool) -> Result<Self> {
+        let scratch = out.join(DATA);
         std::fs::create_dir_all(&scratch).with_context(|| {
             format!("cannot create {}; choose a directory you may write to with --out", scratch.display())
         })?;
@@ -77,8 +135,9 @@ impl Site {
         }
         let own = Launch::own()?;
         let cache = out.parent().unwrap_or(&out).join(".cache");
-        let loading = cache.join(format!(".loading-{}", std::process::id()));
-        let janitor = Janitor::start()?;
+        // Runs in containers share a cache, and each has the first process id.
+        let loading = cache.join(format!("{}{}", LOADING, &random_text()?[..12]));
+        let janitor = Janitor::holding(itself::path()?, Some(lock.try_clone()?))?;
         janitor.dir_exists(&scratch);
         janitor.dir_exists(&loading);
         Ok(Self {

@@ -5,7 +5,7 @@ use crate::engine;
 use crate::load::Load;
 use crate::study::model::Contender;
 use crate::trial::data::load as loading;
-use crate::trial::data::load::{Base, Places, Wanted};
+use crate::trial::data::load::{Base, DIGEST_FILE, KEY_DIGITS, LOADING, Places, Wanted};
 use crate::trial::dialect::dialect;
 use crate::trial::site::Site;
 use crate::trial::workers::admin::Admin;
@@ -20,6 +20,9 @@ use std::time::{Duration, SystemTime};
 
 /// Data that no run has used for this long is removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Data that is still being loaded after this long is a rest.
+const UNFINISHED: Duration = Duration::from_secs(2 * 24 * 3600);
 
 /// Beyond this many bytes, the data used longest ago is removed.
 const ROOM_BYTES: u64 = 8 << 30;
@@ -107,6 +110,7 @@ pub fn prune(cache: &Path) {
 }
 
 fn prune_to(cache: &Path, unused: Duration, room_bytes: u64) {
+    remove_unfinished(cache);
     let mut kept: Vec<Kept> =
         fs::read_dir(cache).into_iter().flatten().flatten().filter_map(|e| kept(&e.path())).collect();
     kept.sort_by_key(|kept| std::cmp::Reverse(kept.used));
@@ -120,9 +124,25 @@ fn prune_to(cache: &Path, unused: Duration, room_bytes: u64) {
     }
 }
 
-/// Directories that begin with a dot are still being loaded by a run.
+/// Removes data that was being loaded when its run and all of its processes were killed.
+fn remove_unfinished(cache: &Path) {
+    let is_old = |entry: &fs::DirEntry| {
+        let changed = entry.metadata().and_then(|of| of.modified()).ok();
+        changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > UNFINISHED)
+    };
+    let entries = fs::read_dir(cache).into_iter().flatten().flatten();
+    let loading = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(LOADING));
+    for entry in loading.filter(is_old) {
+        let _ = fs::remove_dir_all(entry.path());
+    }
+}
+
+/// The data in a directory, if a run of contend has loaded it. The place may be the cache of other programs, too: that of a home
+/// directory has the same name.
 fn kept(dir: &Path) -> Option<Kept> {
-    if dir.file_name()?.to_string_lossy().starts_with('.') || !dir.is_dir() {
+    let name = dir.file_name()?.to_str()?;
+    let is_key = name.len() == KEY_DIGITS && name.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_key || !dir.join(DIGEST_FILE).is_file() {
         return None;
     }
     let used = fs::metadata(dir.join(USED_FILE)).or_else(|_| fs::metadata(dir)).and_then(|m| m.modified()).ok()?;
@@ -146,9 +166,15 @@ fn remove(dir: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn data(cache: &Path, name: &str, bytes: usize, days: u64) -> Base {
-        let dir = cache.join(name);
+    /// The name of loaded data: as many digits as a key has.
+    fn key(digit: char) -> String {
+        digit.to_string().repeat(KEY_DIGITS)
+    }
+
+    fn data(cache: &Path, digit: char, bytes: usize, days: u64) -> Base {
+        let dir = cache.join(key(digit));
         fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join(DIGEST_FILE), "").unwrap();
         fs::write(dir.join("base.db"), vec![0; bytes]).unwrap();
         let used = File::create(dir.join(USED_FILE)).unwrap();
         used.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 3600)).unwrap();
@@ -165,28 +191,44 @@ mod tests {
     #[test]
     fn old_data_goes_and_data_in_use_stays() {
         let cache = tempfile::tempdir().unwrap();
-        data(cache.path(), "fresh", 10, 1);
-        data(cache.path(), "old", 10, 31);
-        data(cache.path(), ".loading-1", 10, 31);
-        let held = data(cache.path(), "held", 10, 0);
+        data(cache.path(), 'a', 10, 1);
+        data(cache.path(), 'b', 10, 31);
+        fs::create_dir(cache.path().join(".loading-1")).unwrap();
+        let held = data(cache.path(), 'c', 10, 0);
         let lock = hold(&held).unwrap().expect("it is there");
         lock.set_modified(SystemTime::now() - Duration::from_secs(100 * 24 * 3600)).unwrap();
         prune(cache.path());
-        assert_eq!(names(cache.path()), [".loading-1", "fresh", "held"]);
+        assert_eq!(names(cache.path()), [".loading-1", &key('a'), &key('c')]);
         drop(lock);
         prune(cache.path());
-        assert_eq!(names(cache.path()), [".loading-1", "fresh"]);
+        assert_eq!(names(cache.path()), [".loading-1", &key('a')]);
         assert!(hold(&held).unwrap().is_none(), "what is gone cannot be held");
+    }
+
+    /// The cache of a home directory is that of other programs.
+    #[test]
+    fn what_no_run_has_loaded_stays() {
+        let cache = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(400 * 24 * 3600);
+        for name in ["huggingface".to_string(), key('d'), ".loading-old".to_string()] {
+            let dir = cache.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            fs::write(dir.join("model"), [0; 100]).unwrap();
+            File::open(&dir).unwrap().set_modified(long_ago).unwrap();
+        }
+        prune_to(cache.path(), UNUSED, 10);
+        assert_eq!(names(cache.path()), [key('d'), "huggingface".to_string()], "a rest of contend's goes");
+        assert_eq!(names(&cache.path().join("huggingface")), ["model"]);
     }
 
     #[test]
     fn beyond_the_room_what_was_used_last_stays() {
         let cache = tempfile::tempdir().unwrap();
-        for (name, days) in [("a", 3), ("b", 1), ("c", 2)] {
-            data(cache.path(), name, 1000, days);
+        for (digit, days) in [('a', 3), ('b', 1), ('c', 2)] {
+            data(cache.path(), digit, 1000, days);
         }
         prune_to(cache.path(), UNUSED, 2500);
-        assert_eq!(names(cache.path()), ["b", "c"]);
+        assert_eq!(names(cache.path()), [key('b'), key('c')]);
         prune_to(cache.path(), UNUSED, 900);
         assert!(names(cache.path()).is_empty());
     }

@@ -24,7 +24,13 @@ use std::path::{Path, PathBuf};
 const SCRIPTS_AHEAD: usize = 2;
 
 /// File with the digest, next to loaded data.
-const DIGEST_FILE: &str = "base.sha256";
+pub const DIGEST_FILE: &str = "base.sha256";
+
+/// Digits of the name of loaded data in the cache.
+pub const KEY_DIGITS: usize = 24;
+
+/// First part of the name of a directory in the cache in which a run loads data.
+pub const LOADING: &str = ".loading-";
 
 /// Bytes of one load script.
 const SCRIPT_BYTES: usize = 8 << 20;
@@ -181,7 +187,7 @@ fn key(wanted: &Wanted<'_>, programs: Option<&Programs>) -> Result<String> {
         let sql = [wanted.workload.schema_sql(), wanted.workload.index_sql(), (server.provision)()].concat().join("\n");
         hash.update(format!("{} {} {databases}\n{made}\n{sql}", wanted.engine.name, programs.version(server)?));
     }
-    Ok(hex(&hash.finalize()[..12]))
+    Ok(hex(&hash.finalize()[..KEY_DIGITS / 2]))
 }
 
 /// A private server for loading: its product and programs.

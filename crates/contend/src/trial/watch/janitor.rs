@@ -8,16 +8,22 @@
 //! | `server N SIGNAL` | `stopped N` | a server, which ends at once on that signal |
 //! | `mount PATH` | `unmounted PATH` | a mounted file system |
 //! | `dir PATH` | `done PATH` | a directory or file |
+//!
+//! A path is written as its bytes in hexadecimal: it may contain the end of a line, or be no UTF-8.
 
 use crate::engine::server::Signal as ServerSignal;
 use crate::registry::Registry;
 use crate::trial::itself;
 use crate::trial::secret::keep_from;
 use crate::trial::watch::killing::number;
+use crate::units::hex;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setsid};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, PipeWriter, Write, pipe};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -47,13 +53,15 @@ struct Told {
     stdin: Option<PipeWriter>,
     /// Lines about what exists, by the thing that they name.
     exists: BTreeMap<String, String>,
+    /// Lock that janitors hold, too: until the last one has cleaned up.
+    lock: Option<File>,
     /// Whether the tool is ending, so that the janitor may end too.
     over: bool,
 }
 
 /// Starts a janitor and sends it what exists, before it begins if the lines fit into the pipe: the tool may be killed at
 /// any time.
-fn process(program: &Path, exists: &BTreeMap<String, String>) -> Result<(Child, PipeWriter)> {
+fn process(program: &Path, exists: &BTreeMap<String, String>, lock: Option<&File>) -> Result<(Child, PipeWriter)> {
     let lines: String = exists.values().map(|line| format!("{line}\n")).collect();
     let (before, after) = if lines.len() <= PIPE_BYTES { (lines.as_str(), "") } else { ("", lines.as_str()) };
     let (reader, mut writer) = pipe().context("cannot make a pipe to the janitor process")?;
@@ -61,7 +69,7 @@ fn process(program: &Path, exists: &BTreeMap<String, String>) -> Result<(Child, 
     let child = keep_from(&mut Command::new(itself::executable(program)))
         .arg(VERB)
         .stdin(reader)
-        .stdout(Stdio::null())
+        .stdout(lock.and_then(|lock| lock.try_clone().ok()).map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::null())
         .spawn()
         .context("cannot start the janitor process")?;
@@ -77,7 +85,7 @@ fn watch(mut child: Child, program: &Path, told: &Mutex<Told>) {
         if told.over {
             return;
         }
-        let Ok((next, stdin)) = process(program, &told.exists) else { return };
+        let Ok((next, stdin)) = process(program, &told.exists, told.lock.as_ref()) else { return };
         (told.stdin, child) = (Some(stdin), next);
     }
     let _ = child.wait();
@@ -91,9 +99,14 @@ impl Janitor {
 
     /// Starts a janitor; `tool` is the tool's binary.
     pub fn of(tool: PathBuf) -> Result<Self> {
+        Self::holding(tool, None)
+    }
+
+    /// The same, holding a lock until what is left has been removed.
+    pub fn holding(tool: PathBuf, lock: Option<File>) -> Result<Self> {
         let exists = BTreeMap::new();
-        let (child, stdin) = process(&tool, &exists)?;
-        let told = Told { stdin: Some(stdin), exists, over: false };
+        let (child, stdin) = process(&tool, &exists, lock.as_ref())?;
+        let told = Told { stdin: Some(stdin), exists, lock, over: false };
         let told = Arc::new(Mutex::new(told));
         let shared = Arc::clone(&told);
         let watch = std::thread::Builder::new().name("janitor".to_string()).spawn(move || watch(child, &tool, &shared));
@@ -127,20 +140,20 @@ impl Janitor {
     }
 
     pub fn dir_exists(&self, dir: &Path) {
-        self.tell(&format!("dir {}", dir.display()));
+        self.tell(&format!("dir {}", written(dir)));
     }
 
     pub fn dir_gone(&self, dir: &Path) {
-        self.tell(&format!("done {}", dir.display()));
+        self.tell(&format!("done {}", written(dir)));
     }
 
     /// Registers a mount, which must not outlive the tool.
     pub fn mounted(&self, at: &Path) {
-        self.tell(&format!("mount {}", at.display()));
+        self.tell(&format!("mount {}", written(at)));
     }
 
     pub fn unmounted(&self, at: &Path) {
-        self.tell(&format!("unmounted {}", at.display()));
+        self.tell(&format!("unmounted {}", written(at)));
     }
 
     fn tell(&self, line: &str) {
@@ -194,6 +207,18 @@ pub fn serve() {
     left.remove();
 }
 
+/// A path in a line.
+fn written(path: &Path) -> String {
+    hex(path.as_os_str().as_bytes())
+}
+
+/// The path in a line; `None` if it is none.
+fn path(written: &str) -> Option<PathBuf> {
+    let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
+    let bytes = written.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
 /// What exists according to the tool.
 #[derive(Default)]
 struct Left {
@@ -219,10 +244,10 @@ impl Left {
                 }
             }
             ("stopped", Ok(pid)) => drop(self.servers.remove(&pid)),
-            ("mount", _) => drop(self.mounts.insert(PathBuf::from(rest))),
-            ("unmounted", _) => drop(self.mounts.remove(Path::new(rest))),
-            ("dir", _) => drop(self.dirs.insert(PathBuf::from(rest))),
-            ("done", _) => drop(self.dirs.remove(Path::new(rest))),
+            ("mount", _) => drop(self.mounts.extend(path(rest))),
+            ("unmounted", _) => drop(path(rest).map(|at| self.mounts.remove(&at))),
+            ("dir", _) => drop(self.dirs.extend(path(rest))),
+            ("done", _) => drop(path(rest).map(|dir| self.dirs.remove(&dir))),
             _ => {}
         }
     }
@@ -274,4 +299,24 @@ const SERVER_TIME: Duration = Duration::from_secs(5);
 fn lives(pid: i32) -> bool {
     let stat = procfs::process::Process::new(pid).and_then(|process| process.stat());
     stat.is_ok_and(|stat| stat.state != 'Z')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_the_end_of_a_line_is_one_path() {
+        let paths = [Path::new("/a\nb/data").to_path_buf(), PathBuf::from(OsString::from_vec(vec![b'/', 0xff, b' ']))];
+        let mut left = Left::default();
+        for at in &paths {
+            assert!(!written(at).contains(['\n', ' ']));
+            left.hear("dir", &written(at));
+        }
+        assert!(left.dirs.iter().eq(&paths), "{:?}", left.dirs);
+        left.hear("done", &written(&paths[0]));
+        assert_eq!(left.dirs.len(), 1);
+        left.hear("dir", "no path");
+        assert_eq!(left.dirs.len(), 1);
+    }
 }

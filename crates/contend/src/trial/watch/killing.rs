@@ -34,11 +34,11 @@ pub fn kill_all(first: &mut Child) -> Result<()> {
     for pid in all.iter().filter(|process| lives(process)).filter_map(|process| Pid::from_raw(process.pid)) {
         let _ = kill_process(pid, Signal::KILL);
     }
-    let _ = first.wait();
     if !wait(DEATH_TIME, || !all.iter().any(lives)) {
         let left: Vec<String> = all.iter().filter(|p| lives(p)).map(|p| p.pid.to_string()).collect();
         bail!("process {} was still alive {} s after SIGKILL", left.join(", "), DEATH_TIME.as_secs());
     }
+    let _ = first.wait();
     Ok(())
 }
 

@@ -9,7 +9,8 @@ use crate::trial::secret::keep_from;
 use crate::trial::watch::stops::Stops;
 use anyhow::{Context, Result, bail, ensure};
 use contend_wire::handshake::{ToolLine, WorkerLine};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -241,6 +242,10 @@ impl Worker {
             // Its children may outlive it. Its id cannot be reused until it is waited for.
             if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
                 let _ = kill_process_group(pid, Signal::KILL);
+                // It runs as another user: waiting for it could take for ever.
+                if kill_process(pid, Signal::KILL) == Err(Errno::PERM) && !self.has_ended() {
+                    return;
+                }
             }
             self.status = self.child.wait().ok();
         }
