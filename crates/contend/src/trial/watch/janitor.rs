@@ -244,9 +244,9 @@ impl Left {
                 }
             }
             ("stopped", Ok(pid)) => drop(self.servers.remove(&pid)),
-            ("mount", _) => drop(self.mounts.extend(path(rest))),
+            ("mount", _) => self.mounts.extend(path(rest)),
             ("unmounted", _) => drop(path(rest).map(|at| self.mounts.remove(&at))),
-            ("dir", _) => drop(self.dirs.extend(path(rest))),
+            ("dir", _) => self.dirs.extend(path(rest)),
             ("done", _) => drop(path(rest).map(|dir| self.dirs.remove(&dir))),
             _ => {}
         }
