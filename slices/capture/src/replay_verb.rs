@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
   contend replay day --to 'postgres://me@db/test?password_env=PW'
                                          on an empty database of PostgreSQL or MariaDB
 
-Transactions are carried out one after the other, in the order in which they held the write lock. The program's own
-databases are not touched. The capture needs --values=full. With --to all statements are translated first, and nothing is
+Transactions are carried out one after the other, in the order in which they held the write lock. The program's own \
+databases are not touched. The capture needs --values=full. With --to all statements are translated first, and nothing is \
 written if one has no translation; docs/capture.md explains the rest.
 
 Exit status: 0 the tables are the same, 1 they differ, 2 nothing could be compared, usage or environment, 130 stopped.")]
