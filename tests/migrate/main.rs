@@ -307,21 +307,6 @@ fn what_does_not_fit_is_listed_and_nothing_is_written() {
     });
 }
 
-/// The second row is two bytes longer than the rows that fit, which the server proves.
-#[test]
-fn values_that_are_too_long_for_a_key_together_are_listed() {
-    let server = Server::start(Own::postgres);
-    let source = server.source(
-        "CREATE TABLE w (a TEXT, n INTEGER, b TEXT, PRIMARY KEY (a, n, b)); INSERT INTO w VALUES \
-         (hex(randomblob(672)), 1, hex(randomblob(664))), (hex(randomblob(672)), 2, hex(randomblob(665)))",
-    );
-    let said = server.migrates(&[]).exits(1);
-    let rows = said.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    assert!(rows.into_iter().any(|row| row.starts_with("w a, n, b 1 rowid 2 together longer than 2672")), "{said:?}");
-    source.execute_batch("DELETE FROM w WHERE n = 2").expect("deleted");
-    server.migrates(&[]).exits(0);
-}
-
 #[test]
 fn a_database_that_is_not_empty_is_refused() {
     both(|server| {

@@ -58,8 +58,6 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Columns of the primary key.
     pub key: Vec<String>,
-    /// Columns of each key and index that has several and holds all rows. Expressions are left out.
-    pub indexes: Vec<Vec<String>>,
     /// With AUTOINCREMENT: the largest key ever used.
     pub last_key: Option<i64>,
 }
@@ -152,20 +150,7 @@ fn table(connection: &Connection, name: &str, by_key: bool) -> Result<Table> {
         true => Order::Key(key.clone()),
         false => Order::Rowid(["rowid", "_rowid_", "oid"].into_iter().find(free)),
     };
-    let (indexes, last_key) = (indexes(connection, name)?, last_key(connection, name)?);
-    Ok(Table { name: name.to_string(), order, columns, key, indexes, last_key })
-}
-
-fn indexes(connection: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
-    let mut found = connection.prepare(
-        "SELECT l.name, i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i \
-         WHERE NOT l.partial AND i.name IS NOT NULL ORDER BY l.seq, i.seqno",
-    )?;
-    let rows = found.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let rows = rows.collect::<rusqlite::Result<Vec<(String, String)>>>()?;
-    let indexes = rows.chunk_by(|(one, _), (other, _)| one == other);
-    let columns = indexes.map(|of_one| of_one.iter().map(|(_, column)| column.clone()).collect());
-    Ok(columns.filter(|columns: &Vec<String>| columns.len() > 1).collect())
+    Ok(Table { name: name.to_string(), order, columns, key, last_key: last_key(connection, name)? })
 }
 
 fn last_key(connection: &Connection, table: &str) -> Result<Option<i64>> {

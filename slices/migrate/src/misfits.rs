@@ -7,9 +7,8 @@ use anyhow::Result;
 use contend_sql::{HeldColumn, ParamType, Target};
 use contend_wire::kept::quoted;
 
-/// Room for values in an entry of a PostgreSQL index: 2,704 bytes without its header, and what each value takes besides.
-const POSTGRES_KEY_BYTES: usize = 2_696 - POSTGRES_VALUE_BYTES;
-const POSTGRES_VALUE_BYTES: usize = 8;
+/// Largest entry of a PostgreSQL index, in bytes.
+const POSTGRES_KEY_BYTES: usize = 2_700;
 
 /// Limits of a server.
 #[derive(Debug, Clone, Copy)]
@@ -142,47 +141,6 @@ pub fn too_long(
         };
         if seen.count > 0 {
             found.push(misfit(table, column, &seen, what, remedy.to_string()));
-        }
-    }
-    Ok(found)
-}
-
-/// Rows whose values in one key or index of several columns are together too long. `above` as in [`too_long`].
-///
-/// # Errors
-/// `above` returned an error.
-pub fn too_long_together(
-    table: &Table,
-    source: &crate::look::Table,
-    profile: &Profile,
-    target: Target,
-    above: impl Fn(&str, usize) -> Result<Occurrences>,
-) -> Result<Vec<Misfit>> {
-    let mut found = vec![];
-    let is_long = |name: &&String| {
-        let column = table.columns.iter().find(|column| column.name == **name);
-        column.is_some_and(|column| matches!(column.holds, ParamType::Text | ParamType::Blob))
-    };
-    for index in source.indexes.iter().filter(|_| target == Target::Postgres) {
-        let most = POSTGRES_KEY_BYTES.saturating_sub(POSTGRES_VALUE_BYTES * (index.len() - 1));
-        let long: Vec<&String> = index.iter().filter(is_long).collect();
-        let longest: Vec<usize> =
-            long.iter().filter_map(|name| Some(profile_of(source, profile, name)?.longest_bytes)).collect();
-        // A single value that is too long is listed with its column.
-        if longest.iter().sum::<usize>() <= most || longest.iter().any(|bytes| *bytes > POSTGRES_KEY_BYTES) {
-            continue;
-        }
-        let bytes = long.iter().map(|name| format!("coalesce(octet_length({}), 0)", quoted(name)));
-        let seen = above(&bytes.collect::<Vec<_>>().join(" + "), most)?;
-        if seen.count > 0 {
-            found.push(Misfit {
-                table: table.name.clone(),
-                column: index.join(", "),
-                count: seen.count,
-                first: seen.first,
-                what: format!("together longer than {most} bytes, the most in a key or index of these columns"),
-                remedy: "shorten them, or drop the key or index in the source".to_string(),
-            });
         }
     }
     Ok(found)

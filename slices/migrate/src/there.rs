@@ -197,7 +197,6 @@ fn unfit(
         found.extend(misfits::of_table(table, of, profile, room));
         let above = |expression: &str, most| profile::above((source, stop), of, expression, most);
         found.extend(misfits::too_long(table, of, profile, room, above)?);
-        found.extend(misfits::too_long_together(table, of, profile, room.target, above)?);
         if plan.steps.iter().any(|step| step.makes == Makes::ForeignKey && step.table == table.name) {
             found.extend(orphans(source, of)?);
         }
