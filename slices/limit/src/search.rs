@@ -10,11 +10,14 @@ use serde::{Deserialize, Serialize};
 
 /// Ratio of the ends of the last bracket.
 pub const STEP: f64 = 1.05;
-/// Most probes of a search.
+/// Most probes with a value.
 const PROBES_MAX: u32 = 40;
-/// Most probes in a row without a value, and most of those that something outside disturbed.
+/// Most undisturbed probes without a value at one rate.
 const NO_VALUE_MAX: u32 = 3;
+/// Most disturbed ones.
 const DISTURBED_MAX: u32 = 9;
+/// Most probes with and without a value.
+const TRIED_MAX: u32 = 80;
 /// How far an only rate must lie from the contender's own to tell whether something else than chance moves it. One step above it
 /// is where the contender's own search missed a bound, perhaps by little.
 const DECISIVE: f64 = STEP * STEP;
@@ -67,7 +70,7 @@ pub enum Why {
 impl Why {
     pub fn words(self) -> &'static str {
         match self {
-            Why::NoValue => "its probes in a row did not count",
+            Why::NoValue => "too many probes at one rate did not count",
             Why::NothingMeets => {
                 "the lowest value that a window can judge misses a bound; allow more, or bound a lower percentile"
             }
@@ -76,7 +79,7 @@ impl Why {
     }
 }
 
-/// Probes in a row without a value. Where other programs are the reason, more are tried.
+/// Probes at one rate without a value. Of those that other programs disturbed more are tried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
     quiet: u32,
@@ -109,7 +112,9 @@ pub struct Search {
     /// Only whole numbers up to this one are searched.
     most: Option<f64>,
     at: f64,
+    /// Probes with a value, and all.
     probes: u32,
+    tried: u32,
     lost: Lost,
     /// If only one rate is probed: how often it met the bounds, and how often it missed them.
     only: Option<(u32, u32)>,
@@ -164,6 +169,7 @@ impl Search {
             most: None,
             at: upper,
             probes: 0,
+            tried: 0,
             lost: Lost::default(),
             only: None,
         }
@@ -174,7 +180,7 @@ impl Search {
         if self.lost.is_final() {
             return Next::Nothing(Why::NoValue);
         }
-        if self.probes >= PROBES_MAX {
+        if self.probes >= PROBES_MAX || self.tried >= TRIED_MAX {
             return Next::Nothing(Why::NotSettled);
         }
         if self.lost != Lost::default() {
@@ -232,6 +238,7 @@ impl Search {
 
     /// Adds the result of the last probe. The latest result for a rate counts.
     pub fn saw(&mut self, seen: ProbeResult, is_disturbed: bool) {
+        self.tried += 1;
         self.probes += u32::from(seen != ProbeResult::NoValue);
         let at = self.at;
         let before = |ends: &[End]| ends.last().is_some_and(|end| end.rate == at);

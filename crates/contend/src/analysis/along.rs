@@ -59,13 +59,13 @@ pub struct Point {
 pub enum Turn {
     /// Best at the last point; compared with the point before.
     BestWithLast(Comparison),
-    /// It improves up to the point `knee`; the change from there to the last point, or to the first one that cannot be told
-    /// apart from it.
+    /// It improves up to the point `knee`; the change from there to the last point.
     From {
         knee: usize,
-        to: usize,
         change: Change,
         compared: Comparison,
+        /// The first point in between that may be better.
+        open: Option<usize>,
     },
     NeverAboveZero,
     /// From this point on.
@@ -80,7 +80,7 @@ impl Turn {
 
     /// Whether a turn was found.
     pub fn is_found(&self) -> bool {
-        matches!(self, Turn::AboveZeroFrom(_) | Turn::From { change: Change::Worse | Change::Flat, .. })
+        matches!(self, Turn::AboveZeroFrom(_) | Turn::From { change: Change::Worse | Change::Flat, open: None, .. })
     }
 }
 
@@ -178,14 +178,25 @@ impl<'a> Line<'a> {
         match (0..last).find(flat_from) {
             None => Turn::BestWithLast(self.compared(&points[last - 1], &points[last])),
             Some(knee) => {
-                let to = |at: usize| (at, self.compared(&points[knee], &points[at]));
-                let is_open =
-                    |compared: &Comparison| matches!(change(compared), Change::Unknown | Change::NotComparable(_));
-                // Of values that cannot be told apart from the knee, one may be better.
-                let open = (knee + 1..last).map(to).find(|(_, compared)| is_open(compared));
-                let (to, compared) = open.unwrap_or_else(|| to(last));
-                Turn::From { knee, to, change: change(&compared), compared }
+                let to = |at: usize| self.compared(&points[knee], &points[at]);
+                let open = (knee + 1..last).find(|at| self.may_be_better(&to(*at)));
+                let compared = to(last);
+                Turn::From { knee, change: change(&compared), compared, open }
             }
+        }
+    }
+
+    /// Whether the second value may be better by more than the margin, although it is not shown.
+    fn may_be_better(&self, compared: &Comparison) -> bool {
+        let margin = self.estimator.study.margin;
+        let gain = match self.metric.direction {
+            Direction::HigherIsBetter => compared.high,
+            Direction::LowerIsBetter => compared.low.map(|low| 1.0 / low),
+        };
+        match change(compared, self.metric, margin) {
+            Change::Unknown => gain.is_none_or(|gain| gain > 1.0 + margin),
+            Change::NotComparable(_) => true,
+            _ => false,
         }
     }
 

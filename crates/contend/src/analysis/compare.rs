@@ -59,7 +59,7 @@ pub fn compare(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
     }
 }
 
-/// Throughputs of contenders that both did what was asked allow no other word.
+/// Sets the word for throughputs of contenders that both did what was asked, if the two may be compared.
 pub fn as_asked(comparison: &mut Comparison) {
     if !matches!(comparison.verdict, Verdict::NotComparable(_)) {
         comparison.verdict = Verdict::AsAsked;

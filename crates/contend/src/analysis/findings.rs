@@ -308,7 +308,7 @@ impl<'r> Findings<'r> {
         let Some(headline) = &self.headline else { return vec![] };
         let same = |a: usize, b: usize| {
             let (a, b) = (&study.contenders[a], &study.contenders[b]);
-            // A program of its own may be another build.
+            // A separate worker program may be another build.
             (&a.engine, &a.driver, &a.worker, &a.model, &a.settings)
                 == (&b.engine, &b.driver, &b.worker, &b.model, &b.settings)
         };

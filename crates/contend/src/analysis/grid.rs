@@ -28,7 +28,7 @@ pub struct Value {
     pub interval: Option<(f64, f64)>,
     pub at_least: bool,
     pub tier: Tier,
-    /// Its rounds are a biased choice, its work is not that of its tier's baseline, or the load decides it.
+    /// Some rounds do not count, its work differs from that of the others of its tier, or the load decides its throughput.
     pub unranked: bool,
 }
 
@@ -112,6 +112,9 @@ fn fill<'r>(
     cells: &[&Cell],
 ) -> Option<FilledGrid<'r>> {
     let (metric, layout) = (metric::find(study, &grid.metric)?, layout(study, grid)?);
+    let shown: Vec<usize> = layout.cells.iter().flatten().flatten().copied().collect();
+    let in_grid: Vec<&Cell> = cells.iter().copied().filter(|cell| shown.contains(&cell.contender)).collect();
+    let unranked = if grid.part_of.is_none() { unranked(estimator, &in_grid, &metric) } else { vec![] };
     let value = |contender: usize| {
         let cell = cells.iter().find(|cell| cell.contender == contender)?;
         let estimate = estimator.estimate(cell, &metric);
@@ -120,7 +123,7 @@ fn fill<'r>(
             interval: estimate.low.zip(estimate.high).filter(|_| study.variant != Variant::AsPublished),
             at_least: estimate.at_least,
             tier: study.contenders[contender].tier,
-            unranked: grid.part_of.is_none() && is_unranked(estimator, cells, cell, &metric),
+            unranked: unranked.contains(&contender),
         })
     };
     let part = grid.part_of.as_ref().map(|label| {
@@ -139,21 +142,37 @@ fn fill<'r>(
     Some(FilledGrid { grid, metric, layout, condition, values })
 }
 
-/// Whether the value of a cell may not be ranked among those of its tier.
-fn is_unranked(on: &Estimator<'_>, cells: &[&Cell], cell: &Cell, metric: &Metric) -> bool {
+/// Contenders of a grid that may not be ranked among those of their tier.
+fn unranked(on: &Estimator<'_>, in_grid: &[&Cell], metric: &Metric) -> Vec<usize> {
     if on.as_published() {
-        return false;
+        return vec![];
     }
-    let of = |cell: &Cell| &on.study.contenders[cell.contender];
-    let is_baseline = |other: &&&Cell| {
-        let named = |name: &String| *name == of(other).name || *name == of(other).label;
-        of(other).tier == of(cell).tier && on.study.baselines.iter().any(named)
+    let of_tier = |tier: &Tier| {
+        let cells = in_grid.iter().copied().filter(|cell| on.study.contenders[cell.contender].tier == *tier);
+        unranked_of_tier(on, &cells.collect::<Vec<_>>(), metric)
     };
-    let baseline = cells.iter().find(is_baseline);
-    let by_load = metric.is_throughput() && cell.kept_up() && cell.rate_per_s(on.rows).is_some();
-    by_load
-        || compare::lost_rounds(on, cell, "").is_some()
-        || baseline.is_some_and(|baseline| compare::unequal_work(on, baseline, cell, metric).is_some())
+    Tier::GROUPS.iter().flat_map(of_tier).collect()
+}
+
+fn unranked_of_tier(on: &Estimator<'_>, cells: &[&Cell], metric: &Metric) -> Vec<usize> {
+    let by_load = |cell: &&&Cell| metric.is_throughput() && cell.kept_up() && cell.rate_per_s(on.rows).is_some();
+    // Two that kept up are the best, and their order is that of the load.
+    if cells.iter().filter(by_load).count() > 1 {
+        return cells.iter().map(|cell| cell.contender).collect();
+    }
+    let is_baseline = |cell: &&&Cell| {
+        let contender = &on.study.contenders[cell.contender];
+        on.study.baselines.iter().any(|name| *name == contender.name || *name == contender.label)
+    };
+    let Some(reference) = cells.iter().find(is_baseline).or(cells.first()).copied() else { return vec![] };
+    let differs = |cell: &&&Cell| compare::unequal_work(on, reference, cell, metric).is_some();
+    let mut others: Vec<usize> = cells.iter().filter(differs).map(|cell| cell.contender).collect();
+    // It is the reference that differs from most.
+    if 2 * others.len() > cells.len() {
+        others = vec![reference.contender];
+    }
+    let lost = cells.iter().filter(|cell| compare::lost_rounds(on, cell, "").is_some());
+    others.into_iter().chain(lost.map(|cell| cell.contender)).collect()
 }
 
 impl FilledGrid<'_> {

@@ -167,6 +167,9 @@ pub struct GroupRow {
     pub service_committed: Numbers,
 }
 
+/// Operations due for each client of a role without a commit from which on its clients count as starved.
+const DUE_EACH_MIN: u64 = 2;
+
 /// How evenly the clients of one role were served.
 #[derive(Debug, Clone)]
 pub struct RoleFairness {
@@ -174,7 +177,7 @@ pub struct RoleFairness {
     pub clients: usize,
     /// Clients without a single commit.
     pub starved: usize,
-    /// `None` if all of them are.
+    /// `None` if no client committed.
     pub fairness: Option<Fairness>,
 }
 
@@ -459,17 +462,23 @@ fn was_seen(worker: &WorkerInfo) -> bool {
     worker.rss_bytes > 0
 }
 
-/// Fairness by role, including clients that had nothing due; roles in which no client had are left out.
+/// Fairness by role, including clients that had nothing due. A role without a commit is left out if its clients had hardly
+/// anything due.
 fn fairness_by_role(tally: &Tally) -> Vec<RoleFairness> {
-    let had_work = |role: &str| tally.groups.iter().any(|group| group.role == role && group.counts.planned() > 0);
+    let planned = |role: &str| {
+        let of_role = tally.groups.iter().filter(|group| group.role == role);
+        of_role.map(|group| group.counts.planned()).sum::<u64>()
+    };
+    let is_told = |(role, commits): &(&String, &Vec<u64>)| {
+        commits.iter().any(|count| *count > 0) || planned(role) >= DUE_EACH_MIN * commits.len() as u64
+    };
     let of = |(role, commits): (&String, &Vec<u64>)| RoleFairness {
         role: role.clone(),
         clients: commits.len(),
         starved: commits.iter().filter(|&&count| count == 0).count(),
         fairness: fairness(commits),
     };
-    let all = tally.commits_by_role.iter().filter(|(role, commits)| !commits.is_empty() && had_work(role));
-    all.map(of).collect()
+    tally.commits_by_role.iter().filter(|(_, commits)| !commits.is_empty()).filter(is_told).map(of).collect()
 }
 
 /// Operations that were due and did not commit.

@@ -62,18 +62,22 @@ fn turn(along: &ContenderAlong) -> String {
         Turn::BestWithLast(compared) => {
             format!("best with {}, the most that was tried: {} that with {}", x(last), by(compared), x(last - 1))
         }
-        Turn::From { knee, to, change, compared } => {
-            let (here, there, by) = (x(*knee), x(*to), by(compared));
-            match change {
+        Turn::From { knee, change, compared, open } => {
+            let (here, there, by) = (x(*knee), x(last), by(compared));
+            let open = open.map_or(String::new(), |at| format!("; whether {} is better cannot be told", x(at)));
+            let change = match change {
+                Change::Worse if !open.is_empty() => format!("with {there} {by} that with {here}"),
                 Change::Worse => format!("best with {here}, and worse with more: with {there} {by} that"),
                 Change::NotComparable(reason) => format!("{here} and {there} cannot be compared ({reason})"),
                 Change::Unknown => {
                     format!("whether it improves beyond {here} cannot be told: with {there} {by} that")
                 }
+                Change::Flat | Change::Better if !open.is_empty() => format!("with {there} {by} that with {here}"),
                 Change::Flat | Change::Better => {
                     format!("from {here} on it improves no more: with {there} {by} that")
                 }
-            }
+            };
+            change + &open
         }
         Turn::NeverAboveZero => format!("none up to {}", x(last)),
         Turn::AboveZeroFrom(0) => format!("already with {}, the least that was tried", x(0)),

@@ -110,7 +110,8 @@ fn unranked_in_words(filled: &FilledGrid<'_>, unranked: &[At]) -> String {
 /// The best and the worst of one tier, if they are apart from all others.
 fn ranked(filled: &FilledGrid<'_>, ranking: &Ranking) -> String {
     let Ranking { best, worst, .. } = *ranking;
-    let is = |at: At, what: &str| format!("{} is {what} with {}", name(filled, at), show(filled, at.value));
+    let of_ranked = if filled.unranked().is_empty() { "" } else { " of those that are ranked" };
+    let is = |at: At, what: &str| format!("{} is {what}{of_ranked} with {}", name(filled, at), show(filled, at.value));
     let level = ranking.level.as_ref().map_or(String::new(), |level| level_with(filled, level));
     let said = match &ranking.apart {
         Apart::Both => {

@@ -140,7 +140,7 @@ pub fn drifts(findings: &Findings<'_>) -> Vec<String> {
             if change.is_finite() {
                 format!("changes by {}", Change(1.0 + change))
             } else {
-                "rises from none".to_string()
+                "rises from 0".to_string()
             }
         )
     });

@@ -56,9 +56,13 @@ fn starved(findings: &Findings<'_>) -> Option<String> {
     let found = worst(findings, |cell| Some(cell.starved.as_ref()?.share()));
     let Starved { role, starved, clients } = found.first().and_then(|(cell, _)| cell.starved.as_ref())?;
     let of_role = role.as_ref().map_or(String::new(), |role| format!(" of the role {role}"));
+    let times = match starved == clients {
+        true => "There are no times of them.",
+        false => "All its times are of the clients that got through.",
+    };
     let done = if findings.of_service() { "got no answer" } else { "committed nothing" };
     Some(format!(
-        "{}: {} of {} clients{of_role} {done} in a whole window. All its times are of the clients that got through.{}",
+        "{}: {} of {} clients{of_role} {done} in a whole window. {times}{}",
         name(findings, found[0].0),
         words::count(*starved as u64),
         words::count(*clients as u64),
