@@ -28,6 +28,7 @@ mod naming;
 mod on_server;
 mod order;
 mod outcome;
+mod own_dir;
 mod pack;
 mod postgres_text;
 mod program;

@@ -3,8 +3,9 @@
 use crate::manifest::{Manifest, make_private};
 use crate::on_server;
 use crate::outcome::{Refused, Replayed};
+use crate::own_dir::OwnDir;
 use crate::replay::replay;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals};
 use contend::slice::Verb;
@@ -82,10 +83,7 @@ fn run(args: &ReplayArgs) -> Result<u8> {
             replay(dir)?
         }
         None => {
-            // A new name, which no symbolic link in the capture has. Removed with this value.
-            let dir = tempfile::Builder::new().prefix("replay-").tempdir_in(&args.dir);
-            let dir = dir.with_context(|| format!("cannot write to {}", args.dir.display()))?;
-            make_private(dir.path())?;
+            let dir = OwnDir::new(&args.dir)?;
             replay(dir.path())?
         }
     };

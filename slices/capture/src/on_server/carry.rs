@@ -1,20 +1,26 @@
 //! Carries out a plan on a server, on one connection: units follow each other, and each begins and ends its transaction.
 
-use crate::on_server::keys::Counter;
+use crate::on_server::keys::{Counter, with_key};
 use crate::on_server::link::{Answer, Failed, Kind, Link};
 use crate::on_server::plan::{Plan, Run, Session, Step};
+use crate::on_server::savepoints::Savepoints;
 use crate::order::{Pace, Unit};
 use crate::outcome::{Difference, Divergences, Done, differs};
 use crate::program::Shapes;
 use crate::sql::Does;
 use crate::trace::{Call, DONE, How, ROW, Trace};
 use anyhow::{Result, bail};
-use contend_sql::{Keys, Target};
-use std::collections::HashMap;
+use contend_sql::{Keys, Statement, Target};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 
 /// A failed statement ends a transaction of PostgreSQL, unless it is between these.
 const GUARD: [&str; 3] =
     ["SAVEPOINT contend_sql", "RELEASE SAVEPOINT contend_sql", "ROLLBACK TO SAVEPOINT contend_sql"];
+
+const FAILED_COMMIT: &str = "A COMMIT that failed has rolled back on the server; in SQLite the transaction stays open.";
+const LOW_KEYS: &str =
+    "SQLite gave keys of 0 or less, which a server's counter does not give: those rows and later ones have other keys.";
 
 /// A replay in progress.
 pub struct Carrying<'c> {
@@ -25,15 +31,20 @@ pub struct Carrying<'c> {
     fired: &'c [Counter],
     /// Whether the server may have used up more keys than SQLite.
     has_skipped: bool,
+    /// Whether SQLite may give keys again.
+    has_deleted: bool,
     pub link: Box<dyn Link>,
     pub diverged: Divergences,
+    /// What is not done as in SQLite, as sentences.
+    pub left_out: BTreeSet<String>,
     pub transactions: u64,
     pub statements: u64,
     /// By captured connection, with the captured last rowid.
     sessions: HashMap<u64, (Session, i64)>,
     is_open: bool,
-    /// The savepoint that began the transaction.
-    begun_by: Option<String>,
+    savepoints: Savepoints,
+    /// Tables in which the server gave another key than SQLite: their counters are not set onto a row that is there.
+    off: BTreeSet<String>,
 }
 
 impl<'c> Carrying<'c> {
@@ -48,13 +59,16 @@ impl<'c> Carrying<'c> {
             plan,
             fired,
             has_skipped: false,
+            has_deleted: false,
             link,
             diverged: Divergences::default(),
+            left_out: BTreeSet::new(),
             transactions: 0,
             statements: 0,
             sessions: HashMap::new(),
             is_open: false,
-            begun_by: None,
+            savepoints: Savepoints::default(),
+            off: BTreeSet::new(),
         }
     }
 
@@ -83,22 +97,23 @@ impl<'c> Carrying<'c> {
                 self.has_skipped = true;
                 let _ = self.link.run("ROLLBACK");
             }
-            self.begun_by = None;
+            self.savepoints.clear();
         }
         Ok(true)
     }
 
     /// The keys of rows that triggers insert are not captured: they follow the largest one.
     fn begin_unit(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.has_skipped) {
-            for counter in self.fired {
-                match self.link.after_largest(counter) {
-                    Err(Failed::Lost(why)) => bail!("the connection to the server is lost: {why}"),
-                    Err(Failed::Refused(_, code)) => {
-                        bail!("the server does not set the counter of {} ({code})", counter.table)
-                    }
-                    Ok(()) => {}
+        let has_skipped = std::mem::take(&mut self.has_skipped);
+        let has_deleted = std::mem::take(&mut self.has_deleted);
+        let is_off = |counter: &&Counter| has_skipped || has_deleted && !counter.is_autoincrement;
+        for counter in self.fired.iter().filter(is_off) {
+            match self.link.after_largest(counter) {
+                Err(Failed::Lost(why)) => bail!("the connection to the server is lost: {why}"),
+                Err(Failed::Refused(_, code)) => {
+                    bail!("the server does not set the counter of {} ({code})", counter.table)
                 }
+                Ok(()) => {}
             }
         }
         Ok(())
@@ -137,15 +152,8 @@ impl<'c> Carrying<'c> {
 
     /// Carries out a statement of a text. `is_alone`: the text has no other.
     fn run(&mut self, run: &Run, call: &Call, is_alone: bool) -> Result<Done, Failed> {
-        if let Some((word, name)) = &run.savepoint {
-            let begins = word == "savepoint" && !self.is_open;
-            if begins {
-                self.link.run("BEGIN")?;
-                (self.is_open, self.begun_by) = (true, Some(name.clone()));
-            } else if word == "release" && self.begun_by.as_ref() == Some(name) {
-                self.is_open = false;
-                return self.link.run("COMMIT").map(|()| Done { rows: None, changes: 0, rowid: None });
-            }
+        if let Some(savepoint) = &run.savepoint {
+            return self.savepoint(savepoint);
         }
         let is_guarded = self.is_open
             && self.link.target() == Target::Postgres
@@ -162,12 +170,15 @@ impl<'c> Carrying<'c> {
         }
         match run.does {
             Does::Begin(_) => self.is_open |= done.is_ok(),
-            // A COMMIT that fails has rolled back.
-            Does::Commit | Does::Rollback => (self.is_open, self.begun_by) = (false, None),
+            Does::Commit => self.has_committed(&done),
+            Does::Rollback => {
+                self.is_open = false;
+                self.savepoints.clear();
+            }
             _ => {}
         }
-        let is_delete = run.statements.iter().any(|statement| statement.sql.starts_with("DELETE "));
-        self.has_skipped |= done.is_err() || is_delete || matches!(run.does, Does::Rollback | Does::Savepoint);
+        self.has_deleted |= run.statements.iter().any(|statement| statement.sql.starts_with("DELETE "));
+        self.has_skipped |= done.is_err() || run.does == Does::Rollback;
         let (session, _) = self.session(call);
         match &done {
             Ok(done) if run.does == Does::Write => {
@@ -179,17 +190,69 @@ impl<'c> Carrying<'c> {
         done
     }
 
+    fn savepoint(&mut self, (word, name): &(String, String)) -> Result<Done, Failed> {
+        let Some(statements) = self.savepoints.statements((word, name), self.is_open) else {
+            return Err(Failed::Refused(Kind::Other, "no such savepoint".to_string()));
+        };
+        self.has_skipped |= word == "rollback";
+        for sql in statements {
+            let done = self.link.run(&sql);
+            match sql.as_str() {
+                "BEGIN" => self.is_open = done.is_ok(),
+                "COMMIT" => self.has_committed(&done),
+                _ => {}
+            }
+            done?;
+        }
+        Ok(Done { rows: None, changes: 0, rowid: None })
+    }
+
+    /// After a COMMIT the server has no transaction, also if it failed.
+    fn has_committed<T>(&mut self, done: &Result<T, Failed>) {
+        if let Err(Failed::Refused(..)) = done {
+            self.has_skipped = true;
+            self.left_out.insert(FAILED_COMMIT.to_string());
+        }
+        self.is_open = false;
+        self.savepoints.clear();
+    }
+
+    /// Has the server give the captured key. Returns the statements, with the key if no counter gives it.
+    fn keyed<'r>(
+        &mut self,
+        run: &'r Run,
+        (counter, first): (&Counter, i64),
+        call: &Call,
+    ) -> Result<Cow<'r, [Statement]>, Failed> {
+        if first > 0 {
+            if !self.off.contains(&counter.table) {
+                self.link.next_key(counter, first)?;
+            }
+            return Ok(Cow::Borrowed(run.statements.as_slice()));
+        }
+        let mut statements = run.statements.clone();
+        let main = statements.iter_mut().find(|statement| statement.main && call.changes == 1);
+        let keyed = main.and_then(|main| Some((with_key(&main.sql, &counter.column, first)?, main)));
+        if let Some((sql, main)) = keyed {
+            main.sql = sql;
+        } else {
+            self.off.insert(counter.table.clone());
+            self.left_out.insert(LOW_KEYS.to_string());
+        }
+        Ok(Cow::Owned(statements))
+    }
+
     fn statements_of(&mut self, run: &Run, call: &Call, is_alone: bool) -> Result<Done, Failed> {
         let (session, captured) = *self.session(call);
         let keys = [call.rowid.cast_signed(), captured];
         let counter = run.counter.as_ref().filter(|_| is_alone && has_rowid(call));
-        if let Some((counter, first)) =
-            counter.and_then(|counter| Some((counter, counter.first(&call.values, call.changes, keys)?)))
-        {
-            self.link.next_key(counter, first)?;
-        }
+        let key = counter.and_then(|counter| Some((counter, counter.first(&call.values, call.changes, keys)?)));
+        let statements = match key {
+            Some(key) => self.keyed(run, key, call)?,
+            None => Cow::Borrowed(run.statements.as_slice()),
+        };
         let mut done = Done { rows: None, changes: 0, rowid: None };
-        for statement in &run.statements {
+        for statement in statements.iter() {
             let bound = run.bound(statement, call, session);
             let values = bound.map_err(|why| Failed::Refused(Kind::Other, why))?;
             if values.is_empty() && !matches!(run.does, Does::Read | Does::Write | Does::Other) {

@@ -2,6 +2,7 @@
 //! statement: rolled back and refused rows use up keys of a server, but not of SQLite.
 
 use crate::attach::unquoted;
+use crate::content::quoted;
 use crate::naming::places_of;
 use crate::sql::{Token, tokens};
 use crate::trace::Value;
@@ -16,18 +17,22 @@ pub struct Counter {
     parameter: Option<u16>,
     /// Whether a row may be updated instead, which counts as a change, too.
     may_update: bool,
+    /// Whether SQLite never gives a key of a deleted row again. Known for the tables of triggers.
+    pub is_autoincrement: bool,
 }
 
 impl Counter {
     /// The first key that SQLite gave. `changes`: rows that the statement stored or updated; `rowid`: the last key after and before
-    /// it.
+    /// it. A server's counter gives no key of 0 or less.
     pub fn first(&self, values: &[(u16, Value)], changes: i64, rowid: [i64; 2]) -> Option<i64> {
         let [after, before] = rowid;
         let is_left = self
             .parameter
             .is_none_or(|number| values.iter().all(|(place, value)| *place != number || *value == Value::Null));
         let has_stored = changes > 0 && !(self.may_update && after == before);
-        Some(after - changes + 1).filter(|first| is_left && has_stored && *first > 0)
+        // Rows that were updated count as changes, too.
+        let is_sure = |first: &i64| *first > 0 || after <= 0 || !self.may_update;
+        Some(after - changes + 1).filter(|first| is_left && has_stored && is_sure(first))
     }
 }
 
@@ -85,7 +90,35 @@ fn counter_at(all: &[Token], into: usize, catalogue: &Catalogue) -> Option<Count
         }
     };
     let may_update = (next..all.len()).any(|at| is(at, "do") && is(at + 1, "update"));
-    Some(Counter { table, column: key, parameter, may_update })
+    Some(Counter { table, column: key, parameter, may_update, is_autoincrement: false })
+}
+
+/// An INSERT of one row to the server, with this key; `None` for one of another form.
+pub fn with_key(sql: &str, column: &str, key: i64) -> Option<String> {
+    let all = tokens(sql);
+    let sign = |at: usize, sign: &str| all.get(at) == Some(&Token::Sign(sign));
+    let list = *intos(&all).first()? + 2;
+    let end = (list..all.len()).find(|at| sign(*at, ")")).filter(|_| sign(list, "("))?;
+    let is_key = |token: &Token| matches!(token, Token::Word(w) if unquoted(w).eq_ignore_ascii_case(column));
+    let is_values = matches!(all.get(end + 1), Some(Token::Word(word)) if word.eq_ignore_ascii_case("values"));
+    if end == list + 1 || all[list..end].iter().any(is_key) || !is_values || !sign(end + 2, "(") {
+        return None;
+    }
+    let mut depth = 0;
+    let last = (end + 2..all.len()).find(|at| {
+        depth += i32::from(sign(*at, "(")) - i32::from(sign(*at, ")"));
+        depth == 0
+    })?;
+    if sign(last + 1, ",") {
+        return None;
+    }
+    let after = |at: usize| match all[at] {
+        Token::Sign(text) => text.as_ptr() as usize - sql.as_ptr() as usize + text.len(),
+        _ => 0,
+    };
+    let (names, row) = (after(list), after(end + 2));
+    let column = quoted(column);
+    Some(format!("{}{column}, {}{key}, {}", &sql[..names], &sql[names..row], &sql[row..]))
 }
 
 /// Index of the only token of a value in the first row after VALUES.
@@ -139,11 +172,32 @@ mod tests {
 
     #[test]
     fn the_first_of_several_keys_follows_from_the_last() {
-        let sure = Counter { table: "t".into(), column: "id".into(), parameter: Some(1), may_update: false };
+        let (table, column) = ("t".to_string(), "id".to_string());
+        let sure = Counter { table, column, parameter: Some(1), may_update: false, is_autoincrement: false };
         assert_eq!(sure.first(&[(1, Value::Null)], 3, [9, 9]), Some(7));
         assert_eq!(sure.first(&[(1, Value::Integer(9))], 1, [9, 8]), None);
         assert_eq!(sure.first(&[], 0, [9, 8]), None);
+        assert_eq!((sure.first(&[], 1, [0, -1]), sure.first(&[], 3, [1, -2])), (Some(0), Some(-1)));
         let unsure = Counter { may_update: true, ..sure };
         assert_eq!((unsure.first(&[], 1, [9, 9]), unsure.first(&[], 1, [9, 8])), (None, Some(9)));
+        assert_eq!((unsure.first(&[], 3, [1, 0]), unsure.first(&[], 1, [-1, -2])), (None, Some(-1)));
+    }
+
+    #[test]
+    fn a_key_is_put_into_an_insert_of_one_row() {
+        let put = |sql: &str| with_key(sql, "id", -3);
+        assert_eq!(
+            put(r#"INSERT INTO "a (" ("b", "c") VALUES ($1, f('x)', 2)) RETURNING "id""#).as_deref(),
+            Some(r#"INSERT INTO "a (" ("id", "b", "c") VALUES (-3, $1, f('x)', 2)) RETURNING "id""#)
+        );
+        for other in [
+            r#"INSERT INTO "t" ("b") VALUES (1), (2)"#,
+            r#"INSERT INTO "t" ("b") SELECT 1"#,
+            r#"INSERT INTO "t" ("ID", "b") VALUES (DEFAULT, 1)"#,
+            r#"INSERT INTO "t" DEFAULT VALUES"#,
+            r#"INSERT INTO "t" () VALUES ()"#,
+        ] {
+            assert_eq!(put(other), None, "{other}");
+        }
     }
 }

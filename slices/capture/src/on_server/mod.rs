@@ -8,12 +8,14 @@
 
 mod carry;
 mod child;
+mod foreign_keys;
 mod keys;
 mod link;
 mod mariadb;
 mod pieces;
 mod plan;
 mod postgres;
+mod savepoints;
 mod schema;
 mod values;
 
@@ -23,7 +25,7 @@ use crate::manifest::{Database, Manifest};
 use crate::order::{Pace, Unit, units};
 use crate::outcome::{Left, Replayed, not_compared};
 use crate::program::Shapes;
-use crate::sql::{Does, Token, tokens};
+use crate::sql::Does;
 use crate::trace::{Call, Trace};
 use anyhow::{Context, Result, bail};
 use carry::Carrying;
@@ -34,6 +36,7 @@ use contend::trial::server::attached::Attached;
 use contend::trial::watch::janitor::Janitor;
 use contend_sql::Target;
 use contend_wire::kept::PREFIX;
+use foreign_keys::foreign_keys;
 use keys::Counter;
 use link::{Failed, Link};
 use pieces::{Role, pieces};
@@ -73,8 +76,15 @@ const SEED: &str = "begin.db";
 /// The capture cannot be replayed on a server, or the server refuses.
 pub fn replay(asked: &Asked<'_>, stop: &AtomicBool) -> Result<Option<Replayed>> {
     let done = replayed(asked, stop);
-    let _ = std::fs::remove_file(asked.dir.join(SEED));
+    remove_seed(asked.dir);
     done
+}
+
+/// Removes the copy of the program's data.
+fn remove_seed(dir: &Path) {
+    for end in ["", "-wal", "-shm", "-journal"] {
+        let _ = std::fs::remove_file(dir.join(format!("{SEED}{end}")));
+    }
 }
 
 fn replayed(asked: &Asked<'_>, stop: &AtomicBool) -> Result<Option<Replayed>> {
@@ -156,24 +166,6 @@ fn steady(
     course.is_steady(seed)
 }
 
-/// Whether the program has foreign keys enforced. A server enforces those of all connections.
-fn foreign_keys(trace: &Trace, left_out: &mut BTreeSet<String>) -> bool {
-    let sets = |sql: &String| {
-        let all = tokens(sql);
-        let has = |name: &str| all.iter().any(|t| matches!(t, Token::Word(word) if word.eq_ignore_ascii_case(name)));
-        let Some(Token::Word(last) | Token::Literal(last)) = all.iter().rfind(|t| !matches!(t, Token::Sign(_))) else {
-            return None;
-        };
-        has("foreign_keys").then(|| ["on", "1", "yes", "true"].iter().any(|on| last.eq_ignore_ascii_case(on)))
-    };
-    let on = trace.connections.values().filter(|one| one.pragmas.iter().filter_map(sets).any(|on| on)).count();
-    if on > 0 && on < trace.connections.len() {
-        let all = trace.connections.len();
-        left_out.insert(format!("{on} of {all} connections turn foreign keys on; the server enforces them for all."));
-    }
-    on > 0
-}
-
 /// The oldest version of SQLite in the capture, as a number.
 fn oldest(trace: &Trace) -> u32 {
     let number = |version: &str| {
@@ -239,7 +231,16 @@ impl Server {
         let tables = schema.tables.iter().cloned().chain(own);
         let remove = match self.target {
             Target::Postgres => {
-                format!("DROP TABLE IF EXISTS {} CASCADE", listed(tables.chain(kept).collect(), quoted))
+                let views = match schema.views.is_empty() {
+                    true => String::new(),
+                    false => format!("DROP VIEW IF EXISTS {} CASCADE; ", listed(schema.views.clone(), quoted)),
+                };
+                let tables = listed(tables.chain(kept).collect(), quoted);
+                let functions = match schema.functions.is_empty() {
+                    true => String::new(),
+                    false => format!("; DROP FUNCTION IF EXISTS {} CASCADE", schema.functions.join(", ")),
+                };
+                format!("{views}DROP TABLE IF EXISTS {tables} CASCADE{functions}")
             }
             Target::MariaDb => {
                 let quote: fn(&str) -> String = |name| format!("`{}`", name.replace('`', "``"));
@@ -282,6 +283,7 @@ impl Work<'_> {
         if !self.migrate(&there).context("the content at the beginning cannot be brought to the server")? {
             return Ok(false);
         }
+        remove_seed(self.asked.dir);
         let link = self.server.open(self.plan.needs_pack)?;
         let mut carrying = Carrying::new((trace, shapes), (self.plan, self.fired), link);
         let begin = Instant::now();
@@ -291,6 +293,7 @@ impl Work<'_> {
         outcome.replayed_ns = u64::try_from(begin.elapsed().as_nanos())?;
         (outcome.transactions, outcome.statements) = (carrying.transactions, carrying.statements);
         outcome.diverged = carrying.diverged.into_all();
+        outcome.left_out.extend(carrying.left_out);
         drop(carrying.link);
         let file = copy_of(self.asked.dir, 0);
         let back = [address.as_str(), "--to", &file.to_string_lossy()];

@@ -5,7 +5,7 @@ use crate::copies::{confine, place};
 use crate::manifest::Database;
 use crate::on_server::keys::{Counter, counters_of_trigger};
 use crate::on_server::pieces::{Piece, Role, pieces};
-use crate::sql::tokens;
+use crate::sql::{Token, tokens};
 use anyhow::{Context, Result, ensure};
 use contend_sql::{Catalogue, Options, ParamType, Target, define_table, table_columns, translate};
 use rusqlite::Connection;
@@ -110,6 +110,8 @@ pub struct Schema {
     pub catalogue: Catalogue,
     pub tables: Vec<String>,
     pub views: Vec<String>,
+    /// Names of the functions that PostgreSQL has for triggers, quoted, as `"r_trigger"()`.
+    pub functions: Vec<String>,
     /// Counters of the rows that triggers insert.
     pub fired: Vec<Counter>,
     /// Parts that the server does not have, as sentences.
@@ -136,9 +138,31 @@ pub fn schema(seed: &Path, target: Target, has_foreign_keys: bool) -> Result<Sch
     }
     let left_out = left_out(&all, &learned(&all, &held, false), target, has_foreign_keys);
     let catalogue = learned(&all, &held, has_foreign_keys);
-    let triggers = all.iter().filter(|[of, ..]| of == "trigger");
-    let fired = triggers.flat_map(|[_, _, sql]| counters_of_trigger(sql, &catalogue)).collect();
-    Ok(Schema { catalogue, tables, views: names("view"), fired, left_out })
+    let triggers = || all.iter().filter(|[of, ..]| of == "trigger").map(|[_, _, sql]| sql.as_str());
+    let mut fired: Vec<Counter> = triggers().flat_map(|sql| counters_of_trigger(sql, &catalogue)).collect();
+    for counter in &mut fired {
+        let is_its = |[of, name, _]: &&Object| of == "table" && name.eq_ignore_ascii_case(&counter.table);
+        counter.is_autoincrement = all.iter().find(is_its).is_some_and(|[_, _, sql]| is_autoincrement(sql));
+    }
+    let functions = match target {
+        Target::Postgres => triggers().filter_map(|sql| function(sql, &catalogue)).collect(),
+        Target::MariaDb => vec![],
+    };
+    Ok(Schema { catalogue, tables, views: names("view"), functions, fired, left_out })
+}
+
+fn is_autoincrement(table: &str) -> bool {
+    tokens(table).iter().any(|token| matches!(token, Token::Word(w) if w.eq_ignore_ascii_case("autoincrement")))
+}
+
+/// The function that PostgreSQL has for a trigger, as its translation names it.
+fn function(trigger: &str, catalogue: &Catalogue) -> Option<String> {
+    let options = Options { pack: true, sqlite: 0, ..Options::to(Target::Postgres) };
+    let statements = translate(trigger, catalogue, &options).ok()?.statements;
+    statements.iter().find_map(|statement| match tokens(&statement.sql).as_slice() {
+        [_, _, _, Token::Word("FUNCTION"), Token::Word(name), ..] => Some(format!("{name}()")),
+        _ => None,
+    })
 }
 
 fn learned(all: &[Object], held: &[(String, String, ParamType)], has_foreign_keys: bool) -> Catalogue {
