@@ -30,7 +30,7 @@ spent = search.get("budget", {}).get("spent_ns")
 took = f", in {spent / 1e9:.0f} s" if spent else ""
 block = (
     f"Measured on {search['started'][:10]} with contend {search['contend']}{took}, {len(probes)} probes of which "
-    f"{disturbed} {"was" if disturbed == 1 else "were"} disturbed ({where}):"
+    f"{disturbed} {'was' if disturbed == 1 else 'were'} disturbed ({where}):"
 )
 lines, line = [], ""
 for word in block.split():
