@@ -346,7 +346,7 @@ fn what_others_left_in_a_directory_is_not_touched() {
     let said = run("mine").exits(2);
     assert!(said.err.contains("holds something other than a record"), "{}", said.err);
     assert!(bench.path("mine/data/precious").exists());
-    // A study of one's own, beside data of one's own; and another program's lock.
+    // The user's study file beside the user's data, and the lock file of another program.
     fs::copy(&study, bench.path("mine/study.toml")).expect("copied");
     assert!(run("mine").exits(2).err.contains("already holds a record"));
     fs::remove_file(bench.path("mine/study.toml")).expect("removed");

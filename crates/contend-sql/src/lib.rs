@@ -49,6 +49,6 @@ pub use rules::{Handling, Rule, rules};
 pub use tagged::{Untagged, untagged};
 pub use translate::{refusals, translate};
 pub use translation::{
-    Certainty, Fired, Keys, Options, ParamType, SQLITE, SessionValue, Statement, Target, Translation,
+    Certainty, Fired, Keys, Options, ParamType, SQLITE, SessionValue, Statement, Target, Translation, ValueCounts,
 };
 pub use types::{Number, number_in_text};

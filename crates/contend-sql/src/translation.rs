@@ -163,6 +163,39 @@ impl ParamType {
     pub fn of_word(word: &str) -> ParamType {
         ParamType::ALL.into_iter().find(|ty| ty.word() == word).unwrap_or(ParamType::Unknown)
     }
+
+    /// The type for a column with these values; `None` if the declared type, which this is, fits some of them.
+    pub fn for_values(self, of: ValueCounts) -> Option<ParamType> {
+        let ValueCounts { integers, reals, texts, blobs } = of;
+        let fitting = match self {
+            ParamType::Integer => integers,
+            ParamType::Real => reals,
+            ParamType::Number => integers + reals,
+            ParamType::Text => texts,
+            ParamType::Blob => blobs,
+            ParamType::Unknown => 0,
+        };
+        let number = match (integers, reals) {
+            (_, 0) => ParamType::Integer,
+            (0, _) => ParamType::Real,
+            _ => ParamType::Number,
+        };
+        let most = [(blobs, ParamType::Blob), (integers + reals, number), (texts, ParamType::Text)];
+        match most.into_iter().max_by_key(|(count, _)| *count) {
+            _ if fitting > 0 => None,
+            Some((count, holds)) if count > 0 => Some(holds),
+            _ => (self == ParamType::Unknown).then_some(ParamType::Text),
+        }
+    }
+}
+
+/// Values of a column, by their type in SQLite.
+#[derive(Debug, Clone, Copy)]
+pub struct ValueCounts {
+    pub integers: u64,
+    pub reals: u64,
+    pub texts: u64,
+    pub blobs: u64,
 }
 
 /// A rule that fired.

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use contend_interpose::format::value;
 use contend_interpose::hash;
 use contend_interpose::text::stand_in_number;
+pub use contend_wire::kept::quoted;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -90,11 +91,6 @@ pub fn address(path: &Path) -> Result<String> {
         }
     }
     Ok(out + "?mode=ro&immutable=1")
-}
-
-/// A name for SQL.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Counts tables, rows and values.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A pause of the program is cut short this often, to see whether the replay was stopped.
+/// Interval of the checks in a pause of the program whether the replay was stopped.
 const STOPS_WITHIN: Duration = Duration::from_millis(100);
 
 /// A unit of the replay: a transaction, or a call outside of one.

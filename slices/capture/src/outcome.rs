@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// What statements with such functions mean for a replay.
+/// The note for statements with random numbers or the present time.
 pub const OF_THE_MOMENT: &str =
     "Statements use random numbers or the present time, which are not those of the capture.";
 
@@ -99,6 +99,7 @@ impl Divergences {
 }
 
 /// Result of a statement in the replay; rows of a script are unknown.
+#[derive(Default)]
 pub struct Done {
     pub rows: Option<u64>,
     pub changes: i64,

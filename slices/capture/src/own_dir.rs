@@ -48,7 +48,7 @@ fn mark(dir: &Path) -> std::io::Result<File> {
 
 fn remove_abandoned(taken: &Path) {
     for entry in fs::read_dir(taken).into_iter().flatten().flatten() {
-        // A symbolic link to a directory is none.
+        // A symbolic link to a directory does not count as a directory.
         let is_own = entry.file_type().is_ok_and(|kind| kind.is_dir())
             && entry.file_name().to_string_lossy().starts_with(PREFIX);
         if let Some(_lock) = is_own.then(|| abandoned(&entry.path())).flatten() {

@@ -221,7 +221,7 @@ impl Replay<'_> {
         let attached = db.execute(&format!("ATTACH ?1 AS {}", quoted(schema)), [copy.to_string_lossy()]);
         confine(db)?;
         attached?;
-        Ok(Done { rows: None, changes: 0, rowid: None })
+        Ok(Done::default())
     }
 }
 

@@ -135,7 +135,7 @@ fn text(replayed: &Replayed, kept: Option<&Path>) -> String {
         }
     }
     if replayed.statements > 0 && replayed.diverged.is_empty() {
-        out += "Every statement had the captured result, rows, changes and rowid.\n";
+        out += "No compared result of a statement differs from the captured one.\n";
     }
     for one in &replayed.diverged {
         let _ = writeln!(

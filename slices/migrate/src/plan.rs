@@ -2,7 +2,9 @@
 
 use crate::look::{Kind, Object, Schema};
 use crate::profile::{self, Profile, Sort};
-use contend_sql::{Catalogue, HeldColumn, Options, ParamType, Refusal, Target, define_table, table_columns, translate};
+use contend_sql::{
+    Catalogue, HeldColumn, Options, ParamType, Refusal, Target, ValueCounts, define_table, table_columns, translate,
+};
 use contend_wire::kept::{literal, mentions, quoted};
 
 /// The user's options.
@@ -233,27 +235,7 @@ fn by_values(declared: ParamType, column: &profile::Column) -> Option<ParamType>
     let reals = count(&[Sort::Whole, Sort::Real, Sort::Far, Sort::Infinite]);
     let texts = count(&[Sort::Text, Sort::TextWithNul, Sort::BrokenText]);
     let blobs = count(&[Sort::Blob]);
-    let fitting = match declared {
-        ParamType::Integer => integers,
-        ParamType::Real => reals,
-        ParamType::Number => integers + reals,
-        ParamType::Text => texts,
-        ParamType::Blob => blobs,
-        ParamType::Unknown => 0,
-    };
-    if fitting > 0 {
-        return None;
-    }
-    let number = match (integers, reals) {
-        (_, 0) => ParamType::Integer,
-        (0, _) => ParamType::Real,
-        _ => ParamType::Number,
-    };
-    let most = [(blobs, ParamType::Blob), (integers + reals, number), (texts, ParamType::Text)];
-    match most.into_iter().max_by_key(|(count, _)| *count) {
-        Some((count, holds)) if count > 0 => Some(holds),
-        _ => (declared == ParamType::Unknown).then_some(ParamType::Text),
-    }
+    declared.for_values(ValueCounts { integers, reals, texts, blobs })
 }
 
 /// The largest rowid of a table that has a column for it.

@@ -155,6 +155,11 @@ impl Cell {
         counts.planned() > 0 && failed(counts) as f64 <= KEPT_UP * counts.planned() as f64
     }
 
+    /// The rate that was asked for in an open loop, if the contender kept up with it.
+    pub fn kept_up_at(&self, rows: &[TrialRow<'_>]) -> Option<f64> {
+        self.rate_per_s(rows).filter(|_| self.kept_up())
+    }
+
     /// Arrivals per second in an open loop.
     pub fn rate_per_s(&self, rows: &[TrialRow<'_>]) -> Option<f64> {
         rows[*self.valid.first()?].load.rate_per_s

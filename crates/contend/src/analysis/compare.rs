@@ -87,7 +87,7 @@ pub fn why_not(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &M
 
 /// Whether a throughput is that of the load: both arms did all that arrived, at one rate.
 fn both_kept_up(on: &Estimator<'_>, baseline: &Cell, candidate: &Cell, metric: &Metric) -> bool {
-    let [asked, other] = [baseline, candidate].map(|cell| cell.rate_per_s(on.rows).filter(|_| cell.kept_up()));
+    let [asked, other] = [baseline, candidate].map(|cell| cell.kept_up_at(on.rows));
     metric.is_throughput() && asked.is_some() && asked == other
 }
 

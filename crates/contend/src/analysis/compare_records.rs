@@ -297,7 +297,7 @@ fn compare_metric(
     let values = [values(a, cell_a, metric), values(b, cell_b, metric)];
     let estimates = [a.estimator().estimate(cell_a, metric), b.estimator().estimate(cell_b, metric)];
     let mut comparison = judge(&values, study.variant, study.margin, metric, reasons);
-    let asked = [(a, cell_a), (b, cell_b)].map(|(of, cell)| cell.rate_per_s(&of.rows).filter(|_| cell.kept_up()));
+    let asked = [(a, cell_a), (b, cell_b)].map(|(of, cell)| cell.kept_up_at(&of.rows));
     let is_published = study.variant == Variant::AsPublished;
     if metric.is_throughput() && !is_published && asked[0].is_some() && asked[0] == asked[1] {
         compare::as_asked(&mut comparison);

@@ -155,7 +155,7 @@ fn unranked(on: &Estimator<'_>, in_grid: &[&Cell], metric: &Metric) -> Vec<usize
 }
 
 fn unranked_of_tier(on: &Estimator<'_>, cells: &[&Cell], metric: &Metric) -> Vec<usize> {
-    let by_load = |cell: &&&Cell| metric.is_throughput() && cell.kept_up() && cell.rate_per_s(on.rows).is_some();
+    let by_load = |cell: &&&Cell| metric.is_throughput() && cell.kept_up_at(on.rows).is_some();
     // Two that kept up are the best, and their order is that of the load.
     if cells.iter().filter(by_load).count() > 1 {
         return cells.iter().map(|cell| cell.contender).collect();

@@ -120,7 +120,7 @@ impl<'c> Carrying<'c> {
     }
 
     fn call(&mut self, call: &Call, steps: &[Step]) -> Result<()> {
-        let mut done = Ok(Done { rows: None, changes: 0, rowid: None });
+        let mut done = Ok(Done::default());
         let mut has_run = false;
         for step in steps {
             let Step::Runs(run) = step else { continue };
@@ -204,7 +204,7 @@ impl<'c> Carrying<'c> {
             }
             done?;
         }
-        Ok(Done { rows: None, changes: 0, rowid: None })
+        Ok(Done::default())
     }
 
     /// After a COMMIT the server has no transaction, also if it failed.
@@ -251,7 +251,7 @@ impl<'c> Carrying<'c> {
             Some(key) => self.keyed(run, key, call)?,
             None => Cow::Borrowed(run.statements.as_slice()),
         };
-        let mut done = Done { rows: None, changes: 0, rowid: None };
+        let mut done = Done::default();
         for statement in statements.iter() {
             let bound = run.bound(statement, call, session);
             let values = bound.map_err(|why| Failed::Refused(Kind::Other, why))?;

@@ -1,4 +1,4 @@
-//! `contend migrate` as a process: what carries the content to the server, and back.
+//! `contend migrate` as a process: it carries the content to the server and back.
 
 use anyhow::{Context, Result, bail};
 use contend::stats::harmless::harmless;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How often it is seen whether the process has ended, or the replay was stopped.
+/// Interval of the checks whether the process has ended or the replay was stopped.
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 /// Runs `contend migrate` with these arguments; its output goes to a file in `dir`. Returns whether it was not stopped.

@@ -87,7 +87,7 @@ pub trait Link {
     /// Has the next row of a table without a key get this one.
     fn next_key(&mut self, counter: &Counter, first: i64) -> Result<(), Failed>;
 
-    /// Has it get the key after the largest one, as in SQLite. Not inside of a transaction.
+    /// Has the next row of a table without a key get the key after the largest one, as in SQLite. Not inside of a transaction.
     fn after_largest(&mut self, counter: &Counter) -> Result<(), Failed>;
 }
 

@@ -35,7 +35,7 @@ use contend::stats::precision::counted;
 use contend::trial::server::attached::Attached;
 use contend::trial::watch::janitor::Janitor;
 use contend_sql::Target;
-use contend_wire::kept::PREFIX;
+use contend_wire::kept::{PREFIX, sentinel};
 use foreign_keys::foreign_keys;
 use keys::Counter;
 use link::{Failed, Link};
@@ -224,7 +224,7 @@ impl Server {
     /// What a replay leaves on the server, and the statements that remove it.
     fn left(&self, schema: &Schema) -> Left {
         let own = ["contend_migration".to_string()].into_iter();
-        let kept = ["schema", "settings", "v1"].map(|name| format!("{PREFIX}{name}"));
+        let kept = [format!("{PREFIX}schema"), format!("{PREFIX}settings"), sentinel(1)];
         let listed = |names: Vec<String>, quote: fn(&str) -> String| {
             names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(", ")
         };
@@ -243,7 +243,7 @@ impl Server {
                 format!("{views}DROP TABLE IF EXISTS {tables} CASCADE{functions}")
             }
             Target::MariaDb => {
-                let quote: fn(&str) -> String = |name| format!("`{}`", name.replace('`', "``"));
+                let quote: fn(&str) -> String = |name| contend::engine::server::quoted(name, '`');
                 let views = match schema.views.is_empty() {
                     true => String::new(),
                     false => format!("DROP VIEW IF EXISTS {}; ", listed(schema.views.clone(), quote)),

@@ -33,7 +33,7 @@ pub struct Run {
     /// For SAVEPOINT, RELEASE and ROLLBACK TO: the first word, and the name.
     pub savepoint: Option<(String, String)>,
     pub counter: Option<Counter>,
-    /// In which respects the translation is not the same, as sentences.
+    /// Differences of a lossy translation, as sentences.
     pub lossy: Vec<String>,
     /// Whether the server counts changed rows in another way.
     pub counts_otherwise: bool,

@@ -75,13 +75,17 @@ impl Link for Postgres {
     }
 
     fn next_key(&mut self, counter: &Counter, first: i64) -> Result<(), Failed> {
-        let (table, column) = (literal(&quoted(&counter.table)), literal(&counter.column));
-        self.run(&format!("SELECT setval(pg_get_serial_sequence({table}, {column}), {first}, false)"))
+        self.run(&format!("SELECT setval({}, {first}, false)", sequence(counter)))
     }
 
     fn after_largest(&mut self, counter: &Counter) -> Result<(), Failed> {
         let (table, column) = (quoted(&counter.table), quoted(&counter.column));
-        let sequence = format!("pg_get_serial_sequence({}, {})", literal(&table), literal(&counter.column));
+        let sequence = sequence(counter);
         self.run(&format!("SELECT setval({sequence}, GREATEST(max({column}), 0) + 1, false) FROM {table}"))
     }
+}
+
+/// The sequence of a counter, as an expression.
+fn sequence(counter: &Counter) -> String {
+    format!("pg_get_serial_sequence({}, {})", literal(&quoted(&counter.table)), literal(&counter.column))
 }

@@ -7,7 +7,7 @@ use crate::on_server::keys::{Counter, counters_of_trigger};
 use crate::on_server::pieces::{Piece, Role, pieces};
 use crate::sql::{Token, tokens};
 use anyhow::{Context, Result, ensure};
-use contend_sql::{Catalogue, Options, ParamType, Target, define_table, table_columns, translate};
+use contend_sql::{Catalogue, Options, ParamType, Target, ValueCounts, define_table, table_columns, translate};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -178,32 +178,14 @@ fn learned(all: &[Object], held: &[(String, String, ParamType)], has_foreign_key
 
 /// The type of a column's values, as `contend migrate` chooses it; `None` if the declared type fits some of them.
 fn holds(db: &Connection, table: &str, column: &str, declared: ParamType) -> Result<Option<ParamType>> {
-    let name = quoted(column);
-    let count = |kinds: &str| -> Result<i64> {
-        let sql = format!("SELECT count(*) FROM {} NOT INDEXED WHERE typeof({name}) IN ({kinds})", quoted(table));
-        Ok(db.query_row(&sql, [], |row| row.get(0))?)
-    };
-    let [integers, reals] = [count("'integer'")?, count("'real'")?];
-    let [texts, blobs] = [count("'text'")?, count("'blob'")?];
-    let fitting = match declared {
-        ParamType::Integer => integers,
-        ParamType::Real => reals,
-        ParamType::Number => integers + reals,
-        ParamType::Text => texts,
-        ParamType::Blob => blobs,
-        ParamType::Unknown => 0,
-    };
-    let number = match (integers, reals) {
-        (_, 0) => ParamType::Integer,
-        (0, _) => ParamType::Real,
-        _ => ParamType::Number,
-    };
-    let most = [(blobs, ParamType::Blob), (integers + reals, number), (texts, ParamType::Text)];
-    Ok(match most.into_iter().max_by_key(|(count, _)| *count) {
-        _ if fitting > 0 => None,
-        Some((count, holds)) if count > 0 => Some(holds),
-        _ => (declared == ParamType::Unknown).then_some(ParamType::Text),
-    })
+    let count = |kind: &str| format!("count(*) FILTER (WHERE typeof({}) = '{kind}')", quoted(column));
+    let counts = ["integer", "real", "text", "blob"].map(count).join(", ");
+    let sql = format!("SELECT {counts} FROM {} NOT INDEXED", quoted(table));
+    let of = db.query_row(&sql, [], |row| {
+        let count = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
+        Ok(ValueCounts { integers: count(0)?, reals: count(1)?, texts: count(2)?, blobs: count(3)? })
+    })?;
+    Ok(declared.for_values(of))
 }
 
 /// What `contend migrate` does not carry over, as sentences.
@@ -261,7 +243,7 @@ mod tests {
             ([t, both], &["CREATE TABLE u (c)"]),
         ] {
             let why = course(ends, statements).expect_err("it changes").to_string();
-            let name = if ends[1] == t || ends == [both, both] || ends[1] == both { "u" } else { "t" };
+            let name = if [t, both].contains(&ends[1]) { "u" } else { "t" };
             assert!(why.contains(&format!("definition of {name} changes")), "{why}");
         }
     }
