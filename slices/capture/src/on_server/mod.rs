@@ -280,7 +280,9 @@ impl Work<'_> {
         let seed = self.seed.to_string_lossy();
         let mut there = vec![&*seed, "--to", &address];
         there.extend((!has_foreign_keys).then_some("--no-foreign-keys"));
-        if !self.migrate(&there).context("the content at the beginning cannot be brought to the server")? {
+        let cannot = "the content at the beginning cannot be brought to the server; a replay needs an empty database: name \
+                      another one, or run the statement with which the replay before it ended";
+        if !self.migrate(&there).context(cannot)? {
             return Ok(false);
         }
         remove_seed(self.asked.dir);
