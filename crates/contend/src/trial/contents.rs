@@ -1,6 +1,7 @@
 //! Contents of a table, and how they differ from another contender's: column, rows and an example.
 
 use crate::units::{hex, write_time};
+use crate::workload::own_key::OwnKey;
 use contend_wire::literal::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +20,8 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// `key` is a column whose numbers the engine chose: only their order is compared.
-    pub fn of(columns: Vec<String>, mut rows: Vec<Vec<Value>>, key: Option<usize>, run: &During) -> Self {
+    /// Of the keys that the engine chose only the order is compared.
+    pub fn of(columns: Vec<String>, mut rows: Vec<Vec<Value>>, key: Option<OwnKey>, run: &During) -> Self {
         if let Some(key) = key {
             rank(&mut rows, key);
         }
@@ -133,17 +134,15 @@ impl During {
     }
 }
 
-/// Replaces each integer of a column by its rank.
-fn rank(rows: &mut [Vec<Value>], column: usize) {
-    let number = |row: &Vec<Value>| match row.get(column) {
-        Some(Value::Integer(i)) => Some(*i),
+/// Replaces the keys that the engine chose by consecutive ones.
+fn rank(rows: &mut [Vec<Value>], key: OwnKey) {
+    let number = |row: &Vec<Value>| match row.get(key.column) {
+        Some(Value::Integer(i)) if *i > key.above => Some(*i),
         _ => None,
     };
     rows.sort_by_key(number);
-    for (place, row) in rows.iter_mut().enumerate() {
-        if number(row).is_some() {
-            row[column] = Value::Integer(place as i64);
-        }
+    for (row, place) in rows.iter_mut().filter(|row| number(row).is_some()).zip(key.above.max(0).saturating_add(1)..) {
+        row[key.column] = Value::Integer(place);
     }
 }
 
@@ -151,13 +150,15 @@ fn rank(rows: &mut [Vec<Value>], column: usize) {
 mod tests {
     use super::*;
 
+    const KEY: OwnKey = OwnKey { column: 0, above: 0 };
+
     fn contents(rows: &[(i64, &str, Value)]) -> Contents {
         let columns = ["id", "name", "at"].map(str::to_string).to_vec();
         let row = |(id, name, at): &(i64, &str, Value)| {
             vec![Value::Integer(*id), Value::Text((*name).to_string()), at.clone()]
         };
         let run = During::until(crate::units::unix_seconds("2026-11-23 09:00:00").unwrap());
-        Contents::of(columns, rows.iter().map(row).collect(), Some(0), &run)
+        Contents::of(columns, rows.iter().map(row).collect(), Some(KEY), &run)
     }
 
     fn text(value: &str) -> Value {
@@ -169,13 +170,18 @@ mod tests {
         let first = contents(&[(1, "a", text("x")), (2, "b", text("y")), (3, "c", Value::Null)]);
         let other = contents(&[(1, "a", text("x")), (7, "B", text("y")), (9, "C", Value::Null)]);
         let said = first.difference(&other).unwrap();
-        assert_eq!(said, "column name: 2 of 3 rows differ, such as 'B' instead of 'b' where id = 1");
+        assert_eq!(said, "column name: 2 of 3 rows differ, such as 'B' instead of 'b' where id = 2");
         let fewer = first.difference(&contents(&[(1, "a", text("x"))])).unwrap();
-        assert!(fewer.starts_with("1 rows instead of 3, such as 1, 'b'"), "{fewer}");
+        assert!(fewer.starts_with("1 rows instead of 3, such as 2, 'b'"), "{fewer}");
         assert_eq!(
             first.difference(&contents(&[(4, "a", text("x")), (5, "b", text("y")), (6, "c", Value::Null)])),
             None
         );
+        let loaded = |key| {
+            let rows = [key, 9].map(|key| vec![Value::Integer(key)]).to_vec();
+            Contents::of(vec!["id".to_string()], rows, Some(OwnKey { above: 7, ..KEY }), &During::until(0))
+        };
+        assert!(loaded(5).difference(&loaded(6)).is_some(), "a key that was loaded");
     }
 
     #[test]

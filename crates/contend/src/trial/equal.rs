@@ -24,6 +24,7 @@ use crate::trial::workers::crew::Failure;
 use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::trial::workers::processes::{Deadlines, Supervision};
 use crate::trial::workers::serving::Serving;
+use crate::workload::own_key::own_key;
 use crate::workload::{self, Workload};
 use anyhow::{Context, Result, anyhow, bail};
 use contend_wire::plan::{NowSource, Step};
@@ -259,7 +260,8 @@ impl Job<'_> {
             let answers = admin.sql(&target, selects)?;
             let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
             for (table, rows) in self.own.tables.iter().zip(answers) {
-                let contents = Contents::of(table.column_names(), rows, table.own_key(), &During::until(now_s));
+                let key = own_key(self.own, table, self.study.load.scale);
+                let contents = Contents::of(table.column_names(), rows, key, &During::until(now_s));
                 tables.insert(format!("{database}.{}", table.name), contents);
             }
         }

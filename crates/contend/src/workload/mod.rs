@@ -16,6 +16,7 @@ pub mod growing;
 pub mod invariant;
 pub mod marks;
 pub mod model;
+pub mod own_key;
 mod random;
 mod resolve;
 pub mod scenario;

@@ -256,20 +256,21 @@ impl Named {
 }
 
 impl Table {
-    /// The column whose value the engine chooses if a row has none: an INTEGER PRIMARY KEY in the column's definition.
-    /// `None` if there is none, or if the key is defined separately.
-    pub fn own_key(&self) -> Option<usize> {
-        let body = self.ddl.split_once('(')?.1;
-        let columns = body.split(',').map(str::to_ascii_uppercase);
-        columns.into_iter().position(|column| column.contains("INTEGER PRIMARY KEY"))
-    }
-
     /// The names of its columns, in their order.
     pub fn column_names(&self) -> Vec<String> {
         const NOT_COLUMNS: [&str; 5] = ["PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "CONSTRAINT"];
         let body = self.ddl.split_once('(').map_or("", |(_, body)| body);
         let (mut depth, mut pieces) = (0, vec![String::new()]);
         for c in body.chars() {
+        let name = |piece: &String| {
+            piece.split_whitespace().next().map(|word| word.trim_matches(['"', '`', '[', ']']).to_string())
+        };
+        let names = self.definitions().iter().filter_map(name).collect::<Vec<_>>();
+        names.into_iter().filter(|name| !NOT_COLUMNS.contains(&name.to_ascii_uppercase().as_str())).collect()
+    }
+
+    /// The definitions of its columns, then its constraints, without parentheses.
+    pub fn definitions(&self) -> Vec<String> {
             match c {
                 '(' => depth += 1,
                 ')' => depth -= 1,
@@ -278,11 +279,7 @@ impl Table {
                 c => pieces.last_mut().expect("never empty").push(c),
             }
         }
-        let name = |piece: &String| {
-            piece.split_whitespace().next().map(|word| word.trim_matches(['"', '`', '[', ']']).to_string())
-        };
-        let names = pieces.iter().filter_map(name);
-        names.filter(|name| !NOT_COLUMNS.contains(&name.to_ascii_uppercase().as_str())).collect()
+        pieces
     }
 }
 
@@ -290,7 +287,7 @@ impl Workload {
     /// The workload for a single client. If roles have their own transactions, the client does all of them equally
     /// often.
     pub fn for_one_client(mut self) -> Self {
-        if self.roles.iter().any(|role| role.mix != RoleMix::Asked) {
+        if self.roles.iter().any(|role| role.mix != RoleMix::Asked || role.only.is_some()) {
             let alike = (0..self.transactions.len()).map(|transaction| (transaction, 1.0)).collect();
             self.roles = vec![Role {
                 name: "client".to_string(),

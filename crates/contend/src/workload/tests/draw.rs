@@ -259,3 +259,13 @@ fn databases_are_spread_over_processes_with_all_their_clients() {
     let none = format!("{:#}", draw(&workload, &load(None), &[("clients", "4")]).unwrap_err());
     assert!(none.contains("changes nothing"), "{none}");
 }
+
+#[test]
+fn one_client_does_what_all_roles_do() {
+    let limited = super::SMALL.replace("processes = 2\n", "processes = 2\ntransactions = [\"look\"]\n");
+    let workload = crate::workload::parse(&crate::source::Source::new("small.toml", limited)).unwrap().for_one_client();
+    let drawn = draw(&workload, &load(Some(50)), &[]).unwrap();
+    let done: std::collections::BTreeSet<u16> =
+        drawn.workers[0].clients[0].operations.iter().map(|op| op.transaction).collect();
+    assert_eq!(done.len(), workload.transactions.len());
+}
