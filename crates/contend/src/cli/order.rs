@@ -4,6 +4,7 @@ use super::read_text;
 use crate::engine;
 use crate::source::{FileError, Source};
 use crate::study::model::{Contender, Extent, Study, Variant, Whole};
+use crate::study::spec::{self, Draft};
 use crate::study::{self, Choices, StudyError, Vocabulary, check_quick, parse_set, resolve_named};
 use crate::trial::order::Order;
 use crate::trial::secret;
@@ -14,7 +15,7 @@ use crate::trial::workers::process::{InsteadOf, Launch};
 use crate::trial::workers::processes::Deadlines;
 use crate::units::duration_ns;
 use crate::workload::{self, scenario};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -158,16 +159,19 @@ pub fn order(args: &OrderArgs, source: &Source, choices: &Choices) -> Result<Ord
 /// Leaves out contenders whose server this machine lacks, with a note. One from the command line must be available.
 fn leave_out_missing(study: &mut Study, args: &OrderArgs, attached: Option<&Attached>) -> Result<()> {
     let mut absent = vec![];
+    let typed: Vec<Draft> = args.contender.iter().filter_map(|text| spec::parse(text).ok()).collect();
     for contender in &study.contenders {
         let Some(engine) = engine::find(&contender.engine) else { continue };
         let there = attached.is_some_and(|attached| attached.fits(engine));
         let no_server = engine.server.filter(|_| !there).and_then(|server| Programs::find(server).err());
-        let whose =
-            if no_server.is_some() { engine.name.to_string() } else { format!("{}/{}", engine.name, contender.driver) };
         // A worker from the command line replaces all workers.
         let no_worker = || Launch::of_contender(contender).err().filter(|_| args.worker_command.is_none());
+        let names = |draft: &Draft, by_engine: bool| {
+            let driver = draft.driver.as_deref().unwrap_or(engine.usual_driver().name);
+            draft.engine.name == engine.name && (by_engine || driver == contender.driver)
+        };
+        let typed = typed.iter().any(|draft| names(draft, no_server.is_some()));
         let Some(e) = no_server.or_else(no_worker) else { continue };
-        let typed = args.contender.iter().any(|spec| spec.starts_with(&whose));
         let named = args.driver.as_ref() == Some(&contender.driver);
         if typed || named || study.contenders.iter().all(|c| is_missing(c, contender)) {
             return Err(e.context(format!("contender {}", contender.label)));
@@ -175,7 +179,11 @@ fn leave_out_missing(study: &mut Study, args: &OrderArgs, attached: Option<&Atta
         crate::tell!("Left out: {}. {e:#}", contender.label);
         absent.push((contender.name.clone(), format!("{} was left out: {e:#}", contender.label)));
     }
-    study::leave_out(study, &absent);
+    let part = study.part.as_ref().map_or_else(String::new, |part| format!("part {part}: "));
+    ensure!(absent.len() < study.contenders.len(), "{part}nothing to run: every contender was left out");
+    for words in study::leave_out(study, &absent) {
+        crate::tell!("{words}.");
+    }
     Ok(())
 }
 
@@ -276,8 +284,13 @@ fn beside(source: &Source, path: &str) -> PathBuf {
     Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default().join(path)
 }
 
+/// The file next to the study file, or, if there is none, the one in the current directory.
 fn read_beside(source: &Source, path: &str) -> std::io::Result<String> {
-    read_text(beside(source, path)).or_else(|_| read_text(path))
+    let first = beside(source, path);
+    read_text(&first).or_else(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => read_text(path),
+        kind => Err(std::io::Error::new(kind, format!("{}: {e}", first.display()))),
+    })
 }
 
 /// The scenario of a study or part, whose requests must fit its workload.
@@ -345,4 +358,19 @@ pub fn warm_up_of(out: &Path) -> Result<PathBuf> {
     let mut name = name.to_os_string();
     name.push(".warm");
     Ok(out.with_file_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_same_name_elsewhere_replaces_none_that_cannot_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = Source::new(dir.path().join("study.toml").display().to_string(), "");
+        assert!(read_beside(&source, "Cargo.toml").is_ok(), "there is none next to the study");
+        std::fs::write(dir.path().join("Cargo.toml"), b"\xff").unwrap();
+        let error = read_beside(&source, "Cargo.toml").unwrap_err().to_string();
+        assert!(error.starts_with(&dir.path().join("Cargo.toml").display().to_string()), "{error}");
+    }
 }

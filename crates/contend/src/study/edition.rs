@@ -47,6 +47,8 @@ pub(super) struct Edition {
     /// Contenders from the command line, which no axis multiplies.
     pub added: Vec<Entry>,
     pub load: Load,
+    /// Run-in of a window, also of one that replaces `operations`.
+    pub run_in_ns: u64,
     /// Name of the study's kind, and the values of its keys.
     pub kind: String,
     pub of_kind: Option<Table>,

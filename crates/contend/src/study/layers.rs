@@ -21,6 +21,7 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Edit
     let entries = read_contenders(&layers, RunKind::of(variant, extent))?;
     let (baseline_path, baseline) = find(&layers, |layer| layer.baseline)
         .map_or((&[][..], Vec::new()), |(path, baseline)| (path, baseline.clone()));
+    let (load, run_in_ns) = load::read(&layers)?;
     Ok(Edition {
         headline: find(&layers, |layer| layer.headline).map(|(_, headline)| headline.clone()).unwrap_or_default(),
         // Results of a kind need no interval over rounds either.
@@ -33,7 +34,8 @@ pub(super) fn read(file: &File, variant: Variant, extent: Extent) -> Result<Edit
         axes: read_axes(&layers, &entries)?,
         entries,
         added: Vec::new(),
-        load: load::read(&layers)?,
+        load,
+        run_in_ns,
         kind: file.kind.clone(),
         of_kind: keys::read(&layers, &file.kind).map_err(|(path, message)| Problem { path, message })?,
     })

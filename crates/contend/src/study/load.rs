@@ -11,8 +11,8 @@ const DEFAULT_DRAIN_NS: u64 = 2_000_000_000;
 pub const CYCLE: u32 = 16_384;
 const DEFAULT_SEED: u64 = 1;
 
-/// The load of a study's layers, key by key.
-pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
+/// The load of a study's layers, key by key, and the run-in of a window that replaces its `operations`.
+pub(super) fn read(layers: &[Layer]) -> Result<(Load, u64), Problem> {
     for layer in layers {
         check(layer)?;
     }
@@ -31,27 +31,25 @@ pub(super) fn read(layers: &[Layer]) -> Result<Load, Problem> {
     }
     // Operations are counted from the start, so a run-in would take some of them.
     let own_run_in_ns = duration_ns(std::slice::from_ref(end), "run_in", |load| load.run_in.as_ref())?;
-    let run_in_ns = match operations {
-        Some(_) if own_run_in_ns.is_some_and(|ns| ns > 0) => {
-            let message = "a trial that ends after `operations` counts all of them: leave it out, or give a `window`";
-            return Err(Problem::at(end.path, &["load", "run_in"], message));
-        }
-        Some(_) => 0,
-        None => duration_ns(layers, "run_in", |load| load.run_in.as_ref())?.unwrap_or(DEFAULT_RUN_IN_NS),
-    };
-    Ok(Load {
+    if operations.is_some() && own_run_in_ns.is_some_and(|ns| ns > 0) {
+        let message = "a trial that ends after `operations` counts all of them: leave it out, or give a `window`";
+        return Err(Problem::at(end.path, &["load", "run_in"], message));
+    }
+    let of_window_ns = duration_ns(layers, "run_in", |load| load.run_in.as_ref())?.unwrap_or(DEFAULT_RUN_IN_NS);
+    let load = Load {
         processes: first(layers, |load| load.processes),
         clients: first(layers, |load| load.clients),
         operations,
         window_ns,
-        run_in_ns,
+        run_in_ns: if operations.is_some() { 0 } else { of_window_ns },
         drain_ns: duration_ns(layers, "drain", |load| load.drain.as_ref())?.unwrap_or(DEFAULT_DRAIN_NS),
         rate_per_s: first(layers, |load| load.rate),
         arrivals: first(layers, |load| load.arrivals).unwrap_or_default(),
         cycle: first(layers, |load| load.cycle).unwrap_or(CYCLE),
         scale: first(layers, |load| load.scale).unwrap_or(1.0),
         seed: first(layers, |load| load.seed).unwrap_or(DEFAULT_SEED),
-    })
+    };
+    Ok((load, of_window_ns))
 }
 
 /// Whether a rate or a factor is finite and above 0.

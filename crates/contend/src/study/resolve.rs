@@ -63,16 +63,27 @@ pub fn resolve(source: &Source, choices: &Choices) -> Result<Study, StudyError> 
     }
 }
 
-/// Removes contenders from a study, by name; each comes with the limit that the report states for it.
-pub fn leave_out(study: &mut Study, absent: &[(String, String)]) {
+/// Removes contenders from a study, by name; each comes with the limit that the report states for it. A tier without its
+/// baseline gets another one; these limits are returned, too.
+pub fn leave_out(study: &mut Study, absent: &[(String, String)]) -> Vec<String> {
     if absent.is_empty() {
-        return;
+        return vec![];
     }
-    study.contenders.retain(|contender| absent.iter().all(|(name, _)| *name != contender.name));
-    let left: Vec<String> = study.contenders.iter().map(|contender| contender.name.clone()).collect();
-    study.baselines.retain(|baseline| left.contains(baseline));
-    study.limits.extend(absent.iter().map(|(_, words)| words.clone()));
+    let is_absent = |contender: &Contender| absent.iter().any(|(name, _)| *name == contender.name);
+    let (gone, left): (Vec<Contender>, Vec<Contender>) =
+        std::mem::take(&mut study.contenders).into_iter().partition(is_absent);
+    let before = std::mem::take(&mut study.baselines);
+    study.baselines = one_per_tier(left.iter().filter(|contender| before.contains(&contender.name)), &left);
+    let replaced = gone.iter().filter(|contender| before.contains(&contender.name));
+    let instead = replaced.filter_map(|gone| {
+        let new = left.iter().find(|c| c.tier == gone.tier && study.baselines.contains(&c.name))?;
+        Some(format!("{} is the baseline of its tier, {}, instead of {}", new.label, new.tier, gone.label))
+    });
+    let instead: Vec<String> = instead.collect();
+    study.contenders = left;
+    study.limits.extend(absent.iter().map(|(_, words)| words).chain(&instead).cloned());
     questions::leave_out_uncovered(study);
+    instead
 }
 
 /// The study that a run with these choices carries out, or those of its parts that take part in it.
@@ -176,6 +187,10 @@ impl Chosen<'_> {
     fn study(self, name: &str) -> Study {
         let Chosen { checked, variant, extent, edition, contenders } = self;
         let (file, head) = (&checked.part.file, checked.part.head.as_ref());
+        let mut load = edition.load.clone();
+        if load.operations.is_none() || edition.axes.iter().any(|axis| axis.name == "duration") {
+            load.run_in_ns = edition.run_in_ns;
+        }
         let mut study = Study {
             name: name.to_string(),
             built_in: false,
@@ -196,7 +211,7 @@ impl Chosen<'_> {
             again: (variant == Variant::AsPublished).then_some(0),
             baselines: baselines(&edition, &contenders),
             conditions: axis::expand_conditions(&edition.axes),
-            load: edition.load,
+            load,
             contenders,
             metrics: checked.metrics.clone(),
             exports: checked.exports.clone(),
@@ -464,11 +479,11 @@ fn check_baselines(edition: &Edition, contenders: &[Contender], reach: &Reach) -
 
 /// One baseline per tier: the one the study names, else the first contender of the tier.
 fn baselines(edition: &Edition, contenders: &[Contender]) -> Vec<String> {
-    let named: Vec<&Contender> =
-        edition.baseline.iter().filter_map(|text| baseline(text, edition, contenders)).collect();
-    Tier::GROUPS
-        .into_iter()
-        .filter_map(|tier| named.iter().copied().chain(contenders).find(|contender| contender.tier == tier))
-        .map(|contender| contender.name.clone())
-        .collect()
+    one_per_tier(edition.baseline.iter().filter_map(|text| baseline(text, edition, contenders)), contenders)
+}
+
+fn one_per_tier<'c>(named: impl Iterator<Item = &'c Contender>, contenders: &'c [Contender]) -> Vec<String> {
+    let all: Vec<&Contender> = named.chain(contenders).collect();
+    let of_tier = |tier: Tier| all.iter().find(|contender| contender.tier == tier).map(|of| of.name.clone());
+    Tier::GROUPS.into_iter().filter_map(of_tier).collect()
 }

@@ -267,3 +267,40 @@ fn everyday_spellings_are_understood() {
     assert!(study.conditions.iter().any(|condition| condition.label.contains("50/s")), "{:?}", study.conditions);
     assert_eq!(crate::engine::find("postgresql").map(|engine| engine.name), Some("postgres"));
 }
+
+#[test]
+fn a_window_instead_of_operations_has_a_run_in() {
+    let text = SAMPLE.replace("window = \"2s\"", "operations = 5");
+    let run_in = |change: &dyn Fn(&mut Choices)| {
+        let mut choices = Choices::new(CORRECTED.0, CORRECTED.1);
+        change(&mut choices);
+        let study = resolve(&Source::new("studies/test.toml", &text), &choices).unwrap();
+        study.load.under(&study.conditions[0].axes).run_in_ns
+    };
+    assert_eq!(run_in(&|_| ()), 0);
+    assert_eq!(run_in(&|choices| choices.window_ns = Some(7)), 500_000_000);
+    assert_eq!(run_in(&|choices| choices.set.push(parse_set("duration=1s").unwrap())), 500_000_000);
+}
+
+#[test]
+fn a_build_of_a_worker_is_no_pair_of_another_build() {
+    let plain = run(|_| ()).unwrap();
+    let built = run(|choices| {
+        choices.contenders.push("sqlite/rusqlite@/tmp:journal_mode=wal,synchronous=normal".to_string());
+    })
+    .unwrap();
+    let pairs = |study: &Study| crate::study::pairs::effect_pairs(study, &study.effects[0]);
+    assert_eq!((pairs(&built), built.contenders.len()), (pairs(&plain), plain.contenders.len() + 1));
+}
+
+#[test]
+fn a_tier_whose_baseline_is_missing_takes_its_next_contender_and_says_so() {
+    let mut study = run(|_| ()).unwrap();
+    let gone = study.contenders[0].name.clone();
+    assert!(study.baselines.contains(&gone));
+    let said = crate::study::leave_out(&mut study, &[(gone, "it is missing".to_string())]);
+    assert_eq!(said, ["safe is the baseline of its tier, durable, instead of WAL/FULL"]);
+    assert_eq!(study.limits, ["it is missing", &said[0]]);
+    let safe = study.contenders.iter().find(|contender| contender.label == "safe").unwrap();
+    assert!(study.baselines.contains(&safe.name) && study.baselines.len() == 2);
+}
