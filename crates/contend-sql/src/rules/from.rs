@@ -328,9 +328,11 @@ fn cte_body<'a>(tr: &mut Tr<'a>, cte: &'a crate::parse::tree::CommonTableExpr<'a
     }
     // Possibly recursive: the other parts see the columns of the first part.
     let mark = tr.mark();
-    let first = tr.query(cte.select, Wanted::FirstPart)?.into();
+    let mut first = tr.query(cte.select, Wanted::FirstPart)?;
     tr.back_to(mark);
-    let columns = renamed(first)?;
+    // The other parts may add NULLs, and texts that are numbers.
+    first.iter_mut().for_each(|column| (column.nullable, column.wordy) = (true, false));
+    let columns = renamed(first.into())?;
     tr.known.ctes.push(Cte { name: name.to_string(), columns: columns.clone(), used: false });
     let own = tr.known.ctes.len() - 1;
     let mark = tr.mark();
@@ -343,6 +345,9 @@ fn cte_body<'a>(tr: &mut Tr<'a>, cte: &'a crate::parse::tree::CommonTableExpr<'a
         }
         if columns.iter().any(|column| column.collation != Collation::Binary) {
             return no(Id::Recursive, name, "a recursive text of a collation that ignores case");
+        }
+        if columns.iter().zip(all.iter()).any(|(column, all)| column.ty != all.ty) {
+            return no(Id::Recursive, name, "a column that has another type in the recursive part");
         }
         match (tr.postgres, limited) {
             (true, true) => recursion::limit_around(tr, start, cte, name)?,

@@ -589,3 +589,13 @@ INSERT INTO t VALUES (1, 'x', 5), (2, 'y', 3), (3, 'x', NULL), (4, 'y', 8), (5, 
 SELECT id, row_number() OVER (ORDER BY n DESC, id), count(*) OVER (), sum(n) OVER (), lag(id) OVER (ORDER BY id) FROM t ORDER BY id;
 --! ordered
 SELECT id, n, rank() OVER (ORDER BY n), max(n) OVER (), min(g) OVER () FROM t WHERE n > 3 ORDER BY id DESC LIMIT 2;
+
+--! case 71g adversarial unmatched: A recursive column of another type than the first row's
+WITH RECURSIVE c(x, y) AS (SELECT 1, 'a' UNION ALL SELECT x + 1, 5 FROM c WHERE x < 3 AND y = 'a') SELECT x, y FROM c;
+
+--! case 71h adversarial unmatched: A recursive column that takes the value of one of another type
+WITH RECURSIVE c(x, y, z) AS (SELECT 1, 'a', 'q' UNION ALL SELECT x + 1, 5, y FROM c WHERE x < 3) SELECT x, z FROM c;
+
+--! case 71i adversarial: A recursive column that is NULL after the first row
+WITH RECURSIVE c(x, y, z) AS (SELECT 1, 'a', 'q' UNION ALL SELECT x + 1, nullif(y, 'a'), replace('bab', y, 'c') FROM c WHERE x < 4)
+SELECT x, y, z FROM c;
