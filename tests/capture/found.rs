@@ -150,3 +150,25 @@ fn the_page_has_what_the_text_has_and_is_private() {
     let (all, one) = (statements.find("SELECT * FROM t"), statements.find("UPDATE t SET v"));
     assert!(all < one && all.is_some(), "{statements}");
 }
+
+/// Sorts in the first step of each execution, and then returns rows, of which some are timed.
+const SORTS: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
+db.execute('INSERT INTO t (v) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i * 7919 % 50021 FROM n')
+for i in range(20):
+    db.execute('SELECT v FROM t ORDER BY v + 0 LIMIT 40').fetchall()
+";
+
+#[test]
+fn the_time_of_statements_is_not_longer_than_the_capture() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", SORTS]).exits(0);
+    let summary = shown(&bench);
+    let all = summary["statements"].as_array().expect("a list").iter();
+    let total: u64 = all.map(|statement| statement["total_ns"].as_u64().expect("a number")).sum();
+    assert!(total <= summary["duration_ns"].as_u64().expect("a number"), "{summary}");
+    let select = summary["statements"].as_array().expect("a list").iter().find(|one| one["rows"] == 800);
+    assert!(select.is_some_and(|one| one["total_ns"].as_u64() > Some(20_000_000)), "{summary}");
+}

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MUST(call, wanted) \
     do { int rc = (call); if (rc != (wanted)) { fprintf(stderr, "%s: %d\n", #call, rc); exit(9); } } while (0)
@@ -32,6 +33,15 @@ static int row(void *nothing, int columns, char **values, char **names) {
     return 0;
 }
 
+/* A busy handler of the program's own. It ends the lock of the other connection at its fifth call. */
+static int wait_itself(void *holder, int calls) {
+    if (calls == 4) {
+        sqlite3_exec(holder, "COMMIT", NULL, NULL, NULL);
+    }
+    struct timespec time = {0, 30000000};
+    return !clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
 int main(int argc, char **argv) {
     MUST(sqlite3_open(argv[2], &db), SQLITE_OK);
     sqlite3_stmt *statement;
@@ -48,6 +58,13 @@ int main(int argc, char **argv) {
         MUST(sqlite3_finalize(statement), SQLITE_OK);
         MUST(sqlite3_exec(db, "SELECT * FROM three", row, NULL, NULL), SQLITE_OK);
         MUST(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    } else if (!strcmp(argv[1], "waits")) {
+        sqlite3 *holder;
+        MUST(sqlite3_open(argv[2], &holder), SQLITE_OK);
+        MUST(sqlite3_exec(holder, "CREATE TABLE log (v); BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+        MUST(sqlite3_busy_handler(db, wait_itself, holder), SQLITE_OK);
+        MUST(sqlite3_prepare_v2(db, "INSERT INTO log VALUES (1)", -1, &statement, NULL), SQLITE_OK);
+        MUST(sqlite3_step(statement), SQLITE_DONE);
     } else {
         sqlite3_enable_load_extension(db, 1);
         MUST(sqlite3_load_extension(db, "./no-such-extension", NULL, NULL), SQLITE_ERROR);

@@ -40,6 +40,20 @@ fn statements_beyond_the_table_are_counted() {
 }
 
 #[test]
+fn a_busy_handler_of_the_program_waits() {
+    let bench = Bench::new();
+    let Some(program) = built(&bench) else { return };
+    capture(&bench, &[], &[&program, "waits", "app.db"]).exits(0);
+    let summary = shown(&bench);
+    let mut all = summary["statements"].as_array().expect("a list").iter();
+    let insert =
+        all.find(|one| one["text"].as_str().is_some_and(|text| text.starts_with("INSERT"))).expect("an INSERT");
+    let (waited, total) =
+        (insert["waited_ns"].as_u64().expect("a number"), insert["total_ns"].as_u64().expect("a number"));
+    assert!(waited >= 5 * 30_000_000 && waited <= total, "{insert}");
+}
+
+#[test]
 fn a_callback_that_fills_the_segment_loses_nothing() {
     let bench = Bench::new();
     let Some(program) = built(&bench) else { return };

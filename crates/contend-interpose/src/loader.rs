@@ -16,6 +16,7 @@ pub static mut REAL_DLOPEN: P = null_mut();
 pub static mut REAL_DLSYM: P = null_mut();
 pub static mut REAL_USLEEP: P = null_mut();
 pub static mut REAL_NANOSLEEP: P = null_mut();
+pub static mut REAL_CLOCK_NANOSLEEP: P = null_mut();
 
 const NEXT: P = usize::MAX as P;
 const RTLD_LAZY: c_int = 1;
@@ -34,6 +35,7 @@ pub extern "C" fn resolve() {
         REAL_DLSYM = find(c"dlsym");
         REAL_USLEEP = find(c"usleep");
         REAL_NANOSLEEP = find(c"nanosleep");
+        REAL_CLOCK_NANOSLEEP = sys::dlvsym(NEXT, c"clock_nanosleep".as_ptr(), c"GLIBC_2.17".as_ptr());
     }
 }
 

@@ -2,7 +2,9 @@
 //! requests that); `dlsym`, for programs that look up SQLite by name; and sleeps, with which SQLite waits for a lock.
 
 use crate::hooks;
-use crate::loader::{REAL_DLOPEN, REAL_DLSYM, REAL_NANOSLEEP, REAL_USLEEP, dlsym, is_ours, resolve};
+use crate::loader::{
+    REAL_CLOCK_NANOSLEEP, REAL_DLOPEN, REAL_DLSYM, REAL_NANOSLEEP, REAL_USLEEP, dlsym, is_ours, resolve,
+};
 use crate::segment::{self, ticks};
 use crate::sys::{self, P};
 use crate::thread::thread;
@@ -147,4 +149,15 @@ pub unsafe extern "C" fn stand_in_nanosleep(time: P, left: P) -> c_int {
         resolve();
     }
     asleep(|| core::mem::transmute::<P, unsafe extern "C" fn(P, P) -> c_int>(REAL_NANOSLEEP)(time, left))
+}
+
+/// # Safety
+/// As for the C library's.
+#[cfg_attr(interpose, unsafe(export_name = "clock_nanosleep"))]
+pub unsafe extern "C" fn stand_in_clock_nanosleep(clock: c_int, flags: c_int, time: P, left: P) -> c_int {
+    type Real = unsafe extern "C" fn(c_int, c_int, P, P) -> c_int;
+    if REAL_CLOCK_NANOSLEEP.is_null() {
+        resolve();
+    }
+    asleep(|| core::mem::transmute::<P, Real>(REAL_CLOCK_NANOSLEEP)(clock, flags, time, left))
 }

@@ -241,10 +241,10 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         return unknown(t, stmt, caller);
     }
     let real = &*(*s).real;
-    // After the eighth row, one row in sixteen is timed.
-    let rows = (*s).rows;
+    // After the eighth row, one row in sixteen is timed. The first step of an execution finds the rows of the last one.
     let is_first = !(*s).is_running;
-    if !is_first && rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
+    let rows = if is_first { 0 } else { (*s).rows };
+    if rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
         let before = enter(t, real);
         let rc = (real.step)(stmt);
         leave(t, before);
@@ -284,7 +284,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
         }
     }
     if rc == ROW {
-        (*s).rows = rows * u64::from(!is_first) + 1;
+        (*s).rows = rows + 1;
     } else {
         ended(t, s, t1, rc);
     }

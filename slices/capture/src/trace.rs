@@ -365,7 +365,8 @@ impl Reader<'_> {
             values: vec![],
             at_ns: clock.ns(raw.t()),
             duration_ns: clock.span(raw.u64(record::DURATION)),
-            inside_ns: clock.span(raw.u64(record::INSIDE)),
+            // Where rows are sampled, it is an estimate.
+            inside_ns: clock.span(raw.u64(record::INSIDE).min(raw.u64(record::DURATION))),
             waited_ns: clock.span(raw.u64(record::WAITED)),
             prepare: (0, 0),
             rows: raw.u64(record::ROWS),
