@@ -199,3 +199,51 @@ fn rare_long_pauses_have_their_own_transaction_and_the_study_says_what_it_lacks(
         bench.contend(&["capture", "show", "taken"]).exits(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("count once in the table. With every attempt: "), "both rates say what they count: {shown}");
 }
+
+/// Old rows are read far more often; their keys have gaps, and a later row has a later day.
+const OWN_ROWS: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+if not db.execute('SELECT count(*) FROM sqlite_schema').fetchone()[0]:
+    db.execute('CREATE TABLE note (id INTEGER PRIMARY KEY, day TEXT, body TEXT)')
+    db.executemany('INSERT INTO note VALUES (?, ?, ?)', [(3 * i, f'2026-{i:04}', f'line\\n{i}') for i in range(1, 201)])
+else:
+    for i in range(400):
+        db.execute('SELECT body FROM note WHERE id = ?', (3 * (i * i % 40 + 1),)).fetchone()
+        db.execute('SELECT id FROM note WHERE body LIKE ? ORDER BY day LIMIT 9', (f'%{i % 200}%',)).fetchall()
+";
+
+#[test]
+fn a_study_of_a_capture_with_values_has_its_rows_and_search_words() {
+    let bench = Bench::new();
+    let made = std::process::Command::new("python3").args(["-c", OWN_ROWS]).current_dir(bench.dir.path()).status();
+    assert!(made.expect("python3").success());
+    capture(&bench, &["--values=full"], &["python3", "-c", OWN_ROWS]).exits(0);
+    let text = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    assert!(text.contains("content = { file = \"rows-1.tsv\", rows = 200, sha256 = \""), "{text}");
+    assert!(text.contains("\"%199%\""), "words that are searched for: {text}");
+    let rows = std::fs::read_to_string(bench.path("taken/rows-1.tsv")).expect("written");
+    assert!(rows.starts_with("id\tday\tbody\ni3\tt2026-0001\ttline\\n1\n"), "{rows}");
+    // An INSERT of the study would fail at a key that is there; a read of it finds the program's rows.
+    let options =
+        ["--window", "200ms", "--set", "load=full", "--only", "as captured", "--rounds", "1", "--allow-tmpfs"];
+    let ran = bench.contend(&[&["run", "taken", "--out", "r"], &options[..]].concat());
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    let found: Vec<std::path::PathBuf> = walk(&bench.path(".cache"));
+    let db = found.iter().find(|path| path.ends_with("base.db")).unwrap_or_else(|| panic!("{found:?}"));
+    let db = rusqlite::Connection::open(db).expect("opened");
+    let last: (i64, String) = db
+        .query_row("SELECT id, body FROM note ORDER BY id DESC", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .expect("a row");
+    assert_eq!(last, (600, "line\n200".to_string()));
+    // The rows are checked before they are used.
+    std::fs::write(bench.path("taken/rows-1.tsv"), rows.replace("line", "word")).expect("written");
+    std::fs::remove_dir_all(bench.path(".cache")).expect("removed");
+    let said = bench.contend(&[&["run", "taken", "--out", "s"], &options[..]].concat()).exits(2);
+    assert!(said.err.contains("rows-1.tsv is not the file that the workload was written with"), "{said:?}");
+}
+
+fn walk(dir: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}

@@ -150,7 +150,7 @@ fn differences(database: &Database, added: &Added) -> Vec<String> {
         .collect();
     let is_known =
         |ddl: &str| !["replace", "fail", "cascade"].iter().any(|word| has_word(ddl, word)) && !has_own_collation(ddl);
-    let tables = Tables { content: end, values: None }.all().into_iter().filter(|table| is_known(&table.ddl));
+    let tables = Tables::of(end, None).all().into_iter().filter(|table| is_known(&table.ddl));
     tables
         .filter_map(|table| {
             // As SQLite compares names.

@@ -1,6 +1,7 @@
 //! The content of a database: a copy through the backup API, and counts of its tables. Only contend's own process
 //! opens the file.
 
+use crate::generator::is_serial;
 use crate::literal::CHOICES;
 use crate::manifest::{Column, Content, Table, write_private};
 use anyhow::{Context, Result, ensure};
@@ -106,7 +107,10 @@ pub fn look(db: &Connection, copy: Option<String>) -> Result<Content> {
     let (mut tables, mut others) = (vec![], vec![]);
     for (kind, name, sql) in entries {
         if kind == "table" {
-            tables.push(table(db, name, sql)?);
+            let mut table = table(db, name, sql)?;
+            // The numbers of keys are values, too.
+            table.keys = if copy.is_some() { keys(db, &table)? } else { None };
+            tables.push(table);
         } else {
             others.push(sql);
         }
@@ -146,6 +150,7 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
                 seen: 0,
                 nulls: 0,
                 distinct: 0,
+                most: 0,
                 kind: "null".into(),
                 length_min: 0,
                 length_mean: 0,
@@ -154,7 +159,17 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
             },
         )?);
     }
-    Ok(Table { name, ddl, rows, columns: found })
+    Ok(Table { name, ddl, rows, keys: None, columns: found })
+}
+
+/// Lowest and highest value of the column that is an alias of the rowid.
+fn keys(db: &Connection, table: &Table) -> rusqlite::Result<Option<(i64, i64)>> {
+    let Some(serial) = table.columns.iter().find(|column| is_serial(table, column)) else { return Ok(None) };
+    let (of, name) = (quoted(&table.name), quoted(&serial.name));
+    let ends = db.query_row(&format!("SELECT min({name}), max({name}) FROM {of}"), [], |row| {
+        Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
+    });
+    Ok(readable(ends, &table.ddl)?.flatten())
 }
 
 /// `None` if only the program's SQLite can read the table: a virtual table, or a function or collation of the program.
@@ -175,13 +190,14 @@ fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> R
         "WITH seen AS MATERIALIZED (SELECT {name} AS v FROM {of} LIMIT {LOOKED_AT})
          SELECT count(*), coalesce(sum(v IS NULL), 0), count(DISTINCT v), coalesce(min(length(v)), 0),
            coalesce(CAST(avg(length(v)) AS INTEGER), 0), coalesce(max(length(v)), 0),
-           coalesce((SELECT typeof(v) FROM seen WHERE v IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1), 'null')
+           coalesce((SELECT typeof(v) FROM seen WHERE v IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1), 'null'),
+           coalesce((SELECT count(*) FROM seen WHERE v IS NOT NULL GROUP BY v ORDER BY 1 DESC LIMIT 1), 0)
          FROM seen"
     );
     let looked = db.query_row(&sql, [], |row| {
         (column.seen, column.nulls, column.distinct) = (count(row, 0)?, count(row, 1)?, count(row, 2)?);
         (column.length_min, column.length_mean, column.length_max) = (count(row, 3)?, count(row, 4)?, count(row, 5)?);
-        column.kind = row.get(6)?;
+        (column.kind, column.most) = (row.get(6)?, count(row, 7)?);
         Ok(())
     });
     readable(looked, ddl)?;

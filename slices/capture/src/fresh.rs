@@ -63,7 +63,7 @@ fn run(args: &NewArgs) -> Result<u8> {
     }
     let db = open(&args.from)?;
     let content = look(&db, None)?;
-    let tables = Tables { content: &content, values: Some(&db).filter(|_| !args.without_values) };
+    let tables = Tables::of(&content, Some(&db).filter(|_| !args.without_values));
     let mut left_out = vec![];
     let title = name.to_string_lossy();
     let workload = workload(&title, &tables, &mut left_out)?;

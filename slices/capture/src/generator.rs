@@ -3,7 +3,7 @@
 
 use crate::literal::{free, text};
 use crate::manifest::{Column, Content, Table};
-use crate::skew::Distribution;
+use crate::skew::{Distribution, zipf_of};
 use crate::sql::{Token, tokens};
 use crate::trace::Value;
 use std::collections::HashMap;
@@ -46,18 +46,18 @@ pub fn column_of<'c>(content: &'c Content, tables: &[String], name: &str) -> Opt
 }
 
 /// The column that this one references, if its rows can be computed: `table.column`.
-pub fn target(content: &Content, column: &Column) -> Option<(String, u64)> {
+pub fn target<'c>(content: &'c Content, column: &Column) -> Option<(String, &'c Table)> {
     let (table, named) = column.refers.as_ref()?;
     let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(table))?;
     let serial = table.columns.iter().find(|column| is_serial(table, column))?;
     let fits = named.is_empty() || serial.name.eq_ignore_ascii_case(named);
-    (fits && table.rows > 0).then(|| (format!("{}.{}", table.name, serial.name), table.rows))
+    (fits && table.rows > 0).then(|| (format!("{}.{}", table.name, serial.name), table))
 }
 
 /// The generator of a column for loaded rows.
 pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Option<String>) -> String {
     if is_serial(table, column) {
-        return "{ serial = 1 }".into();
+        return format!("{{ serial = {} }}", table.keys.map_or(1, |(low, _)| low));
     }
     let nulls = if column.seen > 0 { column.nulls as f64 / column.seen as f64 } else { 0.0 };
     if nulls >= 1.0 {
@@ -69,9 +69,10 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     if let Some(pair) = Pair::of(content, table, column) {
         return pair.generator(&null);
     }
-    if let Some((to, rows)) = target(content, column).filter(|_| !column.completes_unique) {
-        let each = if is_key { format!(", each = {}", table.rows.div_ceil(rows).max(1)) } else { String::new() };
-        return format!("{{ ref = {}{each}{null} }}", text(&to));
+    if let Some((to, other)) = target(content, column).filter(|_| !column.completes_unique) {
+        let each = format!(", each = {}", table.rows.div_ceil(other.rows).max(1));
+        let how = if is_key { each } else { skew_of(column, other.rows) };
+        return format!("{{ ref = {}{how}{null} }}", text(&to));
     }
     if is_key {
         let id = table.columns.iter().find(|column| is_serial(table, column));
@@ -84,7 +85,13 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     if let Some(choices) = choices {
         return format!("{}{null} }}", choices.strip_suffix(" }").unwrap_or(&choices));
     }
-    free(kind_of(column), column.distinct, column.length_mean, &null)
+    let skew = if kind_of(column) == "integer" { skew_of(column, column.distinct) } else { String::new() };
+    free(kind_of(column), column.distinct, column.length_mean, &(skew + &null))
+}
+
+/// How much more frequent the most frequent value of a column is than others, as an option of a generator over `keys` keys.
+fn skew_of(column: &Column, keys: u64) -> String {
+    zipf_of(column.most, column.seen - column.nulls, (keys, keys))
 }
 
 /// Columns that refer to other tables and are unique together: each row of one has the first few rows of the other.
@@ -106,8 +113,8 @@ impl Pair {
         let refers = |column: &&Column| target(content, column).is_some();
         let second = table.columns.iter().find(|column| column.completes_unique && refers(column))?;
         let first = table.columns.iter().find(|column| !column.is_unique() && refers(column))?;
-        let ((to, rows), (other, others)) = (target(content, first)?, target(content, second)?);
-        let each = table.rows.div_ceil(rows).max(1);
+        let ((to, one), (other, others)) = (target(content, first)?, target(content, second)?);
+        let (each, others) = (table.rows.div_ceil(one.rows).max(1), others.rows);
         let is_one = column == first || column == second;
         (is_one && each <= others.min(Pair::EACH_MAX)).then(|| {
             let other = second.refers.as_ref().map_or(other, |(table, _)| table.clone());
@@ -215,17 +222,17 @@ pub fn of_argument(
     if let Some((table, column)) = name.and_then(|name| column_of(content, tables, name)) {
         if is_serial(table, column) && table.rows > 0 {
             let to = format!("{}.{}", table.name, column.name);
-            return if inserts { "{ unique = true }".into() } else { seen.of_rows(&to, table.rows, "") };
+            return if inserts { "{ unique = true }".into() } else { seen.of_rows(&to, table, "") };
         }
-        if let Some((to, rows)) = target(content, column) {
-            return seen.of_rows(&to, rows, &null);
+        if let Some((to, table)) = target(content, column) {
+            return seen.of_rows(&to, table, &null);
         }
         if inserts && (column.unique || column.key > 0) {
             return "{ unique = true }".into();
         }
     }
     let is = |word: &str| name.is_some_and(|name| name.eq_ignore_ascii_case(word));
-    seen.listed(&null).or_else(|| seen.between(&null)).unwrap_or_else(|| match seen.counts.first() {
+    seen.listed(&null, inserts).or_else(|| seen.between(&null)).unwrap_or_else(|| match seen.counts.first() {
         _ if is("offset") => "0".into(),
         first => {
             let (kind, length) = first.map_or(("text", 8), |(value, _)| type_of(value));

@@ -36,6 +36,7 @@ mod proxy;
 mod replay;
 mod replay_verb;
 mod roles;
+mod rows;
 mod segment;
 mod servers;
 mod session;

@@ -118,7 +118,17 @@ pub struct Table {
     pub name: String,
     pub ddl: String,
     pub rows: u64,
+    /// Lowest and highest rowid, if a column is its alias. Only with a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<(i64, i64)>,
     pub columns: Vec<Column>,
+}
+
+impl Table {
+    /// The first rowid, if there is no gap between the first and the last one.
+    pub fn first_key(&self) -> Option<i64> {
+        self.keys.filter(|(low, high)| high.abs_diff(*low).checked_add(1) == Some(self.rows)).map(|(low, _)| low)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,6 +150,9 @@ pub struct Column {
     pub seen: u64,
     pub nulls: u64,
     pub distinct: u64,
+    /// Rows with the most frequent value; 0 in captures of older versions.
+    #[serde(default)]
+    pub most: u64,
     pub kind: String,
     pub length_min: u64,
     pub length_mean: u64,
@@ -261,6 +274,14 @@ pub fn read_own(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
+/// A file with a new name that only its owner can read (O_EXCL, mode 0600). It is removed unless it gets its name.
+///
+/// # Errors
+/// It cannot be made.
+pub fn private_in(dir: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(".contend-").tempfile_in(dir)
+}
+
 /// Writes to a path that the user named: a pipe or a terminal as it is, anything else as [`write_private`].
 ///
 /// # Errors
@@ -281,8 +302,7 @@ pub fn write_named(path: &Path, bytes: &[u8]) -> Result<()> {
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
-        // Made with a new name, O_EXCL and mode 0600.
-        let mut file = tempfile::Builder::new().prefix(".contend-").tempfile_in(dir)?;
+        let mut file = private_in(dir)?;
         file.write_all(bytes)?;
         file.persist(path)?;
         Ok(())

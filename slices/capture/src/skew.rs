@@ -1,6 +1,7 @@
 //! Frequencies of an argument's values, and generators that draw values with these frequencies.
 
 use crate::literal::{CHOICES, free, text, written};
+use crate::manifest::Table;
 use crate::trace::Value;
 use std::collections::HashMap;
 
@@ -31,18 +32,16 @@ impl<'v> Distribution<'v> {
         Distribution { counts, total, nulls }
     }
 
-    /// Whether the most frequent value came no more often than chance among `among` equally frequent ones allows.
-    fn is_even(&self, among: u64) -> bool {
-        let mean = self.total as f64 / among.max(1) as f64;
-        self.counts.first().is_none_or(|(_, most)| *most as f64 <= mean + 4.0 * mean.sqrt() + 2.0)
+    fn most(&self) -> u64 {
+        self.counts.first().map_or(0, |(_, count)| *count)
     }
 
-    /// Zipf's exponent as an option of a generator over `keys` keys; empty if the values are about equally frequent among
-    /// `among`. Example: `, zipf = 0.7`.
+    fn is_even(&self, among: u64) -> bool {
+        is_even(self.most(), self.total, among)
+    }
+
     fn zipf(&self, among: u64, keys: u64) -> String {
-        let most = self.counts.first().map_or(0, |(_, count)| *count) as f64 / self.total.max(1) as f64;
-        let exponent = if self.is_even(among) { None } else { zipf(most, keys) };
-        exponent.map_or(String::new(), |exponent| format!(", zipf = {exponent}"))
+        zipf_of(self.most(), self.total, (among, keys))
     }
 
     /// Whether values in place of these are listed: few, or some more frequent than others.
@@ -69,9 +68,11 @@ impl<'v> Distribution<'v> {
         self.counts.iter().map(integer).collect()
     }
 
-    /// Keys of a table with this many rows. Those that were captured, if they are known and some are more frequent.
-    pub fn of_rows(&self, to: &str, rows: u64, null: &str) -> String {
-        let is_there = |key: &i64| u64::try_from(*key).is_ok_and(|key| (1..=rows).contains(&key));
+    /// Keys of a table. Those that were captured, if they are known and some are more frequent.
+    pub fn of_rows(&self, to: &str, table: &Table, null: &str) -> String {
+        let rows = table.rows;
+        let (low, high) = table.keys.unwrap_or((1, rows.cast_signed()));
+        let is_there = |key: &i64| (low..=high).contains(key);
         let all_there = self.integers().is_some_and(|keys| keys.iter().all(is_there));
         if !self.is_even(rows)
             && self.counts.len() <= LISTED
@@ -80,12 +81,16 @@ impl<'v> Distribution<'v> {
         {
             return self.list(&known, null);
         }
-        format!("{{ ref = {}{}{null} }}", text(to), self.zipf(rows, rows))
+        let skew = self.zipf(rows, rows);
+        if table.keys.is_some() && table.first_key().is_none() {
+            return format!("{{ range = [{low}, {high}]{skew}{null} }}");
+        }
+        format!("{{ ref = {}{skew}{null} }}", text(to))
     }
 
     /// The values themselves, if they are known and few, or some are more frequent than others, or they come again and
-    /// again.
-    pub fn listed(&self, null: &str) -> Option<String> {
+    /// again. Texts that are searched for are always listed: a made-up text would find other rows.
+    pub fn listed(&self, null: &str, inserts: bool) -> Option<String> {
         let distinct = self.counts.len();
         if distinct == 0 || distinct > LISTED {
             return None;
@@ -94,7 +99,8 @@ impl<'v> Distribution<'v> {
             let span = numbers.iter().max().zip(numbers.iter().min()).map(|(high, low)| high.abs_diff(*low));
             span.is_some_and(|span| span < 4 * distinct as u64) && self.is_even(distinct as u64)
         });
-        let is_closed = !self.is_even(distinct as u64) || self.total >= 3 * distinct as u64;
+        let searches = !inserts && self.counts.iter().any(|(value, _)| matches!(value, Value::Text(_)));
+        let is_closed = searches || !self.is_even(distinct as u64) || self.total >= 3 * distinct as u64;
         (distinct <= CHOICES || (is_closed && !is_range))
             .then(|| self.known())
             .flatten()
@@ -134,6 +140,20 @@ impl<'v> Distribution<'v> {
     }
 }
 
+/// Whether the most frequent of `among` values came no more often than chance allows if all were equally frequent.
+fn is_even(most: u64, total: u64, among: u64) -> bool {
+    let mean = total as f64 / among.max(1) as f64;
+    most as f64 <= mean + 4.0 * mean.sqrt() + 2.0
+}
+
+/// Zipf's exponent as an option of a generator over `keys` keys, of which the most frequent one came `most` times of `total`;
+/// empty if the values are about equally frequent among `among`. Example: `, zipf = 0.7`.
+pub fn zipf_of(most: u64, total: u64, (among, keys): (u64, u64)) -> String {
+    let share = most as f64 / total.max(1) as f64;
+    let exponent = if is_even(most, total, among) { None } else { zipf(share, keys) };
+    exponent.map_or(String::new(), |exponent| format!(", zipf = {exponent}"))
+}
+
 /// The exponent of Zipf's law over `keys` keys at which the most frequent key has the share `most`.
 fn zipf(most: f64, keys: u64) -> Option<f64> {
     /// Ranks that are added one by one; the rest is an integral, which differs from its sum by less than one in a million.
@@ -164,6 +184,10 @@ mod tests {
         counts.flat_map(|(number, count)| vec![Value::Integer(number); count]).collect()
     }
 
+    fn table(rows: u64) -> Table {
+        Table { name: "t".into(), ddl: String::new(), rows, keys: None, columns: vec![] }
+    }
+
     fn seen(values: &[Value]) -> Distribution<'_> {
         Distribution::of(&values.iter().collect::<Vec<_>>())
     }
@@ -180,20 +204,26 @@ mod tests {
     #[test]
     fn frequencies_are_kept_where_values_are_unequal() {
         let even = integers((1..=100).map(|n| (n, 10)));
-        assert_eq!(seen(&even).listed(""), None, "any number of the range");
+        assert_eq!(seen(&even).listed("", false), None, "any number of the range");
         assert_eq!(seen(&even).between("").as_deref(), Some("{ range = [1, 100] }"));
-        assert_eq!(seen(&even).of_rows("t.id", 100, ""), "{ ref = \"t.id\" }");
-        assert!(seen(&even).of_rows("t.id", 10_000, "").starts_with("{ choice = [1, "), "only these of many keys");
-        let skewed = integers((1..=50).map(|n| (n, if n == 7 { 500 } else { 2 })));
-        let listed = seen(&skewed).listed("").expect("listed");
-        assert!(listed.starts_with("{ choice = [7, 1, ") && listed.contains("weights = [500, 2, "), "{listed}");
-        assert_eq!(seen(&skewed).of_rows("t.id", 1_000, ""), listed, "the captured keys");
+        assert_eq!(seen(&even).of_rows("t.id", &table(100), ""), "{ ref = \"t.id\" }");
         assert!(
-            seen(&skewed).of_rows("t.id", 20, "").starts_with("{ ref = \"t.id\", zipf = "),
+            seen(&even).of_rows("t.id", &table(10_000), "").starts_with("{ choice = [1, "),
+            "only these of many keys"
+        );
+        let skewed = integers((1..=50).map(|n| (n, if n == 7 { 500 } else { 2 })));
+        let listed = seen(&skewed).listed("", false).expect("listed");
+        assert!(listed.starts_with("{ choice = [7, 1, ") && listed.contains("weights = [500, 2, "), "{listed}");
+        assert_eq!(seen(&skewed).of_rows("t.id", &table(1_000), ""), listed, "the captured keys");
+        assert!(
+            seen(&skewed).of_rows("t.id", &table(20), "").starts_with("{ ref = \"t.id\", zipf = "),
             "keys that are not there"
         );
         let sparse = integers((1..=30).map(|n| (n * 1_000, 5)));
-        assert!(seen(&sparse).listed("").is_some_and(|listed| listed.contains("30000")), "numbers of a closed set");
+        assert!(
+            seen(&sparse).listed("", false).is_some_and(|listed| listed.contains("30000")),
+            "numbers of a closed set"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::generator::{is_serial, key, line, of_column, paired_with, plain};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
 use crate::naming::Names;
+use crate::rows::Files;
 use crate::sql::{Token, tokens};
 use anyhow::Result;
 use rusqlite::Connection;
@@ -15,9 +16,15 @@ use std::fmt::Write as _;
 pub struct Tables<'c> {
     pub content: &'c Content,
     pub values: Option<&'c Connection>,
+    /// Files with the rows.
+    pub rows: Files,
 }
 
 impl<'c> Tables<'c> {
+    pub fn of(content: &'c Content, values: Option<&'c Connection>) -> Tables<'c> {
+        Tables { content, values, rows: Files::new() }
+    }
+
     /// Tables that a workload can express.
     pub fn all(&self) -> Vec<&'c Table> {
         let is_virtual = |table: &&Table| table.ddl.to_ascii_uppercase().starts_with("CREATE VIRTUAL");
@@ -64,6 +71,9 @@ impl<'c> Tables<'c> {
                 line(out, "indexes", &format!("[{}]", indexes.join(", ")));
             }
             line(out, "rows", &text(&format!("rows_{}", plain(&table.name))));
+            if let Some(file) = self.rows.get(&table.name) {
+                line(out, "content", file);
+            }
             let _ = write!(out, "\n[table.{}.columns]\n", key(&table.name));
             for column in &table.columns {
                 let choices =

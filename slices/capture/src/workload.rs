@@ -9,6 +9,7 @@ use crate::manifest::{Content, Database, Manifest, Values};
 use crate::naming::{Names, values_of};
 use crate::program::{Began, End, Executed, Group, Step, Transaction, sequence};
 use crate::roles;
+use crate::rows;
 use crate::servers;
 use crate::share::Share;
 use crate::sql::{Begin, Does, Shape, Token, tokens};
@@ -83,7 +84,13 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         "# Made by contend capture to-workload. docs/workload-file.md explains every key.\n\nabout = {}\n\n[scale]\n",
         text(&about)
     );
-    let tables = Tables { content, values: copy.as_ref() };
+    let mut tables = Tables::of(content, copy.as_ref());
+    if let Some(copy) = &copy {
+        match rows::write(dir, copy, &tables.all())? {
+            Ok(files) => tables.rows = files,
+            Err(why) => writer.left_out.push(format!("The study's rows are made by generators, because {why}.")),
+        }
+    }
     tables.write_scale(&mut writer.out);
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
     roles::write_scale(&mut writer.out, &roles);
@@ -101,7 +108,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
 impl<'k> Writer<'k> {
     /// Names of the tables that a workload can express, in lower case.
     fn tables(&self) -> Vec<String> {
-        let all = Tables { content: self.content, values: None }.all();
+        let all = Tables::of(self.content, None).all();
         all.iter().map(|table| table.name.to_ascii_lowercase()).collect()
     }
 

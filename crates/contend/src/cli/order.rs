@@ -2,6 +2,7 @@
 
 use super::read_text;
 use crate::engine;
+use crate::source::library::Library;
 use crate::source::{FileError, Source};
 use crate::study::model::{Contender, Extent, Study, Variant, Whole};
 use crate::study::spec::{self, Draft};
@@ -18,6 +19,7 @@ use crate::workload::{self, scenario};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -255,7 +257,8 @@ fn workload_named(source: &Source, name: &str) -> Result<Source> {
     let is_built_in = workload::LIBRARY.find(name).is_some();
     let is_directory = !is_built_in && (beside(source, name).is_dir() || Path::new(name).is_dir());
     let inside = format!("{}/workload.toml", name.trim_end_matches('/'));
-    workload::LIBRARY.open(if is_directory { &inside } else { name }, |path| read_beside(source, path))
+    let named = if is_directory { &inside } else { name };
+    open_beside(&workload::LIBRARY, source, named)
 }
 
 /// The names in a workload that a study may use. Of a workload with mistakes, those of its sections; `None` if one of them
@@ -284,20 +287,20 @@ fn beside(source: &Source, path: &str) -> PathBuf {
     Path::new(&source.name).parent().map(Path::to_path_buf).unwrap_or_default().join(path)
 }
 
-/// The file next to the study file, or, if there is none, the one in the current directory.
-fn read_beside(source: &Source, path: &str) -> std::io::Result<String> {
-    let first = beside(source, path);
-    read_text(&first).or_else(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => read_text(path),
-        kind => Err(std::io::Error::new(kind, format!("{}: {e}", first.display()))),
-    })
+/// A definition by its name, or from the file next to the study file; if there is none, from the one in the current directory.
+/// The source has the path that was read.
+fn open_beside(library: &Library, source: &Source, name: &str) -> Result<Source> {
+    let first = beside(source, name);
+    let is_there = library.find(name).is_none() && fs::symlink_metadata(&first).is_ok();
+    let path = if is_there { first.display().to_string() } else { name.to_string() };
+    library.open(&path, |path| read_text(path))
 }
 
 /// The scenario of a study or part, whose requests must fit its workload.
 fn scenario_of(source: &Source, study: &Study, workload: &Source) -> Result<Option<Source>> {
     let asks = study.contenders.iter().any(engine::is_app);
     let Some(name) = study.scenario.as_ref().filter(|_| asks) else { return Ok(None) };
-    let found = scenario::filled_in(&scenario::LIBRARY.open(name, |path| read_beside(source, path))?, &[])?;
+    let found = scenario::filled_in(&open_beside(&scenario::LIBRARY, source, name)?, &[])?;
     workload::asked(&workload::parse(&found)?, &workload::parse(workload)?)?;
     Ok(Some(secret::from_environment_only(&found)?))
 }
@@ -368,9 +371,10 @@ mod tests {
     fn a_file_of_the_same_name_elsewhere_replaces_none_that_cannot_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let source = Source::new(dir.path().join("study.toml").display().to_string(), "");
-        assert!(read_beside(&source, "Cargo.toml").is_ok(), "there is none next to the study");
-        std::fs::write(dir.path().join("Cargo.toml"), b"\xff").unwrap();
-        let error = read_beside(&source, "Cargo.toml").unwrap_err().to_string();
-        assert!(error.starts_with(&dir.path().join("Cargo.toml").display().to_string()), "{error}");
+        let open = || open_beside(&workload::LIBRARY, &source, "Cargo.toml");
+        assert_eq!(open().unwrap().name, "Cargo.toml", "there is none next to the study");
+        fs::write(dir.path().join("Cargo.toml"), b"\xff").unwrap();
+        let error = open().unwrap_err().to_string();
+        assert!(error.contains(&dir.path().join("Cargo.toml").display().to_string()), "{error}");
     }
 }

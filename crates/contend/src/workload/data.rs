@@ -4,6 +4,7 @@
 use super::generate::{Binder, RowPosition};
 use super::model::{Table, Workload};
 use super::random::Stream;
+use super::rows::Rows;
 use super::sql::{Brackets, asked, load, quoted};
 use crate::units::hex;
 use anyhow::{Result, ensure};
@@ -100,6 +101,8 @@ impl Loader<'_> {
             return Ok(writer);
         }
         let columns = &table.columns.0;
+        let content = table.content.as_ref().filter(|content| content.rows == rows);
+        let mut content = content.map(|content| Rows::open(content, &table.columns)).transpose()?;
         let fields = self.binder.fields(&table.columns, rows)?;
         // One stream per column, so that a new column does not change the values of the others.
         let mut streams: Vec<Stream> =
@@ -112,9 +115,13 @@ impl Loader<'_> {
                 writer = ScriptWriter::new(self.target);
                 writer.load(insert);
             }
-            fields.fill(RowPosition { row: i, rows }, &mut streams, &mut row);
+            match &mut content {
+                Some(content) => content.next(&mut row)?,
+                None => fields.fill(RowPosition { row: i, rows }, &mut streams, &mut row),
+            }
             writer.row(&row);
         }
+        content.map_or(Ok(()), Rows::end)?;
         Ok(writer)
     }
 }

@@ -59,6 +59,16 @@ pub struct TableFile {
     pub rows: Option<Value>,
     #[serde(default)]
     pub columns: BTreeMap<String, Value>,
+    pub content: Option<ContentFile>,
+}
+
+/// A file with the rows of a table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContentFile {
+    pub file: String,
+    pub rows: u64,
+    pub sha256: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -269,7 +279,7 @@ pub const GENERATOR_KINDS: &[(&str, &[&str])] = &[
     ("time", &["as", "ordered"]),
     ("format", &["pool"]),
     ("ref", &["zipf", "hot", "each", "part"]),
-    ("blob", &["fill", "pool"]),
+    ("blob", &["fill"]),
     ("cycle", &[]),
     ("blocks", &["shares"]),
 ];

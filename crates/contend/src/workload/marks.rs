@@ -25,6 +25,7 @@ pub fn with_marks(mut workload: Workload) -> Workload {
         indexes: vec![],
         rows: Count { factor: 0, name: None },
         columns: Fields(vec![]),
+        content: None,
     });
     // The data differs, so the place in the cache must differ too.
     workload.data_definition.push_str(DDL);

@@ -19,6 +19,7 @@ pub mod model;
 pub mod own_key;
 mod random;
 mod resolve;
+pub mod rows;
 pub mod scenario;
 pub mod secret;
 pub mod sql;

@@ -2,9 +2,11 @@
 
 use super::generator::Fields;
 use super::invariant::Invariant;
+use super::rows::RowsFile;
 use super::sql::{Brackets, quoted, statement};
 use crate::growing::LastWrite;
 use contend_sql::Target;
+use contend_wire::literal::Value;
 use contend_wire::plan;
 use contend_wire::statement::Statement;
 use std::collections::BTreeMap;
@@ -126,6 +128,8 @@ pub struct Table {
     pub indexes: Vec<String>,
     pub rows: Count,
     pub columns: Fields,
+    /// The rows that are loaded in place of generated ones, if there are as many.
+    pub content: Option<RowsFile>,
 }
 
 /// A transaction with the arguments of its operations.
@@ -163,6 +167,18 @@ pub struct ArgumentGroup {
     pub fields: Fields,
     /// The fields a plan carries; the others only serve to build these.
     pub carried: Vec<usize>,
+}
+
+impl ArgumentGroup {
+    /// Bytes of its arguments in an operation, about.
+    pub fn bytes(&self) -> f64 {
+        let of_field = |field: &usize| {
+            let field = &self.fields.0[*field];
+            let text = if field.pool > 0 { 0.0 } else { field.generator.bytes(&self.fields) };
+            size_of::<Value>() as f64 + text
+        };
+        f64::from(self.repeat) * self.carried.iter().map(of_field).sum::<f64>()
+    }
 }
 
 /// How a transaction begins.
@@ -259,9 +275,6 @@ impl Table {
     /// The names of its columns, in their order.
     pub fn column_names(&self) -> Vec<String> {
         const NOT_COLUMNS: [&str; 5] = ["PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "CONSTRAINT"];
-        let body = self.ddl.split_once('(').map_or("", |(_, body)| body);
-        let (mut depth, mut pieces) = (0, vec![String::new()]);
-        for c in body.chars() {
         let name = |piece: &String| {
             piece.split_whitespace().next().map(|word| word.trim_matches(['"', '`', '[', ']']).to_string())
         };
@@ -271,6 +284,9 @@ impl Table {
 
     /// The definitions of its columns, then its constraints, without parentheses.
     pub fn definitions(&self) -> Vec<String> {
+        let body = self.ddl.split_once('(').map_or("", |(_, body)| body);
+        let (mut depth, mut pieces) = (0, vec![String::new()]);
+        for c in body.chars() {
             match c {
                 '(' => depth += 1,
                 ')' => depth -= 1,

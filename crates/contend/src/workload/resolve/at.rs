@@ -5,6 +5,7 @@ use crate::units::duration_ns;
 use crate::workload::model::{Count, Named};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use toml::Value;
 
 /// A key of the file.
@@ -24,6 +25,11 @@ impl<'a> At<'a> {
         let mut path = self.path.clone();
         path.push(key.to_string());
         Self { source: self.source, path }
+    }
+
+    /// The directory of the file.
+    pub fn dir(&self) -> PathBuf {
+        Path::new(&self.source.name).parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
     pub fn error(&self, message: impl Into<String>) -> FileError {

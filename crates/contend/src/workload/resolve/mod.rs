@@ -11,12 +11,13 @@ mod statement;
 mod transaction;
 
 use super::file::{
-    AfterLoadFile, AfterLoadOwn, InvariantFile, LastFile, ProfileFile, RoleFile, SetupFile, StepFile, TableFile,
-    WorkloadFile,
+    AfterLoadFile, AfterLoadOwn, ContentFile, InvariantFile, LastFile, ProfileFile, RoleFile, SetupFile, StepFile,
+    TableFile, WorkloadFile,
 };
 use super::generator::Fields;
 use super::invariant::{Expect, Invariant, Linear, Quantity, Relation, Term, Vocabulary, parse_linear};
 use super::model::{AfterLoad, Named, Role, Table, TransactionSpec, Workload};
+use super::rows::RowsFile;
 use super::scenario::Ask;
 use super::secret::Secrets;
 use super::sql::mentions;
@@ -34,6 +35,7 @@ use role::RoleScope;
 use sha2::{Digest as _, Sha256};
 use statement::Names;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use toml::Value;
 use transaction::{Shared, check_single, transaction};
 
@@ -308,7 +310,18 @@ fn table(
         return columns_at.key(column).fail(format!("the ddl of `{name}` has no column `{column}`"));
     }
     let columns: Fields = fields(&file.columns, &columns_at, scope)?;
-    Ok(Table { name: name.to_string(), ddl: file.ddl.clone(), indexes: file.indexes.clone(), rows, columns })
+    let content = file.content.as_ref().map(|content| rows_file(content, &at.key("content"))).transpose()?;
+    Ok(Table { name: name.to_string(), ddl: file.ddl.clone(), indexes: file.indexes.clone(), rows, columns, content })
+}
+
+/// The file of a table's rows, which is next to the workload. A workload from another person must not name others.
+fn rows_file(written: &ContentFile, at: &At<'_>) -> Result<RowsFile, FileError> {
+    let path = Path::new(&written.file);
+    if path.file_name() != Some(path.as_os_str()) {
+        return at.key("file").fail("must be the name of a file in the directory of the workload");
+    }
+    let path = at.dir().join(path);
+    Ok(RowsFile { path, rows: written.rows, sha256: written.sha256.clone() })
 }
 
 fn invariants(

@@ -1,6 +1,8 @@
 //! Data: the same from the same seed, of the promised size and shape.
 
 use super::{built_in, small, target};
+use crate::source::Source;
+use crate::units::hex;
 use crate::workload::model::Workload;
 use crate::workload::{Data, with_axes};
 use contend_wire::literal::Value;
@@ -200,4 +202,43 @@ fn references_formats_and_nulls_agree_within_a_row() {
     assert_eq!(column(&small, "item", "data")[0], Value::Blob(vec![0; 4]));
     let notes = column(&small, "item", "note");
     assert!(notes.contains(&Value::Null) && notes.iter().any(|v| *v != Value::Null));
+}
+
+#[test]
+fn a_table_has_the_rows_of_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows_of = |text: &str| {
+        std::fs::write(dir.path().join("a.tsv"), text).unwrap();
+        let scripts = |workload: &Workload, scale| {
+            let mut all = String::new();
+            let emit = &mut |script: String| {
+                all += &script;
+                Ok(())
+            };
+            Data { workload, scale, seed: 1 }.scripts(1 << 20, &target(), emit).map(|_| all)
+        };
+        let sha256 = hex(&Sha256::digest("name\tid\nty\\nz\ti7\ntx\ti9\n"));
+        let text = format!(
+            "about = \"rows\"\n[scale]\nn = 2\n[table.a]\nddl = \"CREATE TABLE a (id INTEGER PRIMARY KEY, name TEXT)\"\n\
+             rows = \"n\"\ncontent = {{ file = \"a.tsv\", rows = 2, sha256 = \"{sha256}\" }}\n\
+             columns = {{ id = {{ serial = 1 }}, name = \"made\" }}\n\
+             [transaction.t]\nkind = \"read\"\n[[transaction.t.step]]\nsql = \"SELECT 1 FROM a\"\n"
+        );
+        let source = Source::new(dir.path().join("w.toml").display().to_string(), text);
+        let workload = crate::workload::parse(&source).unwrap();
+        [1.0, 2.0].map(|scale| scripts(&workload, scale).map_err(|why| format!("{why:#}")))
+    };
+    let [same, doubled] = rows_of("name\tid\nty\\nz\ti7\ntx\ti9\n");
+    assert!(same.unwrap().contains("row\ti7\tty\\nz\nrow\ti9\ttx\n"));
+    assert!(doubled.unwrap().contains("row\ti4\ttmade\n"), "another number of rows is generated");
+    let wrong = |text: &str, why: &str| {
+        let [same, _] = rows_of(text);
+        assert!(same.clone().is_err_and(|said| said.contains(why)), "{text:?}: {same:?}");
+    };
+    wrong("name\tid\nty\ti7\n", "ends after line 2; the workload expects 2 rows");
+    wrong("name\tid\nty\ti7\ntx\ti9\n", "is not the file that the workload was written with");
+    wrong("name\tid\nty\\nz\ti7\ntx\ti9\ntx\ti9\n", "is not the file that the workload was written with");
+    wrong("name\nty\n", "line 1: expected the columns id, name");
+    wrong("name\tid\nty\nx", "line 2: expected 2 values, found 1");
+    wrong("name\tid\nty\tx7\n", "line 2: ");
 }
