@@ -179,7 +179,7 @@ mod tests {
         );
         let loaded = |key| {
             let rows = [key, 9].map(|key| vec![Value::Integer(key)]).to_vec();
-            Contents::of(vec!["id".to_string()], rows, Some(OwnKey { above: 7, ..KEY }), &During::until(0))
+            Contents::of(vec!["id".to_string()], rows, Some(OwnKey { above: 7, ..KEY }), &During::until(1_700_000_000))
         };
         assert!(loaded(5).difference(&loaded(6)).is_some(), "a key that was loaded");
     }

@@ -2,7 +2,7 @@
 //! all contenders of a round. The transactions, which depend on it, come from [`Workload::plan_transactions`].
 
 use super::generate::{Binder, BoundFields, RowPosition};
-use super::model::{ClientCount, Mix, Pause, Role, RoleMix, Workload};
+use super::model::{ArgumentGroup, ClientCount, Mix, Pause, Role, RoleMix, Workload};
 use super::random::{Stream, Weighted};
 use super::resolve::listed_names;
 use crate::load::{Arrivals, Load};
@@ -139,8 +139,16 @@ impl Workload {
         let hosts = teams.iter().filter(|team| team.role.home.is_none());
         let processes: u64 = hosts.map(|team| u64::from(team.processes)).sum();
         ensure!(processes <= PROCESSES_MAX, "{processes} processes; the maximum is {PROCESSES_MAX}");
-        let pace = Pace::new(request, clients as u32)?;
+        let bytes = |team: &Team<'_>| team.total(self.databases) as f64 * self.operation_bytes(team);
+        let pace = Pace::new(request, clients as u32, teams.iter().map(bytes).sum::<f64>() / clients as f64)?;
         Ok((teams, pace))
+    }
+
+    /// Bytes of a drawn operation of a role, on average.
+    fn operation_bytes(&self, team: &Team<'_>) -> f64 {
+        let of = |at: &u16| self.transactions[usize::from(*at)].arguments.iter().map(ArgumentGroup::bytes).sum::<f64>();
+        let shares = team.mix.transactions.iter().zip(team.mix.weights.shares());
+        OPERATION_BYTES + shares.map(|(transaction, share)| share * of(transaction)).sum::<f64>()
     }
 
     /// Checks that the workload was read with the numbers of these axes.
@@ -337,18 +345,21 @@ struct Maker<'a> {
     carried: &'a [usize],
 }
 
-/// Most operations drawn for one trial: about 1 GiB of plans.
+/// Most operations drawn for one trial, and most bytes of them.
 const OPERATIONS_MAX: u32 = 4_000_000;
+const BYTES_MAX: f64 = (2_u64 << 30) as f64;
+
+/// Bytes of an operation without its arguments.
+const OPERATION_BYTES: f64 = 64.0;
 
 /// Most clients or processes of one trial.
 const CLIENTS_MAX: u32 = 100_000;
 const PROCESSES_MAX: u64 = 1_000;
 
-fn too_many(operations: u64) -> String {
+fn too_many(operations: u64, most: u64) -> String {
     format!(
-        "{operations} operations would have to be drawn, the maximum is {OPERATIONS_MAX}: fewer clients or \
-         operations, a \
-         lower rate, or a shorter window"
+        "{operations} operations would have to be drawn, the maximum is {most} with these arguments: fewer clients or \
+         operations, fewer or shorter arguments, a lower rate, or a shorter window"
     )
 }
 
@@ -361,16 +372,17 @@ enum Pace {
 }
 
 impl Pace {
-    fn new(request: &DrawRequest<'_>, clients: u32) -> Result<Self> {
+    fn new(request: &DrawRequest<'_>, clients: u32, operation_bytes: f64) -> Result<Self> {
         let load = request.load;
+        let most = f64::from(OPERATIONS_MAX).min(BYTES_MAX / operation_bytes) as u32;
         let endless = load.window_ns == 0 && load.operations.is_none();
         ensure!(!endless, "the load has neither a window nor a number of operations");
         let Some(rate) = axis::<f64>(request.axes, "rate_per_s")?.or(load.rate_per_s) else {
             ensure!(load.cycle > 0 || load.operations.is_some(), "the cycle of a closed loop has no operations");
-            let share = OPERATIONS_MAX / clients.max(1);
-            let each = load.operations.unwrap_or(0);
-            ensure!(each <= share, too_many(u64::from(clients) * u64::from(each)));
-            // With very many clients the cycle is shorter, so that the plans fit into memory.
+            let share = most / clients.max(1);
+            let each = load.operations.unwrap_or(1);
+            ensure!(each <= share, too_many(u64::from(clients) * u64::from(each), most.into()));
+            // With very many clients or arguments the cycle is shorter, so that the plans fit into memory.
             return Ok(Pace::Closed { limit: load.operations, cycle: load.cycle.min(share) });
         };
         ensure!(rate.is_finite() && rate > 0.0, "the rate must be greater than 0, found {rate}");
@@ -379,7 +391,7 @@ impl Pace {
             Some(each) => f64::from(clients) * f64::from(each),
             None => rate * end_ns as f64 / 1e9,
         };
-        ensure!(drawn <= f64::from(OPERATIONS_MAX), too_many(drawn as u64));
+        ensure!(drawn <= f64::from(most), too_many(drawn as u64, most.into()));
         Ok(Pace::Open {
             gap_ns: f64::from(clients) * 1e9 / rate,
             clients,

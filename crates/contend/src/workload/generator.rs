@@ -3,7 +3,7 @@
 
 use super::file::TimeForm;
 use super::random::Hot;
-use super::words::Words;
+use super::words::{WORD_BYTES, Words};
 use contend_wire::literal::Value;
 
 /// Columns of a table, or arguments drawn together, each after those it refers to.
@@ -111,6 +111,33 @@ impl Fields {
 }
 
 impl Generator {
+    /// Bytes of a value in addition to the fixed part, about; a reference to a text of the loaded data counts as none.
+    pub fn bytes(&self, fields: &Fields) -> f64 {
+        let of_words = |count: f64| count * WORD_BYTES as f64;
+        match self {
+            Generator::Constant(Value::Text(text)) => text.len() as f64,
+            Generator::Choice { values, .. } => {
+                let texts =
+                    values.iter().filter_map(|value| if let Value::Text(text) = value { Some(text) } else { None });
+                texts.map(String::len).max().unwrap_or(0) as f64
+            }
+            Generator::Words(words) => of_words(words.median.clamp(words.min as f64, words.max as f64)),
+            Generator::Format(pieces) => {
+                let of = |piece: &FormatPiece| match piece {
+                    FormatPiece::Text(text) => text.len() as f64,
+                    FormatPiece::Field(i) => fields.0[*i].generator.bytes(fields),
+                    FormatPiece::Integer(..) => 8.0,
+                    FormatPiece::Hex(digits) => f64::from(*digits),
+                    FormatPiece::Words(count) => of_words(*count as f64),
+                };
+                pieces.iter().map(of).sum()
+            }
+            Generator::Blob { bytes, .. } => f64::from(*bytes),
+            Generator::Maybe { inner, .. } => inner.bytes(fields),
+            _ => 0.0,
+        }
+    }
+
     fn follows_from_row(&self, fields: &Fields) -> bool {
         match self {
             Generator::Null | Generator::Serial { .. } | Generator::Constant(_) => true,

@@ -79,6 +79,13 @@ impl Weighted {
         Self { cumulative: cumulative.collect() }
     }
 
+    /// The probability of each.
+    pub fn shares(&self) -> impl Iterator<Item = f64> {
+        let sum = self.cumulative.last().copied().unwrap_or(1.0);
+        let before = std::iter::once(&0.0).chain(&self.cumulative);
+        self.cumulative.iter().zip(before).map(move |(end, begin)| (end - begin) / sum)
+    }
+
     pub fn draw(&self, stream: &mut Stream) -> usize {
         let last = self.cumulative.len() - 1;
         let point = stream.unit() * self.cumulative[last];

@@ -9,6 +9,9 @@ const LIST: &str = include_str!("words.txt");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(LIST.split_whitespace().collect()));
 
+/// Mean length of a word with the space after it.
+pub const WORD_BYTES: u64 = 6;
+
 /// How words become a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]

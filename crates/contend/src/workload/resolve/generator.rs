@@ -8,10 +8,17 @@ use crate::workload::file::{GENERATOR_KINDS, GeneratorFile, WordsFile};
 use crate::workload::generator::{Field, Fields, FormatPiece, Generator, RefWay};
 use crate::workload::model::Table;
 use crate::workload::random::Hot;
-use crate::workload::words::{Style, Words};
+use crate::workload::words::{Style, WORD_BYTES, Words};
 use contend_wire::literal::Value;
 use std::collections::BTreeMap;
 use toml::Value as Toml;
+
+/// Longest value that is generated.
+const VALUE_BYTES_MAX: u64 = 64 << 20;
+
+/// Times that a text of four digits for the year can name.
+const EARLIEST_S: i64 = -62_167_219_200;
+const LATEST_S: i64 = 253_402_300_799;
 
 /// Names to which the generators of one list of fields may refer.
 pub struct Scope<'a> {
@@ -135,6 +142,9 @@ impl Resolver<'_> {
         if file.pool == Some(0) {
             return self.at.fail("`pool` must hold at least one text");
         }
+        if file.pool.is_some() && file.null.is_some() {
+            return self.at.fail("`pool` holds texts only: leave it or `null` out");
+        }
         if file.zipf.is_some_and(|s| !s.is_finite() || s < 0.0) {
             return self.at.fail("`zipf` is an exponent of 0 or more, usually near 1");
         }
@@ -146,9 +156,9 @@ impl Resolver<'_> {
             "list" => self.list(file.list.as_deref().expect("the kind is there")),
             "words" => self.words(file.words.as_ref().expect("the kind is there")).map(Generator::Words),
             "time" => self.time(file),
-            "format" => self.format(file.format.as_deref().expect("the kind is there")).map(Generator::Format),
+            "format" => self.format(file).map(Generator::Format),
             "ref" => self.reference(file),
-            "blob" => Ok(Generator::Blob { bytes: file.blob.expect("the kind is there"), fill: file.fill }),
+            "blob" => self.blob(file),
             "cycle" => Ok(Generator::Cycle(self.several(file.cycle.as_deref().unwrap_or_default())?)),
             _ => self.blocks(file),
         }
@@ -180,6 +190,7 @@ impl Resolver<'_> {
                 Ok(Generator::Integer { low: *low, high: *high, zipf: file.zipf, hot })
             }
             _ => match (real(low), real(high)) {
+                (Some(low), Some(high)) if !(high - low).is_finite() => self.at.fail("the range is too wide"),
                 (Some(low), Some(high)) if low <= high && file.zipf.is_none() => Ok(Generator::Real { low, high }),
                 (Some(low), Some(high)) if low > high => self.at.fail(format!("{low} is greater than {high}")),
                 (Some(_), Some(_)) => self.at.fail("`zipf` is for integers"),
@@ -226,6 +237,7 @@ impl Resolver<'_> {
     fn words(&self, value: &Toml) -> Result<Words, FileError> {
         if let Toml::Integer(count) = value {
             let count = u64::try_from(*count).map_err(|_| self.at.error(format!("{count} words are negative")))?;
+            self.length(count, WORD_BYTES)?;
             return Ok(Words::exactly(count, Style::Plain));
         }
         let file: WordsFile = self.at.read(value)?;
@@ -240,7 +252,24 @@ impl Resolver<'_> {
         if !positive(words.median) || !positive(words.spread) || words.min > words.max {
             return self.at.fail("words need a median and a spread of 0 or more, and min <= max");
         }
+        self.length(words.max, WORD_BYTES)?;
         Ok(words)
+    }
+
+    fn blob(&self, file: &GeneratorFile) -> Result<Generator, FileError> {
+        let bytes = file.blob.expect("the kind is there");
+        self.length(u64::from(bytes), 1)?;
+        Ok(Generator::Blob { bytes, fill: file.fill })
+    }
+
+    /// Checks the length of a value that has this many parts.
+    fn length(&self, parts: u64, part_bytes: u64) -> Result<(), FileError> {
+        match parts.saturating_mul(part_bytes) {
+            bytes if bytes > VALUE_BYTES_MAX => {
+                self.at.fail(format!("a value of about {bytes} bytes; the maximum is {VALUE_BYTES_MAX}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn time(&self, file: &GeneratorFile) -> Result<Generator, FileError> {
@@ -262,6 +291,9 @@ impl Resolver<'_> {
         if low > high {
             return self.at.fail("`time` is [earliest, latest]");
         }
+        if low < EARLIEST_S || high > LATEST_S {
+            return self.at.fail("a time is in the years 0 to 9999");
+        }
         let ordered = file.ordered.unwrap_or(false);
         if ordered && self.scope.own_table.is_none() {
             return self.at.fail("`ordered` is for columns; an argument has no row");
@@ -269,12 +301,18 @@ impl Resolver<'_> {
         Ok(Generator::Time { low, high, form: file.form.unwrap_or_default(), ordered })
     }
 
-    fn format(&self, format: &str) -> Result<Vec<FormatPiece>, FileError> {
+    fn format(&self, file: &GeneratorFile) -> Result<Vec<FormatPiece>, FileError> {
+        let format = file.format.as_deref().expect("the kind is there");
         let pieces = split_format(format).map_err(|message| self.at.error(message))?;
-        pieces
+        let pieces = pieces
             .into_iter()
             .map(|(hole, text)| if hole { self.hole(&text) } else { Ok(FormatPiece::Text(text)) })
-            .collect()
+            .collect::<Result<Vec<_>, _>>()?;
+        let refers = pieces.iter().any(|piece| matches!(piece, FormatPiece::Field(_)));
+        if refers && file.pool.is_some() {
+            return self.at.fail("`pool` makes its texts in advance; they cannot contain another argument");
+        }
+        Ok(pieces)
     }
 
     fn hole(&self, hole: &str) -> Result<FormatPiece, FileError> {
@@ -288,8 +326,10 @@ impl Resolver<'_> {
         let counted = hole.split_once(':').and_then(|(kind, n)| Some((kind, n.parse::<u32>().ok()?)));
         match (range, counted) {
             (Some((low, high)), _) if low <= high => Ok(FormatPiece::Integer(low, high)),
-            (_, Some(("hex", digits))) => Ok(FormatPiece::Hex(digits)),
-            (_, Some(("words", count))) => Ok(FormatPiece::Words(u64::from(count))),
+            (_, Some(("hex", digits))) => self.length(u64::from(digits), 1).map(|()| FormatPiece::Hex(digits)),
+            (_, Some(("words", count))) => {
+                self.length(u64::from(count), WORD_BYTES).map(|()| FormatPiece::Words(u64::from(count)))
+            }
             _ => self.at.fail(format!(
                 "`{{{hole}}}` is neither a column or argument of the same row or operation nor {{1..100}}, {{hex:8}} or {{words:2}}"
             )),

@@ -67,7 +67,7 @@ impl<'a> RoleScope<'a> {
         Ok(Role {
             name: name.to_string(),
             home: self.home(name, file, at)?,
-            processes: self.count(&file.processes, "processes", at)?,
+            processes: self.processes(file, at)?,
             clients: self.clients(file, at)?,
             mix,
             only: only.transpose()?,
@@ -79,6 +79,13 @@ impl<'a> RoleScope<'a> {
 
     fn count(&self, value: &Option<Value>, key: &str, at: &At<'_>) -> Result<Option<u32>, FileError> {
         value.as_ref().map(|value| at.key(key).fixed(value, self.scale)).transpose()
+    }
+
+    fn processes(&self, file: &RoleFile, at: &At<'_>) -> Result<Option<u32>, FileError> {
+        match self.count(&file.processes, "processes", at)? {
+            Some(0) => at.key("processes").fail("must be at least 1; a role with `clients = 0` takes no part"),
+            some => Ok(some),
+        }
     }
 
     fn clients(&self, file: &RoleFile, at: &At<'_>) -> Result<ClientCount, FileError> {

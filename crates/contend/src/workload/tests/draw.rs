@@ -269,3 +269,21 @@ fn one_client_does_what_all_roles_do() {
         drawn.workers[0].clients[0].operations.iter().map(|op| op.transaction).collect();
     assert_eq!(done.len(), workload.transactions.len());
 }
+
+#[test]
+fn plans_with_many_or_long_arguments_are_shorter() {
+    let with = |batch: &str, note: &str| {
+        let text = super::SMALL.replace("{ fixed = 3 }", batch).replace("words = 4, pool = 5", note);
+        crate::workload::parse(&crate::source::Source::new("small.toml", text)).unwrap()
+    };
+    let endless = Load { cycle: 16_384, clients: Some(16), ..load(None) };
+    let drawn = draw(&with("{ fixed = 20000 }", "words = 4, pool = 5"), &endless, &[]).unwrap();
+    let arguments: usize = clients(&drawn).iter().map(|client| client.arguments.len()).sum();
+    assert!((1_000_000..100_000_000).contains(&arguments), "{arguments}");
+    let long = with("{ fixed = 3 }", "blob = 60000000");
+    let axes = BTreeMap::new();
+    let request = |load| DrawRequest { seed: 1, scale: 1.0, profile: None, load, axes: &axes };
+    assert!(long.check_draw(&request(&endless)).is_ok());
+    let error = long.check_draw(&request(&Load { operations: Some(1000), ..endless })).unwrap_err().to_string();
+    assert!(error.contains("fewer or shorter arguments"), "{error}");
+}

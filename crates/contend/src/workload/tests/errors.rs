@@ -114,6 +114,11 @@ fn generators() {
         "price = { time = [\"2025-01-01\", \"2024-01-01\"] }",
         "price = { words = { median = 5, min = 9, max = 1 } }",
         "price = { words = 5, pool = 3 }",
+        "price = { words = 100000000000 }",
+        "price = { format = \"{hex:4000000000}\" }",
+        "price = { blob = 4294967295 }",
+        "price = { range = [-1e308, 1e308] }",
+        "price = { time = [0, 300000000000] }",
         "price = { value = 1, null = 2.0 }",
         "price = { unique = true }",
         "price = [1]",
@@ -126,6 +131,9 @@ fn generators() {
         "price = { unique = true, plus = 1 }",
         "price = { kept = \"id\" }",
         "price = { format = \"{note}\" }",
+        "price = { words = 3, null = 0.3, pool = 64 }",
+        "price = { blob = 3, pool = 4 }",
+        "price = { format = \"x-{share}\", pool = 4 }\nshare = 1",
     ] {
         m.wrong("price = { range = [1.0, 2.0] }", to);
     }
@@ -179,6 +187,7 @@ fn profiles_roles_and_invariants() {
     m.wrong("clients = 2", "per_database = \"items\"");
     m.refused("clients = 2", "clients = 2\nper_database = 1", "per_database");
     m.refused("clients = 2", "per_database = 1\ndatabase = 0", "database = 0");
+    m.wrong("processes = 2", "processes = 0");
     m.wrong("processes = 2", "in = \"nobody\"");
     m.wrong("processes = 2", "in = \"worker\"");
     let guest = |text: &str| format!("[role.guest]\n{text}\n[role.worker]");
