@@ -1,11 +1,11 @@
 //! Finds reads whose number of rows depends only on plan and data, so that every contender must return the same number.
 
 use super::model::Workload;
-use super::sql::mentions;
+use super::sql::{Brackets, mentions, words_and_signs};
 use contend_wire::plan::{Source, Step};
 
 /// Functions that return another value each time.
-const VOLATILE: [&str; 12] = [
+const VOLATILE: [&str; 21] = [
     "random",
     "randomblob",
     "rand",
@@ -17,8 +17,36 @@ const VOLATILE: [&str; 12] = [
     "current_time",
     "clock_timestamp",
     "localtimestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "sysdate",
+    "curdate",
+    "curtime",
+    "utc_timestamp",
     "changes",
+    "total_changes",
+    "last_insert_rowid",
+    "last_insert_id",
 ];
+
+/// Functions that read the clock if they get no time.
+const OF_A_TIME: [&str; 6] = ["date", "time", "datetime", "julianday", "unixepoch", "unix_timestamp"];
+
+/// Whether a statement may return another value each time.
+fn is_volatile(sql: &str) -> bool {
+    let tokens = words_and_signs(sql, Brackets::Quote);
+    let is = |token: &str, words: &[&str]| words.iter().any(|word| token.eq_ignore_ascii_case(word));
+    let reads_clock = |call: &[&str]| match call {
+        [name, "(", ")", ..] => is(name, &OF_A_TIME),
+        [name, "(", _, ")"] => is(name, &["strftime"]),
+        _ => false,
+    };
+    // SQLite takes a name in double quotes for a text.
+    let is_now = |token: &&str| is(token, &["'now'", "\"now\""]);
+    VOLATILE.iter().any(|word| mentions(sql, word))
+        || tokens.iter().any(is_now)
+        || (0..tokens.len()).any(|at| reads_clock(&tokens[at..tokens.len().min(at + 4)]))
+}
 
 /// Whether each transaction is such a read. In doubt it is not: a table counts as written if a writing statement
 /// mentions it, and with triggers, cascades or views all tables do.
@@ -39,10 +67,9 @@ pub fn reads(workload: &Workload) -> Vec<bool> {
     let fixed = |step: &Step| match step {
         Step::Sql(sql) => of_step(step).is_some_and(|statement| {
             let varies = |source: &Source| !matches!(source, Source::Literal(_) | Source::Argument { .. });
-            let volatile = VOLATILE.iter().any(|word| mentions(&statement.sql, word));
             let known = tables().any(|table| mentions(&statement.sql, table));
             let changed = written.iter().any(|table| mentions(&statement.sql, table));
-            known && !changed && !volatile && !sql.args.iter().any(varies)
+            known && !changed && !is_volatile(&statement.sql) && !sql.args.iter().any(varies)
         }),
         Step::Hold { .. } | Step::Pause { .. } | Step::Connect => true,
         Step::Http(_) => false,
@@ -60,5 +87,15 @@ mod tests {
         let reads = |name| reads(&parse(&LIBRARY.find(name).expect("it is there")).expect("a workload"));
         assert_eq!(reads("rowread"), [true], "nothing is written");
         assert!(!reads("bank").contains(&true), "what is read is written");
+    }
+
+    #[test]
+    fn a_read_of_the_clock_is_not_fixed() {
+        for volatile in ["unixepoch()", "date( )", "strftime('%s')", "datetime('NOW', '-1 day')", "random() > 1"] {
+            assert!(is_volatile(&format!("SELECT a FROM t WHERE a > {volatile}")), "{volatile}");
+        }
+        for fixed in ["datetime(?, 'unixepoch')", "strftime('%s', b)", "date", "time(b)", "'nowhere'"] {
+            assert!(!is_volatile(&format!("SELECT a FROM t WHERE a > {fixed}")), "{fixed}");
+        }
     }
 }
