@@ -7,6 +7,7 @@ use super::sessions::{self, LOCK_TIMEOUT, Sessions};
 use super::setting::{Expected, Setting, Settings, Setup, Values};
 use crate::contender::Tier;
 use contend_wire::sample::CodeSpace;
+use std::path::Path;
 
 pub const ENGINE: Engine = Engine {
     name: "mariadb",
@@ -66,8 +67,8 @@ const SERVER: Server = Server {
             "--skip-name-resolve",
         ];
         let mut command: Vec<String> = words.map(str::to_string).to_vec();
+        // Its temporary files go to TMPDIR: it splits `--tmpdir` at blanks.
         command.push(format!("--datadir={}", layout.data.display()));
-        command.push(format!("--tmpdir={}", layout.data.display()));
         vec![command]
     },
     configuration,
@@ -180,7 +181,7 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "innodb_buffer_pool_size",
-        values: Values::Integer(5, 1 << 20),
+        values: Values::Integer(6, 1 << 20),
         default: "128",
         about: "the server's own page cache, MiB",
     },
@@ -256,11 +257,13 @@ fn is_mib(name: &str) -> bool {
 fn configuration(settings: &Settings, layout: &Layout) -> (&'static str, String) {
     let mut text = String::from("# Written by contend for one trial.\n[mariadbd]\n");
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
-    line("datadir", &layout.data.display().to_string());
+    // Without quotes a `#` begins a comment.
+    let path = |path: &Path| format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""));
+    line("datadir", &path(&layout.data));
     // A starting server removes temporary tables of other servers in the same directory.
-    line("tmpdir", &layout.data.display().to_string());
-    line("socket", &layout.socket_path().display().to_string());
-    line("pid-file", &layout.data.join("server.pid").display().to_string());
+    line("tmpdir", &path(&layout.data));
+    line("socket", &path(&layout.socket_path()));
+    line("pid-file", &path(&layout.data.join("server.pid")));
     match layout.port {
         Some(port) => {
             line("bind-address", "127.0.0.1");
@@ -380,6 +383,19 @@ mod tests {
             (&[("innodb_flush_method", "o_direct_no_fsync"), ("innodb_doublewrite", "off")], Tier::Unsafe),
         ];
         assert_tiers(&ENGINE, &cases);
+    }
+
+    #[test]
+    fn a_directory_may_have_any_name() {
+        let layout = Layout {
+            data: "/a b#\"c".into(),
+            socket_dir: "/tmp".into(),
+            socket: "s".to_string(),
+            port: None,
+            connections: 1,
+        };
+        let (_, text) = configuration(&Settings::new(), &layout);
+        assert!(text.contains("datadir = \"/a b#\\\"c\"\n"), "{text}");
     }
 
     #[test]

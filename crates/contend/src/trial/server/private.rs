@@ -50,21 +50,25 @@ impl Programs {
     /// # Errors
     /// The program that is missing, and how to install it.
     pub fn find(server: &Server) -> Result<Self> {
-        let dirs: Vec<PathBuf> = match std::env::var_os(DIRS_VARIABLE) {
-            Some(dirs) => std::env::split_paths(&dirs).collect(),
+        let (dirs, places): (Vec<PathBuf>, _) = match std::env::var_os(DIRS_VARIABLE) {
+            Some(dirs) => {
+                let places = format!("not in {DIRS_VARIABLE}, which is {}", dirs.display());
+                (std::env::split_paths(&dirs).collect(), places)
+            }
             None => {
                 let path = std::env::var_os("PATH").unwrap_or_default();
-                std::env::split_paths(&path).chain(server.places.iter().flat_map(|place| expanded(place))).collect()
+                let places = server.places.iter().flat_map(|place| expanded(place));
+                let all = std::env::split_paths(&path).chain(places).collect();
+                (all, format!("neither in PATH nor in {}", server.places.join(", ")))
             }
         };
         let mut found = BTreeMap::new();
         for name in server.programs {
             let Some(program) = dirs.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else {
                 bail!(
-                    "{} is not installed: `{name}` is neither in PATH nor in {}; install it with `{}`, or name the \
-                     directories of its programs in {DIRS_VARIABLE}",
+                    "{} is not installed: `{name}` is {places}; install it with `{}`, or name the directories of its \
+                     programs in {DIRS_VARIABLE}",
                     server.title,
-                    server.places.join(", "),
                     server.install
                 );
             };
@@ -172,7 +176,7 @@ pub fn initialise(
     for line in (server.initialise)(&layout) {
         let file = File::create(&log).with_context(|| format!("cannot create {}", log.display()))?;
         let mut command = programs.command(&line, &identity)?;
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).env("TMPDIR", data);
         let mut program = Group::start(&mut command, janitor).with_context(|| format!("cannot run {}", line[0]))?;
         let status = program.wait(None, cancelled)?.context("it was waited for without a deadline")?.status;
         if !status.success() {
