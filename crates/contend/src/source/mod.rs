@@ -124,7 +124,7 @@ impl Source {
         FileError {
             file: self.name.clone(),
             line: error.span().filter(|_| !is_whole).map_or(0, |span| self.line_of_byte(span.start)),
-            key: display_path(&path.iter().map(String::as_str).collect::<Vec<_>>()),
+            key: self.display_path(&path.iter().map(String::as_str).collect::<Vec<_>>()),
             message: match &instead {
                 Some(found) => format!("{}; did you mean `{found}`?", error.message()),
                 None => error.message().to_string(),
@@ -143,7 +143,7 @@ impl Source {
         FileError {
             file: self.name.clone(),
             line: self.line_of(path),
-            key: display_path(path),
+            key: self.display_path(path),
             message: message.into(),
             further: vec![],
             place: Box::new(Location { path: path.iter().map(ToString::to_string).collect(), ..Location::default() }),
@@ -156,14 +156,9 @@ impl Source {
         let mut item = document.as_item();
         let mut line = 0;
         for step in path {
-            let (next, key_start) = match step.parse::<usize>() {
-                Ok(index) => (item.get(index), None),
-                Err(_) => {
-                    let key = item.as_table_like().and_then(|table| table.get_key_value(step)).map(|(key, _)| key);
-                    (item.get(*step), key.and_then(|key| key.span()).map(|span| span.start))
-                }
-            };
-            let Some(next) = next else { break };
+            let Some(next) = below(item, step) else { break };
+            let key = item.as_table_like().and_then(|table| table.get_key_value(step)).map(|(key, _)| key);
+            let key_start = key.and_then(|key| key.span()).map(|span| span.start);
             // A table that appears only in the headers of its sub-tables has no span.
             if let Some(start) = key_start.or_else(|| next.span().map(|span| span.start)) {
                 line = self.line_of_byte(start);
@@ -171,6 +166,26 @@ impl Source {
             item = next;
         }
         line
+    }
+
+    /// A path as in messages: `transaction.comment.step[2].sql`.
+    fn display_path(&self, path: &[&str]) -> String {
+        let document = toml_edit::Document::parse(self.text.as_str()).ok();
+        let mut item = document.as_ref().map(|document| document.as_item());
+        let mut out = String::new();
+        for step in path {
+            let is_key = item.is_some_and(toml_edit::Item::is_table_like);
+            match step.parse::<usize>() {
+                Ok(index) if !is_key => out.push_str(&format!("[{}]", index + 1)),
+                _ if out.is_empty() => out.push_str(step),
+                _ => {
+                    out.push('.');
+                    out.push_str(step);
+                }
+            }
+            item = item.and_then(|item| below(item, step));
+        }
+        out
     }
 
     /// Path of the wrong key, or of the table that lacks one.
@@ -229,19 +244,9 @@ fn find_byte(item: &toml_edit::Item, byte: usize, path: &mut Vec<String>, deepes
     }
 }
 
-fn display_path(path: &[&str]) -> String {
-    let mut out = String::new();
-    for step in path {
-        match step.parse::<usize>() {
-            Ok(index) => out.push_str(&format!("[{}]", index + 1)),
-            Err(_) if out.is_empty() => out.push_str(step),
-            Err(_) => {
-                out.push('.');
-                out.push_str(step);
-            }
-        }
-    }
-    out
+/// The value at a key of a table, or at an index of an array.
+fn below<'i>(item: &'i toml_edit::Item, step: &str) -> Option<&'i toml_edit::Item> {
+    if item.is_table_like() { item.get(step) } else { item.get(step.parse::<usize>().ok()?) }
 }
 
 /// The word that was probably meant, from serde's message: it quotes the wrong word first, then the allowed ones.
@@ -316,6 +321,8 @@ mod tests {
             source.error(&["invariant", "1", "sql"], "is empty").to_string(),
             "w.toml:10: invariant[2].sql: is empty"
         );
+        let numbered = Source::new("w.toml", "[transaction.1]\nkind = 'x'\n[transaction.2]\nkind = 'y'\n");
+        assert_eq!(numbered.error(&["transaction", "2", "kind"], "").to_string(), "w.toml:4: transaction.2.kind: ");
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn insert(sql: &str, brackets: Brackets) -> Option<Insert<'_>> {
             let first = before;
             before += value.iter().filter(|token| is_placeholder(token)).count();
             // A server's may be written with its type: `$1::bigint`.
-            let alone = matches!(value[..], [_] | [_, ":", _]);
+            let alone = matches!(value[..], [_] | [_, "::", _]);
             value.first().filter(|_| alone).and_then(|token| number(token, first))
         })
         .collect();
@@ -131,7 +131,7 @@ fn select(sql: &str, brackets: Brackets) -> Option<Select<'_>> {
     let [table, rest @ ..] = after(rest, &["from"])? else { return None };
     let [column, equals, value, rest @ ..] = after(rest, &["where"])? else { return None };
     // A server's value may be written with its type.
-    let rest = if let [":", _, rest @ ..] = rest { rest } else { rest };
+    let rest = if let ["::", _, rest @ ..] = rest { rest } else { rest };
     let limit = rest.iter().position(|token| token.eq_ignore_ascii_case("limit")).unwrap_or(rest.len());
     let (order, limit) = rest.split_at(limit);
     let most = match limit {

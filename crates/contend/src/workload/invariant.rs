@@ -161,8 +161,13 @@ pub fn parse_linear(text: &str, names: &Vocabulary<'_>) -> Result<Linear, String
         (sign, rest) = (-1, negative);
     }
     loop {
-        let end = rest.find(['+', '-']).unwrap_or(rest.len());
-        terms.push(parse_term(rest[..end].trim(), sign, names)?);
+        // A name may contain a sign: the longest term that is one counts.
+        let ends: Vec<usize> = rest.match_indices(['+', '-']).map(|(at, _)| at).chain([rest.len()]).collect();
+        let term = |end: &usize| Some((*end, parse_term(rest[..*end].trim(), sign, names).ok()?));
+        let Some((end, term)) = ends.iter().rev().find_map(term) else {
+            return parse_term(rest[..ends[0]].trim(), sign, names).map(|term| Linear(vec![term]));
+        };
+        terms.push(term);
         if end == rest.len() {
             return Ok(Linear(terms));
         }
@@ -203,7 +208,7 @@ mod tests {
     use super::*;
 
     fn linear(text: &str) -> Result<Linear, String> {
-        let transactions = ["pay", "refund"];
+        let transactions = ["pay", "refund", "pay-back"];
         let names = Vocabulary {
             is_table: &|t| t == "account",
             transaction: &|t| transactions.iter().position(|name| *name == t),
@@ -215,13 +220,14 @@ mod tests {
     #[test]
     fn unknown_outcomes_widen_the_bounds_on_their_side() {
         let rows = BTreeMap::from([("account".to_string(), 100)]);
-        let counts = |t: usize| [(10, 2), (3, 1)][t];
+        let counts = |t: usize| [(10, 2), (3, 1), (5, 0)][t];
         for (text, low, high) in [
             ("rows.account", 100, 100),
             ("rows.account + batch*committed.pay - batch", 280, 320),
             ("rows.account + committed.pay", 110, 112),
             ("2*committed.pay + rows.account * 3", 320, 324),
             ("committed.pay - committed.refund", 6, 9),
+            ("committed.pay-back-committed.refund - 1", 0, 1),
             ("-1 + rows.account", 99, 99),
             ("7", 7, 7),
         ] {

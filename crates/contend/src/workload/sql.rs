@@ -323,6 +323,8 @@ fn token(sql: &str, brackets: Brackets) -> Option<(Token, usize)> {
         ('/', Some('*')) => (Token::Space, until("*/", 2)),
         ('\'' | '"' | '`', _) => (Token::Other, quote_end(sql, first)),
         ('[', _) if brackets == Brackets::Quote => (Token::Other, until("]", 1)),
+        // PostgreSQL's cast.
+        (':', Some(':')) => (Token::Other, 2),
         (':', Some(c)) if is_name_start(c) => (Token::Named, 1 + name_len(&sql[1..])),
         (':' | '?' | '@' | '$', _) => (Token::Foreign, 1 + name_len(&sql[1..])),
         (c, _) if c.is_whitespace() => (Token::Space, c.len_utf8()),

@@ -221,7 +221,7 @@ fn name_of(source: &str) -> String {
 fn data_definition(source: &Source) -> String {
     let whole: toml::Table = toml::from_str(&source.text).unwrap_or_default();
     let data: toml::Table =
-        whole.into_iter().filter(|(key, _)| matches!(key.as_str(), "table" | "after_load")).collect();
+        whole.into_iter().filter(|(key, _)| matches!(key.as_str(), "table" | "after_load" | "list")).collect();
     data.to_string()
 }
 

@@ -2,7 +2,7 @@
 
 use super::at::At;
 use crate::source::FileError;
-use crate::workload::sql::{Piece, scan};
+use crate::workload::sql::{Brackets, Piece, scan, words_and_signs};
 use contend_wire::literal::Value;
 use contend_wire::plan::Source;
 use std::collections::BTreeMap;
@@ -102,6 +102,9 @@ fn check_used<'n, 'a: 'n>(mut names: impl Iterator<Item = (&'n String, &'n Name<
 
 /// The statement with `?` for every placeholder, and where each value comes from.
 pub fn compile(sql: &str, names: &mut Names<'_>, at: &At<'_>) -> Result<(String, Vec<Source>), FileError> {
+    if words_and_signs(sql, Brackets::Quote).contains(&"::") {
+        return at.fail("`::` is a cast of PostgreSQL: write CAST(... AS ...), or give the statement in `on.postgres`");
+    }
     compile_with(sql, names, at, |_| "?".to_string())
 }
 

@@ -31,6 +31,9 @@ fn a_server_is_told_the_files_own_words_and_the_record_says_so() {
     assert_eq!((sql.as_str(), args), ("SELECT id FROM item WHERE $1 = name OR $2 IS NULL", 2));
     let overrides: Vec<_> = conditions.iter().filter(|c| c.starts_with("override: ")).collect();
     assert!(matches!(&overrides[..], [one] if one.ends_with(&sql)), "{overrides:?}");
+    let cast = with("on.postgres = \"SELECT id::text FROM item WHERE name = :name::text\"").expect("a workload");
+    let (sql, args, _) = told(&cast, Target::Postgres);
+    assert_eq!((sql.as_str(), args), ("SELECT id::text FROM item WHERE name = $1::text", 1));
     let (sql, args, conditions) = told(&workload, Target::MariaDb);
     assert!(sql.contains("\"name\" = ?") && args == 1, "{sql}");
     assert!(!conditions.iter().any(|c| c.starts_with("override")), "{conditions:?}");
