@@ -55,12 +55,22 @@ pub(super) fn list(args: &ListArgs) -> Result<u8> {
     let mut rows = rows(what)?;
     if let Some(pattern) = &args.pattern {
         let pattern = pattern.to_lowercase();
-        rows.retain(|row| row.to_string().to_lowercase().contains(&pattern));
+        rows.retain(|row| mentions(row, &pattern));
         anyhow::ensure!(!rows.is_empty(), "no entry of this list contains `{pattern}`");
     }
     let text = if args.json { serde_json::to_string_pretty(&rows)? + "\n" } else { as_text(&rows) };
     print(&text)?;
     Ok(OK)
+}
+
+/// Whether a text in an entry contains this one in lower case.
+fn mentions(entry: &Value, pattern: &str) -> bool {
+    match entry {
+        Value::Array(all) => all.iter().any(|one| mentions(one, pattern)),
+        Value::Object(all) => all.values().any(|one| mentions(one, pattern)),
+        Value::String(text) => text.to_lowercase().contains(pattern),
+        other => other.to_string().contains(pattern),
+    }
 }
 
 fn rows(what: What) -> Result<Vec<Value>> {
@@ -289,4 +299,15 @@ fn outcomes() -> Vec<Value> {
             )
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_about_what_is_shown() {
+        let found = |pattern| engines().iter().filter(|engine| mentions(engine, pattern)).count();
+        assert_eq!((found("details"), found("synchronous_commit")), (0, 1));
+    }
 }

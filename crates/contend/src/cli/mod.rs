@@ -258,6 +258,8 @@ fn carry_out(verbs: &[Verb], matches: &ArgMatches) -> Result<u8> {
 }
 
 fn completions(args: &CompletionsArgs) -> Result<u8> {
-    clap_complete::generate(args.shell, &mut command(&verbs()), "contend", &mut std::io::stdout());
+    let mut script = vec![];
+    clap_complete::generate(args.shell, &mut command(&verbs()), "contend", &mut script);
+    print(&String::from_utf8(script)?)?;
     Ok(OK)
 }

@@ -168,16 +168,18 @@ impl Reading<'_> {
         let settings =
             file.settings.iter().map(|setting| self.setting(name, setting)).collect::<Result<Vec<_>, _>>()?;
         // Built-in manifests may name an engine of a slice that this program lacks.
-        for engine in file.engines.iter().filter(|_| self.home.is_some()) {
-            self.engine(&["driver", name, "engines"], engine)?;
-        }
+        let engine = |engine: &String| match catalogue::find(engine) {
+            None if self.home.is_none() => Ok(kept(engine)),
+            _ => self.engine(&["driver", name, "engines"], engine).map(|engine| engine.name),
+        };
+        let engines = file.engines.iter().map(engine).collect::<Result<Vec<_>, _>>()?;
         let sends_as_written = self.sends_as_written(file);
         let dialect = file.dialect.as_ref().filter(|_| !sends_as_written);
         let dialect = dialect.map(|engine| self.dialect(name, engine)).transpose()?;
         Ok(Box::leak(Box::new(Driver {
             name: kept(name),
             language: kept(&self.file.language),
-            engines: kept_all(&file.engines),
+            engines: Vec::leak(engines),
             models: Vec::leak(models),
             about: kept(&file.about),
             program: self.program(name, file)?,
@@ -367,6 +369,8 @@ mod tests {
         let text = TEXT.replace("dialect = 'mariadb'", "dialect = 'sqlite'");
         let dwarf = read_text(&text, Some("/here")).unwrap()[1];
         assert!(dwarf.sends_as_written && dwarf.dialect.is_none());
+        let alias = read_text(&TEXT.replace("['postgres']", "['postgresql']"), Some("/here")).unwrap()[1];
+        assert_eq!(alias.engines, ["postgres"]);
         // On SQLite, its dialect is not the driver's own.
         let text = text.replace("['postgres']", "['sqlite']");
         assert!(read_text(&text, Some("/here")).is_err());
