@@ -283,7 +283,7 @@ const RULES: &[Rule] = &[
     rule("bare-columns", "Columns outside an aggregate that are not grouped by.", Handling::Refuses, Handling::Refuses),
     rule("picked-row", "A column next to the only min() or max() comes from the row that has it.", Handling::Fires(Certainty::Equivalent("one row has it")), Handling::Fires(Certainty::Equivalent("one row has it"))),
     rule("group-by", "GROUP BY columns, expressions, aliases and numbers.", EXACT, EXACT),
-    rule("order-by", "ORDER BY columns, expressions, aliases and numbers.", EXACT, EXACT),
+    rule("order-by", "ORDER BY columns, expressions, aliases and numbers; also the order and the partitions of windows.", EXACT, Handling::Fires(Certainty::Equivalent("texts and blobs that differ do so in their first 8,192 bytes, under LIMIT in their first 2,048 characters"))),
     rule("distinct-order", "SELECT DISTINCT with ORDER BY of something that the list does not determine.", Handling::Fires(Certainty::Equivalent("rows that are equal in the list have one value of it")), Handling::Fires(Certainty::Equivalent("rows that are equal in the list have one value of it"))),
     rule("null-order", "NULLs are the smallest values.", EXACT, EXACT),
     rule("limit", "LIMIT and OFFSET, `LIMIT skipped, count`, no limit below zero.", EXACT, EXACT),

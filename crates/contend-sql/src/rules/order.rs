@@ -105,6 +105,7 @@ pub(crate) fn direction(tr: &mut Tr, from: usize, value: Val, term: &SortedColum
     use crate::parse::tree::NullsOrder;
     let descending = term.order == Some(SortOrder::Desc);
     let first = term.nulls.map_or(!descending, |n| n == NullsOrder::First);
+    sorted(tr, value);
     if !tr.postgres && first == descending && value.nullable {
         tr.fire(Id::NullOrder);
         let text = tr.out.sql[from..].to_string();
@@ -126,6 +127,13 @@ pub(crate) fn direction(tr: &mut Tr, from: usize, value: Val, term: &SortedColum
         tr.put(if first { " NULLS FIRST" } else { " NULLS LAST" });
     }
     Ok(())
+}
+
+/// MariaDB sorts texts and blobs by their beginnings.
+pub(crate) fn sorted(tr: &mut Tr, value: Val) {
+    if !tr.postgres && !value.ty.numeric() {
+        tr.fire(Id::OrderBy);
+    }
 }
 
 /// How many rows LIMIT gives, and how many it skips.

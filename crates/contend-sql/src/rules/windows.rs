@@ -206,6 +206,7 @@ fn window_written<'a>(tr: &mut Tr<'a>, window: &'a Window<'a>) -> R<()> {
             if value.collation != Collation::Binary {
                 return no(Id::Collation, "PARTITION", "a partition under a collation that ignores case");
             }
+            order::sorted(tr, value);
             Ok(())
         })?;
         space = " ";

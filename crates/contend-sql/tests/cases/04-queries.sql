@@ -599,3 +599,18 @@ WITH RECURSIVE c(x, y, z) AS (SELECT 1, 'a', 'q' UNION ALL SELECT x + 1, 5, y FR
 --! case 71i adversarial: A recursive column that is NULL after the first row
 WITH RECURSIVE c(x, y, z) AS (SELECT 1, 'a', 'q' UNION ALL SELECT x + 1, nullif(y, 'a'), replace('bab', y, 'c') FROM c WHERE x < 4)
 SELECT x, y, z FROM c;
+
+--! case 67q adversarial: Texts of thousands of equal characters in order, and as partitions
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
+INSERT INTO t VALUES (1, printf('%02000d', 0) || 'z', 'x'), (2, printf('%02000d', 0) || 'y', 'x'), (3, printf('%02000d', 0) || 'z', 'x');
+--! ordered
+SELECT id FROM t ORDER BY a, id;
+--! ordered
+SELECT id FROM t ORDER BY a, b, a || 'x', b || 'x', a || 'y', b || 'y', id DESC LIMIT 2;
+SELECT id, row_number() OVER (PARTITION BY a ORDER BY id), dense_rank() OVER (ORDER BY a) FROM t;
+
+--! case 67r adversarial breaks=order-by: Texts that differ only after thousands of characters
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (1, printf('%09000d', 0) || 'z'), (2, printf('%09000d', 0) || 'y');
+--! ordered
+SELECT id FROM t ORDER BY a;
