@@ -101,6 +101,19 @@ pub(crate) struct Trigger {
     pub time: TriggerTime,
     /// Whether it may skip rows, by RAISE(IGNORE).
     pub skips: bool,
+    /// What its commands change.
+    pub writes: Vec<Write>,
+    /// Its condition and commands in a server's SQL, which show what it reads; `None` if they cannot be translated.
+    pub body: Option<String>,
+}
+
+/// A change that a trigger makes.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub table: String,
+    pub event: Event,
+    /// Whether it says what a conflict does, by OR.
+    pub resolves: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

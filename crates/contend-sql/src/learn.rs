@@ -10,7 +10,7 @@ use crate::parse::tree::{
 use crate::read;
 use crate::refuse::{R, Refusal, no};
 use crate::rules::session::switched;
-use crate::rules::{Id, grammar};
+use crate::rules::{Id, chains, grammar, statement};
 use crate::translation::{Options, ParamType, Target};
 use crate::types::{Collation, Ty};
 
@@ -125,16 +125,21 @@ impl Catalogue {
         }
     }
 
-    fn take_trigger(&mut self, text: &str, statement: &Stmt) {
-        match statement {
-            Stmt::CreateTrigger { trigger_name, tbl_name, time, event, .. } => {
+    fn take_trigger(&mut self, text: &str, created: &Stmt) {
+        match created {
+            Stmt::CreateTrigger { trigger_name, tbl_name, time, event, commands, .. } => {
                 let name = unquote(trigger_name.name.0).into_owned();
                 let table = unquote(tbl_name.name.0);
                 let table = self.table(&table).map_or(table.into_owned(), |t| t.name.clone());
                 let (time, event) = (time.unwrap_or(TriggerTime::Before), event_of(event));
                 let skips = text.to_ascii_uppercase().contains("IGNORE");
                 if !self.triggers.iter().any(|known| known.name.eq_ignore_ascii_case(&name)) {
-                    self.triggers.push(Trigger { name, table, event, time, skips });
+                    let options = Options { pack: true, tagged: true, ..Options::to(Target::Postgres) };
+                    let mut tr = grammar::translator(Input::new(self, &options, text, &[]));
+                    let translated = statement::define(&mut tr, created, None);
+                    let body = translated.ok().map(|()| tr.out.before.concat());
+                    let writes = chains::writes(commands);
+                    self.triggers.push(Trigger { name, table, event, time, skips, writes, body });
                 }
             }
             Stmt::DropTrigger { trigger_name, .. } => {

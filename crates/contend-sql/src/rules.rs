@@ -6,6 +6,7 @@ pub(crate) mod aggregates;
 pub(crate) mod arithmetic;
 pub(crate) mod assign;
 pub(crate) mod casts;
+pub(crate) mod chains;
 pub(crate) mod changes;
 pub(crate) mod choices;
 pub(crate) mod classes;

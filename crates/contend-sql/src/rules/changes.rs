@@ -8,7 +8,7 @@ use crate::names::{push_name, push_text};
 use crate::parse::tree::{DistinctNames, Expr, Literal, OneSelect, QualifiedName, ResultColumn, Select};
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
-use crate::rules::{Id, columns, from, tagged};
+use crate::rules::{Id, chains, columns, from, tagged};
 use crate::scope::{Columns, Found, Scope, Source, as_name};
 use crate::types::Ty;
 
@@ -77,37 +77,18 @@ pub(crate) fn returning<'a>(
     tagged::leave(tr, types.into_iter())?;
     tr.place.session_changes = around;
     tr.known.scopes.pop();
-    if may_read(tr, start, table)? {
+    if may_read(tr, start, table) {
         return no(Id::Returning, "RETURNING", "SQLite's query sees the changed rows, the server's does not");
     }
     Ok(())
 }
 
-/// Whether the output from `start` on has a query that reads this table, or may read it through a view or WITH.
-pub(crate) fn may_read(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
-    if reads_from(tr, start, table)? {
-        return Ok(true);
-    }
-    let catalogue = tr.input.catalogue;
-    for view in catalogue.tables.iter().filter(|t| t.kind == Kind::View) {
-        if reads_from(tr, start, view)? {
-            return Ok(true);
-        }
-    }
-    Ok(!tr.known.ctes.is_empty() && tr.out.sql[start..].contains("SELECT "))
-}
-
-/// Whether the output from `start` on has a query that reads this table.
-fn reads_from(tr: &mut Tr, start: usize, table: &Table) -> R<bool> {
-    let end = tr.out.sql.len();
-    tr.name(&table.name)?;
-    let name = tr.out.sql.split_off(end);
+/// Whether the output from `start` on has a query that reads this table or one that changes with it, or may read it
+/// through a view or WITH.
+pub(crate) fn may_read(tr: &Tr, start: usize, table: &Table) -> bool {
     let written = &tr.out.sql[start..];
-    let is_source = |(at, _): (usize, &str)| {
-        let column = written[at + name.len()..].starts_with('.');
-        !column && ["FROM ", "JOIN ", ", ", "("].iter().any(|before| written[..at].ends_with(before))
-    };
-    Ok(written.contains("SELECT ") && written.match_indices(&name).any(is_source))
+    chains::reads_changed(tr.input.catalogue, written, table)
+        || !tr.known.ctes.is_empty() && written.contains("SELECT ")
 }
 
 /// Whether a statement inserts one row, so that it succeeds or fails as a whole.

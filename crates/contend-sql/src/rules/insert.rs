@@ -10,7 +10,7 @@ use crate::parse::tree::{
 use crate::refuse::{R, no};
 use crate::rules::keys::Inserted;
 use crate::rules::upsert::Written;
-use crate::rules::{Id, changes, from, keys, merge, rows, upsert};
+use crate::rules::{Id, chains, changes, from, keys, merge, rows, upsert};
 use crate::types::Collation;
 
 pub(crate) struct Insert<'a> {
@@ -28,6 +28,7 @@ pub(crate) struct Insert<'a> {
 
 pub(crate) fn insert<'a>(tr: &mut Tr<'a>, insert: Insert<'a>) -> R<()> {
     let table = inserted_into(tr, &insert)?;
+    chains::no_or(tr.input.catalogue, table, Event::Insert, insert.or)?;
     let ctes = tr.known.ctes.len();
     if let Some(with) = insert.with
         && tr.postgres

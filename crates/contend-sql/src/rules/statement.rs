@@ -122,7 +122,7 @@ fn of_transactions<'a>(tr: &mut Tr<'a>, statement: &'a Stmt<'a>) -> R<()> {
 }
 
 /// CREATE, ALTER and DROP.
-fn define<'a>(tr: &mut Tr<'a>, statement: &'a Stmt<'a>, own: Option<&'a Catalogue>) -> R<()> {
+pub(crate) fn define<'a>(tr: &mut Tr<'a>, statement: &'a Stmt<'a>, own: Option<&'a Catalogue>) -> R<()> {
     match statement {
         Stmt::CreateTable { temporary, if_not_exists, tbl_name, body: CreateTableBody::AsSelect(select) } => {
             let created = Created { temporary: *temporary, if_not_exists: *if_not_exists, name: tbl_name };

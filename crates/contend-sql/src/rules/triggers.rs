@@ -8,7 +8,7 @@ use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::insert::Insert;
 use crate::rules::update::{Delete, Update};
-use crate::rules::{Id, changes, insert, raise, update};
+use crate::rules::{Id, chains, changes, insert, raise, update};
 use crate::scope::Scope;
 
 pub(crate) struct CreateTrigger<'a> {
@@ -41,6 +41,8 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     tr.known.scopes.push(Scope { sources, several: true, ..Scope::default() });
     let (when, body) = trigger_parts(tr, &trigger, table, time)?;
     tr.known.scopes.pop();
+    let made = made(&trigger, table, time, format!("{when}{body}"));
+    chains::no_circle(tr.input.catalogue, token, &made)?;
     tr.put("CREATE TRIGGER ");
     tr.name(&name)?;
     tr.put(match time {
@@ -70,6 +72,19 @@ pub(crate) fn create_trigger<'a>(tr: &mut Tr<'a>, trigger: CreateTrigger<'a>) ->
     }
     tr.put(&format!("BEGIN {body}END"));
     Ok(())
+}
+
+/// The trigger as the catalogue will have it.
+fn made(trigger: &CreateTrigger, table: &Table, time: TriggerTime, body: String) -> Trigger {
+    Trigger {
+        name: plain(trigger.name.name.0).into_owned(),
+        table: table.name.clone(),
+        event: event_of(trigger.event),
+        time,
+        skips: trigger.commands.iter().any(raises_ignore),
+        writes: chains::writes(trigger.commands),
+        body: Some(body),
+    }
 }
 
 /// The table or view of a trigger that the server can fire at the same time and with the same values.
@@ -142,10 +157,7 @@ fn trigger_parts<'a>(
             return no(Id::Triggers, token, "the key of a row that is not stored yet");
         }
     }
-    tr.put(&reads);
-    let own = changes::may_read(tr, 0, table)?;
-    tr.out.sql.clear();
-    if own {
+    if chains::reads(tr.input.catalogue, &reads, &table.name) {
         return no(Id::Triggers, token, "it reads the table that fires it, in which the server has other rows");
     }
     Ok((when, body))

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::catalogue::{Conflicts, Table};
+use crate::catalogue::{Conflicts, Event, Table};
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
     Expr, FromClause, Indexed, Limit, Operator, QualifiedName, ResolveType, ResultColumn, Set, SortedColumn, With,
@@ -10,7 +10,7 @@ use crate::parse::tree::{
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::literals::bare;
-use crate::rules::{Id, assign, changes, from, order, upsert};
+use crate::rules::{Id, assign, chains, changes, from, order, upsert};
 use crate::scope::Scope;
 use crate::types::{Collation, Strength};
 
@@ -126,7 +126,7 @@ pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
     let correlated = std::mem::replace(&mut tr.seen.outer_reads, below) > 0;
     let once = !correlated && update.sets.iter().all(|set| evaluated_first(&set.expr, 0));
     let one = from.is_none() && one_row(table, update.condition);
-    if !once && !one && changes::may_read(tr, sets, table)? {
+    if !once && !one && changes::may_read(tr, sets, table) {
         return no(Id::Assignment, "SELECT", "SQLite's query sees the rows changed before, the server's does not");
     }
     if let Some(from) = from
@@ -319,6 +319,7 @@ fn updated<'a>(tr: &mut Tr<'a>, update: &Update<'a>) -> R<&'a Table> {
         tr.fire(Id::IndexedBy);
     }
     let table = changes::target(tr, update.table)?;
+    chains::no_or(tr.input.catalogue, table, Event::Update, update.or)?;
     match &table.conflicts {
         Conflicts::Abort => Ok(table),
         Conflicts::Key { columns, .. } if !columns.iter().any(|p| update.sets_column(table, *p)) => Ok(table),

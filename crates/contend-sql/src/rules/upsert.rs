@@ -70,7 +70,7 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
             }
             tr.place.upsert = None;
             tr.known.scopes = outer;
-            if !changes::one_row(select) && changes::may_read(tr, update, table)? {
+            if !changes::one_row(select) && changes::may_read(tr, update, table) {
                 return no(
                     Id::Upsert,
                     "CONFLICT",

@@ -513,3 +513,67 @@ DROP TRIGGER t_new;
 INSERT INTO t VALUES (2, 'y');
 REPLACE INTO t VALUES (2, 'z');
 SELECT id, what FROM log;
+
+--! case 93h adversarial unmatched: The OR of a statement replaces that of a trigger
+CREATE TABLE a (n INTEGER PRIMARY KEY, m INTEGER);
+CREATE TABLE b (n INTEGER PRIMARY KEY, c INTEGER);
+INSERT INTO b VALUES (1, 0);
+CREATE TRIGGER ta AFTER INSERT ON a BEGIN INSERT OR REPLACE INTO b (n, c) VALUES (new.n, 7); END;
+INSERT OR IGNORE INTO a VALUES (1, 1);
+SELECT n, c FROM b;
+
+--! case 93i adversarial unmatched: The OR of an UPDATE replaces that of a trigger
+CREATE TABLE a (n INTEGER PRIMARY KEY, m INTEGER);
+CREATE TABLE b (n INTEGER PRIMARY KEY, c INTEGER);
+INSERT INTO a VALUES (1, 1);
+INSERT INTO b VALUES (1, 0);
+CREATE TRIGGER ta AFTER UPDATE ON a BEGIN INSERT OR REPLACE INTO b (n, c) VALUES (new.n, 7); END;
+UPDATE OR IGNORE a SET m = 2 WHERE n = 1;
+SELECT n, c FROM b;
+
+--! case 93j adversarial unmatched: The OR in a trigger replaces that of the trigger that it fires
+CREATE TABLE a (n INTEGER PRIMARY KEY);
+CREATE TABLE b (n INTEGER PRIMARY KEY);
+CREATE TABLE c (n INTEGER PRIMARY KEY, m INTEGER);
+INSERT INTO c VALUES (1, 0);
+CREATE TRIGGER ta AFTER INSERT ON a BEGIN INSERT OR IGNORE INTO b VALUES (new.n); END;
+CREATE TRIGGER tb AFTER INSERT ON b BEGIN INSERT OR REPLACE INTO c VALUES (new.n, 7); END;
+INSERT INTO a VALUES (1);
+SELECT n, m FROM c;
+
+--! case 93k adversarial unmatched: Triggers that fire each other
+CREATE TABLE a (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE b (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TRIGGER ta AFTER INSERT ON a WHEN new.n < 3 BEGIN INSERT INTO b (n) VALUES (new.n + 1); END;
+CREATE TRIGGER tb AFTER INSERT ON b WHEN new.n < 3 BEGIN INSERT INTO a (n) VALUES (new.n + 1); END;
+INSERT INTO a (n) VALUES (1);
+SELECT n FROM a;
+
+--! case 93l adversarial unmatched: A later trigger reads the table that fired the first
+CREATE TABLE a (id INTEGER PRIMARY KEY);
+CREATE TABLE b (id INTEGER PRIMARY KEY);
+CREATE TABLE seen (b INTEGER, of_a INTEGER);
+CREATE TRIGGER tb AFTER INSERT ON b BEGIN INSERT INTO seen VALUES (new.id, (SELECT count(*) FROM a)); END;
+CREATE TRIGGER ta AFTER INSERT ON a BEGIN INSERT INTO b VALUES (new.id); END;
+INSERT INTO a VALUES (1), (2), (3);
+SELECT b, of_a FROM seen;
+
+--! case 93m adversarial: Triggers that fire others, of which none leads back
+CREATE TABLE item (id INTEGER PRIMARY KEY, bill INTEGER, n INTEGER);
+CREATE TABLE bill (id INTEGER PRIMARY KEY, total INTEGER, items INTEGER);
+CREATE TABLE log (bill INTEGER, was INTEGER, now INTEGER);
+CREATE TRIGGER bill_log AFTER UPDATE ON bill BEGIN INSERT INTO log VALUES (new.id, old.total, new.total); END;
+CREATE TRIGGER item_sum AFTER INSERT ON item BEGIN UPDATE bill SET total = total + new.n, items = items + 1 WHERE id = new.bill; END;
+INSERT INTO bill VALUES (1, 0, 0), (2, 0, 0);
+INSERT INTO item VALUES (1, 1, 5), (2, 2, 7), (3, 1, 1);
+UPDATE bill SET total = total * 2;
+SELECT bill, was, now FROM log;
+
+--! case 93n adversarial unmatched: An UPDATE reads a table that its own triggers change
+CREATE TABLE a (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE s (id INTEGER PRIMARY KEY, total INTEGER);
+INSERT INTO a VALUES (1, 0), (2, 0), (3, 0);
+INSERT INTO s VALUES (1, 0);
+CREATE TRIGGER ta AFTER UPDATE ON a BEGIN UPDATE s SET total = total + 1; END;
+UPDATE a SET n = (SELECT total FROM s WHERE s.id < a.id + 1);
+SELECT id, n FROM a;

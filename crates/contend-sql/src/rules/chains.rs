@@ -1,0 +1,107 @@
+//! Triggers whose changes fire other triggers: which tables they change and read.
+
+use crate::catalogue::{Catalogue, Event, Kind, Table, Trigger, Write};
+use crate::emit::plain;
+use crate::names::push_name;
+use crate::parse::tree::{QualifiedName, ResolveType, TriggerCmd};
+use crate::refuse::{R, no};
+use crate::rules::Id;
+
+/// The changes of a trigger's commands.
+pub(crate) fn writes(commands: &[TriggerCmd]) -> Vec<Write> {
+    let write = |name: &QualifiedName, event, or: Option<ResolveType>| Write {
+        table: plain(name.name.0).into_owned(),
+        event,
+        resolves: or.is_some(),
+    };
+    let mut found = vec![];
+    for command in commands {
+        match command {
+            TriggerCmd::Insert { or_conflict, tbl_name, upsert, .. } => {
+                found.push(write(tbl_name, Event::Insert, *or_conflict));
+                found.extend(upsert.map(|_| write(tbl_name, Event::Update, None)));
+            }
+            TriggerCmd::Update { or_conflict, tbl_name, .. } => {
+                found.push(write(tbl_name, Event::Update, *or_conflict));
+            }
+            TriggerCmd::Delete { tbl_name, .. } => found.push(write(tbl_name, Event::Delete, None)),
+            TriggerCmd::Select(_) => {}
+        }
+    }
+    found
+}
+
+/// The triggers that these changes fire, and those that the triggers' changes fire.
+fn fired<'c>(triggers: &[&'c Trigger], writes: &[Write]) -> Vec<&'c Trigger> {
+    let mut found: Vec<&Trigger> = vec![];
+    let mut open: Vec<&Write> = writes.iter().collect();
+    while let Some(write) = open.pop() {
+        let by = |t: &&Trigger| t.event == write.event && t.table.eq_ignore_ascii_case(&write.table);
+        for trigger in triggers.iter().copied().filter(by) {
+            if !found.iter().any(|known| std::ptr::eq(*known, trigger)) {
+                found.push(trigger);
+                open.extend(&trigger.writes);
+            }
+        }
+    }
+    found
+}
+
+/// Refuses a trigger with which a change of a table would lead back to that table. SQLite fires triggers after each
+/// row and none within itself, PostgreSQL after all rows of the statement.
+pub(crate) fn no_circle(catalogue: &Catalogue, token: &str, new: &Trigger) -> R<()> {
+    let all: Vec<&Trigger> = catalogue.triggers.iter().chain([new]).collect();
+    for trigger in &all {
+        for later in fired(&all, &trigger.writes) {
+            if later.writes.iter().any(|write| write.table.eq_ignore_ascii_case(&trigger.table)) {
+                return no(Id::Triggers, token, "triggers whose changes lead back to the table that fired the first");
+            }
+            if later.body.as_ref().is_none_or(|body| reads(catalogue, body, &trigger.table)) {
+                let why = "triggers of which a later one reads the table that fired the first, in which the server has other rows";
+                return no(Id::Triggers, token, why);
+            }
+        }
+        let resolving = trigger.writes.iter().filter(|write| write.resolves);
+        if resolving.flat_map(|write| fired(&all, std::slice::from_ref(write))).any(|later| !later.writes.is_empty()) {
+            return no(Id::OrConflict, token, "its OR also decides about conflicts in the triggers that it fires");
+        }
+    }
+    Ok(())
+}
+
+/// Refuses OR in a statement whose table has triggers that change something: in SQLite it replaces their own OR.
+pub(crate) fn no_or(catalogue: &Catalogue, table: &Table, event: Event, or: Option<ResolveType>) -> R<()> {
+    let changes = |trigger: &Trigger| trigger.event == event && !trigger.writes.is_empty();
+    if or.is_some() && catalogue.triggers_of(table).any(changes) {
+        return no(Id::OrConflict, "OR", "the statement's OR also decides about conflicts in the table's triggers");
+    }
+    Ok(())
+}
+
+/// Whether a text in a server's SQL has a query that reads a table that changes with this one: itself, or one that its
+/// triggers change.
+pub(crate) fn reads_changed(catalogue: &Catalogue, written: &str, table: &Table) -> bool {
+    let own: Vec<&Trigger> = catalogue.triggers_of(table).collect();
+    let all: Vec<&Trigger> = if own.is_empty() { vec![] } else { catalogue.triggers.iter().collect() };
+    let later = own.iter().flat_map(|trigger| fired(&all, &trigger.writes)).collect::<Vec<_>>();
+    let mut changed = own.iter().chain(&later).flat_map(|trigger| &trigger.writes).map(|write| write.table.as_str());
+    reads(catalogue, written, &table.name) || changed.any(|name| reads(catalogue, written, name))
+}
+
+/// Whether a text in a server's SQL has a query that reads this table, or may read it through a view.
+pub(crate) fn reads(catalogue: &Catalogue, written: &str, table: &str) -> bool {
+    let is_view = |t: &&Table| t.kind == Kind::View;
+    written.contains("SELECT ")
+        && (reads_from(written, table)
+            || catalogue.tables.iter().filter(is_view).any(|view| reads_from(written, &view.name)))
+}
+
+fn reads_from(written: &str, table: &str) -> bool {
+    let mut name = String::new();
+    push_name(&mut name, table);
+    let is_source = |(at, _): (usize, &str)| {
+        let column = written[at + name.len()..].starts_with('.');
+        !column && ["FROM ", "JOIN ", ", ", "("].iter().any(|before| written[..at].ends_with(before))
+    };
+    written.match_indices(&name).any(is_source)
+}
