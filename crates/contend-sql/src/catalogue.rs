@@ -44,6 +44,10 @@ pub(crate) struct Table {
     /// Whether SQLite lists it or its keys differently from other tables: AUTOINCREMENT, WITHOUT ROWID.
     pub listed_apart: bool,
     pub without_rowid: bool,
+    /// A view's query in a server's SQL, which shows what it reads.
+    pub query: Option<String>,
+    /// Whether that query has `*`.
+    pub starred: bool,
 }
 
 /// ON CONFLICT clauses in the constraints of a table.
@@ -191,6 +195,8 @@ impl Table {
             checked: false,
             listed_apart: false,
             without_rowid: false,
+            query: None,
+            starred: false,
         }
     }
 

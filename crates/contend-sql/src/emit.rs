@@ -121,6 +121,8 @@ pub(crate) struct Counters {
     pub outer_reads: u32,
     /// Number of columns read from a query in FROM, a WITH or a view.
     pub query_reads: u32,
+    /// Number of `*` and `t.*` in lists of results.
+    pub stars: u32,
     /// Start of the last LIMIT that was written.
     pub limit_at: usize,
 }

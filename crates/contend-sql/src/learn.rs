@@ -58,7 +58,8 @@ impl Catalogue {
             // The new table has the types of the columns, but not their collations.
             columns.iter_mut().for_each(|column| column.collation = Collation::Binary);
         }
-        Table { columns, ..Table::new(name, kind) }
+        let query = (kind == Kind::View).then(|| std::mem::take(&mut tr.out.sql));
+        Table { columns, query, starred: tr.seen.stars > 0, ..Table::new(name, kind) }
     }
 
     pub(crate) fn take_in(&mut self, text: &str, statement: &Stmt) -> R<()> {

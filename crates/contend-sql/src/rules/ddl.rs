@@ -9,7 +9,7 @@ use crate::parse::tree::{
 use crate::refuse::{R, no};
 use crate::rules::changes::source;
 use crate::rules::literals::literal_number;
-use crate::rules::{Id, assign, changes, from, indexes, references, tagged};
+use crate::rules::{Id, assign, chains, changes, from, indexes, references, tagged};
 use crate::scope::{Columns, Scope, Source};
 use crate::types::{Collation, Ty};
 
@@ -319,6 +319,7 @@ fn table_key(tr: &mut Tr, table: &Table, word: &str, columns: &[SortedColumn]) -
 pub(crate) fn alter_table<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>, body: &'a AlterTableBody<'a>) -> R<()> {
     tr.fire(Id::AlterTable);
     let table = changes::target(tr, name)?;
+    no_view_over(tr, table, body)?;
     tr.put("ALTER TABLE ");
     tr.name(&table.name)?;
     match body {
@@ -356,6 +357,23 @@ pub(crate) fn alter_table<'a>(tr: &mut Tr<'a>, name: &'a QualifiedName<'a>, body
             written
         }
         _ => no(Id::AlterTable, name.name.0, "this form of ALTER TABLE"),
+    }
+}
+
+/// Refuses a change of a table below a view that SQLite would follow: a view's query is read again each time there. A
+/// server keeps the columns that the view had, and MariaDB their names and the table's.
+fn no_view_over(tr: &Tr, table: &Table, body: &AlterTableBody) -> R<()> {
+    let catalogue = tr.input.catalogue;
+    let over = |view: &&Table| view.query.as_ref().is_some_and(|query| chains::reads(catalogue, query, &table.name));
+    let mut views = catalogue.tables.iter().filter(over);
+    let view = match body {
+        AlterTableBody::AddColumn(_) => views.find(|view| view.starred),
+        AlterTableBody::RenameTo(_) if tr.postgres => None,
+        _ => views.next(),
+    };
+    match view {
+        Some(view) => no(Id::AlterTable, &table.name, format!("the view `{}` is over this table", view.name)),
+        None => Ok(()),
     }
 }
 

@@ -295,6 +295,7 @@ fn picks(tr: &Tr, expr: &Expr) -> Option<String> {
 
 /// `*` and `t.*`, written out if the servers would order the columns of a USING join differently.
 fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs: &mut Vec<Column>) -> R<()> {
+    tr.seen.stars += 1;
     let here = tr.known.scopes.len() - 1;
     let sources = &tr.known.scopes[here].sources;
     let wanted = columns_of(sources, table);

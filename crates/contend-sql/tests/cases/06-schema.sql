@@ -577,3 +577,31 @@ INSERT INTO s VALUES (1, 0);
 CREATE TRIGGER ta AFTER UPDATE ON a BEGIN UPDATE s SET total = total + 1; END;
 UPDATE a SET n = (SELECT total FROM s WHERE s.id < a.id + 1);
 SELECT id, n FROM a;
+
+--! case 90s adversarial unmatched: A column is added below a view of all columns
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+CREATE VIEW v AS SELECT * FROM t;
+ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'new';
+--! names
+SELECT * FROM v;
+SELECT "b" FROM v;
+
+--! case 90t adversarial: A column is added below a view that names its columns, and another table's
+CREATE TABLE t (a INTEGER);
+CREATE TABLE u (a INTEGER);
+INSERT INTO t VALUES (1);
+CREATE VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a;
+CREATE VIEW w AS SELECT * FROM u;
+ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'new';
+--! names
+SELECT * FROM v;
+SELECT a, b FROM t;
+
+--! case 90u adversarial unmatched: A column is renamed below a view
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1);
+CREATE VIEW v AS SELECT a FROM t;
+ALTER TABLE t RENAME COLUMN a TO b;
+--! names
+SELECT b FROM v;
