@@ -273,10 +273,15 @@ fn group_concat<'a>(tr: &mut Tr<'a>, call: Call<'a>) -> R<Val> {
     if !tr.postgres && tail.is_some_and(|t| t.over_clause.is_some()) {
         return no(Id::Windows, token, "MariaDB has no group_concat() over a window");
     }
-    tr.put(if tr.postgres { "string_agg(" } else { "GROUP_CONCAT(" });
     if distinct {
-        tr.put("DISTINCT ");
+        let value = tr.probe(&args[0])?;
+        distinct_values(token, value)?;
+        if args.len() > 1 {
+            return no(Id::GroupConcat, token, "DISTINCT with a separator, which SQLite does not take");
+        }
     }
+    tr.put(if tr.postgres { "string_agg(" } else { "GROUP_CONCAT(" });
+    tr.put(if distinct { "DISTINCT " } else { "" });
     let end = filtered(tr, tail)?;
     let value = arithmetic::text_operand(tr, &args[0])?;
     tr.put(end);

@@ -151,7 +151,8 @@ fn integer<'a>(tr: &mut Tr<'a>, token: &str, conversion: &Conversion, expr: &'a 
         }
         return Ok(Padding::Done);
     }
-    if conversion.zero && !conversion.left && conversion.width > 0 {
+    // Zeros stand left even with `-`.
+    if conversion.zero && conversion.width > 0 {
         with_zeros(tr, conversion.width, start);
         return Ok(Padding::Done);
     }
@@ -218,12 +219,18 @@ fn padded(tr: &mut Tr, token: &str, conversion: &Conversion, start: usize) -> R<
         return Ok(());
     }
     let text = tr.out.sql.split_off(start);
-    let (pad, width) = (if conversion.left { "rpad" } else { "lpad" }, conversion.width);
-    let fill = if conversion.zero && !conversion.left && conversion.kind != 's' { "0" } else { " " };
-    if fill == "0" && conversion.kind == 'f' {
+    let (zeros, width) = (conversion.zero && matches!(conversion.kind, 'x' | 'X' | 'o' | 'f'), conversion.width);
+    if zeros && conversion.kind == 'f' {
         return no(Id::Functions, token, "%0f: the sign stands before the zeros");
     }
-    tr.out.sql.push_str(&format!("{pad}({text}, GREATEST({width}, char_length({text})), '{fill}')"));
+    if matches!(conversion.kind, 's' | 'q') {
+        // The width of a text is in bytes.
+        let blanks = format!("repeat(' ', GREATEST({width} - octet_length({text}), 0))");
+        tr.put(&if conversion.left { format!("{text} || {blanks}") } else { format!("{blanks} || {text}") });
+        return Ok(());
+    }
+    let (pad, fill) = (if conversion.left && !zeros { "rpad" } else { "lpad" }, if zeros { "0" } else { " " });
+    tr.put(&format!("{pad}({text}, GREATEST({width}, char_length({text})), '{fill}')"));
     Ok(())
 }
 

@@ -911,3 +911,25 @@ SELECT typeof(coalesce(i, r, s)), coalesce(i, s, r) || '.', coalesce(i, r) + 1, 
 CREATE TABLE t (id INTEGER PRIMARY KEY, a, i INTEGER, s TEXT, j TEXT);
 INSERT INTO t VALUES (1, 5, 5, '5', '["5", 5.0]'), (2, '5', 5, '5', '[5, "5"]'), (3, NULL, NULL, NULL, '[null]'), (4, x'35', 5, '5', '[1]');
 SELECT id, nullif(a, i), nullif(a, s), nullif(i, a), nullif(s, a), nullif(j ->> 0, i), nullif(j ->> 1, '5'), nullif(a, 5), nullif(a, j ->> 0) FROM t;
+
+--! case 48p adversarial: printf of a width, which counts the bytes of a text but characters of %c
+CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'é', -3), (2, 'a''b', 10), (3, NULL, NULL), (4, '1234567', 1234567);
+SELECT printf('%5s|%-5s|', s, s), printf('%05s|%-05q|', s, s), printf('%5q|%-5q|', s, s), printf('%s', s) FROM t;
+SELECT printf('%5c|%-5c|%05c|', 'é', 'é', 'é');
+
+--! case 48q adversarial: printf with zeros left of a number, also where it stands left
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, -3), (2, 10), (3, NULL), (4, 1234567);
+SELECT printf('%-05d|', n), printf('%-5d|', n), printf('%-05x|', n), printf('%-05o|%05o|', 8, 8) FROM t;
+
+--! case 47p adversarial: group_concat of DISTINCT numbers, and of DISTINCT texts in two spellings
+CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 1), (2, 'X', 1), (3, 'x', 1);
+SELECT group_concat(DISTINCT n) FROM t;
+SELECT length(group_concat(DISTINCT s)) FROM t;
+
+--! case 47q adversarial unmatched: group_concat of DISTINCT texts that ignore case
+CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT COLLATE NOCASE);
+INSERT INTO t VALUES (1, 'x'), (2, 'X');
+SELECT group_concat(DISTINCT s) FROM t;
