@@ -97,6 +97,14 @@ fn a_run_is_resumed_with_what_it_was_begun_with() {
     refused(&["--worker-command", &format!("env {own}")], "resume it with the same");
     refused(&["--worker-command", &own, "--client-command", &own], "contend's own client");
     refused(&["--worker-command", &own, "--dsn", "postgres://me@127.0.0.1:1/d"], "private servers");
+    let mut sha256 = "0".to_string();
+    let mut exchange = || {
+        fs::create_dir(bench.path("record/trials/0001")).expect("made");
+        interrupt(&bench.path(record), 1, |run| std::mem::swap(&mut run.programs[0].sha256, &mut sha256));
+    };
+    exchange();
+    refused(&["--worker-command", &own], "the worker of rusqlite is another program than at the start");
+    exchange();
     resume(&["--worker-command", &own]).ran();
     interrupt(&bench.path(record), 1, |run| run.contend = "0.0.1".to_string());
     refused(&["--worker-command", &own], "begun with contend 0.0.1");

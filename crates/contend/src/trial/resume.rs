@@ -2,7 +2,7 @@
 //! contend, and the same servers and workers.
 
 use crate::engine::dsn::Dsn;
-use crate::record::model::{Instead, Machine, Run};
+use crate::record::model::{Instead, Machine, Program, Run};
 use crate::trial::workers::process::{InsteadOf, Launch};
 use anyhow::{Result, bail};
 use contend_wire::database::{Address, Password};
@@ -80,10 +80,37 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
     Ok(())
 }
 
+/// Whether the workers are the programs with which the run was begun. Records of old versions do not have them.
+///
+/// # Errors
+/// The first one that is not, and what to do.
+pub fn same_programs(before: &[Program], now: &[Program], dir: &Path) -> Result<()> {
+    let is_of = |one: &Program, other: &Program| (&one.driver, &one.worker) == (&other.driver, &other.worker);
+    let other = |one: &&Program| now.iter().any(|program| is_of(program, one) && program.sha256 != one.sha256);
+    if let Some(Program { driver, .. }) = before.iter().find(other) {
+        bail!(
+            "{}: the worker of {driver} is another program than at the start; resume with the same build, or begin again",
+            dir.display()
+        );
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::dsn::Typed;
+
+    #[test]
+    fn a_worker_that_was_replaced_is_refused() {
+        let program =
+            |driver: &str, sha256: &str| Program { driver: driver.into(), worker: None, sha256: sha256.into() };
+        let before = [program("mattn", "a"), program("modernc", "b")];
+        let fits = |now: &[Program]| same_programs(&before, now, Path::new("record"));
+        assert!(fits(&before).is_ok() && fits(&before[..1]).is_ok(), "a missing one is reported by its trials");
+        let said = fits(&[before[0].clone(), program("modernc", "c")]).unwrap_err().to_string();
+        assert!(said.starts_with("record: the worker of modernc is another program"), "{said}");
+    }
 
     #[test]
     fn what_is_kept_opens_nothing() {

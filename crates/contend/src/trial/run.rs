@@ -160,6 +160,7 @@ fn go_on(of: &Resumption<'_>, cancelled: &dyn Fn() -> bool, tell: &dyn Fn(Note<'
     let left = found.parts.into_iter().map(|(_, record)| record).filter(|record| record.run.finished.is_none());
     let left: Vec<Task> = left.map(|record| unfinished(record, &now)).collect::<Result<_>>()?;
     for task in &left {
+        resume::same_programs(&task.run.programs, &programs::of(&task.run.study, instead), dir)?;
         resume::same_disk(&task.run, dir, &disk::file_system(&site.scratch))?;
     }
     proofs_are_readable(&site.out)?;
