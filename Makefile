@@ -84,6 +84,7 @@ verify: kernel test build worker-system ## the long checks; whether wrk, oha and
 	scripts/check-http-agreement.sh
 	scripts/capture-matrix.py
 	scripts/capture-programs.py
+	scripts/verify-predictions.py
 	rm -rf target/verify/durability
 	scripts/verify-durability.sh target/verify/durability
 	rm -rf target/verify/results

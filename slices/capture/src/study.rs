@@ -133,16 +133,18 @@ pub struct Captured<'c> {
     pub known: &'c Known<'c>,
     pub database: &'c Database,
     pub share: &'c Share,
+    /// Whether the workload has the program's own rows.
+    pub has_rows: bool,
     pub servers: &'c [Server],
 }
 
 /// The study file. `begin`: the most frequent BEGIN of writing transactions; `None` if all are single statements.
 pub fn study(of: &Captured, begin: Option<&'static str>, roles: &[Role]) -> String {
-    let Captured { known, database, share, servers } = of;
+    let Captured { known, database, servers, .. } = of;
     let now = captured(known, database, begin);
     let all = contenders(&now, roles.len() == 1 && roles[0].shares_a_process());
     let best = all.iter().rfind(|contender| contender.model.is_none()).expect("the captured one");
-    let mut out = head(known, share, tier(&now));
+    let mut out = head(of, tier(&now));
     for contender in &all {
         write_contender(&mut out, contender, &contender.label);
     }
@@ -194,7 +196,12 @@ fn gaps(known: &Known) -> String {
     missing.map(|gap| format!("  {},\n", text(&format!("The capture has a gap: {gap}")))).collect()
 }
 
-fn head(known: &Known, share: &Share, tier: &str) -> String {
+/// A line of the study's limits, where rows are generated.
+const GENERATED: &str = "  \"Rows are generated: which columns depend on each other, and the order in which rows were written, are not known. A query \
+                         that searches or sorts by such columns can take another time. A capture with --values=full has the rows.\",\n";
+
+fn head(of: &Captured, tier: &str) -> String {
+    let Captured { known, share, .. } = of;
     let command = known.manifest.command.join(" ");
     let short: String = command.chars().take(60).collect();
     let command = if short == command { command } else { format!("{short}...") };
@@ -204,7 +211,7 @@ fn head(known: &Known, share: &Share, tier: &str) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
          [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
@@ -212,6 +219,7 @@ fn head(known: &Known, share: &Share, tier: &str) -> String {
         text(&format!("What would have helped `{command}`?{}", if is_damaged { DAMAGED } else { "" })),
         share.words(),
         if uses_what_it_read(known) { NOT_CARRIED } else { "" },
+        if of.has_rows { "" } else { GENERATED },
         gaps(known),
         match tier {
             "durable" => "every acknowledged commit survives a power cut",

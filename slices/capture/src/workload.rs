@@ -101,7 +101,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     roles::write(&mut writer.out, &roles);
     let Writer { out: workload, mut left_out, share, .. } = writer;
     let servers = servers::of("capture", &workload, &mut left_out)?;
-    let study = study(&Captured { known, database, share: &share, servers: &servers }, captured_begin(known), &roles);
+    let has_rows = !tables.rows.is_empty();
+    let study =
+        study(&Captured { known, database, share: &share, has_rows, servers: &servers }, captured_begin(known), &roles);
     Ok(Written { workload, study, left_out, share })
 }
 
