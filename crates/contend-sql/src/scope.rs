@@ -44,8 +44,8 @@ pub(crate) struct Source<'a> {
     pub mixed: bool,
     /// Whether it is in a right join, where the bare name of a shared column means this side's.
     pub right: bool,
-    /// Whether it has more columns than these, so that `*` is refused.
-    pub hides: bool,
+    /// Columns that it has only in SQLite. They and `*` are refused.
+    pub hides: &'static [&'static str],
     /// Whether `*` is written out, because the source has a column more on the server.
     pub spelled: bool,
     /// A query in FROM, already written, with its placeholders.
@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
             joined: vec![],
             mixed: false,
             right: false,
-            hides: false,
+            hides: &[],
             spelled: false,
             written: None,
         }
@@ -165,6 +165,13 @@ impl<'a> Known<'a> {
             }
             if found.is_some() {
                 return Ok(found);
+            }
+            let hidden = |source: &Source| {
+                table.is_none_or(|t| source.name.eq_ignore_ascii_case(t))
+                    && source.hides.iter().any(|hidden| hidden.eq_ignore_ascii_case(name))
+            };
+            if scope.sources.iter().any(hidden) {
+                return no(Id::UnknownColumn, name, "the server has no such column of this table");
             }
             if ROWID_NAMES.iter().any(|r| r.eq_ignore_ascii_case(name)) {
                 return self.find_rowid(s, table, name);

@@ -98,7 +98,7 @@ fn bind_table<'a>(tr: &mut Tr<'a>, table: &'a SelectTable<'a>) -> R<()> {
         SelectTable::TableCall(name, _, alias) if is_each(name) => {
             let shown = alias.as_ref().map_or(plain(name.name.0), |alias| plain(as_name(alias)));
             let columns = Columns::Query(json_paths::each_columns().into());
-            add_source(tr, Source { hides: true, ..Source::new(shown, columns) })
+            add_source(tr, Source { hides: json_paths::EACH_HIDDEN, ..Source::new(shown, columns) })
         }
         SelectTable::TableCall(name, ..) => {
             no(Id::TableFunctions, name.name.0, "a table-valued function has no translation")

@@ -180,6 +180,9 @@ pub(crate) fn reader<'a>(tr: &mut Tr<'a>, name: &str, token: &'a str, args: &'a 
     Ok(Some(Val::of(ty)))
 }
 
+/// Columns of json_each() that the function pack does not have.
+pub(crate) const EACH_HIDDEN: &[&str] = &["id", "parent", "fullkey", "path", "json", "root"];
+
 /// The columns of json_each() that have a counterpart.
 pub(crate) fn each_columns() -> Vec<Column> {
     let column = |name: &str, ty| output(name.to_string(), Val { affinity: Affinity::Blob, ..Val::of(ty) });

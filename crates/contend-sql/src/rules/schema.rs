@@ -49,7 +49,8 @@ pub(crate) fn schema_table<'a>(tr: &mut Tr<'a>, token: &str, shown: Cow<'a, str>
         text
     };
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(quoted).collect()).collect();
-    Ok(listed(tr, shown, &names, &[Ty::Text; 3], &rows))
+    let listed = listed(tr, shown, &names, &[Ty::Text; 3], &rows);
+    Ok(Source { hides: &["rootpage", "sql"], ..listed })
 }
 
 /// pragma_table_info('t'): number, name and primary key position of each column.
@@ -66,7 +67,8 @@ pub(crate) fn table_info<'a>(tr: &mut Tr<'a>, token: &'a str, shown: Cow<'a, str
         vec![p.to_string(), name, place(p).to_string()]
     };
     let rows: Vec<Vec<String>> = table.columns.iter().enumerate().map(row).collect();
-    Ok(listed(tr, shown, &["cid", "name", "pk"], &[Ty::Int, Ty::Text, Ty::Int], &rows))
+    let listed = listed(tr, shown, &["cid", "name", "pk"], &[Ty::Int, Ty::Text, Ty::Int], &rows);
+    Ok(Source { hides: &["type", "notnull", "dflt_value", "arg", "schema"], ..listed })
 }
 
 /// A query of literals, as a table in FROM.

@@ -302,8 +302,12 @@ fn star(tr: &mut Tr, table: Option<&str>, distinct: bool, collect: bool, outputs
     if wanted.is_empty() {
         return no(Id::UnknownTable, table.unwrap_or("*"), "there is no such table here to take all columns of");
     }
-    if wanted.iter().any(|(source, _)| sources[*source].hides) {
-        return no(Id::TableFunctions, table.unwrap_or("*"), "all columns of a function, of which the server has some");
+    if wanted.iter().any(|(source, _)| !sources[*source].hides.is_empty()) {
+        return no(
+            Id::TableFunctions,
+            table.unwrap_or("*"),
+            "all columns of a table or function of SQLite's, of which the server has some",
+        );
     }
     let joined = sources.iter().any(|s| !s.joined.is_empty());
     // The columns that are not grouped come from one row, each by its own expression.

@@ -605,3 +605,28 @@ CREATE VIEW v AS SELECT a FROM t;
 ALTER TABLE t RENAME COLUMN a TO b;
 --! names
 SELECT b FROM v;
+
+--! case 95p adversarial unmatched: A column in double quotes that only SQLite's schema table has
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+SELECT "sql" IS NULL FROM sqlite_master;
+
+--! case 95q adversarial unmatched: A column in double quotes that only SQLite's list of columns has
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER NOT NULL);
+SELECT "notnull" FROM pragma_table_info('t');
+
+--! case 95r adversarial unmatched: All columns of the schema table
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+SELECT * FROM sqlite_master;
+
+--! case 95s adversarial unmatched: A column in double quotes that only SQLite's json_each() has
+SELECT "fullkey" FROM json_each('[1, 2]');
+
+--! case 95t adversarial unmatched: An outer column of the name of a column of the schema table
+CREATE TABLE t (sql TEXT);
+INSERT INTO t VALUES ('outer');
+SELECT (SELECT sql FROM sqlite_master LIMIT 1) FROM t;
+
+--! case 95u adversarial: A text in double quotes next to the schema table
+CREATE TABLE t (id INTEGER PRIMARY KEY);
+SELECT "word", name FROM sqlite_master;
+SELECT "word", name FROM pragma_table_info('t');
