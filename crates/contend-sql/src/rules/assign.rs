@@ -23,6 +23,9 @@ pub(crate) fn assign<'a>(tr: &mut Tr<'a>, column: &Column, expr: &'a Expr<'a>) -
         let value = tr.value(expr, Ty::Any)?;
         return tagged::tagged(tr, start, value);
     }
+    if !column.affinity.numeric() && column.affinity != Affinity::Text {
+        return assign_unconverted(tr, column, expr);
+    }
     if let Some(number) = literal_number(expr) {
         return assign_number(tr, column, number);
     }
@@ -35,6 +38,17 @@ pub(crate) fn assign<'a>(tr: &mut Tr<'a>, column: &Column, expr: &'a Expr<'a>) -
         _ => tr.value(expr, column.ty)?,
     };
     assignable(tr, column, start, value)
+}
+
+/// A column without an affinity, such as one that CREATE TABLE AS makes of an expression, stores a value as it is.
+fn assign_unconverted<'a>(tr: &mut Tr<'a>, column: &Column, expr: &'a Expr<'a>) -> R<Val> {
+    let value = tr.value(expr, column.ty)?;
+    match (column.ty, value.ty) {
+        (_, Ty::Null) | (Ty::Int, Ty::Bool) => Ok(value),
+        (_, Ty::Param) if !tr.postgres => Ok(value),
+        (want, is) if want == is => Ok(value),
+        (want, is) => no(Id::Assignment, &column.name, format!("{} stored in a column of {}", is.word(), want.word())),
+    }
 }
 
 fn assign_number(tr: &mut Tr, column: &Column, number: Number) -> R<Val> {

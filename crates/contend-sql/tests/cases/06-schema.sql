@@ -630,3 +630,26 @@ SELECT (SELECT sql FROM sqlite_master LIMIT 1) FROM t;
 CREATE TABLE t (id INTEGER PRIMARY KEY);
 SELECT "word", name FROM sqlite_master;
 SELECT "word", name FROM pragma_table_info('t');
+
+--! case 90v adversarial: CREATE TABLE AS of an expression, whose column converts nothing
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, r REAL);
+INSERT INTO t VALUES (1, 5, 0.5), (2, NULL, 2.0);
+CREATE TABLE u AS SELECT id, n + id AS m, r * 2 AS d, n FROM t;
+INSERT INTO u VALUES (3, 7, 1.0, '8'), (4, NULL, NULL, NULL);
+--! params 5, 9, 2.5
+INSERT INTO u VALUES (?, ?, ?, 0);
+SELECT id, m, typeof(m), d, typeof(d), n, typeof(n) FROM u;
+
+--! case 90w adversarial unmatched: CREATE TABLE AS of an expression, whose column gets a text
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 5);
+CREATE TABLE u AS SELECT id, n + 1 AS m FROM t;
+INSERT INTO u VALUES (3, '8');
+SELECT id, m FROM u;
+
+--! case 90y adversarial unmatched: CREATE TABLE AS of an expression, whose column of reals gets an integer
+CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL);
+INSERT INTO t VALUES (1, 0.5);
+CREATE TABLE u AS SELECT id, r * 2 AS d FROM t;
+INSERT INTO u VALUES (3, 8);
+SELECT id, d FROM u;
