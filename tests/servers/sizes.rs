@@ -22,7 +22,9 @@ fn a_file_and_two_servers_stand_side_by_side() {
     let rows = format!(
         "INSERT INTO post SELECT seq, concat('a text of some length and the number ', seq) FROM seq_1_to_{ROWS};"
     );
-    mariadb.asked(&format!("CREATE DATABASE app; USE app; {make}{rows} ANALYZE TABLE post;"));
+    mariadb.asked(&format!(
+        "CREATE DATABASE app; USE app; {make}ALTER TABLE post ADD SYSTEM VERSIONING; {rows} ANALYZE TABLE post;"
+    ));
     let on_mariadb = mariadb.dsn("geheim").replace("/mysql", "/app");
 
     let args = ["measure", &file.display().to_string(), &postgres.dsn("geheim"), &on_mariadb];

@@ -62,7 +62,7 @@ const PRODUCTS: [Product; 2] = [
         version: "SELECT concat('MariaDB ', version())",
         tables: "SELECT table_name, CAST(table_rows AS SIGNED), CAST(data_length AS SIGNED), \
              CAST(index_length AS SIGNED), CAST(data_free AS SIGNED) FROM information_schema.tables \
-             WHERE table_schema = database() AND table_type = 'BASE TABLE'",
+             WHERE table_schema = database() AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')",
         sizes: &[
             (
                 "database",
