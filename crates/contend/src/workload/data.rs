@@ -4,7 +4,7 @@
 use super::generate::{Binder, RowPosition};
 use super::model::{Table, Workload};
 use super::random::Stream;
-use super::rows::Rows;
+use super::rows::{Open, Rows};
 use super::sql::{Brackets, asked, load, quoted};
 use crate::units::hex;
 use anyhow::{Result, ensure};
@@ -24,19 +24,23 @@ pub struct Data<'w> {
 }
 
 impl Data<'_> {
-    /// Emits scripts of about `chunk_bytes` each, to be run one after the other. Returns the number of rows.
+    /// Emits scripts of about `chunk_bytes` each, to be run one after the other. Returns the number of rows. `open`: for tables
+    /// whose rows are in a file.
     ///
     /// # Errors
-    /// A reference to a table without rows at this scale, and whatever `emit` fails with.
+    /// A reference to a table without rows at this scale, a file of rows that is not the right one, and whatever `emit` fails
+    /// with.
     pub fn scripts(
         &self,
         chunk_bytes: usize,
         target: &Target,
+        open: Open<'_>,
         emit: &mut dyn FnMut(String) -> Result<()>,
     ) -> Result<u64> {
         let Self { workload, scale, seed } = *self;
         let rows = rows_to_load(workload, scale)?;
-        let mut loader = Loader { binder: Binder { tables: &workload.tables, rows }, seed, chunk_bytes, target, emit };
+        let mut loader =
+            Loader { binder: Binder { tables: &workload.tables, rows }, seed, chunk_bytes, target, open, emit };
         let mut writer = ScriptWriter::new(target);
         for ddl in workload.schema_sql() {
             writer.sql(&asked(&ddl));
@@ -90,6 +94,7 @@ struct Loader<'a> {
     seed: u64,
     chunk_bytes: usize,
     target: &'a Target,
+    open: Open<'a>,
     emit: &'a mut dyn FnMut(String) -> Result<()>,
 }
 
@@ -102,7 +107,7 @@ impl Loader<'_> {
         }
         let columns = &table.columns.0;
         let content = table.content.as_ref().filter(|content| content.rows == rows);
-        let mut content = content.map(|content| Rows::open(content, &table.columns)).transpose()?;
+        let mut content = content.map(|content| Rows::open(content, &table.columns, self.open)).transpose()?;
         let fields = self.binder.fields(&table.columns, rows)?;
         // One stream per column, so that a new column does not change the values of the others.
         let mut streams: Vec<Stream> =

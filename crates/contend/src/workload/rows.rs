@@ -6,9 +6,11 @@ use crate::units::hex;
 use anyhow::{Context, Result, bail, ensure};
 use contend_wire::literal::Value;
 use sha2::{Digest as _, Sha256};
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+
+/// Opens a file of rows.
+pub type Open<'o> = &'o dyn Fn(&Path) -> io::Result<Box<dyn BufRead>>;
 
 /// The file that has the rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub struct RowsFile {
 /// An open file of rows.
 pub struct Rows<'f> {
     of: &'f RowsFile,
-    reader: BufReader<File>,
+    reader: Box<dyn BufRead>,
     hash: Sha256,
     line: String,
     lines: u64,
@@ -35,10 +37,10 @@ impl<'f> Rows<'f> {
     ///
     /// # Errors
     /// It cannot be read, or has other columns.
-    pub fn open(of: &'f RowsFile, fields: &Fields) -> Result<Self> {
-        let file = File::open(&of.path).with_context(|| format!("cannot read {}", of.path.display()))?;
+    pub fn open(of: &'f RowsFile, fields: &Fields, open: Open<'_>) -> Result<Self> {
+        let reader = open(&of.path).with_context(|| format!("cannot read {}", of.path.display()))?;
         let (hash, line) = (Sha256::new(), String::new());
-        let mut rows = Rows { of, reader: BufReader::new(file), hash, line, lines: 0, places: vec![] };
+        let mut rows = Rows { of, reader, hash, line, lines: 0, places: vec![] };
         rows.next_line()?;
         let places: Option<Vec<usize>> = rows.line.split('\t').map(|name| fields.position(name)).collect();
         let mut sorted = places.clone().unwrap_or_default();

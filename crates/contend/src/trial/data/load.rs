@@ -17,7 +17,8 @@ use contend_wire::database::Database;
 use contend_wire::script::{LineResult, Target};
 use contend_wire::statement::Statement;
 use sha2::{Digest, Sha256};
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Load scripts sent ahead: one is carried out, one waits, and a third is being made.
@@ -265,7 +266,8 @@ pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     let mut count = |answers: Vec<LineResult>| {
         rows += answers.iter().map(|a| if let LineResult::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
     };
-    wanted.data().scripts(SCRIPT_BYTES, &target, &mut |script| {
+    let open = |path: &Path| Ok(Box::new(BufReader::new(File::open(path)?)) as Box<dyn BufRead>);
+    wanted.data().scripts(SCRIPT_BYTES, &target, &open, &mut |script| {
         admin.send(script)?;
         ahead += 1;
         if ahead > SCRIPTS_AHEAD {

@@ -1,6 +1,6 @@
 //! Data: the same from the same seed, of the promised size and shape.
 
-use super::{built_in, small, target};
+use super::{built_in, no_file, small, target};
 use crate::source::Source;
 use crate::units::hex;
 use crate::workload::model::Workload;
@@ -9,6 +9,8 @@ use contend_wire::literal::Value;
 use contend_wire::script::{ScriptLine, ScriptReader};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+use std::path::Path;
 
 fn scripts(workload: &Workload, scale: f64, seed: u64, chunk_bytes: usize) -> Vec<String> {
     let mut scripts = vec![];
@@ -16,7 +18,7 @@ fn scripts(workload: &Workload, scale: f64, seed: u64, chunk_bytes: usize) -> Ve
         scripts.push(script);
         Ok(())
     };
-    Data { workload, scale, seed }.scripts(chunk_bytes, &target(), emit).unwrap();
+    Data { workload, scale, seed }.scripts(chunk_bytes, &target(), &no_file, emit).unwrap();
     scripts
 }
 
@@ -206,16 +208,18 @@ fn references_formats_and_nulls_agree_within_a_row() {
 
 #[test]
 fn a_table_has_the_rows_of_its_file() {
-    let dir = tempfile::tempdir().unwrap();
-    let rows_of = |text: &str| {
-        std::fs::write(dir.path().join("a.tsv"), text).unwrap();
+    let rows_of = |text: &'static str| {
+        let open = |path: &Path| {
+            assert_eq!(path, Path::new("dir/a.tsv"), "next to the workload");
+            Ok(Box::new(text.as_bytes()) as Box<dyn BufRead>)
+        };
         let scripts = |workload: &Workload, scale| {
             let mut all = String::new();
             let emit = &mut |script: String| {
                 all += &script;
                 Ok(())
             };
-            Data { workload, scale, seed: 1 }.scripts(1 << 20, &target(), emit).map(|_| all)
+            Data { workload, scale, seed: 1 }.scripts(1 << 20, &target(), &open, emit).map(|_| all)
         };
         let sha256 = hex(&Sha256::digest("name\tid\nty\\nz\ti7\ntx\ti9\n"));
         let text = format!(
@@ -224,14 +228,14 @@ fn a_table_has_the_rows_of_its_file() {
              columns = {{ id = {{ serial = 1 }}, name = \"made\" }}\n\
              [transaction.t]\nkind = \"read\"\n[[transaction.t.step]]\nsql = \"SELECT 1 FROM a\"\n"
         );
-        let source = Source::new(dir.path().join("w.toml").display().to_string(), text);
+        let source = Source::new("dir/w.toml", text);
         let workload = crate::workload::parse(&source).unwrap();
         [1.0, 2.0].map(|scale| scripts(&workload, scale).map_err(|why| format!("{why:#}")))
     };
     let [same, doubled] = rows_of("name\tid\nty\\nz\ti7\ntx\ti9\n");
     assert!(same.unwrap().contains("row\ti7\tty\\nz\nrow\ti9\ttx\n"));
     assert!(doubled.unwrap().contains("row\ti4\ttmade\n"), "another number of rows is generated");
-    let wrong = |text: &str, why: &str| {
+    let wrong = |text: &'static str, why: &str| {
         let [same, _] = rows_of(text);
         assert!(same.clone().is_err_and(|said| said.contains(why)), "{text:?}: {same:?}");
     };

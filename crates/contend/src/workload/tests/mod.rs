@@ -91,6 +91,11 @@ pub fn built_in(name: &str) -> Workload {
     parse(&LIBRARY.find(name).unwrap()).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// Opens nothing: no built-in workload has a file of rows.
+fn no_file(path: &std::path::Path) -> std::io::Result<Box<dyn std::io::BufRead>> {
+    panic!("{} is opened", path.display())
+}
+
 pub fn target() -> Target {
     Target { driver: "rusqlite".into(), database: Database::File("app.db".into()), options: vec![], session: vec![] }
 }

@@ -2,7 +2,7 @@
 //! the rows they expect, and the invariants hold afterwards.
 
 use super::draw::plan;
-use super::{built_in, load, small, target};
+use super::{built_in, load, no_file, small, target};
 use crate::workload::model::Workload;
 use crate::workload::{Data, DrawRequest};
 use contend_wire::literal::Value;
@@ -42,7 +42,7 @@ fn from_sql(value: ValueRef<'_>) -> Value {
 fn loaded(workload: &Workload, scale: f64) -> Connection {
     let db = Connection::open_in_memory().unwrap();
     Data { workload, scale, seed: 1 }
-        .scripts(1 << 20, &target(), &mut |script| {
+        .scripts(1 << 20, &target(), &no_file, &mut |script| {
             db.execute_batch("BEGIN")?;
             let mut insert = String::new();
             for line in ScriptReader::new(&script)? {
