@@ -257,7 +257,7 @@ const RULES: &[Rule] = &[
     rule("overflow", "Integer arithmetic.", Handling::Fires(Certainty::Equivalent("no result exceeds 64 bits (SQLite would continue with reals, the server fails), and no intermediate sum does (SQLite fails)")), Handling::Fires(Certainty::Equivalent("no result exceeds 64 bits (SQLite would continue with reals, the server fails), and no intermediate sum does (SQLite fails)"))),
     rule("division", "`/` and `%`: integers stay integers, by zero is NULL.", EXACT, EXACT),
     rule("modulus", "`%` on reals cuts both sides to integers.", EXACT, EXACT),
-    rule("reals", "Sums and roundings of reals.", Handling::Fires(Certainty::Equivalent("equal to the last digits: the order of additions is the server's")), Handling::Fires(Certainty::Equivalent("equal to the last digits: the order of additions is the server's"))),
+    rule("reals", "Sums and roundings of reals.", Handling::Fires(Certainty::Equivalent("no infinite real among them; equal to the last digits: the order of additions is the server's")), Handling::Fires(Certainty::Equivalent("equal to the last digits: the order of additions is the server's"))),
     rule("bits", "`&`, bitwise or, `<<`, `>>`, `~` on 64-bit signed integers.", EXACT, EXACT),
     rule("concatenation", "`||` of texts and integers.", EXACT, EXACT),
     rule("text-as-number", "A text literal in arithmetic is the number in it.", EXACT, EXACT),

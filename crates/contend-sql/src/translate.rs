@@ -75,6 +75,9 @@ impl<'o> Work<'o> {
         if tr.out.infinite && options.target == Target::MariaDb {
             return no(Id::Literals, "", "a number beyond all doubles is infinite to SQLite; MariaDB has no such real");
         }
+        if tr.out.infinite && tr.has_fired(Id::Reals) {
+            return no(Id::Literals, "", "infinity minus infinity is NULL to SQLite, and a number on PostgreSQL");
+        }
         if tr.out.fired & (1 << Id::SessionValues as u8) != 0 && !(changes(command)) {
             return no(Id::SessionValues, "", "a value of the session in a statement that is kept");
         }

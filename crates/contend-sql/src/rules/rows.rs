@@ -95,7 +95,7 @@ fn written_rows<'a>(
         }
     }
     if unnumbered {
-        number_rows(tr, table, positions, start)?;
+        number_rows(tr, table, positions, &columns, start)?;
     }
     Ok(stored)
 }
@@ -141,7 +141,8 @@ fn inserted_value<'a>(
 fn fits_column(tr: &mut Tr, value: &Column, column: &Column) -> R<()> {
     let whole = value.ty == column.ty
         || value.ty == Ty::Null
-        || matches!((column.ty, value.ty), (Ty::Real, Ty::Int) | (Ty::Number, Ty::Int | Ty::Real));
+        || column.affinity.numeric()
+            && matches!((column.ty, value.ty), (Ty::Real, Ty::Int) | (Ty::Number, Ty::Int | Ty::Real));
     if !whole || column.ty == Ty::Any {
         return no(
             Id::Assignment,
@@ -156,18 +157,24 @@ fn fits_column(tr: &mut Tr, value: &Column, column: &Column) -> R<()> {
 }
 
 /// A NULL among the keys of a query's rows becomes the next number.
-fn number_rows(tr: &mut Tr, table: &Table, positions: &[usize], start: usize) -> R<()> {
+fn number_rows(tr: &mut Tr, table: &Table, positions: &[usize], columns: &[Column], start: usize) -> R<()> {
     tr.fire(Id::Rowid);
     let query = tr.out.sql.split_off(start);
     tr.put("SELECT ");
-    tr.list(positions, |tr, p| {
-        if table.rowid == Some(*p) {
-            tr.put("COALESCE(");
-            tr.name(&table.columns[*p].name)?;
-            tr.put(&format!(", nextval({}))", sequence(table)));
-            return Ok(());
+    tr.list(positions.iter().zip(columns), |tr, (p, column)| {
+        // In the inner query, NULL alone is a text.
+        let always_null = column.ty == Ty::Null;
+        match (table.rowid == Some(*p), always_null) {
+            (true, true) => tr.put(&format!("nextval({})", sequence(table))),
+            (true, false) => {
+                tr.put("COALESCE(");
+                tr.name(&table.columns[*p].name)?;
+                tr.put(&format!(", nextval({}))", sequence(table)));
+            }
+            (false, true) => tr.put("NULL"),
+            (false, false) => tr.name(&table.columns[*p].name)?,
         }
-        tr.name(&table.columns[*p].name)
+        Ok(())
     })?;
     tr.put(" FROM (");
     tr.put(&query);

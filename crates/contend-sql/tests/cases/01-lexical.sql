@@ -387,3 +387,6 @@ INSERT INTO t VALUES (1.5, 2), (7.0, NULL);
 SELECT r + ?1, ?1 / r, r % ?1, ?1 % r, abs(?1), ifnull(n, ?1), r > ?1, r IN (?1, 7) FROM t;
 --! params 3, 2.5
 SELECT CASE WHEN n IS NULL THEN ?1 ELSE ?2 END, typeof(coalesce(n, ?2)), min(r, ?1) FROM t;
+
+--! case 11f adversarial unmatched: Infinity minus infinity
+SELECT 1e999 - 1e999, 1e999 * 0.0;

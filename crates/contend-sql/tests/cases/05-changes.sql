@@ -451,3 +451,12 @@ INSERT INTO t (k, u, n) VALUES (?1, ?2, ?3)
 INSERT INTO t (k, u, n) VALUES (4, 'new', 8) ON CONFLICT (u) DO NOTHING ON CONFLICT (k) DO UPDATE SET n = 7;
 INSERT INTO t (k, u, n) VALUES (5, 'five', 5) ON CONFLICT (u) DO NOTHING ON CONFLICT (k) DO UPDATE SET n = 7;
 SELECT k, u, n, a, b FROM t;
+
+--! case 81p adversarial: Rows of a query whose key is NULL, or sometimes NULL
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, n INTEGER, r REAL);
+CREATE TABLE u (k INTEGER, a TEXT);
+INSERT INTO u VALUES (NULL, 'x'), (7, 'y');
+INSERT INTO t (id, a) SELECT NULL, a FROM u WHERE k = 7;
+INSERT INTO t (id, a, n, r) SELECT k, a, NULL, NULL FROM u;
+INSERT INTO t (n, id, a) SELECT NULL, NULL, NULL FROM u WHERE k = 7;
+SELECT count(*), count(a), count(n), count(DISTINCT id) FROM t;
