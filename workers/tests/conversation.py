@@ -20,7 +20,7 @@ WORKERS = Path(os.environ.get("WORKERS") or Path(__file__).resolve().parents[2] 
 # Longest wait for anything on a busy machine.
 PATIENCE_S = 60
 MS = 1_000_000
-NO_STEP, BEGIN = 65535, 65534
+NO_STEP, BEGIN, COMMIT = 65535, 65534, 65533
 Sample = namedtuple(
     "Sample", "client operation transaction attempt step space flags code rows due started finished lock_wait acquire_wait"
 )
@@ -212,6 +212,21 @@ class MariaDb:
     def ask(self, sql, database="app"):
         command = ["mariadb", "--no-defaults", "-N", "-B", "-r", "-u", "root", "-S", self.socket, "-e", sql, database]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    @contextlib.contextmanager
+    def locked(self):
+        """While this holds, no transaction can commit."""
+        command = ["mariadb", "--no-defaults", "-N", "-B", "-u", "root", "-S", self.socket, "-n", "app"]
+        client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        client.stdin.write("FLUSH TABLES WITH READ LOCK; SELECT 1;\n")
+        client.stdin.flush()
+        client.stdout.readline()
+        try:
+            yield
+        finally:
+            client.stdin.close()
+            client.wait(PATIENCE_S)
+            client.stdout.close()
 
     def rollbacks(self):
         return int(self.ask("SHOW GLOBAL STATUS LIKE 'Com_rollback'").split("\t")[1])

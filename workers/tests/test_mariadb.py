@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from .conversation import MS, NO_STEP, MariaDb, Proxy, Worker, plan, program
+from .conversation import COMMIT, MS, NO_STEP, MariaDb, Proxy, Worker, plan, program
 
 RUNNING = []
 # An operation whose connection the server closes, and one that reads.
@@ -100,6 +100,18 @@ class OfMariaDb:
         self.assertIn(samples[0].code, (2006, 2013))
 
 
+    def test_a_commit_that_is_blocked_ends_with_the_drain(self):
+        lines = ["statement\t0\tUPDATE t SET v = 'x' WHERE id = 1", "transaction\t0\tchange\twrite\tBEGIN\t0\t0\t2",
+                 "step\tsql\t0\t1..1\t1\t-", f"step\thold\t{500 * MS}"]
+        worker = self.worker()
+        worker.ready(self.plan(lines, [0], window=(0, 100 * MS, 1200 * MS)))
+        worker.start()
+        time.sleep(0.2)
+        with self.server.locked():
+            _, samples = worker.outcome()
+        self.assertEqual([(s.step, s.space, s.code, s.flags) for s in samples], [(COMMIT, 3, 1317, 2)])
+
+
 class PyMySql(OfMariaDb, unittest.TestCase):
     driver = "pymysql"
 
@@ -114,6 +126,21 @@ class NodeMysql2(OfMariaDb, unittest.TestCase):
 
 class JavaMariadb(OfMariaDb, unittest.TestCase):
     driver = "java-mariadb"
+
+    def test_no_operation_hangs_in_a_pool_whose_server_is_gone(self):
+        """Also if the pool has idle connections, which are lost."""
+        proxy = Proxy(self.server.socket, f"{self.server.folder}/gone")
+        self.addCleanup(proxy.close)
+        worker = self.worker()
+        options = ["pool_size\t3"]
+        worker.ready(self.plan(END_AND_LOOK, [1], path=proxy.path, options=options, window=(0, 1500 * MS, 20_000 * MS), is_pool=True, is_endless=True))
+        worker.start()
+        time.sleep(0.3)
+        proxy.close()
+        _, samples = worker.outcome()
+        self.assertEqual({s.flags for s in samples}, {0})
+        self.assertLessEqual({s.code for s in samples if s.space}, {2003, 2006, 2013})
+        self.assertIn(2003, {s.code for s in samples})
 
     def test_settings_of_what_a_pool_opens_later_are_read_back(self):
         """The pool replaces a lost connection, whether or not a client needs one."""

@@ -98,8 +98,10 @@ final class Attempt {
             }
         } catch (SQLException | Failure e) {
             fails(at, failureOf(e, driver));
+            // PostgreSQL has ended a transaction whose COMMIT it rejects.
+            boolean ended = at == COMMIT && failure.isSqlstate();
             // On a server this is a round trip, which belongs to the attempt.
-            if (begun || !driver.server()) {
+            if (begun && !ended || !driver.server()) {
                 rollBack(conn);
             }
         }

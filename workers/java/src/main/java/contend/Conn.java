@@ -27,7 +27,7 @@ final class Conn {
     final Connection raw;
     private final boolean each;
     private final Map<Sql, Prepared> prepared = new HashMap<>();
-    private volatile PreparedStatement running;
+    private volatile Statement running;
     private volatile boolean interrupting;
     private long interruptedAt;
     boolean lost;
@@ -117,9 +117,12 @@ final class Conn {
     }
 
     private long runText(Sql sql) throws SQLException {
-        try (Statement statement = raw.createStatement()) {
+        try (Statement statement = driver.statement(raw)) {
+            running = statement;
             statement.execute(sql.text);
             return 0;
+        } finally {
+            running = null;
         }
     }
 
@@ -185,7 +188,7 @@ final class Conn {
      * caller.
      */
     void interrupt() {
-        PreparedStatement target = running;
+        Statement target = running;
         long now = System.nanoTime();
         if (target == null || interrupting || driver.server() && now - interruptedAt < INTERRUPT_EVERY_NS) {
             return;
@@ -204,7 +207,7 @@ final class Conn {
         beside.start();
     }
 
-    private void interruptNow(PreparedStatement target) {
+    private void interruptNow(Statement target) {
         try {
             driver.interrupt(raw, target);
         } catch (SQLException e) {

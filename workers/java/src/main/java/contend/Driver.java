@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.Iterator;
 import java.util.Map;
 
@@ -95,8 +96,13 @@ interface Driver {
         return !server();
     }
 
+    /** A statement without values, such as BEGIN, which is sent as text. */
+    default Statement statement(Connection connection) throws SQLException {
+        return connection.createStatement();
+    }
+
     /** Interrupts what a connection executes. */
-    default void interrupt(Connection connection, PreparedStatement running) throws SQLException {
+    default void interrupt(Connection connection, Statement running) throws SQLException {
         running.cancel();
     }
 

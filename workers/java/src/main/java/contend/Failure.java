@@ -45,6 +45,11 @@ final class Failure extends RuntimeException {
         return space == SPACES.indexOf("sqlite") && (primary == 5 || primary == 6);
     }
 
+    /** Whether it is an error of PostgreSQL. */
+    boolean isSqlstate() {
+        return space == SPACES.indexOf("sqlstate");
+    }
+
     boolean is(Failure other) {
         return space == other.space && code == other.code;
     }

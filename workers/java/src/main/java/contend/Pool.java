@@ -21,12 +21,17 @@ final class Pool {
     /** A connection, and the pool's proxy for it. */
     record Lease(Connection proxy, Conn conn) {}
 
-    /** Interval at which a wait checks for the end of the drain; the shortest that the pool permits. */
-    private static final long WAIT_MS = 250;
+    /** Failed openings in a row after which a wait ends: a single one may be over at the next. */
+    private static final int GONE_AFTER = 3;
 
     private final Run run;
     private final HikariDataSource inner;
     private final Map<Connection, Conn> opened = new ConcurrentHashMap<>();
+    /** Threads that wait for a connection. */
+    private final Map<Thread, Boolean> waiting = new ConcurrentHashMap<>();
+    /** Openings that failed since the last one that did not; written by the pool's thread that opens. */
+    private volatile int failures;
+    private volatile SQLException failure;
 
     Pool(Run run, int database) {
         this.run = run;
@@ -34,7 +39,6 @@ final class Pool {
         config.setDataSource(new Opening(database));
         config.setMaximumPoolSize(run.options.poolSize);
         config.setMinimumIdle(run.options.poolSize);
-        config.setConnectionTimeout(WAIT_MS);
         config.setInitializationFailTimeout(-1);
         config.setRegisterMbeans(false);
         if (run.options.initString) {
@@ -54,9 +58,25 @@ final class Pool {
         @Override
         public Connection getConnection() throws SQLException {
             try {
+                return open();
+            } catch (SQLException e) {
+                failure = e;
+                failures++;
+                if (failures >= GONE_AFTER) {
+                    interrupt();
+                }
+                throw e;
+            }
+        }
+
+        private Connection open() throws SQLException {
+            // The pool closes idle connections that are lost.
+            opened.values().removeIf(conn -> !conn.open());
+            try {
                 // With an init string, the pool runs it after this call, and statements are prepared later.
                 Conn conn = run.options.initString ? run.bare(database) : run.connect(database);
                 opened.put(conn.raw, conn);
+                failures = 0;
                 return conn.raw;
             } catch (Failure | IllegalArgumentException e) {
                 throw new SQLException(e.getMessage(), e);
@@ -100,26 +120,54 @@ final class Pool {
         }
     }
 
-    /** Takes a connection; the wait ends with the drain. */
+    /** Takes a connection; the wait ends with the drain, or when none can be opened. */
     Lease take(Control control) throws SQLException {
-        SQLException opening = null;
-        for (int tries = 0; ; tries++) {
+        while (true) {
             try {
-                Connection proxy = inner.getConnection();
+                Connection proxy = await();
                 Conn conn = opened.get(proxy.unwrap(run.driver.connectionType()));
                 run.prepareStatements(conn);
                 return new Lease(proxy, conn);
             } catch (SQLTransientConnectionException e) {
-                // No connection was returned in time, unless opening one failed.
+                // The pool's own limit, 30 s. In the run the wait begins again.
+                if (control == null) {
+                    throw e.getCause() instanceof SQLException opening ? opening : e;
+                }
+            } catch (SQLException e) {
+                if (!(e.getCause() instanceof InterruptedException)) {
+                    throw e;
+                }
                 if (control != null && control.drainIsOver) {
                     throw run.driver.cutShort();
                 }
-                opening = e.getCause() instanceof SQLException cause ? cause : null;
-                boolean hopeless = opening != null && opened.isEmpty() && tries > 2;
-                if (hopeless || control == null && tries > 40) {
-                    throw opening != null ? opening : e;
+                if (failures >= GONE_AFTER) {
+                    throw failure;
                 }
             }
+        }
+    }
+
+    /** One wait, without a loss of the place in the queue: only {@link #interrupt} ends it early. */
+    private Connection await() throws SQLException {
+        Thread self = Thread.currentThread();
+        waiting.put(self, true);
+        try {
+            return inner.getConnection();
+        } finally {
+            waiting.remove(self);
+            // An interrupt that came late must not hit what the thread does next.
+            Thread.interrupted();
+        }
+    }
+
+    /** Ends all waits for a connection. */
+    void interrupt() {
+        for (Thread thread : waiting.keySet()) {
+            // Not after the thread has removed itself.
+            waiting.computeIfPresent(thread, (waits, yes) -> {
+                waits.interrupt();
+                return yes;
+            });
         }
     }
 

@@ -8,6 +8,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.sql.Types;
 import java.util.HexFormat;
 import java.util.Iterator;
@@ -15,6 +16,7 @@ import java.util.Map;
 import java.util.Properties;
 import org.postgresql.PGConnection;
 import org.postgresql.PGProperty;
+import org.postgresql.PGStatement;
 import org.postgresql.copy.CopyIn;
 import org.postgresql.util.DriverInfo;
 import org.postgresql.util.PGobject;
@@ -136,6 +138,14 @@ final class PostgresDriver implements Driver {
         }
         statement.setDouble(at, value);
         return true;
+    }
+
+    /** The library would prepare it by another name at each execution, and those stay at the server. */
+    @Override
+    public Statement statement(Connection connection) throws SQLException {
+        Statement statement = connection.createStatement();
+        statement.unwrap(PGStatement.class).setPrepareThreshold(0);
+        return statement;
     }
 
     @Override

@@ -342,8 +342,8 @@ final class Run {
     }
 
     /**
-     * Interrupts clients that are still executing. Called repeatedly, because an interrupt only affects a running
-     * statement.
+     * Interrupts clients that are still executing or wait for a connection. Called repeatedly, because an interrupt only
+     * affects a running statement.
      */
     void interrupt() {
         for (Client client : clients) {
@@ -352,6 +352,7 @@ final class Run {
                 conn.interrupt();
             }
         }
+        pools.values().forEach(Pool::interrupt);
     }
 
     Map<String, Object> counts() {

@@ -4,7 +4,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -126,7 +125,7 @@ final class SqliteDriver implements Driver {
     }
 
     @Override
-    public void interrupt(Connection connection, PreparedStatement running) throws SQLException {
+    public void interrupt(Connection connection, Statement running) throws SQLException {
         ((SQLiteConnection) connection).getDatabase().interrupt();
     }
 }
