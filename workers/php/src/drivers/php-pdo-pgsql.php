@@ -7,6 +7,7 @@ needs('pdo_pgsql', 'php-pgsql');
 require_once __DIR__ . '/pdo.php';
 
 const PG_LOST = '08006';
+const PG_NOT_CONNECTED = '08001';
 
 final class PdoPgsqlConnection extends PdoConnection
 {
@@ -22,7 +23,7 @@ final class PdoPgsqlConnection extends PdoConnection
             $place = 'host=' . dirname($at->socket) . ';port=' . substr(strrchr($at->socket, '.'), 1);
         }
         $this->types = new WeakMap();
-        $this->db = new PDO("pgsql:$place;dbname=$at->database", $at->user, $at->password(), [
+        $this->db = new PDO("pgsql:$place;dbname=$at->database;sslmode=disable;gssencmode=disable", $at->user, $at->password(), [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
             // Otherwise text and values are sent together, and parsed each time.
             PDO::PGSQL_ATTR_DISABLE_PREPARES => $prepareEach,
@@ -147,7 +148,12 @@ final class PdoPgsql extends Driver
 
     public function open(Database $database, Options $options): Connection
     {
-        return new PdoPgsqlConnection($database, $options->prepareEach);
+        try {
+            return new PdoPgsqlConnection($database, $options->prepareEach);
+        } catch (PDOException $e) {
+            // PDO uses the SQLSTATE of a lost connection here, too.
+            throw new Failure(SQLSTATE, base36(PG_NOT_CONNECTED), $e->getMessage());
+        }
     }
 
     public function codeOf(Throwable $error): ?array

@@ -136,7 +136,7 @@ class Psycopg(Driver):
         try:
             inner = psycopg.connect(
                 **place, user=at.user, password=at.password(), dbname=at.database or at.user, autocommit=True,
-                connect_timeout=CONNECT_S, application_name="contend",
+                connect_timeout=CONNECT_S, application_name="contend", sslmode="disable", gssencmode="disable",
             )
         except psycopg.Error as e:
             raise Failure(wire.SQLSTATE, wire.base36(e.sqlstate) if e.sqlstate else _NOT_CONNECTED, str(e)) from None

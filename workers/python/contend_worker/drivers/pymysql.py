@@ -122,7 +122,7 @@ def open_at(at):
     place = {"unix_socket": at.socket} if at.socket is not None else {"host": at.host, "port": at.port}
     return pymysql.connect(
         **place, user=at.user, password=at.password() or "", database=at.database or None, charset="utf8mb4",
-        autocommit=True, connect_timeout=CONNECT_S,
+        autocommit=True, connect_timeout=CONNECT_S, ssl_disabled=True,
         # Count the rows that an UPDATE finds, as SQLite and PostgreSQL do, not only those that it changes.
         client_flag=CLIENT.FOUND_ROWS,
     )
