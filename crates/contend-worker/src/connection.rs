@@ -9,6 +9,7 @@ use crate::setup::Setup;
 use anyhow::anyhow;
 use contend_wire::handshake::Facts;
 use contend_wire::plan::SqlStep;
+use contend_wire::sample::CodeSpace;
 use std::time::Duration;
 
 /// Pause between attempts to reconnect to a lost server, so that failures do not fill the memory.
@@ -218,9 +219,12 @@ impl<C: Connection> Session for ServerSession<'_, C> {
 
     #[inline]
     fn commit(&mut self) -> Result<(), Failure> {
-        self.simple("COMMIT")?;
-        self.begun = false;
-        Ok(())
+        let done = self.simple("COMMIT");
+        // PostgreSQL has ended a transaction whose COMMIT it rejects.
+        if done.is_ok() || done.is_err_and(|failure| failure.space == CodeSpace::Sqlstate) {
+            self.begun = false;
+        }
+        done
     }
 
     #[cold]

@@ -43,6 +43,8 @@ pub fn drive<'p, C: Connection>(
     let mut leave = client.run(&mut session, &mut kept, None);
     if matches!(leave, Leave::Finished) {
         session.look_again(&facts);
+        // Closing the connection may take longer than the supervisor waits for the loop.
+        client.client.set_loop_over();
     }
     drop(session);
     while let Leave::Reconnect(turn) = leave {
@@ -51,6 +53,7 @@ pub fn drive<'p, C: Connection>(
                 let leave = client.run(&mut session, &mut kept, Some(turn));
                 if matches!(leave, Leave::Finished) {
                     session.look_again(&facts);
+                    client.client.set_loop_over();
                 }
                 leave
             }

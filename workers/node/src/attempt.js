@@ -2,7 +2,7 @@
 // One attempt of an operation: its steps, the values of their placeholders, the values they keep, and the rollback. A
 // driver whose calls block the event loop is called without promises; other drivers are awaited.
 
-const { CODE_NOT_KEPT, CODE_ROWS, Failure, WORKER, cutShort, wrongValue } = require('./failure');
+const { CODE_NOT_KEPT, CODE_ROWS, Failure, SQLSTATE, WORKER, cutShort, failureOf, wrongValue } = require('./failure');
 
 const NONE = 65535;
 const BEGIN = 65534;
@@ -192,8 +192,10 @@ class AwaitedAttempt extends Attempt {
       if (t.begin) await this.execute(conn, this.statements.commit, []);
     } catch (error) {
       this.fails(at, error);
+      // PostgreSQL has ended a transaction whose COMMIT it rejects.
+      const ended = at === COMMIT && failureOf(error, this.driver).space === SQLSTATE;
       // On a server this is a round trip, which belongs to the attempt.
-      if (begun || !this.driver.server) await this.rollBack(conn);
+      if ((begun && !ended) || !this.driver.server) await this.rollBack(conn);
     }
   }
 

@@ -4,6 +4,7 @@
 const { SPACES } = require('./plan');
 
 const WORKER = SPACES.indexOf('worker');
+const SQLSTATE = SPACES.indexOf('sqlstate');
 const CODE_ROWS = 1;
 const CODE_NOT_KEPT = 2;
 const CODE_VALUE = 3;
@@ -50,4 +51,4 @@ function failureOf(error, driver) {
   return new Failure(WORKER, CODE_DRIVER, error.message);
 }
 
-module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, WORKER, cutShort, failure, failureOf, isCut, isLock, sqlstate, wrongValue };
+module.exports = { CODE_DRIVER, CODE_NOT_KEPT, CODE_ROWS, CODE_VALUE, Failure, SQLSTATE, WORKER, cutShort, failure, failureOf, isCut, isLock, sqlstate, wrongValue };

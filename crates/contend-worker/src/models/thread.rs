@@ -186,6 +186,8 @@ fn run_on_new_connection<'p>(
     let leave = client.run(&mut session, kept, Some(turn));
     if matches!(leave, Leave::Finished) {
         look_again(&connection, setup, first);
+        // Closing the connection may take longer than the supervisor waits for the loop.
+        client.client.set_loop_over();
     }
     Ok(leave)
 }

@@ -19,7 +19,7 @@ use contend_wire::database::{Address, Database, Endpoint};
 use contend_wire::plan::SqlStep;
 use contend_wire::sample::{CodeSpace, sqlstate_to_code, worker_code};
 use contend_wire::statement::Statement as Command;
-use postgres::error::SqlState;
+use postgres::error::{DbError, Severity, SqlState};
 use postgres::{Error, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
 use values::{Cell, Param};
@@ -268,7 +268,10 @@ impl<L: Link> Connection for Connected<L> {
         let failure = code_of(error);
         let lost = failure == sqlstate(LOST);
         let is_interrupted = lost || error.code() == Some(&SqlState::QUERY_CANCELED);
-        Judged { failure, is_lost: lost || self.link.is_closed(), is_interrupted }
+        // The server closes the connection after such an error; that may not have been read yet.
+        let severity = error.as_db_error().and_then(DbError::parsed_severity);
+        let is_last = matches!(severity, Some(Severity::Fatal | Severity::Panic));
+        Judged { failure, is_lost: lost || is_last || self.link.is_closed(), is_interrupted }
     }
 }
 
