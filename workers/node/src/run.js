@@ -145,10 +145,11 @@ class Run {
   async readBack() {
     const open = this.clients.filter(({ conn }) => conn && !conn.lost);
     if (open.length === 0 || this.control.drainIsOver) return {};
-    const facts = { connections_read_back: open.length };
+    const facts = { connections_read_back: 0 };
     for (const { conn, spec } of open) {
       try {
         const found = await connection.session(conn, this.driver, this.plan, spec.id);
+        facts.connections_read_back++;
         const other = Object.keys(found).find((name) => name !== 'client' && found[name] !== this.settings[name]);
         if (other) facts.settings_differ = `a connection reads back ${other} = ${found[other]} after the start, the first one ${this.settings[other]} before`;
       } catch (error) {
@@ -191,6 +192,7 @@ class Run {
     const loop = new LoopFacts();
     loop.begin();
     await Promise.all(this.clients.map((client) => client.carryOut()));
+    this.control.setOver();
     const facts = { ...loop.end(), ...(await this.readBack()) };
     await this.close();
     const { operations, failed } = this.control.counts;

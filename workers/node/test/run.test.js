@@ -43,6 +43,18 @@ test('no attempt begins after the drain, however late the loop comes to it', asy
   assert.deepStrictEqual([samples.count, done.operations, done.failed], [1, 1, 1]);
 });
 
+test('the thread that talks to the tool learns that only closing remains', async () => {
+  const run = new Run(parsePlan(PLAN), nothing);
+  await run.prepare();
+  run.control.open(1e6, 60e6);
+  const overWhileClosing = new Promise((resolve) => {
+    run.clients[0].close = async () => resolve(run.control.isOver);
+  });
+  assert.ok(!run.control.isOver);
+  await run.carryOut(process.hrtime.bigint());
+  assert.ok(await overWhileClosing);
+});
+
 test('a long run may have any number of collections', () => {
   const facts = new LoopFacts();
   facts.begin();

@@ -208,7 +208,10 @@ final class Client
         try {
             $found = $this->look();
         } catch (Throwable $e) {
-            tell("reading settings back after the run: {$e->getMessage()}");
+            // At the end of the drain it is interrupted.
+            if (!$this->control->isOver) {
+                $this->differs = "client {$this->spec->id}: the connection cannot be read back after the run: {$e->getMessage()}";
+            }
             return;
         }
         $this->isReadBack = true;
@@ -333,6 +336,7 @@ final class Client
         $this->operation = $operation;
         $this->attempts += $operation;
         $this->lookAgain();
+        ($this->report)('over');
         $this->close();
     }
 

@@ -23,6 +23,8 @@ final class Child
     public string $differs = '';
     public int $readBack = 0;
     private bool $hasEnded = false;
+    /** Whether no further operation begins; the connection may still be open, and closing it may take time. */
+    public bool $isOver = false;
     public int $operations = 0;
     public int $failed = 0;
     public ?array $done = null;
@@ -231,6 +233,9 @@ final class Run
                 case 'number':
                     $child->number = $words[1];
                     break;
+                case 'over':
+                    $child->isOver = true;
+                    break;
                 case 'done':
                     $child->done = array_map(intval(...), array_slice($words, 1, 4));
                     $child->differs = unescape($words[5]);
@@ -248,7 +253,7 @@ final class Run
     public function signal(int $signal): void
     {
         foreach ($this->children as $child) {
-            if ($child->done === null) {
+            if (!$child->isOver) {
                 $child->signal($signal);
             }
         }
@@ -260,7 +265,7 @@ final class Run
         $now = hrtime(true);
         $this->signal(SIGUSR2);
         foreach ($this->children as $child) {
-            if ($child->done === null && $now >= $drainEnd + STUCK_NS) {
+            if (!$child->isOver && $now >= $drainEnd + STUCK_NS) {
                 throw new FormatError("client {$child->spec->id} did not return 5 s after it was interrupted");
             }
         }
@@ -286,7 +291,7 @@ final class Run
         }
         leave_with($supervisor);
         foreach ($this->children as $child) {
-            if ($child->done !== null || $child->number === '') {
+            if ($child->isOver || $child->number === '') {
                 continue;
             }
             try {

@@ -200,6 +200,35 @@ function test_a_client_that_fails_after_its_end_is_heard_in_its_own_words(): voi
     same($died, outcome(run_of_one_that_says($done, "samp")), 'in the middle of a word');
 }
 
+function test_a_client_whose_loop_is_over_may_take_its_time_to_close(): void
+{
+    $long_ago = hrtime(true) - 2 * STUCK_NS;
+    foreach (["over\n" => '', "progress\t1\t0\n" => 'client 7 did not return 5 s after it was interrupted'] as $words => $why) {
+        $run = run_of_one_that_says($words, 'more');
+        $run->driver = new NullDriver('php-null');
+        $run->children[0]->lines->wait();
+        $run->hear($run->children[0]);
+        same($why, refusal(fn () => $run->afterDrain($long_ago)), $words);
+        $run->kill();
+    }
+}
+
+function test_a_connection_that_cannot_be_opened_is_rejected_and_not_lost(): void
+{
+    if (!extension_loaded('pdo_pgsql')) {
+        return;
+    }
+    require_once __DIR__ . '/../src/drivers/php-pdo-pgsql.php';
+    $driver = new PdoPgsql('php-pdo-pgsql');
+    try {
+        $driver->open(new Database('socket', '/none/.s.PGSQL.1', 'me', 'd', '-'), new Options($driver));
+    } catch (Failure $e) {
+        same([SQLSTATE, base36('08001')], [$e->space, $e->number], $e->getMessage());
+        return;
+    }
+    same(true, false, 'it was opened');
+}
+
 $failed = 0;
 foreach (preg_grep('/^test_/', get_defined_functions()['user']) as $test) {
     try {

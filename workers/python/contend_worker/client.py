@@ -146,7 +146,9 @@ class Client:
         try:
             found = self.run_.look(self.connection)
         except Exception as e:
-            self.control.tell(f"reading settings back after the run: {e}")
+            # At the end of the drain it is interrupted.
+            if not self.control.over:
+                self.differs = f"client {self.spec.id}: the connection cannot be read back after the run: {e}"
             return
         self.is_read_back = True
         for name, value in self.facts.items():
