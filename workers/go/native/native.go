@@ -142,8 +142,8 @@ func (p *pool[C, S]) Acquire() (worker.Conn, error) {
 
 func (p *pool[C, S]) Release(c worker.Conn) { p.inner.Put(c.(*conn[C, S]).conn) }
 
-// Idle returns 0: all connections are opened in advance.
-func (p *pool[C, S]) Idle() int { return 0 }
+// Idle returns all connections: they are opened in advance and kept.
+func (p *pool[C, S]) Idle() int { return p.setup.Options.PoolSize }
 
 func (p *pool[C, S]) Close() error {
 	for _, c := range p.conns {

@@ -151,7 +151,8 @@ func (c *conn) bind(s *worker.Statement, values []any) []any {
 	if s.Index >= 0 && s.Index < len(c.prepared) {
 		described = c.prepared[s.Index]
 	}
-	if described == nil && len(values) > 0 {
+	// Without values the library sends a statement that returns nothing as text, and prepares one that returns rows.
+	if described == nil && (len(values) > 0 || s.Returns) {
 		args = append(args, pgx.QueryExecModeExec)
 	}
 	for i, value := range values {
