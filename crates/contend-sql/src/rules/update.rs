@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::catalogue::{Conflicts, Event, Table};
+use crate::catalogue::{Catalogue, Conflicts, Event, Table};
 use crate::emit::{Tr, plain};
 use crate::parse::tree::{
     Expr, FromClause, Indexed, Limit, Operator, QualifiedName, ResolveType, ResultColumn, Set, SortedColumn, With,
@@ -92,6 +92,14 @@ impl Update<'_> {
         let is_it = |set: &Set| set.col_names.iter().any(|name| table.position(&plain(name.0)) == Some(position));
         self.sets.iter().any(is_it)
     }
+
+    /// Whether it gives rows different values in a column that is unique.
+    fn moves_keys(&self, catalogue: &Catalogue, table: &Table) -> bool {
+        let constant = |set: &&Set| matches!(bare(&set.expr), Expr::Literal(_) | Expr::Variable(_));
+        let moved = self.sets.iter().filter(|set| !constant(set)).flat_map(|set| set.col_names.iter());
+        let moved: Vec<usize> = moved.filter_map(|name| table.position(&plain(name.0))).collect();
+        catalogue.unique_sets(table).any(|set| set.iter().any(|position| moved.contains(position)))
+    }
 }
 
 pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
@@ -116,9 +124,6 @@ pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
         }
     }
     tr.put(" SET ");
-    if table.rowid.is_some_and(|rowid| update.sets_column(table, rowid)) {
-        tr.fire(Id::RowidChanged);
-    }
     let sets = tr.out.sql.len();
     let below = tr.seen.outer_reads;
     tr.seen.outer_reads = 0;
@@ -151,7 +156,17 @@ pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
         changes::returning(tr, table, alias, results, from.is_some())?;
     }
     tr.fire(Id::ChangedRows);
+    note_keys(tr, table, &update, one);
     Ok(())
+}
+
+fn note_keys(tr: &mut Tr, table: &Table, update: &Update, one: bool) {
+    if table.rowid.is_some_and(|rowid| update.sets_column(table, rowid)) {
+        tr.fire(Id::RowidChanged);
+    }
+    if !one && update.moves_keys(tr.input.catalogue, table) {
+        tr.fire(Id::UniqueChanged);
+    }
 }
 
 fn resolve_conflicts<'a>(tr: &mut Tr<'a>, table: &'a Table, update: &Update<'a>, filter: usize) -> R<()> {

@@ -460,3 +460,18 @@ INSERT INTO t (id, a) SELECT NULL, a FROM u WHERE k = 7;
 INSERT INTO t (id, a, n, r) SELECT k, a, NULL, NULL FROM u;
 INSERT INTO t (n, id, a) SELECT NULL, NULL, NULL FROM u WHERE k = 7;
 SELECT count(*), count(a), count(n), count(DISTINCT id) FROM t;
+
+--! case 80p adversarial breaks=unique-changed: Keys are moved to values that other rows still have
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
+INSERT INTO t VALUES (3, 'z');
+INSERT INTO t VALUES (2, 'y');
+INSERT INTO t VALUES (1, 'x');
+UPDATE t SET id = id + 1;
+
+--! case 80q adversarial: Keys are moved to values that no row has, and to a constant
+CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT UNIQUE, n INTEGER);
+INSERT INTO t VALUES (1, 'x', 5), (2, 'y', 6), (3, 'z', 7);
+UPDATE t SET id = id + 10, a = a || id;
+UPDATE t SET a = 'same' WHERE n > 5;
+UPDATE t SET id = id - 1 WHERE id = 11;
+SELECT id, a, n FROM t;
