@@ -214,6 +214,28 @@ else:
 ";
 
 #[test]
+fn dates_and_rising_numbers_are_made_up_as_such() {
+    let bench = Bench::new();
+    let program =
+        OWN_ROWS.replace("f'2026-{i:04}'", "f'2026-01-{i % 28 + 1:02} {i:04}'").replace("if not", "day = True\nif not");
+    let program = program
+        .replace("WHERE body LIKE ? ORDER BY day", "WHERE day > ? ORDER BY day")
+        .replace("f'%{i % 200}%'", "f'2026-01-{i % 28 + 1}'");
+    for program in [&program, &program] {
+        capture(&bench, &[], &["python3", "-c", program]).exits(0);
+        std::fs::rename(bench.path("taken"), bench.path(if bench.path("first").exists() { "second" } else { "first" }))
+            .expect("renamed");
+    }
+    let text = std::fs::read_to_string(bench.path("second/workload.toml")).expect("written");
+    assert!(text.contains("day = { time = [\"2020-01-01\", \"2024-12-31\"] }\n"), "{text}");
+    assert!(text.contains("a0_1 = { time = [\"2020-01-01\", \"2024-12-31\"] }"), "{text}");
+    let (_, data) = text.split_once("[scale]").expect("numbers");
+    assert!(!data.contains("2026"), "no value: {text}");
+    let study = std::fs::read_to_string(bench.path("second/study.toml")).expect("written");
+    assert!(study.contains("Rows are generated: which columns depend on each other"), "{study}");
+}
+
+#[test]
 fn a_study_of_a_capture_with_values_has_its_rows_and_search_words() {
     let bench = Bench::new();
     let made = std::process::Command::new("python3").args(["-c", OWN_ROWS]).current_dir(bench.dir.path()).status();

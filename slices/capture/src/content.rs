@@ -151,6 +151,8 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
                 nulls: 0,
                 distinct: 0,
                 most: 0,
+                has_dates: false,
+                rises: false,
                 kind: "null".into(),
                 length_min: 0,
                 length_mean: 0,
@@ -191,16 +193,23 @@ fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> R
          SELECT count(*), coalesce(sum(v IS NULL), 0), count(DISTINCT v), coalesce(min(length(v)), 0),
            coalesce(CAST(avg(length(v)) AS INTEGER), 0), coalesce(max(length(v)), 0),
            coalesce((SELECT typeof(v) FROM seen WHERE v IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1), 'null'),
-           coalesce((SELECT count(*) FROM seen WHERE v IS NOT NULL GROUP BY v ORDER BY 1 DESC LIMIT 1), 0)
+           coalesce((SELECT count(*) FROM seen WHERE v IS NOT NULL GROUP BY v ORDER BY 1 DESC LIMIT 1), 0),
+           coalesce((SELECT min(v GLOB '[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*') FROM seen WHERE v IS NOT NULL), 0)
          FROM seen"
     );
     let looked = db.query_row(&sql, [], |row| {
         (column.seen, column.nulls, column.distinct) = (count(row, 0)?, count(row, 1)?, count(row, 2)?);
         (column.length_min, column.length_mean, column.length_max) = (count(row, 3)?, count(row, 4)?, count(row, 5)?);
-        (column.kind, column.most) = (row.get(6)?, count(row, 7)?);
+        (column.kind, column.most, column.has_dates) = (row.get(6)?, count(row, 7)?, row.get(8)?);
         Ok(())
     });
     readable(looked, ddl)?;
+    // A table without rowids has no order but that of its key.
+    let falls = format!(
+        "SELECT count(*) FROM (SELECT v, lag(v) OVER (ORDER BY rowid) AS before FROM (SELECT rowid, {name} AS v FROM {of} LIMIT {LOOKED_AT}))
+         WHERE before > v"
+    );
+    column.rises = readable(db.query_row(&falls, [], |row| count(row, 0)), ddl)?.is_some_and(|falls| falls == 0);
     let unique = "SELECT count(*) FILTER (WHERE columns = 1) > 0, count(*) FILTER (WHERE columns > 1) > 0 FROM (
           SELECT count(*) AS columns, max(i.seqno), i.name AS last FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
           WHERE l.\"unique\" AND NOT l.partial GROUP BY l.name
@@ -340,6 +349,24 @@ mod tests {
         let kept = keep(&path, dir.path(), "copy.db", Some([1, 2])).expect("kept");
         let rows: Vec<(&str, u64)> = kept.tables.iter().map(|table| (table.name.as_str(), table.rows)).collect();
         assert_eq!(rows, [("a", 1), ("b", 2)]);
+    }
+
+    #[test]
+    fn order_dates_and_the_most_frequent_value_are_seen() {
+        let db = Connection::open_in_memory().expect("opened");
+        db.execute_batch(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, day TEXT, n INTEGER, m INTEGER);
+             INSERT INTO t VALUES (1, '2026-01-01', 5, 7), (2, NULL, 5, 6), (3, '2026-01-02 10:00', 9, 7);
+             CREATE TABLE w (k TEXT PRIMARY KEY, day TEXT) WITHOUT ROWID; INSERT INTO w VALUES ('a', '2026-1-1');",
+        )
+        .expect("filled");
+        let seen = look(&db, None).expect("looked");
+        let of = |table: usize, column: usize| {
+            let column = &seen.tables[table].columns[column];
+            (column.has_dates, column.rises, column.most)
+        };
+        assert_eq!([of(0, 1), of(0, 2), of(0, 3)], [(true, true, 1), (false, true, 2), (false, false, 2)]);
+        assert_eq!(of(1, 1), (false, false, 1));
     }
 
     #[test]

@@ -117,6 +117,12 @@ fn id_of(table: &Table) -> Option<&Column> {
     table.columns.iter().find(|column| crate::generator::is_serial(table, column))
 }
 
+/// The generator of a value that a statement stores. It has no row, so it cannot rise with the rows.
+fn of_value(tables: &Tables, table: &Table, column: &Column) -> Result<String> {
+    let column = Column { rises: false, ..column.clone() };
+    Ok(of_column(tables.content, table, &column, tables.choices(table, &column)?))
+}
+
 /// Reads a row by its key, a list by a foreign key, changes a row, adds one.
 fn transactions(
     out: &mut String,
@@ -151,7 +157,7 @@ fn transactions(
     let is_free = |column: &&Column| *column != id && !column.is_unique() && !refers(column);
     if let Some(column) = table.columns.iter().find(is_free) {
         let sql = format!("UPDATE {table_name} SET {} = :value WHERE {id_name} = :id", quoted(&column.name));
-        let value = of_column(tables.content, table, column, tables.choices(table, column)?);
+        let value = of_value(tables, table, column)?;
         add(out, "change", 5, ("write", sql, vec![("id".into(), row), ("value".into(), value)]));
     }
     if table.columns.iter().any(|column| column.is_unique() && refers(&column)) {
@@ -162,13 +168,8 @@ fn transactions(
     let (mut names, mut values, mut args) = (vec![], vec![], vec![]);
     for (i, column) in table.columns.iter().enumerate().filter(|(_, column)| *column != id) {
         let arg = format!("a{i}");
-        let choices = tables.choices(table, column)?;
         let is_text = column.kind == "text";
-        let generator = if column.is_unique() {
-            "{ unique = true }".into()
-        } else {
-            of_column(tables.content, table, column, choices)
-        };
+        let generator = if column.is_unique() { "{ unique = true }".into() } else { of_value(tables, table, column)? };
         values.push(if column.is_unique() && is_text {
             format!("'u' || CAST(:{arg} AS TEXT)")
         } else {

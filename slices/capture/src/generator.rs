@@ -9,6 +9,9 @@ use crate::trace::Value;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+/// Made-up dates. Only their order and form are like those of the program.
+const DATES: &str = "[\"2020-01-01\", \"2024-12-31\"]";
+
 /// A name with letters, digits and `_` only.
 pub fn plain(name: &str) -> String {
     let plain = |c: char| match c {
@@ -84,6 +87,13 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     }
     if let Some(choices) = choices {
         return format!("{}{null} }}", choices.strip_suffix(" }").unwrap_or(&choices));
+    }
+    if column.has_dates {
+        let order = if column.rises { ", ordered = true" } else { "" };
+        return format!("{{ time = {DATES}{order}{null} }}");
+    }
+    if column.rises && kind_of(column) == "integer" {
+        return format!("{{ serial = 1{null} }}");
     }
     let skew = if kind_of(column) == "integer" { skew_of(column, column.distinct) } else { String::new() };
     free(kind_of(column), column.distinct, column.length_mean, &(skew + &null))
@@ -229,6 +239,9 @@ pub fn of_argument(
         }
         if inserts && (column.unique || column.key > 0) {
             return "{ unique = true }".into();
+        }
+        if column.has_dates && values.iter().any(|value| matches!(value, Value::Hash(..))) {
+            return format!("{{ time = {DATES}{null} }}");
         }
     }
     let is = |word: &str| name.is_some_and(|name| name.eq_ignore_ascii_case(word));

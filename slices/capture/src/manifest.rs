@@ -153,6 +153,11 @@ pub struct Column {
     /// Rows with the most frequent value; 0 in captures of older versions.
     #[serde(default)]
     pub most: u64,
+    /// Whether all values are texts that begin with a date, and whether no row has a lower value than the one before it.
+    #[serde(default)]
+    pub has_dates: bool,
+    #[serde(default)]
+    pub rises: bool,
     pub kind: String,
     pub length_min: u64,
     pub length_mean: u64,

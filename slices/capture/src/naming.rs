@@ -84,7 +84,8 @@ impl Names {
 
     /// The generator of an argument with the captured frequencies, if its values are few or unequally frequent.
     pub fn of_argument(&self, (table, column): (&Table, &Column), values: &[&Value], inserts: bool) -> Option<String> {
-        if inserts && (column.unique || column.key > 0) {
+        // Dates are made up as dates, unless the rows have few of them.
+        if (inserts && (column.unique || column.key > 0)) || (column.has_dates && column.hashes.is_empty()) {
             return None;
         }
         let space = self.of.get(&place(table, column)).filter(|space| space.is_usable())?;
