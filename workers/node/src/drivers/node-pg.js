@@ -98,6 +98,9 @@ class Copy {
   }
 }
 
+/** Whether the server closes the connection after this error; the severity may be in the server's language. */
+const isLast = ({ severity, code }) => severity === 'FATAL' || severity === 'PANIC' || /^57P/.test(code);
+
 class Connection {
   constructor(client, config) {
     this.client = client;
@@ -133,9 +136,14 @@ class Connection {
     const args = values.length > 0 || name ? values.map(bound) : undefined;
     // Written out: a copy with an added property has a shape that no object keeps alive, so code compiled for it
     // would be discarded at the next full garbage collection.
-    const { rows, rowCount } = await this.client.query({ name, text: statement.sql, values: args, rowMode: 'array', types });
-    if (statement.returns) return rows;
-    return statement.changes ? rowCount : 0;
+    try {
+      const { rows, rowCount } = await this.client.query({ name, text: statement.sql, values: args, rowMode: 'array', types });
+      if (statement.returns) return rows;
+      return statement.changes ? rowCount : 0;
+    } catch (error) {
+      if (isLast(error)) this.lose();
+      throw error;
+    }
   }
 
   columns(prepared) {
