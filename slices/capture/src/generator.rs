@@ -92,7 +92,8 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
         let order = if column.rises { ", ordered = true" } else { "" };
         return format!("{{ time = {DATES}{order}{null} }}");
     }
-    if column.rises && kind_of(column) == "integer" {
+    let is_distinct = column.distinct + column.nulls == column.seen;
+    if column.rises && is_distinct && kind_of(column) == "integer" {
         return format!("{{ serial = 1{null} }}");
     }
     let skew = if kind_of(column) == "integer" { skew_of(column, column.distinct) } else { String::new() };
