@@ -337,12 +337,13 @@ BEGIN
   IF JSON_VALID(x) = 0 AND CHAR_LENGTH(x) - CHAR_LENGTH(REPLACE(REPLACE(x, '[', ''), '{', '')) >= 32 THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: JSON that may be deeper than MariaDB reads';
   END IF;
-  RETURN JSON_VALID(x);
+  -- MariaDB accepts any character behind a backslash.
+  RETURN JSON_VALID(x) AND (LOCATE('\', x) = 0 OR REPLACE(x, '\\', '') NOT REGEXP '\\([^"/bfnrtu]|u(?![0-9A-Fa-f]{4}))');
 END;
 
 CREATE OR REPLACE FUNCTION contend_sql.json_root(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL
 BEGIN
-  IF NOT JSON_VALID(x) THEN
+  IF NOT contend_sql.json_valid(x) THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: malformed JSON';
   END IF;
   RETURN JSON_COMPACT(x) COLLATE utf8mb4_nopad_bin;

@@ -115,7 +115,7 @@ fn on_match<'a>(
         tr.put(")");
     }
     tr.put(" THEN UPDATE SET ");
-    assignments(tr, table, sets, false)?;
+    assignments(tr, table, sets, None)?;
     tr.place.upsert = None;
     tr.known.scopes.pop();
     if where_clause.is_some() {

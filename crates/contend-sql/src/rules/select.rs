@@ -68,6 +68,9 @@ pub(crate) fn select<'a>(
     if by_group && tr.seen.aggregates > 0 {
         return no(Id::OrderBy, "ORDER", "an aggregate in the order of SELECT DISTINCT");
     }
+    if having.is_some() && terms.is_empty() && tr.seen.aggregates == 0 {
+        return no(Id::GroupBy, "HAVING", "HAVING without a group or an aggregate, which SQLite does not accept");
+    }
     no_bare_column(tr, !terms.is_empty() || having.is_some())?;
     tr.seen.aggregates = aggregates;
     tr.known.windows = windows;

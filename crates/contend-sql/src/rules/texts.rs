@@ -8,7 +8,7 @@ use crate::parse::tree::Expr;
 use crate::refuse::{R, no};
 use crate::rules::literals::{bare, literal_number};
 use crate::rules::{Id, arithmetic};
-use crate::types::{Number, Ty, Val, plain_result};
+use crate::types::{Number, Strength, Ty, Val, plain_result};
 
 /// SQLite's longest text in bytes (the default of SQLITE_MAX_LENGTH): the length of substr() without a third
 /// argument. PostgreSQL's text functions accept only 32-bit numbers.
@@ -19,6 +19,11 @@ pub(crate) fn length<'a>(tr: &mut Tr<'a>, name: &str, one: &'a Expr<'a>) -> R<Va
     let value = tr.value(one, Ty::Text)?;
     let (pg, my) = match (name, value.ty) {
         ("length", Ty::Blob) | ("octet_length", Ty::Blob | Ty::Text) => ("octet_length(", "OCTET_LENGTH("),
+        ("length", Ty::Text | Ty::Param) if !tr.postgres && !matches!(bare(one), Expr::Literal(_)) => {
+            // SQLite counts the characters before the first NUL. PostgreSQL has no text with NUL.
+            tr.wrap(start, "SUBSTRING_INDEX(", ", CHAR(0 USING utf8mb4), 1)");
+            ("", "CHAR_LENGTH(")
+        }
         ("length", Ty::Text | Ty::Null | Ty::Param) => ("char_length(", "CHAR_LENGTH("),
         ("length", Ty::Int) => {
             if tr.postgres {
@@ -186,7 +191,7 @@ pub(crate) fn char<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<
     let mut text = String::new();
     for arg in args {
         match literal_number(arg) {
-            Some(Number::Int(n)) if n > 0 => {
+            Some(Number::Int(n)) if n > 0 || n == 0 && !tr.postgres => {
                 text.extend(u32::try_from(n).ok().and_then(char::from_u32));
             }
             _ => return no(Id::Functions, token, "char() of anything but literal code points"),
@@ -194,6 +199,12 @@ pub(crate) fn char<'a>(tr: &mut Tr<'a>, token: &str, args: &'a [Expr<'a>]) -> R<
     }
     if text.chars().count() != args.len() {
         return no(Id::Functions, token, "char() of a number that is not a code point");
+    }
+    if text.contains('\0') {
+        // MariaDB's client does not read NUL in a statement.
+        let bytes: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
+        tr.put(&format!("CHAR({} USING utf8mb4) COLLATE utf8mb4_nopad_bin", bytes.join(", ")));
+        return Ok(Val::of(Ty::Text).never_null().with(Strength::Operator));
     }
     crate::names::push_text(&mut tr.out.sql, &text);
     Ok(Val::of(Ty::Text).never_null())

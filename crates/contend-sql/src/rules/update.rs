@@ -127,7 +127,9 @@ pub(crate) fn update<'a>(tr: &mut Tr<'a>, update: Update<'a>) -> R<()> {
     let sets = tr.out.sql.len();
     let below = tr.seen.outer_reads;
     tr.seen.outer_reads = 0;
-    upsert::assignments(tr, table, update.sets, from.is_some() && !tr.postgres)?;
+    let own = update.table.alias.as_ref().map_or(table.name.as_str().into(), |a| plain(a.0));
+    let qualifier = (from.is_some() && !tr.postgres).then_some(&*own);
+    upsert::assignments(tr, table, update.sets, qualifier)?;
     let correlated = std::mem::replace(&mut tr.seen.outer_reads, below) > 0;
     let once = !correlated && update.sets.iter().all(|set| evaluated_first(&set.expr, 0));
     let one = from.is_none() && one_row(table, update.condition);

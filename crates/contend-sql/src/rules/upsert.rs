@@ -66,7 +66,7 @@ pub(crate) fn upsert<'a>(tr: &mut Tr<'a>, table: &'a Table, upsert: &'a Upsert<'
                 }
                 tr.fire(Id::UpsertCount);
                 tr.put(" ON DUPLICATE KEY UPDATE ");
-                assignments(tr, table, sets, false)?;
+                assignments(tr, table, sets, None)?;
             }
             tr.place.upsert = None;
             tr.known.scopes = outer;
@@ -95,7 +95,7 @@ fn do_update<'a>(
     tr.put(" ON CONFLICT ");
     put_target(tr, table, target)?;
     tr.put("DO UPDATE SET ");
-    assignments(tr, table, sets, false)?;
+    assignments(tr, table, sets, None)?;
     if let Some(condition) = condition {
         tr.put(" WHERE ");
         tr.condition(condition)?;
@@ -318,8 +318,13 @@ pub(crate) fn excluded<'a>(tr: &mut Tr<'a>, table: &'a Table, name: &str) -> R<V
     Ok(Val { collation: Collation::Binary, column: false, ..crate::catalogue::as_value(column) })
 }
 
-/// SET of UPDATE and upsert.
-pub(crate) fn assignments<'a>(tr: &mut Tr<'a>, table: &'a Table, sets: &'a [Set<'a>], qualified: bool) -> R<()> {
+/// SET of UPDATE and upsert. `qualifier` is written before each column.
+pub(crate) fn assignments<'a>(
+    tr: &mut Tr<'a>,
+    table: &'a Table,
+    sets: &'a [Set<'a>],
+    qualifier: Option<&str>,
+) -> R<()> {
     let mut first = true;
     for (index, set) in sets.iter().enumerate() {
         let names: Vec<usize> = changes::insert_columns(table, Some(&set.col_names))?;
@@ -349,8 +354,8 @@ pub(crate) fn assignments<'a>(tr: &mut Tr<'a>, table: &'a Table, sets: &'a [Set<
                 tr.put(", ");
             }
             let column = &table.columns[position];
-            if qualified {
-                tr.name(&table.name)?;
+            if let Some(qualifier) = qualifier {
+                tr.name(qualifier)?;
                 tr.put(".");
             }
             tr.name(&column.name)?;

@@ -390,3 +390,8 @@ SELECT CASE WHEN n IS NULL THEN ?1 ELSE ?2 END, typeof(coalesce(n, ?2)), min(r, 
 
 --! case 11f adversarial unmatched: Infinity minus infinity
 SELECT 1e999 - 1e999, 1e999 * 0.0;
+
+--! case 14e adversarial unmatched=PostgreSQL: The length of a text ends at NUL
+CREATE TABLE t (a TEXT);
+INSERT INTO t VALUES ('é' || char(0) || 'b'), ('ab'), (NULL), ('');
+SELECT a, length(a) FROM t;

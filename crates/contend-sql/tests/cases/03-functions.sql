@@ -933,3 +933,8 @@ SELECT length(group_concat(DISTINCT s)) FROM t;
 CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT COLLATE NOCASE);
 INSERT INTO t VALUES (1, 'x'), (2, 'X');
 SELECT group_concat(DISTINCT s) FROM t;
+
+--! case 56s adversarial: JSON with characters behind a backslash
+CREATE TABLE t (id INTEGER PRIMARY KEY, j TEXT NOT NULL);
+INSERT INTO t VALUES (1, '"\x"'), (2, '"\\x"'), (3, '"\u00e9\n\/\""'), (4, '"\u00g9"'), (5, '["\\\q"]'), (6, '["\\\"q"]'), (7, '{"a": 1}');
+SELECT id, json_valid(j) FROM t;

@@ -614,3 +614,17 @@ CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
 INSERT INTO t VALUES (1, printf('%09000d', 0) || 'z'), (2, printf('%09000d', 0) || 'y');
 --! ordered
 SELECT id FROM t ORDER BY a;
+
+--! case 72p adversarial: UPDATE FROM with an alias for the table
+CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE u (id INTEGER PRIMARY KEY, n INTEGER);
+INSERT INTO t VALUES (1, 10), (2, 20);
+INSERT INTO u VALUES (1, 5), (3, 7);
+UPDATE t AS x SET n = x.n + u.n FROM u WHERE u.id = x.id;
+SELECT id, n FROM t;
+
+--! case 60s adversarial fails unmatched: HAVING without a group
+CREATE TABLE t (a INTEGER);
+INSERT INTO t VALUES (1), (2);
+SELECT 1 FROM t HAVING 1;
+SELECT a FROM t;
