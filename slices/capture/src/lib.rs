@@ -21,6 +21,7 @@ mod fresh;
 mod gaps;
 mod generator;
 mod listening;
+mod lists;
 mod literal;
 mod manifest;
 mod mysql_text;

@@ -4,6 +4,7 @@ use crate::attach::{names_one_of, schemas};
 use crate::content::open_copy;
 use crate::finding::time;
 use crate::generator::{column_of, columns_of, line, of_argument, plain};
+use crate::lists::filled_up;
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
 use crate::naming::{Names, values_of};
@@ -21,6 +22,7 @@ use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Most kinds of transactions in the workload: the most frequent ones.
 const KINDS: usize = 24;
@@ -258,10 +260,10 @@ impl<'k> Writer<'k> {
         (shared, steps): (&mut Shared, &mut String),
     ) {
         let known = self.known;
-        let sql = std::rc::Rc::clone(&known.shapes.texts[step.shape]);
         let repeats = kind.group.repeats(step);
         let here = executed.iter().filter_map(|steps| steps.get(place)).filter(|here| here.shape == step.shape);
         let calls: Vec<&Call> = here.flat_map(|here| &here.calls).map(|&i| &known.trace.calls[i]).collect();
+        let sql = usual_text(&calls).unwrap_or_else(|| Rc::clone(&known.shapes.texts[step.shape]));
         let shape = &known.shapes.all[step.shape];
         let (columns, inserts) = (
             columns_of(&sql),
@@ -272,7 +274,13 @@ impl<'k> Writer<'k> {
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
             (vec![], BTreeMap::new(), 0);
         let all = tokens(&sql);
+        let filled_up = filled_up(&all, &values);
         for (i, token) in all.iter().enumerate() {
+            let is_value = |at: usize| matches!(all.get(at), Some(Token::Parameter(_) | Token::Literal(_)));
+            if filled_up.contains(&number) && (is_value(i) || (*token == Token::Sign(",") && is_value(i + 1))) {
+                number += usize::from(is_value(i));
+                continue;
+            }
             let part = match token {
                 Token::Word(part) | Token::Sign(part) => (*part).to_string(),
                 Token::Parameter(_) | Token::Literal(_) => {
@@ -308,16 +316,28 @@ impl<'k> Writer<'k> {
             };
             parts.push(part);
         }
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let _ = write!(steps, "\n[[transaction.{}.step]]\nsql = {}\n", kind.name, text(&crate::sql::joined(&parts)));
-        if repeats > 1 {
-            line(steps, "repeat", &repeats.to_string());
-        }
-        if !own.is_empty() {
-            let own: Vec<String> = own.iter().map(|(name, generator)| format!("{name} = {generator}")).collect();
-            line(steps, "args", &format!("{{ {} }}", own.join(", ")));
-        }
+        write_step(steps, &kind.name, &parts, (repeats, &own));
     }
+}
+
+/// Writes a step, with its own arguments if it is repeated.
+fn write_step(out: &mut String, name: &str, parts: &[String], (repeats, own): (u64, &BTreeMap<String, String>)) {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let _ = write!(out, "\n[[transaction.{name}.step]]\nsql = {}\n", text(&crate::sql::joined(&parts)));
+    if repeats > 1 {
+        line(out, "repeat", &repeats.to_string());
+    }
+    if !own.is_empty() {
+        let own: Vec<String> = own.iter().map(|(name, generator)| format!("{name} = {generator}")).collect();
+        line(out, "args", &format!("{{ {} }}", own.join(", ")));
+    }
+}
+
+/// The text of a statement, of medium length where lists have several lengths.
+fn usual_text(calls: &[&Call]) -> Option<Rc<str>> {
+    let mut texts: Vec<&Rc<str>> = calls.iter().map(|call| &call.sql).collect();
+    texts.sort_by_key(|text| text.len());
+    texts.get(texts.len() / 2).map(|text| Rc::clone(text))
 }
 
 /// Value for a hashed LIMIT: the most rows that one execution returned or changed; 20 in a subquery, whose rows are unknown.
