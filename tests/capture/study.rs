@@ -3,6 +3,7 @@
 
 use super::capture;
 use crate::support::Bench;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Reads an account twice, before and after another one is changed: the first and the last account, by turns.
@@ -253,6 +254,17 @@ fn a_study_of_a_capture_with_values_has_its_rows_and_search_words() {
     assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
     let found: Vec<std::path::PathBuf> = walk(&bench.path(".cache"));
     let db = found.iter().find(|path| path.ends_with("base.db")).unwrap_or_else(|| panic!("{found:?}"));
+    assert_eq!(std::fs::metadata(db).expect("there").permissions().mode() & 0o777, 0o600);
+    let table = std::fs::read_to_string(bench.path("r/transactions.csv")).expect("a report");
+    let columns = |line: &str| line.split(",").map(str::to_string).collect::<Vec<_>>();
+    let head = columns(table.lines().next().expect("a line"));
+    // A contender's name has commas in quotes.
+    let at = |name: &str| head.len() - head.iter().position(|known| known == name).expect("a column");
+    let reads = table.lines().map(columns).filter(|line| line.iter().any(|field| field == "select_note"));
+    let numbers = reads
+        .map(|line| ["committed", "rows"].map(|name| line[line.len() - at(name)].parse::<u64>().expect("a number")));
+    let [read, found] = numbers.fold([0, 0], |sum, line| [sum[0] + line[0], sum[1] + line[1]]);
+    assert!(read > 0 && found == read, "each key is one that the program has: {found} of {read}");
     let db = rusqlite::Connection::open(db).expect("opened");
     let last: (i64, String) = db
         .query_row("SELECT id, body FROM note ORDER BY id DESC", [], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -268,4 +280,32 @@ fn a_study_of_a_capture_with_values_has_its_rows_and_search_words() {
 fn walk(dir: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+/// Sets unique texts anew, and a row refers to none.
+const TOKENS: &str = "
+import sqlite3, os
+made = os.path.exists('app.db')
+db = sqlite3.connect('app.db', isolation_level=None)
+if not made:
+    db.execute('CREATE TABLE parent (id INTEGER PRIMARY KEY)')
+    db.execute('CREATE TABLE user (id INTEGER PRIMARY KEY, token TEXT UNIQUE, parent INTEGER REFERENCES parent (id))')
+    db.executemany('INSERT INTO user VALUES (?, ?, 1)', [(i, f'first-{i}') for i in range(1, 51)])
+else:
+    for i in range(200):
+        db.execute('UPDATE user SET token = ? WHERE id = ?', (f'token-{i}', i % 50 + 1))
+";
+
+#[test]
+fn what_an_update_stores_is_not_searched_for_and_orphans_are_told() {
+    let bench = Bench::new();
+    let made = std::process::Command::new("python3").args(["-c", TOKENS]).current_dir(bench.dir.path()).status();
+    assert!(made.expect("python3").success());
+    capture(&bench, &["--values=full"], &["python3", "-c", TOKENS]).exits(0);
+    let said = bench.contend(&["capture", "to-workload", "taken"]).exits(0);
+    assert!(said.err.contains("made by generators, because a row of user refers to a row that is missing"), "{said:?}");
+    assert!(!bench.path("taken/rows-1.tsv").exists());
+    let workload = workload(&bench.path("taken"));
+    let args = workload["transaction"]["update_user"]["args"].to_string();
+    assert!(args.contains("a0_1 = { unique = true }") && args.contains("ref = \"user.id\""), "{args}");
 }

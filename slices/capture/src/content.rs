@@ -1,7 +1,6 @@
 //! The content of a database: a copy through the backup API, and counts of its tables. Only contend's own process
 //! opens the file.
 
-use crate::generator::is_serial;
 use crate::literal::CHOICES;
 use crate::manifest::{Column, Content, Table, write_private};
 use anyhow::{Context, Result, ensure};
@@ -107,10 +106,7 @@ pub fn look(db: &Connection, copy: Option<String>) -> Result<Content> {
     let (mut tables, mut others) = (vec![], vec![]);
     for (kind, name, sql) in entries {
         if kind == "table" {
-            let mut table = table(db, name, sql)?;
-            // The numbers of keys are values, too.
-            table.keys = if copy.is_some() { keys(db, &table)? } else { None };
-            tables.push(table);
+            tables.push(table(db, name, sql)?);
         } else {
             others.push(sql);
         }
@@ -162,16 +158,6 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
         )?);
     }
     Ok(Table { name, ddl, rows, keys: None, columns: found })
-}
-
-/// Lowest and highest value of the column that is an alias of the rowid.
-fn keys(db: &Connection, table: &Table) -> rusqlite::Result<Option<(i64, i64)>> {
-    let Some(serial) = table.columns.iter().find(|column| is_serial(table, column)) else { return Ok(None) };
-    let (of, name) = (quoted(&table.name), quoted(&serial.name));
-    let ends = db.query_row(&format!("SELECT min({name}), max({name}) FROM {of}"), [], |row| {
-        Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
-    });
-    Ok(readable(ends, &table.ddl)?.flatten())
 }
 
 /// `None` if only the program's SQLite can read the table: a virtual table, or a function or collation of the program.

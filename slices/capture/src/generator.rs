@@ -88,7 +88,8 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     if let Some(choices) = choices {
         return format!("{}{null} }}", choices.strip_suffix(" }").unwrap_or(&choices));
     }
-    if column.has_dates {
+    // Days on which many rows are would become as many days as rows.
+    if column.has_dates && 2 * column.distinct > column.seen - column.nulls {
         let order = if column.rises { ", ordered = true" } else { "" };
         return format!("{{ time = {DATES}{order}{null} }}");
     }

@@ -5,7 +5,7 @@ use crate::sql::Token;
 use crate::trace::Value;
 use std::collections::BTreeSet;
 
-/// Numbers of the values that a statement can do without: those beyond the mean number of different values of each list.
+/// Numbers of the values that a statement can do without: those beyond the average number of different values of each list.
 /// `values`: those of each execution.
 pub fn filled_up(tokens: &[Token], values: &[Vec<Value>]) -> BTreeSet<usize> {
     let all = lists(tokens);
@@ -49,7 +49,7 @@ mod tests {
         let sql = "SELECT * FROM t WHERE a = ? AND b IN (?, ?, ?, ?) AND c IN (SELECT ?) AND d IN (?)";
         let row = |list: [i64; 4]| [&[9], &list[..], &[1, 2]].concat().into_iter().map(Value::Integer).collect();
         let values: Vec<Vec<Value>> = vec![row([5, 6, 6, 6]), row([7, 7, 7, 7]), row([1, 2, 3, 3])];
-        assert_eq!(filled_up(&tokens(sql), &values), BTreeSet::from([3, 4]), "two of four in mean");
+        assert_eq!(filled_up(&tokens(sql), &values), BTreeSet::from([3, 4]), "two of four on average");
         assert!(filled_up(&tokens(sql), &[row([1, 2, 3, 4])]).is_empty());
         assert!(filled_up(&tokens(sql), &[]).is_empty());
     }

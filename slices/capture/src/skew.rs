@@ -74,6 +74,9 @@ impl<'v> Distribution<'v> {
         let (low, high) = table.keys.unwrap_or((1, rows.cast_signed()));
         let is_there = |key: &i64| (low..=high).contains(key);
         let all_there = self.integers().is_some_and(|keys| keys.iter().all(is_there));
+        if table.keys.is_some() && table.first_key().is_none() {
+            return self.sample(is_there, null).unwrap_or_else(|| format!("{{ range = [{low}, {high}]{null} }}"));
+        }
         if !self.is_even(rows)
             && self.counts.len() <= LISTED
             && all_there
@@ -81,11 +84,20 @@ impl<'v> Distribution<'v> {
         {
             return self.list(&known, null);
         }
-        let skew = self.zipf(rows, rows);
-        if table.keys.is_some() && table.first_key().is_none() {
-            return format!("{{ range = [{low}, {high}]{skew}{null} }}");
-        }
-        format!("{{ ref = {}{skew}{null} }}", text(to))
+        format!("{{ ref = {}{}{null} }}", text(to), self.zipf(rows, rows))
+    }
+
+    /// The captured keys among those that a table with gaps can have; some of them, if they are many.
+    fn sample(&self, is_there: impl Fn(&i64) -> bool, null: &str) -> Option<String> {
+        let integer = |(value, count): &(&Value, u64)| match value {
+            Value::Integer(key) if is_there(key) => Some((key.to_string(), count.to_string())),
+            _ => None,
+        };
+        let there: Vec<(String, String)> = self.counts.iter().filter_map(integer).collect();
+        let each = there.len().div_ceil(LISTED).max(1);
+        let (keys, weights): (Vec<String>, Vec<String>) = there.into_iter().step_by(each).unzip();
+        (!keys.is_empty())
+            .then(|| format!("{{ choice = [{}], weights = [{}]{null} }}", keys.join(", "), weights.join(", ")))
     }
 
     /// The values themselves, if they are known and few, or some are more frequent than others, or they come again and

@@ -71,6 +71,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let content = database.content.as_ref().or(database.end.as_ref());
     let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
     let copy = content.copy.as_ref().map(|copy| open_copy(&dir.join(copy))).transpose()?;
+    let (content, rows) = &rows::written(dir, content, copy.as_ref())?;
     let names = Names::of(known, content);
     let (share, out) = (Share::default(), String::new());
     let left_out = known.trace.missing(known.manifest);
@@ -87,11 +88,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         text(&about)
     );
     let mut tables = Tables::of(content, copy.as_ref());
-    if let Some(copy) = &copy {
-        match rows::write(dir, copy, &tables.all())? {
-            Ok(files) => tables.rows = files,
-            Err(why) => writer.left_out.push(format!("The study's rows are made by generators, because {why}.")),
-        }
+    match rows {
+        Ok(files) => tables.rows.clone_from(files),
+        Err(why) => writer.left_out.push(format!("The study's rows are made by generators, because {why}.")),
     }
     tables.write_scale(&mut writer.out);
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
@@ -269,11 +268,15 @@ impl<'k> Writer<'k> {
             columns_of(&sql),
             shape.text.to_lowercase().starts_with("insert") || shape.text.to_lowercase().starts_with("replace"),
         );
+        // What an UPDATE sets is stored, too.
+        let all = tokens(&sql);
+        let is_where = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("where"));
+        let sets = shape.text.to_lowercase().starts_with("update").then(|| all.iter().position(is_where));
+        let stores = |at: usize| inserts || sets.is_some_and(|end| end.is_none_or(|end| at < end));
         let is_hashed = known.manifest.values == Values::Hash;
         let values: Vec<Vec<Value>> = calls.iter().filter_map(|call| values_of(call, is_hashed, &sql)).collect();
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
             (vec![], BTreeMap::new(), 0);
-        let all = tokens(&sql);
         let filled_up = filled_up(&all, &values);
         for (i, token) in all.iter().enumerate() {
             let is_value = |at: usize| matches!(all.get(at), Some(Token::Parameter(_) | Token::Literal(_)));
@@ -297,7 +300,7 @@ impl<'k> Writer<'k> {
                         Some(limit) if is_hashed && limit.eq_ignore_ascii_case("limit") => {
                             (rows_of_limit(shape, &calls, &all[..i]).to_string(), false)
                         }
-                        _ => self.generator(shape, column, &here, inserts),
+                        _ => self.generator(shape, column, &here, stores(i)),
                     };
                     let name = if repeats > 1 {
                         let name = format!("a{place}_{number}");

@@ -17,8 +17,9 @@ use contend_wire::database::Database;
 use contend_wire::script::{LineResult, Target};
 use contend_wire::statement::Statement;
 use sha2::{Digest, Sha256};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Load scripts sent ahead: one is carried out, one waits, and a third is being made.
@@ -113,7 +114,8 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
         (Some(server), Some(programs)) => {
             load_server(&partial, &Private { server, programs }, wanted, places.janitor, admin)
         }
-        _ => load(&Database::File(partial.join(name).display().to_string()), wanted, admin),
+        _ => load(&Database::File(partial.join(name).display().to_string()), wanted, admin)
+            .and_then(|rows| keep_private(&partial.join(name), wanted.workload).map(|()| rows)),
     };
     let loaded = loaded
         .and_then(|rows| {
@@ -128,6 +130,15 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
         Err(e) => return Err(e).with_context(|| format!("cannot complete {}", dir.display())),
     }
     Ok(Base { path, loaded_rows: Some(loaded), programs, attached: None })
+}
+
+/// Rows of a program of the user's own are for its owner only, also in the copies of trials.
+fn keep_private(path: &Path, workload: &Workload) -> Result<()> {
+    if workload.tables.iter().all(|table| table.content.is_none()) {
+        return Ok(());
+    }
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))
+        .with_context(|| format!("cannot protect {}", path.display()))
 }
 
 /// Whether the data still has the digest that it had when it was loaded.
