@@ -338,7 +338,8 @@ BEGIN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'contend_sql: JSON that may be deeper than MariaDB reads';
   END IF;
   -- MariaDB accepts any character behind a backslash.
-  RETURN JSON_VALID(x) AND (LOCATE('\', x) = 0 OR REPLACE(x, '\\', '') NOT REGEXP '\\([^"/bfnrtu]|u(?![0-9A-Fa-f]{4}))');
+  RETURN JSON_VALID(x) AND (LOCATE(CHAR(92 USING utf8mb4), x) = 0
+    OR REPLACE(x, CHAR(92, 92 USING utf8mb4), '') NOT REGEXP CONCAT(CHAR(92, 92 USING utf8mb4), '([^"/bfnrtu]|u(?![0-9A-Fa-f]{4}))'));
 END;
 
 CREATE OR REPLACE FUNCTION contend_sql.json_root(x LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin DETERMINISTIC NO SQL

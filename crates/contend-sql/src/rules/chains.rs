@@ -72,6 +72,11 @@ pub(crate) fn no_circle(catalogue: &Catalogue, token: &str, new: &Trigger) -> R<
 /// Refuses OR in a statement whose table has triggers that change something: in SQLite it replaces their own OR.
 pub(crate) fn no_or(catalogue: &Catalogue, table: &Table, event: Event, or: Option<ResolveType>) -> R<()> {
     let changes = |trigger: &Trigger| trigger.event == event && !trigger.writes.is_empty();
+    // ABORT is what a statement without OR does, and differs only from an OR of the triggers.
+    let resolves = |trigger: &Trigger| trigger.writes.iter().any(|write| write.resolves);
+    if or == Some(ResolveType::Abort) && !catalogue.triggers.iter().any(resolves) {
+        return Ok(());
+    }
     if or.is_some() && catalogue.triggers_of(table).any(changes) {
         return no(Id::OrConflict, "OR", "the statement's OR also decides about conflicts in the table's triggers");
     }
@@ -94,6 +99,13 @@ pub(crate) fn reads(catalogue: &Catalogue, written: &str, table: &str) -> bool {
     written.contains("SELECT ")
         && (reads_from(written, table)
             || catalogue.tables.iter().filter(is_view).any(|view| reads_from(written, &view.name)))
+}
+
+/// Whether a text in a server's SQL has this name of a column.
+pub(crate) fn mentions(written: &str, column: &str) -> bool {
+    let mut name = String::new();
+    push_name(&mut name, column);
+    written.contains(&name)
 }
 
 fn reads_from(written: &str, table: &str) -> bool {

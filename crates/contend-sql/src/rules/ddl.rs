@@ -366,9 +366,12 @@ fn no_view_over(tr: &Tr, table: &Table, body: &AlterTableBody) -> R<()> {
     let catalogue = tr.input.catalogue;
     let over = |view: &&Table| view.query.as_ref().is_some_and(|query| chains::reads(catalogue, query, &table.name));
     let mut views = catalogue.tables.iter().filter(over);
+    let names = |view: &Table, column: &str| view.query.as_ref().is_some_and(|query| chains::mentions(query, column));
     let view = match body {
         AlterTableBody::AddColumn(_) => views.find(|view| view.starred),
         AlterTableBody::RenameTo(_) if tr.postgres => None,
+        AlterTableBody::DropColumn(column) => views.find(|view| view.starred || names(view, &plain(column.0))),
+        AlterTableBody::RenameColumn { old, .. } => views.find(|view| view.starred || names(view, &plain(old.0))),
         _ => views.next(),
     };
     match view {
