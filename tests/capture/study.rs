@@ -234,6 +234,7 @@ fn dates_and_rising_numbers_are_made_up_as_such() {
     assert!(!data.contains("2026"), "no value: {text}");
     let study = std::fs::read_to_string(bench.path("second/study.toml")).expect("written");
     assert!(study.contains("Rows are generated: which columns depend on each other"), "{study}");
+    assert!(study.contains("isolation=serializable"), "{study}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -17,14 +18,15 @@ fn what_is_no_database_is_refused_with_the_way_on() {
     fs::create_dir(dir.path().join("empty")).expect("made");
     let fifo = Command::new("mkfifo").arg(dir.path().join("pipe")).status().expect("mkfifo");
     assert!(fifo.success());
-    let own = std::process::id().to_string();
+    let mut sleeping = Command::new("sleep").arg("60").spawn().expect("sleep");
+    let own = sleeping.id().to_string();
     for (args, words) in [
         (vec![path("nothing")], "cannot be found: No such file"),
         (vec![path("text")], "is not a SQLite database"),
         (vec![path("pipe")], "is not a file"),
         (vec![path("empty")], "holds no SQLite database"),
         (vec!["--pid".into(), "999999999".into()], "does not exist"),
-        (vec!["--pid".into(), own], "has no SQLite database open"),
+        (vec!["--pid".into(), own], "and its children have no SQLite database open"),
         (vec!["postgres://me:geheim@127.0.0.1:1/d".into()], "cannot connect"),
         (vec!["oracle://me:geheim@h/d".into()], "`oracle` is not a scheme"),
         (vec!["postgres://me:geheim@h/d".into(), path("text")], "one server is watched at a time"),
@@ -38,6 +40,26 @@ fn what_is_no_database_is_refused_with_the_way_on() {
         assert!(output.status.code() == Some(2) && text.contains(words), "{args:?}: {text}");
         assert!(!text.contains("geheim"), "{text}");
     }
+    sleeping.kill().and_then(|()| sleeping.wait()).expect("it ends");
+}
+
+const CHILD: &str = "import sqlite3, time
+db = sqlite3.connect('child.db')
+db.execute('CREATE TABLE t (a)')
+time.sleep(60)";
+
+#[test]
+fn a_process_without_databases_has_those_of_its_children() {
+    let dir = place();
+    let mut command = Command::new("sh");
+    command.args(["-c", "python3 -c \"$0\"; true", CHILD]).current_dir(dir.path()).process_group(0);
+    let mut shell = command.spawn().expect("a shell");
+    wait_for("the child's database", || fs::metadata(dir.path().join("child.db")).is_ok_and(|file| file.len() > 0));
+    let line =
+        last(&watch(&["--pid", &shell.id().to_string(), "--for", "2s", "--json-line"]).output().expect("it starts"));
+    let killed = Command::new("kill").args(["-9", "--", &format!("-{}", shell.id())]).status();
+    assert!(killed.is_ok_and(|status| status.success()) && shell.wait().is_ok());
+    assert_eq!(watched(&line), BTreeSet::from(["child.db".to_string()]));
 }
 
 /// Paths of the watched databases, by their last part.

@@ -76,8 +76,15 @@ impl<'c> Tables<'c> {
             }
             let _ = write!(out, "\n[table.{}.columns]\n", key(&table.name));
             for column in &table.columns {
-                let choices =
-                    names.of_rows(table, column).map_or_else(|| self.choices(table, column), |of| Ok(Some(of)))?;
+                let named = names.of_rows(table, column);
+                if named.is_some() && column.has_default && column.kind == "text" {
+                    left_out.push(format!(
+                        "{}.{} has made-up names, and its default value in the schema is none of them: a row that is inserted without a \
+                         value is not found by its name. A capture with --values=full has the values.",
+                        table.name, column.name
+                    ));
+                }
+                let choices = named.map_or_else(|| self.choices(table, column), |of| Ok(Some(of)))?;
                 line(out, &key(&column.name), &of_column(self.content, table, column, choices));
             }
         }

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{INVALID, OK, print, stop_on_signals};
 use contend::slice::Verb;
+use contend::trial::watch::usage::tree;
 use contend::units::duration_ns;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -137,9 +138,18 @@ fn address(args: &WatchArgs) -> Result<Option<&str>> {
 /// The databases that a process has open.
 fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     let found = databases_of(pid);
-    let found = found
+    let mut found = found
         .with_context(|| format!("process {pid} does not exist, or belongs to another user (then run as root)"))?;
-    ensure!(!found.is_empty(), "process {pid} has no SQLite database open at this moment; name the file instead");
+    // A server that forks its workers has none open itself.
+    if found.is_empty() {
+        found = tree(pid).iter().filter_map(|process| databases_of(process.pid.cast_unsigned())).flatten().collect();
+        found.sort();
+        found.dedup();
+    }
+    ensure!(
+        !found.is_empty(),
+        "process {pid} and its children have no SQLite database open at this moment; name the file instead"
+    );
     Ok(found)
 }
 

@@ -269,6 +269,10 @@ fn change(kind: &Kind) -> &'static str {
         Kind::RefusedAtOnce { .. } => {
             "If busy_timeout is 0: set it. If a transaction reads before it writes: begin it with BEGIN IMMEDIATE."
         }
+        Kind::TimeoutTooShort { held_ns_max, longest_ns, .. } if 2 * held_ns_max < *longest_ns => {
+            "Other connections had the lock in turn, and SQLite has no queue. Put several writes into one transaction, or send \
+             all writes through one process."
+        }
         Kind::TimeoutTooShort { .. } => "Make the longest transaction shorter, or busy_timeout longer than it.",
         Kind::Starvation { .. } => {
             "Pause between transactions of the first, put several of them into one, or send all writes through one process."

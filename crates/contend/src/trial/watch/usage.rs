@@ -51,7 +51,7 @@ pub fn machine_time() -> MachineTime {
 }
 
 /// A process and all its descendants, itself first.
-pub(in crate::trial) fn tree(first: u32) -> Vec<Process> {
+pub fn tree(first: u32) -> Vec<Process> {
     let (mut found, mut next) = (vec![], vec![first]);
     while let Some(pid) = next.pop() {
         let Ok(process) = Process::new(pid as i32) else { continue };
