@@ -5,23 +5,19 @@ use crate::content::quoted;
 use crate::generator::is_serial;
 use crate::literal::text;
 use crate::manifest::{Column, Content, Table, private_in};
-use crate::tables::Tables;
+use crate::tables::{Files, Tables};
 use anyhow::Result;
 use contend::units::hex;
 use contend_wire::literal::Value;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 /// Largest database whose rows are written out.
 const BYTES_MAX: u64 = 256 << 20;
-
-/// Entries `content` of the workload's tables, by the name of the table.
-pub type Files = BTreeMap<String, String>;
 
 /// Writes the rows of all tables into files of a directory: the content with the keys of these rows, and the files. `Err`: why
 /// generated rows take their place. All tables have their own rows, or none has: rows refer to each other.

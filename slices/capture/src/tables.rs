@@ -5,12 +5,15 @@ use crate::generator::{is_serial, key, line, of_column, paired_with, plain};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
 use crate::naming::Names;
-use crate::rows::Files;
 use crate::sql::{Token, tokens};
 use anyhow::Result;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+/// Entries `content` of the workload's tables, by the name of the table.
+pub type Files = BTreeMap<String, String>;
 
 /// Counts of a database, and a copy of it if its values may be used.
 pub struct Tables<'c> {
