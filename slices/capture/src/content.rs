@@ -174,8 +174,9 @@ fn readable<T>(result: rusqlite::Result<T>, ddl: &str) -> rusqlite::Result<Optio
 
 fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> Result<Column> {
     let (of, name) = (quoted(table), quoted(&column.name));
+    // An index of the column has its lowest values first.
     let sql = format!(
-        "WITH seen AS MATERIALIZED (SELECT {name} AS v FROM {of} LIMIT {LOOKED_AT})
+        "WITH seen AS MATERIALIZED (SELECT {name} AS v FROM {of} NOT INDEXED LIMIT {LOOKED_AT})
          SELECT count(*), coalesce(sum(v IS NULL), 0), count(DISTINCT v), coalesce(min(length(v)), 0),
            coalesce(CAST(avg(length(v)) AS INTEGER), 0), coalesce(max(length(v)), 0),
            coalesce((SELECT typeof(v) FROM seen WHERE v IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1), 'null'),
@@ -192,7 +193,7 @@ fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> R
     readable(looked, ddl)?;
     // A table without rowids has no order but that of its key.
     let falls = format!(
-        "SELECT count(*) FROM (SELECT v, lag(v) OVER (ORDER BY rowid) AS before FROM (SELECT rowid, {name} AS v FROM {of} LIMIT {LOOKED_AT}))
+        "SELECT count(*) FROM (SELECT v, lag(v) OVER (ORDER BY rowid) AS before FROM (SELECT rowid, {name} AS v FROM {of} NOT INDEXED LIMIT {LOOKED_AT}))
          WHERE before > v"
     );
     column.rises = readable(db.query_row(&falls, [], |row| count(row, 0)), ddl)?.is_some_and(|falls| falls == 0);
@@ -218,7 +219,7 @@ pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Res
             let (of, name) = (quoted(&table.name), quoted(&column.name));
             // A virtual table may reject the query.
             let Ok(mut rows) = db.prepare(&format!(
-                "SELECT v, count(*) FROM (SELECT {name} AS v FROM {of} LIMIT {LOOKED_AT}) WHERE v IS NOT NULL
+                "SELECT v, count(*) FROM (SELECT {name} AS v FROM {of} NOT INDEXED LIMIT {LOOKED_AT}) WHERE v IS NOT NULL
                  GROUP BY v COLLATE BINARY ORDER BY 2 DESC"
             )) else {
                 continue;

@@ -12,6 +12,9 @@ use std::fmt::Write as _;
 /// Made-up dates. Only their order and form are like those of the program.
 const DATES: &str = "[\"2020-01-01\", \"2024-12-31\"]";
 
+/// Before the number of a column whose name a statement does not have.
+const PLACE: char = '#';
+
 /// A name with letters, digits and `_` only.
 pub fn plain(name: &str) -> String {
     let plain = |c: char| match c {
@@ -41,6 +44,9 @@ pub fn column_of<'c>(content: &'c Content, tables: &[String], name: &str) -> Opt
     let of = |wanted: &String| content.tables.iter().find(|table| table.name.eq_ignore_ascii_case(wanted));
     let name = name.trim_matches(['"', '`', '[', ']']);
     let find = |table: &'c Table| {
+        if let Some(place) = name.strip_prefix(PLACE) {
+            return Some((table, table.columns.get(place.parse::<usize>().ok()?)?));
+        }
         let is_rowid = name.eq_ignore_ascii_case("rowid");
         let named = |column: &&Column| column.name.eq_ignore_ascii_case(name) || (is_rowid && is_serial(table, column));
         table.columns.iter().find(named).map(|column| (table, column))
@@ -74,7 +80,7 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     }
     if let Some((to, other)) = target(content, column).filter(|_| !column.completes_unique) {
         let each = format!(", each = {}", table.rows.div_ceil(other.rows).max(1));
-        let how = if is_key { each } else { skew_of(column, other.rows) };
+        let how = if is_key { each } else { skew_of(table, column, other.rows) };
         return format!("{{ ref = {}{how}{null} }}", text(&to));
     }
     if is_key {
@@ -89,7 +95,7 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
         return format!("{}{null} }}", choices.strip_suffix(" }").unwrap_or(&choices));
     }
     // Days on which many rows are would become as many days as rows.
-    if column.has_dates && 2 * column.distinct > column.seen - column.nulls {
+    if column.has_dates && 2 * column.distinct > column.seen.saturating_sub(column.nulls) {
         let order = if column.rises { ", ordered = true" } else { "" };
         return format!("{{ time = {DATES}{order}{null} }}");
     }
@@ -97,13 +103,15 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     if column.rises && is_distinct && kind_of(column) == "integer" {
         return format!("{{ serial = 1{null} }}");
     }
-    let skew = if kind_of(column) == "integer" { skew_of(column, column.distinct) } else { String::new() };
+    let skew = if kind_of(column) == "integer" { skew_of(table, column, column.distinct) } else { String::new() };
     free(kind_of(column), column.distinct, column.length_mean, &(skew + &null))
 }
 
 /// How much more frequent the most frequent value of a column is than others, as an option of a generator over `keys` keys.
-fn skew_of(column: &Column, keys: u64) -> String {
-    zipf_of(column.most, column.seen - column.nulls, (keys, keys))
+fn skew_of(table: &Table, column: &Column, keys: u64) -> String {
+    // The first rows may have only some of the values.
+    let among = if column.seen < table.rows { keys.min(column.distinct) } else { keys };
+    zipf_of(column.most, column.seen.saturating_sub(column.nulls), (among, keys))
 }
 
 /// Columns that refer to other tables and are unique together: each row of one has the first few rows of the other.
@@ -169,12 +177,13 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
         _ => None,
     };
     let is = |at: usize, text: &str| word(at).is_some_and(|word| word.eq_ignore_ascii_case(text));
-    // INSERT INTO t (a, b) VALUES (?, ?), (?, ?)
+    // INSERT INTO t (a, b) VALUES (?, ?), (?, ?), or INSERT INTO t VALUES (?, ?)
     let mut names: Vec<&str> = vec![];
     let mut at = 0;
-    if let Some(open) =
-        tokens.iter().position(|token| *token == Token::Sign("(")).filter(|_| is(0, "insert") || is(0, "replace"))
-    {
+    let inserts = is(0, "insert") || is(0, "replace");
+    let into = tokens.iter().position(|token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("into")));
+    let open = into.map(|into| into + 2).filter(|&open| inserts && tokens.get(open) == Some(&Token::Sign("(")));
+    if let Some(open) = open {
         at = open + 1;
         while tokens.get(at).is_some_and(|token| *token != Token::Sign(")")) {
             names.extend(word(at));
@@ -182,6 +191,7 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
         }
         at += 1;
     }
+    let has_names = !inserts || open.is_some();
     let is_of_list = |token: &Token| matches!(token, Token::Parameter(_) | Token::Literal(_) | Token::Sign("," | "("));
     let mut before_list = tokens[..at.min(tokens.len())].iter().rposition(|token| !is_of_list(token));
     let (mut depth, mut column) = (0, 0);
@@ -206,10 +216,10 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
                     .and_then(word)
                     .filter(|word| ["limit", "offset"].iter().any(|l| l.eq_ignore_ascii_case(word)));
                 let in_list = before_list.filter(|&at| is(at, "in")).and_then(|at| word(at.checked_sub(1)?));
-                let inserted = names.get(column).copied().filter(|_| depth == 1);
-                if let Some(name) = compared.or(limit).or(in_list).or(inserted) {
-                    found.insert(i, name.to_string());
-                }
+                let inserted = names.get(column).map(|name| (*name).to_string()).filter(|_| depth == 1);
+                let inserted = if has_names || depth != 1 { inserted } else { Some(format!("{PLACE}{column}")) };
+                let named = compared.or(limit).or(in_list).map(str::to_string).or(inserted);
+                found.extend(named.map(|name| (i, name)));
             }
             _ => {}
         }
@@ -286,6 +296,7 @@ mod tests {
     #[test]
     fn values_stand_for_columns() {
         assert_eq!(names("INSERT INTO t (a, b) VALUES (?, lower(?)), (?1, 'x')"), ["a", "a", "b"]);
+        assert_eq!(names("INSERT INTO t VALUES (?, lower(?), 'x')"), ["#0", "#2"]);
         assert_eq!(names("UPDATE t SET a = ?, b = b + 1 WHERE t.id >= :n"), ["a", "id"]);
         assert_eq!(names("SELECT * FROM t WHERE x IN (?, ?) LIMIT 5 OFFSET ?"), ["x", "x", "LIMIT", "OFFSET"]);
     }

@@ -4,6 +4,7 @@
 use crate::sql::Token;
 use crate::trace::Value;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Numbers of the values that a statement can do without: those beyond the average number of different values of each list.
 /// `values`: those of each execution.
@@ -21,8 +22,52 @@ pub fn filled_up(tokens: &[Token], values: &[Vec<Value>]) -> BTreeSet<usize> {
     beyond.collect()
 }
 
+/// The values of an execution of a text with other lists, as if it had been the text with the lists `target`: each list is
+/// repeated or cut. `None` if the texts differ in more.
+pub fn aligned(values: &[Value], own: &[Range<usize>], target: &[Range<usize>], count: usize) -> Option<Vec<Value>> {
+    let (mut found, mut from): (Vec<Value>, usize) = (vec![], 0);
+    for (list, wanted) in own.iter().zip(target) {
+        found.extend_from_slice(values.get(from..list.start)?);
+        if found.len() != wanted.start || own.len() != target.len() {
+            return None;
+        }
+        found.extend(values.get(list.clone())?.iter().cycle().take(wanted.len()).cloned());
+        from = list.end;
+    }
+    found.extend_from_slice(values.get(from..)?);
+    (found.len() == count).then_some(found)
+}
+
+/// Whether a value is stored: it is set by an UPDATE, or in the rows of an INSERT. Others are searched for.
+pub fn is_stored(tokens: &[Token], at: usize) -> bool {
+    let word = |token: &Token| match token {
+        Token::Word(word) => Some(word.to_ascii_lowercase()),
+        _ => None,
+    };
+    let (mut depth, mut cases, mut clause) = (0, 0, String::new());
+    for token in &tokens[..at] {
+        match token {
+            Token::Sign("(") => depth += 1,
+            Token::Sign(")") => depth -= 1,
+            _ => match word(token).as_deref() {
+                Some("case") => cases += 1,
+                Some("end") => cases -= 1,
+                Some(word @ ("set" | "where" | "from" | "select" | "on" | "returning" | "values")) if depth == 0 => {
+                    clause = word.to_string();
+                }
+                _ => {}
+            },
+        }
+    }
+    match tokens.first().and_then(word).as_deref() {
+        Some("update") => clause == "set" && depth == 0 && cases == 0,
+        Some("insert" | "replace") => clause == "values",
+        _ => false,
+    }
+}
+
 /// The numbers of the values in each list.
-fn lists(tokens: &[Token]) -> Vec<std::ops::Range<usize>> {
+pub fn lists(tokens: &[Token]) -> Vec<Range<usize>> {
     let is_value = |token: &Token| matches!(token, Token::Parameter(_) | Token::Literal(_));
     let is_in = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("in"));
     let begins = (1..tokens.len()).filter(|&at| tokens[at] == Token::Sign("(") && is_in(&tokens[at - 1]));
@@ -52,5 +97,35 @@ mod tests {
         assert_eq!(filled_up(&tokens(sql), &values), BTreeSet::from([3, 4]), "two of four on average");
         assert!(filled_up(&tokens(sql), &[row([1, 2, 3, 4])]).is_empty());
         assert!(filled_up(&tokens(sql), &[]).is_empty());
+    }
+
+    #[test]
+    fn lists_of_other_lengths_are_aligned() {
+        let values: Vec<Value> = [9, 1, 2, 3, 8].map(Value::Integer).to_vec();
+        let own = 1..4;
+        let found = |target: Range<usize>, count| aligned(&values, std::slice::from_ref(&own), &[target], count);
+        assert_eq!(found(1..3, 4), Some([9, 1, 2, 8].map(Value::Integer).to_vec()));
+        assert_eq!(found(1..6, 7), Some([9, 1, 2, 3, 1, 2, 8].map(Value::Integer).to_vec()));
+        assert_eq!((found(2..4, 5), found(1..3, 5), aligned(&values, &[], &[], 5)), (None, None, Some(values.clone())));
+    }
+
+    #[test]
+    fn what_is_stored_and_what_is_searched_for() {
+        let stored = |sql: &str| {
+            let all = tokens(sql);
+            let places = (0..all.len()).filter(|&at| matches!(all[at], Token::Parameter(_)));
+            places.map(|at| if is_stored(&all, at) { '1' } else { '0' }).collect::<String>()
+        };
+        for (sql, wanted) in [
+            ("UPDATE t SET a = ?, b = (SELECT x FROM u WHERE u.id = ?), c = ? WHERE id = ?", "1010"),
+            ("UPDATE t SET n = CASE WHEN (t.id = ?) THEN ? ELSE NULL END WHERE id IN (?, ?)", "0000"),
+            ("INSERT INTO t VALUES (?, lower(?)), (?, ?)", "1111"),
+            ("INSERT INTO t (a) SELECT b FROM s WHERE id = ?", "0"),
+            ("INSERT INTO t (a) VALUES (?) ON CONFLICT (a) DO UPDATE SET b = ? WHERE c = ?", "100"),
+            ("SELECT * FROM t WHERE a = ?", "0"),
+            ("DELETE FROM t WHERE a = ?", "0"),
+        ] {
+            assert_eq!(stored(sql), wanted, "{sql}");
+        }
     }
 }

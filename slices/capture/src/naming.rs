@@ -2,6 +2,7 @@
 //! of bound values have the same name, and different ones different names.
 
 use crate::generator::{column_of, columns_of, is_serial};
+use crate::lists::{aligned, lists};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table, Values};
 use crate::skew::Distribution;
@@ -45,15 +46,13 @@ impl Names {
             }
         }
         let mut bound: Bound = HashMap::new();
-        let mut columns: HashMap<usize, Vec<Option<(&Table, &Column)>>> = HashMap::new();
+        let mut columns: HashMap<&str, Vec<Option<(&Table, &Column)>>> = HashMap::new();
         for call in &known.trace.calls {
-            let shape = known.shapes.number(call);
-            let sql = &known.shapes.texts[shape];
-            let columns = columns.entry(shape).or_insert_with(|| places(known, content, shape));
+            let columns = columns.entry(&call.sql).or_insert_with(|| places(known, content, call));
             if columns.iter().all(Option::is_none) {
                 continue;
             }
-            for (value, column) in values_of(call, true, sql).unwrap_or_default().iter().zip(columns) {
+            for (value, column) in values_of(call, true).iter().zip(columns) {
                 let Some((table, column)) = column else { continue };
                 let Some(space) = names.of.get_mut(&place(table, column)) else { continue };
                 match value {
@@ -150,8 +149,8 @@ fn place(table: &Table, column: &Column) -> (String, String) {
 }
 
 /// The column of each value of a statement, in the order of the values.
-fn places<'c>(known: &Known, content: &'c Content, shape: usize) -> Vec<Option<(&'c Table, &'c Column)>> {
-    let (sql, shape) = (&known.shapes.texts[shape], &known.shapes.all[shape]);
+fn places<'c>(known: &Known, content: &'c Content, call: &Call) -> Vec<Option<(&'c Table, &'c Column)>> {
+    let (sql, shape) = (&call.sql, known.shapes.get(call));
     if !matches!(shape.does, Does::Read | Does::Write) {
         return vec![];
     }
@@ -161,9 +160,14 @@ fn places<'c>(known: &Known, content: &'c Content, shape: usize) -> Vec<Option<(
     values.map(|(at, _)| column_of(content, &shape.tables, named.get(&at)?)).collect()
 }
 
-/// Values of a call in the order of their positions in the text, including literals. `None` if another text has other
-/// positions.
-pub fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>> {
+/// Values of a call as those of another text of the same shape. `None` if the texts differ in more than the lengths of lists.
+pub fn values_like(call: &Call, is_hashed: bool, like: &[Token]) -> Option<Vec<Value>> {
+    let count = like.iter().filter(|t| matches!(t, Token::Literal(_) | Token::Parameter(_))).count();
+    aligned(&values_of(call, is_hashed), &lists(&tokens(&call.sql)), &lists(like), count)
+}
+
+/// Values of a call in the order of their positions in the text, including literals.
+fn values_of(call: &Call, is_hashed: bool) -> Vec<Value> {
     let all = tokens(&call.sql);
     let mut places = places_of(&all).into_iter();
     let mut value = || {
@@ -171,16 +175,13 @@ pub fn values_of(call: &Call, is_hashed: bool, like: &str) -> Option<Vec<Value>>
         let at = call.values.binary_search_by_key(&place, |(at, _)| *at).ok()?;
         Some(call.values[at].1.clone())
     };
-    let found: Vec<Value> = all
-        .iter()
+    all.iter()
         .filter_map(|token| match token {
             Token::Literal(text) => Some(literal(text, is_hashed)),
             Token::Parameter(_) => Some(value().unwrap_or(Value::Null)),
             _ => None,
         })
-        .collect();
-    let count = |sql: &str| tokens(sql).iter().filter(|t| matches!(t, Token::Literal(_) | Token::Parameter(_))).count();
-    (found.len() == count(like)).then_some(found)
+        .collect()
 }
 
 /// Numbers of a statement's parameters, as SQLite gives them: `?` and a new name get the one after the largest so far.

@@ -15,26 +15,35 @@ use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// Largest database whose rows are written out.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Writes the rows of all tables into files of a directory: the content with the keys of these rows, and the files. `Err`: why
-/// generated rows take their place. All tables have their own rows, or none has: rows refer to each other.
+/// The rows of a workload's tables.
+pub struct Rows {
+    /// With the keys of these rows.
+    pub content: Content,
+    pub entries: Files,
+    /// Files without a name yet, and the names that they get.
+    pub files: Vec<(NamedTempFile, String)>,
+    /// Why generated rows take their place.
+    pub why_none: Option<String>,
+}
+
+/// Writes the rows of all tables into files. All tables have their own rows, or none has: rows refer to each other. With hashes
+/// there are none.
 ///
 /// # Errors
 /// The copy cannot be read, or a file not be written.
-pub fn written(dir: &Path, content: &Content, copy: Option<&Connection>) -> Result<(Content, Result<Files, String>)> {
-    let mut content = content.clone();
-    remove_old(dir)?;
-    // With hashes, which the study says.
-    let Some(copy) = copy else { return Ok((content, Ok(Files::new()))) };
-    let all: Vec<Table> =
-        Tables::of(&content, None).all().into_iter().filter(|table| table.rows > 0).cloned().collect();
+pub fn rows(dir: &Path, content: &Content, copy: Option<&Connection>) -> Result<Rows> {
+    let none = |why_none| Rows { content: content.clone(), entries: Files::new(), files: vec![], why_none };
+    let Some(copy) = copy else { return Ok(none(None)) };
+    let all: Vec<Table> = Tables::of(content, None).all().into_iter().filter(|table| table.rows > 0).cloned().collect();
     if let Some(why) = unfit(copy, &all)? {
-        return Ok((content, Err(why)));
+        return Ok(none(Some(why)));
     }
-    let mut files = Files::new();
+    let mut rows = none(None);
     for (at, table) in all.iter().enumerate() {
         let name = format!("rows-{}.tsv", at + 1);
         let mut file = private_in(dir)?;
@@ -43,31 +52,36 @@ pub fn written(dir: &Path, content: &Content, copy: Option<&Connection>) -> Resu
             hash.update(line);
             out.write_all(line.as_bytes())
         })?;
-        let Some(rows) = written else {
-            remove_old(dir)?;
-            return Ok((content, Err(format!("a value of {} cannot be on a server", table.name))));
+        let Some(count) = written else {
+            return Ok(none(Some(format!("a value of {} cannot be on a server", table.name))));
         };
         out.flush()?;
         drop(out);
-        file.persist(dir.join(&name))?;
         let sha256 = hex(&hash.finalize());
-        let entry = format!("{{ file = {}, rows = {rows}, sha256 = \"{sha256}\" }}", text(&name));
-        files.insert(table.name.clone(), entry);
+        let entry = format!("{{ file = {}, rows = {count}, sha256 = \"{sha256}\" }}", text(&name));
+        rows.entries.insert(table.name.clone(), entry);
+        rows.files.push((file, name));
     }
-    for table in content.tables.iter_mut().filter(|table| files.contains_key(&table.name)) {
+    for table in rows.content.tables.iter_mut().filter(|table| rows.entries.contains_key(&table.name)) {
         table.keys = keys(copy, table)?;
     }
-    Ok((content, Ok(files)))
+    Ok(rows)
 }
 
-/// Removes the files of an earlier workload.
-fn remove_old(dir: &Path) -> Result<()> {
+/// Replaces the files of an earlier workload.
+///
+/// # Errors
+/// A file cannot be removed or named.
+pub fn replace(dir: &Path, files: Vec<(NamedTempFile, String)>) -> Result<()> {
     for entry in fs::read_dir(dir)?.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with("rows-") && name.ends_with(".tsv") {
             fs::remove_file(entry.path())?;
         }
+    }
+    for (file, name) in files {
+        file.persist(dir.join(name))?;
     }
     Ok(())
 }
@@ -104,8 +118,9 @@ fn unfit(copy: &Connection, all: &[Table]) -> Result<Option<String>> {
         if refers.any(|(to, _)| to.eq_ignore_ascii_case(&table.name)) {
             return Ok(Some(format!("rows of {} refer to rows of {}", table.name, table.name)));
         }
-        for column in &table.columns {
-            if let Some(why) = unfit_column(copy, table, column)? {
+        let other = of_other_type(copy, table)?;
+        for (column, is_other) in table.columns.iter().zip(other) {
+            if let Some(why) = unfit_column(column, is_other) {
                 return Ok(Some(format!("{}.{} {why}", table.name, column.name)));
             }
         }
@@ -113,14 +128,24 @@ fn unfit(copy: &Connection, all: &[Table]) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn unfit_column(copy: &Connection, table: &Table, column: &Column) -> Result<Option<String>> {
+/// Whether each column has values of another type than its most frequent one.
+fn of_other_type(copy: &Connection, table: &Table) -> Result<Vec<bool>> {
+    let is_other = |(at, column): (usize, &Column)| {
+        let name = quoted(&column.name);
+        format!("coalesce(max({name} IS NOT NULL AND typeof({name}) <> ?{}), 0)", at + 1)
+    };
+    let columns: Vec<String> = table.columns.iter().enumerate().map(is_other).collect();
+    let sql = format!("SELECT {} FROM {}", columns.join(", "), quoted(&table.name));
+    let kinds = rusqlite::params_from_iter(table.columns.iter().map(|column| &column.kind));
+    Ok(copy.query_row(&sql, kinds, |row| (0..columns.len()).map(|at| row.get(at)).collect())?)
+}
+
+fn unfit_column(column: &Column, is_other: bool) -> Option<String> {
     if column.name.contains(['\t', '\n', '\r']) {
-        return Ok(Some("has a name of several lines or with a tab".into()));
+        return Some("has a name of several lines or with a tab".into());
     }
-    let (of, name) = (quoted(&table.name), quoted(&column.name));
-    let other = format!("SELECT count(*) FROM {of} WHERE {name} IS NOT NULL AND typeof({name}) <> ?1");
-    if copy.query_row(&other, [&column.kind], |row| row.get::<_, i64>(0))? > 0 {
-        return Ok(Some("has values of several types".into()));
+    if is_other {
+        return Some("has values of several types".into());
     }
     let (kind, declared) = (column.kind.as_str(), column.declared.to_ascii_lowercase());
     let is = |words: &[&str]| words.iter().any(|word| declared.contains(word));
@@ -131,7 +156,7 @@ fn unfit_column(copy: &Connection, table: &Table, column: &Column) -> Result<Opt
         "real" => !is(&["int", "char", "clob", "text", "blob"]),
         _ => declared.is_empty() || is(&["blob"]),
     };
-    Ok((!fits).then(|| format!("is declared as {} and has values of type {kind}", column.declared)))
+    (!fits).then(|| format!("is declared as {} and has values of type {kind}", column.declared))
 }
 
 /// Emits the lines of a table; the number of rows, or `None` if a value has no place in a line.

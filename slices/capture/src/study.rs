@@ -198,7 +198,7 @@ fn gaps(known: &Known) -> String {
 
 /// A line of the study's limits, where rows are generated.
 const GENERATED: &str = "  \"Rows are generated: which columns depend on each other, and the order in which rows were written, are not known. A query \
-                         that searches or sorts by such columns can take another time. A capture with --values=full has the rows.\",\n";
+                         that searches or sorts by such columns can take another time.\",\n";
 
 /// A line of the study's limits, with a server.
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \

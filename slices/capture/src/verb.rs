@@ -4,6 +4,7 @@ use crate::anonymise::anonymise;
 use crate::finding::findings;
 use crate::listening::listen;
 use crate::manifest::{Manifest, Values, write_named, write_private};
+use crate::rows;
 use crate::session::{Session, shown};
 use crate::show;
 use crate::summary::{Known, Sort};
@@ -162,7 +163,8 @@ fn capture(args: &CaptureArgs) -> Result<u8> {
 fn write_study(dir: &Path) -> Result<Written> {
     let manifest = Manifest::read(dir)?;
     manifest.needs_sqlite("A workload")?;
-    let written = workload::write(dir, &manifest, Trace::read(dir, &manifest)?)?;
+    let mut written = workload::write(dir, &manifest, Trace::read(dir, &manifest)?)?;
+    rows::replace(dir, std::mem::take(&mut written.rows))?;
     for (name, text) in [("workload.toml", &written.workload), ("study.toml", &written.study)] {
         write_private(&dir.join(name), text.as_bytes())?;
     }

@@ -4,13 +4,13 @@ use crate::attach::{names_one_of, schemas};
 use crate::content::open_copy;
 use crate::finding::time;
 use crate::generator::{column_of, columns_of, line, of_argument, plain};
-use crate::lists::filled_up;
+use crate::lists::{filled_up, is_stored};
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
-use crate::naming::{Names, values_of};
+use crate::naming::{Names, values_like};
 use crate::program::{Began, End, Executed, Group, Step, Transaction, sequence};
 use crate::roles;
-use crate::rows;
+use crate::rows::{self, Rows};
 use crate::servers;
 use crate::share::Share;
 use crate::sql::{Begin, Does, Shape, Token, tokens};
@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::rc::Rc;
+use tempfile::NamedTempFile;
 
 /// Most kinds of transactions in the workload: the most frequent ones.
 const KINDS: usize = 24;
@@ -36,6 +37,8 @@ pub struct Written {
     pub study: String,
     pub left_out: Vec<String>,
     pub share: Share,
+    /// Files with rows, and their names.
+    pub rows: Vec<(NamedTempFile, String)>,
 }
 
 /// A transaction of the workload.
@@ -71,7 +74,8 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let content = database.content.as_ref().or(database.end.as_ref());
     let content = content.with_context(|| format!("the content of {} is unknown", database.path.display()))?;
     let copy = content.copy.as_ref().map(|copy| open_copy(&dir.join(copy))).transpose()?;
-    let (content, rows) = &rows::written(dir, content, copy.as_ref())?;
+    let Rows { content, entries, files, why_none } = rows::rows(dir, content, copy.as_ref())?;
+    let content = &content;
     let names = Names::of(known, content);
     let (share, out) = (Share::default(), String::new());
     let left_out = known.trace.missing(known.manifest);
@@ -88,10 +92,8 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         text(&about)
     );
     let mut tables = Tables::of(content, copy.as_ref());
-    match rows {
-        Ok(files) => tables.rows.clone_from(files),
-        Err(why) => writer.left_out.push(format!("The study's rows are made by generators, because {why}.")),
-    }
+    tables.rows = entries;
+    writer.left_out.extend(why_none.map(|why| format!("The study's rows are made by generators, because {why}.")));
     tables.write_scale(&mut writer.out);
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
     roles::write_scale(&mut writer.out, &roles);
@@ -105,7 +107,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let has_rows = !tables.rows.is_empty();
     let study =
         study(&Captured { known, database, share: &share, has_rows, servers: &servers }, captured_begin(known), &roles);
-    Ok(Written { workload, study, left_out, share })
+    Ok(Written { workload, study, left_out, share, rows: files })
 }
 
 impl<'k> Writer<'k> {
@@ -264,17 +266,9 @@ impl<'k> Writer<'k> {
         let calls: Vec<&Call> = here.flat_map(|here| &here.calls).map(|&i| &known.trace.calls[i]).collect();
         let sql = usual_text(&calls).unwrap_or_else(|| Rc::clone(&known.shapes.texts[step.shape]));
         let shape = &known.shapes.all[step.shape];
-        let (columns, inserts) = (
-            columns_of(&sql),
-            shape.text.to_lowercase().starts_with("insert") || shape.text.to_lowercase().starts_with("replace"),
-        );
-        // What an UPDATE sets is stored, too.
-        let all = tokens(&sql);
-        let is_where = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("where"));
-        let sets = shape.text.to_lowercase().starts_with("update").then(|| all.iter().position(is_where));
-        let stores = |at: usize| inserts || sets.is_some_and(|end| end.is_none_or(|end| at < end));
+        let (columns, all) = (columns_of(&sql), tokens(&sql));
         let is_hashed = known.manifest.values == Values::Hash;
-        let values: Vec<Vec<Value>> = calls.iter().filter_map(|call| values_of(call, is_hashed, &sql)).collect();
+        let values: Vec<Vec<Value>> = calls.iter().filter_map(|call| values_like(call, is_hashed, &all)).collect();
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
             (vec![], BTreeMap::new(), 0);
         let filled_up = filled_up(&all, &values);
@@ -300,7 +294,7 @@ impl<'k> Writer<'k> {
                         Some(limit) if is_hashed && limit.eq_ignore_ascii_case("limit") => {
                             (rows_of_limit(shape, &calls, &all[..i]).to_string(), false)
                         }
-                        _ => self.generator(shape, column, &here, stores(i)),
+                        _ => self.generator(shape, column, &here, is_stored(&all, i)),
                     };
                     let name = if repeats > 1 {
                         let name = format!("a{place}_{number}");
@@ -336,10 +330,11 @@ fn write_step(out: &mut String, name: &str, parts: &[String], (repeats, own): (u
     }
 }
 
-/// The text of a statement, of medium length where lists have several lengths.
+/// The text of a statement, with lists of medium length where they have several lengths.
 fn usual_text(calls: &[&Call]) -> Option<Rc<str>> {
     let mut texts: Vec<&Rc<str>> = calls.iter().map(|call| &call.sql).collect();
-    texts.sort_by_key(|text| text.len());
+    let is_value = |token: &&Token| matches!(token, Token::Literal(_) | Token::Parameter(_));
+    texts.sort_by_cached_key(|text| tokens(text).iter().filter(is_value).count());
     texts.get(texts.len() / 2).map(|text| Rc::clone(text))
 }
 

@@ -28,8 +28,7 @@ impl Data<'_> {
     /// whose rows are in a file.
     ///
     /// # Errors
-    /// A reference to a table without rows at this scale, a file of rows that is not the right one, and whatever `emit` fails
-    /// with.
+    /// A reference to a table without rows at this scale, a file of rows that is not the right one, and errors of `emit`.
     pub fn scripts(
         &self,
         chunk_bytes: usize,
@@ -39,8 +38,13 @@ impl Data<'_> {
     ) -> Result<u64> {
         let Self { workload, scale, seed } = *self;
         let rows = rows_to_load(workload, scale)?;
-        let mut loader =
-            Loader { binder: Binder { tables: &workload.tables, rows }, seed, chunk_bytes, target, open, emit };
+        // Rows of one table refer to those of another.
+        let has_files = workload.tables.iter().zip(&rows).all(|(table, rows)| match &table.content {
+            Some(content) => content.rows == *rows,
+            None => true,
+        });
+        let binder = Binder { tables: &workload.tables, rows };
+        let mut loader = Loader { binder, has_files, seed, chunk_bytes, target, open, emit };
         let mut writer = ScriptWriter::new(target);
         for ddl in workload.schema_sql() {
             writer.sql(&asked(&ddl));
@@ -91,6 +95,8 @@ const ROWS_MAX: u64 = 1_000_000_000;
 
 struct Loader<'a> {
     binder: Binder<'a>,
+    /// Whether the rows of tables come from their files.
+    has_files: bool,
     seed: u64,
     chunk_bytes: usize,
     target: &'a Target,
@@ -106,7 +112,7 @@ impl Loader<'_> {
             return Ok(writer);
         }
         let columns = &table.columns.0;
-        let content = table.content.as_ref().filter(|content| content.rows == rows);
+        let content = table.content.as_ref().filter(|_| self.has_files);
         let mut content = content.map(|content| Rows::open(content, &table.columns, self.open)).transpose()?;
         let fields = self.binder.fields(&table.columns, rows)?;
         // One stream per column, so that a new column does not change the values of the others.
