@@ -103,7 +103,7 @@ fn a_run_is_resumed_with_what_it_was_begun_with() {
         interrupt(&bench.path(record), 1, |run| std::mem::swap(&mut run.programs[0].sha256, &mut sha256));
     };
     exchange();
-    refused(&["--worker-command", &own], "the worker of rusqlite is another program than at the start");
+    refused(&["--worker-command", &own], "the worker of rusqlite has changed since the start");
     exchange();
     resume(&["--worker-command", &own]).ran();
     interrupt(&bench.path(record), 1, |run| run.contend = "0.0.1".to_string());

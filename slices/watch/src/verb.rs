@@ -42,7 +42,7 @@ struct WatchArgs {
     /// SQLite databases, directories of them, or the address of a server
     #[arg(value_name = "DATABASE", value_hint = ValueHint::AnyPath, required_unless_present = "pid")]
     databases: Vec<String>,
-    /// The databases that this process has open
+    /// The databases that this process has open, or those of its children if it has none
     #[arg(long, value_name = "PID", conflicts_with = "databases")]
     pid: Option<u32>,
     /// How much is seen: sampled, exact or with-statements [default: the most that is allowed]

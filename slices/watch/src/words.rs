@@ -65,6 +65,11 @@ pub fn thread_or_connection(finding: &Finding, is_visible: bool, thread: String)
 }
 
 /// The title of a finding that is past.
+/// Whether a try for the lock lasted much longer than any hold: connections had it one after the other.
+fn is_in_turn(held_ns_max: u64, longest_ns: u64) -> bool {
+    held_ns_max > 0 && held_ns_max.saturating_mul(2) < longest_ns
+}
+
 fn past_title(finding: &Finding, who: &str) -> Option<String> {
     finding.seen_ns?;
     match &finding.case.kind {
@@ -88,6 +93,9 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
         }
         Kind::NoBusyTimeout { .. } => format!("{who} has no busy timeout: it fails as soon as the lock is taken."),
         Kind::RefusedAtOnce { .. } => format!("{who} is refused the lock and does not try again."),
+        Kind::TimeoutTooShort { held_ns_max, longest_ns, .. } if is_in_turn(*held_ns_max, *longest_ns) => {
+            format!("{who} gives up before it gets the lock, which others have in turn.")
+        }
         Kind::TimeoutTooShort { .. } => {
             format!("{who} gives up before the lock is free: its busy timeout is too short.")
         }
@@ -269,7 +277,7 @@ fn change(kind: &Kind) -> &'static str {
         Kind::RefusedAtOnce { .. } => {
             "If busy_timeout is 0: set it. If a transaction reads before it writes: begin it with BEGIN IMMEDIATE."
         }
-        Kind::TimeoutTooShort { held_ns_max, longest_ns, .. } if 2 * held_ns_max < *longest_ns => {
+        Kind::TimeoutTooShort { held_ns_max, longest_ns, .. } if is_in_turn(*held_ns_max, *longest_ns) => {
             "Other connections had the lock in turn, and SQLite has no queue. Put several writes into one transaction, or send \
              all writes through one process."
         }

@@ -56,7 +56,8 @@ pub(crate) fn no_circle(catalogue: &Catalogue, token: &str, new: &Trigger) -> R<
             if later.writes.iter().any(|write| write.table.eq_ignore_ascii_case(&trigger.table)) {
                 return no(Id::Triggers, token, "triggers whose changes lead back to the table that fired the first");
             }
-            if later.body.as_ref().is_none_or(|body| reads(catalogue, body, &trigger.table)) {
+            // One that cannot be translated is not on the server.
+            if later.body.as_ref().is_some_and(|body| reads(catalogue, body, &trigger.table)) {
                 let why = "triggers of which a later one reads the table that fired the first, in which the server has other rows";
                 return no(Id::Triggers, token, why);
             }

@@ -83,13 +83,13 @@ pub fn fits(run: &Run, dir: &Path, here: &Machine, now: &Instead) -> Result<()> 
 /// Whether the workers are the programs with which the run was begun. Records of old versions do not have them.
 ///
 /// # Errors
-/// The first one that is not, and what to do.
+/// Names the first replaced worker and the next step.
 pub fn same_programs(before: &[Program], now: &[Program], dir: &Path) -> Result<()> {
     let is_of = |one: &Program, other: &Program| (&one.driver, &one.worker) == (&other.driver, &other.worker);
     let other = |one: &&Program| now.iter().any(|program| is_of(program, one) && program.sha256 != one.sha256);
     if let Some(Program { driver, .. }) = before.iter().find(other) {
         bail!(
-            "{}: the worker of {driver} is another program than at the start; resume with the same build, or begin again",
+            "{}: the worker of {driver} has changed since the start; resume with the same build, or begin again",
             dir.display()
         );
     }
@@ -109,7 +109,7 @@ mod tests {
         let fits = |now: &[Program]| same_programs(&before, now, Path::new("record"));
         assert!(fits(&before).is_ok() && fits(&before[..1]).is_ok(), "a missing one is reported by its trials");
         let said = fits(&[before[0].clone(), program("modernc", "c")]).unwrap_err().to_string();
-        assert!(said.starts_with("record: the worker of modernc is another program"), "{said}");
+        assert!(said.starts_with("record: the worker of modernc has changed"), "{said}");
     }
 
     #[test]

@@ -132,7 +132,7 @@ pub fn base(places: &Places<'_>, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     Ok(Base { path, loaded_rows: Some(loaded), programs, attached: None })
 }
 
-/// Rows of a program of the user's own are for its owner only, also in the copies of trials.
+/// Only the owner may read rows of a user's program, also in copies for trials.
 fn keep_private(path: &Path, workload: &Workload) -> Result<()> {
     if workload.tables.iter().all(|table| table.content.is_none()) {
         return Ok(());
@@ -277,7 +277,11 @@ pub fn load(database: &Database, wanted: &Wanted<'_>, admin: &mut Admin<'_>) -> 
     let mut count = |answers: Vec<LineResult>| {
         rows += answers.iter().map(|a| if let LineResult::Loaded(n) = a { *n } else { 0 }).sum::<u64>();
     };
-    let open = |path: &Path| Ok(Box::new(BufReader::new(File::open(path)?)) as Box<dyn BufRead>);
+    // Another person's directory may have a link or a pipe of this name.
+    let open = |path: &Path| match std::fs::symlink_metadata(path)?.is_file() {
+        true => Ok(Box::new(BufReader::new(File::open(path)?)) as Box<dyn BufRead>),
+        false => Err(std::io::Error::other("it is not a regular file")),
+    };
     wanted.data().scripts(SCRIPT_BYTES, &target, &open, &mut |script| {
         admin.send(script)?;
         ahead += 1;
