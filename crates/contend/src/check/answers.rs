@@ -20,6 +20,8 @@ pub enum Kind {
     Write,
     /// It reads what others write.
     Read,
+    /// Others take away what it reads, so that it finds rows or none depending on who is ahead.
+    Raced,
     /// A read of tables that no client writes.
     Fixed,
 }
@@ -45,7 +47,7 @@ impl Answers {
         if kind == Kind::Write {
             self.writes = [self.writes[0] + 1, self.writes[1] + u64::from(sample.is_ok())];
         }
-        if kind != Kind::Write && sample.is_ok() && sample.operation < OPERATIONS_MAX {
+        if !matches!(kind, Kind::Write | Kind::Raced) && sample.is_ok() && sample.operation < OPERATIONS_MAX {
             let rows = self.rows.entry(sample.client).or_default();
             let at = sample.operation as usize;
             if rows.len() <= at {

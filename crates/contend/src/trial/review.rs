@@ -210,14 +210,15 @@ impl Review<'_> {
 
     /// How the number of rows of each transaction is determined.
     fn kinds(&self) -> Vec<Kind> {
-        let kind = |(writes, fixed)| match (writes, fixed) {
-            (true, _) => Kind::Write,
-            (false, true) => Kind::Fixed,
-            (false, false) => Kind::Read,
+        let kind = |((writes, fixed), raced)| match (writes, fixed, raced) {
+            (true, ..) => Kind::Write,
+            (false, true, _) => Kind::Fixed,
+            (false, false, true) => Kind::Raced,
+            (false, false, false) => Kind::Read,
         };
         let workload = self.bench.workload;
         let writes = workload.transactions.iter().map(|transaction| transaction.writes);
-        writes.zip(fixed::reads(workload)).map(kind).collect()
+        writes.zip(fixed::reads(workload)).zip(fixed::raced(workload)).map(kind).collect()
     }
 
     /// Whether samples say how many rows were returned. A serving worker returns rows only for reads, and an app may

@@ -1,6 +1,7 @@
-//! Finds reads whose number of rows depends only on plan and data, so that every contender must return the same number.
+//! Finds reads whose number of rows depends only on plan and data, so that every contender must return the same number, and
+//! reads that find rows or none depending on which clients are ahead.
 
-use super::model::Workload;
+use super::model::{TransactionSpec, Workload};
 use super::sql::{Brackets, mentions, words_and_signs};
 use contend_wire::plan::{Source, Step};
 
@@ -77,10 +78,75 @@ pub fn reads(workload: &Workload) -> Vec<bool> {
     workload.transactions.iter().map(|t| !t.writes && !unknown && t.steps.iter().all(fixed)).collect()
 }
 
+/// Whether each transaction is a read of tables whose rows other clients take away from it, as from a queue: all of them are
+/// deleted from, or a column that the read searches by is updated.
+pub fn raced(workload: &Workload) -> Vec<bool> {
+    let statements = workload.plan_statements();
+    let of_step = |step: &Step| match step {
+        Step::Sql(step) => statements.get(step.statement as usize).map(|statement| statement.sql.as_str()),
+        _ => None,
+    };
+    let is_any = |token: &str, words: &[&str]| words.iter().any(|word| token.eq_ignore_ascii_case(word));
+    // Columns that a read compares: `state = 'open'`, `n < 5`.
+    let compares = |search: &[&str], column: &str| {
+        let is_compared =
+            |pair: &[&str]| mentions(column, pair[0]) && is_any(pair[1], &["=", "<", ">", "!", "in", "is"]);
+        search.windows(2).any(is_compared)
+    };
+    let takes = |sql: &str, table: &str, search: &[&str]| {
+        let tokens = words_and_signs(sql, Brackets::Quote);
+        let set = tokens.iter().skip_while(|token| !is_any(token, &["set"]));
+        let set: Vec<&str> = set.take_while(|token| !is_any(token, &["where"])).copied().collect();
+        let sets = set.windows(2).any(|pair| pair[1] == "=" && compares(search, pair[0]));
+        mentions(sql, table) && (sets || tokens.iter().any(|token| is_any(token, &["delete"])))
+    };
+    let all: Vec<&str> = workload.transactions.iter().flat_map(|t| t.steps.iter().filter_map(of_step)).collect();
+    let is_raced = |sql: &str| {
+        let tokens = words_and_signs(sql, Brackets::Quote);
+        let search = tokens.iter().position(|token| is_any(token, &["where"])).map_or(&[][..], |at| &tokens[at..]);
+        let tables = workload.tables.iter().map(|table| table.name.as_str());
+        let mut read = tables.filter(|table| mentions(sql, table)).peekable();
+        read.peek().is_some() && read.all(|table| all.iter().any(|by| takes(by, table, search)))
+    };
+    let is_read = |t: &TransactionSpec| {
+        let mut sql = t.steps.iter().filter_map(of_step).peekable();
+        !t.writes && sql.peek().is_some() && sql.all(is_raced)
+    };
+    workload.transactions.iter().map(is_read).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Source;
     use crate::workload::{LIBRARY, parse};
+
+    #[test]
+    fn a_read_of_a_queue_depends_on_who_is_ahead() {
+        let raced = |read: &str, write: &str| {
+            let text = format!(
+                "about = 'x'\n[table.job]\nddl = 'CREATE TABLE job (id INTEGER PRIMARY KEY, state TEXT, n INTEGER)'\n\
+                 [table.other]\nddl = 'CREATE TABLE other (id INTEGER PRIMARY KEY)'\n\
+                 [transaction.r]\nkind = 'read'\n[[transaction.r.step]]\nsql = \"{read}\"\n\
+                 [transaction.w]\nkind = 'write'\n[[transaction.w.step]]\nsql = \"{write}\"\n"
+            );
+            super::raced(&parse(&Source::new("w.toml", text)).unwrap())[0]
+        };
+        let open = "SELECT id FROM job WHERE state = 'open'";
+        assert!(
+            raced(open, "DELETE FROM job WHERE id = 1")
+                && raced(open, "UPDATE job SET n = 1, state = 'x' WHERE id = 2")
+        );
+        assert!(!raced(open, "UPDATE job SET n = n + 1 WHERE state = 'open'") && !raced(open, "DELETE FROM other"));
+        assert!(!raced("SELECT job.id FROM job, other", "DELETE FROM other"), "the rows of the other table stay");
+        for source in LIBRARY.sources() {
+            let workload = parse(&source).unwrap();
+            let names = workload.transactions.iter().map(|t| t.name.as_str());
+            let raced: Vec<&str> =
+                names.zip(super::raced(&workload)).filter(|(_, raced)| *raced).map(|(n, _)| n).collect();
+            assert!(raced.is_empty(), "{}: {raced:?}", source.name);
+        }
+    }
 
     #[test]
     fn reads_of_what_nobody_writes_are_fixed() {
