@@ -187,6 +187,18 @@ impl ParamType {
             _ => (self == ParamType::Unknown).then_some(ParamType::Text),
         }
     }
+
+    /// Whether a column of this type holds all of these values as they are.
+    pub fn holds_all(self, of: ValueCounts) -> bool {
+        let ValueCounts { integers, reals, texts, blobs } = of;
+        match self {
+            ParamType::Integer => reals + texts + blobs == 0,
+            ParamType::Real | ParamType::Number => texts + blobs == 0,
+            ParamType::Text => integers + reals + blobs == 0,
+            ParamType::Blob => integers + reals + texts == 0,
+            ParamType::Unknown => [integers + reals, texts, blobs].into_iter().filter(|count| *count > 0).count() < 2,
+        }
+    }
 }
 
 /// Values of a column, by their type in SQLite.

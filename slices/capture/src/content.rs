@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use contend_interpose::format::value;
 use contend_interpose::hash;
 use contend_interpose::text::stand_in_number;
+use contend_sql::ValueCounts;
 pub use contend_wire::kept::quoted;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
@@ -206,6 +207,24 @@ fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> R
     let refers = "SELECT \"table\", coalesce(\"to\", '') FROM pragma_foreign_key_list(?1) WHERE \"from\" = ?2 LIMIT 1";
     column.refers = db.query_row(refers, [table, &column.name], |row| Ok((row.get(0)?, row.get(1)?))).ok();
     Ok(column)
+}
+
+/// The numbers of values in columns of a table, by type.
+///
+/// # Errors
+/// The query fails.
+pub fn value_counts(db: &Connection, table: &str, columns: &[&str]) -> Result<Vec<ValueCounts>> {
+    let of_kind = |column: &str, kind| format!("count(*) FILTER (WHERE typeof({}) = '{kind}')", quoted(column));
+    let all = columns.iter().flat_map(|column| ["integer", "real", "text", "blob"].map(|kind| of_kind(column, kind)));
+    let sql = format!("SELECT {} FROM {} NOT INDEXED", all.collect::<Vec<_>>().join(", "), quoted(table));
+    let counts = db.query_row(&sql, [], |row| {
+        let of = |at: usize| {
+            let [integers, reals] = [count(row, at)?, count(row, at + 1)?];
+            Ok(ValueCounts { integers, reals, texts: count(row, at + 2)?, blobs: count(row, at + 3)? })
+        };
+        (0..columns.len()).map(|column| of(4 * column)).collect()
+    });
+    Ok(counts?)
 }
 
 /// Hashes the values of columns with few values, so that they can be recognised in statements.

@@ -192,7 +192,7 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
         at += 1;
     }
     let has_names = !inserts || open.is_some();
-    let is_of_list = |token: &Token| matches!(token, Token::Parameter(_) | Token::Literal(_) | Token::Sign("," | "("));
+    let is_of_list = |token: &Token| token.is_value() || matches!(token, Token::Sign("," | "("));
     let mut before_list = tokens[..at.min(tokens.len())].iter().rposition(|token| !is_of_list(token));
     let (mut depth, mut column) = (0, 0);
     for i in at..tokens.len() {

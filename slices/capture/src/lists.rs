@@ -68,17 +68,16 @@ pub fn is_stored(tokens: &[Token], at: usize) -> bool {
 
 /// The numbers of the values in each list.
 pub fn lists(tokens: &[Token]) -> Vec<Range<usize>> {
-    let is_value = |token: &Token| matches!(token, Token::Parameter(_) | Token::Literal(_));
     let is_in = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("in"));
     let begins = (1..tokens.len()).filter(|&at| tokens[at] == Token::Sign("(") && is_in(&tokens[at - 1]));
     let list = |open: usize| {
         let end = tokens[open..].iter().position(|token| *token == Token::Sign(")"))?;
         let inside = &tokens[open + 1..open + end];
         let is_list = inside.iter().enumerate().all(|(at, token)| match at % 2 {
-            0 => is_value(token),
+            0 => token.is_value(),
             _ => *token == Token::Sign(","),
         });
-        let first = tokens[..open].iter().filter(|token| is_value(token)).count();
+        let first = tokens[..open].iter().filter(|token| token.is_value()).count();
         (is_list && inside.len() > 1).then(|| first..first + inside.len().div_ceil(2))
     };
     begins.filter_map(list).collect()

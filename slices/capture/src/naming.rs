@@ -156,13 +156,13 @@ fn places<'c>(known: &Known, content: &'c Content, call: &Call) -> Vec<Option<(&
     }
     let named = columns_of(sql);
     let all = tokens(sql);
-    let values = all.iter().enumerate().filter(|(_, token)| matches!(token, Token::Literal(_) | Token::Parameter(_)));
+    let values = all.iter().enumerate().filter(|(_, token)| token.is_value());
     values.map(|(at, _)| column_of(content, &shape.tables, named.get(&at)?)).collect()
 }
 
 /// Values of a call as those of another text of the same shape. `None` if the texts differ in more than the lengths of lists.
 pub fn values_like(call: &Call, is_hashed: bool, like: &[Token]) -> Option<Vec<Value>> {
-    let count = like.iter().filter(|t| matches!(t, Token::Literal(_) | Token::Parameter(_))).count();
+    let count = like.iter().filter(|token| token.is_value()).count();
     aligned(&values_of(call, is_hashed), &lists(&tokens(&call.sql)), &lists(like), count)
 }
 

@@ -1,13 +1,14 @@
 //! The rows of a copied database as files next to the workload, so that a study has the program's own data: generators do
 //! not know which columns depend on each other, and in which order rows were written.
 
-use crate::content::quoted;
+use crate::content::{quoted, value_counts};
 use crate::generator::is_serial;
 use crate::literal::text;
-use crate::manifest::{Column, Content, Table, private_in};
+use crate::manifest::{Content, Table, private_in};
 use crate::tables::{Files, Tables};
 use anyhow::Result;
 use contend::units::hex;
+use contend_sql::{Catalogue, ParamType, table_columns};
 use contend_wire::literal::Value;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -113,50 +114,26 @@ fn unfit(copy: &Connection, all: &[Table]) -> Result<Option<String>> {
         Ok(table) => return Ok(Some(format!("a row of {table} refers to a row that is missing"))),
         Err(why) => return Ok(Some(format!("foreign keys cannot be checked ({why})"))),
     }
+    let mut catalogue = Catalogue::default();
+    all.iter().for_each(|table| drop(catalogue.learn_what_can_be(&table.ddl)));
     for table in all {
         let mut refers = table.columns.iter().filter_map(|column| column.refers.as_ref());
         if refers.any(|(to, _)| to.eq_ignore_ascii_case(&table.name)) {
             return Ok(Some(format!("rows of {} refer to rows of {}", table.name, table.name)));
         }
-        let other = of_other_type(copy, table)?;
-        for (column, is_other) in table.columns.iter().zip(other) {
-            if let Some(why) = unfit_column(column, is_other) {
-                return Ok(Some(format!("{}.{} {why}", table.name, column.name)));
+        let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let held = table_columns(&catalogue, &table.name).unwrap_or_default();
+        for (name, counts) in names.iter().zip(value_counts(copy, &table.name, &names)?) {
+            let holds = held.iter().find(|column| column.name.eq_ignore_ascii_case(name)).map(|column| column.holds);
+            if !holds.unwrap_or(ParamType::Unknown).holds_all(counts) {
+                return Ok(Some(format!("{}.{name} has values of a type that the column does not have", table.name)));
+            }
+            if name.contains(['\t', '\n', '\r']) {
+                return Ok(Some(format!("the name of a column of {} has several lines or a tab", table.name)));
             }
         }
     }
     Ok(None)
-}
-
-/// Whether each column has values of another type than its most frequent one.
-fn of_other_type(copy: &Connection, table: &Table) -> Result<Vec<bool>> {
-    let is_other = |(at, column): (usize, &Column)| {
-        let name = quoted(&column.name);
-        format!("coalesce(max({name} IS NOT NULL AND typeof({name}) <> ?{}), 0)", at + 1)
-    };
-    let columns: Vec<String> = table.columns.iter().enumerate().map(is_other).collect();
-    let sql = format!("SELECT {} FROM {}", columns.join(", "), quoted(&table.name));
-    let kinds = rusqlite::params_from_iter(table.columns.iter().map(|column| &column.kind));
-    Ok(copy.query_row(&sql, kinds, |row| (0..columns.len()).map(|at| row.get(at)).collect())?)
-}
-
-fn unfit_column(column: &Column, is_other: bool) -> Option<String> {
-    if column.name.contains(['\t', '\n', '\r']) {
-        return Some("has a name of several lines or with a tab".into());
-    }
-    if is_other {
-        return Some("has values of several types".into());
-    }
-    let (kind, declared) = (column.kind.as_str(), column.declared.to_ascii_lowercase());
-    let is = |words: &[&str]| words.iter().any(|word| declared.contains(word));
-    let fits = match kind {
-        "null" => true,
-        "text" => !is(&["int", "real", "floa", "doub", "blob"]),
-        "integer" => !is(&["char", "clob", "text", "blob"]),
-        "real" => !is(&["int", "char", "clob", "text", "blob"]),
-        _ => declared.is_empty() || is(&["blob"]),
-    };
-    (!fits).then(|| format!("is declared as {} and has values of type {kind}", column.declared))
 }
 
 /// Emits the lines of a table; the number of rows, or `None` if a value has no place in a line.

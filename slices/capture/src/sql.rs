@@ -36,6 +36,13 @@ pub enum Token<'s> {
     Sign(&'s str),
 }
 
+impl Token<'_> {
+    /// Whether a value stands here.
+    pub fn is_value(&self) -> bool {
+        matches!(self, Token::Literal(_) | Token::Parameter(_))
+    }
+}
+
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }

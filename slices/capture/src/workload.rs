@@ -273,7 +273,7 @@ impl<'k> Writer<'k> {
             (vec![], BTreeMap::new(), 0);
         let filled_up = filled_up(&all, &values);
         for (i, token) in all.iter().enumerate() {
-            let is_value = |at: usize| matches!(all.get(at), Some(Token::Parameter(_) | Token::Literal(_)));
+            let is_value = |at: usize| all.get(at).is_some_and(Token::is_value);
             if filled_up.contains(&number) && (is_value(i) || (*token == Token::Sign(",") && is_value(i + 1))) {
                 number += usize::from(is_value(i));
                 continue;
@@ -333,8 +333,7 @@ fn write_step(out: &mut String, name: &str, parts: &[String], (repeats, own): (u
 /// The text of a statement, with lists of medium length where they have several lengths.
 fn usual_text(calls: &[&Call]) -> Option<Rc<str>> {
     let mut texts: Vec<&Rc<str>> = calls.iter().map(|call| &call.sql).collect();
-    let is_value = |token: &&Token| matches!(token, Token::Literal(_) | Token::Parameter(_));
-    texts.sort_by_cached_key(|text| tokens(text).iter().filter(is_value).count());
+    texts.sort_by_cached_key(|text| tokens(text).iter().filter(|token| token.is_value()).count());
     texts.get(texts.len() / 2).map(|text| Rc::clone(text))
 }
 

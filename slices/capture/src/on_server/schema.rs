@@ -1,13 +1,13 @@
 //! The schema on the server: that of the end of the capture, without rows in the tables that the program made.
 
-use crate::content::{open_copy, quoted};
+use crate::content::{open_copy, value_counts};
 use crate::copies::{confine, place};
 use crate::manifest::Database;
 use crate::on_server::keys::{Counter, counters_of_trigger};
 use crate::on_server::pieces::{Piece, Role, pieces};
 use crate::sql::{Token, tokens};
 use anyhow::{Context, Result, ensure};
-use contend_sql::{Catalogue, Options, ParamType, Target, ValueCounts, define_table, table_columns, translate};
+use contend_sql::{Catalogue, Options, ParamType, Target, define_table, table_columns, translate};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -130,10 +130,11 @@ pub fn schema(seed: &Path, target: Target, has_foreign_keys: bool) -> Result<Sch
     let tables: Vec<String> = names("table");
     let mut held = vec![];
     for table in &tables {
-        for column in table_columns(&plain, table).unwrap_or_default() {
-            if let Some(holds) = holds(&db, table, &column.name, column.holds)? {
-                held.push((table.clone(), column.name, holds));
-            }
+        let columns = table_columns(&plain, table).unwrap_or_default();
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        // The type of a column's values, as `contend migrate` chooses it.
+        for (column, counts) in columns.iter().zip(value_counts(&db, table, &names)?) {
+            held.extend(column.holds.for_values(counts).map(|holds| (table.clone(), column.name.clone(), holds)));
         }
     }
     let left_out = left_out(&all, &learned(&all, &held, false), target, has_foreign_keys);
@@ -174,18 +175,6 @@ fn learned(all: &[Object], held: &[(String, String, ParamType)], has_foreign_key
     // Statements that use an object that is not understood are refused.
     all.iter().for_each(|[_, _, sql]| drop(catalogue.learn_what_can_be(sql)));
     catalogue
-}
-
-/// The type of a column's values, as `contend migrate` chooses it; `None` if the declared type fits some of them.
-fn holds(db: &Connection, table: &str, column: &str, declared: ParamType) -> Result<Option<ParamType>> {
-    let count = |kind: &str| format!("count(*) FILTER (WHERE typeof({}) = '{kind}')", quoted(column));
-    let counts = ["integer", "real", "text", "blob"].map(count).join(", ");
-    let sql = format!("SELECT {counts} FROM {} NOT INDEXED", quoted(table));
-    let of = db.query_row(&sql, [], |row| {
-        let count = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
-        Ok(ValueCounts { integers: count(0)?, reals: count(1)?, texts: count(2)?, blobs: count(3)? })
-    })?;
-    Ok(declared.for_values(of))
 }
 
 /// What `contend migrate` does not carry over, as sentences.
@@ -267,9 +256,12 @@ mod tests {
         let db = Connection::open_in_memory().expect("a database");
         db.execute_batch("CREATE TABLE t (a, b STRING); INSERT INTO t VALUES (1, 'x'), (2.5, 'y'), (NULL, NULL)")
             .expect("made");
-        let of = |column, declared| holds(&db, "t", column, declared).expect("read");
-        assert_eq!(of("a", ParamType::Unknown), Some(ParamType::Number));
-        assert_eq!(of("b", ParamType::Number), Some(ParamType::Text));
-        assert_eq!(of("b", ParamType::Text), None);
+        let [a, b] = value_counts(&db, "t", &["a", "b"]).expect("read")[..] else { panic!("two columns") };
+        assert_eq!(ParamType::Unknown.for_values(a), Some(ParamType::Number));
+        assert_eq!(ParamType::Number.for_values(b), Some(ParamType::Text));
+        assert_eq!(ParamType::Text.for_values(b), None);
+        let all = [ParamType::Integer, ParamType::Number, ParamType::Text, ParamType::Unknown];
+        assert_eq!(all.map(|of| of.holds_all(a)), [false, true, false, true]);
+        assert_eq!(all.map(|of| of.holds_all(b)), [false, false, true, true]);
     }
 }
