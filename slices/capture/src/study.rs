@@ -336,22 +336,26 @@ fn write_more_load(out: &mut String, label: &str, load: &str, times: u64) {
     );
 }
 
-/// Writes the question about a server against the best settings of SQLite, with clients that never pause.
+/// Writes the questions about a server against the best settings of SQLite: at the captured load, and with clients that never
+/// pause.
 fn write_server(out: &mut String, server: &str, best: &str) {
-    let speed = format!("{server} would have been {{ratio}} times as fast ({{low}} to {{high}})");
-    let _ = write!(
-        out,
-        "\n[[answer]]\nask = {}\nmetric = \"throughput_ops_per_s\"\ncondition = \"load=full\"\nthis = \"{server}\"\nagainst = {}\n\n\
-         [answer.words]\nfaster = \"Yes: {speed}.\"\nslower = \"No: {speed}.\"\nno-difference = \"No: there is no difference.\"\n\
-         cannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
-         not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n",
-        text(&if best == CAPTURED {
-            format!("Is {server} faster?")
-        } else {
-            format!("Is {server} faster than SQLite with {best}?")
-        }),
-        text(best)
-    );
+    let than = if best == CAPTURED { String::new() } else { format!(" than SQLite with {best}") };
+    let of_load = [
+        ("captured", "at the captured load", "both get the same done"),
+        ("full", "with clients that never pause", "there is no difference"),
+    ];
+    for (load, words, same) in of_load {
+        let speed = format!("{server} would have been {{ratio}} times as fast ({{low}} to {{high}}), {words}");
+        let _ = write!(
+            out,
+            "\n[[answer]]\nask = {}\nmetric = \"throughput_ops_per_s\"\ncondition = \"load={load}\"\nthis = \"{server}\"\nagainst = {}\n\n\
+             [answer.words]\nfaster = \"Yes: {speed}.\"\nslower = \"No: {speed}.\"\nno-difference = \"No: {words} {same}.\"\n\
+             cannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
+             not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n",
+            text(&format!("Is {server} faster{than}, {words}?")),
+            text(best)
+        );
+    }
 }
 
 /// Effects of single settings on throughput, also between contenders with different promises.
