@@ -66,19 +66,18 @@ def study(workload, profile, contenders):
 
 def captured(directory):
     """The capture with the most calls, after its end."""
-    deadline, found = time.monotonic() + 60, []
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        ended = sorted(directory.glob("capture-*.ended"))
-        found = [Path(str(path).removesuffix(".ended")) for path in ended]
-        if found and all((path / "study.toml").exists() or not calls(path) for path in found if calls(path) is not None):
-            return max(found, key=lambda path: calls(path) or 0)
-        time.sleep(0.2)
+        found = [path.parent for path in directory.glob("capture-*/capture.json") if json.loads(path.read_text())["status"] == 0]
+        best = max(found, key=calls, default=None)
+        if best and len(found) == len(list(directory.glob("capture-*.ended"))) and (best / "study.toml").exists():
+            return best
+        time.sleep(0.5)
     sys.exit(f"{directory}: no capture has ended: {(directory / 'capture.err').read_text()}")
 
 
 def calls(capture):
-    done = subprocess.run([CONTEND, "capture", "show", capture, "--json"], capture_output=True, text=True)
-    return json.loads(done.stdout)["calls"] if done.returncode == 0 else None
+    return json.loads(contend(capture.parent, "capture", "show", capture, "--json"))["calls"]
 
 
 def ratios(directory, record):

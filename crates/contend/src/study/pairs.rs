@@ -29,6 +29,7 @@ fn value_of<'c>(contender: &'c Contender, key: &str) -> Option<&'c str> {
 
 fn alike(a: &Contender, b: &Contender, factor: &str) -> bool {
     let same = |(key, value): (&String, &String)| key == factor || b.resolved.settings.get(key) == Some(value);
-    let program = |c: &Contender| (c.engine.clone(), c.driver.clone(), c.model.clone(), c.worker.clone());
-    program(a) == program(b) && a.resolved.settings.iter().all(same)
+    (&a.engine, &a.driver, &a.model) == (&b.engine, &b.driver, &b.model)
+        && a.worker == b.worker
+        && a.resolved.settings.iter().all(same)
 }
