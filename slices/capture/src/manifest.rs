@@ -279,12 +279,15 @@ pub fn read_own(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
+/// Names of files that do not have their name yet begin with this.
+pub const UNNAMED: &str = ".contend-";
+
 /// A file with a new name that only its owner can read (O_EXCL, mode 0600). It is removed unless it gets its name.
 ///
 /// # Errors
 /// It cannot be made.
 pub fn private_in(dir: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new().prefix(".contend-").tempfile_in(dir)
+    tempfile::Builder::new().prefix(UNNAMED).tempfile_in(dir)
 }
 
 /// Writes to a path that the user named: a pipe or a terminal as it is, anything else as [`write_private`].

@@ -4,9 +4,9 @@
 use crate::content::{quoted, value_counts};
 use crate::generator::is_serial;
 use crate::literal::text;
-use crate::manifest::{Content, Table, private_in};
+use crate::manifest::{Content, Table, UNNAMED, private_in};
 use crate::tables::{Files, Tables};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use contend::units::hex;
 use contend_sql::{Catalogue, ParamType, table_columns};
 use contend_wire::literal::Value;
@@ -47,16 +47,17 @@ pub fn rows(dir: &Path, content: &Content, copy: Option<&Connection>) -> Result<
     let mut rows = none(None);
     for (at, table) in all.iter().enumerate() {
         let name = format!("rows-{}.tsv", at + 1);
-        let mut file = private_in(dir)?;
+        let cannot = || format!("cannot write {}", dir.join(&name).display());
+        let mut file = private_in(dir).with_context(cannot)?;
         let (mut out, mut hash) = (BufWriter::new(file.as_file_mut()), Sha256::new());
-        let written = each_line(copy, table, |line| {
+        let emit = |line: &str| {
             hash.update(line);
             out.write_all(line.as_bytes())
-        })?;
-        let Some(count) = written else {
+        };
+        let Some(count) = each_line(copy, table, emit).with_context(cannot)? else {
             return Ok(none(Some(format!("a value of {} cannot be on a server", table.name))));
         };
-        out.flush()?;
+        out.flush().with_context(cannot)?;
         drop(out);
         let sha256 = hex(&hash.finalize());
         let entry = format!("{{ file = {}, rows = {count}, sha256 = \"{sha256}\" }}", text(&name));
@@ -83,6 +84,12 @@ pub fn replace(dir: &Path, files: Vec<(NamedTempFile, String)>) -> Result<()> {
     }
     for (file, name) in files {
         file.persist(dir.join(name))?;
+    }
+    // What a killed run has left has the rows of a database, too.
+    for entry in fs::read_dir(dir)?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNNAMED) {
+            fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
 }

@@ -39,7 +39,8 @@ impl<'f> Rows<'f> {
     /// It cannot be read, or has other columns.
     pub fn open(of: &'f RowsFile, fields: &Fields, open: Open<'_>) -> Result<Self> {
         let reader = open(&of.path).with_context(|| {
-            format!("cannot read {}: the rows of a table are in the directory of its workload file", of.path.display())
+            let from = if of.path.is_relative() { ", from the directory in which the run was begun" } else { "" };
+            format!("cannot read the rows of a table, {}{from}", of.path.display())
         })?;
         let (hash, line) = (Sha256::new(), String::new());
         let mut rows = Rows { of, reader, hash, line, lines: 0, places: vec![] };
