@@ -3,12 +3,13 @@
 use anyhow::{Context, Result, bail, ensure};
 use contend::record::seal::{self, Seal};
 use contend_interpose::hash;
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 pub const FORMAT: u32 = 1;
@@ -280,14 +281,41 @@ pub fn read_own(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Names of files that do not have their name yet begin with this.
-pub const UNNAMED: &str = ".contend-";
+const UNNAMED: &str = ".contend-";
 
-/// A file with a new name that only its owner can read (O_EXCL, mode 0600). It is removed unless it gets its name.
+/// A file with a new name that only its owner can read (O_EXCL, mode 0600). It is removed unless it gets its name. Its lock
+/// says that a process still writes it.
 ///
 /// # Errors
 /// It cannot be made.
 pub fn private_in(dir: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new().prefix(UNNAMED).tempfile_in(dir)
+    loop {
+        let file = tempfile::Builder::new().prefix(UNNAMED).tempfile_in(dir)?;
+        flock(file.as_file(), FlockOperation::LockShared)?;
+        // Between the two calls above another process can have taken it for an abandoned file.
+        if file.as_file().metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes what [`private_in`] made for processes that were killed: it has the rows of a database, too.
+///
+/// # Errors
+/// A file cannot be removed.
+pub fn remove_abandoned(dir: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(dir)?.flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(UNNAMED) {
+            continue;
+        }
+        let Ok(file) = fs::File::open(entry.path()) else { continue };
+        let is_abandoned = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        // It can have got its name since the directory was read.
+        if is_abandoned && entry.path().exists() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes to a path that the user named: a pipe or a terminal as it is, anything else as [`write_private`].
@@ -357,5 +385,16 @@ mod tests {
         }
         assert_eq!(fs::read(&target).expect("readable"), b"theirs");
         assert_eq!(fs::read_dir(dir.path()).expect("readable").count(), 3, "no temporary file is left");
+    }
+
+    #[test]
+    fn only_what_no_process_writes_any_more_is_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut written = private_in(dir.path()).expect("made");
+        let (_, killed) = private_in(dir.path()).expect("made").keep().expect("kept");
+        remove_abandoned(dir.path()).expect("removed");
+        assert!(!killed.exists(), "its process has closed it");
+        written.write_all(b"rows").expect("written");
+        written.persist(dir.path().join("rows-1.tsv")).expect("named");
     }
 }

@@ -4,7 +4,7 @@
 use crate::content::{quoted, value_counts};
 use crate::generator::is_serial;
 use crate::literal::text;
-use crate::manifest::{Content, Table, UNNAMED, private_in};
+use crate::manifest::{Content, Table, private_in, remove_abandoned};
 use crate::tables::{Files, Tables};
 use anyhow::{Context, Result};
 use contend::units::hex;
@@ -85,13 +85,7 @@ pub fn replace(dir: &Path, files: Vec<(NamedTempFile, String)>) -> Result<()> {
     for (file, name) in files {
         file.persist(dir.join(name))?;
     }
-    // What a killed run has left has the rows of a database, too.
-    for entry in fs::read_dir(dir)?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(UNNAMED) {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
+    Ok(remove_abandoned(dir)?)
 }
 
 /// Lowest and highest value of the column that is an alias of the rowid.
