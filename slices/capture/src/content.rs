@@ -158,7 +158,33 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
             },
         )?);
     }
+    carriers(db, &name, &mut found)?;
     Ok(Table { name, ddl, rows, keys: None, columns: found })
+}
+
+/// Where several columns are unique together and one of them has another text in each row, that one makes the rows unique, and not
+/// the last column of the index.
+fn carriers(db: &Connection, table: &str, columns: &mut [Column]) -> Result<()> {
+    let mut indexes = db.prepare(
+        "SELECT group_concat(i.cid) FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
+         WHERE l.\"unique\" AND NOT l.partial GROUP BY l.name HAVING count(*) > 1",
+    )?;
+    let indexes = indexes.query_map([table], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    for index in indexes {
+        let of: Vec<usize> = index.split(',').filter_map(|cid| cid.parse().ok()).collect();
+        let is_distinct = |column: &Column| column.seen > 1 && column.nulls == 0 && column.distinct == column.seen;
+        let is_carrier = |at: &&usize| {
+            let column = columns.get(**at);
+            column.is_some_and(|column| column.kind == "text" && column.refers.is_none() && is_distinct(column))
+        };
+        if let Some(carrier) = of.iter().find(is_carrier).copied() {
+            of.iter()
+                .filter_map(|at| columns.get_mut(*at).map(|column| column.completes_unique = false))
+                .for_each(drop);
+            columns[carrier].unique = true;
+        }
+    }
+    Ok(())
 }
 
 /// `None` if only the program's SQLite can read the table: a virtual table, or a function or collation of the program.
@@ -227,14 +253,14 @@ pub fn value_counts(db: &Connection, table: &str, columns: &[&str]) -> Result<Ve
     Ok(counts?)
 }
 
-/// Hashes the values of columns with few values, so that they can be recognised in statements.
+/// Hashes the values of columns with few values and of those that name rows, so that they can be recognised in statements.
 ///
 /// # Errors
 /// A query fails.
 pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Result<()> {
     for table in &mut content.tables {
-        let is_few = |column: &&mut Column| (1..=CHOICES as u64).contains(&column.distinct);
-        for column in table.columns.iter_mut().filter(is_few) {
+        let is_hashed = |column: &&mut Column| column.names_rows() || (1..=CHOICES as u64).contains(&column.distinct);
+        for column in table.columns.iter_mut().filter(is_hashed) {
             let (of, name) = (quoted(&table.name), quoted(&column.name));
             // A virtual table may reject the query.
             let Ok(mut rows) = db.prepare(&format!(

@@ -1,6 +1,7 @@
 //! Generators for a workload's values: for columns from what was counted, for arguments from their positions in
 //! statements and the values bound there.
 
+use crate::lists::Use;
 use crate::literal::{free, text};
 use crate::manifest::{Column, Content, Table};
 use crate::skew::{Distribution, zipf_of};
@@ -11,6 +12,25 @@ use std::fmt::Write as _;
 
 /// Made-up dates. Only their order and form are like those of the program.
 const DATES: &str = "[\"2020-01-01\", \"2024-12-31\"]";
+
+/// The generator of a number that is used once.
+pub const UNIQUE: &str = "{ unique = true }";
+
+/// The place of a number in a generator, see [`Drawn::number`].
+pub const NUMBER: &str = "{#}";
+
+/// The generator of an argument.
+pub struct Drawn {
+    pub text: String,
+    /// The generator of a number that is part of the text; its place is [`NUMBER`].
+    pub number: Option<String>,
+}
+
+impl From<String> for Drawn {
+    fn from(text: String) -> Drawn {
+        Drawn { text, number: None }
+    }
+}
 
 /// Before the number of a column whose name a statement does not have.
 const PLACE: char = '#';
@@ -228,14 +248,10 @@ pub fn columns_of(sql: &str) -> HashMap<usize, String> {
 }
 
 /// The generator of an argument: from its column, or from the values bound to it.
-pub fn of_argument(
-    content: &Content,
-    tables: &[String],
-    name: Option<&str>,
-    values: &[&Value],
-    inserts: bool,
-) -> String {
+pub fn of_argument(content: &Content, tables: &[String], name: Option<&str>, values: &[&Value], of: Use) -> String {
     let seen = Distribution::of(values);
+    // Values that an upsert has once each are those of new rows.
+    let is_new = of == Use::Stored || (of == Use::Upserted && !seen.comes_again());
     let null = match seen.nulls {
         nulls if nulls >= 1.0 => return "{ null = 1 }".into(),
         nulls if nulls > 0.0 => format!(", null = {nulls:.3}"),
@@ -244,24 +260,29 @@ pub fn of_argument(
     if let Some((table, column)) = name.and_then(|name| column_of(content, tables, name)) {
         if is_serial(table, column) && table.rows > 0 {
             let to = format!("{}.{}", table.name, column.name);
-            return if inserts { "{ unique = true }".into() } else { seen.of_rows(&to, table, "") };
+            return if is_new { UNIQUE.into() } else { seen.of_rows(&to, table, "") };
         }
         if let Some((to, table)) = target(content, column) {
             return seen.of_rows(&to, table, &null);
         }
-        if inserts && (column.unique || column.key > 0) {
-            return "{ unique = true }".into();
+        if is_new && (column.unique || column.key > 0) {
+            return UNIQUE.into();
+        }
+        if of == Use::Upserted && (column.unique || column.key > 0) {
+            return of_argument(content, tables, name, values, Use::Searched);
         }
         if column.has_dates && values.iter().any(|value| matches!(value, Value::Hash(..))) {
             return format!("{{ time = {DATES}{null} }}");
         }
     }
     let is = |word: &str| name.is_some_and(|name| name.eq_ignore_ascii_case(word));
-    seen.listed(&null, inserts).or_else(|| seen.between(&null)).unwrap_or_else(|| match seen.counts.first() {
-        _ if is("offset") => "0".into(),
-        first => {
-            let (kind, length) = first.map_or(("text", 8), |(value, _)| type_of(value));
-            seen.free(kind, length, &null)
+    seen.listed(&null, of == Use::Searched).or_else(|| seen.between(&null)).unwrap_or_else(|| {
+        match seen.counts.first() {
+            _ if is("offset") => "0".into(),
+            first => {
+                let (kind, length) = first.map_or(("text", 8), |(value, _)| type_of(value));
+                seen.free(kind, length, &null)
+            }
         }
     })
 }

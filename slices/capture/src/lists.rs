@@ -38,8 +38,18 @@ pub fn aligned(values: &[Value], own: &[Range<usize>], target: &[Range<usize>], 
     (found.len() == count).then_some(found)
 }
 
-/// Whether a value is stored: it is set by an UPDATE, or in the rows of an INSERT. Others are searched for.
-pub fn is_stored(tokens: &[Token], at: usize) -> bool {
+/// What a statement does with a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    Searched,
+    /// Set by an UPDATE, or in a row of an INSERT that fails if its key is there.
+    Stored,
+    /// In a row of an INSERT that replaces, changes or leaves a row with its key.
+    Upserted,
+}
+
+/// The use of the value at a token.
+pub fn use_of(tokens: &[Token], at: usize) -> Use {
     let word = |token: &Token| match token {
         Token::Word(word) => Some(word.to_ascii_lowercase()),
         _ => None,
@@ -60,10 +70,21 @@ pub fn is_stored(tokens: &[Token], at: usize) -> bool {
         }
     }
     match tokens.first().and_then(word).as_deref() {
-        Some("update") => clause == "set" && depth == 0 && cases == 0,
-        Some("insert" | "replace") => clause == "values",
-        _ => false,
+        Some("update") if clause == "set" && depth == 0 && cases == 0 => Use::Stored,
+        Some("insert" | "replace") if clause == "values" && is_upsert(tokens) => Use::Upserted,
+        Some("insert" | "replace") if clause == "values" => Use::Stored,
+        _ => Use::Searched,
     }
+}
+
+/// Whether an INSERT does not fail if its key is there: `REPLACE`, `INSERT OR IGNORE`, `ON CONFLICT`.
+fn is_upsert(tokens: &[Token]) -> bool {
+    let is = |at: usize, words: &[&str]| match tokens.get(at) {
+        Some(Token::Word(word)) => words.iter().any(|is| word.eq_ignore_ascii_case(is)),
+        _ => false,
+    };
+    let on_conflict = || (1..tokens.len()).any(|at| is(at - 1, &["on"]) && is(at, &["conflict"]));
+    is(0, &["replace"]) || (is(1, &["or"]) && is(2, &["replace", "ignore"])) || on_conflict()
 }
 
 /// The numbers of the values in each list.
@@ -109,22 +130,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_and_what_is_searched_for() {
-        let stored = |sql: &str| {
+    fn what_is_stored_upserted_and_searched_for() {
+        let used = |sql: &str| {
             let all = tokens(sql);
             let places = (0..all.len()).filter(|&at| matches!(all[at], Token::Parameter(_)));
-            places.map(|at| if is_stored(&all, at) { '1' } else { '0' }).collect::<String>()
+            let letter = |at| match use_of(&all, at) {
+                Use::Searched => '0',
+                Use::Stored => '1',
+                Use::Upserted => '2',
+            };
+            places.map(letter).collect::<String>()
         };
         for (sql, wanted) in [
             ("UPDATE t SET a = ?, b = (SELECT x FROM u WHERE u.id = ?), c = ? WHERE id = ?", "1010"),
             ("UPDATE t SET n = CASE WHEN (t.id = ?) THEN ? ELSE NULL END WHERE id IN (?, ?)", "0000"),
             ("INSERT INTO t VALUES (?, lower(?)), (?, ?)", "1111"),
             ("INSERT INTO t (a) SELECT b FROM s WHERE id = ?", "0"),
-            ("INSERT INTO t (a) VALUES (?) ON CONFLICT (a) DO UPDATE SET b = ? WHERE c = ?", "100"),
+            ("INSERT INTO t (a) VALUES (?) ON CONFLICT (a) DO UPDATE SET b = ? WHERE c = ?", "200"),
+            ("REPLACE INTO t VALUES (?)", "2"),
+            ("INSERT OR IGNORE INTO t (a) VALUES (?)", "2"),
+            ("INSERT OR ROLLBACK INTO t (a) VALUES (?)", "1"),
             ("SELECT * FROM t WHERE a = ?", "0"),
             ("DELETE FROM t WHERE a = ?", "0"),
         ] {
-            assert_eq!(stored(sql), wanted, "{sql}");
+            assert_eq!(used(sql), wanted, "{sql}");
         }
     }
 }

@@ -163,7 +163,8 @@ pub struct Column {
     pub length_min: u64,
     pub length_mean: u64,
     pub length_max: u64,
-    /// In a capture of hashes, of a column with few values: the hash of each and its number of rows, most frequent first.
+    /// In a capture of hashes, of a column with few values or with names of rows: the hash of each and its number of rows, most
+    /// frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hashes: Vec<(u64, u64)>,
 }
@@ -172,6 +173,12 @@ impl Column {
     /// Whether distinct values in this column alone satisfy every unique index that ends with it.
     pub fn is_unique(&self) -> bool {
         self.unique || self.completes_unique
+    }
+
+    /// Whether its values are texts that name the rows: each row has another one.
+    pub fn names_rows(&self) -> bool {
+        let is_key = self.unique || self.key > 0;
+        is_key && self.kind == "text" && self.nulls == 0 && self.seen > 0 && self.distinct == self.seen
     }
 }
 

@@ -1,8 +1,8 @@
 //! Names in place of hashed values: one name space for each column of the database. Equal values of its rows, of literals and
 //! of bound values have the same name, and different ones different names.
 
-use crate::generator::{column_of, columns_of, is_serial};
-use crate::lists::{aligned, lists};
+use crate::generator::{Drawn, NUMBER, column_of, columns_of, is_serial};
+use crate::lists::{Use, aligned, lists};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table, Values};
 use crate::skew::Distribution;
@@ -11,6 +11,9 @@ use crate::summary::Known;
 use crate::trace::{Call, Value};
 use contend_interpose::format::value;
 use std::collections::HashMap;
+
+/// Numbers in the names of rows begin above this one, so that all have as many digits.
+const ROW_NAMES: u64 = 1_000_000;
 
 /// The names of all columns; empty in a capture of values.
 #[derive(Default)]
@@ -25,6 +28,8 @@ struct Space {
     numbers: HashMap<u64, usize>,
     /// Numbers of rows with each value, those with the lowest numbers.
     rows: Vec<u64>,
+    /// If the values name rows, the number of rows: those with the lowest numbers.
+    keys: Option<u64>,
     is_text: bool,
     width: usize,
     /// Whether statements have numbers that are not hashed, which these names could meet.
@@ -42,7 +47,7 @@ impl Names {
         }
         for table in &content.tables {
             for column in table.columns.iter().filter(|column| !is_serial(table, column) && column.refers.is_none()) {
-                names.of.insert(place(table, column), Space::of_rows(column));
+                names.of.insert(place(table, column), Space::of_rows(table, column));
             }
         }
         let mut bound: Bound = HashMap::new();
@@ -73,6 +78,12 @@ impl Names {
         names
     }
 
+    /// The generator of a column that names rows.
+    pub fn of_keys(&self, table: &Table, column: &Column) -> Option<String> {
+        let space = self.of.get(&place(table, column)).filter(|space| space.keys.is_some())?;
+        Some(format!("{{ format = {} }}", text(&format!("{}{{serial:{}}}", space.prefix(), ROW_NAMES + 1))))
+    }
+
     /// The generator of a column's rows, if they have few values.
     pub fn of_rows(&self, table: &Table, column: &Column) -> Option<String> {
         let space = self.of.get(&place(table, column)).filter(|space| !space.rows.is_empty())?;
@@ -81,27 +92,37 @@ impl Names {
         space.is_usable().then(|| format!("{{ choice = [{}], weights = [{}] }}", names.join(", "), weights.join(", ")))
     }
 
-    /// The generator of an argument with the captured frequencies, if its values are few or unequally frequent.
-    pub fn of_argument(&self, (table, column): (&Table, &Column), values: &[&Value], inserts: bool) -> Option<String> {
+    /// The generator of an argument with the captured frequencies, if its values name rows, are few, or are unequally frequent.
+    pub fn of_argument(&self, (table, column): (&Table, &Column), values: &[&Value], of: Use) -> Option<Drawn> {
         // Dates are made up as dates, unless the rows have few of them.
-        if (inserts && (column.unique || column.key > 0)) || (column.has_dates && column.hashes.is_empty()) {
+        let is_new = of == Use::Stored && (column.unique || column.key > 0);
+        if is_new || (column.has_dates && column.hashes.is_empty()) {
             return None;
         }
         let space = self.of.get(&place(table, column)).filter(|space| space.is_usable())?;
         let seen = Distribution::of(values);
         let few = space.is_text || space.numbers.len() <= CHOICES;
-        let name = |value: &Value| match value {
-            Value::Hash(kind, _, hash) if *kind == space.kind() => Some(space.name(*space.numbers.get(hash)?)),
+        let number = |value: &Value| match value {
+            Value::Hash(kind, _, hash) if *kind == space.kind() => space.numbers.get(hash).copied(),
             _ => None,
         };
-        let names: Vec<String> = seen.counts.iter().map(|(value, _)| name(value)).collect::<Option<_>>()?;
+        let numbers: Vec<usize> = seen.counts.iter().map(|(value, _)| number(value)).collect::<Option<_>>()?;
         let null = if seen.nulls > 0.0 { format!(", null = {:.3}", seen.nulls) } else { String::new() };
-        (few && seen.is_listed() && !names.is_empty()).then(|| seen.list(&names, &null))
+        if few && seen.is_listed() && !numbers.is_empty() {
+            let names: Vec<String> = numbers.iter().map(|number| space.name(*number)).collect();
+            return Some(seen.list(&names, &null).into());
+        }
+        let rows = space.keys.filter(|_| !numbers.is_empty())?;
+        let (low, high, skew) = seen.among_rows(&numbers, rows);
+        Some(Drawn {
+            text: format!("{{ format = {}{null} }}", text(&format!("{}{NUMBER}", space.prefix()))),
+            number: Some(format!("{{ range = [{}, {}]{skew} }}", ROW_NAMES + low, ROW_NAMES + high)),
+        })
     }
 }
 
 impl Space {
-    fn of_rows(column: &Column) -> Space {
+    fn of_rows(table: &Table, column: &Column) -> Space {
         let few = 1..=CHOICES as u64;
         let is_text = column.kind == "text" || (column.kind == "null" && !is_number(&column.declared));
         // A capture by an earlier contend has no hashes of rows.
@@ -110,7 +131,8 @@ impl Space {
             _ => column.hashes.iter().map(|(_, rows)| *rows).collect(),
         };
         let numbers = column.hashes.iter().enumerate().map(|(at, (hash, _))| (*hash, at + 1)).collect();
-        Space { numbers, rows, is_text, width: column.length_mean as usize, has_plain: false }
+        let keys = column.names_rows().then_some(table.rows);
+        Space { numbers, rows, keys, is_text, width: column.length_mean as usize, has_plain: false }
     }
 
     /// Adds the values of statements, most frequent first.
@@ -133,8 +155,17 @@ impl Space {
         self.is_text || !self.has_plain
     }
 
+    /// What comes before the number in the name of a row.
+    fn prefix(&self) -> String {
+        let width = self.width.clamp(8, 64).saturating_sub(ROW_NAMES.to_string().len());
+        format!("{:-<width$}", "value-")
+    }
+
     fn name(&self, number: usize) -> String {
         let width = self.width.clamp(8, 64);
+        if self.keys.is_some() {
+            return text(&format!("{}{}", self.prefix(), ROW_NAMES + number as u64));
+        }
         if self.is_text { text(&format!("{:-<width$}", format!("value-{number}"))) } else { number.to_string() }
     }
 }

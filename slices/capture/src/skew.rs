@@ -32,6 +32,11 @@ impl<'v> Distribution<'v> {
         Distribution { counts, total, nulls }
     }
 
+    /// Whether some value came more than once.
+    pub fn comes_again(&self) -> bool {
+        self.total > self.counts.len() as u64
+    }
+
     fn most(&self) -> u64 {
         self.counts.first().map_or(0, |(_, count)| *count)
     }
@@ -75,7 +80,12 @@ impl<'v> Distribution<'v> {
         let is_there = |key: &i64| (low..=high).contains(key);
         let all_there = self.integers().is_some_and(|keys| keys.iter().all(is_there));
         if table.keys.is_some() && table.first_key().is_none() {
-            return self.sample(is_there, null).unwrap_or_else(|| format!("{{ range = [{low}, {high}]{null} }}"));
+            // Those that a table with gaps can have.
+            let key = |value: &Value| match value {
+                Value::Integer(key) if is_there(key) => Some(key.to_string()),
+                _ => None,
+            };
+            return self.sample(key, null).unwrap_or_else(|| format!("{{ range = [{low}, {high}]{null} }}"));
         }
         if !self.is_even(rows)
             && self.counts.len() <= LISTED
@@ -87,13 +97,26 @@ impl<'v> Distribution<'v> {
         format!("{{ ref = {}{}{null} }}", text(to), self.zipf(rows, rows))
     }
 
-    /// The captured keys among those that a table with gaps can have; some of them, if they are many.
-    fn sample(&self, is_there: impl Fn(&i64) -> bool, null: &str) -> Option<String> {
-        let integer = |(value, count): &(&Value, u64)| match value {
-            Value::Integer(key) if is_there(key) => Some((key.to_string(), count.to_string())),
-            _ => None,
+    /// The lowest and the highest number of a range of names, and its skew. `numbers`: those of these values. Names of rows have the
+    /// numbers up to `rows`, and others do not find a row: as many draws of the range as captured ones do.
+    pub fn among_rows(&self, numbers: &[usize], rows: u64) -> (u64, u64, String) {
+        let is_there = |number: usize| number as u64 <= rows;
+        let there = numbers.iter().filter(|number| is_there(**number)).count() as u64;
+        let others = numbers.len() as u64 - there;
+        let found: u64 = numbers.iter().zip(&self.counts).filter(|(of, _)| is_there(**of)).map(|(_, (_, n))| n).sum();
+        // Values that come again and again are all that there are. Otherwise any row can be the next one.
+        let (inside, outside) = match found {
+            _ if self.total >= 3 * numbers.len() as u64 => (there, others),
+            0 => (0, others),
+            _ => (rows, (rows as f64 * (self.total - found) as f64 / found as f64).round() as u64),
         };
-        let there: Vec<(String, String)> = self.counts.iter().filter_map(integer).collect();
+        (rows - inside + 1, (rows + outside).max(rows - inside + 1), self.zipf(numbers.len() as u64, inside + outside))
+    }
+
+    /// The captured values that can be written; some of them, if they are many.
+    fn sample(&self, written: impl Fn(&Value) -> Option<String>, null: &str) -> Option<String> {
+        let one = |(value, count): &(&Value, u64)| Some((written(value)?, count.to_string()));
+        let there: Vec<(String, String)> = self.counts.iter().filter_map(one).collect();
         let each = there.len().div_ceil(LISTED).max(1);
         let (keys, weights): (Vec<String>, Vec<String>) = there.into_iter().step_by(each).unzip();
         (!keys.is_empty())
@@ -102,8 +125,12 @@ impl<'v> Distribution<'v> {
 
     /// The values themselves, if they are known and few, or some are more frequent than others, or they come again and
     /// again. Texts that are searched for are always listed: a made-up text would find other rows.
-    pub fn listed(&self, null: &str, inserts: bool) -> Option<String> {
+    pub fn listed(&self, null: &str, searches: bool) -> Option<String> {
         let distinct = self.counts.len();
+        let searches = searches && self.counts.iter().any(|(value, _)| matches!(value, Value::Text(_)));
+        if searches && distinct > LISTED {
+            return self.sample(written, null);
+        }
         if distinct == 0 || distinct > LISTED {
             return None;
         }
@@ -111,7 +138,6 @@ impl<'v> Distribution<'v> {
             let span = numbers.iter().max().zip(numbers.iter().min()).map(|(high, low)| high.abs_diff(*low));
             span.is_some_and(|span| span < 4 * distinct as u64) && self.is_even(distinct as u64)
         });
-        let searches = !inserts && self.counts.iter().any(|(value, _)| matches!(value, Value::Text(_)));
         let is_closed = searches || !self.is_even(distinct as u64) || self.total >= 3 * distinct as u64;
         (distinct <= CHOICES || (is_closed && !is_range))
             .then(|| self.known())
@@ -216,7 +242,7 @@ mod tests {
     #[test]
     fn frequencies_are_kept_where_values_are_unequal() {
         let even = integers((1..=100).map(|n| (n, 10)));
-        assert_eq!(seen(&even).listed("", false), None, "any number of the range");
+        assert_eq!(seen(&even).listed("", true), None, "any number of the range");
         assert_eq!(seen(&even).between("").as_deref(), Some("{ range = [1, 100] }"));
         assert_eq!(seen(&even).of_rows("t.id", &table(100), ""), "{ ref = \"t.id\" }");
         assert!(
@@ -224,7 +250,7 @@ mod tests {
             "only these of many keys"
         );
         let skewed = integers((1..=50).map(|n| (n, if n == 7 { 500 } else { 2 })));
-        let listed = seen(&skewed).listed("", false).expect("listed");
+        let listed = seen(&skewed).listed("", true).expect("listed");
         assert!(listed.starts_with("{ choice = [7, 1, ") && listed.contains("weights = [500, 2, "), "{listed}");
         assert_eq!(seen(&skewed).of_rows("t.id", &table(1_000), ""), listed, "the captured keys");
         assert!(
@@ -233,7 +259,7 @@ mod tests {
         );
         let sparse = integers((1..=30).map(|n| (n * 1_000, 5)));
         assert!(
-            seen(&sparse).listed("", false).is_some_and(|listed| listed.contains("30000")),
+            seen(&sparse).listed("", true).is_some_and(|listed| listed.contains("30000")),
             "numbers of a closed set"
         );
     }

@@ -135,6 +135,8 @@ pub struct Captured<'c> {
     pub share: &'c Share,
     /// Whether the workload has the program's own rows.
     pub has_rows: bool,
+    /// Statements that find other numbers of rows in the workload.
+    pub differ: usize,
     pub servers: &'c [Server],
 }
 
@@ -200,6 +202,16 @@ fn gaps(known: &Known) -> String {
 const GENERATED: &str = "  \"Rows are generated: which columns depend on each other, and the order in which rows were written, are not known. A query \
                          that searches or sorts by such columns can take another time.\",\n";
 
+/// A line of the study's limits, where a trial of the workload showed other rows than the capture.
+fn other_rows(differ: usize) -> String {
+    let words = if differ == 1 { "A statement finds" } else { "Statements find" };
+    let line = format!(
+        "{words} another number of rows in the workload than in the capture, and can take another time; `contend capture to-workload` \
+         lists what differs ({differ})."
+    );
+    if differ == 0 { String::new() } else { format!("  {},\n", text(&line)) }
+}
+
 /// A line of the study's limits, with a server.
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \
                          reads before it writes can lose an update there. With \\\"--contender postgres:isolation=serializable\\\" such transactions fail instead.\",\n";
@@ -215,7 +227,7 @@ fn head(of: &Captured, tier: &str) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
          [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
@@ -224,6 +236,7 @@ fn head(of: &Captured, tier: &str) -> String {
         share.words(),
         if uses_what_it_read(known) { NOT_CARRIED } else { "" },
         if of.has_rows { "" } else { GENERATED },
+        other_rows(of.differ),
         if of.servers.is_empty() { "" } else { ISOLATION },
         gaps(known),
         match tier {

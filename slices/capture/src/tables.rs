@@ -79,6 +79,10 @@ impl<'c> Tables<'c> {
             }
             let _ = write!(out, "\n[table.{}.columns]\n", key(&table.name));
             for column in &table.columns {
+                if let Some(keys) = names.of_keys(table, column) {
+                    line(out, &key(&column.name), &keys);
+                    continue;
+                }
                 let named = names.of_rows(table, column);
                 if named.is_some() && column.has_default && column.kind == "text" {
                     left_out.push(format!(

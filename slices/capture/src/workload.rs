@@ -3,11 +3,12 @@
 use crate::attach::{names_one_of, schemas};
 use crate::content::open_copy;
 use crate::finding::time;
-use crate::generator::{column_of, columns_of, line, of_argument, plain};
-use crate::lists::{filled_up, is_stored};
+use crate::generator::{Drawn, NUMBER, UNIQUE, column_of, columns_of, line, of_argument, plain};
+use crate::lists::{Use, filled_up, use_of};
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
 use crate::naming::{Names, values_like};
+use crate::ordered::{Ordered, ends};
 use crate::program::{Began, End, Executed, Group, Step, Transaction, sequence};
 use crate::roles;
 use crate::rows::{self, Rows};
@@ -18,6 +19,7 @@ use crate::study::{Captured, study};
 use crate::summary::Known;
 use crate::tables::Tables;
 use crate::trace::{Call, Trace, Value};
+use crate::tried::{self, Found};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -54,6 +56,8 @@ struct Writer<'k> {
     left_out: Vec<String>,
     share: Share,
     out: String,
+    /// Captured rows of the statements of each transaction.
+    found: tried::All,
 }
 
 /// Makes a workload and a study from what a capture has of the database with the most calls.
@@ -79,7 +83,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let names = Names::of(known, content);
     let (share, out) = (Share::default(), String::new());
     let left_out = known.trace.missing(known.manifest);
-    let mut writer = Writer { known, content, names, left_out, share, out };
+    let mut writer = Writer { known, content, names, left_out, share, out, found: BTreeMap::new() };
     for other in known.manifest.databases.iter().filter(|other| other.path != database.path) {
         let sentence = format!("{}: a workload has one database; this one is left out.", other.path.display());
         writer.left_out.push(sentence);
@@ -102,12 +106,23 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         writer.transaction(kind);
     }
     roles::write(&mut writer.out, &roles);
-    let Writer { out: workload, mut left_out, share, .. } = writer;
+    let Writer { out: workload, mut left_out, share, found, .. } = writer;
+    let (workload, others) = tried::fitted(workload, dir, &found, &places(dir, &files));
+    let differ = others.len();
+    left_out.extend(others);
     let servers = servers::of("capture", &workload, &mut left_out)?;
     let has_rows = !tables.rows.is_empty();
-    let study =
-        study(&Captured { known, database, share: &share, has_rows, servers: &servers }, captured_begin(known), &roles);
+    let study = study(
+        &Captured { known, database, share: &share, has_rows, differ, servers: &servers },
+        captured_begin(known),
+        &roles,
+    );
     Ok(Written { workload, study, left_out, share, rows: files })
+}
+
+/// Where the files with rows are before they have their names.
+fn places(dir: &Path, files: &[(NamedTempFile, String)]) -> tried::At {
+    files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect()
 }
 
 impl<'k> Writer<'k> {
@@ -194,10 +209,10 @@ impl<'k> Writer<'k> {
     }
 
     /// The generator of an argument, and whether its column has texts.
-    fn generator(&self, shape: &Shape, column: Option<&str>, values: &[&Value], inserts: bool) -> (String, bool) {
+    fn generator(&self, shape: &Shape, column: Option<&str>, values: &[&Value], of: Use) -> (Drawn, bool) {
         let known = column.and_then(|name| column_of(self.content, &shape.tables, name));
-        let named = known.and_then(|column| self.names.of_argument(column, values, inserts));
-        let other = || of_argument(self.content, &shape.tables, column, values, inserts);
+        let named = known.and_then(|column| self.names.of_argument(column, values, of));
+        let other = || of_argument(self.content, &shape.tables, column, values, of).into();
         (named.unwrap_or_else(other), known.is_some_and(|(_, column)| column.kind == "text"))
     }
 
@@ -244,6 +259,9 @@ impl<'k> Writer<'k> {
             self.step(kind, (i, step), &executed, (&mut shared, &mut steps));
         }
         hold(&mut steps, pauses_ns[group.steps.len()]);
+        for name in shared.unique_texts() {
+            steps = with_unique_text(&steps, name);
+        }
         if !shared.generators.is_empty() {
             let _ = write!(self.out, "\n[transaction.{}.args]\n", kind.name);
             for (name, generator) in &shared.generators {
@@ -271,7 +289,7 @@ impl<'k> Writer<'k> {
         let values: Vec<Vec<Value>> = calls.iter().filter_map(|call| values_like(call, is_hashed, &all)).collect();
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
             (vec![], BTreeMap::new(), 0);
-        let filled_up = filled_up(&all, &values);
+        let (filled_up, mut ordered) = (filled_up(&all, &values), vec![]);
         for (i, token) in all.iter().enumerate() {
             let is_value = |at: usize| all.get(at).is_some_and(Token::is_value);
             if filled_up.contains(&number) && (is_value(i) || (*token == Token::Sign(",") && is_value(i + 1))) {
@@ -292,29 +310,59 @@ impl<'k> Writer<'k> {
                     let column = columns.get(&i).map(String::as_str);
                     let (generator, is_text) = match column {
                         Some(limit) if is_hashed && limit.eq_ignore_ascii_case("limit") => {
-                            (rows_of_limit(shape, &calls, &all[..i]).to_string(), false)
+                            (rows_of_limit(shape, &calls, &all[..i]).to_string().into(), false)
                         }
-                        _ => self.generator(shape, column, &here, is_stored(&all, i)),
+                        _ => self.generator(shape, column, &here, use_of(&all, i)),
                     };
-                    let name = if repeats > 1 {
-                        let name = format!("a{place}_{number}");
-                        own.insert(name.clone(), generator.clone());
-                        name
-                    } else {
-                        shared.name(&here, &generator, format!("a{place}_{number}"))
-                    };
-                    // A unique number becomes a unique text.
-                    if generator == "{ unique = true }" && is_text {
-                        format!("('u' || CAST(:{name} AS TEXT))")
-                    } else {
-                        format!(":{name}")
+                    let name = format!("a{place}_{number}");
+                    match (repeats > 1, generator.text == UNIQUE && is_text) {
+                        (false, _) => {
+                            let name = shared.name(&here, generator, is_text, name);
+                            let ends = ends(&all, i, &here);
+                            ordered.extend(ends.map(|ends| Ordered { name: name.clone(), ends }));
+                            format!(":{name}")
+                        }
+                        (true, is_unique_text) => {
+                            add(&mut own, &name, generator);
+                            if is_unique_text { unique_text(&name) } else { format!(":{name}") }
+                        }
                     }
                 }
             };
             parts.push(part);
         }
         write_step(steps, &kind.name, &parts, (repeats, &own));
+        let found = Found::of(shape, &calls, ordered);
+        self.found.entry(kind.name.clone()).or_default().push(found);
     }
+}
+
+/// Adds the generators of an argument.
+fn add(generators: &mut BTreeMap<String, String>, name: &str, drawn: Drawn) {
+    let Drawn { text, number } = drawn;
+    let of_number = format!("{name}_n");
+    generators.insert(name.to_string(), text.replace(NUMBER, &format!("{{{of_number}}}")));
+    if let Some(number) = number {
+        generators.insert(of_number, number);
+    }
+}
+
+/// A unique number as a unique text, in SQL.
+fn unique_text(name: &str) -> String {
+    format!("('u' || CAST(:{name} AS TEXT))")
+}
+
+/// Steps in which an argument is a unique text.
+fn with_unique_text(steps: &str, name: &str) -> String {
+    let own = format!(":{name}");
+    let mut parts = steps.split(&own);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let is_other = part.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        out += &if is_other { own.clone() } else { unique_text(name) };
+        out += part;
+    }
+    out
 }
 
 /// Writes a step, with its own arguments if it is repeated.
@@ -353,20 +401,33 @@ fn rows_of_limit(shape: &Shape, calls: &[&Call], before: &[Token]) -> u64 {
 struct Shared {
     generators: BTreeMap<String, String>,
     by_values: HashMap<String, String>,
+    /// Arguments that are compared with texts or stored as texts.
+    texts: BTreeSet<String>,
 }
 
 impl Shared {
     /// The argument for these values; the same one if all executions have equal values.
-    fn name(&mut self, values: &[&Value], generator: &str, new: String) -> String {
+    fn name(&mut self, values: &[&Value], drawn: Drawn, is_text: bool, new: String) -> String {
         let all: BTreeSet<String> = values.iter().map(|value| format!("{value:?}")).collect();
         let varies = all.len() > 2 && values.len() >= 3;
         let known = format!("{values:?}");
-        if varies && let Some(name) = self.by_values.get(&known) {
-            return name.clone();
+        let name = self.by_values.get(&known).filter(|_| varies).cloned();
+        let is_first = name.is_none();
+        let name = name.unwrap_or(new);
+        // What is stored as the key of a new row must be new wherever it is used.
+        if is_first || drawn.text == UNIQUE {
+            self.generators.remove(&format!("{name}_n"));
+            add(&mut self.generators, &name, drawn);
         }
-        self.generators.insert(new.clone(), generator.to_string());
-        self.by_values.insert(known, new.clone());
-        new
+        if is_text {
+            self.texts.insert(name.clone());
+        }
+        self.by_values.insert(known, name.clone());
+        name
+    }
+
+    fn unique_texts(&self) -> impl Iterator<Item = &String> {
+        self.texts.iter().filter(|name| self.generators.get(*name).is_some_and(|of| of == UNIQUE))
     }
 }
 

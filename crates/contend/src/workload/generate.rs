@@ -125,6 +125,7 @@ impl Binder<'_> {
                     None => Piece::Field(*i),
                     Some(fields) => Piece::Inline(self.bind(&fields.0[*i].generator, rows, inline)?),
                 },
+                FormatPiece::Serial(start) => Piece::Serial(*start),
                 FormatPiece::Integer(low, high) => Piece::Integer(*low, *high),
                 FormatPiece::Hex(digits) => Piece::Hex(*digits),
                 FormatPiece::Words(count) => Piece::Words(Words::exactly(*count, Style::Plain)),
@@ -178,6 +179,7 @@ enum Piece {
     Text(String),
     Field(usize),
     Inline(Bound),
+    Serial(u32),
     Integer(i64, i64),
     Hex(u32),
     Words(Words),
@@ -253,6 +255,9 @@ impl Piece {
                 let mut value = Value::Null;
                 bound.generate(place, &[], stream, &mut value);
                 write_value(&value, out);
+            }
+            Piece::Serial(start) => {
+                write_value(&Value::Integer(i64::from(*start).wrapping_add_unsigned(place.row)), out)
             }
             Piece::Integer(low, high) => write_value(&Value::Integer(stream.between(*low, *high)), out),
             Piece::Hex(digits) => {

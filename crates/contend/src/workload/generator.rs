@@ -93,6 +93,8 @@ pub enum FormatPiece {
     Text(String),
     /// Value of an earlier field of the same row.
     Field(usize),
+    /// Number of the row, counted from this one.
+    Serial(u32),
     Integer(i64, i64),
     /// Random hexadecimal digits.
     Hex(u32),
@@ -126,7 +128,7 @@ impl Generator {
                 let of = |piece: &FormatPiece| match piece {
                     FormatPiece::Text(text) => text.len() as f64,
                     FormatPiece::Field(i) => fields.0[*i].generator.bytes(fields),
-                    FormatPiece::Integer(..) => 8.0,
+                    FormatPiece::Serial(_) | FormatPiece::Integer(..) => 8.0,
                     FormatPiece::Hex(digits) => f64::from(*digits),
                     FormatPiece::Words(count) => of_words(*count as f64),
                 };
@@ -143,7 +145,7 @@ impl Generator {
             Generator::Null | Generator::Serial { .. } | Generator::Constant(_) => true,
             Generator::Ref { way, .. } => matches!(way, RefWay::InTurn { .. }),
             Generator::Format(pieces) => pieces.iter().all(|piece| match piece {
-                FormatPiece::Text(_) => true,
+                FormatPiece::Text(_) | FormatPiece::Serial(_) => true,
                 FormatPiece::Field(i) => fields.follows_from_row(*i),
                 FormatPiece::Integer(..) | FormatPiece::Hex(_) | FormatPiece::Words(_) => false,
             }),

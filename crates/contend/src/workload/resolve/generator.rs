@@ -326,12 +326,13 @@ impl Resolver<'_> {
         let counted = hole.split_once(':').and_then(|(kind, n)| Some((kind, n.parse::<u32>().ok()?)));
         match (range, counted) {
             (Some((low, high)), _) if low <= high => Ok(FormatPiece::Integer(low, high)),
+            (_, Some(("serial", start))) if self.scope.own_table.is_some() => Ok(FormatPiece::Serial(start)),
             (_, Some(("hex", digits))) => self.length(u64::from(digits), 1).map(|()| FormatPiece::Hex(digits)),
             (_, Some(("words", count))) => {
                 self.length(u64::from(count), WORD_BYTES).map(|()| FormatPiece::Words(u64::from(count)))
             }
             _ => self.at.fail(format!(
-                "`{{{hole}}}` is neither a column or argument of the same row or operation nor {{1..100}}, {{hex:8}} or {{words:2}}"
+                "`{{{hole}}}` is neither a column or argument of the same row or operation nor {{1..100}}, {{hex:8}}, {{words:2}} or, in a column, {{serial:1}}"
             )),
         }
     }

@@ -1,0 +1,343 @@
+//! Carries out a workload on SQLite in memory, to compare the rows that its statements find with those of the capture. Generators
+//! that miss the program's values show here, and not as a wrong speed in a study.
+
+use crate::ordered::{Ordered, with_argument};
+use crate::sql::{Does, Shape};
+use crate::trace::Call;
+use anyhow::{Context, Result, anyhow};
+use contend::load::{Arrivals, Load};
+use contend::source::Source;
+use contend::stats::precision::counted;
+use contend::workload::model::Begin;
+use contend::workload::{self, Data, DrawRequest, TransactionSpec, Workload};
+use contend_wire::database::Database;
+use contend_wire::literal::Value;
+use contend_wire::plan::{Client, Operation, Source as Of, SqlStep, Step};
+use contend_wire::script::{ScriptLine, ScriptReader, Target};
+use rusqlite::{Connection, ToSql, params_from_iter, types::ToSqlOutput};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Rows that are loaded at most: more take too long.
+const ROWS_MAX: u64 = 300_000;
+/// Operations, and the time for them.
+const OPERATIONS: u32 = 3_000;
+const TIME: Duration = Duration::from_secs(3);
+/// Executions that a mean needs on both sides.
+const EXECUTIONS_MIN: u64 = 10;
+/// How far the means may be apart: a factor, and a difference in rows.
+const FACTOR: f64 = 1.5;
+const DIFFERENCE: f64 = 0.2;
+
+/// A statement of the workload in the capture: rows that it returned, or changed.
+pub struct Found {
+    /// Its text with `?` for values.
+    pub text: String,
+    pub does: Does,
+    pub rows: u64,
+    pub executions: u64,
+    /// Whether the program left rows unread.
+    pub is_cut: bool,
+    pub ordered: Vec<Ordered>,
+}
+
+impl Found {
+    pub fn of(shape: &Shape, calls: &[&Call], ordered: Vec<Ordered>) -> Found {
+        let done = || calls.iter().filter(|call| !call.has_failed() && !call.is_pending());
+        let rows =
+            |call: &&Call| if shape.does == Does::Write { call.changes.max(0).cast_unsigned() } else { call.rows };
+        Found {
+            text: shape.text.clone(),
+            does: shape.does,
+            rows: done().map(rows).sum(),
+            executions: done().count() as u64,
+            is_cut: calls.iter().any(|call| call.is_cut),
+            ordered,
+        }
+    }
+}
+
+/// Files with rows, and the paths at which they are now.
+pub type At = BTreeMap<PathBuf, PathBuf>;
+
+/// Statements of each transaction, in order.
+pub type All = BTreeMap<String, Vec<Found>>;
+
+/// The workload with the arguments that fit best, and what differs from the capture, as sentences.
+pub fn fitted(workload: String, dir: &Path, found: &All, files: &At) -> (String, Vec<String>) {
+    let mut text = workload;
+    let differ = fit(&mut text, dir, found, files).unwrap_or_else(|why| {
+        vec![format!("The workload could not be tried out, so its rows are not compared: {why:#}")]
+    });
+    (text, differ)
+}
+
+fn fit(text: &mut String, dir: &Path, found: &All, files: &At) -> Result<Vec<String>> {
+    let try_out =
+        |text: &str| tried(&Source::new(dir.join("workload.toml").display().to_string(), text.to_string()), files);
+    let Some(mut tallies) = try_out(text)? else { return Ok(vec![]) };
+    let mut nearest: BTreeMap<(&str, usize), (f64, Option<usize>)> = BTreeMap::new();
+    for (name, at, statement) in ordered(found) {
+        let distance = distance(statement, &tallies, name, at).filter(|distance| *distance > 0.0);
+        nearest.extend(distance.map(|distance| ((name, at), (distance, None))));
+    }
+    if nearest.is_empty() {
+        return Ok(differences(found, &tallies));
+    }
+    for end in 0..2 {
+        let all = nearest.keys().map(|place| (*place, end)).collect();
+        let Some(moved) = try_out(&with_ends(text, found, &all))? else { continue };
+        for ((name, at), (before, chosen)) in &mut nearest {
+            let now = distance(&found[*name][*at], &moved, name, *at).filter(|now| now < before);
+            (*before, *chosen) = now.map_or((*before, *chosen), |now| (now, Some(end)));
+        }
+    }
+    let chosen = nearest.into_iter().filter_map(|(place, (_, end))| Some((place, end?))).collect();
+    *text = with_ends(text, found, &chosen);
+    tallies = try_out(text)?.unwrap_or(tallies);
+    Ok(differences(found, &tallies))
+}
+
+/// Statements with arguments that are compared by order: transaction, place in it, statement.
+fn ordered(found: &All) -> impl Iterator<Item = (&str, usize, &Found)> {
+    found.iter().flat_map(|(name, all)| {
+        let all = all.iter().enumerate().filter(|(_, statement)| !statement.ordered.is_empty());
+        all.map(move |(at, statement)| (name.as_str(), at, statement))
+    })
+}
+
+/// The workload with these ends in place of the arguments of statements.
+fn with_ends(text: &str, found: &All, ends: &BTreeMap<(&str, usize), usize>) -> String {
+    let mut out = text.to_string();
+    for ((name, at), end) in ends {
+        for argument in &found[*name][*at].ordered {
+            out = with_argument(&out, (name, &argument.name), argument.ends[*end]);
+        }
+    }
+    out
+}
+
+/// Mean numbers of rows of a statement in the capture and in the workload; `None` with too few executions.
+fn means(found: &Found, tallies: &Tallies, (name, at): (&str, usize)) -> Option<(f64, f64)> {
+    let (rows, executions) = *tallies.get(name)?.statements.get(at)?;
+    let enough = found.executions.min(executions) >= EXECUTIONS_MIN && matches!(found.does, Does::Read | Does::Write);
+    enough.then(|| (found.rows as f64 / found.executions as f64, rows as f64 / executions as f64))
+}
+
+/// How far both means are apart, on a logarithmic scale; 0 if that is near enough.
+fn distance(found: &Found, tallies: &Tallies, name: &str, at: usize) -> Option<f64> {
+    let (captured, here) = means(found, tallies, (name, at))?;
+    let (low, high) = (captured.min(here), captured.max(here));
+    let is_near = high - low < DIFFERENCE || high < low * FACTOR || (found.is_cut && here > captured);
+    Some(if is_near { 0.0 } else { ((high + DIFFERENCE) / (low + DIFFERENCE)).ln() })
+}
+
+fn differences(found: &All, tallies: &Tallies) -> Vec<String> {
+    let mut out = vec![];
+    for (name, statements) in found {
+        let Some(tally) = tallies.get(name) else { continue };
+        if let Some(why) = tally.why.as_ref().filter(|_| tally.failed * 20 > tally.operations) {
+            let all = counted(tally.operations as usize, "operation");
+            out.push(format!("{name}: {} of {all} fail in the workload: {why}", tally.failed));
+        }
+        let differs = |(at, found): (usize, &Found)| {
+            distance(found, tallies, name, at).filter(|distance| *distance > 0.0)?;
+            let (captured, here) = means(found, tallies, (name, at))?;
+            let does = if found.does == Does::Read { "returns" } else { "changes" };
+            let (here, captured, text) = (shown(here), shown(captured), &found.text);
+            Some(format!(
+                "{name}: a statement {does} {here} rows in the workload, and {captured} in the capture (means): {text}"
+            ))
+        };
+        out.extend(statements.iter().enumerate().filter_map(differs));
+    }
+    out
+}
+
+fn shown(mean: f64) -> String {
+    if mean >= 10.0 { format!("{mean:.0}") } else { format!("{mean:.2}") }
+}
+
+/// What the operations of a transaction did.
+#[derive(Default)]
+struct Tally {
+    operations: u64,
+    failed: u64,
+    /// Why the first one failed.
+    why: Option<String>,
+    /// Rows and executions of each statement.
+    statements: Vec<(u64, u64)>,
+}
+
+/// What the operations of all transactions did.
+type Tallies = BTreeMap<String, Tally>;
+
+/// `None` if the tables are too large to be tried.
+fn tried(source: &Source, files: &At) -> Result<Option<Tallies>> {
+    let workload = workload::parse(source)?;
+    if workload.rows(1.0).values().sum::<u64>() > ROWS_MAX {
+        return Ok(None);
+    }
+    let begun = Instant::now();
+    let db = loaded(&workload, files)?;
+    let load = Load {
+        processes: None,
+        clients: None,
+        operations: None,
+        window_ns: 0,
+        run_in_ns: 0,
+        drain_ns: 0,
+        rate_per_s: None,
+        arrivals: Arrivals::Poisson,
+        cycle: OPERATIONS,
+        scale: 1.0,
+        seed: 1,
+    };
+    let axes = BTreeMap::new();
+    let request = DrawRequest { seed: 1, scale: 1.0, profile: None, load: &load, axes: &axes };
+    let clients = workload.clients(&request)?.max(1);
+    let each = OPERATIONS.div_ceil(clients);
+    let load = Load { operations: Some(each), ..load.clone() };
+    let drawn = workload.draw_clients(&DrawRequest { load: &load, ..request })?;
+    let mut all = Tallies::new();
+    let mut clients: Vec<(&Client, u64)> =
+        drawn.workers.iter().flat_map(|worker| &worker.clients).map(|client| (client, 0)).collect();
+    for at in 0..each as usize {
+        for (client, uniques) in &mut clients {
+            let Some(operation) = client.operations.get(at) else { continue };
+            if begun.elapsed() > TIME {
+                return Ok(Some(all));
+            }
+            let spec = &workload.transactions[usize::from(operation.transaction)];
+            let attempt = Attempt {
+                db: &db,
+                workload: &workload,
+                texts: &drawn.texts,
+                client,
+                operation,
+                first_unique: *uniques,
+            };
+            attempt.carry_out(spec, all.entry(spec.name.clone()).or_default())?;
+            *uniques += u64::from(spec.uniques);
+        }
+    }
+    Ok(Some(all))
+}
+
+fn loaded(workload: &Workload, files: &At) -> Result<Connection> {
+    let db = Connection::open_in_memory()?;
+    let open = |path: &Path| -> std::io::Result<Box<dyn BufRead>> {
+        let at = files.get(path).map_or(path, PathBuf::as_path);
+        Ok(Box::new(BufReader::new(File::open(at)?)))
+    };
+    let database = Database::File(":memory:".into());
+    let target = Target { driver: "sqlite".into(), database, options: vec![], session: vec![] };
+    let data = Data { workload, scale: 1.0, seed: 1 };
+    db.execute_batch("BEGIN")?;
+    data.scripts(1 << 20, &target, &open, &mut |script| {
+        let mut insert = None;
+        for line in ScriptReader::new(&script)? {
+            match line?.1 {
+                ScriptLine::Sql(statement) => db.execute_batch(&statement.sql)?,
+                ScriptLine::Load(load) => insert = Some(db.prepare(&load.sql)?),
+                ScriptLine::Row(values) => {
+                    let insert = insert.as_mut().context("rows come after their statement")?;
+                    insert.execute(params_from_iter(values.iter().map(Bound)))?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    db.execute_batch("COMMIT")?;
+    Ok(db)
+}
+
+/// An operation that is carried out.
+struct Attempt<'a> {
+    db: &'a Connection,
+    workload: &'a Workload,
+    texts: &'a [String],
+    client: &'a Client,
+    operation: &'a Operation,
+    first_unique: u64,
+}
+
+impl Attempt<'_> {
+    fn carry_out(&self, spec: &TransactionSpec, tally: &mut Tally) -> Result<()> {
+        let steps = spec.steps.iter().filter_map(|step| if let Step::Sql(step) = step { Some(step) } else { None });
+        let steps: Vec<&SqlStep> = steps.collect();
+        tally.statements.resize(steps.len(), (0, 0));
+        tally.operations += 1;
+        let is_open = spec.begin != Begin::None;
+        if is_open {
+            self.db.execute_batch("BEGIN")?;
+        }
+        let done = steps.iter().zip(&mut tally.statements).try_for_each(|(step, (rows, executions))| {
+            (0..step.repeat as u16).try_for_each(|repetition| {
+                *rows += self.step(step, repetition)?;
+                *executions += 1;
+                Ok(())
+            })
+        });
+        if let Err::<(), anyhow::Error>(why) = done {
+            tally.failed += 1;
+            tally.why.get_or_insert_with(|| format!("{why:#}"));
+        }
+        if is_open && !self.db.is_autocommit() {
+            self.db.execute_batch("COMMIT").or_else(|_| self.db.execute_batch("ROLLBACK"))?;
+        }
+        Ok(())
+    }
+
+    /// Rows that a statement returns, or changes if it has no columns.
+    fn step(&self, step: &SqlStep, repetition: u16) -> Result<u64> {
+        let mut statement = self.db.prepare_cached(&self.workload.statements[step.statement as usize])?;
+        let values = step.args.iter().map(|of| self.value(of, repetition)).collect::<Result<Vec<_>>>()?;
+        let values = params_from_iter(values.iter().map(Bound));
+        if statement.column_count() == 0 {
+            return Ok(statement.execute(values)? as u64);
+        }
+        let (mut rows, mut count) = (statement.query(values)?, 0);
+        while rows.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn value(&self, of: &Of, repetition: u16) -> Result<Value> {
+        Ok(match of {
+            Of::Literal(value) => value.clone(),
+            Of::Argument { first, stride } => {
+                let at = self.operation.first_argument as usize + usize::from(first + stride * repetition);
+                match &self.client.arguments[at] {
+                    Value::TextRef(text) => Value::Text(self.texts[*text as usize].clone()),
+                    value => value.clone(),
+                }
+            }
+            Of::Unique { first, stride } => {
+                let number = self.first_unique + u64::from(first + stride * repetition);
+                Value::Integer((u64::from(self.client.id) << 40 | number).cast_signed())
+            }
+            other => return Err(anyhow!("a capture's workload has no argument of the kind {other:?}")),
+        })
+    }
+}
+
+/// A value as SQLite takes it.
+struct Bound<'v>(&'v Value);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            Value::Null => ToSqlOutput::Owned(rusqlite::types::Value::Null),
+            Value::Integer(number) => ToSqlOutput::from(*number),
+            Value::Real(number) => ToSqlOutput::from(*number),
+            Value::Text(text) => ToSqlOutput::from(text.as_str()),
+            Value::Blob(bytes) => ToSqlOutput::from(bytes.as_slice()),
+            Value::TextRef(_) => return Err(rusqlite::Error::InvalidQuery),
+        })
+    }
+}
