@@ -16,7 +16,7 @@ use contend::cli::order::{OrderArgs, numbered_out};
 use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals, style};
 use contend::slice::Verb;
 use contend::source::Source;
-use contend::study::model::{Study, Whole};
+use contend::study::model::{Condition, Study, Whole};
 use contend::trial::chosen::run_chosen;
 use contend::trial::note::Note;
 use contend::trial::order::Order;
@@ -26,6 +26,9 @@ use contend::trial::watch::machine;
 use contend::trial::workers::process::monotonic_ns;
 use contend::ui::Progress;
 use contend::units::duration_ns;
+use contend::workload::model::Pause;
+use contend::workload::{self, Role, Workload};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -38,7 +41,7 @@ use std::sync::atomic::Ordering;
   contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
   contend limit async --of databases --quick   how many databases, at the study's own load
   contend limit my-workload.toml            a workload: SQLite, and PostgreSQL where it is installed
-  contend limit capture-1 --set load=full   what contend capture recorded
+  contend limit capture-1                   what contend capture recorded
   contend limit http://127.0.0.1:8001/ http://127.0.0.1:8002/    services
   contend report results/DIR                write the report again
 
@@ -261,6 +264,9 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
     if of.is_rate() && has_rate {
         bail!("study {} sets a rate; contend limit chooses the rates", study.name);
     }
+    if of.is_rate() && !study.is_of_service() {
+        without_pauses(study, &workload::parse(&order.workloads[0])?)?;
+    }
     (study.load.operations, study.load.drain_ns) = (None, drain_ns);
     if study.load.window_ns == 0 {
         bail!("study {} counts operations and has no window; add --window TIME", study.name);
@@ -298,6 +304,31 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
         probes: vec![],
     };
     Ok((places, saved))
+}
+
+/// Of conditions that differ only in the pauses of clients, keeps the one with the shortest: an open loop has no pauses, and the
+/// closed loop before it is to reach the most.
+fn without_pauses(study: &mut Study, workload: &Workload) -> Result<()> {
+    let load = |condition: &Condition| -> Result<(u64, (Option<String>, BTreeMap<String, String>, String))> {
+        let is_number = |axis: &String| workload.scale.contains_key(axis) || workload.presets.contains(axis);
+        let (numbers, others) = condition.axes.clone().into_iter().partition(|(axis, _)| is_number(axis));
+        let mut workload = workload::with_axes(workload, &numbers)?;
+        let paused = |role: &mut Role| match std::mem::replace(&mut role.pause, Pause::Fixed(0)) {
+            Pause::Fixed(ns) | Pause::Exponential(ns) | Pause::Uniform(_, ns) => ns,
+        };
+        let pauses_ns = workload.roles.iter_mut().map(paused).sum();
+        workload.scale.clear();
+        Ok((pauses_ns, (condition.profile.clone(), others, format!("{workload:?}"))))
+    };
+    let loads = study.conditions.iter().map(load).collect::<Result<Vec<_>>>()?;
+    let is_kept = |at: usize| {
+        let (_, load) = &loads[at];
+        let same = loads.iter().enumerate().filter(|(_, (_, other))| other == load);
+        same.min_by_key(|(_, (ns, _))| *ns).is_some_and(|(first, _)| first == at)
+    };
+    let mut kept = (0..loads.len()).map(is_kept);
+    study.conditions.retain(|_| kept.next().unwrap_or(true));
+    Ok(())
 }
 
 fn arms(study: &Study) -> (Vec<ArmSetup>, Vec<Arm>) {

@@ -27,6 +27,8 @@ const WINDOW_NS_MAX: u64 = 30_000_000_000;
 const LOWEST_PER_S: f64 = 0.1;
 /// Surplus of operations over those that a quantile needs, because arrivals are random.
 const SPARE: f64 = 1.15;
+/// Failed operations that are no chance.
+const FAILURES_MIN: f64 = 3.0;
 /// Initial rounds without a value after which an arm is skipped.
 const NOTHING_MAX: usize = 2;
 
@@ -62,6 +64,9 @@ pub struct Work<'w> {
     at: usize,
     /// The search of one arm in one round; `None` during the initial closed loop.
     search: Option<Search>,
+    /// Share of operations that failed, if the last probe of this search missed the bound on it: a short window then shows whether
+    /// the next one does, and a contender that fails at every rate does not use up the time of the others.
+    failing: Option<f64>,
     is_begun: bool,
     /// Whether every contender's closed loop has run, or need not run first.
     is_settled: bool,
@@ -101,6 +106,7 @@ impl<'w> Work<'w> {
             order: order.filter(|(round, arm)| has_slot(*round, *arm)).collect(),
             at: 0,
             search: None,
+            failing: None,
             is_begun: false,
             is_settled: saved.budget.is_none(),
             asked: None,
@@ -185,6 +191,16 @@ impl<'w> Work<'w> {
             self.keep(arm, probe);
             return false;
         };
+        let was_short =
+            self.failing.is_some() && self.of.is_rate() && probe.window_ns < self.window_ns_for_all(arm, tried);
+        self.failing = self.failing(&probe, verdict);
+        if was_short && self.failing.is_none() {
+            (probe.seen, probe.why) =
+                (Some(ProbeResult::NoValue), "a short window does not tell: run again".to_string());
+            self.keep(arm, probe);
+            self.ask(arm, Some(tried));
+            return true;
+        }
         if let Some(lacking) = lacking.filter(|(n, _)| *n > 0)
             && probe.window_ns < self.longest_ns()
             && self.needs_longer(arm, &probe, lacking)
@@ -204,6 +220,14 @@ impl<'w> Work<'w> {
         }
         self.keep(arm, probe);
         false
+    }
+
+    /// The share of operations that failed, if a probe missed the bound on it by more than chance.
+    fn failing(&self, probe: &Probe, verdict: Option<Verdict>) -> Option<f64> {
+        let Some(Verdict::Misses(at)) = verdict else { return None };
+        let share = probe.values.get(at).copied().filter(|_| self.bounds[at].is_of_failures())?;
+        let committed = probe.committed_per_s * probe.window_ns as f64 / 1e9;
+        (share * committed >= FAILURES_MIN * (1.0 - share)).then_some(share)
     }
 
     /// Whether a longer window would have more observations than these; if so, it is used from now on.
@@ -365,7 +389,7 @@ impl<'w> Work<'w> {
     }
 
     fn leave(&mut self) {
-        (self.search, self.is_begun) = (None, false);
+        (self.search, self.is_begun, self.failing) = (None, false, None);
         if let Some((_, arm)) = self.order.get(self.at) {
             self.closed[*arm] = Lost::default();
         }
@@ -417,6 +441,14 @@ impl<'w> Work<'w> {
     }
 
     fn window_ns_at(&self, arm: usize, rate: f64) -> u64 {
+        let all_ns = self.window_ns_for_all(arm, rate);
+        self.failing.map_or(all_ns, |share| {
+            tenths(2.0 * FAILURES_MIN / (share * rate) * 1e9).clamp(self.window_ns, all_ns.max(self.window_ns))
+        })
+    }
+
+    /// The window in which every bound can be judged.
+    fn window_ns_for_all(&self, arm: usize, rate: f64) -> u64 {
         let enough_ns = self.needed() / (self.counted[arm] * rate) * 1e9;
         tenths(enough_ns).clamp(self.window_ns, self.longest_ns())
     }

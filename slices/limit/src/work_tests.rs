@@ -11,6 +11,8 @@ use std::cell::Cell;
 const S: u64 = 1_000_000_000;
 /// Time of a probe beyond its window.
 const EXTRA_NS: u64 = S;
+/// Capacity of a contender that fails at every rate.
+const FAILING: f64 = 555.0;
 /// Capacity of a contender for which the bounded metric is not measured.
 const UNMEASURED: f64 = 777.0;
 
@@ -86,6 +88,7 @@ fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
     let meets = rate_per_s.is_none_or(|rate| rate <= capacity);
     let verdict = match meets {
         _ if capacity == UNMEASURED && rate_per_s.is_some() => Verdict::NotMeasured(0),
+        _ if capacity == FAILING && rate_per_s.is_some() => Verdict::Misses(1),
         true => Verdict::Meets,
         false => Verdict::Misses(0),
     };
@@ -95,6 +98,7 @@ fn probed(choice: &Choice, arm: usize, capacity: f64, used: &Busy) -> Looked {
         window_ns,
         seen: rate_per_s.map(|_| verdict.seen()),
         used: Some(used.clone()),
+        values: vec![1e6, 0.2],
         why: if verdict == Verdict::NotMeasured(0) { "it is not measured".to_string() } else { String::new() },
         ..met(arm, rate_per_s.unwrap_or(capacity * 1.2))
     };
@@ -109,6 +113,15 @@ fn a_bound_on_something_that_is_not_measured_ends_each_round_at_once() {
     let probes = found.probes.iter().filter(|probe| probe.rate_per_s.is_some());
     assert!(probes.clone().count() <= found.capacities.len(), "one in a round");
     assert!(probes.into_iter().all(|probe| probe.window_ns < 10 * S), "no window grows");
+}
+
+#[test]
+fn a_contender_that_fails_at_every_rate_leaves_the_time_to_others() {
+    let found = searched(&[writer(FAILING, FAILING), writer(1200.0, 2000.0)], 300 * S);
+    assert!(found.values(0).is_empty() && found.values(1).len() >= 4, "{:?}", found.capacities);
+    let of_first = found.probes.iter().filter(|probe| probe.arm == 0);
+    let spent_s = of_first.map(|probe| (probe.window_ns + EXTRA_NS) as f64 / 1e9).sum::<f64>();
+    assert!(spent_s < 30.0, "{spent_s} s of 300");
 }
 
 /// Rounds of each arm.
