@@ -1,5 +1,6 @@
 //! What could not be seen. Equal reasons are one sentence: a program may be started thousands of times.
 
+use crate::users::LOG_LOST;
 use crate::words::counted;
 use std::collections::BTreeMap;
 
@@ -33,6 +34,11 @@ impl Missing {
         } else {
             self.left_out += 1;
         }
+    }
+
+    /// Adds that the log of a process was not seen.
+    pub fn add_writes(&mut self, pid: u32, name: Option<String>) {
+        self.add(format!("writes of {}", name.unwrap_or_default()), Some(pid), LOG_LOST.to_string());
     }
 
     /// A sentence for each reason.

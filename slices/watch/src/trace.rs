@@ -14,7 +14,7 @@ use crate::sampled::Sampled;
 use crate::sync::{self, Synced, Syncs};
 use crate::target::{Database, FileId, find, lock_filter};
 use crate::text::Texts;
-use crate::users::{LOG_LOST, Users};
+use crate::users::Users;
 use anyhow::{Context, Result};
 use contend::trial::workers::process::monotonic_ns;
 use contend::workload::without_values;
@@ -181,6 +181,8 @@ impl Trace {
             self.understand(at_ns, &bytes[place]);
         }
         self.keep_for_later(&bytes, raw);
+        let lost = self.users.that_lost_their_log(until_ns, |database| self.databases[database].is_wal());
+        lost.into_iter().for_each(|pid| self.missing.add_writes(pid, self.processes.name(pid)));
         if (all || may_have_lost) && std::mem::replace(&mut self.lost, self.instance.lost()) < self.lost {
             self.connections.events_were_lost();
             self.syncs = Syncs::default();
@@ -188,8 +190,7 @@ impl Trace {
         self.young.sort_by_key(|(event, _)| event.at_ns);
         let settled_ns = if all { u64::MAX } else { now_ns.saturating_sub(SETTLED_NS) };
         let count = self.young.partition_point(|(event, _)| event.at_ns <= settled_ns);
-        let connections = &mut self.connections;
-        Ok(self.young.drain(..count).flat_map(|(event, caller)| connections.attribute(event, caller)).collect())
+        Ok(self.young.drain(..count).flat_map(|(event, caller)| self.connections.attribute(event, caller)).collect())
     }
 
     /// Buffers are read one after the other: of what happened meanwhile, an earlier event may be in one that had been read
@@ -421,8 +422,7 @@ impl Trace {
         let Some((database, file)) = find(&self.databases, id) else {
             let takes = change != Change::Released && Lock::in_range(File::Shm, first?, last?).next().is_some();
             if takes && self.users.may_have_lost_its_log(pid, id, |database| self.databases[database].is_wal()) {
-                let what = format!("writes of {}", self.processes.name(pid).unwrap_or_default());
-                self.missing.add(what, Some(pid), LOG_LOST.to_string());
+                self.missing.add_writes(pid, self.processes.name(pid));
             }
             return None;
         };
@@ -433,6 +433,7 @@ impl Trace {
         if !self.users.uses(pid, database, file == File::Database, has_it_open) {
             return None;
         }
+        self.users.has_locked(pid, (database, file), (at_ns, change));
         // The kernel reports a release for every process that closes a file with locks, including contend. A process
         // that only reads the file's bytes does not use the database.
         let who = Who { pid, tid };
