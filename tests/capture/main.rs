@@ -9,6 +9,7 @@ mod found;
 mod fresh;
 mod gaps;
 mod given;
+mod keys;
 mod mariadb;
 mod matrix;
 mod on_server;

@@ -190,7 +190,7 @@ fn rare_long_pauses_have_their_own_transaction_and_the_study_says_what_it_lacks(
     assert!(listed.contains(" of 120 executions of update_jobs with a long pause"), "{listed}");
 
     let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
-    for limit in ["are not carried into the statements after it", "a client between operations, not a rate"] {
+    for limit in ["Other values are not: those statements draw their own", "a client between operations, not a rate"] {
         assert!(study.contains(limit), "{study}");
     }
     assert!(study.contains("both-not-fewer = "), "{study}");

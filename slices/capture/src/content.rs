@@ -200,7 +200,8 @@ fn readable<T>(result: rusqlite::Result<T>, ddl: &str) -> rusqlite::Result<Optio
 }
 
 fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> Result<Column> {
-    let (of, name) = (quoted(table), quoted(&column.name));
+    // With its schema, or a table called `seen` would be that of the query.
+    let (of, name) = (format!("main.{}", quoted(table)), quoted(&column.name));
     // An index of the column has its lowest values first.
     let sql = format!(
         "WITH seen AS MATERIALIZED (SELECT {name} AS v FROM {of} NOT INDEXED LIMIT {LOOKED_AT})

@@ -12,8 +12,10 @@
 //! share. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
 mod anonymise;
+mod arguments;
 mod attach;
 mod balance;
+mod carried;
 mod content;
 mod copies;
 mod finding;

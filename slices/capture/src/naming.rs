@@ -10,7 +10,7 @@ use crate::sql::{Does, Token, literal, tokens};
 use crate::summary::Known;
 use crate::trace::{Call, Value};
 use contend_interpose::format::value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Numbers in the names of rows begin above this one, so that all have as many digits.
 const ROW_NAMES: u64 = 1_000_000;
@@ -32,8 +32,9 @@ struct Space {
     keys: Option<u64>,
     is_text: bool,
     width: usize,
-    /// Whether statements have numbers that are not hashed, which these names could meet.
-    has_plain: bool,
+    /// Numbers that statements have as they are: 0 and 1 are not hashed in their text. The values of the column are taken to be from
+    /// the lowest of them on, because which of them it is is not known.
+    plain: BTreeSet<i64>,
 }
 
 /// Hashes with their counts and lengths, by column.
@@ -65,7 +66,7 @@ impl Names {
                         let seen = bound.entry((&table.name, &column.name)).or_default().entry(*hash).or_default();
                         *seen = (seen.0 + 1, *length);
                     }
-                    Value::Integer(_) => space.has_plain = true,
+                    Value::Integer(number) => drop(space.plain.insert(*number)),
                     _ => {}
                 }
             }
@@ -132,7 +133,7 @@ impl Space {
         };
         let numbers = column.hashes.iter().enumerate().map(|(at, (hash, _))| (*hash, at + 1)).collect();
         let keys = column.names_rows().then_some(table.rows);
-        Space { numbers, rows, keys, is_text, width: column.length_mean as usize, has_plain: false }
+        Space { numbers, rows, keys, is_text, width: column.length_mean as usize, plain: BTreeSet::new() }
     }
 
     /// Adds the values of statements, most frequent first.
@@ -150,9 +151,9 @@ impl Space {
         if self.is_text { value::TEXT } else { value::INTEGER }
     }
 
-    /// Whether no other number in statements could be taken for one of these.
+    /// Whether the numbers in statements are as few as the values, so that they can be some of these.
     fn is_usable(&self) -> bool {
-        self.is_text || !self.has_plain
+        self.is_text || self.plain.len() <= self.numbers.len()
     }
 
     /// What comes before the number in the name of a row.
@@ -166,7 +167,10 @@ impl Space {
         if self.keys.is_some() {
             return text(&format!("{}{}", self.prefix(), ROW_NAMES + number as u64));
         }
-        if self.is_text { text(&format!("{:-<width$}", format!("value-{number}"))) } else { number.to_string() }
+        if self.is_text {
+            return text(&format!("{:-<width$}", format!("value-{number}")));
+        }
+        (self.plain.first().copied().unwrap_or(1) + number as i64 - 1).to_string()
     }
 }
 

@@ -177,8 +177,8 @@ pub fn study(of: &Captured, begin: Option<&'static str>, roles: &[Role]) -> Stri
 }
 
 /// A line of the study's limits.
-const NOT_CARRIED: &str = "  \"Values that a SELECT returns are not carried into the statements after it, which draw their own: clients meet on the \
-                           same row, such as the oldest one, less often than in the program.\",\n";
+const NOT_CARRIED: &str = "  \"The key of the only row that a SELECT returns is carried into the statements after it. Other values are not: those \
+                           statements draw their own, and clients meet on the same row less often than in the program.\",\n";
 
 /// Whether a transaction of the program reads rows before it changes some.
 fn uses_what_it_read(known: &Known) -> bool {

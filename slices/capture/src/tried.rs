@@ -14,8 +14,9 @@ use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Operation, Source as Of, SqlStep, Step};
 use contend_wire::script::{ScriptLine, ScriptReader, Target};
-use rusqlite::{Connection, ToSql, params_from_iter, types::ToSqlOutput};
-use std::collections::BTreeMap;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, params_from_iter};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -42,10 +43,12 @@ pub struct Found {
     /// Whether the program left rows unread.
     pub is_cut: bool,
     pub ordered: Vec<Ordered>,
+    /// Whether it searches for a key that an earlier statement returned.
+    pub is_carried: bool,
 }
 
 impl Found {
-    pub fn of(shape: &Shape, calls: &[&Call], ordered: Vec<Ordered>) -> Found {
+    pub fn of(shape: &Shape, calls: &[&Call]) -> Found {
         let done = || calls.iter().filter(|call| !call.has_failed() && !call.is_pending());
         let rows =
             |call: &&Call| if shape.does == Does::Write { call.changes.max(0).cast_unsigned() } else { call.rows };
@@ -55,7 +58,8 @@ impl Found {
             rows: done().map(rows).sum(),
             executions: done().count() as u64,
             is_cut: calls.iter().any(|call| call.is_cut),
-            ordered,
+            ordered: vec![],
+            is_carried: false,
         }
     }
 }
@@ -99,6 +103,34 @@ fn fit(text: &mut String, dir: &Path, found: &All, files: &At) -> Result<Vec<Str
     *text = with_ends(text, found, &chosen);
     tallies = try_out(text)?.unwrap_or(tallies);
     Ok(differences(found, &tallies))
+}
+
+/// Statements that use a key of an earlier one: transaction, place in it.
+pub fn carried(found: &All) -> BTreeSet<(String, usize)> {
+    let of = |(name, all): (&String, &Vec<Found>)| {
+        let all = all.iter().enumerate().filter(|(_, found)| found.is_carried);
+        all.map(|(at, _)| (name.clone(), at)).collect::<Vec<_>>()
+    };
+    found.iter().flat_map(of).collect()
+}
+
+/// Statements that find the captured number of rows better in the first workload than in the other one.
+pub fn better((one, other): (&str, &str), found: &All, dir: &Path, files: &At) -> BTreeSet<(String, usize)> {
+    let try_out = |text: &str| tried(&source(dir, text), files).ok().flatten();
+    let Some((one, other)) = try_out(one).zip(try_out(other)) else { return BTreeSet::new() };
+    let is_better = |name: &str, at: usize, statement: &Found| {
+        let [one, other] = [&one, &other].map(|tallies| distance(statement, tallies, name, at).unwrap_or(0.0));
+        one < other
+    };
+    let of = |(name, all): (&String, &Vec<Found>)| {
+        let better = all.iter().enumerate().filter(|(at, statement)| is_better(name, *at, statement));
+        better.map(|(at, _)| (name.clone(), at)).collect::<Vec<_>>()
+    };
+    found.iter().flat_map(of).collect()
+}
+
+fn source(dir: &Path, text: &str) -> Source {
+    Source::new(dir.join("workload.toml").display().to_string(), text.to_string())
 }
 
 /// Statements with arguments that are compared by order: transaction, place in it, statement.
@@ -275,9 +307,10 @@ impl Attempt<'_> {
         if is_open {
             self.db.execute_batch("BEGIN")?;
         }
+        let mut kept = vec![Value::Null; usize::from(spec.slots)];
         let done = steps.iter().zip(&mut tally.statements).try_for_each(|(step, (rows, executions))| {
             (0..step.repeat as u16).try_for_each(|repetition| {
-                *rows += self.step(step, repetition)?;
+                *rows += self.step(step, repetition, &mut kept)?;
                 *executions += 1;
                 Ok(())
             })
@@ -293,21 +326,24 @@ impl Attempt<'_> {
     }
 
     /// Rows that a statement returns, or changes if it has no columns.
-    fn step(&self, step: &SqlStep, repetition: u16) -> Result<u64> {
+    fn step(&self, step: &SqlStep, repetition: u16, kept: &mut [Value]) -> Result<u64> {
         let mut statement = self.db.prepare_cached(&self.workload.statements[step.statement as usize])?;
-        let values = step.args.iter().map(|of| self.value(of, repetition)).collect::<Result<Vec<_>>>()?;
+        let values = step.args.iter().map(|of| self.value(of, repetition, kept)).collect::<Result<Vec<_>>>()?;
         let values = params_from_iter(values.iter().map(Bound));
         if statement.column_count() == 0 {
             return Ok(statement.execute(values)? as u64);
         }
         let (mut rows, mut count) = (statement.query(values)?, 0);
-        while rows.next()?.is_some() {
+        while let Some(row) = rows.next()? {
+            for keep in step.keep.iter().filter(|_| count == 0) {
+                kept[usize::from(keep.slot)] = value_of(row.get_ref(usize::from(keep.column))?);
+            }
             count += 1;
         }
         Ok(count)
     }
 
-    fn value(&self, of: &Of, repetition: u16) -> Result<Value> {
+    fn value(&self, of: &Of, repetition: u16, kept: &[Value]) -> Result<Value> {
         Ok(match of {
             Of::Literal(value) => value.clone(),
             Of::Argument { first, stride } => {
@@ -317,12 +353,23 @@ impl Attempt<'_> {
                     value => value.clone(),
                 }
             }
+            Of::Kept { slot, plus: 0 } => kept[usize::from(*slot)].clone(),
             Of::Unique { first, stride } => {
                 let number = self.first_unique + u64::from(first + stride * repetition);
                 Value::Integer((u64::from(self.client.id) << 40 | number).cast_signed())
             }
             other => return Err(anyhow!("a capture's workload has no argument of the kind {other:?}")),
         })
+    }
+}
+
+fn value_of(value: ValueRef) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
     }
 }
 

@@ -1,16 +1,18 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 
+use crate::arguments::{Arguments, add, kept_mark, unique_text};
 use crate::attach::{names_one_of, schemas};
+use crate::carried::{self, Read, is_equal};
 use crate::content::open_copy;
 use crate::finding::time;
-use crate::generator::{Drawn, NUMBER, UNIQUE, column_of, columns_of, line, of_argument, plain};
+use crate::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument, plain};
 use crate::lists::{Use, filled_up, use_of};
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
 use crate::naming::{Names, values_like};
 use crate::ordered::{Ordered, ends};
 use crate::program::{Began, End, Executed, Group, Step, Transaction, sequence};
-use crate::roles;
+use crate::roles::{self, Role};
 use crate::rows::{self, Rows};
 use crate::servers;
 use crate::share::Share;
@@ -21,7 +23,7 @@ use crate::tables::Tables;
 use crate::trace::{Call, Trace, Value};
 use crate::tried::{self, Found};
 use anyhow::{Context, Result, ensure};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -58,6 +60,8 @@ struct Writer<'k> {
     out: String,
     /// Captured rows of the statements of each transaction.
     found: tried::All,
+    /// Statements that draw a key although an earlier one may have returned it: transaction, place in it.
+    drawn: BTreeSet<(String, usize)>,
 }
 
 /// Makes a workload and a study from what a capture has of the database with the most calls.
@@ -83,7 +87,8 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let names = Names::of(known, content);
     let (share, out) = (Share::default(), String::new());
     let left_out = known.trace.missing(known.manifest);
-    let mut writer = Writer { known, content, names, left_out, share, out, found: BTreeMap::new() };
+    let mut writer =
+        Writer { known, content, names, left_out, share, out, found: BTreeMap::new(), drawn: BTreeSet::new() };
     for other in known.manifest.databases.iter().filter(|other| other.path != database.path) {
         let sentence = format!("{}: a workload has one database; this one is left out.", other.path.display());
         writer.left_out.push(sentence);
@@ -102,14 +107,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
     roles::write_scale(&mut writer.out, &roles);
     tables.write(&mut writer.out, &writer.names, &mut writer.left_out)?;
-    for kind in &kinds {
-        writer.transaction(kind);
-    }
-    roles::write(&mut writer.out, &roles);
-    let Writer { out: workload, mut left_out, share, found, .. } = writer;
-    let (workload, others) = tried::fitted(workload, dir, &found, &places(dir, &files));
-    let differ = others.len();
-    left_out.extend(others);
+    let at = places(dir, &files);
+    let differ = writer.transactions(&kinds, &roles, (dir, &at));
+    let Writer { out: workload, mut left_out, share, .. } = writer;
     let servers = servers::of("capture", &workload, &mut left_out)?;
     let has_rows = !tables.rows.is_empty();
     let study = study(
@@ -209,11 +209,43 @@ impl<'k> Writer<'k> {
     }
 
     /// The generator of an argument, and whether its column has texts.
-    fn generator(&self, shape: &Shape, column: Option<&str>, values: &[&Value], of: Use) -> (Drawn, bool) {
+    fn generator(&self, at: &Place) -> (Drawn, bool) {
+        let Place { shape, column, values, .. } = at;
+        let is_limit = column.is_some_and(|column| column.eq_ignore_ascii_case("limit"));
+        if is_limit && self.known.manifest.values == Values::Hash {
+            return (rows_of_limit(shape, at.calls, &at.tokens[..at.at]).to_string().into(), false);
+        }
+        let of = use_of(at.tokens, at.at);
         let known = column.and_then(|name| column_of(self.content, &shape.tables, name));
         let named = known.and_then(|column| self.names.of_argument(column, values, of));
-        let other = || of_argument(self.content, &shape.tables, column, values, of).into();
+        let other = || of_argument(self.content, &shape.tables, *column, values, of).into();
         (named.unwrap_or_else(other), known.is_some_and(|(_, column)| column.kind == "text"))
+    }
+
+    /// Writes the transactions and roles: with keys carried from statement to statement, except where the program's rows are found
+    /// better without. Returns how many statements find other rows.
+    fn transactions(&mut self, kinds: &[Kind], roles: &[Role], (dir, files): (&Path, &tried::At)) -> usize {
+        let (head, left_out) = (self.out.clone(), self.left_out.len());
+        let draft = |writer: &mut Self, drawn: BTreeSet<(String, usize)>| {
+            writer.out.clone_from(&head);
+            writer.left_out.truncate(left_out);
+            (writer.found, writer.drawn) = (tried::All::new(), drawn);
+            kinds.iter().for_each(|kind| writer.transaction(kind));
+            roles::write(&mut writer.out, roles);
+        };
+        draft(self, BTreeSet::new());
+        let all = tried::carried(&self.found);
+        if !all.is_empty() {
+            let carried = std::mem::take(&mut self.out);
+            draft(self, all.clone());
+            let better = tried::better((&self.out, &carried), &self.found, dir, files);
+            draft(self, all.into_iter().filter(|place| better.contains(place)).collect());
+        }
+        let (workload, others) = tried::fitted(std::mem::take(&mut self.out), dir, &self.found, files);
+        self.out = workload;
+        let differ = others.len();
+        self.left_out.extend(others);
+        differ
     }
 
     /// A transaction with its steps. Arguments that have equal values in every execution become one.
@@ -242,7 +274,7 @@ impl<'k> Writer<'k> {
         }
         let executed = |transaction: &&Transaction| sequence(transaction, &self.known.trace, &self.known.shapes).0;
         let executed: Vec<Vec<Executed>> = all.iter().map(executed).collect();
-        let mut shared = Shared::default();
+        let mut shared = Arguments::default();
         let mut steps = String::new();
         let pauses_ns = group.pauses_ns();
         // The program's pauses while its transaction is open.
@@ -259,16 +291,13 @@ impl<'k> Writer<'k> {
             self.step(kind, (i, step), &executed, (&mut shared, &mut steps));
         }
         hold(&mut steps, pauses_ns[group.steps.len()]);
-        for name in shared.unique_texts() {
-            steps = with_unique_text(&steps, name);
-        }
         if !shared.generators.is_empty() {
             let _ = write!(self.out, "\n[transaction.{}.args]\n", kind.name);
             for (name, generator) in &shared.generators {
                 line(&mut self.out, name, generator);
             }
         }
-        self.out += &steps;
+        self.out += &shared.finished(steps);
     }
 
     fn step(
@@ -276,7 +305,7 @@ impl<'k> Writer<'k> {
         kind: &Kind,
         (place, step): (usize, &Step),
         executed: &[Vec<Executed>],
-        (shared, steps): (&mut Shared, &mut String),
+        (shared, steps): (&mut Arguments<'k>, &mut String),
     ) {
         let known = self.known;
         let repeats = kind.group.repeats(step);
@@ -289,7 +318,8 @@ impl<'k> Writer<'k> {
         let values: Vec<Vec<Value>> = calls.iter().filter_map(|call| values_like(call, is_hashed, &all)).collect();
         let (mut parts, mut own, mut number): (Vec<String>, BTreeMap<String, String>, usize) =
             (vec![], BTreeMap::new(), 0);
-        let (filled_up, mut ordered) = (filled_up(&all, &values), vec![]);
+        let filled_up = filled_up(&all, &values);
+        let mut found = Found::of(shape, &calls);
         for (i, token) in all.iter().enumerate() {
             let is_value = |at: usize| all.get(at).is_some_and(Token::is_value);
             if filled_up.contains(&number) && (is_value(i) || (*token == Token::Sign(",") && is_value(i + 1))) {
@@ -301,68 +331,84 @@ impl<'k> Writer<'k> {
                 Token::Parameter(_) | Token::Literal(_) => {
                     let here: Vec<&Value> = values.iter().filter_map(|values| values.get(number)).collect();
                     number += 1;
-                    if let Token::Literal(part) = token
-                        && (here.windows(2).all(|two| two[0] == two[1]) && (!is_hashed || matches!(*part, "0" | "1")))
-                    {
-                        parts.push((*part).to_string());
-                        continue;
-                    }
                     let column = columns.get(&i).map(String::as_str);
-                    let (generator, is_text) = match column {
-                        Some(limit) if is_hashed && limit.eq_ignore_ascii_case("limit") => {
-                            (rows_of_limit(shape, &calls, &all[..i]).to_string().into(), false)
-                        }
-                        _ => self.generator(shape, column, &here, use_of(&all, i)),
-                    };
                     let name = format!("a{place}_{number}");
-                    match (repeats > 1, generator.text == UNIQUE && is_text) {
-                        (false, _) => {
-                            let name = shared.name(&here, generator, is_text, name);
-                            let ends = ends(&all, i, &here);
-                            ordered.extend(ends.map(|ends| Ordered { name: name.clone(), ends }));
-                            format!(":{name}")
-                        }
-                        (true, is_unique_text) => {
-                            add(&mut own, &name, generator);
-                            if is_unique_text { unique_text(&name) } else { format!(":{name}") }
-                        }
+                    let at = Place { kind, shape, tokens: &all, at: i, column, calls: &calls, values: &here, name };
+                    match repeats > 1 {
+                        true => self.repeated(&at, &mut own),
+                        false => self.value(&at, shared, &mut found),
                     }
                 }
             };
             parts.push(part);
         }
         write_step(steps, &kind.name, &parts, (repeats, &own));
-        let found = Found::of(shape, &calls, ordered);
+        if let Some(read) = Read::of(self.content, shape, &all, &calls).filter(|_| repeats == 1) {
+            shared.reads.push((place, read));
+            steps.push_str(&kept_mark(place));
+        }
         self.found.entry(kind.name.clone()).or_default().push(found);
     }
-}
 
-/// Adds the generators of an argument.
-fn add(generators: &mut BTreeMap<String, String>, name: &str, drawn: Drawn) {
-    let Drawn { text, number } = drawn;
-    let of_number = format!("{name}_n");
-    generators.insert(name.to_string(), text.replace(NUMBER, &format!("{{{of_number}}}")));
-    if let Some(number) = number {
-        generators.insert(of_number, number);
+    /// The literal itself, if a value is one that is always the same.
+    fn constant(&self, at: &Place) -> Option<String> {
+        let Token::Literal(part) = at.tokens[at.at] else { return None };
+        let is_shown = self.known.manifest.values != Values::Hash || matches!(part, "0" | "1");
+        (is_shown && at.values.windows(2).all(|two| two[0] == two[1])).then(|| part.to_string())
+    }
+
+    /// A value of a statement that is carried out once, in SQL.
+    fn value(&self, at: &Place, shared: &mut Arguments<'k>, found: &mut Found) -> String {
+        if let Some(part) = self.constant(at) {
+            return part;
+        }
+        if let Some(kept) = self.carried(at, shared) {
+            found.is_carried = true;
+            return format!(":{kept}");
+        }
+        let (generator, is_text) = self.generator(at);
+        let name = shared.name(at.values, generator, is_text, at.name.clone());
+        let ends = ends(at.tokens, at.at, at.values);
+        found.ordered.extend(ends.map(|ends| Ordered { name: name.clone(), ends }));
+        format!(":{name}")
+    }
+
+    /// The name of a key that an earlier statement of the transaction returned, if the value is that.
+    fn carried(&self, at: &Place, shared: &mut Arguments<'k>) -> Option<String> {
+        let is_searched = use_of(at.tokens, at.at) == Use::Searched && is_equal(at.tokens, at.at);
+        let number = self.found.get(&at.kind.name).map_or(0, Vec::len);
+        if !is_searched || self.drawn.contains(&(at.kind.name.clone(), number)) || shared.known(at.values).is_some() {
+            return None;
+        }
+        let (table, column) = column_of(self.content, &at.shape.tables, at.column?)?;
+        let keep = |(step, read): &mut (usize, Read)| Some(carried::name(*step, read.keep(table, column)?));
+        shared.reads.iter_mut().rev().find_map(keep)
+    }
+
+    /// A value of a statement that is carried out several times, with arguments of its own.
+    fn repeated(&self, at: &Place, own: &mut BTreeMap<String, String>) -> String {
+        if let Some(part) = self.constant(at) {
+            return part;
+        }
+        let (generator, is_text) = self.generator(at);
+        let is_unique_text = generator.text == UNIQUE && is_text;
+        add(own, &at.name, generator);
+        if is_unique_text { unique_text(&at.name) } else { format!(":{}", at.name) }
     }
 }
 
-/// A unique number as a unique text, in SQL.
-fn unique_text(name: &str) -> String {
-    format!("('u' || CAST(:{name} AS TEXT))")
-}
-
-/// Steps in which an argument is a unique text.
-fn with_unique_text(steps: &str, name: &str) -> String {
-    let own = format!(":{name}");
-    let mut parts = steps.split(&own);
-    let mut out = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        let is_other = part.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        out += &if is_other { own.clone() } else { unique_text(name) };
-        out += part;
-    }
-    out
+/// The place of a value in a step.
+struct Place<'a> {
+    kind: &'a Kind,
+    shape: &'a Shape,
+    tokens: &'a [Token<'a>],
+    at: usize,
+    column: Option<&'a str>,
+    calls: &'a [&'a Call],
+    /// Its values in all executions.
+    values: &'a [&'a Value],
+    /// The name of an argument for it.
+    name: String,
 }
 
 /// Writes a step, with its own arguments if it is repeated.
@@ -394,41 +440,6 @@ fn rows_of_limit(shape: &Shape, calls: &[&Call], before: &[Token]) -> u64 {
     }
     let rows = |call: &&Call| if shape.does == Does::Write { call.changes.max(0).cast_unsigned() } else { call.rows };
     calls.iter().map(rows).max().unwrap_or(UNSEEN).max(1)
-}
-
-/// Names of a transaction's arguments by their values.
-#[derive(Default)]
-struct Shared {
-    generators: BTreeMap<String, String>,
-    by_values: HashMap<String, String>,
-    /// Arguments that are compared with texts or stored as texts.
-    texts: BTreeSet<String>,
-}
-
-impl Shared {
-    /// The argument for these values; the same one if all executions have equal values.
-    fn name(&mut self, values: &[&Value], drawn: Drawn, is_text: bool, new: String) -> String {
-        let all: BTreeSet<String> = values.iter().map(|value| format!("{value:?}")).collect();
-        let varies = all.len() > 2 && values.len() >= 3;
-        let known = format!("{values:?}");
-        let name = self.by_values.get(&known).filter(|_| varies).cloned();
-        let is_first = name.is_none();
-        let name = name.unwrap_or(new);
-        // What is stored as the key of a new row must be new wherever it is used.
-        if is_first || drawn.text == UNIQUE {
-            self.generators.remove(&format!("{name}_n"));
-            add(&mut self.generators, &name, drawn);
-        }
-        if is_text {
-            self.texts.insert(name.clone());
-        }
-        self.by_values.insert(known, name.clone());
-        name
-    }
-
-    fn unique_texts(&self) -> impl Iterator<Item = &String> {
-        self.texts.iter().filter(|name| self.generators.get(*name).is_some_and(|of| of == UNIQUE))
-    }
 }
 
 /// The most frequent BEGIN of writing transactions; `None` if all are single statements.

@@ -1,0 +1,90 @@
+//! The arguments of a transaction of a workload: those with equal values in every execution are one, keys of new rows are new
+//! wherever they are used, and keys that a statement returned are kept for later ones.
+
+use crate::carried::Read;
+use crate::generator::{Drawn, NUMBER, UNIQUE};
+use crate::trace::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The arguments of a transaction.
+#[derive(Default)]
+pub struct Arguments<'c> {
+    /// By name.
+    pub generators: BTreeMap<String, String>,
+    by_values: HashMap<String, String>,
+    /// Arguments that are compared with texts or stored as texts.
+    texts: BTreeSet<String>,
+    /// Steps that returned at most one row.
+    pub reads: Vec<(usize, Read<'c>)>,
+}
+
+impl Arguments<'_> {
+    /// The argument for these values; the same one if all executions have equal values.
+    pub fn name(&mut self, values: &[&Value], drawn: Drawn, is_text: bool, new: String) -> String {
+        let name = self.known(values);
+        let is_first = name.is_none();
+        let name = name.unwrap_or(new);
+        // What is stored as the key of a new row must be new wherever it is used.
+        if is_first || drawn.text == UNIQUE {
+            self.generators.remove(&format!("{name}_n"));
+            add(&mut self.generators, &name, drawn);
+        }
+        if is_text {
+            self.texts.insert(name.clone());
+        }
+        self.by_values.insert(format!("{values:?}"), name.clone());
+        name
+    }
+
+    /// The argument that had these values in all executions.
+    pub fn known(&self, values: &[&Value]) -> Option<String> {
+        let all: BTreeSet<String> = values.iter().map(|value| format!("{value:?}")).collect();
+        let varies = all.len() > 2 && values.len() >= 3;
+        self.by_values.get(&format!("{values:?}")).filter(|_| varies).cloned()
+    }
+
+    /// The steps, with unique texts and kept values.
+    pub fn finished(&self, mut steps: String) -> String {
+        let is_unique = |name: &&String| self.generators.get(*name).is_some_and(|of| of == UNIQUE);
+        for name in self.texts.iter().filter(is_unique) {
+            steps = with_unique_text(&steps, name);
+        }
+        for (place, read) in &self.reads {
+            steps = steps.replace(&kept_mark(*place), &read.entry(*place));
+        }
+        steps
+    }
+}
+
+/// A line after a step that returned at most one row, in place of which its entry `keep` comes.
+pub fn kept_mark(place: usize) -> String {
+    format!("#keep {place}\n")
+}
+
+/// Adds the generators of an argument.
+pub fn add(generators: &mut BTreeMap<String, String>, name: &str, drawn: Drawn) {
+    let Drawn { text, number } = drawn;
+    let of_number = format!("{name}_n");
+    generators.insert(name.to_string(), text.replace(NUMBER, &format!("{{{of_number}}}")));
+    if let Some(number) = number {
+        generators.insert(of_number, number);
+    }
+}
+
+/// A unique number as a unique text, in SQL.
+pub fn unique_text(name: &str) -> String {
+    format!("('u' || CAST(:{name} AS TEXT))")
+}
+
+/// Steps in which an argument is a unique text.
+fn with_unique_text(steps: &str, name: &str) -> String {
+    let own = format!(":{name}");
+    let mut parts = steps.split(&own);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let is_other = part.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        out += &if is_other { own.clone() } else { unique_text(name) };
+        out += part;
+    }
+    out
+}

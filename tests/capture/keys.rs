@@ -1,0 +1,78 @@
+//! Keys of caches and queues in the workload of a capture: reads find rows as often as in the program, upserts meet them, and a
+//! job that was chosen is the one that is done. What is not so is said.
+
+use super::capture;
+use crate::support::Bench;
+
+/// A cache whose keys are texts, with entries that expire, and a queue.
+const BEFORE: &str = "
+import sqlite3
+db = sqlite3.connect('app.db')
+db.executescript('''
+CREATE TABLE cache (key TEXT, raw INTEGER, value TEXT, expires REAL);
+CREATE UNIQUE INDEX cache_key ON cache (key, raw);
+CREATE TABLE job (id INTEGER PRIMARY KEY, state INTEGER, body TEXT);
+CREATE TABLE seen (name TEXT PRIMARY KEY, times INTEGER);
+''')
+db.executemany('INSERT INTO cache VALUES (?, 1, ?, ?)', [(f'page-{i}', 'x' * 50, 1e9 + i) for i in range(100)])
+db.executemany('INSERT INTO job (state, body) VALUES (0, ?)', [('y' * 20,)] * 3000)
+db.executemany('INSERT INTO seen VALUES (?, 1)', [(f'user-{i}',) for i in range(60)])
+db.commit()
+";
+
+const PROGRAM: &str = "
+import random, sqlite3
+r = random.Random(1)
+db = sqlite3.connect('app.db', isolation_level=None)
+for i in range(400):
+    key = f'page-{r.randrange(125)}'
+    db.execute('SELECT value FROM cache WHERE key = ? AND raw = 1 AND expires > ?', (key, 5e8 + i)).fetchone()
+    if i % 2:
+        db.execute('INSERT INTO seen VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET times = times + 1', (f'user-{r.randrange(90)}',))
+    if i % 3 == 0:
+        db.execute('BEGIN IMMEDIATE')
+        job, body = db.execute('SELECT id, body FROM job WHERE state = 0 ORDER BY id LIMIT 1').fetchone()
+        db.execute('DELETE FROM job WHERE id = ?', (job,))
+        db.execute('COMMIT')
+";
+
+#[test]
+fn keys_of_a_cache_and_of_a_queue_find_their_rows() {
+    for values in ["hash", "full"] {
+        let bench = Bench::new();
+        let made = std::process::Command::new("python3").args(["-c", BEFORE]).current_dir(bench.dir.path()).status();
+        assert!(made.expect("python3").success());
+        let option = format!("--values={values}");
+        capture(&bench, &[&option], &["python3", "-c", PROGRAM]).exits(0);
+        let said = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+        assert!(!said.contains("in the workload") && !said.contains("tried out"), "{values}: {said}");
+        let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+        assert!(workload.contains("keep = { k0_0 = 0 }") && workload.contains("id = :k0_0"), "{values}: {workload}");
+        if values == "hash" {
+            assert!(workload.matches("{serial:1000001}").count() == 2 && workload.contains("a0_1_n = "), "{workload}");
+        }
+        let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "200ms", "--set", "load=full"];
+        bench.contend(&[&quick[..], &["--only", "as captured", "--allow-tmpfs"]].concat()).ran();
+    }
+}
+
+/// Takes back a name that another transaction has added.
+const NAMES: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('CREATE TABLE lease (name TEXT PRIMARY KEY, until INTEGER)')
+for i in range(60):
+    db.execute('INSERT INTO lease VALUES (?, 1)', (f'lease-{i}',))
+    db.execute('DELETE FROM lease WHERE name = ?', (f'lease-{i}',))
+";
+
+#[test]
+fn a_statement_that_finds_other_rows_in_the_workload_is_listed() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", NAMES]).exits(0);
+    let said = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    let line = "changes 0.00 rows in the workload, and 1.00 in the capture (means): DELETE FROM lease WHERE name = ?";
+    assert!(said.contains(line), "{said}");
+    let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
+    assert!(study.contains("A statement finds another number of rows in the workload than in the capture"), "{study}");
+}
