@@ -7,7 +7,11 @@
 #   SECONDS_EACH=5 ROUNDS=3 CONTEND=target/release/contend scripts/check-http-agreement.sh
 set -eu
 cd "$(dirname "$0")/.."
-scripts/install-http-clients.sh
+scripts/install-http-clients.sh || {
+    [ $? = 2 ] || exit 1
+    echo "NOT VERIFIED: whether wrk, oha, hey and vegeta agree with contend"
+    exit 0
+}
 seconds=${SECONDS_EACH:-5} rounds=${ROUNDS:-3} connections=50
 export CONTEND="${CONTEND:-target/release/contend}"
 [ -x "$CONTEND" ] || { echo "$0: $CONTEND is not there; \`make build\` makes it" >&2; exit 2; }

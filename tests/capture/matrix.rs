@@ -113,7 +113,9 @@ fn what_cannot_be_captured_is_said() {
 #[test]
 #[ignore = "a program for scripts/capture-matrix.py"]
 fn bundled_rusqlite() {
-    let path = std::env::var_os("CONTEND_MATRIX_DB").expect("a database");
+    let Some(path) = std::env::var_os("CONTEND_MATRIX_DB") else {
+        return;
+    };
     let mut db = rusqlite::Connection::open(path).expect("made");
     db.execute_batch("CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT)").expect("made");
     let transaction = db.transaction().expect("begun");
