@@ -309,16 +309,17 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
 /// Of conditions that differ only in the pauses of clients, keeps the one with the shortest: an open loop has no pauses, and the
 /// closed loop before it is to reach the most.
 fn without_pauses(study: &mut Study, workload: &Workload) -> Result<()> {
-    let load = |condition: &Condition| -> Result<(u64, (Option<String>, BTreeMap<String, String>, String))> {
+    let load = |condition: &Condition| -> Result<(u64, String)> {
         let is_number = |axis: &String| workload.scale.contains_key(axis) || workload.presets.contains(axis);
-        let (numbers, others) = condition.axes.clone().into_iter().partition(|(axis, _)| is_number(axis));
+        let (numbers, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            condition.axes.clone().into_iter().partition(|(axis, _)| is_number(axis));
         let mut workload = workload::with_axes(workload, &numbers)?;
         let paused = |role: &mut Role| match std::mem::replace(&mut role.pause, Pause::Fixed(0)) {
             Pause::Fixed(ns) | Pause::Exponential(ns) | Pause::Uniform(_, ns) => ns,
         };
         let pauses_ns = workload.roles.iter_mut().map(paused).sum();
         workload.scale.clear();
-        Ok((pauses_ns, (condition.profile.clone(), others, format!("{workload:?}"))))
+        Ok((pauses_ns, format!("{:?} {others:?} {workload:?}", condition.profile)))
     };
     let loads = study.conditions.iter().map(load).collect::<Result<Vec<_>>>()?;
     let is_kept = |at: usize| {
