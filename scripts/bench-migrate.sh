@@ -1,25 +1,19 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Migrates a table of ROWS rows (10,000,000 unless given) to a private PostgreSQL and compares, in ROUNDS rounds (3), the time
 # in which contend loads them with that of the server's own COPY of the same rows from a file, one after the other. Prints
 # the medians, their ratio, and contend's largest memory. CONTEND names the tool (target/release/contend).
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 rows=${1:-10000000}
 rounds=${ROUNDS:-3}
 tool=$(realpath "${CONTEND:-target/release/contend}")
-dir=$(mktemp -d /tmp/bench-migrate-XXXXXX)
-chmod 755 "$dir"
-bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
-as=""
-[ "$(id -u)" = 0 ] && as="setpriv --reuid=nobody --regid=nogroup --clear-groups"
-mkdir "$dir/own"
-[ "$(id -u)" = 0 ] && chown nobody "$dir/own"
-trap '$as "$bin/pg_ctl" -D "$dir/own/data" -m immediate stop >/dev/null 2>&1 || true; rm -rf "$dir"' EXIT INT TERM
-(cd / && $as "$bin/initdb" -D "$dir/own/data" -U me --auth=trust -E UTF8 --no-locale -N >/dev/null)
-(cd / && $as "$bin/pg_ctl" -D "$dir/own/data" -w -l "$dir/own/log" \
-    -o "-c listen_addresses= -c unix_socket_directories=$dir/own" start >/dev/null)
+# shellcheck source=scripts/private-servers.sh
+. scripts/private-servers.sh
+start_postgres -c synchronous_commit=on -c autovacuum=on
+[ -n "$bin" ] || { echo "PostgreSQL is not installed: apt-get install postgresql" >&2; exit 2; }
+dir=$work
 export PGOPTIONS='-c client_min_messages=warning'
-ask() { psql -h "$dir/own" -U me postgres -qAt -v ON_ERROR_STOP=1 "$@"; }
+ask() { "$bin/psql" -h "$sockets" -U contend postgres -qAt -v ON_ERROR_STOP=1 "$@"; }
 
 sqlite3 "$dir/app.db" "
 CREATE TABLE event (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, value REAL, note TEXT);
@@ -41,14 +35,14 @@ while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
     ask -c "DROP SCHEMA IF EXISTS moved CASCADE; DROP TABLE IF EXISTS copied; CHECKPOINT"
     python3 "$dir/timed.py" "$tool" migrate "$dir/app.db" --schema moved \
-        --to "postgres://me@/postgres?socket=$dir/own/.s.PGSQL.5432" > "$dir/said" 2> "$dir/phases" || { cat "$dir/phases"; exit 1; }
+        --to "postgres://contend@/postgres?socket=$sockets/.s.PGSQL.5432" > "$dir/said" 2> "$dir/phases" || { cat "$dir/phases"; exit 1; }
     cut -d' ' -f2 "$dir/said" >> "$dir/memory"
     sed -n 's/^contend: loading the rows took \([0-9.]*\) s$/\1/p' "$dir/phases" >> "$dir/ours"
     sed -n 's/^contend: \(.* took .*\)$/round '$round': \1/p' "$dir/phases"
     # The same columns in the same types, from a file that the client reads.
     [ -f "$dir/rows" ] || ask -c "\\copy moved.event TO '$dir/rows'"
     ask -c "CHECKPOINT"
-    python3 "$dir/timed.py" psql -h "$dir/own" -U me postgres -qv ON_ERROR_STOP=1 \
+    python3 "$dir/timed.py" "$bin/psql" -h "$sockets" -U contend postgres -qv ON_ERROR_STOP=1 \
         -c "CREATE TABLE copied (LIKE moved.event INCLUDING INDEXES)" -c "\\copy copied FROM '$dir/rows'" > "$dir/said"
     cut -d' ' -f1 "$dir/said" >> "$dir/copies"
 done

@@ -1,6 +1,7 @@
 # For scripts that start servers of their own: a directory `work` on the disk for their data, a short one for sockets, the
-# words `as` before what may not run as root, and `start_postgres` and `start_mariadb`. The script that sources it is in the
-# project's directory; everything ends and is removed with the script.
+# words `as` before what may not run as root, and `start_postgres` and `start_mariadb`. Other users can enter neither directory:
+# the servers ask for no password, and can write files and start programs. The script that sources it is in the project's
+# directory; everything ends and is removed with the script.
 
 as=()
 servers=()
@@ -12,7 +13,6 @@ if [ "$(id -u)" -eq 0 ]; then
     as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --)
     chown nobody "$work" "$sockets"
 fi
-chmod 755 "$work" "$sockets"
 "${as[@]}" test -w "$work" || {
     echo "$(basename "$0"): servers do not run as root, and user nobody cannot enter $work: use a checkout that others may enter" >&2
     rm -rf "$work" "$sockets"
@@ -62,7 +62,7 @@ start_postgres() {
     [ -n "$bin" ] || return 0
     "${as[@]}" "$bin/initdb" -D "$work/pg" -U contend --auth=trust --no-locale --encoding=UTF8 -N >"$work/log"
     "${as[@]}" "$bin/postgres" -D "$work/pg" -c listen_addresses= -c unix_socket_directories="$sockets" \
-        -c synchronous_commit=off -c autovacuum=off "$@" >"$work/log" 2>&1 &
+        -c unix_socket_permissions=0700 -c synchronous_commit=off -c autovacuum=off "$@" >"$work/log" 2>&1 &
     servers+=("QUIT $!")
     until_it_works "$bin/psql" -h "$sockets" -U contend -d postgres -c 'SELECT 1'
 }

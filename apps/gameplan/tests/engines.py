@@ -32,7 +32,6 @@ class Engine:
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="gp-", dir="/tmp")
-        os.chmod(self.folder, 0o755)
         self.count = 0
 
     def where(self, database):
@@ -144,7 +143,7 @@ class Postgres(Server):
 
     def run(self):
         return [_program("postgres", "/usr/lib/postgresql/*/bin/postgres"), "-D", self.data, "-k", self.folder,
-                "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=50"]
+                "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-c", "fsync=off", "-c", "max_connections=50"]
 
     def where(self, database):
         return {"engine": "postgres", "user": "gameplan", "database": database, "socket": f"{self.folder}/.s.PGSQL.5432"}
