@@ -41,7 +41,9 @@ final class Site
     private static function sweep(string $shared): void
     {
         foreach (glob($shared . self::NAME . '*') as $dir) {
-            if (is_writable($dir) && !file_exists('/proc/' . substr(strrchr($dir, '-'), 1))) {
+            $pid = substr(strrchr($dir, '-'), 1);
+            // Every user can make such a name, also as a link to another directory.
+            if (ctype_digit($pid) && !is_link($dir) && fileowner($dir) === posix_geteuid() && !file_exists("/proc/$pid")) {
                 array_map('unlink', glob("$dir/*"));
                 rmdir($dir);
             }

@@ -116,7 +116,7 @@ final class Served
         $body = implode("\n", [...$plan, "clients\t0", '']);
         $text = "{$body}end\t" . hash('crc32b', $body) . "\n";
         $program = ROOT . '/target/workers/contend-worker-wordpress';
-        $this->process = proc_open([$program, 'serve'], [['pipe', 'r'], ['pipe', 'w'], ['file', sys_get_temp_dir() . '/contend-wordpress-test.log', 'a']], $pipes);
+        $this->process = proc_open([$program, 'serve'], [['pipe', 'r'], ['pipe', 'w'], ['file', scratch() . '/log', 'a']], $pipes);
         [$this->to, $this->from] = $pipes;
         fwrite($this->to, 'plan ' . strlen($text) . "\n$text");
         fflush($this->to);
@@ -172,6 +172,12 @@ final class Served
     {
         return $this->ask('POST', '/wp-comments-post.php', $more + ['comment_post_ID' => '2', 'author' => 'Bob',
             'email' => 'bob@example.com', 'url' => '', 'comment' => 'Well said & "quoted".', 'comment_parent' => '0']);
+    }
+
+    /** Where its files are while it serves. */
+    public function dir(): string
+    {
+        return "/dev/shm/contend-wordpress-{$this->pid()}";
     }
 
     public function pid(): int

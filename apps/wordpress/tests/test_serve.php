@@ -70,6 +70,8 @@ function serves(string $address, array $session, array $readback, array $expecte
     }
     $database === null ? $served->ask('GET', '/') : visit($served, $database);
     $children = file_get_contents("/proc/{$served->pid()}/task/{$served->pid()}/children");
+    $dir = $served->dir();
+    check(is_dir($dir), 'its files are there');
     $done = $served->stop();
     // Those of `visit`; refused are a post that is not there and a comment on a closed one.
     $counts = [$done['requests'], $done['failed'], $done['connections_opened'], $done['gave_up']];
@@ -80,7 +82,7 @@ function serves(string $address, array $session, array $readback, array $expecte
             usleep(10_000);
         }
     }
-    same([], glob('/dev/shm/contend-wordpress-*'), 'no files are left');
+    check(!file_exists($dir), 'no files are left');
 }
 
 function test_it_serves_on_sqlite(): void
@@ -143,11 +145,12 @@ function test_a_statement_that_fails_is_no_success(): void
     $other->exec('ROLLBACK');
     same(302, $served->comment()[0], 'afterwards it is taken');
     same(404, $served->ask('GET', '/post-9/')[0], 'a post that is not there');
+    $dir = $served->dir();
     // Only the first of the two was the database's doing.
     $done = $served->stop();
     same(['4', '2', '1', '4'], [$done['requests'], $done['failed'], $done['gave_up'], $done['connections_opened']], 'what it counts');
     same(0, $served->status, 'it ends with its input');
-    same([], glob('/dev/shm/contend-wordpress-*'), 'no files are left');
+    check(!file_exists($dir), 'no files are left');
 }
 
 /** A comment that a rule of the table refuses: the engine's own code is told, whatever its words are. */
@@ -183,6 +186,23 @@ function test_the_code_of_a_violated_constraint_on_mariadb(): void
     } finally {
         $server->stop();
     }
+}
+
+function test_only_what_a_killed_process_left_is_removed(): void
+{
+    $kept = scratch();
+    touch("$kept/file");
+    // No process has such a number.
+    $number = 1_000_000_000 + getmypid();
+    [$gone, $link, $other] = array_map(fn ($sign) => "/dev/shm/contend-wordpress-$sign$number", ['1', '2', 'x']);
+    mkdir($gone);
+    symlink($kept, $link);
+    mkdir($other);
+    $served = new Served(sqlite_site('wal'), [], PRAGMAS);
+    same([false, true, true], [file_exists($gone), file_exists("$link/file"), is_dir($other)], 'what is there');
+    $served->stop();
+    unlink($link);
+    rmdir($other);
 }
 
 function test_what_cannot_be_served_is_refused(): void
