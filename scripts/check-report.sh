@@ -36,11 +36,8 @@ loads='<link[^>]+href=[^>]*|src="?(https?:)?//[^" >]*|url\(["'\'']?(https?:)?//[
 if tr '\n' ' ' <"$page" | grep -Eo "$loads"; then fail "$page loads something"; fi
 
 # People: axe-core, and what it does not see, in a frame as wide as a phone's screen and as a desktop's.
-axe=target/axe-core/axe-core-4.14.1.tgz
-if [ ! -f "$axe" ]; then
-  mkdir -p target/axe-core
-  axe=$(scripts/fetch-npm-package.sh axe-core 4.14.1 e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745 target/axe-core)
-fi
+mkdir -p target/axe-core
+axe=$(scripts/fetch-npm-package.sh axe-core 4.14.1 e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745 target/axe-core)
 tar xzf "$axe" -C "$work" package/axe.min.js
 python3 - "$page" "$work" <<'PYTHON'
 import pathlib, sys

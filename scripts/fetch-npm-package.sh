@@ -3,17 +3,23 @@
 #
 #   scripts/fetch-npm-package.sh PACKAGE VERSION SHA256 DIRECTORY
 #
-# Ends with 1 if npm cannot fetch it or if it is not what it was when it was pinned.
+# An archive that is there already is used if it has this hash. Ends with 1 if npm cannot fetch it or if it is not what it was
+# when it was pinned; it is removed then.
 set -eu
 package=$1@$2 sha256=$3 directory=$4
 
-if ! name=$(cd "$directory" && npm pack --silent "$package"); then
-    echo "npm cannot fetch $package" >&2
-    exit 1
-fi
-archive=$directory/$(echo "$name" | tail -1)
-if ! echo "$sha256  $archive" | sha256sum --check --quiet - >/dev/null 2>&1; then
-    echo "$package is not what it was: its hash differs from the pinned one, $sha256" >&2
-    exit 1
+# As npm names it.
+archive=$directory/$(echo "$1" | tr -d @ | tr / -)-$2.tgz
+is_pinned() { echo "$sha256  $archive" | sha256sum --check --status - 2>/dev/null; }
+if ! is_pinned; then
+    if ! (cd "$directory" && npm pack --silent "$package" >/dev/null); then
+        echo "npm cannot fetch $package" >&2
+        exit 1
+    fi
+    if ! is_pinned; then
+        rm -f "$archive"
+        echo "$package is not what it was: its hash differs from the pinned one, $sha256" >&2
+        exit 1
+    fi
 fi
 echo "$archive"
