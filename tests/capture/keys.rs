@@ -1,10 +1,10 @@
-//! Keys of caches and queues in the workload of a capture: reads find rows as often as in the program, upserts meet them, and a
-//! job that was chosen is the one that is done. What is not so is said.
+//! Keys of caches and queues in the workload of a capture: reads find rows as often as in the program, upserts meet them, a job
+//! that was chosen is the one that is done, and a row that was inserted is the one that others refer to. What is not so is said.
 
 use super::capture;
 use crate::support::Bench;
 
-/// A cache whose keys are texts, with entries that expire, and a queue.
+/// A cache whose keys are texts, with entries that expire, a queue, and bills with items.
 const BEFORE: &str = "
 import sqlite3
 db = sqlite3.connect('app.db')
@@ -13,6 +13,8 @@ CREATE TABLE cache (key TEXT, raw INTEGER, value TEXT, expires REAL);
 CREATE UNIQUE INDEX cache_key ON cache (key, raw);
 CREATE TABLE job (id INTEGER PRIMARY KEY, state INTEGER, body TEXT);
 CREATE TABLE seen (name TEXT PRIMARY KEY, times INTEGER);
+CREATE TABLE bill (id INTEGER PRIMARY KEY, state INTEGER);
+CREATE TABLE item (bill INTEGER NOT NULL REFERENCES bill, price INTEGER);
 ''')
 db.executemany('INSERT INTO cache VALUES (?, 1, ?, ?)', [(f'page-{i}', 'x' * 50, 1e9 + i) for i in range(100)])
 db.executemany('INSERT INTO job (state, body) VALUES (0, ?)', [('y' * 20,)] * 3000)
@@ -24,6 +26,7 @@ const PROGRAM: &str = "
 import random, sqlite3
 r = random.Random(1)
 db = sqlite3.connect('app.db', isolation_level=None)
+db.executescript('PRAGMA foreign_keys = on; PRAGMA cache_size = -4000')
 for i in range(400):
     key = f'page-{r.randrange(125)}'
     db.execute('SELECT value FROM cache WHERE key = ? AND raw = 1 AND expires > ?', (key, 5e8 + i)).fetchone()
@@ -33,6 +36,11 @@ for i in range(400):
         db.execute('BEGIN IMMEDIATE')
         job, body = db.execute('SELECT id, body FROM job WHERE state = 0 ORDER BY id LIMIT 1').fetchone()
         db.execute('DELETE FROM job WHERE id = ?', (job,))
+        db.execute('COMMIT')
+    else:
+        db.execute('BEGIN IMMEDIATE')
+        bill = db.execute('INSERT INTO bill (state) VALUES (?)', (r.randrange(3),)).lastrowid
+        db.execute('INSERT INTO item VALUES (?, ?)', (bill, r.randrange(90)))
         db.execute('COMMIT')
 ";
 
@@ -48,6 +56,9 @@ fn keys_of_a_cache_and_of_a_queue_find_their_rows() {
         assert!(!said.contains("in the workload") && !said.contains("tried out"), "{values}: {said}");
         let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
         assert!(workload.contains("keep = { k0_0 = 0 }") && workload.contains("id = :k0_0"), "{values}: {workload}");
+        assert!(workload.contains("VALUES (:a0_1) RETURNING \\\"id\\\"\"\nkeep = "), "{values}: {workload}");
+        let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
+        assert!(study.contains("cache_size = -4000, foreign_keys = \"on\" }"), "{values}: {study}");
         if values == "hash" {
             assert!(workload.matches("{serial:1000001}").count() == 2 && workload.contains("a0_1_n = "), "{workload}");
         }

@@ -50,15 +50,21 @@ impl Arguments<'_> {
             steps = with_unique_text(&steps, name);
         }
         for (place, read) in &self.reads {
+            steps = steps.replace(&returning_mark(*place), &read.returning());
             steps = steps.replace(&kept_mark(*place), &read.entry(*place));
         }
         steps
     }
 }
 
-/// A line after a step that returned at most one row, in place of which its entry `keep` comes.
+/// A line after a step, in place of which [`Read::entry`] comes.
 pub fn kept_mark(place: usize) -> String {
     format!("#keep {place}\n")
+}
+
+/// The end of a statement in place of which [`Read::returning`] comes, with the space before it.
+pub fn returning_mark(place: usize) -> String {
+    format!(" #returning{place}#")
 }
 
 /// Adds the generators of an argument.

@@ -1,54 +1,80 @@
 //! Keys that one statement returns and a later statement of the transaction uses: `SELECT id FROM task ... LIMIT 1`, then `DELETE
-//! FROM task WHERE id = ?`. Captured are the values of arguments and not those of rows, so the places say it: a statement that
-//! returns at most one row, with a key of the table, and after it a search for that key.
+//! FROM task WHERE id = ?`; or `INSERT INTO bill ...`, then `INSERT INTO item (bill_id) VALUES (?)`. Captured are the values of
+//! arguments and not those of rows, so the places say it: a statement with at most one row that has a key of its table, and after
+//! it a value for that key or for a column that refers to it.
 
+use crate::content::quoted;
 use crate::generator::{column_of, is_serial};
+use crate::lists::is_upsert;
+use crate::literal::text;
 use crate::manifest::{Column, Content, Table};
 use crate::sql::{Does, Shape, Token};
 use crate::trace::Call;
 use std::collections::BTreeSet;
 
-/// A statement that returned at most one row.
+/// A statement with at most one row.
 pub struct Read<'c> {
     /// The columns of its result, where they are columns of its table.
     columns: Vec<Option<(&'c Table, &'c Column)>>,
     /// Numbers of the columns that later statements use.
     kept: BTreeSet<usize>,
+    /// Whether it is an INSERT without `RETURNING`, to which the key is added.
+    inserts: bool,
 }
 
 impl<'c> Read<'c> {
     /// `None` if it is no such statement.
     pub fn of(content: &'c Content, shape: &Shape, tokens: &[Token], calls: &[&Call]) -> Option<Read<'c>> {
+        let table = shape.tables.first().filter(|_| matches!(shape.does, Does::Read | Does::Write))?;
+        let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(table))?;
+        let place = |word: &str| tokens.iter().position(|token| is_word(token, word));
         let is_one = calls.iter().all(|call| call.rows <= 1) && calls.iter().any(|call| call.rows == 1);
-        if shape.does != Does::Read || shape.tables.len() != 1 || !is_one {
-            return None;
-        }
-        let table = content.tables.iter().find(|table| table.name.eq_ignore_ascii_case(&shape.tables[0]))?;
-        let is_word = |token: &Token, word: &str| matches!(token, Token::Word(of) if of.eq_ignore_ascii_case(word));
-        let from = tokens.iter().position(|token| is_word(token, "from"))?;
-        let first = tokens.iter().position(|token| is_word(token, "select"))? + 1;
-        let items: Vec<&[Token]> = split(tokens.get(first..from)?);
+        let list = match (shape.does, place("returning")) {
+            (Does::Write, Some(at)) => tokens.get(at + 1..),
+            (Does::Read, _) if shape.tables.len() == 1 => tokens.get(place("select")? + 1..place("from")?),
+            _ => return Self::of_insert(table, tokens, calls),
+        };
+        let items: Vec<&[Token]> = split(list.filter(|_| is_one)?);
         let columns = match items[..] {
             [[Token::Sign("*")]] => table.columns.iter().map(|column| Some((table, column))).collect(),
-            _ => items.iter().map(|item| column_of(content, &shape.tables, named(item)?)).collect(),
+            _ => items.iter().map(|item| column_of(content, &shape.tables[..1], named(item)?)).collect(),
         };
-        Some(Read { columns, kept: BTreeSet::new() })
+        Some(Read { columns, kept: BTreeSet::new(), inserts: false })
     }
 
-    /// The number of the column that has a key of the table, if this is a key.
-    pub fn keep(&mut self, table: &Table, column: &Column) -> Option<usize> {
-        let is_key = is_serial(table, column) || column.unique || column.names_rows();
-        let is_it = |of: &Option<(&Table, &Column)>| {
-            of.is_some_and(|(other, found)| {
-                let refers = found.refers.as_ref().is_some_and(|(to, key)| {
-                    to.eq_ignore_ascii_case(&table.name) && (key.is_empty() || key.eq_ignore_ascii_case(&column.name))
-                });
-                refers || (other.name == table.name && found.name == column.name)
-            })
+    /// An INSERT of one row, to which the database gives the key.
+    fn of_insert(table: &'c Table, tokens: &[Token], calls: &[&Call]) -> Option<Read<'c>> {
+        let key = table.columns.iter().find(|column| is_serial(table, column))?;
+        let names = tokens.iter().take_while(|token| !is_word(token, "values"));
+        let has_key = names.into_iter().any(|token| is_word(token, &key.name));
+        let is_one = !calls.is_empty() && calls.iter().all(|call| call.changes == 1);
+        let is_plain = is_word(&tokens[0], "insert") && !is_upsert(tokens) && tokens.get(3) == Some(&Token::Sign("("));
+        (is_plain && is_one && !has_key).then(|| Read {
+            columns: vec![Some((table, key))],
+            kept: BTreeSet::new(),
+            inserts: true,
+        })
+    }
+
+    /// The number of the column that has the key, if a value of this column is one.
+    pub fn keep(&mut self, content: &'c Content, (table, column): (&'c Table, &'c Column)) -> Option<usize> {
+        let (key_table, key) = key_of(content, table, column);
+        let is_key = is_serial(key_table, key) || key.unique || key.names_rows();
+        let is_it = |of: &Option<(&'c Table, &'c Column)>| {
+            let (table, column) = of.map(|(table, column)| key_of(content, table, column))?;
+            (table.name == key_table.name && column.name == key.name).then_some(())
         };
-        let at = self.columns.iter().position(is_it).filter(|_| is_key)?;
+        let at = self.columns.iter().position(|of| is_it(of).is_some()).filter(|_| is_key)?;
         self.kept.insert(at);
         Some(at)
+    }
+
+    /// What the statement gets to return its key, as part of a TOML text.
+    pub fn returning(&self) -> String {
+        let key = self.columns.iter().flatten().next().filter(|_| self.inserts && !self.kept.is_empty());
+        let sql = key.map_or(String::new(), |(_, key)| format!(" RETURNING {}", quoted(&key.name)));
+        let toml = text(&sql);
+        toml[1..toml.len() - 1].to_string()
     }
 
     /// The entry `keep` of the step with this number; empty if nothing of it is used.
@@ -61,6 +87,23 @@ impl<'c> Read<'c> {
 /// The name of a kept value.
 pub fn name(step: usize, column: usize) -> String {
     format!("k{step}_{column}")
+}
+
+/// The column that a column refers to, or itself.
+fn key_of<'c>(content: &'c Content, table: &'c Table, column: &'c Column) -> (&'c Table, &'c Column) {
+    let referred = || {
+        let (name, key) = column.refers.as_ref()?;
+        let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(name))?;
+        let is_key = |column: &&Column| {
+            if key.is_empty() { is_serial(table, column) } else { column.name.eq_ignore_ascii_case(key) }
+        };
+        Some((table, table.columns.iter().find(is_key)?))
+    };
+    referred().unwrap_or((table, column))
+}
+
+fn is_word(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(of) if of.trim_matches(['"', '`', '[', ']']).eq_ignore_ascii_case(word))
 }
 
 /// Whether the value at a token is compared with `=`.

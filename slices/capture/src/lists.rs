@@ -78,7 +78,7 @@ pub fn use_of(tokens: &[Token], at: usize) -> Use {
 }
 
 /// Whether an INSERT does not fail if its key is there: `REPLACE`, `INSERT OR IGNORE`, `ON CONFLICT`.
-fn is_upsert(tokens: &[Token]) -> bool {
+pub fn is_upsert(tokens: &[Token]) -> bool {
     let is = |at: usize, words: &[&str]| match tokens.get(at) {
         Some(Token::Word(word)) => words.iter().any(|is| word.eq_ignore_ascii_case(is)),
         _ => false,

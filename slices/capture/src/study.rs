@@ -22,6 +22,22 @@ struct Settings {
     busy_timeout: i64,
     /// `None` if no writing transaction begins with a statement of its own.
     begin: Option<&'static str>,
+    /// Other settings that connections set, with values as TOML.
+    others: Vec<(&'static str, String)>,
+}
+
+/// Other settings than those that the study changes. They are those of all its contenders.
+const OTHERS: [&str; 5] = ["cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"];
+
+/// The value of a PRAGMA as that of a setting.
+fn other(name: &str, value: &str) -> Option<String> {
+    match (name, value) {
+        ("foreign_keys", "1" | "on" | "yes" | "true") => Some("\"on\"".into()),
+        ("temp_store", "1" | "file") => Some("\"file\"".into()),
+        ("temp_store", "2" | "memory") => Some("\"memory\"".into()),
+        ("foreign_keys" | "temp_store", _) => None,
+        _ => value.parse::<i32>().ok().map(|number| number.to_string()),
+    }
 }
 
 /// The last value that a text gives to a setting. A script may contain several PRAGMAs, each with `=` or parentheses.
@@ -67,7 +83,13 @@ fn captured(known: &Known, database: &Database, begin: Option<&'static str>) -> 
         by_pragma.or(connection.busy_timeout_ms).unwrap_or(0)
     };
     let busy_timeout = most_frequent(on().map(timeout)).unwrap_or(0);
-    Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin }
+    let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &pragma(name)?)?))).collect();
+    Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin, others }
+}
+
+/// Whether the program has foreign keys enforced.
+pub fn enforces_foreign_keys(known: &Known, database: &Database) -> bool {
+    captured(known, database, None).others.iter().any(|(name, _)| *name == "foreign_keys")
 }
 
 /// A contender on SQLite: its label, its settings, and how its clients share connections.
@@ -252,12 +274,13 @@ fn write_contender(out: &mut String, contender: &Contender, label: &str) {
     let model = contender.model.map_or(String::new(), |model| format!("model = \"{model}\"\n"));
     let _ = write!(
         out,
-        "\n[[contender]]\nengine = \"sqlite\"\n{model}label = {}\nsettings = {{ journal_mode = {}, synchronous = {}, busy_timeout = {}, begin = {} }}\n",
+        "\n[[contender]]\nengine = \"sqlite\"\n{model}label = {}\nsettings = {{ journal_mode = {}, synchronous = {}, busy_timeout = {}, begin = {}{} }}\n",
         text(label),
         text(&settings.journal_mode),
         text(&settings.synchronous),
         settings.busy_timeout,
         text(settings.begin.unwrap_or("deferred")),
+        settings.others.iter().map(|(name, value)| format!(", {name} = {value}")).collect::<String>(),
     );
 }
 

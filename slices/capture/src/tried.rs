@@ -64,25 +64,29 @@ impl Found {
     }
 }
 
-/// Files with rows, and the paths at which they are now.
-pub type At = BTreeMap<PathBuf, PathBuf>;
+/// How a workload is tried out.
+pub struct Trial<'t> {
+    /// The capture's directory.
+    pub dir: &'t Path,
+    /// Files with rows, and the paths at which they are now.
+    pub files: BTreeMap<PathBuf, PathBuf>,
+    pub foreign_keys: bool,
+}
 
 /// Statements of each transaction, in order.
 pub type All = BTreeMap<String, Vec<Found>>;
 
 /// The workload with the arguments that fit best, and what differs from the capture, as sentences.
-pub fn fitted(workload: String, dir: &Path, found: &All, files: &At) -> (String, Vec<String>) {
+pub fn fitted(workload: String, found: &All, trial: &Trial) -> (String, Vec<String>) {
     let mut text = workload;
-    let differ = fit(&mut text, dir, found, files).unwrap_or_else(|why| {
+    let differ = fit(&mut text, found, trial).unwrap_or_else(|why| {
         vec![format!("The workload could not be tried out, so its rows are not compared: {why:#}")]
     });
     (text, differ)
 }
 
-fn fit(text: &mut String, dir: &Path, found: &All, files: &At) -> Result<Vec<String>> {
-    let try_out =
-        |text: &str| tried(&Source::new(dir.join("workload.toml").display().to_string(), text.to_string()), files);
-    let Some(mut tallies) = try_out(text)? else { return Ok(vec![]) };
+fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<String>> {
+    let Some(mut tallies) = tried(text, trial)? else { return Ok(vec![]) };
     let mut nearest: BTreeMap<(&str, usize), (f64, Option<usize>)> = BTreeMap::new();
     for (name, at, statement) in ordered(found) {
         let distance = distance(statement, &tallies, name, at).filter(|distance| *distance > 0.0);
@@ -93,7 +97,7 @@ fn fit(text: &mut String, dir: &Path, found: &All, files: &At) -> Result<Vec<Str
     }
     for end in 0..2 {
         let all = nearest.keys().map(|place| (*place, end)).collect();
-        let Some(moved) = try_out(&with_ends(text, found, &all))? else { continue };
+        let Some(moved) = tried(&with_ends(text, found, &all), trial)? else { continue };
         for ((name, at), (before, chosen)) in &mut nearest {
             let now = distance(&found[*name][*at], &moved, name, *at).filter(|now| now < before);
             (*before, *chosen) = now.map_or((*before, *chosen), |now| (now, Some(end)));
@@ -101,7 +105,7 @@ fn fit(text: &mut String, dir: &Path, found: &All, files: &At) -> Result<Vec<Str
     }
     let chosen = nearest.into_iter().filter_map(|(place, (_, end))| Some((place, end?))).collect();
     *text = with_ends(text, found, &chosen);
-    tallies = try_out(text)?.unwrap_or(tallies);
+    tallies = tried(text, trial)?.unwrap_or(tallies);
     Ok(differences(found, &tallies))
 }
 
@@ -115,8 +119,8 @@ pub fn carried(found: &All) -> BTreeSet<(String, usize)> {
 }
 
 /// Statements that find the captured number of rows better in the first workload than in the other one.
-pub fn better((one, other): (&str, &str), found: &All, dir: &Path, files: &At) -> BTreeSet<(String, usize)> {
-    let try_out = |text: &str| tried(&source(dir, text), files).ok().flatten();
+pub fn better((one, other): (&str, &str), found: &All, trial: &Trial) -> BTreeSet<(String, usize)> {
+    let try_out = |text: &str| tried(text, trial).ok().flatten();
     let Some((one, other)) = try_out(one).zip(try_out(other)) else { return BTreeSet::new() };
     let is_better = |name: &str, at: usize, statement: &Found| {
         let [one, other] = [&one, &other].map(|tallies| distance(statement, tallies, name, at).unwrap_or(0.0));
@@ -129,8 +133,11 @@ pub fn better((one, other): (&str, &str), found: &All, dir: &Path, files: &At) -
     found.iter().flat_map(of).collect()
 }
 
-fn source(dir: &Path, text: &str) -> Source {
-    Source::new(dir.join("workload.toml").display().to_string(), text.to_string())
+/// Transactions that fail on a server, which enforces foreign keys, as sentences.
+pub fn failures_on_servers(workload: &str, trial: &Trial) -> Vec<String> {
+    let tallies = tried(workload, trial).ok().flatten().unwrap_or_default();
+    let failing = tallies.iter().filter_map(|(name, tally)| tally.failures(name));
+    failing.map(|words| format!("Foreign keys, which a server enforces: {words}")).collect()
 }
 
 /// Statements with arguments that are compared by order: transaction, place in it, statement.
@@ -171,10 +178,7 @@ fn differences(found: &All, tallies: &Tallies) -> Vec<String> {
     let mut out = vec![];
     for (name, statements) in found {
         let Some(tally) = tallies.get(name) else { continue };
-        if let Some(why) = tally.why.as_ref().filter(|_| tally.failed * 20 > tally.operations) {
-            let all = counted(tally.operations as usize, "operation");
-            out.push(format!("{name}: {} of {all} fail in the workload: {why}", tally.failed));
-        }
+        out.extend(tally.failures(name));
         let differs = |(at, found): (usize, &Found)| {
             distance(found, tallies, name, at).filter(|distance| *distance > 0.0)?;
             let (captured, here) = means(found, tallies, (name, at))?;
@@ -204,17 +208,27 @@ struct Tally {
     statements: Vec<(u64, u64)>,
 }
 
+impl Tally {
+    /// How many operations failed, if that is more than one of 20.
+    fn failures(&self, name: &str) -> Option<String> {
+        let why = self.why.as_ref().filter(|_| self.failed * 20 > self.operations)?;
+        let all = counted(self.operations as usize, "operation");
+        Some(format!("{name}: {} of {all} fail in the workload: {why}", self.failed))
+    }
+}
+
 /// What the operations of all transactions did.
 type Tallies = BTreeMap<String, Tally>;
 
 /// `None` if the tables are too large to be tried.
-fn tried(source: &Source, files: &At) -> Result<Option<Tallies>> {
-    let workload = workload::parse(source)?;
+fn tried(text: &str, trial: &Trial) -> Result<Option<Tallies>> {
+    let source = Source::new(trial.dir.join("workload.toml").display().to_string(), text.to_string());
+    let workload = workload::parse(&source)?;
     if workload.rows(1.0).values().sum::<u64>() > ROWS_MAX {
         return Ok(None);
     }
     let begun = Instant::now();
-    let db = loaded(&workload, files)?;
+    let db = loaded(&workload, trial)?;
     let load = Load {
         processes: None,
         clients: None,
@@ -259,15 +273,16 @@ fn tried(source: &Source, files: &At) -> Result<Option<Tallies>> {
     Ok(Some(all))
 }
 
-fn loaded(workload: &Workload, files: &At) -> Result<Connection> {
+fn loaded(workload: &Workload, trial: &Trial) -> Result<Connection> {
     let db = Connection::open_in_memory()?;
     let open = |path: &Path| -> std::io::Result<Box<dyn BufRead>> {
-        let at = files.get(path).map_or(path, PathBuf::as_path);
+        let at = trial.files.get(path).map_or(path, PathBuf::as_path);
         Ok(Box::new(BufReader::new(File::open(at)?)))
     };
     let database = Database::File(":memory:".into());
     let target = Target { driver: "sqlite".into(), database, options: vec![], session: vec![] };
     let data = Data { workload, scale: 1.0, seed: 1 };
+    db.pragma_update(None, "foreign_keys", trial.foreign_keys)?;
     db.execute_batch("BEGIN")?;
     data.scripts(1 << 20, &target, &open, &mut |script| {
         let mut insert = None;

@@ -1,6 +1,6 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 
-use crate::arguments::{Arguments, add, kept_mark, unique_text};
+use crate::arguments::{Arguments, add, kept_mark, returning_mark, unique_text};
 use crate::attach::{names_one_of, schemas};
 use crate::carried::{self, Read, is_equal};
 use crate::content::open_copy;
@@ -17,11 +17,11 @@ use crate::rows::{self, Rows};
 use crate::servers;
 use crate::share::Share;
 use crate::sql::{Begin, Does, Shape, Token, tokens};
-use crate::study::{Captured, study};
+use crate::study::{Captured, enforces_foreign_keys, study};
 use crate::summary::Known;
 use crate::tables::Tables;
 use crate::trace::{Call, Trace, Value};
-use crate::tried::{self, Found};
+use crate::tried::{self, Found, Trial};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -107,10 +107,15 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
     roles::write_scale(&mut writer.out, &roles);
     tables.write(&mut writer.out, &writer.names, &mut writer.left_out)?;
-    let at = places(dir, &files);
-    let differ = writer.transactions(&kinds, &roles, (dir, &at));
+    // The files with rows do not have their names yet.
+    let at = files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect();
+    let trial = Trial { dir, files: at, foreign_keys: enforces_foreign_keys(known, database) };
+    let differ = writer.transactions(&kinds, &roles, &trial);
     let Writer { out: workload, mut left_out, share, .. } = writer;
     let servers = servers::of("capture", &workload, &mut left_out)?;
+    if !servers.is_empty() && !trial.foreign_keys {
+        left_out.extend(tried::failures_on_servers(&workload, &Trial { foreign_keys: true, ..trial }));
+    }
     let has_rows = !tables.rows.is_empty();
     let study = study(
         &Captured { known, database, share: &share, has_rows, differ, servers: &servers },
@@ -118,11 +123,6 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         &roles,
     );
     Ok(Written { workload, study, left_out, share, rows: files })
-}
-
-/// Where the files with rows are before they have their names.
-fn places(dir: &Path, files: &[(NamedTempFile, String)]) -> tried::At {
-    files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect()
 }
 
 impl<'k> Writer<'k> {
@@ -224,7 +224,7 @@ impl<'k> Writer<'k> {
 
     /// Writes the transactions and roles: with keys carried from statement to statement, except where the program's rows are found
     /// better without. Returns how many statements find other rows.
-    fn transactions(&mut self, kinds: &[Kind], roles: &[Role], (dir, files): (&Path, &tried::At)) -> usize {
+    fn transactions(&mut self, kinds: &[Kind], roles: &[Role], trial: &Trial) -> usize {
         let (head, left_out) = (self.out.clone(), self.left_out.len());
         let draft = |writer: &mut Self, drawn: BTreeSet<(String, usize)>| {
             writer.out.clone_from(&head);
@@ -238,10 +238,10 @@ impl<'k> Writer<'k> {
         if !all.is_empty() {
             let carried = std::mem::take(&mut self.out);
             draft(self, all.clone());
-            let better = tried::better((&self.out, &carried), &self.found, dir, files);
+            let better = tried::better((&self.out, &carried), &self.found, trial);
             draft(self, all.into_iter().filter(|place| better.contains(place)).collect());
         }
-        let (workload, others) = tried::fitted(std::mem::take(&mut self.out), dir, &self.found, files);
+        let (workload, others) = tried::fitted(std::mem::take(&mut self.out), &self.found, trial);
         self.out = workload;
         let differ = others.len();
         self.left_out.extend(others);
@@ -342,8 +342,10 @@ impl<'k> Writer<'k> {
             };
             parts.push(part);
         }
-        write_step(steps, &kind.name, &parts, (repeats, &own));
-        if let Some(read) = Read::of(self.content, shape, &all, &calls).filter(|_| repeats == 1) {
+        let read = Read::of(self.content, shape, &all, &calls).filter(|_| repeats == 1);
+        let end = read.is_some().then(|| returning_mark(place)).unwrap_or_default();
+        write_step(steps, &kind.name, (&parts, &end), (repeats, &own));
+        if let Some(read) = read {
             shared.reads.push((place, read));
             steps.push_str(&kept_mark(place));
         }
@@ -375,13 +377,18 @@ impl<'k> Writer<'k> {
 
     /// The name of a key that an earlier statement of the transaction returned, if the value is that.
     fn carried(&self, at: &Place, shared: &mut Arguments<'k>) -> Option<String> {
-        let is_searched = use_of(at.tokens, at.at) == Use::Searched && is_equal(at.tokens, at.at);
+        let is_used = match use_of(at.tokens, at.at) {
+            Use::Searched => is_equal(at.tokens, at.at),
+            Use::Stored => true,
+            Use::Upserted => false,
+        };
         let number = self.found.get(&at.kind.name).map_or(0, Vec::len);
-        if !is_searched || self.drawn.contains(&(at.kind.name.clone(), number)) || shared.known(at.values).is_some() {
+        if !is_used || self.drawn.contains(&(at.kind.name.clone(), number)) || shared.known(at.values).is_some() {
             return None;
         }
-        let (table, column) = column_of(self.content, &at.shape.tables, at.column?)?;
-        let keep = |(step, read): &mut (usize, Read)| Some(carried::name(*step, read.keep(table, column)?));
+        let column = column_of(self.content, &at.shape.tables, at.column?)?;
+        let content = self.content;
+        let keep = |(step, read): &mut (usize, Read<'k>)| Some(carried::name(*step, read.keep(content, column)?));
         shared.reads.iter_mut().rev().find_map(keep)
     }
 
@@ -412,9 +419,14 @@ struct Place<'a> {
 }
 
 /// Writes a step, with its own arguments if it is repeated.
-fn write_step(out: &mut String, name: &str, parts: &[String], (repeats, own): (u64, &BTreeMap<String, String>)) {
+fn write_step(
+    out: &mut String,
+    name: &str,
+    (parts, end): (&[String], &str),
+    (repeats, own): (u64, &BTreeMap<String, String>),
+) {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let _ = write!(out, "\n[[transaction.{name}.step]]\nsql = {}\n", text(&crate::sql::joined(&parts)));
+    let _ = write!(out, "\n[[transaction.{name}.step]]\nsql = {}\n", text(&(crate::sql::joined(&parts) + end)));
     if repeats > 1 {
         line(out, "repeat", &repeats.to_string());
     }
