@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Captures, shows and replays real programs, and writes what came out into docs/capture-programs.md.
+"""Captures, shows and replays real programs; --write puts what came out into docs/capture-programs.md.
 
 Programs from PyPI, a WordPress (`make apps`), services in Go and Node (`make workers-go workers-node`). Needs contend
-(target/release/contend, or $CONTEND), and pip. With names as arguments it carries out these programs only, prints their
-rows and leaves the page as it is. Exit status 1: a program failed, or a replay differs.
+(target/release/contend, or $CONTEND), and pip. With names as arguments it carries out these programs only. Exit status 1: a
+program failed or was not captured, or a replay differs.
 """
 
 import json
@@ -28,6 +28,10 @@ PACKAGES = {"flask": "3.1.3", "gunicorn": None, "django": None, "sqlite-utils": 
 PORT = 8765
 PROGRAMS = ROOT / "tests/capture/programs"
 WORDPRESS = ROOT / "target/apps/wordpress"
+# Has SQLite linked into it.
+NOT_CAPTURED = "better-sqlite3"
+# Tables and statements that differ: the plugin keeps the times at which tables were made, and has a function REGEXP.
+EXCUSED = {"wordpress": {"_wp_sqlite_mysql_information_schema_tables", "DELETE FROM `wp_options` WHERE `option_name` REGEXP ?"}}
 
 DJANGO = """
 from django.contrib.auth.models import Group, User
@@ -202,20 +206,21 @@ def version(package):
     return f"{package} {found.group(1)}"
 
 
-def row(name, outcome):
+def row(name, title, outcome):
+    """A line of the table, and what should not be so, as sentences."""
     shown, replayed = outcome
     if replayed is None:
         missing = next(sentence for sentence in shown["missing"] if "To capture" in sentence)
-        return f"| {name} | reported as missing: {missing.split('To capture it, ')[1]} |" + " |" * 6, True
+        line = f"| {title} | reported as missing: {missing.split('To capture it, ')[1]} |" + " |" * 6
+        return line, [] if name == NOT_CAPTURED else [f"{name}: it is not captured"]
     kinds = shown["transactions"]
     tables = sum(database["tables"] for database in replayed["databases"])
-    differ = sum(len(database["differ"]) for database in replayed["databases"])
+    differ = [table for database in replayed["databases"] for table, *_ in database["differ"]]
     diverged = sum(one["count"] for one in replayed["diverged"])
-    cells = [name, shown["processes"], shown["calls"], sum(kind["count"] for kind in kinds), len(kinds), shown["lock_errors"]]
-    cells += [f"{tables - differ} of {tables}", f"{diverged} of {replayed['statements']}"]
-    # What the program's own functions write cannot be replayed.
-    has_functions = any("functions, collations" in note for one in shown["connections"] for note in one["notes"])
-    return "| " + " | ".join(str(cell) for cell in cells) + " |", differ == 0 or has_functions
+    cells = [title, shown["processes"], shown["calls"], sum(kind["count"] for kind in kinds), len(kinds), shown["lock_errors"]]
+    cells += [f"{tables - len(differ)} of {tables}", f"{diverged} of {replayed['statements']}"]
+    wrong = {*differ, *(one["statement"] for one in replayed["diverged"])} - EXCUSED.get(name, set())
+    return "| " + " | ".join(str(cell) for cell in cells) + " |", [f"{name}: the replay differs: {one}" for one in sorted(wrong)]
 
 
 ALL = {
@@ -241,22 +246,28 @@ def section(name, lines):
 
 
 def main():
-    wanted = sys.argv[1:] or list(ALL)
+    write = sys.argv[1:] == ["--write"]
+    wanted = list(ALL) if write else sys.argv[1:] or list(ALL)
+    if set(wanted) - set(ALL):
+        sys.exit(f"{__doc__}\nPrograms: {' '.join(ALL)}")
     shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir(parents=True, exist_ok=True)
     if {"flask", "django", "sqlite-utils"} & set(wanted):
         run(sys.executable, "-m", "venv", PLACE / "venv")
         run(BIN / "pip", "-q", "install", *(f"{name}=={pin}" if pin else name for name, pin in PACKAGES.items()))
-    rows = []
+    rows, wrong = [], []
     for name in wanted:
         title, program = ALL[name]
-        rows.append(row(title(), program()))
-        print(rows[-1][0], flush=True)
-    if sys.argv[1:]:
-        sys.exit(0 if all(same for _, same in rows) else 1)
+        line, its = row(name, title(), program())
+        rows.append(line)
+        wrong += its
+        print(line, flush=True)
+    if wrong:
+        sys.exit("\n".join(wrong))
+    if not write:
+        return
     head = "| program | processes | calls | operations | kinds | lock errors | tables equal after replay | statements with another result |"
-    section("capture-programs", [head, "|---|---|---|---|---|---|---|---|", *(text for text, _ in rows)])
-    sys.exit(0 if all(same for _, same in rows) else 1)
+    section("capture-programs", [head, "|---|---|---|---|---|---|---|---|", *rows])
 
 
 main()

@@ -31,7 +31,7 @@ OTHERS = {
     **{f"workers-{language}": ["scripts/test-workers.sh", language] for language in LANGUAGES},
     "fake": ["sh", "-c", "cd workers/fake && python3 -m unittest -q"],
     "report": ["scripts/check-report.sh"],
-    "results": ["sh", "-c", "cd scripts && python3 -m unittest -q test_results"],
+    "scripts": ["sh", "-c", "cd scripts && python3 -m unittest -q"],
     # The whole workspace: with other packages dependencies would be built with other features.
     "examples": [*WORKSPACE, "--doc", "--", "--quiet"],
 }

@@ -6,8 +6,9 @@ more than 10 % off, and outside of the measured interval.
 
     scripts/verify-predictions.py [--judge] [--write] [--hash] [CASE...]
 
-Takes about three minutes a case, on a quiet machine. Records are left in target/verify/predictions. --write puts the table into
-docs/capture.md, --judge runs nothing and reads the records that are there, and --hash captures hashes in place of values.
+Takes about three minutes a case, on a quiet machine. Records are left in target/verify/predictions. --write puts the table of all
+cases into docs/capture.md, --judge runs nothing and reads the records that are there, and --hash captures hashes in place of
+values (such a table is not on the page).
 """
 
 import json
@@ -109,6 +110,10 @@ def number(value):
     return f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
+def holds(measured, predicted):
+    return abs(predicted["ratio"] / measured["ratio"] - 1) <= 0.1 or measured["low"] <= predicted["ratio"] <= measured["high"]
+
+
 def judged(name):
     """Lines of the table, and whether each prediction holds."""
     directory, lines, good = OUT / name, [], True
@@ -119,11 +124,10 @@ def judged(name):
             lines.append(f"| {CASES[name][2]} | {label} | no ratio | | |")
             good = False
             continue
-        off = other["ratio"] / one["ratio"] - 1
-        holds = abs(off) <= 0.1 or (other["low"] <= one["high"] and one["low"] <= other["high"])
-        good = good and holds
+        good = good and holds(one, other)
+        off, wrong = other["ratio"] / one["ratio"] - 1, "" if holds(one, other) else ", wrong"
         spans = [f"{number(of['ratio'])} ({number(of['low'])} to {number(of['high'])})" for of in (one, other)]
-        lines.append(f"| {CASES[name][2]} | {label} | {spans[0]} | {spans[1]} | {off:+.0%}{'' if holds else ', wrong'} |")
+        lines.append(f"| {CASES[name][2]} | {label} | {spans[0]} | {spans[1]} | {off:+.0%}{wrong} |")
     return lines, good
 
 
@@ -144,6 +148,8 @@ def main(arguments):
     unknown = [argument for argument in arguments if argument not in ("--write", "--judge", "--hash") and argument not in CASES]
     if unknown:
         sys.exit(f"unknown: {' '.join(unknown)}; cases are {', '.join(CASES)}")
+    if "--write" in arguments and (names != list(CASES) or "--hash" in arguments):
+        sys.exit("--write replaces the whole table: without a case, and without --hash")
     for program, verb in ((CONTEND, "build"), (WORKER, "worker-system")):
         if not os.access(program, os.X_OK):
             sys.exit(f"{program} is missing: make {verb}")
