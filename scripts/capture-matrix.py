@@ -20,6 +20,8 @@ TOOL = Path(os.environ.get("CONTEND", ROOT / "target/debug/contend"))
 PROGRAMS = ROOT / "tests/capture/matrix"
 WORKERS = ROOT / "target/workers"
 INSERTS, SELECTS = 20, 10
+# The Node that the packages were built for comes first, if scripts/build-workers-node.sh has fetched one.
+os.environ["PATH"] = f"{WORKERS}/node/runtime/bin:{os.environ['PATH']}"
 ONLY_BUILT, WRITE = sys.argv[1:] == ["--built"], sys.argv[1:] == ["--write"]
 
 

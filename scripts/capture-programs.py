@@ -26,6 +26,8 @@ BIN = PLACE / "venv/bin"
 PAGE = ROOT / "docs/capture-programs.md"
 PACKAGES = {"flask": "3.1.3", "gunicorn": None, "django": None, "sqlite-utils": None}
 PORT = 8765
+# The Node that the packages were built for comes first, if scripts/build-workers-node.sh has fetched one.
+os.environ["PATH"] = f"{ROOT}/target/workers/node/runtime/bin:{os.environ['PATH']}"
 PROGRAMS = ROOT / "tests/capture/programs"
 WORDPRESS = ROOT / "target/apps/wordpress"
 # Has SQLite linked into it.

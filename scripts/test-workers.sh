@@ -41,7 +41,7 @@ node)
     built target/workers/node/.installed
     # The one that the packages were built for.
     PATH=$PWD/target/workers/node/runtime/bin:$PATH
-    node --test workers/node/test
+    node --test workers/node/test/*.test.js
     whole python3
     ;;
 java)
