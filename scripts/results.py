@@ -274,7 +274,9 @@ def tables(study):
         groups.setdefault((cell[0], cell[3]), []).append((cell, value))
     for (part, metric), cells in groups.items():
         in_part = f"part `{part}`, " if part else ""
-        lines = [f"| {in_part}{unit(metric)} | contender | published | {' | '.join(VARIANTS.values())} |", "|---|---|---|---|---|"]
+        other = corrected(study, cells[0][0])[3]
+        heads = [title if variant != "corrected" or other == metric else f"{title}: {unit(other)}" for variant, title in VARIANTS.items()]
+        lines = [f"| {in_part}{unit(metric)} | contender | published | {' | '.join(heads)} |", "|---|---|---|---|---|"]
         for cell, value in cells:
             lines.append(f"| {cell[1]} | {cell[2]} | {shown(metric, value)} | {here(all_kept, 'as-published', cell)} | "
                          f"{here(all_kept, 'corrected', corrected(study, cell))} |")

@@ -28,6 +28,7 @@ to = "new"
 conditions = { few = "many" }
 tolerance = { rate = { "" = 1.2, Rust = 3 } }
 [s.part.size]
+metrics = { mib = "wait_ns_p50" }
 tolerance = { mib = 1.1 }
 [[s.table]]
 part = "curve"
@@ -106,6 +107,8 @@ class Records(unittest.TestCase):
         results.keep("s", self.record("b", {"new": ("corrected", "many", "rate", {"Go": 95, "C": 1})}, "corrected"))
         rows = self.rows()
         self.assertIn("| few | Go | 100 | 90 | 95 |", rows)
+        self.assertIn("| part `old`, rate | contender | published | as published, here | corrected, here |", rows)
+        self.assertIn("| part `size`, mib | contender | published | as published, here | corrected, here: wait_ns_p50, ms |", rows)
         self.assertIn("| few | Rust | 200 | 210 | - |", rows)  # the part has no such contender
         self.assertEqual(results.check(), 0)
 
