@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The apps that contend serves, and a program for each in target/workers. One with a build.sh of its own is made by that;
 # others are in Python, each in a virtual environment of its own made from a lock file with hashes. `--lock` writes those
-# lock files again, with pip-tools.
+# lock files again, and that of scripts, with pip-tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,14 +15,13 @@ fi
 environments=$PWD/target/apps
 
 lock() {
-  local tools
-  tools=$(mktemp -d)
-  "$python" -m venv "$tools"
-  "$tools/bin/pip" install --quiet --disable-pip-version-check pip-tools
-  (cd "$1" && "$tools/bin/pip-compile" --quiet --generate-hashes --strip-extras --no-header --no-emit-options \
+  (cd "$1" && "$tools" -m piptools compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-options \
     --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements.lock requirements.in)
-  rm -rf "$tools"
 }
+if [ "${1:-}" = --lock ]; then
+  tools=$(scripts/python-for-tests.sh)
+  lock scripts
+fi
 
 for app in apps/*/; do
   name=$(basename "$app")

@@ -66,13 +66,10 @@ def python(interpreter, module):
 
 
 def pysqlite3():
-    home = ROOT / "target/capture-matrix/venv"
-    if not home.exists():
-        if ONLY_BUILT:
-            raise Missing("pysqlite3-binary")
-        subprocess.run([sys.executable, "-m", "venv", home], check=True)
-        subprocess.run([home / "bin/pip", "-q", "install", "pysqlite3-binary"], check=True)
-    return python(home / "bin/python", "pysqlite3")
+    made = subprocess.run([ROOT / "scripts/python-for-tests.sh", *["--built"] * ONLY_BUILT], stdout=subprocess.PIPE, text=True)
+    if made.returncode != 0:
+        raise Missing("pysqlite3-binary")
+    return python(made.stdout.strip(), "pysqlite3")
 
 
 def node(package):

@@ -2,7 +2,7 @@
 """Captures, shows and replays real programs; --write puts what came out into docs/capture-programs.md.
 
 Programs from PyPI, a WordPress (`make apps`), services in Go and Node (`make workers-go workers-node`). Needs contend
-(target/release/contend, or $CONTEND), and pip. With names as arguments it carries out these programs only. Exit status 1: a
+(target/release/contend, or $CONTEND). With names as arguments it carries out these programs only. Exit status 1: a
 program failed or was not captured, or a replay differs.
 """
 
@@ -22,9 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = Path(os.environ.get("CONTEND", ROOT / "target/release/contend")).resolve()
 PLACE = ROOT / "target/capture-programs"
-BIN = PLACE / "venv/bin"
+BIN = ROOT / "target/tests-python/bin"
 PAGE = ROOT / "docs/capture-programs.md"
-PACKAGES = {"flask": "3.1.3", "gunicorn": None, "django": None, "sqlite-utils": None}
 PORT = 8765
 # The Node that the packages were built for comes first, if scripts/build-workers-node.sh has fetched one.
 os.environ["PATH"] = f"{ROOT}/target/workers/node/runtime/bin:{os.environ['PATH']}"
@@ -255,8 +254,7 @@ def main():
     shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir(parents=True, exist_ok=True)
     if {"flask", "django", "sqlite-utils"} & set(wanted):
-        run(sys.executable, "-m", "venv", PLACE / "venv")
-        run(BIN / "pip", "-q", "install", *(f"{name}=={pin}" if pin else name for name, pin in PACKAGES.items()))
+        run(ROOT / "scripts/python-for-tests.sh")
     rows, wrong = [], []
     for name in wanted:
         title, program = ALL[name]
