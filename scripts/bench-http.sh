@@ -8,13 +8,19 @@ cd "$(dirname "$0")/.."
 seconds=${SECONDS_EACH:-5} rounds=${ROUNDS:-5} connections=50
 scripts/install-http-clients.sh
 tools="contend wrk oha hey"
+target=${CARGO_TARGET_DIR:-target}
+export CONTEND="$target/release/contend"
 cargo build --release -q -p contend -p contend-worker --example answering --bin contend
 dir=$(mktemp -d)
 mkfifo "$dir/input"
-taskset -c 0 target/release/examples/answering <"$dir/input" >"$dir/address" &
+taskset -c 0 "$target/release/examples/answering" <"$dir/input" >"$dir/address" &
 exec 3>"$dir/input"
 trap 'exec 3>&-; wait; rm -rf "$dir"' EXIT
-while ! [ -s "$dir/address" ]; do sleep 0.1; done
+trap 'exit 130' INT TERM
+while ! [ -s "$dir/address" ]; do
+    kill -0 $! 2>/dev/null || { echo "$0: the service ended" >&2; exit 1; }
+    sleep 0.1
+done
 url=http://$(cat "$dir/address")
 
 : >"$dir/all"

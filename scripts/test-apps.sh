@@ -6,10 +6,10 @@ for app in apps/*/; do
   name=$(basename "$app")
   echo "Testing the app $name"
   if [ -f "$app/tests/run.php" ]; then
-    timeout --kill-after=10 300 php "$app/tests/run.php" "${@}"
+    timeout --foreground --kill-after=10 300 php "$app/tests/run.php" "${@}"
     continue
   fi
   (cd "$app" && PYTHONPATH=$PWD/../../target/apps/$name/app PYTHONDONTWRITEBYTECODE=1 PROGRAMS=$PWD/../../target/workers \
-    timeout --kill-after=10 900 "$PWD/../../target/apps/$name/bin/python" -W ignore::ResourceWarning -m unittest discover \
+    timeout --foreground --kill-after=10 900 "$PWD/../../target/apps/$name/bin/python" -W ignore::ResourceWarning -m unittest discover \
     -s tests -t . "${@}")
 done

@@ -28,6 +28,7 @@ if [ "$(cat "$into/made-from" 2>/dev/null || true)" != "$wanted" ]; then
     echo "Making the app wordpress in $into"
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
+    trap 'exit 130' INT TERM
     grep -v '^#' "$app/wordpress.lock" | while read -r package version hash; do
         archive=$(scripts/fetch-npm-package.sh "$package" "$version" "$hash" "$scratch")
         # The programs are in one archive, what browsers fetch of them beside it.
