@@ -73,6 +73,7 @@ clippy-sqlx:
 
 fmt: ## format all Rust
 	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path workers/rust-sqlx/Cargo.toml
 
 bench: build ## ratios against named rivals, in one run
 	scripts/bench.sh

@@ -20,7 +20,8 @@ else
     seconds=${SECONDS_EACH:-3} turns=${TURNS:-5} threads_of=${THREADS:-each one}
 fi
 clients=${CLIENTS:-1 4 16}
-read -ra worker <<<"${WORKER:-$contend worker}"
+worker=("$contend" worker)
+[ -z "${WORKER:-}" ] || read -ra worker <<<"$WORKER"
 
 [ -x "$contend" ] || { echo "bench-servers: $contend is not there; \`make build\` makes it" >&2; exit 2; }
 
@@ -79,8 +80,8 @@ plan() {
 }
 
 # Sets `rate` and `each` (microseconds of CPU for a transaction) of one run.
-contend_once() { # plan
-    timed "${worker[@]}" --plan "$1"
+contend_once() {
+    timed "${worker[@]}" --plan "$work/plan"
     local done failed
     read -r done failed < <(awk '$2 == "operations," { print $1, $5 }' "$work/said")
     [ "$failed" = 0 ] || { echo "bench-servers: $failed operations failed" >&2; cat "$work/said" >&2; exit 1; }
@@ -159,7 +160,7 @@ on_postgres() {
                 plan "postgres/$driver:synchronous_commit=off" "$profile" "$count" "$address" >"$work/plan"
                 for threads in $(threads_for "$count"); do
                     compare "$profile" "$count" "pgbench -j $threads" "$driver" \
-                        "pgbench_once $script $count $threads" "contend_once $work/plan"
+                        "pgbench_once $script $count $threads" contend_once
                 done
             done
         done
@@ -193,7 +194,7 @@ on_mariadb() {
             "${ask[@]}" bench -e 'TRUNCATE TABLE pgbench_history'
             plan mariadb/mysql "$profile" "$count" "$address" >"$work/plan"
             compare "$profile" "$count" "sysbench" mysql \
-                "sysbench_once $profile $count" "contend_once $work/plan"
+                "sysbench_once $profile $count" contend_once
         done
     done
     stop_servers

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # The apps that contend serves, and a program for each in target/workers. One with a build.sh of its own is made by that;
 # others are in Python, each in a virtual environment of its own made from a lock file with hashes. `--lock` writes those
-# lock files again, and that of scripts, with pip-tools.
+# lock files again, and that of scripts, with pip-tools. With --may-lack a machine that lacks a language is no error, as
+# scripts/left-out.sh says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/left-out.sh
 
 python=${PYTHON:-$(command -v python3.11 || command -v python3 || true)}
 needed='import sys, venv, ensurepip, sqlite3; sys.exit(sys.version_info < (3, 11))'
 if [ -z "$python" ] || ! "$python" -c "$needed" 2>/dev/null; then
   echo "The apps need Python 3.11 or newer with venv and sqlite3." >&2
   echo "Install python3 and python3-venv, or name a program in PYTHON." >&2
-  exit 2
+  may_lack "${1:-}" || exit 2
+  python=
 fi
 environments=$PWD/target/apps
 
@@ -23,12 +26,16 @@ if [ "${1:-}" = --lock ]; then
   lock scripts
 fi
 
+# What an older source made must not be tested in place of this one.
+leave_out() { rm -f "target/workers/contend-worker-$1"; }
+
 for app in apps/*/; do
   name=$(basename "$app")
   if [ -x "$app/build.sh" ]; then
-    "$app/build.sh"
+    "$app/build.sh" || { [ $? = 2 ] && may_lack "${1:-}" && leave_out "$name"; } || exit 1
     continue
   fi
+  [ -n "$python" ] || { leave_out "$name"; continue; }
   [ "${1:-}" = --lock ] && lock "$app"
   environment=$environments/$name
   # Made again when the lock file or the interpreter is another one.

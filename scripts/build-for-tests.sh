@@ -18,7 +18,7 @@ chain() {
 workers=scripts/build-workers
 chain node "$workers-node.sh --may-lack"
 chain go-java "$workers-go.sh --may-lack; $workers-java.sh --may-lack"
-chain apps-php-python "make apps; $workers-php.sh --may-lack; $workers-python.sh --may-lack"
+chain apps-php-python "scripts/build-apps.sh --may-lack; $workers-php.sh --may-lack; $workers-python.sh --may-lack"
 chain sqlx-shim "make worker-sqlx worker-shim"
 
 "$cargo" test --workspace --tests --no-run

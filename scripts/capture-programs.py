@@ -96,8 +96,8 @@ def django():
     home = PLACE / "django"
     home.mkdir()
     run(BIN / "django-admin", "startproject", "site1", ".", cwd=home)
-    script = f"{BIN}/python manage.py migrate -v0 && {BIN}/python manage.py shell -c \"$0\""
-    return captured("django", ["sh", "-c", script, DJANGO])
+    script = '"$1/python" manage.py migrate -v0 && "$1/python" manage.py shell -c "$0"'
+    return captured("django", ["sh", "-c", script, DJANGO, BIN])
 
 
 def command_line():
@@ -107,7 +107,7 @@ def command_line():
     (home / "things.json").write_text(json.dumps(rows))
     steps = ["insert app.db thing things.json --pk id", "create-index app.db thing name", "enable-fts app.db thing name"]
     steps += ["search app.db thing 'thing 7'", "upsert app.db thing things.json --pk id", "vacuum app.db"]
-    return captured("sqlite-utils", ["sh", "-c", " && ".join(f"{BIN}/sqlite-utils {step} >out.txt" for step in steps)])
+    return captured("sqlite-utils", ["sh", "-c", " && ".join(f'"$0/sqlite-utils" {step} >out.txt' for step in steps), BIN])
 
 
 def answered(url, data=None, headers=None, tries=1):
