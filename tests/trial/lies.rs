@@ -47,6 +47,7 @@ fn tell(count: u32, fault: &str, window: &str) -> (BTreeMap<(String, String), To
     let said = bench.tiny(&["--worker-command", &command, "--rounds", &rounds, "--processes", "1", "--window", window]);
     assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
     let record = Record::open(&bench.path("record")).expect("a record");
+    println!("run of {}, seed {seed}, windows of {window}", &record.run.started[..10]);
     let told = fs::read_to_string(told).expect("what was told");
     let mut kinds: BTreeMap<(String, String), Told> = BTreeMap::new();
     let mut honest = vec![];
@@ -83,7 +84,6 @@ fn lies_are_found_and_the_honest_are_believed() {
         let by: Vec<String> = by.iter().map(|(word, count)| format!("`{word}` {count}")).collect();
         println!("| {kind} | {size} | {lies} | {found} | {} |", by.join(", "));
     }
-    println!("length of windows: {window}");
     println!("honest trials: {count}, of which {} are invalid for a reason that a lie would give", honest.len());
     assert!(honest.is_empty(), "{honest:#?}");
     let of_verdicts = || kinds.iter().filter(|((kind, _), _)| kind != HARMLESS).map(|(_, told)| told);
