@@ -5,7 +5,7 @@
 
 use crate::content::quoted;
 use crate::generator::{column_of, is_serial};
-use crate::lists::is_upsert;
+use crate::lists::{Use, is_upsert};
 use crate::literal::text;
 use crate::manifest::{Column, Content, Table};
 use crate::sql::{Does, Shape, Token};
@@ -56,15 +56,19 @@ impl<'c> Read<'c> {
         })
     }
 
-    /// The number of the column that has the key, if a value of this column is one.
-    pub fn keep(&mut self, content: &'c Content, (table, column): (&'c Table, &'c Column)) -> Option<usize> {
+    /// The number of the column that has the key, if a value of this column is one. What is stored is the key of the row itself:
+    /// that the author of a post also writes the comment is not known.
+    pub fn keep(&mut self, content: &'c Content, (table, column): (&'c Table, &'c Column), of: Use) -> Option<usize> {
         let (key_table, key) = key_of(content, table, column);
         let is_key = is_serial(key_table, key) || key.unique || key.names_rows();
+        let of_row = of == Use::Stored;
         let is_it = |of: &Option<(&'c Table, &'c Column)>| {
-            let (table, column) = of.map(|(table, column)| key_of(content, table, column))?;
-            (table.name == key_table.name && column.name == key.name).then_some(())
+            of.is_some_and(|(own_table, own)| {
+                let (table, column) = if of_row { (own_table, own) } else { key_of(content, own_table, own) };
+                table.name == key_table.name && column.name == key.name
+            })
         };
-        let at = self.columns.iter().position(|of| is_it(of).is_some()).filter(|_| is_key)?;
+        let at = self.columns.iter().position(is_it).filter(|_| is_key)?;
         self.kept.insert(at);
         Some(at)
     }

@@ -73,9 +73,9 @@ fn run(args: &NewArgs) -> Result<u8> {
         let path = out.join(file);
         write_private(&path, text.as_bytes())?;
     }
-    left_out.iter().for_each(|sentence| eprintln!("contend: {sentence}"));
+    left_out.iter().for_each(|sentence| contend::tell!("contend: {sentence}"));
     if !args.without_values {
-        eprintln!(
+        contend::tell!(
             "contend: Columns with at most {CHOICES} different values have these values in workload.toml, and every record of it has \
              them too: --without-values leaves them out."
         );

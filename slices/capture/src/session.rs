@@ -78,7 +78,7 @@ fn begun() -> Clock {
 
 /// Prints a sentence for the user.
 pub fn say(text: &str) {
-    eprintln!("contend: {text}");
+    contend::tell!("contend: {text}");
 }
 
 impl<'s> Session<'s> {

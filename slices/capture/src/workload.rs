@@ -377,7 +377,8 @@ impl<'k> Writer<'k> {
 
     /// The name of a key that an earlier statement of the transaction returned, if the value is that.
     fn carried(&self, at: &Place, shared: &mut Arguments<'k>) -> Option<String> {
-        let is_used = match use_of(at.tokens, at.at) {
+        let of = use_of(at.tokens, at.at);
+        let is_used = match of {
             Use::Searched => is_equal(at.tokens, at.at),
             Use::Stored => true,
             Use::Upserted => false,
@@ -388,7 +389,7 @@ impl<'k> Writer<'k> {
         }
         let column = column_of(self.content, &at.shape.tables, at.column?)?;
         let content = self.content;
-        let keep = |(step, read): &mut (usize, Read<'k>)| Some(carried::name(*step, read.keep(content, column)?));
+        let keep = |(step, read): &mut (usize, Read<'k>)| Some(carried::name(*step, read.keep(content, column, of)?));
         shared.reads.iter_mut().rev().find_map(keep)
     }
 
