@@ -58,6 +58,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 /// Modules that know an engine only by what the record says of it, so that a report does not change with the tables.
 const WITHOUT_ENGINES: &[&str] = &["analysis", "record", "report"];
 
+const NO_PANIC: &str = "it panics if standard error is closed or its disk is full: `tell!` does not";
+
 /// Words that only these modules may use, with the reason.
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("Command::new", &["trial"], "only trial starts processes"),
@@ -69,6 +71,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("std::thread", &["trial"], "only trial runs things side by side"),
     ("std::fs", &["trial", "record", "report", "cli"], "pure modules get their text from their caller"),
     ("std::env", &["trial", "cli"], "nothing pure depends on the environment"),
+    ("eprint", &[], NO_PANIC),
     ("contend_stats", &["lib"], "modules know it as `stats`, which MAY_KNOW looks for"),
 ];
 
@@ -84,6 +87,7 @@ const RESERVED_IN_SLICES: &[(&str, &[&str], &str)] = &[
     ("clock_gettime", &["capture", "watch"], "these time what they see"),
     ("std::net", &["capture"], "only the proxy opens sockets"),
     ("rusqlite::", &["capture", "measure", "migrate"], "these read databases of a user"),
+    ("eprint", &[], NO_PANIC),
 ];
 
 /// Words that only these files of the Rust worker may use, with the reason.

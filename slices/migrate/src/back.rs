@@ -92,7 +92,7 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     if is_same {
         partial.keep(file)?;
     } else {
-        eprintln!("contend: {} was not made: it would not be the same", file.display());
+        contend::tell!("contend: {} was not made: it would not be the same", file.display());
     }
     Ok(if is_same { OK } else { INVALID })
 }

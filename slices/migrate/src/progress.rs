@@ -35,14 +35,14 @@ impl Progress {
     pub fn phase(&self, what: &str) {
         self.end_phase();
         if !self.is_terminal {
-            eprintln!("contend: {what}");
+            contend::tell!("contend: {what}");
         }
         *self.phase.borrow_mut() = Some((what.to_string(), Instant::now()));
     }
 
     fn end_phase(&self) {
         if let Some((what, begun)) = self.phase.take() {
-            self.bar.suspend(|| eprintln!("contend: {what} took {:.2} s", begun.elapsed().as_secs_f64()));
+            self.bar.suspend(|| contend::tell!("contend: {what} took {:.2} s", begun.elapsed().as_secs_f64()));
         }
     }
 

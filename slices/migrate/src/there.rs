@@ -90,7 +90,7 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
     if !is_same {
         let is_finished = entries.first().is_some_and(|first| first.state == State::Done);
         if !is_finished {
-            eprintln!("contend: {UNPROVED}");
+            contend::tell!("contend: {UNPROVED}");
         }
         return Ok(INVALID);
     }

@@ -97,11 +97,11 @@ fn run(args: &MigrateArgs) -> Result<u8> {
     match done {
         Err(e) if e.is::<Cancelled>() => {
             let next = if is_server(&args.from) { "nothing was made; begin again" } else { "continue with --resume" };
-            eprintln!("contend: {e:#}; {next}");
+            contend::tell!("contend: {e:#}; {next}");
             Ok(STOPPED)
         }
         Err(e) if e.is::<Unbegun>() => {
-            eprintln!("contend: {e:#}; begin again");
+            contend::tell!("contend: {e:#}; begin again");
             Ok(STOPPED)
         }
         done => done,

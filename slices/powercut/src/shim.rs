@@ -68,7 +68,7 @@ pub fn serve(args: &[String]) -> ExitCode {
             code
         }
         Err(e) => {
-            eprintln!("contend: {e:#}");
+            contend::tell!("contend: {e:#}");
             ExitCode::FAILURE
         }
     }

@@ -31,7 +31,7 @@ pub struct Asked<'a> {
 }
 
 fn say(text: &str) {
-    eprintln!("contend: {text}");
+    contend::tell!("contend: {text}");
 }
 
 fn sentence(foreign: &Foreign) -> String {
@@ -170,7 +170,7 @@ fn end(journal: &str, log: Option<&Path>) -> Result<()> {
     let told = told::read(journal);
     match log {
         Some(path) => write_list(path, &told.list()).with_context(|| format!("cannot write {}", path.display()))?,
-        None => eprint!("{}", told.list()),
+        None => contend::ui::tell(&told.list()),
     }
     if told.opened == 0 && told.connections == 0 {
         say("No database was opened through SQLite's C interface: nothing was redirected (docs/shim.md).");

@@ -239,7 +239,7 @@ impl Job<'_> {
                 false => format!("{name} {}", classify(sample).word()),
             };
             if !sample.is_ok() && classify(sample) == crate::outcome::Outcome::Unknown {
-                eprintln!("{}: {name}: {}", self.contender.label, code_name(sample.code_space, sample.code));
+                crate::tell!("{}: {name}: {}", self.contender.label, code_name(sample.code_space, sample.code));
             }
             let told = !engine::is_over_http(self.contender) || sample.is_ok() && !transaction.writes;
             let sum = attempts.entry(what).or_insert(Sum { attempts: 0, rows: told.then_some(0) });
