@@ -77,6 +77,18 @@ fn nobody_who_reads_the_messages_is_no_panic() {
 }
 
 #[test]
+fn a_closed_standard_output_keeps_the_status() {
+    let bench = Bench::new();
+    let lines: String = (0..6).map(|i| format!("old,1{i}\nnew,2{i}\n")).collect();
+    fs::write(bench.path("t.csv"), format!("variant,time_s\n{lines}")).expect("written");
+    let csv = "compare --csv t.csv --variant variant --value time_s --fail-if-slower";
+    // The pipe has no reader any more when the tool begins.
+    let script = format!("(sleep 0.2; exec {} {csv}) | true; exit ${{PIPESTATUS[0]}}", crate::support::tool());
+    let status = Command::new("bash").args(["-c", &script]).current_dir(bench.dir.path()).status().expect("bash");
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
 fn a_file_that_never_ends_is_refused() {
     let bench = Bench::new();
     bench.tiny_sound(&["--rounds", "1", "--only", "WAL/FULL"]);

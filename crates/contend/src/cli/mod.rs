@@ -186,10 +186,7 @@ pub fn main(slices: &'static [Slice]) -> ExitCode {
     }
     let verbs = verbs();
     if args.len() == 1 {
-        return match print(&questions(&verbs)) {
-            Err(e) if !is_broken_pipe(&e) => ExitCode::from(USAGE),
-            _ => ExitCode::SUCCESS,
-        };
+        return print(&questions(&verbs)).map_or(ExitCode::from(USAGE), |()| ExitCode::SUCCESS);
     }
     // clap prints help, version and usage errors itself, and leaves with 0 or 2.
     let matches = command(&verbs).try_get_matches().unwrap_or_else(|e| {

@@ -4,7 +4,7 @@ use crate::report::text::Style;
 use anyhow::Result;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// A valid result.
 pub const OK: u8 = 0;
@@ -43,16 +43,22 @@ pub fn style() -> Style {
     }
 }
 
-/// Writes to standard output; a closed pipe is an error of the kind [`is_broken_pipe`] knows.
+/// Texts that may find the pipe closed. A verb prints its result in fewer.
+const MISSED_MAX: u32 = 8;
+
+/// Writes to standard output. A closed pipe is no error: the verb goes on to its exit status. After [`MISSED_MAX`] such
+/// texts it is one of the kind [`is_broken_pipe`] knows, which ends a verb that prints without end.
 pub fn print(text: &str) -> Result<()> {
-    use std::io::Write;
+    use std::io::{ErrorKind, Write};
+    static MISSED: AtomicU32 = AtomicU32::new(0);
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe && MISSED.fetch_add(1, Ordering::Relaxed) < MISSED_MAX => Ok(()),
+        written => Ok(written?),
+    }
 }
 
-/// The reader of our output may stop reading: `contend list ... | head` is not an error.
+/// The reader of our output may stop reading: `contend watch ... | head` is not an error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
