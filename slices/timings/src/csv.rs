@@ -154,15 +154,28 @@ pub fn read(text: &str, options: &CsvOptions) -> Result<Table, CsvError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| unreadable(text, error))?.clone();
+    one_line_each(text, &header)?;
     let columns = Columns::find(&header, options)?;
     let pair_column = columns.pair.map(|index| header[index].to_owned());
     let mut table = Table { pair_column, rows: Vec::new(), excluded: Vec::new() };
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(text, error))?;
-        let line = record.position().map_or(0, |position| line_number(text, position));
+        let line = one_line_each(text, &record)?;
         read_line(line, &record, &columns, options, &mut table)?;
     }
     Ok(table)
+}
+
+/// Line number of a record.
+///
+/// # Errors
+/// A field has a line break: without a quote's end, the rest of the file would be one field.
+fn one_line_each(text: &str, record: &csv::StringRecord) -> Result<u64, CsvError> {
+    let line = record.position().map_or(0, |position| line_number(text, position));
+    match record.iter().any(|field| field.contains(['\n', '\r'])) {
+        true => Err(CsvError::in_line(line, "a field goes over several lines; is a quote not closed?".into())),
+        false => Ok(line),
+    }
 }
 
 fn read_line(

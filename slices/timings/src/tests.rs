@@ -231,6 +231,15 @@ fn errors_name_the_line_and_the_column() {
 }
 
 #[test]
+fn a_quote_that_is_not_closed_drops_no_lines() {
+    let several = |line: u64| format!("line {line}: a field goes over several lines; is a quote not closed?");
+    let table = "time,variant\n1,a\n2,b\n3,\"a\n4,b\n5,a\n6,b\n";
+    assert_eq!(error(table, &options()), several(4));
+    assert_eq!(error(&table.replace('\n', "\r\n"), &options()), several(4));
+    assert_eq!(error("time,\"variant\n1,a\n2,b\n", &options()), several(1));
+}
+
+#[test]
 fn a_comparison_needs_two_variants_and_a_baseline_that_exists() {
     let one = "a comparison needs two variants; column `variant` has only `a`";
     assert_eq!(error("variant,time\na,1\na,2\n", &options()), one);
