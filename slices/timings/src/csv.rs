@@ -4,7 +4,7 @@
 //! `runs`: number of runs of which the value is the median. Lines that begin with `#` are comments.
 
 use super::model::{CsvOptions, Pairing, UnusedLine};
-use super::value::{self, Measured, Unit, is_rate};
+use super::value::{self, Measured, Unit};
 use std::fmt;
 
 const EXCLUDED: &str = "excluded";
@@ -128,12 +128,17 @@ impl Columns {
 /// The unit of plain numbers: as asked for, or as the column's name says.
 ///
 /// # Errors
-/// The name says another one, or that of a rate.
+/// The name says another one, or that of a rate where times are read, or the opposite.
 fn unit(options: &CsvOptions) -> Result<Option<Unit>, CsvError> {
     let (name, own) = (&options.value, Unit::in_header(&options.value));
-    if is_rate(name) && !options.higher_is_better {
+    let (rate, higher) = (value::rate(name), options.higher_is_better);
+    if rate.is_some() && !higher {
         let message = format!("the column `{name}` seems to hold rates, which are read with --higher-is-better");
         return Err(CsvError::of_table(message + "; rename it if its values are times"));
+    }
+    if rate.is_none() && own.is_some() && higher {
+        let message = format!("the column `{name}` seems to hold times, and --higher-is-better is for rates");
+        return Err(CsvError::of_table(message + "; leave it out, or rename the column if its values are rates"));
     }
     match (options.unit, own) {
         (Some(asked), Some(own)) if asked != own => Err(CsvError::of_table(format!(
@@ -162,6 +167,11 @@ pub fn read(text: &str, options: &CsvOptions) -> Result<Table, CsvError> {
         let record = record.map_err(|error| unreadable(text, error))?;
         let line = one_line_each(text, &record)?;
         read_line(line, &record, &columns, options, &mut table)?;
+    }
+    // A column has one unit: what its name or one of its cells says holds for all.
+    let is_per_second = |row: &Row| matches!(row.value, Measured::PerSecond(_));
+    if value::rate(&options.value) == Some(true) || table.rows.iter().any(is_per_second) {
+        table.rows.iter_mut().for_each(|row| row.value = row.value.per_second());
     }
     Ok(table)
 }

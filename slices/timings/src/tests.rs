@@ -151,6 +151,15 @@ fn rates_are_better_when_higher() {
     let result = compare_csv(text, &options).unwrap();
     assert_eq!(result.comparisons[0].comparison.verdict, Verdict::Faster);
     assert_eq!(result.comparisons[0].variant_arm.median, Measured::PerSecond(201.5));
+    let medians = |name: &str| {
+        let options = CsvOptions { value: name.into(), ..options.clone() };
+        let result = compare_csv(&text.replace("/s", "").replacen("rate", name, 1), &options).unwrap();
+        [result.comparisons[0].baseline_arm.median, result.comparisons[0].variant_arm.median]
+    };
+    assert_eq!(medians("req_per_min"), [101.5, 201.5].map(Measured::Number));
+    assert_eq!(medians("req_per_s"), [101.5, 201.5].map(Measured::PerSecond));
+    assert_eq!(Measured::Number(201.5).to_string(), "202");
+    assert_eq!(serde_json::to_value(Measured::Number(201.5)).unwrap(), serde_json::json!({"number": 201.5}));
 }
 
 #[test]
@@ -218,6 +227,14 @@ fn errors_name_the_line_and_the_column() {
     let column = |name: &str| CsvOptions::new("variant", name);
     assert!(
         error(rates, &column("req_per_s")).contains("`req_per_s` seems to hold rates, which are read with --higher")
+    );
+    let transactions = rates.replace("req_per_s", "transactions_s");
+    assert!(error(&transactions, &column("transactions_s")).contains("seems to hold rates"));
+    let higher = CsvOptions { higher_is_better: true, ..column("time_ms") };
+    let is_a_time = error("variant,time_ms\na,1\nb,2\n", &higher);
+    assert!(
+        is_a_time.starts_with("the column `time_ms` seems to hold times, and --higher-is-better is"),
+        "{is_a_time}"
     );
     let in_ms = "variant,time_ms\na,1\nb,2\n";
     let in_s = CsvOptions { unit: Unit::parse("s").ok(), ..column("time_ms") };

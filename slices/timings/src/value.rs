@@ -12,6 +12,8 @@ pub enum Measured {
     /// Means per operation have fractions of a nanosecond.
     DurationNs(#[serde(serialize_with = "whole_if_it_is")] f64),
     PerSecond(f64),
+    /// A rate whose time is not named, or is another one.
+    Number(f64),
 }
 
 /// So that 2.01 ms are 2,010,000 ns, and not a fraction less.
@@ -28,8 +30,13 @@ impl Measured {
     /// The number, for ratios, in which the unit cancels.
     pub fn as_f64(self) -> f64 {
         match self {
-            Measured::DurationNs(value) | Measured::PerSecond(value) => value,
+            Measured::DurationNs(value) | Measured::PerSecond(value) | Measured::Number(value) => value,
         }
+    }
+
+    /// A number as a rate per second.
+    pub(super) fn per_second(self) -> Measured {
+        if let Measured::Number(number) = self { Measured::PerSecond(number) } else { self }
     }
 
     /// A value of the same kind.
@@ -37,6 +44,7 @@ impl Measured {
         match self {
             Measured::DurationNs(_) => Measured::DurationNs(to_picoseconds(value)),
             Measured::PerSecond(_) => Measured::PerSecond(value),
+            Measured::Number(_) => Measured::Number(value),
         }
     }
 }
@@ -47,6 +55,7 @@ impl fmt::Display for Measured {
             Measured::DurationNs(duration_ns) if *duration_ns < 999.5 => write!(f, "{} ns", plain(*duration_ns)),
             Measured::DurationNs(duration_ns) => Ns(duration_ns.round() as u64).fmt(f),
             Measured::PerSecond(rate) => Rate(*rate).fmt(f),
+            Measured::Number(number) => f.write_str(&plain(*number)),
         }
     }
 }
@@ -82,20 +91,59 @@ impl Unit {
     }
 }
 
-/// Whether a column's name is that of a rate: `req/s`, `rows per second`, `ops_s`, `TPS`. A count before a shorter unit is a
-/// time: `req_ms`.
-pub fn is_rate(column: &str) -> bool {
-    const COUNTS: [&str; 10] = ["op", "ops", "req", "reqs", "requests", "tx", "queries", "rows", "kb", "mb"];
-    const RATES: [&str; 6] = ["rps", "tps", "qps", "iops", "rate", "throughput"];
+/// Whether a column's name is that of a rate, and then whether of one per second: `req/s`, `rows per second`, `ops_s`, `TPS`;
+/// `req_per_min` and `rate` are others. A count before a shorter unit is a time: `req_ms`.
+pub fn rate(column: &str) -> Option<bool> {
+    const COUNTS: [&str; 32] = [
+        "op",
+        "ops",
+        "req",
+        "reqs",
+        "requests",
+        "tx",
+        "txn",
+        "txns",
+        "transactions",
+        "queries",
+        "statements",
+        "commits",
+        "inserts",
+        "updates",
+        "deletes",
+        "selects",
+        "reads",
+        "writes",
+        "rows",
+        "records",
+        "items",
+        "events",
+        "msgs",
+        "messages",
+        "calls",
+        "bytes",
+        "kb",
+        "mb",
+        "gb",
+        "kib",
+        "mib",
+        "gib",
+    ];
+    const PER_SECOND: [&str; 4] = ["rps", "tps", "qps", "iops"];
+    const RATES: [&str; 2] = ["rate", "throughput"];
     let lower = column.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric() && c != '/').filter(|word| !word.is_empty()).collect();
+    let is_second = |word: &str| unit_ns(word) == Some(SECOND_NS) || word == "second";
     let is_time = |word: &str| unit_ns(word).is_some() || ["second", "minute"].contains(&word);
-    let is_second = |word: &str| unit_ns(word) == Some(SECOND_NS);
-    let per_time = |two: &[&str]| two[0] == "per" && is_time(two[1]) || COUNTS.contains(&two[0]) && is_second(two[1]);
-    let by_sign = |(count, of): (&str, &str)| COUNTS.contains(&count) && is_time(of);
-    words.windows(2).any(per_time)
-        || words.iter().any(|word| RATES.contains(word) || word.rsplit_once('/').is_some_and(by_sign))
+    let after_per = |two: &[&str]| two[0] == "per" && is_time(two[1]) || COUNTS.contains(&two[0]) && is_second(two[1]);
+    let by_sign = words.iter().filter_map(|word| word.rsplit_once('/'));
+    let mut by_sign = by_sign.filter(|(count, of)| COUNTS.contains(count) && is_time(of));
+    let time = words.windows(2).find(|two| after_per(two)).map(|two| two[1]).or_else(|| Some(by_sign.next()?.1));
+    let is_one = |names: &[&str]| words.iter().any(|word| names.contains(word));
+    match time {
+        Some(time) => Some(is_second(time)),
+        None => (is_one(&PER_SECOND) || is_one(&RATES)).then(|| is_one(&PER_SECOND)),
+    }
 }
 
 const UNITS: &str = "h, min, s, ms, us, ns";
@@ -126,10 +174,12 @@ pub fn parse_duration(text: &str, unit: Option<Unit>) -> Result<Measured, String
 /// A rate: a number, with or without `/s` behind it.
 pub fn parse_rate(text: &str) -> Result<Measured, String> {
     let text = text.trim();
-    match number(text.strip_suffix("/s").unwrap_or(text).trim_end()) {
+    let per_second = text.strip_suffix("/s");
+    match number(per_second.unwrap_or(text).trim_end()) {
         None => Err(format!("`{text}` is not a rate; a rate is written 6780.6 or 6780.6/s")),
         Some(0.0) => Err(format!("`{text}` is zero: no ratio can be made")),
-        Some(rate) => Ok(Measured::PerSecond(rate)),
+        Some(rate) if per_second.is_some() => Ok(Measured::PerSecond(rate)),
+        Some(rate) => Ok(Measured::Number(rate)),
     }
 }
 
@@ -270,10 +320,12 @@ mod tests {
 
     #[test]
     fn a_column_of_rates_is_known_by_its_name() {
-        for name in
-            ["req_per_s", "ops_s", "req_per_min", "TPS", "req/s", "rows per second", "Throughput", "a (ops/sec)"]
+        for name in ["req_per_s", "ops_s", "TPS", "req/s", "rows per second", "a (ops/sec)", "transactions_s", "MiB/s"]
         {
-            assert!(is_rate(name), "{name}");
+            assert_eq!(rate(name), Some(true), "{name}");
+        }
+        for name in ["req_per_min", "ops/h", "Throughput", "rate"] {
+            assert_eq!(rate(name), Some(false), "{name}");
         }
         for name in [
             "time_ms",
@@ -290,13 +342,14 @@ mod tests {
             "latency/ms",
             "time/s",
         ] {
-            assert!(!is_rate(name), "{name}");
+            assert_eq!(rate(name), None, "{name}");
         }
     }
 
     #[test]
     fn rates() {
-        for text in ["6780.6", "6780.6/s", "6780.6 /s"] {
+        assert_eq!(parse_rate("6780.6"), Ok(Measured::Number(6780.6)));
+        for text in ["6780.6/s", "6780.6 /s"] {
             assert_eq!(parse_rate(text), Ok(Measured::PerSecond(6780.6)));
         }
         for text in ["", "0", "-1", "10:26", "3 ms", "NaN"] {
