@@ -43,6 +43,12 @@ fn an_error_is_explained_by_its_text_or_code() {
     assert!(unknown.err.contains("contend list outcomes PATTERN"), "{}", unknown.err);
     let listed = bench.contend(&["list", "outcomes", "Deadlock"]).exits(0).out;
     assert!(listed.contains("40P01") && listed.contains("1213") && !listed.contains("SQLITE_FULL"), "{listed}");
+    let fragment = bench.contend(&["explain", "locked"]).exits(0).out;
+    assert!(fragment.contains("SQLITE_BUSY (5)") && fragment.contains("SQLITE_LOCKED (6)"), "{fragment}");
+    let many = bench.contend(&["explain", "lock"]).exits(0).out;
+    for words in ["- SQLite SQLITE_BUSY (5): ", "list outcomes PATTERN"] {
+        assert!(unwrapped(&many).contains(words) && !many.contains("What happened"), "{words}: {many}");
+    }
     assert!(bench.contend(&["list", "outcomes", "qqq"]).exits(2).err.contains("qqq"));
 }
 
@@ -62,7 +68,9 @@ fn a_product_restricts_a_number_to_its_own_codes() {
         let said = bench.contend(&["explain", text]).exits(2);
         assert!(parts.iter().all(|part| unwrapped(&said.err).contains(part)), "{text}: {}", said.err);
     }
-    let json = bench.contend(&["explain", "--json", "mysql error 1213"]).exits(0).out;
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
+    for args in [["explain", "--json", "mysql error 1213"], ["explain", "mysql error 1213", "--json"]] {
+        let json = bench.contend(&args).exits(0).out;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
+    }
 }

@@ -30,11 +30,19 @@ pub(super) struct ExplainArgs {
     json: bool,
 }
 
+/// More meanings than these are only named.
+const EXPLAINED_MAX: usize = 4;
+
 pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
-    let text = args.text.join(" ");
+    // A message may begin with a hyphen, so clap takes options behind it for words.
+    let (words, json) = match args.text.split_last() {
+        Some((last, words)) if last == "--json" && !words.is_empty() => (words, true),
+        _ => (&args.text[..], args.json),
+    };
+    let text = words.join(" ");
     let mut found: Vec<(&Explanation, Vec<Subject>)> = vec![];
     for subject in find(&text) {
-        let Some(explanation) = subject.explanation() else { continue };
+        let Some(explanation) = subject.explanation_in(&text) else { continue };
         match found.iter_mut().find(|(other, _)| *other == explanation) {
             Some((_, subjects)) => subjects.push(subject),
             None => found.push((explanation, vec![subject])),
@@ -43,11 +51,12 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
     if found.is_empty() {
         return Err(unknown(&text));
     }
-    print(&match args.json {
+    print(&match json {
         true => {
             let all: Vec<_> = found.iter().map(|(explanation, _)| explanation).collect();
             serde_json::to_string_pretty(&all)? + "\n"
         }
+        false if found.len() > EXPLAINED_MAX => named(&text, &found),
         false => {
             let several = format!("`{text}` has {} meanings.\n\n", found.len());
             let each = found.iter().map(|(one, subjects)| in_words(one, subjects)).collect::<Vec<_>>().join("\n");
@@ -56,6 +65,21 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
         }
     })?;
     Ok(OK)
+}
+
+/// The names of many meanings.
+fn named(text: &str, found: &[(&Explanation, Vec<Subject>)]) -> String {
+    let name = |subject: &Subject| match subject {
+        Subject::Outcome(outcome) => outcome.word().to_string(),
+        Subject::Code(space, code) => {
+            let meaning = lookup(*space, *code).map_or("", |row| row.meaning);
+            format!("{}{}: {meaning}", engine(*space), code_name(*space, *code))
+        }
+    };
+    let names = found.iter().flat_map(|(_, subjects)| subjects);
+    let names: String = names.map(|subject| wrapped(&name(subject), ["- ", "  "], style())).collect();
+    let more = "Give more of the message, or a code. `contend list outcomes PATTERN` searches all codes.";
+    format!("`{text}` may be one of these:\n\n{names}\n{}", wrapped(more, ["", ""], style()))
 }
 
 /// Why a text is not explained, and what to do.

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Explanation {
-    /// `SPACE CODE`, such as `sqlite 5`, or `outcome WORD`.
+    /// `SPACE CODE`, such as `sqlite 5`, or `outcome WORD`. Without codes it explains only its texts, whose codes are exact.
     pub codes: Vec<String>,
     /// What drivers print, in lower case; `*` is any text.
     pub texts: Vec<String>,
@@ -77,6 +77,15 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// The explanation of what a text named: an entry without codes explains its messages, and not all that their code means.
+    pub fn explanation_in(self, text: &str) -> Option<&'static Explanation> {
+        let text = text.to_lowercase();
+        let says = |message: &str| has(&text, message) || is_fragment(text.trim(), message);
+        let is_own =
+            |one: &&Explanation| one.texts.iter().any(|message| says(message) && one.subjects(message) == [self]);
+        ALL.iter().filter(|one| one.codes.is_empty()).find(is_own).or_else(|| self.explanation())
+    }
+
     pub fn explanation(self) -> Option<&'static Explanation> {
         let with = |key: &str| ALL.iter().find(|one| one.codes.iter().any(|code| code == key));
         match self {
@@ -107,16 +116,22 @@ fn of_key(written: &str) -> Option<Subject> {
     Some(Subject::Code(space, code?))
 }
 
-/// The codes of the longest message that is in the text, or has the text in it.
+/// The codes of the longest message that is in the text. Of a fragment of messages, those of all that contain it.
 pub(super) fn of_message(text: &str) -> Vec<Subject> {
     let text = text.to_lowercase();
     let text = text.trim();
-    let fits = |message: &str| has(text, message) || text.len() > 3 && message.contains(text);
     let all = || ALL.iter().flat_map(|one| one.texts.iter().map(move |message| (one, message.as_str())));
-    let fitting: Vec<(&Explanation, &str)> = all().filter(|(_, message)| fits(message)).collect();
-    let longest = fitting.iter().map(|(_, message)| message.len()).max();
-    let found = fitting.iter().filter(|(_, message)| Some(message.len()) == longest);
-    found.flat_map(|(one, message)| one.subjects(message)).collect()
+    let longest = all().filter(|(_, message)| has(text, message)).map(|(_, message)| message.len()).max();
+    let fits = |message: &str| match longest {
+        Some(longest) => message.len() == longest && has(text, message),
+        None => is_fragment(text, message),
+    };
+    all().filter(|(_, message)| fits(message)).flat_map(|(one, message)| one.subjects(message)).collect()
+}
+
+/// Whether a text is a part of this message. Short ones are parts of too many.
+fn is_fragment(text: &str, message: &str) -> bool {
+    text.len() > 3 && message.contains(text)
 }
 
 /// Whether a text has this message in it.
@@ -155,9 +170,27 @@ mod tests {
             }
             for (text, code) in &one.exact {
                 let subject = of_key(code).unwrap_or_else(|| panic!("{code} is no code"));
-                assert_eq!(subject.explanation(), Some(one), "{code} has another entry than `{text}`");
+                assert_eq!(subject.explanation_in(text), Some(one), "{code} has another entry than `{text}`");
                 assert!(one.texts.contains(text), "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn a_fragment_has_all_meanings_and_a_message_its_own() {
+        let codes = |text: &str| of_message(text).into_iter().collect::<Vec<_>>();
+        let sqlite = |code| Subject::Code(CodeSpace::Sqlite, code);
+        assert_eq!(codes("Locked"), [sqlite(5), sqlite(6), sqlite(6), sqlite(6)]);
+        assert_eq!(codes("database is locked: t"), [sqlite(5)]);
+        for text in
+            ["cannot start a transaction within a transaction", "Error: cannot commit - no transaction is active"]
+        {
+            let [one] = find(text)[..] else { panic!("{text}") };
+            let explained = one.explanation_in(text).expect("explained");
+            assert!(
+                one == sqlite(1) && explained.texts.iter().any(|known| text.contains(known)),
+                "{text}: {explained:?}"
+            );
         }
     }
 
