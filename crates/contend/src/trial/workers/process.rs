@@ -284,7 +284,8 @@ impl Worker {
 
     /// The last lines of its log, for messages.
     pub fn last_words(&self) -> String {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = text.lines().rev().take(3).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
     }
@@ -382,5 +383,20 @@ pub fn next(
             // Remaining events were received before.
             Err(RecvTimeoutError::Disconnected) => return Err(Nothing::Gone),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_is_not_utf8_still_has_the_reason() {
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let args = ["-c", r"printf 'caf\351\nno driver\n' >&2"].map(str::to_string);
+        let launch = Launch { program: SHELL.into(), args: args.to_vec() };
+        let mut worker = Worker::start(&launch, 0, log.path(), channel().0).expect("a shell");
+        worker.ending();
+        assert_eq!(worker.end_of_log(), "; its log ends: caf\u{fffd} / no driver");
     }
 }
