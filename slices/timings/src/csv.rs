@@ -199,7 +199,10 @@ fn read_line(
     let (group, variant) = (columns.by.map(cell), cell(columns.variant));
     let at = |column: &str, message| CsvError { line: Some(line), column: Some(column.to_owned()), message };
     // An excluded line may lack a value, such as that of a cancelled run.
-    if let Some(reason) = columns.excluded.map(cell).filter(|reason| !reason.is_empty()) {
+    let excluded = columns.excluded.map(cell).filter(|reason| !reason.is_empty());
+    let pair = columns.pair.map(cell);
+    let is_without_pair = pair.as_ref().is_some_and(String::is_empty);
+    if let Some(reason) = excluded.or_else(|| is_without_pair.then(|| "no pair is named".to_string())) {
         table.excluded.push(UnusedLine { line, group, variant, reason });
         return Ok(());
     }
@@ -215,7 +218,7 @@ fn read_line(
     let not_runs = |cell: &String| at(RUNS, format!("`{cell}` is not a number of runs"));
     let runs = columns.runs.map(cell).filter(|cell| !cell.is_empty());
     let runs = runs.map(|cell| cell.parse().map_err(|_| not_runs(&cell))).transpose()?;
-    table.rows.push(Row { line, group, variant, pair: columns.pair.map(cell), value, runs });
+    table.rows.push(Row { line, group, variant, pair, value, runs });
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::csv::{self, CsvError, Row, Table};
 use super::model::{Arm, CsvComparison, CsvOptions, GroupComparison, Method, UnusedLine};
 use contend_stats::interval;
-use contend_stats::precision::Change;
+use contend_stats::precision::{Change, counted};
 use contend_stats::shift;
 use contend_stats::verdict::{self, Comparison, LnRatio, RoundPair, Verdict};
 use std::collections::{HashMap, HashSet};
@@ -17,10 +17,10 @@ pub fn compare_csv(text: &str, options: &CsvOptions) -> Result<CsvComparison, Cs
 
 fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvError> {
     let variants = in_order(table.rows.iter().map(|row| row.variant.as_str()));
-    let baseline = choose_baseline(&variants, options)?.to_owned();
+    let baseline = choose_baseline(&variants, &table.excluded, options)?.to_owned();
     let candidates: Vec<String> = variants.iter().filter(|&&name| name != baseline).map(|&name| name.into()).collect();
-    let mut comparisons = Vec::new();
-    let mut unused_lines = table.excluded;
+    let (mut comparisons, mut unused_lines) = (Vec::new(), table.excluded);
+    let mut holds_both = false;
     for rows in parted(table.rows, |row| row.group.clone()) {
         let (base, others): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.variant == baseline);
         if base.is_empty() {
@@ -31,15 +31,21 @@ fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvE
         let mut arms_of: HashMap<String, Vec<Row>> =
             parted(others, |row| row.variant.clone()).into_iter().map(|rows| (rows[0].variant.clone(), rows)).collect();
         for (candidate, rows) in candidates.iter().filter_map(|name| arms_of.remove_entry(name)) {
-            let mut arms = Arms { baseline: base.clone(), candidate: rows, paired: false };
-            if table.pair_column.is_some() {
-                unused_lines.extend(arms.match_pairs(&baseline, &candidate)?);
+            holds_both = true;
+            let one_each = base.len() == 1 && rows.len() == 1;
+            let mut arms = Arms { baseline: base.clone(), candidate: rows, one_each, paired: false };
+            if let Some(column) = &table.pair_column {
+                unused_lines.extend(arms.match_pairs(column, &baseline, &candidate)?);
             }
             comparisons.extend(arms.compare(options));
         }
     }
     if comparisons.is_empty() {
-        return Err(CsvError::of_table(format!("no group holds both `{baseline}` and another variant")));
+        let column = table.pair_column.filter(|_| holds_both);
+        return Err(CsvError::of_table(match column {
+            Some(column) => format!("no pair of column `{column}` has a line of both variants; --unpaired ignores it"),
+            None => format!("no group holds both `{baseline}` and another variant"),
+        }));
     }
     unused_lines.sort_by_key(|line| line.line);
     unused_lines.dedup();
@@ -75,12 +81,21 @@ fn parted<K: Eq + Hash>(rows: Vec<Row>, key: impl Fn(&Row) -> K) -> Vec<Vec<Row>
     parts
 }
 
-fn choose_baseline<'a>(variants: &[&'a str], options: &CsvOptions) -> Result<&'a str, CsvError> {
+fn choose_baseline<'a>(
+    variants: &[&'a str],
+    excluded: &[UnusedLine],
+    options: &CsvOptions,
+) -> Result<&'a str, CsvError> {
     let named = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if variants.len() < 2 {
         let found = if variants.is_empty() { "none".into() } else { format!("only {}", named(variants)) };
         let column = &options.variant;
-        return Err(CsvError::of_table(format!("a comparison needs two variants; column `{column}` has {found}")));
+        let unused = excluded.first().map_or(String::new(), |first| {
+            let lines = counted(excluded.len(), "line");
+            format!("; {lines} not used: line {}: {}", first.line, first.reason)
+        });
+        let message = format!("a comparison needs two variants; column `{column}` has {found}{unused}");
+        return Err(CsvError::of_table(message));
     }
     match &options.baseline {
         None => Ok(variants[0]),
@@ -94,6 +109,8 @@ fn choose_baseline<'a>(variants: &[&'a str], options: &CsvOptions) -> Result<&'a
 struct Arms {
     baseline: Vec<Row>,
     candidate: Vec<Row>,
+    /// Whether each had one line, before any was left out for lack of a partner.
+    one_each: bool,
     /// Whether the n-th lines of both arms are a pair.
     paired: bool,
 }
@@ -107,11 +124,11 @@ struct Judged {
 
 impl Arms {
     /// Aligns the lines of both arms by pair; returns lines without a partner.
-    fn match_pairs(&mut self, baseline: &str, candidate: &str) -> Result<Vec<UnusedLine>, CsvError> {
-        let mut partners = by_pair(std::mem::take(&mut self.candidate))?;
+    fn match_pairs(&mut self, column: &str, baseline: &str, candidate: &str) -> Result<Vec<UnusedLine>, CsvError> {
+        let mut partners = by_pair(column, std::mem::take(&mut self.candidate))?;
         let mut unused = Vec::new();
         let rows = std::mem::take(&mut self.baseline);
-        by_pair(rows.clone())?;
+        by_pair(column, rows.clone())?;
         for row in rows {
             match partners.remove(&row.pair) {
                 Some(partner) => {
@@ -146,12 +163,11 @@ impl Arms {
 
     /// Why the values do not show how much single runs vary; `None` if they do.
     fn medians_alone(&self) -> Option<String> {
-        let one_each = self.baseline.len() == 1 && self.candidate.len() == 1;
         let runs = self.baseline.iter().chain(&self.candidate).filter_map(|row| row.runs).max();
         match runs {
             Some(runs) if runs > 1 => Some(format!("medians of {runs} runs alone: how much each varied is unknown")),
-            Some(_) if one_each => Some("one run each: how much runs vary is unknown".into()),
-            None if one_each => Some("medians alone: how much each varied is unknown".into()),
+            Some(_) if self.one_each => Some("one run each: how much runs vary is unknown".into()),
+            None if self.one_each => Some("medians alone: how much each varied is unknown".into()),
             _ => None,
         }
     }
@@ -172,7 +188,7 @@ impl Arms {
         let pairs: Vec<RoundPair> = self.baseline.iter().zip(&self.candidate).map(pair).collect();
         let comparison = verdict::compare_rounds(&pairs, options.direction(), options.margin, None);
         let too_few = comparison.verdict == Verdict::NoWords;
-        let why = too_few.then(|| format!("{} pairs, words need {}", pairs.len(), interval::MIN_ROUNDS));
+        let why = too_few.then(|| format!("{}, words need {}", counted(pairs.len(), "pair"), interval::MIN_ROUNDS));
         Judged { method: Method::Pairs, comparison, why }
     }
 
@@ -199,14 +215,14 @@ fn arm(rows: &[Row]) -> Arm {
     Arm { values: rows.len(), median: rows[0].value.with_value(median) }
 }
 
-fn by_pair(rows: Vec<Row>) -> Result<HashMap<Option<String>, Row>, CsvError> {
+fn by_pair(column: &str, rows: Vec<Row>) -> Result<HashMap<Option<String>, Row>, CsvError> {
     let mut found: HashMap<Option<String>, Row> = HashMap::new();
     for row in rows {
         if let Some(earlier) = found.get(&row.pair) {
             let (pair, variant) = (row.pair.unwrap_or_default(), row.variant);
             let where_else = format!("pair `{pair}` of `{variant}` is already on line {}", earlier.line);
-            let message = format!("{where_else}; a pair has one line of each variant in each group (--by)");
-            return Err(CsvError::in_line(row.line, message));
+            let rule = format!("a pair of column `{column}` has one line of each variant in each group (--by)");
+            return Err(CsvError::in_line(row.line, format!("{where_else}; {rule}; --unpaired ignores the column")));
         }
         found.insert(row.pair.clone(), row);
     }

@@ -269,8 +269,32 @@ fn a_comparison_needs_two_variants_and_a_baseline_that_exists() {
     let twice = "variant,pair,time\na,1,1\na,1,2\nb,1,3\n";
     assert_eq!(
         error(twice, &options()),
-        "line 3: pair `1` of `a` is already on line 2; a pair has one line of each variant in each group (--by)"
+        "line 3: pair `1` of `a` is already on line 2; a pair of column `pair` has one line of each variant in each group \
+         (--by); --unpaired ignores the column"
     );
+    let never_both = "variant,run,time\na,1,1\nb,2,2\n";
+    let none = "no pair of column `run` has a line of both variants; --unpaired ignores it";
+    assert_eq!(error(never_both, &options()), none);
+    let excluded = "variant,time,excluded\na,1,\nb,2,cold\nb,3,cold\n";
+    assert_eq!(error(excluded, &options()), format!("{one}; 2 lines not used: line 3: cold"));
+}
+
+#[test]
+fn a_line_that_names_no_pair_is_not_used() {
+    let result = compare(&(paired(&[(10.0, 5.0); 6]) + "old,,10\nnew,,5\n"));
+    assert_eq!(result.comparisons[0].variant_arm.values, 6);
+    assert_eq!(
+        result.unused_lines.iter().map(|line| line.reason.as_str()).collect::<Vec<_>>(),
+        ["no pair is named"; 2]
+    );
+}
+
+#[test]
+fn single_runs_of_which_one_pair_is_left_are_no_medians() {
+    let lines: String = (0..8).map(|run| format!("old,{run},1\nnew,{},2\n", run + 7)).collect();
+    let result = compare(&format!("variant,run,time\n{lines}"));
+    assert_eq!(result.comparisons[0].method, Method::Pairs);
+    assert_eq!(result.comparisons[0].why.as_deref(), Some("1 pair, words need 6"));
 }
 
 #[test]
