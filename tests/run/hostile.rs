@@ -101,6 +101,9 @@ fn a_file_that_never_ends_is_refused() {
     assert!(said.err.contains("it is not a regular file"), "{}", said.err);
     let csv = ["compare", "--csv", "/dev/zero", "--variant", "a", "--value", "b"];
     assert!(bench.contend(&csv).exits(2).err.contains("it is not a regular file"));
+    fs::write(bench.path("latin.csv"), b"a,b\ncaf\xe9,1\n").expect("written");
+    let csv = ["compare", "--csv", "latin.csv", "--variant", "a", "--value", "b"];
+    assert!(bench.contend(&csv).exits(2).err.contains("it is not UTF-8; save it as UTF-8"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::fmt;
 
 const EXCLUDED: &str = "excluded";
 const RUNS: &str = "runs";
+const COMMENT: char = '#';
 const PAIR_COLUMNS: [&str; 3] = ["pair", "round", "run"];
 
 /// An error in a table, and its place.
@@ -68,6 +69,7 @@ pub struct Table {
     pub pair_column: Option<String>,
     pub rows: Vec<Row>,
     pub excluded: Vec<UnusedLine>,
+    pub comments: usize,
 }
 
 /// Indexes of the columns.
@@ -150,19 +152,26 @@ fn unit(options: &CsvOptions) -> Result<Option<Unit>, CsvError> {
 
 fn unknown_column(name: &str, header: &csv::StringRecord) -> CsvError {
     let there: Vec<String> = header.iter().map(|column| format!("`{column}`")).collect();
-    CsvError::of_table(format!("there is no column `{name}`; the columns are {}", there.join(", ")))
+    let is_one = header.len() == 1 && header[0].contains([';', '\t', '|']);
+    let advice = if is_one { "; fields are separated by commas" } else { "" };
+    CsvError::of_table(format!("there is no column `{name}`; the columns are {}{advice}", there.join(", ")))
 }
 
 /// Reads every line. The error names the first line that cannot be read.
 pub fn read(text: &str, options: &CsvOptions) -> Result<Table, CsvError> {
     // Spreadsheets write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
+    let mut reader =
+        csv::ReaderBuilder::new().comment(Some(COMMENT as u8)).trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| unreadable(text, error))?.clone();
+    if header.is_empty() {
+        return Err(CsvError::of_table("it is empty".into()));
+    }
     one_line_each(text, &header)?;
     let columns = Columns::find(&header, options)?;
     let pair_column = columns.pair.map(|index| header[index].to_owned());
-    let mut table = Table { pair_column, rows: Vec::new(), excluded: Vec::new() };
+    let comments = text.lines().filter(|line| line.starts_with(COMMENT)).count();
+    let mut table = Table { pair_column, rows: Vec::new(), excluded: Vec::new(), comments };
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(text, error))?;
         let line = one_line_each(text, &record)?;
@@ -225,7 +234,7 @@ fn read_line(
 /// Line number of a record. The reader's position is before the comments and empty lines that it skipped.
 fn line_number(text: &str, position: &csv::Position) -> u64 {
     let from = usize::try_from(position.byte()).ok().and_then(|byte| text.get(byte..)).unwrap_or("");
-    let skipped = from.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count();
+    let skipped = from.lines().take_while(|line| line.is_empty() || line.starts_with(COMMENT)).count();
     position.line() + skipped as u64
 }
 

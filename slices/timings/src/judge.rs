@@ -59,6 +59,7 @@ fn judge_table(table: Table, options: &CsvOptions) -> Result<CsvComparison, CsvE
         summary: summary(&comparisons),
         comparisons,
         unused_lines,
+        comment_lines: table.comments,
     })
 }
 

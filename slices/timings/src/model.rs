@@ -103,5 +103,7 @@ pub struct CsvComparison {
     pub margin: f64,
     pub comparisons: Vec<GroupComparison>,
     pub unused_lines: Vec<UnusedLine>,
+    /// Lines that begin with `#`.
+    pub comment_lines: usize,
     pub summary: String,
 }

@@ -1,7 +1,7 @@
 //! Prints a comparison of CSV timings as a table for a terminal.
 
 use super::model::{CsvComparison, GroupComparison, Method};
-use contend_stats::precision::{Change, Percent};
+use contend_stats::precision::{Change, Percent, counted};
 use contend_stats::verdict::{Direction, ROUNDS_MAX, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,6 +13,9 @@ pub fn render_text(result: &CsvComparison) -> String {
     let _ = write!(text, "\n{}\n", result.summary);
     for note in notes(result) {
         let _ = writeln!(text, "  {note}");
+    }
+    if result.comment_lines > 0 {
+        let _ = writeln!(text, "\nSkipped: {} that begin with #", counted(result.comment_lines, "line"));
     }
     if !result.unused_lines.is_empty() {
         let _ = writeln!(text, "\nLines not used: {}", result.unused_lines.len());

@@ -79,6 +79,8 @@ proxy                 WAL        16.0 s     14.0 s  -12.5 %              -  cann
 
 9 groups, medians alone: cannot tell. Changes range from -16.4 % to +5.6 %.
   cannot tell: medians of 3 runs alone: how much each varied is unknown
+
+Skipped: 5 lines that begin with #
 ";
     assert_eq!(text, expected, "{text}");
 }
@@ -222,6 +224,9 @@ fn errors_name_the_line_and_the_column() {
     let two = "there are two columns `time`, 2 and 3 of the header; rename one of them";
     assert_eq!(error(twice, &options()), two);
     assert_eq!(error("pair,variant,pair,time\n", &options()), two.replace("time", "pair").replace("2 and", "1 and"));
+    assert_eq!(error("", &options()), "it is empty");
+    let by_semicolons = error("variant;time\na;1\n", &options());
+    assert!(by_semicolons.ends_with("are `variant;time`; fields are separated by commas"), "{by_semicolons}");
     assert_eq!(error(text, &unknown), "there is no column `arm`; the columns are `variant`, `time`");
     let rates = "variant,req_per_s\na,1000\nb,2000\n";
     let column = |name: &str| CsvOptions::new("variant", name);

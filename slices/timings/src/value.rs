@@ -209,6 +209,11 @@ fn clock_ns(text: &str) -> Option<f64> {
 
 /// Numbers with units, from large to small. The last unit may be omitted after minutes: 10m40.
 fn with_units_ns(text: &str) -> Option<f64> {
+    // One number may have an exponent: 1.5e3 ms.
+    let one = text.trim_end_matches(char::is_alphabetic);
+    if let (Some(value), Some(unit_ns)) = (number(one.trim_end()), unit_ns(&text[one.len()..])) {
+        return Some(value * unit_ns);
+    }
     let mut rest = text;
     let mut previous_ns = f64::INFINITY;
     let mut total_ns = 0.0;
@@ -247,7 +252,9 @@ mod tests {
 
     #[test]
     fn durations_as_people_write_them() {
-        let cases: [(&str, u64); 16] = [
+        let cases: [(&str, u64); 18] = [
+            ("1.5e3 ms", 1_500_000_000),
+            ("2e-3s", 2_000_000),
             ("10:26", 626_000_000_000),
             ("0:16", 16_000_000_000),
             ("0:16.25", 16_250_000_000),
