@@ -117,8 +117,26 @@ fn no_text_of_others_steers_a_terminal() {
     let sql = format!("SELECT {steers} FROM;");
     fs::write(bench.path("s.sql"), &sql).expect("written");
     let translate = ["translate", "--to", "postgres", "s.sql"];
-    for args in [&csv[..], &["run", &path], &["plan", "show", &path], &translate] {
-        let said = bench.command(args).stdin(Stdio::null()).output().expect("the tool starts");
+    // Workers of others, and a message that a user pastes.
+    let workers = bench.path(&format!("workers{steers}"));
+    fs::create_dir(&workers).expect("a directory");
+    let worker = "language = 'Elvish'\n[model.thread]\nabout = 'a'\n\
+        [driver.elf]\nabout = \"\\u001b[31mred\\u202e\"\nengines = ['sqlite']\nprogram = 'elf-worker'\n";
+    fs::write(workers.join("worker.toml"), worker).expect("written");
+    let pasted = format!("error 1290: {steers}");
+    let several = ["explain", &pasted];
+    let ours: [&[&str]; 7] = [
+        &csv,
+        &["run", &path],
+        &["plan", "show", &path],
+        &translate,
+        &["doctor"],
+        &["list", "drivers", "elf"],
+        &several,
+    ];
+    for args in ours {
+        let mut command = bench.command(args);
+        let said = command.env("CONTEND_WORKERS", &workers).stdin(Stdio::null()).output().expect("the tool starts");
         let said = Said::from(said);
         assert!(!said.out.contains(['\u{1b}', '\u{202e}']), "{args:?}: {}", said.out);
         assert!(!said.err.contains(['\u{1b}', '\u{202e}']), "{args:?}: {}", said.err);

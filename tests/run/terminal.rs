@@ -63,3 +63,20 @@ fn progress_says_what_was_found_so_far_and_a_pipe_gets_a_line_for_each_trial() {
     assert!(piped.err.contains("round 1/1  WAL/FULL") && !piped.err.contains('\u{1b}'), "{}", piped.err);
     bench.assert_nothing_left();
 }
+
+/// A pipe gets whole lines, which can be searched.
+#[test]
+fn lists_and_advice_are_as_wide_as_the_terminal() {
+    let bench = Bench::new();
+    for verb in ["", "list", "list outcomes", "doctor", "explain 1034"] {
+        let shown = on_terminal(&bench, 80, &format!("contend {verb}"), &[]);
+        // A path is not broken.
+        let shown: String = shown
+            .lines()
+            .filter(|line| !line.contains(env!("CARGO_BIN_EXE_contend")))
+            .map(|l| format!("{l}\n"))
+            .collect();
+        assert!(widest(&shown).chars().count() <= 80, "{verb}: {}", widest(&shown));
+    }
+    assert!(widest(&bench.contend(&["list"]).exits(0).out).chars().count() > 80);
+}

@@ -1,6 +1,6 @@
 //! `contend doctor`: what this machine has, what it lacks, and the command that installs it.
 
-use super::{OK, USAGE, print};
+use super::{OK, USAGE, paragraph, print, print_plain};
 use crate::engine::server::Server;
 use crate::engine::{Driver, ENGINES};
 use crate::slice::{self, Finding, State};
@@ -17,7 +17,6 @@ use anyhow::Result;
 use clap::{Parser, ValueHint};
 use contend_wire::handshake::fact;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Show what this machine has and what it lacks
@@ -48,8 +47,10 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8> {
     findings.extend(ENGINES.iter().filter_map(|engine| engine.server).map(server_finding));
     findings.push(gnuplot_finding());
     let bad = findings.iter().any(|f| f.state == State::Bad);
-    let text = if args.json { serde_json::to_string_pretty(&findings)? + "\n" } else { as_text(&findings) };
-    print(&text)?;
+    match args.json {
+        true => print(&(serde_json::to_string_pretty(&findings)? + "\n"))?,
+        false => print_plain(&as_text(&findings))?,
+    }
     Ok(if bad { USAGE } else { OK })
 }
 
@@ -61,7 +62,8 @@ fn as_text(findings: &[Finding]) -> String {
             State::Note => "note",
             State::Bad => "BAD ",
         };
-        let _ = writeln!(out, "{state}  {:<10} {}", f.what, f.detail);
+        let before = format!("{state}  {:<10} ", f.what);
+        out += &paragraph(&f.detail, [&before, &" ".repeat(before.len())]);
     }
     out
 }

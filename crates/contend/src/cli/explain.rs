@@ -1,6 +1,6 @@
 //! `contend explain`: what an error means, from its text or code.
 
-use super::{OK, print, style};
+use super::{OK, paragraph, print, print_plain, style};
 use crate::outcome::explain::{Explanation, Subject};
 use crate::outcome::pasted::{Missing, find, missing};
 use crate::outcome::{Code, Outcome, code_name, lookup};
@@ -51,20 +51,25 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<u8> {
     if found.is_empty() {
         return Err(unknown(&text));
     }
-    print(&match json {
-        true => {
-            let all: Vec<_> = found.iter().map(|(explanation, _)| explanation).collect();
-            serde_json::to_string_pretty(&all)? + "\n"
-        }
-        false if found.len() > EXPLAINED_MAX => named(&text, &found),
-        false => {
-            let several = format!("`{text}` has {} meanings.\n\n", found.len());
-            let each = found.iter().map(|(one, subjects)| in_words(one, subjects)).collect::<Vec<_>>().join("\n");
-            let unlisted = if is_perhaps_of_mariadb(&text, &found) { MARIADB_HAS_MORE } else { "" };
-            if found.len() > 1 { several + &each } else { each + unlisted }
-        }
-    })?;
+    if json {
+        let all: Vec<_> = found.iter().map(|(explanation, _)| explanation).collect();
+        print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+    } else {
+        print_plain(&meanings(&text, &found))?;
+    }
     Ok(OK)
+}
+
+fn meanings(text: &str, found: &[(&Explanation, Vec<Subject>)]) -> String {
+    if found.len() > EXPLAINED_MAX {
+        return named(text, found);
+    }
+    let each = found.iter().map(|(one, subjects)| in_words(one, subjects)).collect::<Vec<_>>().join("\n");
+    match found.len() {
+        1 if is_perhaps_of_mariadb(text, found) => format!("{each}\n{}", paragraph(MARIADB_HAS_MORE, ["", ""])),
+        1 => each,
+        several => format!("`{text}` has {several} meanings.\n\n{each}"),
+    }
 }
 
 /// The names of many meanings.
@@ -114,8 +119,8 @@ fn of_other(subject: Subject) -> String {
     format!("In {} it is {}: {meaning}. ", kind(space), code_name(space, code))
 }
 
-const MARIADB_HAS_MORE: &str = "\nMariaDB has numbers of this size, too, and contend does not list all of them: compare with \
-    https://mariadb.com/kb/en/mariadb-error-code-reference/\n";
+const MARIADB_HAS_MORE: &str = "MariaDB has numbers of this size, too, and contend does not list all of them: compare with \
+    https://mariadb.com/kb/en/mariadb-error-code-reference/";
 
 /// Whether a bare number is known as an extended code of SQLite alone, and is as large as MariaDB's numbers.
 fn is_perhaps_of_mariadb(text: &str, found: &[(&Explanation, Vec<Subject>)]) -> bool {

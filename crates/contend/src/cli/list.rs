@@ -1,6 +1,6 @@
 //! `contend list`: prints the tables by which contend runs.
 
-use super::{OK, print};
+use super::{OK, paragraph, print, print_plain};
 use crate::analysis::metric::table::{Row, TABLE as METRICS};
 use crate::engine::{COMMON_SETTINGS, Driver, ENGINES, Setting, Values};
 use crate::outcome::explain::Subject;
@@ -58,8 +58,10 @@ pub(super) fn list(args: &ListArgs) -> Result<u8> {
         rows.retain(|row| mentions(row, &pattern));
         anyhow::ensure!(!rows.is_empty(), "no entry of this list contains `{pattern}`");
     }
-    let text = if args.json { serde_json::to_string_pretty(&rows)? + "\n" } else { as_text(&rows) };
-    print(&text)?;
+    match args.json {
+        true => print(&(serde_json::to_string_pretty(&rows)? + "\n"))?,
+        false => print_plain(&as_text(&rows))?,
+    }
     Ok(OK)
 }
 
@@ -92,16 +94,15 @@ fn everything(as_json: bool) -> Result<u8> {
     for what in What::value_variants() {
         let name = what.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
         let rows = rows(*what)?;
-        let column = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_string();
-        let width = rows.iter().map(|row| column(row, "name").chars().count()).max().unwrap_or(0);
         let _ = writeln!(text, "{name}");
-        for row in &rows {
-            let _ = writeln!(text, "  {:width$}  {}", column(row, "name"), column(row, "about"));
-        }
+        text += &columns(&rows, "  ");
         all.insert(name, Value::Array(rows));
     }
     let _ = writeln!(text, "\n`contend list studies` and the like say more.");
-    print(&if as_json { serde_json::to_string_pretty(&all)? + "\n" } else { text })?;
+    match as_json {
+        true => print(&(serde_json::to_string_pretty(&all)? + "\n"))?,
+        false => print_plain(&text)?,
+    }
     Ok(OK)
 }
 
@@ -112,17 +113,25 @@ fn item(name: &str, about: &str, details: Vec<(String, String)>) -> Value {
 }
 
 fn as_text(rows: &[Value]) -> String {
-    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_string();
     let mut out = String::new();
     for row in rows {
-        let _ = writeln!(out, "{}\n    {}", text(row, "name"), text(row, "about"));
-        let details = row["details"].as_array().cloned().unwrap_or_default();
-        let width = details.iter().map(|d| text(d, "name").chars().count()).max().unwrap_or(0);
-        for detail in &details {
-            let _ = writeln!(out, "      {:width$}  {}", text(detail, "name"), text(detail, "about"));
-        }
+        let _ = writeln!(out, "{}", text(row, "name"));
+        out += &paragraph(text(row, "about"), ["    ", "    "]);
+        out += &columns(row["details"].as_array().map_or(&[], Vec::as_slice), "      ");
     }
     out
+}
+
+/// Names and what they are, in two columns.
+fn columns(rows: &[Value], indent: &str) -> String {
+    let width = rows.iter().map(|row| text(row, "name").chars().count()).max().unwrap_or(0);
+    let further = " ".repeat(indent.len() + width + 2);
+    let line = |row| paragraph(text(row, "about"), [&format!("{indent}{:width$}  ", text(row, "name")), &further]);
+    rows.iter().map(line).collect()
+}
+
+fn text<'v>(row: &'v Value, key: &str) -> &'v str {
+    row[key].as_str().unwrap_or_default()
 }
 
 fn metrics() -> Vec<Value> {

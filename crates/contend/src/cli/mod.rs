@@ -17,7 +17,7 @@ mod text;
 mod translate;
 mod verify;
 
-pub use shell::{INVALID, OK, STOPPED, USAGE, arguments, print, stop_on_signals, style};
+pub use shell::{INVALID, OK, STOPPED, USAGE, arguments, paragraph, print, print_plain, stop_on_signals, style};
 pub use text::read_text;
 
 use self::compare::CompareArgs;
@@ -36,6 +36,7 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use shell::is_broken_pipe;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Verbs with which contend starts itself as another process; clap does not parse their arguments.
@@ -164,12 +165,15 @@ fn command(verbs: &[Verb]) -> Command {
         .subcommands(verbs.iter().map(with_forms))
 }
 
-/// The text of `contend` alone: questions, each with the command that answers it.
+/// The text of `contend` alone: questions, each with the command that answers it. In one line they are wider than a terminal.
 fn questions(verbs: &[Verb]) -> String {
-    let all = || verbs.iter().flat_map(|verb| verb.questions);
+    let all = || verbs.iter().flat_map(|verb| verb.questions).chain([&("Everything else:", "contend --help")]);
     let widest = all().map(|(question, _)| question.len()).max().unwrap_or(0);
-    let lines: String = all().map(|(question, command)| format!("{question:widest$}  {command}\n")).collect();
-    format!("{lines}{:widest$}  contend --help\n", "Everything else:")
+    let line = |(question, command): &(&str, &str)| match std::io::stdout().is_terminal() {
+        true => format!("{question}\n  {command}\n"),
+        false => format!("{question:widest$}  {command}\n"),
+    };
+    all().map(line).collect()
 }
 
 /// Runs the command and returns its exit status.

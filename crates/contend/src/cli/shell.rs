@@ -1,8 +1,10 @@
 //! What contend exchanges with the shell that starts it: exit status, signals, arguments, output.
 
-use crate::report::text::Style;
+use crate::report::text::{Style, wrapped};
+use crate::stats::harmless::harmless;
 use anyhow::Result;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -55,6 +57,20 @@ pub fn print(text: &str) -> Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe && MISSED.fetch_add(1, Ordering::Relaxed) < MISSED_MAX => Ok(()),
         written => Ok(written?),
+    }
+}
+
+/// As [`print`], for a text that is not coloured and may have parts of others: nothing in it steers a terminal.
+pub fn print_plain(text: &str) -> Result<()> {
+    print(&harmless(text))
+}
+
+/// A paragraph as wide as the terminal, with what stands before its first line and before the others. In a pipe it is one
+/// line, which can be searched.
+pub fn paragraph(text: &str, before: [&str; 2]) -> String {
+    match std::io::stdout().is_terminal() {
+        true => wrapped(text, before, style()),
+        false => format!("{}{text}\n", before[0]),
     }
 }
 

@@ -2,7 +2,7 @@
 //! results.
 
 use super::plan::{Drawn, contender, single};
-use super::{INVALID, OK, STOPPED, print, stop_on_signals};
+use super::{INVALID, OK, STOPPED, print_plain, stop_on_signals};
 use crate::engine::ENGINES;
 use crate::study::CYCLE;
 use crate::trial::contents::Contents;
@@ -76,7 +76,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8> {
         came => came?,
     };
     let (text, same) = in_words(&came);
-    print(&text)?;
+    print_plain(&text)?;
     Ok(if same { OK } else { INVALID })
 }
 

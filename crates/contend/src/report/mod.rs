@@ -66,9 +66,9 @@ pub fn terminal(written: &Written, style: Style) -> String {
             style,
         );
     }
-    if let Some(page) = written.files.iter().find(|path| path.ends_with("report.html")) {
-        let beyond = "What this does not show, all tables and the circumstances are in";
-        out += &format!("{beyond} {} (as text: report.md, report.txt).\n", page.display());
+    if written.files.iter().any(|path| path.ends_with("report.html")) {
+        let beyond = "What this does not show, all tables and the circumstances are in report.html (as text: report.md, report.txt):";
+        out += &text::wrapped(beyond, ["", ""], style);
     }
     for path in &written.files {
         out += &format!("{}\n", path.display());

@@ -359,7 +359,7 @@ fn wrap(text: &str, limit: usize) -> Vec<String> {
 
 /// A paragraph, with what stands before its first line and before the others.
 pub fn wrapped(text: &str, [first, further]: [&str; 2], style: Style) -> String {
-    let lines = wrap(&ascii(text), style.width - further.len().max(first.len()));
+    let lines = wrap(&ascii(text), style.width.saturating_sub(width(further).max(width(first))));
     let line = |(index, line): (usize, String)| format!("{}{line}\n", if index == 0 { first } else { further });
     lines.into_iter().enumerate().map(line).collect()
 }
@@ -467,6 +467,12 @@ mod tests {
         {
             assert!(drawn.contains(&format!("{line}\n")), "{line}: {drawn}");
         }
+    }
+
+    #[test]
+    fn what_stands_before_a_paragraph_may_be_wider_than_the_terminal() {
+        let before = "\u{e9}".repeat(NARROWEST + 1);
+        assert_eq!(wrapped("a", [&before, ""], Style::terminal(20, false)), format!("{before}a\n"));
     }
 
     #[test]
