@@ -1,28 +1,30 @@
 //! Prints a comparison of CSV timings as a table for a terminal.
 
 use super::model::{CsvComparison, GroupComparison, Method};
+use contend::report::content::words::tone;
+use contend::report::document::{Block, Cell, Table};
+use contend::report::text::{Style, render_block, wrapped};
 use contend_stats::precision::{Change, Percent, counted};
 use contend_stats::verdict::{Direction, ROUNDS_MAX, Verdict};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// The table, the summary and the unused lines, ending with a line break.
-pub fn render_text(result: &CsvComparison) -> String {
-    let mut text = heading(result);
-    text.push_str(&table(result));
-    let _ = write!(text, "\n{}\n", result.summary);
-    for note in notes(result) {
-        let _ = writeln!(text, "  {note}");
-    }
+pub fn render_text(result: &CsvComparison, style: Style) -> String {
+    let line = |text: &str| wrapped(text, ["", ""], style);
+    let within = |text: &str| wrapped(text, ["  ", "    "], style);
+    let mut text = line(&heading(result)) + &render_block(&Block::Table(table(result)), style);
+    text += &format!("\n{}", line(&result.summary));
+    notes(result).iter().for_each(|note| text += &within(note));
     if result.comment_lines > 0 {
-        let _ = writeln!(text, "\nSkipped: {} that begin with #", counted(result.comment_lines, "line"));
+        let skipped = format!("Skipped: {} that begin with #", counted(result.comment_lines, "line"));
+        text += &format!("\n{}", line(&skipped));
     }
     if !result.unused_lines.is_empty() {
-        let _ = writeln!(text, "\nLines not used: {}", result.unused_lines.len());
+        text += &format!("\nLines not used: {}\n", result.unused_lines.len());
     }
-    for line in &result.unused_lines {
-        let group = line.group.as_ref().map_or(String::new(), |group| format!("{group}, "));
-        let _ = writeln!(text, "  line {}: {group}{}: {}", line.line, line.variant, line.reason);
+    for unused in &result.unused_lines {
+        let group = unused.group.as_ref().map_or(String::new(), |group| format!("{group}, "));
+        text += &within(&format!("line {}: {group}{}: {}", unused.line, unused.variant, unused.reason));
     }
     text
 }
@@ -33,41 +35,22 @@ fn heading(result: &CsvComparison) -> String {
         Direction::HigherIsBetter => "higher is better",
     };
     let (value, baseline, margin) = (&result.value_column, &result.baseline, Percent(result.margin));
-    format!("`{value}` against `{baseline}`; {better}, margin {margin}\n\n")
+    format!("`{value}` against `{baseline}`; {better}, margin {margin}")
 }
 
-fn table(result: &CsvComparison) -> String {
-    let group = result.group_column.clone().unwrap_or_default();
-    let mut rows = vec![[
-        group,
-        "variant".into(),
-        result.baseline.clone(),
-        "variant's".into(),
-        "change".into(),
-        "95 % interval".into(),
-        "verdict".into(),
-    ]];
-    rows.extend(result.comparisons.iter().map(cells));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..7).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate().filter(|&(column, _)| widths[column] > 0) {
-            let width = widths[column];
-            // Numbers are right-aligned, words left-aligned.
-            let _ = if (2..6).contains(&column) {
-                write!(line, "{cell:>width$}  ")
-            } else {
-                write!(line, "{cell:<width$}  ")
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
+fn table(result: &CsvComparison) -> Table {
+    let baseline = format!("{}|", result.baseline);
+    let columns = ["variant", &baseline, "variant's|", "change|", "95 % interval|", "verdict"];
+    let group = result.group_column.as_deref();
+    let mut table = Table::new(&group.into_iter().chain(columns).collect::<Vec<_>>());
+    for one in &result.comparisons {
+        let group = group.map(|_| Cell::new(one.group.as_deref().unwrap_or_default()));
+        table.row(group.into_iter().chain(cells(one)));
     }
-    text
+    table
 }
 
-fn cells(one: &GroupComparison) -> [String; 7] {
+fn cells(one: &GroupComparison) -> [Cell; 6] {
     let comparison = &one.comparison;
     let change = comparison.ratio.map_or("-".into(), |ratio| Change(ratio).to_string());
     let interval = match (comparison.low, comparison.high) {
@@ -81,10 +64,9 @@ fn cells(one: &GroupComparison) -> [String; 7] {
     });
     let detectable = comparison.minimum_detectable_effect.map(|effect| format!("detectable: {}", Percent(effect)));
     let remarks: Vec<String> = needed.into_iter().chain(detectable).collect();
-    let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
     let (base, is) = (one.baseline_arm.median.to_string(), one.variant_arm.median.to_string());
-    let group = one.group.clone().unwrap_or_default();
-    [group, one.variant.clone(), base, is, change, interval, format!("{}{remarks}", comparison.verdict)]
+    let verdict = Cell::new(comparison.verdict.to_string()).small(remarks.join("; ")).tone(tone(&comparison.verdict));
+    [Cell::new(&one.variant), Cell::new(base), Cell::new(is), Cell::new(change), Cell::new(interval), verdict]
 }
 
 /// Why verdicts are missing, and what each method assumes.

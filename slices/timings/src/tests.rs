@@ -2,6 +2,7 @@
 
 use super::value::Unit;
 use super::*;
+use contend::report::text::Style;
 use contend_stats::verdict::Verdict;
 
 const PHP: &str = include_str!("../../../examples/ci-timings-wal-php.csv");
@@ -62,11 +63,12 @@ fn of_one_run_against_one_nobody_can_tell_either() {
 
 #[test]
 fn the_published_table_as_text() {
-    let text = render_text(&compare_csv(JOBS, &by("timing")).unwrap());
+    let text = render_text(&compare_csv(JOBS, &by("timing")).unwrap(), Style::FILE);
     let expected = "\
 `time` against `baseline`; lower is better, margin 5.0 %
 
 timing                variant  baseline  variant's   change  95 % interval  verdict
+---------------------------------------------------------------------------------------
 PHPUnit job           WAL         626 s      624 s   -0.3 %              -  cannot tell
 PHPUnit test step     WAL         612 s      610 s   -0.3 %              -  cannot tell
 Rust job              WAL         625 s      541 s  -13.4 %              -  cannot tell
@@ -83,6 +85,8 @@ proxy                 WAL        16.0 s     14.0 s  -12.5 %              -  cann
 Skipped: 5 lines that begin with #
 ";
     assert_eq!(text, expected, "{text}");
+    let narrow = render_text(&compare_csv(JOBS, &by("timing")).unwrap(), Style::terminal(60, false));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn excluded_lines_are_listed_with_their_reason() {
     let text = "variant,time,excluded\na,10,\na,,cancelled\nb,11,\nb,99,outlier\n";
     let result = compare(text);
     assert_eq!(result.comparisons[0].variant_arm.values, 1);
-    let listed = render_text(&result);
+    let listed = render_text(&result, Style::FILE);
     assert!(listed.contains("Lines not used: 2\n  line 3: a: cancelled\n  line 5: b: outlier\n"), "{listed}");
 }
 
@@ -314,7 +318,7 @@ fn fractions_of_a_nanosecond_count() {
     let result = compare(table);
     let ratio = result.comparisons[0].comparison.ratio.unwrap();
     assert!((ratio - 1.52 / 1.46).abs() < 1e-12, "{ratio}");
-    assert!(render_text(&result).contains("1.46 ns"), "{}", render_text(&result));
+    assert!(render_text(&result, Style::FILE).contains("1.46 ns"), "{}", render_text(&result, Style::FILE));
 }
 
 #[test]
@@ -334,7 +338,7 @@ proptest::proptest! {
         let text = format!("variant,pair,time\n{}\n", lines.join("\n"));
         for pairing in [Pairing::Auto, Pairing::Unpaired] {
             if let Ok(result) = compare_csv(&text, &CsvOptions { pairing, ..options() }) {
-                proptest::prop_assert!(render_text(&result).ends_with('\n'));
+                proptest::prop_assert!(render_text(&result, Style::FILE).ends_with('\n'));
             }
         }
     }

@@ -4,9 +4,8 @@ use crate::value::Unit;
 use crate::{CsvOptions, Pairing, compare_csv, render_text};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
-use contend::cli::{INVALID, OK, print, read_text};
+use contend::cli::{INVALID, OK, print, read_text, style};
 use contend::slice::Form;
-use contend_stats::harmless::harmless;
 use contend_stats::verdict::Verdict;
 use std::path::PathBuf;
 
@@ -76,7 +75,7 @@ fn run(matches: &ArgMatches) -> Result<u8> {
     let comparison = compare_csv(&text, &options).map_err(|e| anyhow!("{}: {e}", args.csv.display()))?;
     print(&match matches.get_flag("json") {
         true => serde_json::to_string_pretty(&comparison)? + "\n",
-        false => harmless(&render_text(&comparison)).into_owned(),
+        false => render_text(&comparison, style()),
     })?;
     let is_slower = comparison.comparisons.iter().any(|one| one.comparison.verdict == Verdict::Slower);
     Ok(if is_slower && matches.get_flag("fail_if_slower") { INVALID } else { OK })

@@ -1,7 +1,7 @@
 //! `contend compare`: two records.
 
 use super::run::open_found;
-use super::{INVALID, OK, print};
+use super::{INVALID, OK, print, style};
 use crate::analysis::compare_parts::PartsComparison;
 use crate::analysis::compare_records::RecordComparison;
 use crate::analysis::{self, Parts};
@@ -53,9 +53,9 @@ fn records(args: &CompareArgs) -> Result<(String, PartsComparison)> {
     let comparison = analysis::compare_parts::compare(&a, &b);
     let text = match (comparison.of_alone(), args.json) {
         (Some(only), true) => to_json(only)?,
-        (Some(only), false) => compare_records::text(only),
+        (Some(only), false) => compare_records::text(only, style()),
         (None, true) => to_json(&comparison)?,
-        (None, false) => compare_parts::text(&comparison),
+        (None, false) => compare_parts::text(&comparison, style()),
     };
     Ok((text, comparison))
 }

@@ -8,7 +8,7 @@ use crate::stats::precision::Percent;
 use crate::stats::verdict::Verdict;
 
 /// For a terminal.
-pub fn text(comparison: &RecordComparison) -> String {
+pub fn text(comparison: &RecordComparison, style: Style) -> String {
     let name = |r: &RecordName| format!("{}, {}, {} (contend {})", r.study, r.variant, r.started, r.contend);
     let mut blocks = vec![Block::List(vec![
         format!("A, the baseline: {}", name(&comparison.a)),
@@ -36,7 +36,7 @@ pub fn text(comparison: &RecordComparison) -> String {
         }
     }
     blocks.push(Block::Note(METHOD.to_string()));
-    text::render_section(&Section { id: Id::Other("compare"), title: "B against A".to_string(), blocks }, Style::FILE)
+    text::render_section(&Section { id: Id::Other("compare"), title: "B against A".to_string(), blocks }, style)
 }
 
 /// Whether both values may be printed.

@@ -1,8 +1,9 @@
 //! Tests of comparing two records: without pairs, and with words only where the records allow them.
 
+use super::compare_records;
 use super::testing::Story;
 use super::tests::{record, usual};
-use super::{compare_records, text};
+use super::text::{self, Style};
 use crate::analysis::Findings;
 use crate::analysis::compare_records::compare;
 use crate::stats::verdict::Verdict;
@@ -15,8 +16,11 @@ fn two_records_are_compared_without_pairing() {
     assert_eq!(found.rows.len(), 5 * 2 * 3);
     let wrong = found.rows.iter().filter(|row| row.comparison.verdict.is_difference()).count();
     assert!(wrong <= 6, "{wrong} of 30 equal cells differ");
-    let text = compare_records::text(&found);
+    let text = compare_records::text(&found, Style::FILE);
     assert!(text.contains("are not pairs") && text.lines().all(|l| l.chars().count() <= text::WIDTH), "{text}");
+    let narrow = compare_records::text(&found, Style::terminal(70, true));
+    assert!(narrow.contains("\u{1b}[1mB against A"), "{narrow}");
+    assert!(narrow.lines().filter(|l| !l.contains('\u{1b}')).all(|l| l.chars().count() <= 70), "{narrow}");
     let json: serde_json::Value = serde_json::to_value(&found).unwrap();
     assert!(json["rows"][0]["comparison"]["ratio"].as_f64().unwrap() > 0.5);
 }
@@ -32,7 +36,7 @@ fn a_record_is_slower_if_the_headline_of_a_contender_is() {
     }
     let found = compare(&Findings::new(usual()), &Findings::new(&later));
     assert!(found.is_slower());
-    let text = compare_records::text(&found);
+    let text = compare_records::text(&found, Style::FILE);
     assert!(text.contains("slower") && text.contains("detectable: "), "{text}");
 }
 
@@ -48,7 +52,7 @@ fn records_of_different_machines_or_data_get_no_words() {
     assert!(found.differences.iter().any(|difference| difference == rate), "{:?}", found.differences);
     assert!(found.rows.iter().all(|row| matches!(row.comparison.verdict, Verdict::NotComparable(_))));
     assert!(found.rows.iter().any(|row| row.comparison.ratio.is_some()));
-    assert!(compare_records::text(&found).contains("the number of cores differs: 4 in A, 64 in B"));
+    assert!(compare_records::text(&found, Style::FILE).contains("the number of cores differs: 4 in A, 64 in B"));
 }
 
 #[test]
@@ -62,7 +66,7 @@ fn another_version_is_told_and_compared() {
     let [change] = &found.changes[..] else { panic!("one change: {:?}", found.changes) };
     assert!(change.starts_with("engine: SQLite 3.53.2 in A, SQLite 9.9.9 in B ("), "{change}");
     assert_eq!(change.matches("; ").count(), 1, "two contenders: {change}");
-    assert!(compare_records::text(&found).contains("Programs and their settings that differ"));
+    assert!(compare_records::text(&found, Style::FILE).contains("Programs and their settings that differ"));
     let [(_a, mut earlier), (_b, mut later)] = [1, 2].map(|seed| record(&Story { seed, ..Story::default() }));
     for trial in earlier.trials.iter_mut().chain(&mut later.trials) {
         trial.settings.insert("cache_size".to_string(), "-2000".to_string());
