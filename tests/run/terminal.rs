@@ -64,6 +64,19 @@ fn progress_says_what_was_found_so_far_and_a_pipe_gets_a_line_for_each_trial() {
     bench.assert_nothing_left();
 }
 
+#[test]
+fn no_dead_bar_is_left_and_no_label_steers_it() {
+    let bench = Bench::new();
+    let study = std::fs::read_to_string(tiny_study()).expect("the study");
+    let settings = "settings = { journal_mode = \"truncate\"";
+    let hostile = study.replacen(settings, &format!("label = \"\\u001b[31mred\"\n{settings}"), 1);
+    std::fs::write(bench.path("study.toml"), hostile).expect("written");
+    let run = "contend run study.toml --rounds 1 --out record --again 0 >/dev/null";
+    let shown = on_terminal(&bench, 80, run, &[]);
+    assert!(shown.contains("study study: about") && !shown.contains("leftstudy"), "{shown:?}");
+    assert!(shown.contains("round 1/1  ?[31mred") && !shown.contains("\u{1b}[31mred"), "{shown:?}");
+}
+
 /// A pipe gets whole lines, which can be searched.
 #[test]
 fn lists_and_advice_are_as_wide_as_the_terminal() {

@@ -73,8 +73,8 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let (dir, ending) = match &args.resume {
         Some(dir) => {
             let attached = args.order.dsn.as_deref().map(Attached::typed).transpose()?;
-            if let Some(rest) = expected_rest(dir).filter(|_| !args.order.quiet) {
-                crate::tell!("{rest}");
+            if let Some(rest) = expected_rest(dir) {
+                progress.say(&rest);
             }
             (
                 dir.clone(),
@@ -87,9 +87,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8> {
         }
         None => {
             let order = ordered(args)?;
-            if !args.order.quiet {
-                crate::tell!("{}", expected(&order.whole));
-            }
+            progress.say(&expected(&order.whole));
             (order.out.clone(), run_session(&order, &cancelled, &tell))
         }
     };

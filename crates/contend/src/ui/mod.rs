@@ -63,7 +63,7 @@ impl Progress {
                 self.bar.set_position((*total - *left) as u64);
                 let place = place(study, *slot);
                 self.line.replace(format!("round {}/{}  {place}", slot.round, study.rounds));
-                self.bar.set_message(self.line.borrow().clone());
+                self.message(&self.line.borrow());
             }
             Note::Again { study, first } => {
                 let under = match study.conditions.len() {
@@ -72,7 +72,7 @@ impl Progress {
                 };
                 self.say(&format!("round {}/{}{under} was disturbed and runs again", first.round, study.rounds));
             }
-            Note::Operations(n) => self.bar.set_message(format!("{}  {n} operations", self.line.borrow())),
+            Note::Operations(n) => self.message(&format!("{}  {n} operations", self.line.borrow())),
             Note::Done { study, slot, done } => self.done(study, *slot, done),
         }
     }
@@ -105,13 +105,19 @@ impl Progress {
 
     fn phase(&self, what: &str) {
         if self.terminal {
-            self.bar.set_message(what.to_string());
+            self.message(what);
         } else {
             self.say(what);
         }
     }
 
-    fn say(&self, line: &str) {
+    /// Sets the first line of the bar.
+    fn message(&self, text: &str) {
+        self.bar.set_message(harmless(text).into_owned());
+    }
+
+    /// Prints a line, above the bar if there is one.
+    pub fn say(&self, line: &str) {
         if !self.quiet {
             self.always(line);
         }
