@@ -87,3 +87,55 @@ fn a_statement_that_finds_other_rows_in_the_workload_is_listed() {
     let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
     assert!(study.contains("A statement finds another number of rows in the workload than in the capture"), "{study}");
 }
+
+/// Copies pages under new numbers, and answers messages: neither gets the key of the row that was read.
+const COPIES: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute('PRAGMA foreign_keys = on')
+db.execute('CREATE TABLE page (id INTEGER PRIMARY KEY, body TEXT)')
+db.execute('CREATE TABLE message (id TEXT PRIMARY KEY, reply TEXT REFERENCES message)')
+db.execute('BEGIN')
+db.executemany('INSERT INTO page (body) VALUES (?)', [('b' * 30,)] * 300)
+db.executemany('INSERT INTO message VALUES (?, NULL)', [(f'first-{i}',) for i in range(200)])
+db.execute('COMMIT')
+for i in range(100):
+    db.execute('BEGIN IMMEDIATE')
+    _, body = db.execute('SELECT id, body FROM page WHERE id = ?', (i * 3 + 1,)).fetchone()
+    db.execute('INSERT INTO page (id, body) VALUES (?, ?)', (1000 + i, body))
+    db.execute('COMMIT')
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('SELECT id FROM message WHERE id = ?', (f'first-{i}',)).fetchone()
+    db.execute('INSERT INTO message VALUES (?, ?)', (f'answer-{i}', f'first-{i}'))
+    db.execute('COMMIT')
+";
+
+#[test]
+fn a_new_row_has_a_new_key() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", COPIES]).exits(0);
+    let said = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    assert!(!said.contains("fail in the workload") && !said.contains("not tried out"), "{said}");
+    let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    assert!(workload.contains("INSERT INTO page(id, body) VALUES ((:a1_1 + 4000000000000000)"), "{workload}");
+    assert!(workload.contains("INSERT INTO message VALUES (('u' || CAST(:a1_1 AS TEXT)), :a0_1)"), "{workload}");
+}
+
+/// A capture can come from another person.
+#[test]
+fn a_changed_capture_makes_no_other_file() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", NAMES]).exits(0);
+    let other = bench.path("other.db");
+    let sql =
+        format!("CREATE INDEX i ON lease (until); ATTACH '{}' AS o; CREATE TABLE o.trigger_ (a)", other.display());
+    let file = bench.path("taken/capture.json");
+    let sealed = std::fs::read_to_string(&file).expect("readable");
+    let own = format!("{{\n{}", sealed.split_once('\n').expect("a seal").1);
+    let changed = own.replace("\"others\": []", &format!("\"others\": [{}]", serde_json::Value::from(sql)));
+    assert_ne!(changed, own);
+    std::fs::write(&file, changed).expect("written");
+    let said = bench.contend(&["capture", "to-workload", "taken"]);
+    assert!(said.err.contains("not authorized"), "{said:?}");
+    assert!(!other.exists());
+}

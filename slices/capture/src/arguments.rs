@@ -24,7 +24,7 @@ impl Arguments<'_> {
         let name = self.known(values);
         let is_first = name.is_none();
         let name = name.unwrap_or(new);
-        // What is stored as the key of a new row must be new wherever it is used.
+        // The key of a new row is new wherever it is used.
         if is_first || drawn.text == UNIQUE {
             self.generators.remove(&format!("{name}_n"));
             add(&mut self.generators, &name, drawn);
@@ -45,9 +45,8 @@ impl Arguments<'_> {
 
     /// The steps, with unique texts and kept values.
     pub fn finished(&self, mut steps: String) -> String {
-        let is_unique = |name: &&String| self.generators.get(*name).is_some_and(|of| of == UNIQUE);
-        for name in self.texts.iter().filter(is_unique) {
-            steps = with_unique_text(&steps, name);
+        for (name, _) in self.generators.iter().filter(|(_, generator)| *generator == UNIQUE) {
+            steps = with_unique_key(&steps, name, self.texts.contains(name));
         }
         for (place, read) in &self.reads {
             steps = steps.replace(&returning_mark(*place), &read.returning());
@@ -77,19 +76,20 @@ pub fn add(generators: &mut BTreeMap<String, String>, name: &str, drawn: Drawn) 
     }
 }
 
-/// A unique number as a unique text, in SQL.
-pub fn unique_text(name: &str) -> String {
-    format!("('u' || CAST(:{name} AS TEXT))")
+/// A unique number as a key that no loaded row has, in SQL.
+pub fn unique_key(name: &str, is_text: bool) -> String {
+    // Numbers of the first client begin at 0.
+    if is_text { format!("('u' || CAST(:{name} AS TEXT))") } else { format!("(:{name} + 4000000000000000)") }
 }
 
-/// Steps in which an argument is a unique text.
-fn with_unique_text(steps: &str, name: &str) -> String {
+/// Steps in which an argument is a unique key.
+fn with_unique_key(steps: &str, name: &str, is_text: bool) -> String {
     let own = format!(":{name}");
     let mut parts = steps.split(&own);
     let mut out = parts.next().unwrap_or_default().to_string();
     for part in parts {
         let is_other = part.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        out += &if is_other { own.clone() } else { unique_text(name) };
+        out += &if is_other { own.clone() } else { unique_key(name, is_text) };
         out += part;
     }
     out

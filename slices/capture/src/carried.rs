@@ -1,23 +1,23 @@
 //! Keys that one statement returns and a later statement of the transaction uses: `SELECT id FROM task ... LIMIT 1`, then `DELETE
-//! FROM task WHERE id = ?`; or `INSERT INTO bill ...`, then `INSERT INTO item (bill_id) VALUES (?)`. Captured are the values of
-//! arguments and not those of rows, so the places say it: a statement with at most one row that has a key of its table, and after
-//! it a value for that key or for a column that refers to it.
+//! FROM task WHERE id = ?`; or `INSERT INTO bill ...`, then `INSERT INTO item (bill_id) VALUES (?)`. A capture has the values of
+//! arguments and not of rows, so positions decide: a statement with at most one row that has a key of its table, and after it a
+//! search for that key, or a value for a column that refers to it.
 
 use crate::content::quoted;
-use crate::generator::{column_of, is_serial};
+use crate::generator::{column_of, is_serial, key_of};
 use crate::lists::{Use, is_upsert};
 use crate::literal::text;
 use crate::manifest::{Column, Content, Table};
-use crate::sql::{Does, Shape, Token};
+use crate::sql::{Does, Shape, Token, tokens};
 use crate::trace::Call;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// A statement with at most one row.
 pub struct Read<'c> {
     /// The columns of its result, where they are columns of its table.
     columns: Vec<Option<(&'c Table, &'c Column)>>,
-    /// Numbers of the columns that later statements use.
-    kept: BTreeSet<usize>,
+    /// Numbers of the columns that later statements use, and the values that these had.
+    kept: BTreeMap<usize, String>,
     /// Whether it is an INSERT without `RETURNING`, to which the key is added.
     inserts: bool,
 }
@@ -36,10 +36,11 @@ impl<'c> Read<'c> {
         };
         let items: Vec<&[Token]> = split(list.filter(|_| is_one)?);
         let columns = match items[..] {
+            _ if has_star(&items) && (items.len() > 1 || is_computed(table)) => return None,
             [[Token::Sign("*")]] => table.columns.iter().map(|column| Some((table, column))).collect(),
             _ => items.iter().map(|item| column_of(content, &shape.tables[..1], named(item)?)).collect(),
         };
-        Some(Read { columns, kept: BTreeSet::new(), inserts: false })
+        Some(Read { columns, kept: BTreeMap::new(), inserts: false })
     }
 
     /// An INSERT of one row, to which the database gives the key.
@@ -51,25 +52,36 @@ impl<'c> Read<'c> {
         let is_plain = is_word(&tokens[0], "insert") && !is_upsert(tokens) && tokens.get(3) == Some(&Token::Sign("("));
         (is_plain && is_one && !has_key).then(|| Read {
             columns: vec![Some((table, key))],
-            kept: BTreeSet::new(),
+            kept: BTreeMap::new(),
             inserts: true,
         })
     }
 
-    /// The number of the column that has the key, if a value of this column is one. What is stored is the key of the row itself:
-    /// that the author of a post also writes the comment is not known.
-    pub fn keep(&mut self, content: &'c Content, (table, column): (&'c Table, &'c Column), of: Use) -> Option<usize> {
-        let (key_table, key) = key_of(content, table, column);
-        let is_key = is_serial(key_table, key) || key.unique || key.names_rows();
-        let of_row = of == Use::Stored;
-        let is_it = |of: &Option<(&'c Table, &'c Column)>| {
-            of.is_some_and(|(own_table, own)| {
-                let (table, column) = if of_row { (own_table, own) } else { key_of(content, own_table, own) };
-                table.name == key_table.name && column.name == key.name
+    /// The number of the column that has the key, if a value of this column is one. What an INSERT or UPDATE stores is the key of the
+    /// row that it refers to: that the author of a post also writes the comment is not known, nor that a new row has an old key.
+    /// Places with other values use an earlier statement.
+    pub fn keep(
+        &mut self,
+        content: &'c Content,
+        place: (&'c Table, &'c Column),
+        (of, values): (Use, &str),
+    ) -> Option<usize> {
+        let (table, key) = key_of(content, place.0, place.1);
+        let refers = (&table.name, &key.name) != (&place.0.name, &place.1.name);
+        let is_key = is_serial(table, key) || key.unique || key.names_rows();
+        let is_it = |own: &Option<(&'c Table, &'c Column)>| {
+            own.is_some_and(|(own_table, own)| {
+                let refers_too = of == Use::Searched && !self.inserts;
+                let (found, column) = if refers_too { key_of(content, own_table, own) } else { (own_table, own) };
+                found.name == table.name && column.name == key.name
             })
         };
-        let at = self.columns.iter().position(is_it).filter(|_| is_key)?;
-        self.kept.insert(at);
+        let at = self.columns.iter().position(is_it)?;
+        let is_free = self.kept.get(&at).is_none_or(|known| known == values);
+        if !is_key || !is_free || ((of == Use::Stored || self.inserts) && !refers) {
+            return None;
+        }
+        self.kept.insert(at, values.to_string());
         Some(at)
     }
 
@@ -83,7 +95,7 @@ impl<'c> Read<'c> {
 
     /// The entry `keep` of the step with this number; empty if nothing of it is used.
     pub fn entry(&self, step: usize) -> String {
-        let kept: Vec<String> = self.kept.iter().map(|column| format!("{} = {column}", name(step, *column))).collect();
+        let kept: Vec<String> = self.kept.keys().map(|column| format!("{} = {column}", name(step, *column))).collect();
         if kept.is_empty() { String::new() } else { format!("keep = {{ {} }}\n", kept.join(", ")) }
     }
 }
@@ -91,19 +103,6 @@ impl<'c> Read<'c> {
 /// The name of a kept value.
 pub fn name(step: usize, column: usize) -> String {
     format!("k{step}_{column}")
-}
-
-/// The column that a column refers to, or itself.
-fn key_of<'c>(content: &'c Content, table: &'c Table, column: &'c Column) -> (&'c Table, &'c Column) {
-    let referred = || {
-        let (name, key) = column.refers.as_ref()?;
-        let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(name))?;
-        let is_key = |column: &&Column| {
-            if key.is_empty() { is_serial(table, column) } else { column.name.eq_ignore_ascii_case(key) }
-        };
-        Some((table, table.columns.iter().find(is_key)?))
-    };
-    referred().unwrap_or((table, column))
 }
 
 fn is_word(token: &Token, word: &str) -> bool {
@@ -114,6 +113,16 @@ fn is_word(token: &Token, word: &str) -> bool {
 pub fn is_equal(tokens: &[Token], at: usize) -> bool {
     let sign = |back: usize| at.checked_sub(back).map(|at| &tokens[at]);
     sign(1) == Some(&Token::Sign("=")) && !matches!(sign(2), Some(Token::Sign("<" | ">" | "!")))
+}
+
+fn has_star(items: &[&[Token]]) -> bool {
+    items.iter().any(|item| item.last() == Some(&Token::Sign("*")) || item.first() == Some(&Token::Sign("*")))
+}
+
+/// Whether a table may have generated columns, of which `*` has more than are counted here.
+fn is_computed(table: &Table) -> bool {
+    let all = tokens(&table.ddl);
+    all.windows(2).any(|two| is_word(&two[0], "as") && two[1] == Token::Sign("("))
 }
 
 /// The items of a list, without the commas between them.
@@ -135,7 +144,7 @@ fn named<'t>(item: &[Token<'t>]) -> Option<&'t str> {
     let all = item.split(|token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("as"))).next()?;
     match all {
         [Token::Word(word)] => Some(word.rsplit('.').next().unwrap_or(word)),
-        [.., Token::Sign("."), Token::Word(word)] => Some(word),
+        [Token::Word(_), Token::Sign("."), Token::Word(word)] => Some(word),
         _ => None,
     }
 }
@@ -143,7 +152,6 @@ fn named<'t>(item: &[Token<'t>]) -> Option<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::tokens;
 
     #[test]
     fn the_items_of_a_select_are_columns_or_not() {

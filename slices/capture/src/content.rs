@@ -12,6 +12,7 @@ pub use contend_wire::kept::quoted;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::cmp::Reverse;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -170,19 +171,21 @@ fn carriers(db: &Connection, table: &str, columns: &mut [Column]) -> Result<()> 
          WHERE l.\"unique\" AND NOT l.partial GROUP BY l.name HAVING count(*) > 1",
     )?;
     let indexes = indexes.query_map([table], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let is_distinct = |column: &Column| column.seen > 1 && column.nulls == 0 && column.distinct == column.seen;
+    let is_carrier = |column: &Column| column.kind == "text" && column.refers.is_none() && is_distinct(column);
+    let mut last = vec![];
     for index in indexes {
         let of: Vec<usize> = index.split(',').filter_map(|cid| cid.parse().ok()).collect();
-        let is_distinct = |column: &Column| column.seen > 1 && column.nulls == 0 && column.distinct == column.seen;
-        let is_carrier = |at: &&usize| {
-            let column = columns.get(**at);
-            column.is_some_and(|column| column.kind == "text" && column.refers.is_none() && is_distinct(column))
-        };
-        if let Some(carrier) = of.iter().find(is_carrier).copied() {
-            of.iter()
-                .filter_map(|at| columns.get_mut(*at).map(|column| column.completes_unique = false))
-                .for_each(drop);
+        let of: Vec<usize> = of.into_iter().filter(|at| *at < columns.len()).collect();
+        let carrier = of.iter().find(|at| is_carrier(&columns[**at])).copied();
+        if let Some(carrier) = carrier {
             columns[carrier].unique = true;
         }
+        last.extend(of.last().map(|last| (*last, carrier.is_some())));
+    }
+    for (at, column) in columns.iter_mut().enumerate() {
+        let mut ends = last.iter().filter(|(last, _)| *last == at).peekable();
+        column.completes_unique &= ends.peek().is_none() || ends.any(|(_, has_carrier)| !has_carrier);
     }
     Ok(())
 }
@@ -281,7 +284,9 @@ pub fn hash_values(content: &mut Content, db: &Connection, key: [u64; 2]) -> Res
                 Ok(hash.zip(Some(count(row, 1)?)))
             })?;
             let hashed: Option<Vec<(u64, u64)>> = hashed.collect::<rusqlite::Result<_>>()?;
+            // Not in the order of the values, which the database sorts.
             column.hashes = hashed.unwrap_or_default();
+            column.hashes.sort_by_key(|(hash, rows)| (Reverse(*rows), *hash));
         }
     }
     Ok(())

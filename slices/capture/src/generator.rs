@@ -83,13 +83,31 @@ pub fn target<'c>(content: &'c Content, column: &Column) -> Option<(String, &'c 
     (fits && table.rows > 0).then(|| (format!("{}.{}", table.name, serial.name), table))
 }
 
+/// The column that a column refers to, or itself.
+pub fn key_of<'c>(content: &'c Content, table: &'c Table, column: &'c Column) -> (&'c Table, &'c Column) {
+    let referred = || {
+        let (name, key) = column.refers.as_ref()?;
+        let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(name))?;
+        let is_key = |column: &&Column| {
+            if key.is_empty() { is_serial(table, column) } else { column.name.eq_ignore_ascii_case(key) }
+        };
+        Some((table, table.columns.iter().find(is_key)?))
+    };
+    referred().unwrap_or((table, column))
+}
+
+/// Whether a column refers to rows of its own table, which can be loaded after it.
+pub fn refers_to_own(table: &Table, column: &Column) -> bool {
+    column.refers.as_ref().is_some_and(|(to, _)| to.eq_ignore_ascii_case(&table.name))
+}
+
 /// The generator of a column for loaded rows.
 pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Option<String>) -> String {
     if is_serial(table, column) {
         return format!("{{ serial = {} }}", table.keys.map_or(1, |(low, _)| low));
     }
     let nulls = if column.seen > 0 { column.nulls as f64 / column.seen as f64 } else { 0.0 };
-    if nulls >= 1.0 {
+    if nulls >= 1.0 || (refers_to_own(table, column) && !column.not_null) {
         return "{ null = 1 }".into();
     }
     let null = if nulls > 0.0 { format!(", null = {nulls:.3}") } else { String::new() };
@@ -97,6 +115,9 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     let is_key = column.is_unique() || (column.key > 0 && keys == 1);
     if let Some(pair) = Pair::of(content, table, column) {
         return pair.generator(&null);
+    }
+    if refers_to_own(table, column) && target(content, column).is_some() {
+        return format!("{{ serial = {} }}", table.keys.map_or(1, |(low, _)| low));
     }
     if let Some((to, other)) = target(content, column).filter(|_| !column.completes_unique) {
         let each = format!(", each = {}", table.rows.div_ceil(other.rows).max(1));
@@ -128,7 +149,7 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
 }
 
 /// How much more frequent the most frequent value of a column is than others, as an option of a generator over `keys` keys.
-fn skew_of(table: &Table, column: &Column, keys: u64) -> String {
+pub fn skew_of(table: &Table, column: &Column, keys: u64) -> String {
     // The first rows may have only some of the values.
     let among = if column.seen < table.rows { keys.min(column.distinct) } else { keys };
     zipf_of(column.most, column.seen.saturating_sub(column.nulls), (among, keys))

@@ -1,7 +1,7 @@
 //! Names in place of hashed values: one name space for each column of the database. Equal values of its rows, of literals and
 //! of bound values have the same name, and different ones different names.
 
-use crate::generator::{Drawn, NUMBER, column_of, columns_of, is_serial};
+use crate::generator::{Drawn, NUMBER, column_of, columns_of, is_serial, key_of};
 use crate::lists::{Use, aligned, lists};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table, Values};
@@ -33,7 +33,7 @@ struct Space {
     is_text: bool,
     width: usize,
     /// Numbers that statements have as they are: 0 and 1 are not hashed in their text. The values of the column are taken to be from
-    /// the lowest of them on, because which of them it is is not known.
+    /// the lowest of them on, because contend does not know which one it is.
     plain: BTreeSet<i64>,
 }
 
@@ -94,9 +94,11 @@ impl Names {
     }
 
     /// The generator of an argument with the captured frequencies, if its values name rows, are few, or are unequally frequent.
-    pub fn of_argument(&self, (table, column): (&Table, &Column), values: &[&Value], of: Use) -> Option<Drawn> {
+    /// A column that refers to another one has the names of that.
+    pub fn of_argument(&self, content: &Content, own: (&Table, &Column), values: &[&Value], of: Use) -> Option<Drawn> {
+        let is_new = of == Use::Stored && (own.1.unique || own.1.key > 0);
+        let (table, column) = key_of(content, own.0, own.1);
         // Dates are made up as dates, unless the rows have few of them.
-        let is_new = of == Use::Stored && (column.unique || column.key > 0);
         if is_new || (column.has_dates && column.hashes.is_empty()) {
             return None;
         }
@@ -192,7 +194,8 @@ fn places<'c>(known: &Known, content: &'c Content, call: &Call) -> Vec<Option<(&
     let named = columns_of(sql);
     let all = tokens(sql);
     let values = all.iter().enumerate().filter(|(_, token)| token.is_value());
-    values.map(|(at, _)| column_of(content, &shape.tables, named.get(&at)?)).collect()
+    let column = |at| column_of(content, &shape.tables, named.get(&at)?);
+    values.map(|(at, _)| column(at).map(|(table, column)| key_of(content, table, column))).collect()
 }
 
 /// Values of a call as those of another text of the same shape. `None` if the texts differ in more than the lengths of lists.

@@ -1,6 +1,6 @@
 //! Hashed values that a statement compares by order: `expires > ?`. Hashes have no order, so how many rows are above the value is
-//! not known. Of three places for the value, somewhere among the rows, below all and above all, the workload gets the one with
-//! which its statement finds the captured number of rows.
+//! not known. The workload gets the one of three places for the value, among the rows, below all or above all, with which its
+//! statement finds the captured number of rows.
 
 use crate::sql::Token;
 use crate::trace::Value;
@@ -31,10 +31,16 @@ pub fn ends(tokens: &[Token], at: usize, values: &[&Value]) -> Option<[&'static 
 /// The workload with another generator for an argument of a transaction.
 pub fn with_argument(workload: &str, (transaction, name): (&str, &str), generator: &str) -> String {
     let (header, own) = (format!("[transaction.{transaction}.args]"), format!("{name} = "));
+    // The number in a text that is replaced.
+    let number = format!("{name}_n = ");
     let mut is_inside = false;
     let line = |line: &str| {
         is_inside = if line.starts_with('[') { line == header } else { is_inside };
-        if is_inside && line.starts_with(&own) { format!("{own}{generator}\n") } else { format!("{line}\n") }
+        match is_inside {
+            true if line.starts_with(&own) => format!("{own}{generator}\n"),
+            true if line.starts_with(&number) => String::new(),
+            _ => format!("{line}\n"),
+        }
     };
     workload.lines().map(line).collect()
 }
@@ -56,7 +62,7 @@ mod tests {
 
     #[test]
     fn an_argument_is_replaced_in_its_transaction_only() {
-        let text = "[transaction.a.args]\nx = 1\ny = 2\n\n[transaction.b.args]\nx = 1\n";
+        let text = "[transaction.a.args]\nx = 1\ny = 2\n\n[transaction.b.args]\nx = 1\nx_n = 7\n";
         let found = with_argument(text, ("b", "x"), "-1");
         assert_eq!(found, "[transaction.a.args]\nx = 1\ny = 2\n\n[transaction.b.args]\nx = -1\n");
     }

@@ -29,6 +29,9 @@ struct Settings {
 /// Other settings than those that the study changes. They are those of all its contenders.
 const OTHERS: [&str; 5] = ["cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"];
 
+/// The most that SQLite maps, unless it is built otherwise.
+const MMAP_MAX: i64 = 0x7fff_0000;
+
 /// The value of a PRAGMA as that of a setting.
 fn other(name: &str, value: &str) -> Option<String> {
     match (name, value) {
@@ -36,6 +39,10 @@ fn other(name: &str, value: &str) -> Option<String> {
         ("temp_store", "1" | "file") => Some("\"file\"".into()),
         ("temp_store", "2" | "memory") => Some("\"memory\"".into()),
         ("foreign_keys" | "temp_store", _) => None,
+        ("mmap_size", _) => {
+            value.parse().ok().filter(|size| *size >= 0).map(|size: i64| size.min(MMAP_MAX).to_string())
+        }
+        ("wal_autocheckpoint", _) => value.parse::<i32>().ok().map(|pages| pages.max(0).to_string()),
         _ => value.parse::<i32>().ok().map(|number| number.to_string()),
     }
 }
@@ -44,7 +51,8 @@ fn other(name: &str, value: &str) -> Option<String> {
 fn set_by(script: &str, name: &str) -> Option<String> {
     script.to_ascii_lowercase().rsplit(';').find_map(|pragma| {
         let (left, value) = pragma.split_once(['=', '('])?;
-        left.trim_end().ends_with(name).then(|| value.trim().trim_matches(['\'', '"', ')']).to_string())
+        let is_it = left.split([' ', '.', '\t', '\n']).rfind(|word| !word.is_empty()) == Some(name);
+        is_it.then(|| value.trim().trim_matches(['\'', '"', ')']).to_string())
     })
 }
 
@@ -199,7 +207,7 @@ pub fn study(of: &Captured, begin: Option<&'static str>, roles: &[Role]) -> Stri
 }
 
 /// A line of the study's limits.
-const NOT_CARRIED: &str = "  \"The key of the only row that a SELECT returns is carried into the statements after it. Other values are not: those \
+const NOT_CARRIED: &str = "  \"The key of the only row that a SELECT returns, or that an INSERT makes, is carried into the statements after it. Other values are not: those \
                            statements draw their own, and clients meet on the same row less often than in the program.\",\n";
 
 /// Whether a transaction of the program reads rows before it changes some.
@@ -234,6 +242,9 @@ fn other_rows(differ: usize) -> String {
     if differ == 0 { String::new() } else { format!("  {},\n", text(&line)) }
 }
 
+/// A line of the study's limits, with a server and foreign keys.
+const NO_FOREIGN_KEYS: &str = "  \"Foreign keys are enforced on SQLite, as in the program, and on no server.\",\n";
+
 /// A line of the study's limits, with a server.
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \
                          reads before it writes can lose an update there. With \\\"--contender postgres:isolation=serializable\\\" such transactions fail instead.\",\n";
@@ -249,7 +260,7 @@ fn head(of: &Captured, tier: &str) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
          [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
@@ -260,6 +271,7 @@ fn head(of: &Captured, tier: &str) -> String {
         if of.has_rows { "" } else { GENERATED },
         other_rows(of.differ),
         if of.servers.is_empty() { "" } else { ISOLATION },
+        if of.servers.is_empty() || !enforces_foreign_keys(known, of.database) { "" } else { NO_FOREIGN_KEYS },
         gaps(known),
         match tier {
             "durable" => "every acknowledged commit survives a power cut",

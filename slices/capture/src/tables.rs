@@ -1,7 +1,7 @@
 //! Tables of a workload: schema, number of rows, and a generator for each column.
 
 use crate::content::quoted;
-use crate::generator::{is_serial, key, line, of_column, paired_with, plain};
+use crate::generator::{is_serial, key, key_of, line, of_column, paired_with, plain, refers_to_own, skew_of};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
 use crate::naming::Names;
@@ -79,7 +79,7 @@ impl<'c> Tables<'c> {
             }
             let _ = write!(out, "\n[table.{}.columns]\n", key(&table.name));
             for column in &table.columns {
-                if let Some(keys) = names.of_keys(table, column) {
+                if let Some(keys) = names.of_keys(table, column).or_else(|| self.of_reference(names, table, column)) {
                     line(out, &key(&column.name), &keys);
                     continue;
                 }
@@ -110,6 +110,19 @@ impl<'c> Tables<'c> {
             }
         }
         Ok(())
+    }
+
+    /// The generator of a column that refers to one that names rows.
+    fn of_reference(&self, names: &Names, table: &Table, column: &Column) -> Option<String> {
+        let (other, key) = key_of(self.content, table, column);
+        let keys = names.of_keys(other, key).filter(|_| other.rows > 0)?;
+        if refers_to_own(table, column) {
+            return Some(if column.not_null { keys } else { "{ null = 1 }".into() });
+        }
+        let nulls = column.nulls as f64 / column.seen.max(1) as f64;
+        let null = if nulls > 0.0 { format!(", null = {nulls:.3}") } else { String::new() };
+        let how = if column.is_unique() { ", each = 1".into() } else { skew_of(table, column, other.rows) };
+        Some(format!("{{ ref = {}{how}{null} }}", text(&format!("{}.{}", other.name, key.name))))
     }
 
     /// The values of a column, if they are known and few.

@@ -4,7 +4,7 @@
 use crate::ordered::{Ordered, with_argument};
 use crate::sql::{Does, Shape};
 use crate::trace::Call;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use contend::load::{Arrivals, Load};
 use contend::source::Source;
 use contend::stats::precision::counted;
@@ -14,6 +14,7 @@ use contend_wire::database::Database;
 use contend_wire::literal::Value;
 use contend_wire::plan::{Client, Operation, Source as Of, SqlStep, Step};
 use contend_wire::script::{ScriptLine, ScriptReader, Target};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,16 +23,22 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Rows that are loaded at most: more take too long.
+/// Rows and bytes that are loaded at most: more take too long.
 const ROWS_MAX: u64 = 300_000;
-/// Operations, and the time for them.
+const BYTES_MAX: u64 = 64 << 20;
+/// Operations and arguments that are drawn at most, and the time for the operations.
 const OPERATIONS: u32 = 3_000;
-const TIME: Duration = Duration::from_secs(3);
+const ARGUMENTS: usize = 300_000;
+const TIME: Duration = Duration::from_secs(1);
+/// Time after which a statement is interrupted.
+const DEADLINE: Duration = Duration::from_secs(5);
 /// Executions that a mean needs on both sides.
 const EXECUTIONS_MIN: u64 = 10;
 /// How far the means may be apart: a factor, and a difference in rows.
 const FACTOR: f64 = 1.5;
 const DIFFERENCE: f64 = 0.2;
+/// Share of failed operations that is listed.
+const FAILURES: f64 = 0.05;
 
 /// A statement of the workload in the capture: rows that it returned, or changed.
 pub struct Found {
@@ -71,22 +78,19 @@ pub struct Trial<'t> {
     /// Files with rows, and the paths at which they are now.
     pub files: BTreeMap<PathBuf, PathBuf>,
     pub foreign_keys: bool,
+    /// Size of the rows, about.
+    pub bytes: u64,
 }
 
 /// Statements of each transaction, in order.
 pub type All = BTreeMap<String, Vec<Found>>;
 
-/// The workload with the arguments that fit best, and what differs from the capture, as sentences.
-pub fn fitted(workload: String, found: &All, trial: &Trial) -> (String, Vec<String>) {
-    let mut text = workload;
-    let differ = fit(&mut text, found, trial).unwrap_or_else(|why| {
-        vec![format!("The workload could not be tried out, so its rows are not compared: {why:#}")]
-    });
-    (text, differ)
-}
-
-fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<String>> {
-    let Some(mut tallies) = tried(text, trial)? else { return Ok(vec![]) };
+/// Takes the arguments that fit best into the workload; returns what then differs from the capture, as sentences.
+///
+/// # Errors
+/// The workload is not tried out, and why.
+pub fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<String>> {
+    let mut tallies = tried(text, trial)?;
     let mut nearest: BTreeMap<(&str, usize), (f64, Option<usize>)> = BTreeMap::new();
     for (name, at, statement) in ordered(found) {
         let distance = distance(statement, &tallies, name, at).filter(|distance| *distance > 0.0);
@@ -97,7 +101,7 @@ fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<String>> {
     }
     for end in 0..2 {
         let all = nearest.keys().map(|place| (*place, end)).collect();
-        let Some(moved) = tried(&with_ends(text, found, &all), trial)? else { continue };
+        let moved = tried(&with_ends(text, found, &all), trial)?;
         for ((name, at), (before, chosen)) in &mut nearest {
             let now = distance(&found[*name][*at], &moved, name, *at).filter(|now| now < before);
             (*before, *chosen) = now.map_or((*before, *chosen), |now| (now, Some(end)));
@@ -105,7 +109,7 @@ fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<String>> {
     }
     let chosen = nearest.into_iter().filter_map(|(place, (_, end))| Some((place, end?))).collect();
     *text = with_ends(text, found, &chosen);
-    tallies = tried(text, trial)?.unwrap_or(tallies);
+    tallies = tried(text, trial)?;
     Ok(differences(found, &tallies))
 }
 
@@ -118,26 +122,22 @@ pub fn carried(found: &All) -> BTreeSet<(String, usize)> {
     found.iter().flat_map(of).collect()
 }
 
-/// Statements that find the captured number of rows better in the first workload than in the other one.
+/// Statements that find the captured number of rows better in the first workload than in the other one, or whose transaction fails
+/// less there; all if they cannot be tried out.
 pub fn better((one, other): (&str, &str), found: &All, trial: &Trial) -> BTreeSet<(String, usize)> {
-    let try_out = |text: &str| tried(text, trial).ok().flatten();
-    let Some((one, other)) = try_out(one).zip(try_out(other)) else { return BTreeSet::new() };
+    let tallies = tried(one, trial).and_then(|one| Ok((one, tried(other, trial)?)));
     let is_better = |name: &str, at: usize, statement: &Found| {
-        let [one, other] = [&one, &other].map(|tallies| distance(statement, tallies, name, at).unwrap_or(0.0));
-        one < other
+        let Ok((one, other)) = &tallies else { return true };
+        let failed = |tallies: &Tallies| tallies.get(name).map_or(0.0, Tally::failed_share);
+        let [by_one, by_other] =
+            [one, other].map(|tallies| distance(statement, tallies, name, at).unwrap_or(f64::INFINITY));
+        failed(other) > failed(one) + FAILURES || by_one < by_other
     };
     let of = |(name, all): (&String, &Vec<Found>)| {
         let better = all.iter().enumerate().filter(|(at, statement)| is_better(name, *at, statement));
         better.map(|(at, _)| (name.clone(), at)).collect::<Vec<_>>()
     };
     found.iter().flat_map(of).collect()
-}
-
-/// Transactions that fail on a server, which enforces foreign keys, as sentences.
-pub fn failures_on_servers(workload: &str, trial: &Trial) -> Vec<String> {
-    let tallies = tried(workload, trial).ok().flatten().unwrap_or_default();
-    let failing = tallies.iter().filter_map(|(name, tally)| tally.failures(name));
-    failing.map(|words| format!("Foreign keys, which a server enforces: {words}")).collect()
 }
 
 /// Statements with arguments that are compared by order: transaction, place in it, statement.
@@ -209,9 +209,13 @@ struct Tally {
 }
 
 impl Tally {
+    fn failed_share(&self) -> f64 {
+        self.failed as f64 / self.operations.max(1) as f64
+    }
+
     /// How many operations failed, if that is more than one of 20.
     fn failures(&self, name: &str) -> Option<String> {
-        let why = self.why.as_ref().filter(|_| self.failed * 20 > self.operations)?;
+        let why = self.why.as_ref().filter(|_| self.failed_share() > FAILURES)?;
         let all = counted(self.operations as usize, "operation");
         Some(format!("{name}: {} of {all} fail in the workload: {why}", self.failed))
     }
@@ -220,42 +224,35 @@ impl Tally {
 /// What the operations of all transactions did.
 type Tallies = BTreeMap<String, Tally>;
 
-/// `None` if the tables are too large to be tried.
-fn tried(text: &str, trial: &Trial) -> Result<Option<Tallies>> {
+/// # Errors
+/// The tables are too large, or the workload cannot be carried out.
+fn tried(text: &str, trial: &Trial) -> Result<Tallies> {
     let source = Source::new(trial.dir.join("workload.toml").display().to_string(), text.to_string());
     let workload = workload::parse(&source)?;
-    if workload.rows(1.0).values().sum::<u64>() > ROWS_MAX {
-        return Ok(None);
-    }
-    let begun = Instant::now();
-    let db = loaded(&workload, trial)?;
-    let load = Load {
-        processes: None,
-        clients: None,
-        operations: None,
-        window_ns: 0,
-        run_in_ns: 0,
-        drain_ns: 0,
-        rate_per_s: None,
-        arrivals: Arrivals::Poisson,
-        cycle: OPERATIONS,
-        scale: 1.0,
-        seed: 1,
+    let rows = workload.rows(1.0).values().sum::<u64>();
+    ensure!(rows <= ROWS_MAX && trial.bytes <= BYTES_MAX, "its tables are too large for that");
+    let limit = Instant::now() + DEADLINE;
+    let db = loaded(&workload, trial, limit)?;
+    let arguments = |spec: &TransactionSpec| {
+        spec.arguments.iter().map(|group| group.repeat as usize * group.carried.len()).sum::<usize>()
     };
+    let most = workload.transactions.iter().map(arguments).max().unwrap_or(0).max(1);
+    let operations = OPERATIONS.min(u32::try_from(ARGUMENTS / most)?);
     let axes = BTreeMap::new();
+    let load = load(operations.max(1));
     let request = DrawRequest { seed: 1, scale: 1.0, profile: None, load: &load, axes: &axes };
-    let clients = workload.clients(&request)?.max(1);
-    let each = OPERATIONS.div_ceil(clients);
+    let each = operations.div_ceil(workload.clients(&request)?.max(1)).max(1);
     let load = Load { operations: Some(each), ..load.clone() };
     let drawn = workload.draw_clients(&DrawRequest { load: &load, ..request })?;
+    let begun = Instant::now();
     let mut all = Tallies::new();
     let mut clients: Vec<(&Client, u64)> =
         drawn.workers.iter().flat_map(|worker| &worker.clients).map(|client| (client, 0)).collect();
     for at in 0..each as usize {
         for (client, uniques) in &mut clients {
             let Some(operation) = client.operations.get(at) else { continue };
-            if begun.elapsed() > TIME {
-                return Ok(Some(all));
+            if begun.elapsed() > TIME || Instant::now() > limit {
+                return Ok(all);
             }
             let spec = &workload.transactions[usize::from(operation.transaction)];
             let attempt = Attempt {
@@ -270,10 +267,28 @@ fn tried(text: &str, trial: &Trial) -> Result<Option<Tallies>> {
             *uniques += u64::from(spec.uniques);
         }
     }
-    Ok(Some(all))
+    Ok(all)
 }
 
-fn loaded(workload: &Workload, trial: &Trial) -> Result<Connection> {
+/// A closed loop of this many operations for each client.
+fn load(cycle: u32) -> Load {
+    Load {
+        processes: None,
+        clients: None,
+        operations: None,
+        window_ns: 0,
+        run_in_ns: 0,
+        drain_ns: 0,
+        rate_per_s: None,
+        arrivals: Arrivals::Poisson,
+        cycle,
+        scale: 1.0,
+        seed: 1,
+    }
+}
+
+/// The database of the workload. It has no way to another file: a capture can be another person's.
+fn loaded(workload: &Workload, trial: &Trial, limit: Instant) -> Result<Connection> {
     let db = Connection::open_in_memory()?;
     let open = |path: &Path| -> std::io::Result<Box<dyn BufRead>> {
         let at = trial.files.get(path).map_or(path, PathBuf::as_path);
@@ -282,7 +297,13 @@ fn loaded(workload: &Workload, trial: &Trial) -> Result<Connection> {
     let database = Database::File(":memory:".into());
     let target = Target { driver: "sqlite".into(), database, options: vec![], session: vec![] };
     let data = Data { workload, scale: 1.0, seed: 1 };
-    db.pragma_update(None, "foreign_keys", trial.foreign_keys)?;
+    db.authorizer(Some(|of: AuthContext<'_>| match of.action {
+        AuthAction::Attach { .. } | AuthAction::Detach { .. } => Authorization::Deny,
+        _ => Authorization::Allow,
+    }))?;
+    db.progress_handler(10_000, Some(move || Instant::now() > limit))?;
+    // As contend's own loader, whose SQLite enforces them.
+    db.pragma_update(None, "foreign_keys", true)?;
     db.execute_batch("BEGIN")?;
     data.scripts(1 << 20, &target, &open, &mut |script| {
         let mut insert = None;
@@ -299,6 +320,7 @@ fn loaded(workload: &Workload, trial: &Trial) -> Result<Connection> {
         Ok(())
     })?;
     db.execute_batch("COMMIT")?;
+    db.pragma_update(None, "foreign_keys", trial.foreign_keys)?;
     Ok(db)
 }
 
@@ -330,12 +352,15 @@ impl Attempt<'_> {
                 Ok(())
             })
         });
+        let commit = if is_open { "COMMIT" } else { "" };
+        let done = done.and_then(|()| Ok(self.db.execute_batch(commit)?));
         if let Err::<(), anyhow::Error>(why) = done {
             tally.failed += 1;
-            tally.why.get_or_insert_with(|| format!("{why:#}"));
-        }
-        if is_open && !self.db.is_autocommit() {
-            self.db.execute_batch("COMMIT").or_else(|_| self.db.execute_batch("ROLLBACK"))?;
+            // Without the code, which says the same.
+            tally.why.get_or_insert_with(|| why.to_string());
+            if !self.db.is_autocommit() {
+                self.db.execute_batch("ROLLBACK")?;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 
-use crate::arguments::{Arguments, add, kept_mark, returning_mark, unique_text};
+use crate::arguments::{Arguments, add, kept_mark, returning_mark, unique_key};
 use crate::attach::{names_one_of, schemas};
 use crate::carried::{self, Read, is_equal};
 use crate::content::open_copy;
@@ -8,7 +8,7 @@ use crate::finding::time;
 use crate::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument, plain};
 use crate::lists::{Use, filled_up, use_of};
 use crate::literal::text;
-use crate::manifest::{Content, Database, Manifest, Values};
+use crate::manifest::{Content, Database, Manifest, Table, Values};
 use crate::naming::{Names, values_like};
 use crate::ordered::{Ordered, ends};
 use crate::program::{Began, End, Executed, Group, Step, Transaction, sequence};
@@ -109,13 +109,10 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     tables.write(&mut writer.out, &writer.names, &mut writer.left_out)?;
     // The files with rows do not have their names yet.
     let at = files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect();
-    let trial = Trial { dir, files: at, foreign_keys: enforces_foreign_keys(known, database) };
+    let trial = Trial { dir, files: at, foreign_keys: enforces_foreign_keys(known, database), bytes: bytes(content) };
     let differ = writer.transactions(&kinds, &roles, &trial);
     let Writer { out: workload, mut left_out, share, .. } = writer;
     let servers = servers::of("capture", &workload, &mut left_out)?;
-    if !servers.is_empty() && !trial.foreign_keys {
-        left_out.extend(tried::failures_on_servers(&workload, &Trial { foreign_keys: true, ..trial }));
-    }
     let has_rows = !tables.rows.is_empty();
     let study = study(
         &Captured { known, database, share: &share, has_rows, differ, servers: &servers },
@@ -123,6 +120,13 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         &roles,
     );
     Ok(Written { workload, study, left_out, share, rows: files })
+}
+
+/// Size of all rows, about.
+fn bytes(content: &Content) -> u64 {
+    let of =
+        |table: &Table| table.rows.saturating_mul(table.columns.iter().map(|column| column.length_mean).sum::<u64>());
+    content.tables.iter().map(of).fold(0, u64::saturating_add)
 }
 
 impl<'k> Writer<'k> {
@@ -217,7 +221,7 @@ impl<'k> Writer<'k> {
         }
         let of = use_of(at.tokens, at.at);
         let known = column.and_then(|name| column_of(self.content, &shape.tables, name));
-        let named = known.and_then(|column| self.names.of_argument(column, values, of));
+        let named = known.and_then(|column| self.names.of_argument(self.content, column, values, of));
         let other = || of_argument(self.content, &shape.tables, *column, values, of).into();
         (named.unwrap_or_else(other), known.is_some_and(|(_, column)| column.kind == "text"))
     }
@@ -241,7 +245,12 @@ impl<'k> Writer<'k> {
             let better = tried::better((&self.out, &carried), &self.found, trial);
             draft(self, all.into_iter().filter(|place| better.contains(place)).collect());
         }
-        let (workload, others) = tried::fitted(std::mem::take(&mut self.out), &self.found, trial);
+        let mut workload = std::mem::take(&mut self.out);
+        let others = tried::fit(&mut workload, &self.found, trial).unwrap_or_else(|why| {
+            let line = format!("Whether statements find the captured rows was not tried out: {why:#}");
+            self.left_out.push(line);
+            vec![]
+        });
         self.out = workload;
         let differ = others.len();
         self.left_out.extend(others);
@@ -343,7 +352,7 @@ impl<'k> Writer<'k> {
             parts.push(part);
         }
         let read = Read::of(self.content, shape, &all, &calls).filter(|_| repeats == 1);
-        let end = read.is_some().then(|| returning_mark(place)).unwrap_or_default();
+        let end = if read.is_some() { returning_mark(place) } else { String::new() };
         write_step(steps, &kind.name, (&parts, &end), (repeats, &own));
         if let Some(read) = read {
             shared.reads.push((place, read));
@@ -388,8 +397,10 @@ impl<'k> Writer<'k> {
             return None;
         }
         let column = column_of(self.content, &at.shape.tables, at.column?)?;
-        let content = self.content;
-        let keep = |(step, read): &mut (usize, Read<'k>)| Some(carried::name(*step, read.keep(content, column, of)?));
+        let (content, values) = (self.content, format!("{:?}", at.values));
+        let keep = |(step, read): &mut (usize, Read<'k>)| {
+            Some(carried::name(*step, read.keep(content, column, (of, &values))?))
+        };
         shared.reads.iter_mut().rev().find_map(keep)
     }
 
@@ -399,9 +410,9 @@ impl<'k> Writer<'k> {
             return part;
         }
         let (generator, is_text) = self.generator(at);
-        let is_unique_text = generator.text == UNIQUE && is_text;
+        let is_unique = generator.text == UNIQUE;
         add(own, &at.name, generator);
-        if is_unique_text { unique_text(&at.name) } else { format!(":{}", at.name) }
+        if is_unique { unique_key(&at.name, is_text) } else { format!(":{}", at.name) }
     }
 }
 
