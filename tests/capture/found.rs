@@ -172,3 +172,28 @@ fn the_time_of_statements_is_not_longer_than_the_capture() {
     let select = summary["statements"].as_array().expect("a list").iter().find(|one| one["rows"] == 800);
     assert!(select.is_some_and(|one| one["total_ns"].as_u64() > Some(20_000_000)), "{summary}");
 }
+
+/// Ten rows, which are found at once, and then a long search for more.
+const SEARCH: &str = "
+import sqlite3, time
+db = sqlite3.connect('app.db')
+db.execute('CREATE TABLE t (v INTEGER)')
+db.executemany('INSERT INTO t VALUES (?)', ((int(i < 10),) for i in range(300000)))
+db.commit()
+begun = time.perf_counter_ns()
+for _ in range(5):
+    db.execute('SELECT v FROM t WHERE v = 1').fetchall()
+print(time.perf_counter_ns() - begun)
+";
+
+#[test]
+fn the_search_after_the_last_row_is_time_inside_of_sqlite() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", SEARCH]).exits(0);
+    let measured_ns: u64 = said.out.trim().parse().expect("a number");
+    let summary = shown(&bench);
+    let all = summary["statements"].as_array().expect("a list").iter();
+    let search = all.clone().find(|statement| statement["text"].as_str().is_some_and(|sql| sql.starts_with("SELECT v")));
+    let total_ns = search.expect("the search")["total_ns"].as_u64().expect("a number");
+    assert!(total_ns > measured_ns / 2 && total_ns < measured_ns * 2, "{total_ns} of {measured_ns} ns");
+}

@@ -245,12 +245,16 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     let is_first = !(*s).is_running;
     let rows = if is_first { 0 } else { (*s).rows };
     if rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
+        // The last step can search for long, so it is timed whatever its number is.
+        let (t0, waited, sleeps) = (ticks(), (*t).waited, (*t).sleeps);
         let before = enter(t, real);
         let rc = (real.step)(stmt);
         leave(t, before);
         let place = record_of(t, s);
         if rc != ROW {
-            ended(t, s, ticks(), rc);
+            let t1 = ticks();
+            add_time(t, place, t1 - t0, (waited, sleeps));
+            ended(t, s, t1, rc);
         } else if !place.is_null() {
             (*s).rows = rows + 1;
             put(place, record::ROWS, get::<u64>(place, record::ROWS) + 1);
@@ -271,13 +275,9 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     let t1 = ticks();
     let place = record_of(t, s);
     if !place.is_null() {
-        let weight = if rows < 8 { 1 } else { 16 };
-        put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + (t1 - t0) * weight);
+        let weight = if rows < 8 || rc != ROW { 1 } else { 16 };
+        add_time(t, place, (t1 - t0) * weight, (waited, sleeps));
         put(place, record::DURATION, t1 - get::<u64>(place, record::T));
-        if (*t).sleeps != sleeps {
-            put(place, record::WAITED, get::<u64>(place, record::WAITED) + (*t).waited - waited);
-            put(place, record::SLEEPS, get::<u32>(place, record::SLEEPS) + (*t).sleeps - sleeps);
-        }
         if rc == ROW {
             put(place, record::ROWS, get::<u64>(place, record::ROWS) + 1);
             put(place, record::RC, ROW);
@@ -290,6 +290,19 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     }
     rc
 });
+
+/// Adds the time of steps to a record, and the sleeps since there were these.
+#[inline(always)]
+unsafe fn add_time(t: *mut Thread, place: *mut u8, inside: u64, (waited, sleeps): (u64, u32)) {
+    if place.is_null() {
+        return;
+    }
+    put(place, record::INSIDE, get::<u64>(place, record::INSIDE) + inside);
+    if (*t).sleeps != sleeps {
+        put(place, record::WAITED, get::<u64>(place, record::WAITED) + (*t).waited - waited);
+        put(place, record::SLEEPS, get::<u32>(place, record::SLEEPS) + (*t).sleeps - sleeps);
+    }
+}
 
 /// The record of a running statement. If a callback of the program has filled the segment meanwhile, a new record
 /// continues it.

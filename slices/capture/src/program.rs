@@ -104,7 +104,9 @@ pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
     let mut found = vec![];
     for (i, call) in trace.calls.iter().enumerate() {
         let does = shapes.get(call).does;
-        let is_setting = matches!(does, Does::Pragma | Does::Other) && call.before && call.after;
+        // After a deadlock MariaDB has rolled back, and the client's ROLLBACK ends nothing.
+        let is_setting =
+            matches!(does, Does::Pragma | Does::Other | Does::Rollback | Does::Commit) && call.before && call.after;
         if is_setting && !open.contains_key(&call.connection) {
             continue;
         }

@@ -80,6 +80,9 @@ fn findings(summary: &Summary) -> Section {
     if blocks.is_empty() {
         blocks.push(Block::Text(match summary.server {
             Some(_) => "Locks of a server are not visible in its messages: none are looked for.".into(),
+            None if summary.lock_errors > 0 => {
+                format!("{} calls failed at a lock, for none of the causes that are looked for.", summary.lock_errors)
+            }
             None => "None: no call failed at a lock, and no program kept others waiting while no statement ran.".into(),
         }));
     }
@@ -173,6 +176,9 @@ fn where_time_goes(summary: &Summary) -> Block {
     table(&head, summary.transactions.iter().enumerate().take(MOST).map(row).collect())
 }
 
+/// Most statements of a transaction that are listed.
+const STEPS: usize = 20;
+
 /// The statements of a transaction.
 fn steps(kind: &Kind) -> Block {
     if kind.statements.is_empty() {
@@ -180,11 +186,13 @@ fn steps(kind: &Kind) -> Block {
         let about = if kind.failed > 0 { refused } else { "" };
         return Block::Note(format!("No statement but those that begin and end it.{about}"));
     }
-    let statements = kind.statements.iter().map(|(text, times)| {
+    let more = kind.statements.len().saturating_sub(STEPS);
+    let statements = kind.statements.iter().take(STEPS).map(|(text, times)| {
         let times = if *times > 1 { format!("{times} times: ") } else { String::new() };
         format!("{times}{}", cut(text, SQL))
     });
-    Block::List(statements.collect())
+    let more = (more > 0).then(|| format!("and {more} more"));
+    Block::List(statements.chain(more).collect())
 }
 
 fn statements(summary: &Summary, sort: Sort) -> Section {

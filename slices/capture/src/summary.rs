@@ -188,14 +188,13 @@ impl<'m> Known<'m> {
         processes.len() == count && count * RARE <= self.transactions.len()
     }
 
-    fn kind(&self, group: &Group) -> Kind {
+    fn kind(&self, group: &Group, operations: usize) -> Kind {
         let all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.transactions[i]).collect();
         let count = all.len() as u64;
         let ended = |end| all.iter().filter(|transaction| transaction.end == end).count() as u64;
         let mut times: Vec<u64> = all.iter().map(|transaction| transaction.to_ns - transaction.from_ns).collect();
         times.sort_unstable();
         let calls = || all.iter().flat_map(|transaction| &transaction.calls).map(|&i| &self.trace.calls[i]);
-        let operations: usize = self.groups.iter().map(|group| group.transactions.len()).sum();
         Kind {
             begin: begin_word(group.began),
             writes: group.writes,
@@ -241,6 +240,7 @@ impl<'m> Known<'m> {
 
     pub fn summary(&self, sort: Sort) -> Summary {
         let manifest = self.manifest;
+        let operations = self.groups.iter().map(|group| group.transactions.len()).sum();
         Summary {
             command: manifest.command.clone(),
             server: manifest.server.as_ref().map(|server| server.address.clone()),
@@ -252,7 +252,7 @@ impl<'m> Known<'m> {
             databases: manifest.databases.iter().map(|database| self.database(database)).collect(),
             missing: self.trace.missing(manifest),
             findings: vec![],
-            transactions: self.groups.iter().map(|group| self.kind(group)).collect(),
+            transactions: self.groups.iter().map(|group| self.kind(group, operations)).collect(),
             connections: self.connections(),
             statements: self.statements(sort),
             errors: if manifest.server.is_some() { self.errors() } else { vec![] },

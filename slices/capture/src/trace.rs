@@ -412,7 +412,9 @@ impl Reader<'_> {
         let Some(index) = self.statements.get(&raw.id()).and_then(|statement| statement.call) else { return };
         let call = &mut self.trace.calls[index];
         if call.rc == ROW {
-            (call.is_cut, call.rc) = (true, DONE);
+            // The commit of a statement that returns rows is in its reset, and can be refused there.
+            let result = raw.u64(record::NUMBER) as i32;
+            (call.is_cut, call.rc) = (true, if result == 0 { DONE } else { result });
             call.duration_ns = end.saturating_sub(call.at_ns);
             // After a later COMMIT the state is the COMMIT's.
             if self.last.get(&call.connection) == Some(&index) {

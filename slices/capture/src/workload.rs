@@ -94,7 +94,11 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         writer.left_out.push(sentence);
     }
     let kinds = writer.kinds();
-    ensure!(!kinds.is_empty(), "no transaction of the capture can be taken over: {}", writer.left_out.join(" "));
+    ensure!(
+        !kinds.is_empty(),
+        "no transaction of the capture can be taken over: {}",
+        writer.left_out[..writer.left_out.len().min(5)].join(" ")
+    );
     let about = format!("What {} did to {}", known.manifest.command.join(" "), database.path.display());
     writer.out = format!(
         "# Made by contend capture to-workload. docs/workload-file.md explains every key.\n\nabout = {}\n\n[scale]\n",
