@@ -9,7 +9,7 @@ use crate::view::{DatabaseView, Rates, view};
 use crate::watch::{POLL, Watch, now_ns};
 use crate::words::Words;
 use anyhow::{Context, Result};
-use contend::cli::print;
+use contend::cli::print_on;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
 use std::path::PathBuf;
@@ -245,21 +245,21 @@ pub fn in_lines(live: &mut dyn Live, json: bool, until: &Until<'_>) -> Result<()
         }
         next_ns += SECOND_NS;
         if json {
-            print(&(live.json() + "\n"))?;
+            print_on(&(live.json() + "\n"))?;
             continue;
         }
         for line in live.lines(&format!("{:>4} s", (now_ns() - began_ns) / SECOND_NS)) {
-            print(&(line + "\n"))?;
+            print_on(&(line + "\n"))?;
         }
         for (key, words) in live.found() {
             if !said.contains(&key) {
-                print(&lines::finding(&words, width()))?;
+                print_on(&lines::finding(&words, width()))?;
                 said.push(key);
             }
         }
     }
     live.poll(true)?;
-    if json { print(&(live.json() + "\n")) } else { Ok(()) }
+    if json { print_on(&(live.json() + "\n")) } else { Ok(()) }
 }
 
 /// Shows a live screen.

@@ -17,7 +17,9 @@ mod text;
 mod translate;
 mod verify;
 
-pub use shell::{INVALID, OK, STOPPED, USAGE, arguments, paragraph, print, print_plain, stop_on_signals, style};
+pub use shell::{
+    INVALID, OK, STOPPED, USAGE, arguments, paragraph, print, print_on, print_plain, stop_on_signals, style,
+};
 pub use text::read_text;
 
 use self::compare::CompareArgs;

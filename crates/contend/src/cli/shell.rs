@@ -6,7 +6,7 @@ use anyhow::Result;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A valid result.
 pub const OK: u8 = 0;
@@ -45,19 +45,19 @@ pub fn style() -> Style {
     }
 }
 
-/// Texts that may find the pipe closed. A verb prints its result in fewer.
-const MISSED_MAX: u32 = 8;
-
-/// Writes to standard output. A closed pipe is no error: the verb goes on to its exit status. After [`MISSED_MAX`] such
-/// texts it is one of the kind [`is_broken_pipe`] knows, which ends a verb that prints without end.
+/// Writes to standard output. A closed pipe is no error: the verb goes on to its exit status.
 pub fn print(text: &str) -> Result<()> {
-    use std::io::{ErrorKind, Write};
-    static MISSED: AtomicU32 = AtomicU32::new(0);
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() == ErrorKind::BrokenPipe && MISSED.fetch_add(1, Ordering::Relaxed) < MISSED_MAX => Ok(()),
-        written => Ok(written?),
+    match print_on(text) {
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        written => written,
     }
+}
+
+/// As [`print`], of a verb that prints until it is stopped: a closed pipe is an error, which ends it.
+pub fn print_on(text: &str) -> Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    Ok(out.write_all(text.as_bytes()).and_then(|()| out.flush())?)
 }
 
 /// As [`print`], for a text that is not coloured and may have parts of others: nothing in it steers a terminal.
