@@ -193,7 +193,8 @@ fn the_search_after_the_last_row_is_time_inside_of_sqlite() {
     let measured_ns: u64 = said.out.trim().parse().expect("a number");
     let summary = shown(&bench);
     let all = summary["statements"].as_array().expect("a list").iter();
-    let search = all.clone().find(|statement| statement["text"].as_str().is_some_and(|sql| sql.starts_with("SELECT v")));
+    let search =
+        all.clone().find(|statement| statement["text"].as_str().is_some_and(|sql| sql.starts_with("SELECT v")));
     let total_ns = search.expect("the search")["total_ns"].as_u64().expect("a number");
     assert!(total_ns > measured_ns / 2 && total_ns < measured_ns * 2, "{total_ns} of {measured_ns} ns");
 }
