@@ -55,11 +55,17 @@ pub fn use_of(tokens: &[Token], at: usize) -> Use {
         _ => None,
     };
     let (mut depth, mut cases, mut clause) = (0, 0, String::new());
+    // Depths at which a subquery begins.
+    let mut subqueries = vec![];
     for token in &tokens[..at] {
         match token {
             Token::Sign("(") => depth += 1,
-            Token::Sign(")") => depth -= 1,
+            Token::Sign(")") => {
+                subqueries.retain(|at| *at < depth);
+                depth -= 1;
+            }
             _ => match word(token).as_deref() {
+                Some("select") if depth > 0 => subqueries.push(depth),
                 Some("case") => cases += 1,
                 Some("end") => cases -= 1,
                 Some(word @ ("set" | "where" | "from" | "select" | "on" | "returning" | "values")) if depth == 0 => {
@@ -70,6 +76,7 @@ pub fn use_of(tokens: &[Token], at: usize) -> Use {
         }
     }
     match tokens.first().and_then(word).as_deref() {
+        _ if !subqueries.is_empty() => Use::Searched,
         Some("update") if clause == "set" && depth == 0 && cases == 0 => Use::Stored,
         Some("insert" | "replace") if clause == "values" && is_upsert(tokens) => Use::Upserted,
         Some("insert" | "replace") if clause == "values" => Use::Stored,
@@ -146,6 +153,7 @@ mod tests {
             ("UPDATE t SET n = CASE WHEN (t.id = ?) THEN ? ELSE NULL END WHERE id IN (?, ?)", "0000"),
             ("INSERT INTO t VALUES (?, lower(?)), (?, ?)", "1111"),
             ("INSERT INTO t (a) SELECT b FROM s WHERE id = ?", "0"),
+            ("INSERT INTO t VALUES ((SELECT id FROM s WHERE name = ?), ?)", "01"),
             ("INSERT INTO t (a) VALUES (?) ON CONFLICT (a) DO UPDATE SET b = ? WHERE c = ?", "200"),
             ("REPLACE INTO t VALUES (?)", "2"),
             ("INSERT OR IGNORE INTO t (a) VALUES (?)", "2"),

@@ -165,8 +165,8 @@ pub struct Captured<'c> {
     pub share: &'c Share,
     /// Whether the workload has the program's own rows.
     pub has_rows: bool,
-    /// Statements that find other numbers of rows in the workload.
-    pub differ: usize,
+    /// Transactions with statements that find other numbers of rows in the workload.
+    pub differ: &'c [String],
     pub servers: &'c [Server],
 }
 
@@ -233,13 +233,13 @@ const GENERATED: &str = "  \"Rows are generated: which columns depend on each ot
                          that searches or sorts by such columns can take another time.\",\n";
 
 /// A line of the study's limits, where a trial of the workload showed other rows than the capture.
-fn other_rows(differ: usize) -> String {
-    let words = if differ == 1 { "A statement finds" } else { "Statements find" };
+fn other_rows(differ: &[String]) -> String {
     let line = format!(
-        "{words} another number of rows in the workload than in the capture, and can take another time; `contend capture to-workload` \
-         lists what differs ({differ})."
+        "Statements of these transactions find another number of rows in the workload than in the capture, and can take another time: {}. \
+         `contend capture to-workload` lists them.",
+        differ.join(", ")
     );
-    if differ == 0 { String::new() } else { format!("  {},\n", text(&line)) }
+    if differ.is_empty() { String::new() } else { format!("  {},\n", text(&line)) }
 }
 
 /// A line of the study's limits, with a server and foreign keys.

@@ -188,6 +188,12 @@ impl<'m> Known<'m> {
         processes.len() == count && count * RARE <= self.transactions.len()
     }
 
+    /// Whether all transactions of a group failed, and none at a lock.
+    pub fn always_fails(&self, group: &Group) -> bool {
+        let all = group.transactions.iter().map(|&i| &self.transactions[i]);
+        all.into_iter().all(|transaction| transaction.end == End::Failed && !transaction.is_busy)
+    }
+
     fn kind(&self, group: &Group, operations: usize) -> Kind {
         let all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.transactions[i]).collect();
         let count = all.len() as u64;

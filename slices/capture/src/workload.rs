@@ -119,7 +119,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let servers = servers::of("capture", &workload, &mut left_out)?;
     let has_rows = !tables.rows.is_empty();
     let study = study(
-        &Captured { known, database, share: &share, has_rows, differ, servers: &servers },
+        &Captured { known, database, share: &share, has_rows, differ: &differ, servers: &servers },
         captured_begin(known),
         &roles,
     );
@@ -169,6 +169,8 @@ impl<'k> Writer<'k> {
                 .any(|shape| shape.tables.is_empty() || !shape.tables.iter().all(|table| tables.contains(table)))
             {
                 "it uses something that is not a table of the database"
+            } else if known.always_fails(group) {
+                "each of its executions failed"
             } else if known.is_of_a_start(group) {
                 "each process did it at most once, as programs do when they start"
             } else if kinds.len() >= KINDS {
@@ -231,8 +233,8 @@ impl<'k> Writer<'k> {
     }
 
     /// Writes the transactions and roles: with keys carried from statement to statement, except where the program's rows are found
-    /// better without. Returns how many statements find other rows.
-    fn transactions(&mut self, kinds: &[Kind], roles: &[Role], trial: &Trial) -> usize {
+    /// better without. Returns the transactions that find other rows.
+    fn transactions(&mut self, kinds: &[Kind], roles: &[Role], trial: &Trial) -> Vec<String> {
         let (head, left_out) = (self.out.clone(), self.left_out.len());
         let draft = |writer: &mut Self, drawn: BTreeSet<(String, usize)>| {
             writer.out.clone_from(&head);
@@ -256,7 +258,9 @@ impl<'k> Writer<'k> {
             vec![]
         });
         self.out = workload;
-        let differ = others.len();
+        let name = |line: &String| line.split_once(':').map(|(name, _)| name.to_string());
+        let mut differ: Vec<String> = others.iter().filter_map(name).collect();
+        differ.dedup();
         self.left_out.extend(others);
         differ
     }

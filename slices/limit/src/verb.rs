@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering;
   contend limit my-study.toml --bound 'response_ns_p99<=20ms' --bound 'failed<=0.1%'
   contend limit async --of databases --quick   how many databases, at the study's own load
   contend limit my-workload.toml            a workload: SQLite, and PostgreSQL where it is installed
-  contend limit capture-1                   what contend capture recorded
+  contend limit capture-1 --quick           what contend capture recorded
   contend limit http://127.0.0.1:8001/ http://127.0.0.1:8002/    services
   contend report results/DIR                write the report again
 

@@ -363,11 +363,14 @@ impl<'w> Work<'w> {
             && of_arm().all(|capacity| capacity.value().is_none())
     }
 
-    /// Why there is no rate; where probes did not count also why the last did not.
+    /// Why there is no rate, and what the last probe missed.
     fn words(&self, arm: usize, why: Why) -> String {
-        let last = self.saved.probes.iter().rev().find(|probe| probe.arm == arm && why == Why::NoValue);
+        let last = self.saved.probes.iter().rev().find(|probe| probe.arm == arm && why != Why::NotSettled);
         let last = last.map_or(String::new(), |probe| format!("; the last: {}", probe.why));
-        format!("{}{last}", why.words())
+        let fails = why == Why::NothingMeets && self.failing.is_some();
+        let words =
+            if fails { "operations fail at the lowest value that a window can judge, too" } else { why.words() };
+        format!("{words}{last}")
     }
 
     /// Two results agree on the only rate of a search.
