@@ -183,6 +183,14 @@ impl Column {
 }
 
 impl Manifest {
+    /// The program and its first argument, if that is no option: `python3 app.py`. Others can be passwords, and this reaches
+    /// reports.
+    pub fn program(&self) -> String {
+        let is_plain = |word: &&String| !word.starts_with('-') && !word.contains(['=', '@', '\n']);
+        let words: Vec<&str> = self.command.iter().take(2).take_while(is_plain).map(String::as_str).collect();
+        words.join(" ").chars().take(60).collect()
+    }
+
     /// All gaps, also that of a contend that was killed, and that of a file without a seal.
     pub fn missing_in_all(&self) -> Vec<String> {
         let not_sealed = self.not_sealed.then(|| seal::said_not_sealed(FILE, 0));

@@ -251,9 +251,7 @@ const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTE
 
 fn head(of: &Captured, tier: &str) -> String {
     let Captured { known, share, .. } = of;
-    let command = known.manifest.command.join(" ");
-    let short: String = command.chars().take(60).collect();
-    let command = if short == command { command } else { format!("{short}...") };
+    let command = known.manifest.program();
     let is_damaged = known.trace.damage.is_some();
     let (paces, quick) = (PACES.map(|(label, _)| text(label)).join(", "), "\"captured\", \"full\"");
     format!(

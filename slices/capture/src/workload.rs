@@ -99,7 +99,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
         "no transaction of the capture can be taken over: {}",
         writer.left_out[..writer.left_out.len().min(5)].join(" ")
     );
-    let about = format!("What {} did to {}", known.manifest.command.join(" "), database.path.display());
+    let about = format!("What {} did to {}", known.manifest.program(), database.path.display());
     writer.out = format!(
         "# Made by contend capture to-workload. docs/workload-file.md explains every key.\n\nabout = {}\n\n[scale]\n",
         text(&about)
