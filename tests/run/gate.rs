@@ -1,7 +1,9 @@
 //! `contend gate`: on commands, and on two records.
 
+use crate::given;
 use crate::support::{Bench, processes_with_argument, root, wait_for};
 use contend::record::store::Record;
+use contend::study::model::Contender;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::Path;
@@ -119,26 +121,72 @@ fn a_command_that_hangs_is_ended_with_all_it_has_started() {
     bench.assert_nothing_left();
 }
 
+/// A record of the fixture's first contender, a baseline, and its third. The third has `ratio` times the throughput in
+/// each round, and so has each contender with one of the names in `more`.
+fn given_record(bench: &Bench, name: &str, more: &[&str], ratio: impl Fn(u32) -> f64) {
+    let fixture = given::fixture();
+    let mut run = fixture.run.clone();
+    let [base, other] = [0, 2].map(|at: usize| run.study.contenders[at].clone());
+    let named = |name: &&str| Contender { name: (*name).to_string(), label: (*name).to_string(), ..other.clone() };
+    run.study.baselines = vec![base.name.clone()];
+    run.study.contenders = [base, other.clone()].into_iter().chain(more.iter().map(named)).collect();
+    let conditions = run.study.conditions.clone();
+    let run = given::planned(run, conditions);
+    given::write(&bench.path(name), &run, &fixture, |trial| {
+        let factor = if trial.slot.contender == 0 { 1.0 } else { ratio(trial.slot.round) };
+        1e6 / (factor * given::noise(trial.slot.round))
+    });
+}
+
 #[test]
 fn two_records_are_judged_against_their_common_baseline() {
     let bench = Bench::new();
-    bench.tiny_sound(&["--rounds", "6"]);
-    let said = bench.contend(&["gate", "record", "record", "--out", "files"]);
+    given_record(&bench, "before", &["only-before"], |_| 2.0);
+    given_record(&bench, "after", &[], |_| 1.6);
+    given_record(&bench, "unsteady", &[], |round| 2.0 + 0.2 * f64::from(round));
+    for (a, b, code, parts) in [
+        (
+            "after",
+            "after",
+            0,
+            ["no difference beyond 5.0 %: B has 1.00 times the throughput of A, each against its", ""],
+        ),
+        (
+            "after",
+            "before",
+            0,
+            ["faster: B has 1.25 times the throughput of A", "Only in B, and not judged: only-before"],
+        ),
+        ("before", "before", 0, ["B has 1.00 times the throughput of A", "only-before: no difference"]),
+        (
+            "before",
+            "after",
+            1,
+            ["slower: B has 0.800 times the", "only-before: cannot tell: B has no valid round with both"],
+        ),
+        ("after", "unsteady", 3, ["cannot tell: not comparable: in B: drift: the ratio changes by +", ""]),
+    ] {
+        let said = bench.contend(&["gate", a, b, "--out", &format!("files-{a}-{b}")]).exits(code);
+        let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        parts.iter().for_each(|part| assert!(one_line.contains(part), "{a}, {b}: {part}: {}", said.out));
+    }
+}
+
+/// Whatever was measured, its ratio to itself is 1.
+#[test]
+fn a_measured_record_is_judged_against_itself() {
+    let bench = Bench::new();
+    bench.tiny_sound(&["--rounds", "2"]);
     let record = Record::open(&bench.path("record")).expect("a record");
-    let valid = record.trials.iter().all(|trial| trial.invalid.is_empty());
-    // The same record twice: whatever was measured, the ratio is 1.
-    if valid {
+    let of = |round: u32| record.trials.iter().filter(move |trial| trial.slot.round == round);
+    let valid = (1..=2).filter(|round| of(*round).all(|trial| trial.invalid.is_empty())).count();
+    let said = bench.contend(&["gate", "record", "record", "--out", "files"]);
+    if valid > 0 {
         assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
-        assert!(said.out.contains("B has 1.00 times the throughput of A, each against its baseline"), "{}", said.out);
+        let page = read(&bench.path("files/gate.md"));
+        assert!(page.contains(&format!("| 1.00 x | {valid} and {valid} |")), "{page}");
         assert!(read(&bench.path("files/junit.xml")).contains("classname=\"contend.gate\""));
     }
-    fs::rename(bench.path("record"), bench.path("less")).expect("renamed");
-    bench.tiny_sound(&["--rounds", "6", "--contender", "sqlite:tier=durable,cache_size=-4096"]);
-    let said = bench.contend(&["gate", "record", "less"]).exits(3).out;
-    assert!(
-        said.contains("cache_size=-4096") && said.contains("cannot tell: B has no valid round with both"),
-        "{said}"
-    );
     let other = root().join("tests/fixtures/records/format-3").display().to_string();
     let said = bench.contend(&["gate", "record", &other]).exits(2);
     assert!(said.err.contains("in common") || said.err.contains("headlines differ"), "{}", said.err);

@@ -11,6 +11,7 @@ mod edges;
 mod explain;
 mod full_disk;
 mod gate;
+mod given;
 mod hostile;
 mod limit;
 mod parts;

@@ -1,16 +1,15 @@
 //! `contend predict`: on a record whose law is known, on a real sweep, and on records that have none.
 
+use crate::given;
 use crate::support::{Bench, root, sound, tiny_study, tool};
-use contend::record::model::{Run, Slot, Trial};
-use contend::record::store::{Record, RecordWriter};
+use contend::record::model::Trial;
+use contend::record::store::Record;
 use contend::study::model::Condition;
-use contend_wire::sample::{CodeSpace, STEP_NONE, Sample};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 
 const CLIENTS: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
-const WINDOW_NS: u64 = 2_000_000_000;
 const OWN_NS: f64 = 1e6;
 const SYNC_NS: f64 = 1e6;
 /// Of the contender that waits for each sync, and of the one that does not.
@@ -29,67 +28,27 @@ fn one_writer(clients: u32, service_ns: f64) -> f64 {
 
 /// A record in which two contenders follow the law of one writer, with rounds that differ by up to one per cent.
 fn one_writer_record(bench: &Bench) {
-    let fixture = Record::open(&root().join("tests/fixtures/records/format-3")).expect("a fixture");
-    let mut run: Run = fixture.run.clone();
-    run.machine.cores = 64;
+    let fixture = given::fixture();
+    let mut run = fixture.run.clone();
     run.study.contenders.truncate(SERVICE_NS.len());
-    run.study.rounds = 6;
-    (run.study.load.window_ns, run.study.load.operations) = (WINDOW_NS, None);
     let condition = |clients: &u32| Condition {
         label: format!("{clients} clients"),
         profile: None,
         axes: BTreeMap::from([("clients".to_string(), clients.to_string())]),
     };
-    run.study.conditions = CLIENTS.iter().map(condition).collect();
-    let arms = (0..CLIENTS.len()).flat_map(|condition| (0..SERVICE_NS.len()).map(move |arm| (condition, arm)));
-    let slots = (1..=6).flat_map(|round| arms.clone().map(move |arm| (round, arm))).zip(1..);
-    run.schedule =
-        slots.map(|((round, (condition, contender)), trial)| Slot { trial, round, condition, contender }).collect();
-    let writer = RecordWriter::create(&bench.path("record"), &run).expect("a record");
-    for slot in &run.schedule {
-        write_trial(&writer, &run, &fixture.trials[0], *slot);
-    }
+    let run = given::planned(run, CLIENTS.iter().map(condition).collect());
+    given::write(&bench.path("record"), &run, &fixture, follows_the_law);
 }
 
-fn write_trial(writer: &RecordWriter, run: &Run, like: &Trial, slot: Slot) {
-    let clients = CLIENTS[slot.condition];
-    let noise = 1.0 + 0.01 * (f64::from(slot.trial * 7 % 11) / 5.0 - 1.0);
-    let each_ns = f64::from(clients) / (one_writer(clients, SERVICE_NS[slot.contender]) * noise);
-    let of_each = (WINDOW_NS as f64 / each_ns) as u32;
-    let contender = &run.study.contenders[slot.contender];
-    let mut trial = like.clone();
-    trial.slot = slot;
-    (trial.contender, trial.tier) = (contender.name.clone(), contender.tier);
-    trial.condition.clone_from(&run.study.conditions[slot.condition].label);
-    trial.window_end_ns = trial.window_start_ns + WINDOW_NS;
+/// Makes a trial one of the law; the time of an operation.
+fn follows_the_law(trial: &mut Trial) -> f64 {
+    let clients = CLIENTS[trial.slot.condition];
+    let per_ns = one_writer(clients, SERVICE_NS[trial.slot.contender]) * given::noise(trial.slot.trial);
+    let each_ns = f64::from(clients) / per_ns;
     (trial.clients, trial.workers[0].roles[0].clients) = (clients, clients);
-    trial.workers[0].cpu_ns = u64::from(clients * of_each) * 800_000;
+    trial.workers[0].cpu_ns = u64::from(clients * given::operations(each_ns)) * 800_000;
     trial.fsync_ns_p50_before = SYNC_NS as u64;
-    trial.samples = Some(u64::from(clients * of_each));
-    let mut open = writer.trial(slot.trial).expect("a trial");
-    for client in 0..clients {
-        for operation in 0..of_each {
-            let at = |n: u32| trial.window_start_ns + (f64::from(n) * each_ns) as u64;
-            let sample = Sample {
-                client,
-                operation,
-                transaction: 1,
-                attempt: 0,
-                failed_step: STEP_NONE,
-                code_space: CodeSpace::Ok,
-                flags: 0,
-                code: 0,
-                rows: 1,
-                due_ns: at(operation),
-                started_ns: at(operation),
-                finished_ns: at(operation + 1),
-                lock_wait_ns: 0,
-                acquire_wait_ns: 0,
-            };
-            open.samples(&sample.encode()).expect("written");
-        }
-    }
-    open.commit(&trial, "offset_ns\n").expect("a trial");
+    each_ns
 }
 
 #[test]
@@ -171,23 +130,14 @@ fn what_a_law_predicts_without_syncs_is_carried_out_by_the_same_command() {
 fn with_a_known_law(bench: &Bench) {
     let real = Record::open(&bench.path("record")).expect("a record");
     fs::remove_dir_all(bench.path("record")).expect("removed");
-    let mut run = real.run.clone();
-    let profile = run.study.conditions[0].profile.clone();
-    run.machine.cores = 64;
-    run.study.rounds = 6;
-    (run.study.load.window_ns, run.study.load.operations) = (WINDOW_NS, None);
+    let profile = real.run.study.conditions[0].profile.clone();
     let condition = |clients: &u32| Condition {
         label: format!("{clients} clients"),
         profile: profile.clone(),
         axes: [("clients", *clients), ("processes", 1)].map(|(axis, n)| (axis.to_string(), n.to_string())).into(),
     };
-    run.study.conditions = CLIENTS.iter().map(condition).collect();
-    let slots = (1..=6).flat_map(|round| (0..CLIENTS.len()).map(move |condition| (round, condition))).zip(1..);
-    run.schedule = slots.map(|((round, condition), trial)| Slot { trial, round, condition, contender: 0 }).collect();
-    let writer = RecordWriter::create(&bench.path("record"), &run).expect("a record");
-    for slot in &run.schedule {
-        write_trial(&writer, &run, &real.trials[0], *slot);
-    }
+    let run = given::planned(real.run.clone(), CLIENTS.iter().map(condition).collect());
+    given::write(&bench.path("record"), &run, &real, follows_the_law);
 }
 
 #[test]
