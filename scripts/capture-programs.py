@@ -2,10 +2,12 @@
 """Captures, shows and replays real programs; --write puts what came out into docs/capture-programs.md.
 
 Programs from PyPI, a WordPress (`make apps`), services in Go and Node (`make workers-go workers-node`). Needs contend
-(target/release/contend, or $CONTEND). With names as arguments it carries out these programs only. Exit status 1: a
-program failed or was not captured, or a replay differs.
+(target/release/contend, or $CONTEND). With names as arguments it carries out these programs only; what cannot be
+installed or is not built is NOT VERIFIED, and an error with --write. Exit status 1: a program failed or was not captured,
+or a replay differs.
 """
 
+import functools
 import json
 import os
 import re
@@ -46,6 +48,28 @@ for i in range(20):
     assert client.get("/admin/auth/user/").status_code == 200
     assert client.post(f"/admin/auth/group/{i % 3 + 1}/change/", {"name": f"group {i % 3}"}).status_code == 302
 """
+
+
+class Missing(Exception):
+    """A part of a program that is not on this machine."""
+
+
+def needs(path, made_by):
+    if not (Path(path).exists() or shutil.which(path)):
+        raise Missing(f"{path} is missing ({made_by})")
+
+
+@functools.cache
+def packages():
+    """Why the packages from PyPI are not there; empty if they are."""
+    done = subprocess.run(ROOT / "scripts/python-for-tests.sh", capture_output=True, text=True)
+    last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    return f"the packages of scripts/requirements.lock cannot be installed: {last}" if done.returncode else ""
+
+
+def of_pypi():
+    if packages():
+        raise Missing(packages())
 
 
 def run(*command, **options):
@@ -224,14 +248,36 @@ def row(name, title, outcome):
     return "| " + " | ".join(str(cell) for cell in cells) + " |", [f"{name}: the replay differs: {one}" for one in sorted(wrong)]
 
 
+def of_node(package):
+    needs("node", "make workers-node")
+    needs(ROOT / "target/workers/node/node_modules" / package, "make workers-node")
+
+
+# What a program needs, its title, and the program.
 ALL = {
-    "flask": (lambda: f"a shop on {version('flask')}, {version('gunicorn')} with 4 processes of 4 threads", flask),
-    "django": (lambda: f"{version('django')}: `migrate`, and its admin pages", django),
-    "sqlite-utils": (lambda: f"{version('sqlite-utils')}, six commands", command_line),
-    "wordpress": (lambda: f"WordPress {wordpress_version()} with its SQLite plugin, PHP's server with 3 processes", wordpress),
-    "go": (lambda: "a service in Go, mattn/go-sqlite3 with `-tags libsqlite3`", go_service),
-    "node": (lambda: f"a service in Node, {npm('sqlite3')}", lambda: node_service("sqlite3")),
-    "better-sqlite3": (lambda: f"the same with {npm('better-sqlite3')}", lambda: node_service("better-sqlite3")),
+    "flask": (of_pypi, lambda: f"a shop on {version('flask')}, {version('gunicorn')} with 4 processes of 4 threads", flask),
+    "django": (of_pypi, lambda: f"{version('django')}: `migrate`, and its admin pages", django),
+    "sqlite-utils": (of_pypi, lambda: f"{version('sqlite-utils')}, six commands", command_line),
+    "wordpress": (
+        lambda: needs(WORDPRESS, "make apps"),
+        lambda: f"WordPress {wordpress_version()} with its SQLite plugin, PHP's server with 3 processes",
+        wordpress,
+    ),
+    "go": (
+        lambda: needs("go", "a Go toolchain"),
+        lambda: "a service in Go, mattn/go-sqlite3 with `-tags libsqlite3`",
+        go_service,
+    ),
+    "node": (
+        lambda: of_node("sqlite3"),
+        lambda: f"a service in Node, {npm('sqlite3')}",
+        lambda: node_service("sqlite3"),
+    ),
+    "better-sqlite3": (
+        lambda: of_node("better-sqlite3"),
+        lambda: f"the same with {npm('better-sqlite3')}",
+        lambda: node_service("better-sqlite3"),
+    ),
 }
 
 
@@ -253,11 +299,16 @@ def main():
         sys.exit(f"{__doc__}\nPrograms: {' '.join(ALL)}")
     shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir(parents=True, exist_ok=True)
-    if {"flask", "django", "sqlite-utils"} & set(wanted):
-        run(ROOT / "scripts/python-for-tests.sh")
     rows, wrong = [], []
     for name in wanted:
-        title, program = ALL[name]
+        parts, title, program = ALL[name]
+        try:
+            parts()
+        except Missing as part:
+            if write:
+                sys.exit(f"{name}: {part}")
+            print(f"NOT VERIFIED: {name}: {part}", flush=True)
+            continue
         line, its = row(name, title(), program())
         rows.append(line)
         wrong += its
