@@ -3,14 +3,16 @@
 use crate::support::{Bench, reasons, tool, wait_for};
 use contend::check::heard::Stopped;
 use contend::trial::watch::janitor::Janitor;
+use contend::trial::watch::stops::Stops;
 use contend::trial::workers::crew::{Crew, Window};
 use contend::trial::workers::process::Launch;
 use contend::trial::workers::processes::{Deadlines, Supervision};
 use contend::trial::workers::refusal::Whose;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::process::Command;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Stops of a worker that does this between `start` and `done`.
 fn stopped(does: &str) -> Stopped {
@@ -29,14 +31,45 @@ fn stopped(does: &str) -> Stopped {
     crew.members[0].heard.stopped
 }
 
+/// A shell command that returns once a process is stopped.
+fn until_stopped(pid: &str) -> String {
+    format!("until grep -q '^State:.T' /proc/{pid}/status; do sleep 0.01; done")
+}
+
 #[test]
-fn every_stop_of_a_worker_is_seen_and_its_time_is_known() {
-    let pulse = "(sleep 0.2; kill -CONT $$) & kill -STOP $$; wait";
-    let found = stopped(&format!("{pulse}; {pulse}; {pulse}"));
-    assert_eq!(found.times, 3, "{found:?}");
-    assert!((500_000_000..5_000_000_000).contains(&found.ns), "{found:?}");
+fn a_stop_of_a_worker_is_reported_with_its_work() {
+    let begun = Instant::now();
+    let pulse = format!("({}; sleep 0.5; kill -CONT $$) & kill -STOP $$; wait", until_stopped("$$"));
+    let found = stopped(&pulse);
+    assert!(found.times == 1 && u128::from(found.ns) <= begun.elapsed().as_nanos(), "{found:?}");
     // A signal that continues what runs, and children that stop, are no stops.
-    assert_eq!(stopped("kill -CONT $$; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait"), Stopped::default());
+    let child = format!("sh -c 'kill -STOP $$' & {}; kill -CONT $!; wait", until_stopped("$!"));
+    assert_eq!(stopped(&format!("kill -CONT $$; {child}")), Stopped::default());
+}
+
+#[test]
+fn every_stop_of_a_child_is_seen_and_its_time_is_known() {
+    let mut child = Command::new("sleep").arg("600").spawn().expect("sleep");
+    let (pid, stops) = (Pid::from_child(&child), Stops::of(child.id()));
+    let begun = Instant::now();
+    let mut least_ns = 0;
+    for times in 1..=3 {
+        kill_process(pid, Signal::STOP).expect("it lives");
+        wait_for("the stop", || stops.so_far().times == times);
+        let seen = Instant::now();
+        wait_for("its time", || stops.so_far().ns > least_ns + 1_000_000);
+        least_ns += seen.elapsed().as_nanos() as u64;
+        kill_process(pid, Signal::CONT).expect("it lives");
+        // Its time stands still once it goes on.
+        wait_for("what continues it", || {
+            let before = stops.so_far().ns;
+            sleep(Duration::from_millis(2));
+            stops.so_far().ns == before
+        });
+    }
+    let (found, all) = (stops.so_far(), begun.elapsed());
+    child.kill().and_then(|()| child.wait()).expect("killed");
+    assert!(found.times == 3 && (u128::from(least_ns)..=all.as_nanos()).contains(&u128::from(found.ns)), "{found:?}");
 }
 
 /// Process ids of the workers of a tool.
