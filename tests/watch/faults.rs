@@ -371,3 +371,36 @@ fn short_programs_whose_writes_were_not_seen_are_counted() {
     let said: usize = missing.iter().filter(|said| said.starts_with("writes of ")).map(|said| counted(said)).sum();
     assert_eq!((processes.len(), said), (40, silent), "{missing:?}: {saved}");
 }
+
+/// With `locking_mode = EXCLUSIVE` SQLite keeps the index of the log in memory: no lock shows a write.
+#[test]
+fn a_process_that_has_no_shm_file_is_named_with_this_reason() {
+    if !may_trace("locking_mode = EXCLUSIVE") {
+        return;
+    }
+    let dir = place();
+    let database = dir.path().join("app.db").display().to_string();
+    let python = |code: &str| {
+        let mut command = Command::new("python3");
+        let code = format!("import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\n{code}");
+        command.args(["-c", &code, &database]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    };
+    let makes = "c.execute('PRAGMA journal_mode = WAL'); c.execute('CREATE TABLE t (v)')";
+    assert!(python(makes).status().expect("python3").success());
+    let (mut child, lines) = watching(&[&database, "--no-sql"]);
+    let writes = "c.execute('PRAGMA locking_mode = EXCLUSIVE'); c.execute('INSERT INTO t VALUES (1)')\n\
+        print('done', flush=True); sys.stdin.read()";
+    let mut program = python(writes).spawn().expect("python3");
+    let done = BufReader::new(program.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
+    assert_eq!(done, "done");
+    signal("-INT", child.id());
+    let said = lines.collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    child.wait().expect("it ends");
+    drop(program.stdin.take());
+    assert!(program.wait().expect("it ends").success());
+    let pid = program.id();
+    let why =
+        format!("it has locked {database} and no known `-shm` file: with PRAGMA locking_mode = EXCLUSIVE there is");
+    assert!(said.contains(&format!("writes of python3 ({pid}): {why} none")), "{said}");
+}

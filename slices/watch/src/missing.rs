@@ -1,11 +1,14 @@
 //! What could not be seen. Equal reasons are one sentence: a program may be started thousands of times.
 
-use crate::users::LOG_LOST;
-use crate::words::counted;
+use crate::process::Processes;
+use crate::target::Database;
+use crate::words::{counted, one_line};
 use std::collections::BTreeMap;
 
 /// Most sentences.
 const REASONS_MAX: usize = 100;
+/// Longest path in a sentence.
+const PATH_CHARS: usize = 200;
 
 /// Reasons, in the order in which they were found.
 #[derive(Default)]
@@ -36,9 +39,16 @@ impl Missing {
         }
     }
 
-    /// Adds that the log of a process was not seen.
-    pub fn add_writes(&mut self, pid: u32, name: Option<String>) {
-        self.add(format!("writes of {}", name.unwrap_or_default()), Some(pid), LOG_LOST.to_string());
+    /// Adds that the log of a process was not seen; of which database, if no lock of its `-shm` file was seen at all.
+    pub fn add_writes(&mut self, pid: u32, processes: &Processes, database: Option<&Database>) {
+        let why = database.map_or("its `-shm` file was made and removed between two looks".to_string(), |database| {
+            format!(
+                "it has locked {} and no known `-shm` file: with PRAGMA locking_mode = EXCLUSIVE there is none, or a new one \
+                 was not known yet",
+                one_line(&database.path.display().to_string(), PATH_CHARS)
+            )
+        });
+        self.add(format!("writes of {}", processes.name(pid).unwrap_or_default()), Some(pid), why);
     }
 
     /// A sentence for each reason.

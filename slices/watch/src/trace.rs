@@ -181,8 +181,8 @@ impl Trace {
             self.understand(at_ns, &bytes[place]);
         }
         self.keep_for_later(&bytes, raw);
-        let lost = self.users.that_lost_their_log(until_ns, |database| self.databases[database].is_wal());
-        lost.into_iter().for_each(|pid| self.missing.add_writes(pid, self.processes.name(pid)));
+        let lost = self.users.without_a_known_log(until_ns, |at| self.databases[at].is_wal());
+        lost.into_iter().for_each(|(pid, at)| self.missing.add_writes(pid, &self.processes, Some(&self.databases[at])));
         if (all || may_have_lost) && std::mem::replace(&mut self.lost, self.instance.lost()) < self.lost {
             self.connections.events_were_lost();
             self.syncs = Syncs::default();
@@ -422,7 +422,7 @@ impl Trace {
         let Some((database, file)) = find(&self.databases, id) else {
             let takes = change != Change::Released && Lock::in_range(File::Shm, first?, last?).next().is_some();
             if takes && self.users.may_have_lost_its_log(pid, id, |database| self.databases[database].is_wal()) {
-                self.missing.add_writes(pid, self.processes.name(pid));
+                self.missing.add_writes(pid, &self.processes, None);
             }
             return None;
         };

@@ -3,10 +3,7 @@
 use crate::lock::{Change, File};
 use crate::process::has_open;
 use crate::target::FileId;
-use std::collections::{HashMap, HashSet};
-
-/// Why the log of a process was not seen.
-pub const LOG_LOST: &str = "its `-shm` file was made and removed between two looks";
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Time after the lock of a database's file in which that of its `-shm` is seen.
 const LOG_NS: u64 = 1_000_000_000;
@@ -15,11 +12,12 @@ const LOG_NS: u64 = 1_000_000_000;
 pub struct Users {
     /// Whether a process uses a database, as asked since the last poll; users stay.
     known: HashMap<(u32, usize), bool>,
-    /// Processes that locked files which were gone before they were looked at.
-    unknown: HashSet<u32>,
-    /// Processes whose `-shm` locks were seen, and the others: the database in WAL mode whose file each has locked, and when.
-    with_log: HashSet<u32>,
-    without_log: HashMap<u32, (usize, u64)>,
+    /// Processes and databases of which it was returned that locks of the `-shm` were not seen.
+    lost: BTreeSet<(u32, usize)>,
+    /// Processes and databases of which a lock of the `-shm` was seen.
+    with_log: HashSet<(u32, usize)>,
+    /// The others of which a lock of the database's file was seen, and when: that of the `-shm` must follow in WAL mode.
+    without_log: HashMap<(u32, usize), u64>,
 }
 
 impl Users {
@@ -34,9 +32,15 @@ impl Users {
     /// Whether an unknown file that a process has locked may be the `-shm` of a database of which `is_wal` is true, asked for the
     /// first time. That file can be made and removed between two looks. One that is still open belongs to another database.
     pub fn may_have_lost_its_log(&mut self, pid: u32, file: FileId, is_wal: impl Fn(usize) -> bool) -> bool {
-        let mut its = self.known.iter().filter(|((user, _), is_user)| *user == pid && **is_user);
-        let uses_one = its.any(|((_, database), _)| is_wal(*database));
-        uses_one && has_open(pid, &[file]) != Some(true) && self.unknown.insert(pid)
+        let its =
+            self.known.iter().filter(|((user, database), is_user)| *user == pid && **is_user && is_wal(*database));
+        let its: Vec<(u32, usize)> = its.map(|(key, _)| *key).collect();
+        if its.is_empty() || has_open(pid, &[file]) == Some(true) {
+            return false;
+        }
+        let is_first = self.lost.range((pid, 0)..=(pid, usize::MAX)).next().is_none();
+        self.lost.extend(its);
+        is_first
     }
 
     /// A process has locked a part of a watched file, or released one. A connection in WAL mode that locks the database's file also locks the `-shm`.
@@ -45,21 +49,19 @@ impl Users {
             return;
         }
         if file == File::Shm {
-            self.with_log.insert(pid);
-            self.without_log.remove(&pid);
-        } else if !self.with_log.contains(&pid) {
-            self.without_log.entry(pid).or_insert((database, at_ns));
+            self.with_log.insert((pid, database));
+            self.without_log.remove(&(pid, database));
+        } else if !self.with_log.contains(&(pid, database)) {
+            self.without_log.entry((pid, database)).or_insert(at_ns);
         }
     }
 
-    /// Processes that have locked the file of a database in WAL mode, and no `-shm` that is known: the filter may still have had an
-    /// earlier file.
-    pub fn that_lost_their_log(&mut self, now_ns: u64, is_wal: impl Fn(usize) -> bool) -> Vec<u32> {
+    /// Processes and databases in WAL mode whose file each has locked without a lock of a known `-shm`, each once. There is
+    /// none with `PRAGMA locking_mode = EXCLUSIVE`, or the kernel's filter still had an earlier file.
+    pub fn without_a_known_log(&mut self, now_ns: u64, is_wal: impl Fn(usize) -> bool) -> Vec<(u32, usize)> {
         let is_due = |at_ns: u64| now_ns >= at_ns.saturating_add(LOG_NS);
-        let due = self.without_log.extract_if(|_, (_, at_ns)| is_due(*at_ns));
-        let due: Vec<(u32, usize)> = due.map(|(pid, (database, _))| (pid, database)).collect();
-        let is_new = |(pid, database): (u32, usize)| (is_wal(database) && self.unknown.insert(pid)).then_some(pid);
-        due.into_iter().filter_map(is_new).collect()
+        let due: Vec<_> = self.without_log.extract_if(|_, at_ns| is_due(*at_ns)).map(|(key, _)| key).collect();
+        due.into_iter().filter(|key| is_wal(key.1) && self.lost.insert(*key)).collect()
     }
 
     /// Forgets which processes are no users: one may open the database later.
@@ -70,8 +72,8 @@ impl Users {
     /// Forgets processes that have ended, whose numbers may be reused.
     pub fn forget(&mut self, ended: &HashSet<u32>) {
         self.known.retain(|(pid, _), _| !ended.contains(pid));
-        self.unknown.retain(|pid| !ended.contains(pid));
-        self.with_log.retain(|pid| !ended.contains(pid));
+        self.lost.retain(|(pid, _)| !ended.contains(pid));
+        self.with_log.retain(|(pid, _)| !ended.contains(pid));
     }
 }
 
@@ -95,16 +97,33 @@ mod tests {
     #[test]
     fn a_lock_of_the_database_alone_is_one_of_a_process_whose_log_was_not_seen() {
         let mut users = Users::default();
-        for (pid, file) in [(1, File::Database), (1, File::Shm), (2, File::Database), (3, File::Database)] {
-            users.has_locked(pid, (usize::from(pid == 3), file), (5, Change::Taken(Mode::Shared)));
+        // The first has locked the log of one of its two databases.
+        for (pid, database, file) in [(1, 0, File::Database), (1, 0, File::Shm), (1, 1, File::Database)] {
+            users.has_locked(pid, (database, file), (5, Change::Taken(Mode::Shared)));
         }
-        assert!(users.that_lost_their_log(LOG_NS, |_| true).is_empty(), "its `-shm` may still come");
-        assert_eq!(users.that_lost_their_log(5 + LOG_NS, |database| database == 0), [2], "the third has no log");
-        for pid in [1, 2] {
-            users.has_locked(pid, (0, File::Database), (9, Change::Taken(Mode::Shared)));
+        for (pid, database) in [(2, 0), (3, 2)] {
+            users.has_locked(pid, (database, File::Database), (5, Change::Taken(Mode::Shared)));
+        }
+        assert!(users.without_a_known_log(LOG_NS, |_| true).is_empty(), "its `-shm` may still come");
+        let mut found = users.without_a_known_log(5 + LOG_NS, |database| database < 2);
+        found.sort_unstable();
+        assert_eq!(found, [(1, 1), (2, 0)], "the third has no log");
+        for (pid, database) in [(1, 0), (1, 1), (2, 0)] {
+            users.has_locked(pid, (database, File::Database), (9, Change::Taken(Mode::Shared)));
         }
         users.has_locked(4, (0, File::Database), (9, Change::Released));
-        assert!(users.that_lost_their_log(u64::MAX, |_| true).is_empty(), "once");
+        assert!(users.without_a_known_log(u64::MAX, |_| true).is_empty(), "once");
+    }
+
+    #[test]
+    fn a_process_whose_lost_log_was_returned_is_not_returned_again_for_that_database() {
+        let (mut users, ended) = (Users::default(), 1 << 30);
+        users.uses(ended, 3, true, || false);
+        assert!(users.may_have_lost_its_log(ended, FileId { device: 0, inode: 0 }, |_| true));
+        for database in [3, 4] {
+            users.has_locked(ended, (database, File::Database), (5, Change::Taken(Mode::Shared)));
+        }
+        assert_eq!(users.without_a_known_log(u64::MAX, |_| true), [(ended, 4)]);
     }
 
     #[test]
