@@ -253,6 +253,11 @@ fn a_terminal_shows_the_screen_and_its_keys_work() {
     for part in ["depth:", "waited)", "strip:", "PAUSED", "Depth: sampled. Not seen"] {
         assert!(shown.contains(part), "{part} is missing in\n{shown}");
     }
+    // The cursor comes back when the screen is left.
+    let (_, summary) = shown.rsplit_once("\x1b[?25h").expect("a summary");
+    assert!(summary.contains("gave up"), "{summary}");
+    let is_within = |line: &str| line.trim_end().chars().count() <= 80 || line.contains("/program_holds_lock.db");
+    assert!(summary.lines().all(is_within), "{summary}");
     assert_eq!(code, Some(0), "no finding: {shown}");
 }
 

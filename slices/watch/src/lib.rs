@@ -36,6 +36,7 @@ mod screen;
 mod script;
 mod server;
 mod session;
+mod short;
 mod sync;
 pub mod tally;
 mod target;

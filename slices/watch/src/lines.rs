@@ -2,42 +2,87 @@
 
 use crate::finding::Finding;
 use crate::fold;
+use crate::short;
 use crate::view::{DatabaseView, Row};
 use crate::watch::Watch;
 use crate::words::{Words, bytes, percent, time};
+use contend::report::text;
 use serde::Serialize;
+use std::cmp::Reverse;
 
 /// What a rollback journal means that a writer left behind.
 pub const HOT_JOURNAL: &str = "hot journal: the next to read the database rolls it back";
 
-/// The last second of a database, as one line of text.
+/// Columns within which the line of a second stays: room for a writer and a process that waits, by name.
+const COLUMNS: usize = 110;
+/// Most writers, and most waiting processes, that such a line names, and the longest name.
+const NAMED_MAX: usize = 4;
+const NAME_CHARS: usize = 20;
+
+/// How much of the log such a line has.
+#[derive(Clone, Copy)]
+enum OfLog {
+    All,
+    Size,
+    None,
+}
+
+/// The last second of a database, as one line of text. Where it would be too long, it names fewer processes and counts the
+/// others, and says less of the log.
 pub fn line(at: &str, database: &DatabaseView, sees_refusals: bool) -> String {
     let name = database.path.rsplit('/').next().unwrap_or(&database.path);
-    let who = |row: &Row| format!("{} ({})", row.program, row.pid);
-    let writers = database.processes.iter().filter(|row| row.write_permille > 0 || row.writes_per_s > 0);
-    let writers: Vec<String> =
-        writers.map(|row| format!("{} {} {}/s", who(row), percent(row.write_permille), row.writes_per_s)).collect();
-    let waiting: Vec<String> =
-        database.processes.iter().filter_map(|row| Some(format!("{} for {}", who(row), time(row.waits_ns?)))).collect();
-    let refused: u64 = database.processes.iter().filter_map(|row| row.refusals_per_s).sum();
-    let mut out = format!("{at} {name}: ");
-    out += &if writers.is_empty() { "no writer".to_string() } else { format!("wrote: {}", writers.join(", ")) };
-    if !waiting.is_empty() {
-        out += &format!("; waits: {}", waiting.join(", "));
+    let rows = || database.processes.iter();
+    let mut writers: Vec<&Row> = rows().filter(|row| row.write_permille > 0 || row.writes_per_s > 0).collect();
+    writers.sort_by_key(|row| Reverse(row.write_permille));
+    let mut waiting: Vec<(u64, &Row)> = rows().filter_map(|row| Some((row.waits_ns?, row))).collect();
+    waiting.sort_by_key(|(ns, _)| Reverse(*ns));
+    let named = writers.iter().chain(waiting.iter().map(|(_, row)| row));
+    let names = short::names(named.map(|row| row.program.as_str()), NAME_CHARS);
+    let who = |row: &Row| format!("{} ({})", names[row.program.as_str()], row.pid);
+    let wrote: Vec<String> = { writers.iter() }
+        .map(|row| format!("{} {} {}/s", who(row), percent(row.write_permille), row.writes_per_s))
+        .collect();
+    let waits: Vec<String> = waiting.iter().map(|(ns, row)| format!("{} for {}", who(row), time(*ns))).collect();
+    let refused: u64 = rows().filter_map(|row| row.refusals_per_s).sum();
+    let text = |(named, of_log): (usize, OfLog)| {
+        let mut out = format!("{at} {name}: ");
+        out +=
+            &if wrote.is_empty() { "no writer".to_string() } else { format!("wrote: {}", some(&wrote, named.max(1))) };
+        if let Some((longest_ns, _)) = waiting.first() {
+            out += "; waits: ";
+            out +=
+                &if named > 0 { some(&waits, named) } else { format!("{}, up to {}", waits.len(), time(*longest_ns)) };
+        }
+        if refused > 0 {
+            out += &format!("; refused {refused}/s");
+        }
+        if !sees_refusals {
+            out += "; refusals and waits: not seen";
+        }
+        if database.hot_journal {
+            out += &format!("; {HOT_JOURNAL}");
+        }
+        out + &log(database, of_log)
+    };
+    let named = (1..=NAMED_MAX).rev().flat_map(|named| [(named, OfLog::All), (named, OfLog::Size)]);
+    let mut lines = named.chain([(1, OfLog::None), (0, OfLog::Size), (0, OfLog::None)]).map(text);
+    lines.find(|line| line.chars().count() <= COLUMNS).unwrap_or_else(|| text((0, OfLog::None)))
+}
+
+fn log(database: &DatabaseView, of_log: OfLog) -> String {
+    let size = bytes(database.log_bytes);
+    match of_log {
+        _ if database.journal != "wal" => String::new(),
+        OfLog::All => format!("; log {size}, {} frames to checkpoint", database.backlog_frames),
+        OfLog::Size => format!("; log {size}"),
+        OfLog::None => String::new(),
     }
-    if refused > 0 {
-        out += &format!("; refused {refused}/s");
-    }
-    if !sees_refusals {
-        out += "; refusals and waits: not seen";
-    }
-    if database.hot_journal {
-        out += &format!("; {HOT_JOURNAL}");
-    }
-    if database.journal == "wal" {
-        out += &format!("; log {}, {} frames to checkpoint", bytes(database.log_bytes), database.backlog_frames);
-    }
-    out
+}
+
+/// So many of these texts, and the number of the others.
+fn some(texts: &[String], count: usize) -> String {
+    let (named, others) = texts.split_at(count.min(texts.len()));
+    named.join(", ") + &if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) }
 }
 
 #[derive(Serialize)]
@@ -80,7 +125,7 @@ pub fn summary(watch: &Watch, databases: &[DatabaseView], width: usize) -> Strin
         out.push('\n');
     }
     for database in databases {
-        out += &table(database);
+        out += &table(database, width);
     }
     out += &format!("\n{}\nDepth: {}.", since(&watch.began, timeline.now_ns - timeline.from_ns), watch.depth.word());
     let missing = watch.missing();
@@ -96,8 +141,10 @@ pub fn since(began: &str, watched_ns: u64) -> String {
 }
 
 /// Processes of a database, ordered by the time for which they held the write lock.
-fn table(database: &DatabaseView) -> String {
-    let mut out = format!("\n{} ({}, {})\n", database.path, database.journal, bytes(database.database_bytes));
+fn table(database: &DatabaseView, width: usize) -> String {
+    let (path, facts) = (&database.path, format!("({}, {})", database.journal, bytes(database.database_bytes)));
+    let is_long = path.chars().count() + 1 + facts.chars().count() > width;
+    let mut out = format!("\n{path}{}{facts}\n", if is_long { "\n  " } else { " " });
     if database.hot_journal {
         out += &format!("{HOT_JOURNAL}\n");
     }
@@ -113,21 +160,30 @@ fn table(database: &DatabaseView) -> String {
         let [held, longest] = [totals.write_ns, totals.write_ns_max].map(time);
         [who, totals.writes.to_string(), held, longest, waited, longest_wait, refused, gave_up]
     }));
-    out + &padded(&rows)
+    out + &padded(&rows, width)
 }
 
-/// Rows as text: the first column left-aligned, the others right-aligned.
-pub fn padded<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
-    let chars = |text: &String| text.chars().count();
-    let widths: [usize; COLUMNS] =
+/// Rows as text of at most `width` columns: the first column is left-aligned, and wrapped if there is no room; the others are
+/// right-aligned.
+pub fn padded<const COLUMNS: usize>(rows: &[[String; COLUMNS]], width: usize) -> String {
+    /// Narrowest first column.
+    const FIRST: usize = 12;
+    let chars = |text: &str| text.chars().count();
+    let mut widths: [usize; COLUMNS] =
         std::array::from_fn(|column| rows.iter().map(|row| chars(&row[column])).max().unwrap_or(0));
+    let others: usize = widths.iter().skip(1).map(|width| width + 2).sum();
+    widths[0] = widths[0].min(width.saturating_sub(others).max(FIRST));
     let mut out = String::new();
-    for row in rows {
-        for (column, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[column] - chars(cell));
-            out += &if column == 0 { format!("{cell}{pad}") } else { format!("  {pad}{cell}") };
-        }
+    for (first, figures) in rows.iter().filter_map(|row| row.split_first()) {
+        let is_whole = chars(first) <= widths[0];
+        let style = text::Style { width: widths[0], ..text::Style::FILE };
+        let first = if is_whole { first.clone() } else { text::wrapped(first, ["", " "], style) };
+        let mut first = first.lines();
+        let begins = first.next().unwrap_or_default();
+        out += &format!("{begins:0$}", widths[0]);
+        figures.iter().zip(&widths[1..]).for_each(|(cell, width)| out += &format!("  {cell:>width$}"));
         out.push('\n');
+        first.for_each(|line| out += &format!("{line}\n"));
     }
     out
 }
@@ -156,4 +212,76 @@ fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
         is_new = false;
     }
     out + line.trim_end() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Totals;
+
+    /// Processes of a database in WAL mode: each writes, and the first `waiting` wait, too.
+    fn database(programs: &[&str], waiting: usize) -> DatabaseView {
+        let totals = Totals { writes: 123_456, write_ns: 59_940_000_000, write_ns_max: 234_000_000, waits: None };
+        let row = |(at, program): (usize, &&str)| Row {
+            pid: 4711 + at as u32,
+            program: program.to_string(),
+            command: String::new(),
+            holds: None,
+            waits_ns: (at < waiting).then_some(1_200_000_000 + at as u64 * 100_000_000),
+            writes_per_s: 40,
+            refusals_per_s: Some(35),
+            write_permille: 100 + at as u64 * 20,
+            sums: totals.clone(),
+            statement: None,
+            threads: vec![],
+        };
+        DatabaseView {
+            path: "/srv/app.db".to_string(),
+            journal: "wal",
+            hot_journal: false,
+            database_bytes: 1_200_000,
+            log_bytes: 4_100_000,
+            backlog_frames: 1_000,
+            oldest_reader: None,
+            processes: programs.iter().enumerate().map(row).collect(),
+            strip: vec![],
+        }
+    }
+
+    #[test]
+    fn the_line_of_a_second_names_those_for_whom_there_is_room_and_counts_the_others() {
+        let of = |programs: &[&str], waiting| line("  12 s", &database(programs, waiting), true);
+        assert_eq!(
+            of(&["python3 import.py"], 0),
+            "  12 s app.db: wrote: python3 import.py (4711) 10 % 40/s; refused 35/s; log 4.10 MB, 1000 frames to checkpoint"
+        );
+        assert_eq!(
+            of(&["app"; 8], 0),
+            "  12 s app.db: wrote: app (4718) 24 % 40/s, app (4717) 22 % 40/s and 6 more; refused 280/s; log 4.10 MB"
+        );
+        assert_eq!(
+            of(&["app"; 8], 3),
+            "  12 s app.db: wrote: app (4718) 24 % 40/s and 7 more; waits: app (4713) for 1.40 s and 2 more; \
+             refused 280/s"
+        );
+        let long = of(&["python3 import_all_customers.py", "python3 import_all_orders.py"], 2);
+        assert_eq!(
+            long,
+            "  12 s app.db: wrote: import_all_orders.py (4712) 12 % 40/s and 1 more; waits: 2, up to 1.30 s; refused 70/s"
+        );
+    }
+
+    #[test]
+    fn a_summary_fits_into_the_terminal_and_keeps_its_figures_in_their_columns() {
+        let text = table(&database(&["python3 import_customers.py", "a-program-whose-name-is-one-long-word"], 0), 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let lines: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(
+            lines[1].trim_end(),
+            "python3               123456  59.9 s   234 ms       -        -        -        -"
+        );
+        assert_eq!(lines[2..4], [" import_customers.py", " (4711)"]);
+        let wide = table(&database(&["python3 import_customers.py"], 0), 100);
+        assert!(wide.contains("python3 import_customers.py (4711)  123456  59.9 s"), "{wide}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::connection;
 use crate::lines::HOT_JOURNAL;
+use crate::short;
 use crate::view::{DatabaseView, Row, ThreadRow};
 use crate::watch::Depth;
 use crate::words::{NOT_SEEN, Words, bytes, percent, time};
@@ -11,11 +12,15 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table, Wrap};
+use std::collections::BTreeMap;
 
 /// Colours of processes in the strip and the table. Each process also has a letter, for screens without colour.
 const COLOURS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::Red];
 /// Columns of a screen from which the table has the longest hold and wait.
 const WIDE: u16 = 100;
+/// Widths of the columns `waits`, `writes/s`, `refused` and `held`, and of a time.
+const USUAL_WIDTHS: [u16; 4] = [TIME_WIDTH, 8, 7, 5];
+const TIME_WIDTH: u16 = 8;
 /// Rows for findings, of 24.
 const FINDINGS_ROWS: u16 = 8;
 
@@ -121,7 +126,7 @@ pub fn draw(frame: &mut Frame<'_>, shown: &Shown<'_>, choice: &Choice) {
     let [head, database_area, table_area, findings_area, foot] = Layout::vertical(rows).areas(area);
     frame.render_widget(Paragraph::new(heading(shown, choice)), head);
     if let Some(database) = shown.databases.get(choice.database) {
-        frame.render_widget(Paragraph::new(about(database, shown)), database_area);
+        frame.render_widget(Paragraph::new(about(database, shown, area.width)), database_area);
         if choice.help {
             frame.render_widget(Paragraph::new(HELP).wrap(Wrap { trim: false }), table_area);
         } else {
@@ -140,10 +145,12 @@ const NO_FINDING_SAMPLED: &str = "No finding so far: only holds of 20 ms or long
 const HELP: &str = "Holds: the strongest lock a process has now, and for how long. write: the one
 writer; exclusive: alone in the file; read: a snapshot is open; open: connected.
 Waits: how long it has been refused the lock.
-Refused: calls per second that got no lock.
-Longest: its longest hold of the write lock, and its longest wait (wide screens).
-Below a process: its threads (or connections) that have the lock, wait or work now.
+Refused: lock calls per second that got no lock. A busy timeout tries again and
+again: one wait is many refused calls, and they are not errors of the program.
+Longest, wait: its longest hold of the write lock, its longest wait (if wide).
+Below a process: its threads (or connections) that have the lock, wait or work.
 The strip: who held the write lock, the newest at the right. A dot: no process.
+~ in a name: a part is left out.
 p pause  s sort  t threads  / filter  Tab next database  q quit";
 
 fn heading(shown: &Shown<'_>, choice: &Choice) -> Line<'static> {
@@ -162,7 +169,7 @@ fn bold(mut text: String, choice: &Choice) -> Line<'static> {
     Line::styled(text, Style::new().add_modifier(Modifier::BOLD))
 }
 
-fn about(database: &DatabaseView, shown: &Shown<'_>) -> Vec<Line<'static>> {
+fn about(database: &DatabaseView, shown: &Shown<'_>, columns: u16) -> Vec<Line<'static>> {
     let mut facts = format!("{}, {}", database.journal, bytes(database.database_bytes));
     if database.hot_journal {
         facts += &format!(", {HOT_JOURNAL}");
@@ -177,7 +184,8 @@ fn about(database: &DatabaseView, shown: &Shown<'_>) -> Vec<Line<'static>> {
         Some(pid) => Span::styled(letter(database, *pid), style(database, *pid, shown.colour)),
         None => Span::raw("."),
     });
-    vec![Line::raw(database.path.clone()), Line::raw(facts), Line::raw(reader), Line::from(cells.collect::<Vec<_>>())]
+    let path = short::end(&database.path, usize::from(columns));
+    vec![Line::raw(path), Line::raw(facts), Line::raw(reader), Line::from(cells.collect::<Vec<_>>())]
 }
 
 /// Position of a process among those of its database, by number, so that its letter does not change with the order.
@@ -204,9 +212,13 @@ fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: 
     }
     let is_wide = area.width >= WIDE;
     let widest = widest(&rows, !choice.no_threads);
+    let others = USUAL_WIDTHS.iter().map(|width| width + 1).sum::<u16>() + widest + 1;
+    let others = others + if is_wide { 2 * (TIME_WIDTH + 1) } else { 0 };
+    let (first_width, names) = names(&rows, area.width.saturating_sub(others));
     let mut lines = vec![];
     for row in rows {
-        let first = Cell::from(format!("{} {} {}", letter(database, row.pid), row.pid, row.program));
+        let name = &names[row.program.as_str()];
+        let first = Cell::from(format!("{} {} {name}", letter(database, row.pid), row.pid));
         let mut cells = vec![
             first.style(style(database, row.pid, shown.colour)),
             Cell::from(held(row.holds.as_ref())),
@@ -224,21 +236,28 @@ fn processes(frame: &mut Frame<'_>, area: Rect, database: &DatabaseView, shown: 
         let threads = row.threads.iter().filter(|_| !choice.no_threads);
         lines.extend(threads.map(|thread| of_thread(thread, is_wide)));
     }
-    let mut columns = vec![
-        ("process", Constraint::Length(18)),
-        ("holds", Constraint::Length(widest)),
-        ("waits", Constraint::Length(8)),
-        ("writes/s", Constraint::Length(8)),
-        ("refused", Constraint::Length(7)),
-        ("held", Constraint::Length(5)),
-    ];
+    let mut columns = vec![("process", Constraint::Length(first_width)), ("holds", Constraint::Length(widest))];
+    columns.extend(["waits", "writes/s", "refused", "held"].into_iter().zip(USUAL_WIDTHS.map(Constraint::Length)));
     if is_wide {
-        columns.extend([("longest", Constraint::Length(8)), ("wait", Constraint::Length(8))]);
+        columns.extend(["longest", "wait"].map(|head| (head, Constraint::Length(TIME_WIDTH))));
     }
     columns.push(("statement", Constraint::Min(8)));
     let (head, widths): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
     let head = TableRow::new(head).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(lines, widths).header(head), area);
+}
+
+/// Width of the column of processes, and the name of each program in it. `room`: what it and the statement have together.
+fn names<'r>(rows: &[&'r Row], room: u16) -> (u16, BTreeMap<&'r str, String>) {
+    const LEAST: usize = 18;
+    let most = (usize::from(room) / 2).max(20);
+    let number = rows.iter().map(|row| row.pid.to_string().len()).max().unwrap_or(0);
+    // The letter, the number and the spaces after them.
+    let before = 1 + 1 + number + 1;
+    let longest = rows.iter().map(|row| row.program.chars().count()).max().unwrap_or(0);
+    let width = (before + longest).clamp(LEAST, most);
+    let names = short::names(rows.iter().map(|row| row.program.as_str()), width.saturating_sub(before));
+    (width as u16, names)
 }
 
 /// Width of the column of locks: its longest cell, and no less than is usual, so that columns stay where they are.
@@ -327,140 +346,5 @@ fn footer(choice: &Choice) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::view::{Totals, Waits};
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
-
-    fn row(pid: u32, program: &str, held: u64) -> Row {
-        let sums = Totals {
-            writes: 9,
-            write_ns: held,
-            write_ns_max: held,
-            waits: Some(Waits { wait_ns: 0, wait_ns_max: 0, refusals: 0, gave_up: 0 }),
-        };
-        Row {
-            pid,
-            program: program.to_string(),
-            command: String::new(),
-            holds: Some(("write".to_string(), held)),
-            waits_ns: None,
-            writes_per_s: 40,
-            refusals_per_s: Some(3),
-            write_permille: held / 1_000_000,
-            sums,
-            statement: Some("UPDATE account SET balance = 1".to_string()),
-            threads: vec![],
-        }
-    }
-
-    fn drawn(choice: &Choice) -> String {
-        drawn_on(80, choice)
-    }
-
-    fn drawn_on(columns: u16, choice: &Choice) -> String {
-        let threads = vec![ThreadRow {
-            tid: 4719,
-            name: Some("worker-3".to_string()),
-            holds: Some(("write".to_string(), 41_000_000)),
-            waits_ns: None,
-            statement: Some("DELETE FROM cart".to_string()),
-        }];
-        let database = DatabaseView {
-            path: "/srv/app.db".to_string(),
-            journal: "wal",
-            hot_journal: false,
-            database_bytes: 1_200_000,
-            log_bytes: 4_100_000,
-            backlog_frames: 1_000,
-            oldest_reader: None,
-            processes: vec![row(4711, "python3", 870_000_000), Row { threads, ..row(4712, "node", 20_000_000) }],
-            strip: vec![Some(4711), None, Some(4712)],
-        };
-        let words = Words { title: "python3 (4711) waits.".into(), evidence: String::new(), change: "Commit.".into() };
-        let databases = [database];
-        let (findings, depth) = (&[words][..], Depth::Exact);
-        let shown = Shown { databases: &databases, findings, seconds: 12, depth, missing: &[], colour: false };
-        let mut terminal = Terminal::new(TestBackend::new(columns, 24)).expect("a buffer");
-        terminal.draw(|frame| draw(frame, &shown, choice)).expect("drawn");
-        terminal.backend().to_string()
-    }
-
-    #[test]
-    fn a_screen_of_80_by_24_shows_holder_statement_and_finding() {
-        let text = drawn(&Choice::default());
-        for part in ["A 4711 python3", "write 870 ms", "87 %", "UPDATE acc", "A.B", "! python3 (4711) waits.", "q quit"]
-        {
-            assert!(text.contains(part), "{part} is missing in\n{text}");
-        }
-    }
-
-    #[test]
-    fn threads_are_below_their_process_and_a_wide_screen_has_the_longest_times() {
-        let text = drawn(&Choice::default());
-        let line = text.lines().find(|line| line.contains("  worker-3")).expect("a line of the thread");
-        assert!(line.contains("write 41.0 ms") && line.contains("DELETE FR"), "{text}");
-        assert!(!text.contains("longest"), "{text}");
-        assert!(drawn_on(120, &Choice::default()).contains("longest  wait     statement"), "{text}");
-        let mut choice = Choice::default();
-        choice.key(KeyCode::Char('t'), 1);
-        assert!(!drawn(&choice).contains("worker-3"));
-    }
-
-    #[test]
-    fn cells_are_as_wide_as_a_time_with_its_unit() {
-        let mut wide = row(4711, "python3", 1);
-        wide.holds = Some(("checkpoint".to_string(), 12_500_000));
-        assert_eq!(widest(&[&wide], true), "checkpoint 12.5 ms".len() as u16);
-        assert_eq!(widest(&[], true), 16);
-    }
-
-    #[test]
-    fn what_cannot_be_seen_has_no_figures() {
-        let mut sums = row(1, "x", 1).sums;
-        assert_eq!(sums.of_waits(), ["0 ns", "0 ns", "0", "0"]);
-        sums.waits = None;
-        assert_eq!(sums.of_waits(), ["-"; 4]);
-    }
-
-    #[test]
-    fn a_screen_of_a_server_shows_who_waits_for_whom() {
-        let shown = ShownServer {
-            facts: "MariaDB 10.11: 3 clients".into(),
-            tree: vec!["41 app idle in transaction".into(), "  42 app waits 2.00 s".into()],
-            findings: vec![Words { title: "41 blocks.".into(), evidence: String::new(), change: "Commit.".into() }],
-            missing: vec![],
-            seconds: 3,
-        };
-        let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
-        terminal.draw(|frame| draw_server(frame, &shown, &Choice::default())).expect("drawn");
-        let text = terminal.backend().to_string();
-        for part in ["3 clients", "41 app idle", "  42 app waits", "! 41 blocks."] {
-            assert!(text.contains(part), "{part} is missing in\n{text}");
-        }
-    }
-
-    #[test]
-    fn keys_filter_sort_pause_and_quit() {
-        let mut choice = Choice::default();
-        for key in "/node".chars() {
-            choice.key(KeyCode::Char(key), 1);
-        }
-        let text = drawn(&choice);
-        assert!(text.contains("4712 node") && !text.contains("4711 python3  "), "{text}");
-        choice.key(KeyCode::Esc, 1);
-        assert!(!choice.quit, "Esc ended the filter");
-        for key in [KeyCode::Char('/'), KeyCode::Char('x'), KeyCode::Enter] {
-            choice.key(key, 1);
-        }
-        assert!(drawn(&choice).contains("filter: x   / changes it, Esc clears it"));
-        choice.key(KeyCode::Esc, 1);
-        assert!(!choice.quit && choice.filter.is_empty(), "a filter that was kept, too");
-        choice.key(KeyCode::Char('p'), 1);
-        choice.key(KeyCode::Char('s'), 1);
-        assert!(drawn(&choice).contains("PAUSED") && drawn(&choice).contains("by time waited"));
-        choice.key(KeyCode::Char('q'), 1);
-        assert!(choice.quit);
-    }
-}
+#[path = "screen_tests.rs"]
+mod tests;

@@ -131,7 +131,7 @@ pub fn summary(server: &Server, width: usize) -> String {
         for (sql, waits) in waits.iter().take(WAITS_SHOWN) {
             rows.push([one_line(sql, width - 32), waits.count.to_string(), time(waits.total_ns), time(waits.max_ns)]);
         }
-        out += &padded(&rows);
+        out += &padded(&rows, width);
     }
     let watched_ns = server.history.now_ns.saturating_sub(server.history.from_ns);
     out += &format!("\n{}", since(&server.began, watched_ns));

@@ -1,0 +1,160 @@
+//! The screen, drawn into a buffer.
+
+use super::*;
+use crate::view::{Totals, Waits};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+fn row(pid: u32, program: &str, held: u64) -> Row {
+    let sums = Totals {
+        writes: 9,
+        write_ns: held,
+        write_ns_max: held,
+        waits: Some(Waits { wait_ns: 0, wait_ns_max: 0, refusals: 0, gave_up: 0 }),
+    };
+    Row {
+        pid,
+        program: program.to_string(),
+        command: String::new(),
+        holds: Some(("write".to_string(), held)),
+        waits_ns: None,
+        writes_per_s: 40,
+        refusals_per_s: Some(3),
+        write_permille: held / 1_000_000,
+        sums,
+        statement: Some("UPDATE account SET balance = 1".to_string()),
+        threads: vec![],
+    }
+}
+
+fn drawn(choice: &Choice) -> String {
+    drawn_on(80, choice)
+}
+
+fn drawn_on(columns: u16, choice: &Choice) -> String {
+    drawn_of(columns, choice, ["python3", "node"], "/srv/app.db")
+}
+
+fn drawn_of(columns: u16, choice: &Choice, [first, second]: [&str; 2], path: &str) -> String {
+    let threads = vec![ThreadRow {
+        tid: 4719,
+        name: Some("worker-3".to_string()),
+        holds: Some(("write".to_string(), 41_000_000)),
+        waits_ns: None,
+        statement: Some("DELETE FROM cart".to_string()),
+    }];
+    let database = DatabaseView {
+        path: path.to_string(),
+        journal: "wal",
+        hot_journal: false,
+        database_bytes: 1_200_000,
+        log_bytes: 4_100_000,
+        backlog_frames: 1_000,
+        oldest_reader: None,
+        processes: vec![row(4711, first, 870_000_000), Row { threads, ..row(4712, second, 20_000_000) }],
+        strip: vec![Some(4711), None, Some(4712)],
+    };
+    let words = Words { title: "python3 (4711) waits.".into(), evidence: String::new(), change: "Commit.".into() };
+    let databases = [database];
+    let (findings, depth) = (&[words][..], Depth::Exact);
+    let shown = Shown { databases: &databases, findings, seconds: 12, depth, missing: &[], colour: false };
+    let mut terminal = Terminal::new(TestBackend::new(columns, 24)).expect("a buffer");
+    terminal.draw(|frame| draw(frame, &shown, choice)).expect("drawn");
+    terminal.backend().to_string()
+}
+
+#[test]
+fn a_screen_of_80_by_24_shows_holder_statement_and_finding() {
+    let text = drawn(&Choice::default());
+    for part in ["A 4711 python3", "write 870 ms", "87 %", "UPDATE acc", "A.B", "! python3 (4711) waits.", "q quit"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn threads_are_below_their_process_and_a_wide_screen_has_the_longest_times() {
+    let text = drawn(&Choice::default());
+    let line = text.lines().find(|line| line.contains("  worker-3")).expect("a line of the thread");
+    assert!(line.contains("write 41.0 ms") && line.contains("DELETE FR"), "{text}");
+    assert!(!text.contains("longest"), "{text}");
+    assert!(drawn_on(120, &Choice::default()).contains("longest  wait     statement"), "{text}");
+    let mut choice = Choice::default();
+    choice.key(KeyCode::Char('t'), 1);
+    assert!(!drawn(&choice).contains("worker-3"));
+}
+
+#[test]
+fn programs_with_long_names_can_be_told_apart_and_a_long_path_shows_its_end() {
+    let programs = ["python3 import_customers.py", "python3 import_orders.py"];
+    let path = format!("/srv/{}/app.db", "deep/".repeat(20));
+    let text = drawn_of(80, &Choice::default(), programs, &path);
+    for part in ["A 4711 imp~tomers.py", "B 4712 imp~orders.py", "deep//app.db", "UPDATE acc"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    let text = drawn_of(140, &Choice::default(), programs, &path);
+    assert!(text.contains("A 4711 python3 import_customers.py write") && text.contains("UPDATE account SET"), "{text}");
+}
+
+#[test]
+fn the_help_fits_into_80_by_24() {
+    let mut choice = Choice::default();
+    choice.key(KeyCode::Char('?'), 1);
+    let text = drawn(&choice);
+    assert!(HELP.lines().all(|line| text.contains(line)), "{text}");
+}
+
+#[test]
+fn cells_are_as_wide_as_a_time_with_its_unit() {
+    let mut wide = row(4711, "python3", 1);
+    wide.holds = Some(("checkpoint".to_string(), 12_500_000));
+    assert_eq!(widest(&[&wide], true), "checkpoint 12.5 ms".len() as u16);
+    assert_eq!(widest(&[], true), 16);
+}
+
+#[test]
+fn what_cannot_be_seen_has_no_figures() {
+    let mut sums = row(1, "x", 1).sums;
+    assert_eq!(sums.of_waits(), ["0 ns", "0 ns", "0", "0"]);
+    sums.waits = None;
+    assert_eq!(sums.of_waits(), ["-"; 4]);
+}
+
+#[test]
+fn a_screen_of_a_server_shows_who_waits_for_whom() {
+    let shown = ShownServer {
+        facts: "MariaDB 10.11: 3 clients".into(),
+        tree: vec!["41 app idle in transaction".into(), "  42 app waits 2.00 s".into()],
+        findings: vec![Words { title: "41 blocks.".into(), evidence: String::new(), change: "Commit.".into() }],
+        missing: vec![],
+        seconds: 3,
+    };
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
+    terminal.draw(|frame| draw_server(frame, &shown, &Choice::default())).expect("drawn");
+    let text = terminal.backend().to_string();
+    for part in ["3 clients", "41 app idle", "  42 app waits", "! 41 blocks."] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn keys_filter_sort_pause_and_quit() {
+    let mut choice = Choice::default();
+    for key in "/node".chars() {
+        choice.key(KeyCode::Char(key), 1);
+    }
+    let text = drawn(&choice);
+    assert!(text.contains("4712 node") && !text.contains("4711 python3  "), "{text}");
+    choice.key(KeyCode::Esc, 1);
+    assert!(!choice.quit, "Esc ended the filter");
+    for key in [KeyCode::Char('/'), KeyCode::Char('x'), KeyCode::Enter] {
+        choice.key(key, 1);
+    }
+    assert!(drawn(&choice).contains("filter: x   / changes it, Esc clears it"));
+    choice.key(KeyCode::Esc, 1);
+    assert!(!choice.quit && choice.filter.is_empty(), "a filter that was kept, too");
+    choice.key(KeyCode::Char('p'), 1);
+    choice.key(KeyCode::Char('s'), 1);
+    assert!(drawn(&choice).contains("PAUSED") && drawn(&choice).contains("by time waited"));
+    choice.key(KeyCode::Char('q'), 1);
+    assert!(choice.quit);
+}
