@@ -141,3 +141,56 @@ fn a_changed_capture_makes_no_other_file() {
     assert!(said.err.contains("not authorized"), "{said:?}");
     assert!(!other.exists());
 }
+
+/// A nested block of an ORM, and work on a second database.
+const NESTED: &str = "
+import sqlite3
+db, other = (sqlite3.connect(name, isolation_level=None) for name in ('app.db', 'other.db'))
+db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
+other.execute('CREATE TABLE o (id INTEGER PRIMARY KEY, v INTEGER)')
+for i in range(100):
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('SAVEPOINT s1')
+    db.execute('INSERT INTO t (v) VALUES (?)', (i,))
+    db.execute('RELEASE SAVEPOINT s1')
+    db.execute('COMMIT')
+    other.execute('INSERT INTO o (v) VALUES (?)', (i,))
+";
+
+#[test]
+fn savepoints_are_taken_over_and_other_databases_are_not_counted_as_such() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", NESTED]).exits(0);
+    let said = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    // Two more create the tables.
+    assert!(said.contains("The study has 49 % of the captured transactions"), "{said}");
+    let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
+    assert!(
+        workload.contains("sql = \"SAVEPOINT s1\"") && workload.contains("sql = \"RELEASE SAVEPOINT s1\""),
+        "{workload}"
+    );
+    let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "200ms", "--set", "load=full"];
+    bench.contend(&[&quick[..], &["--only", "as captured", "--allow-tmpfs"]].concat()).ran();
+}
+
+/// The schema allows two words, which made-up names are not.
+const CHECKED: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+db.execute(\"CREATE TABLE t (id INTEGER PRIMARY KEY, role TEXT CHECK (role IN ('admin', 'guest')))\")
+for i in range(50):
+    db.execute('INSERT INTO t (role) VALUES (?)', (('admin', 'guest')[i % 2],))
+";
+
+#[test]
+fn rows_that_do_not_fit_the_schema_make_no_study() {
+    let bench = Bench::new();
+    let said = capture(&bench, &[], &["python3", "-c", CHECKED]).exits(0).err;
+    let why = "No study can be made of it: its rows are made up, and do not fit the schema: CHECK constraint failed: \
+               role IN ('admin', 'guest'); a capture with --values=full";
+    assert!(said.contains(why) && !said.contains("contend run"), "{said}");
+    bench.contend(&["capture", "to-workload", "taken"]).exits(2);
+    let full = ["capture", "--values=full", "--out", "full", "--", "sqlite3", "app.db", "SELECT count(*) FROM t"];
+    let said = bench.contend(&full).exits(0).err;
+    assert!(!said.contains("do not fit"), "{said}");
+}

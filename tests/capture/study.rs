@@ -176,9 +176,13 @@ fn rare_long_pauses_have_their_own_transaction_and_the_study_says_what_it_lacks(
     let workload = workload(&bench.path("taken"));
     let hold_us = |name: &str| {
         let steps = workload["transaction"][name]["step"].as_array().expect("steps").iter();
-        let holds = steps.filter_map(|step| step.get("hold")?.as_str()?.strip_suffix("us")?.parse::<u64>().ok());
+        let holds = steps.filter_map(|step| {
+            step.get("hold")?.as_str()?.strip_prefix("holds*")?.strip_suffix("us")?.parse::<u64>().ok()
+        });
         holds.sum::<u64>()
     };
+    // The job that was chosen is the one that is finished, although the queue is empty after many more operations.
+    assert!(workload["transaction"]["update_jobs"].to_string().contains("WHERE id = :k0_0"), "{workload}");
     // A busy machine adds some of its own.
     assert!(hold_us("update_jobs_slow") > 60_000, "{workload}");
     assert!(hold_us("update_jobs") < 10_000, "{workload}");
@@ -308,4 +312,64 @@ fn what_an_update_stores_is_not_searched_for_and_orphans_are_reported() {
     let workload = workload(&bench.path("taken"));
     let args = workload["transaction"]["update_user"]["args"].to_string();
     assert!(args.contains("a0_1 = { unique = true }") && args.contains("ref = \"user.id\""), "{args}");
+}
+
+/// Four processes that hold the write lock for 20 ms of their own work, and wait for it for 10 ms.
+const HOLDS: &str = "
+import os, sqlite3, time
+def work():
+    db = sqlite3.connect('app.db', timeout=0.01, isolation_level=None)
+    for i in range(40):
+        time.sleep(0.03)
+        try:
+            db.execute('BEGIN IMMEDIATE')
+            time.sleep(0.02)
+            db.execute('UPDATE stock SET n = n - 1 WHERE id = ?', (i % 20 + 1,))
+            db.execute('COMMIT')
+        except sqlite3.OperationalError:
+            pass
+children = []
+for _ in range(4):
+    children.append(os.fork())
+    if not children[-1]:
+        work()
+        os._exit(0)
+for child in children:
+    os.waitpid(child, 0)
+";
+
+/// The first thing that `capture show` finds is a contender's load of the study.
+#[test]
+fn a_study_answers_what_short_transactions_would_do() {
+    let bench = Bench::new();
+    let db = rusqlite::Connection::open(bench.path("app.db")).expect("made");
+    db.execute_batch(
+        "CREATE TABLE stock (id INTEGER PRIMARY KEY, n INTEGER);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) INSERT INTO stock SELECT i, 1000 FROM n;",
+    )
+    .expect("filled");
+    drop(db);
+    capture(&bench, &[], &["python3", "-c", HOLDS]).exits(0);
+    let shown = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    assert!(shown.contains("holds the write lock of app.db while it does something else"), "{shown}");
+    let workload = workload(&bench.path("taken"));
+    let preset = |load: &str| workload["preset"]["load"][load].as_table().expect("a preset").clone();
+    let pause =
+        |load: &str| preset(load).iter().find(|(name, _)| name.starts_with("pause_")).expect("a pause").1.as_integer();
+    assert_eq!(preset("short")["holds"].as_integer(), Some(0), "{workload}");
+    assert!(pause("short").expect("a number") >= pause("captured").expect("a number") + 15_000, "{workload}");
+    let only = ["--only", "as captured", "--only", "WAL and a busy timeout of 5 s", "--allow-tmpfs"];
+    let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "500ms"];
+    let ran = bench.contend(&[&quick[..], &only].concat());
+    let said = ran.out.clone();
+    ran.ran();
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let at = flat.find("> load=short: ").expect(&said);
+    let number = |text: &str| text.split(' ').next().and_then(|number| number.parse::<f64>().ok());
+    let short = number(&flat[at + "> load=short: ".len()..]).expect(&said);
+    let before = flat.find("In this run ").expect(&said);
+    let captured = number(&flat[before + "In this run ".len()..]).expect(&said);
+    assert!(short < captured, "fewer operations fail: {said}");
+    assert!(flat.contains(" of 1,000 operations fail at a lock then as captured, and 0 with WAL"), "{said}");
+    assert!(!said.contains("not measured"), "{said}");
 }

@@ -16,9 +16,15 @@ pub struct Arguments<'c> {
     texts: BTreeSet<String>,
     /// Steps that returned at most one row.
     pub reads: Vec<(usize, Read<'c>)>,
+    /// Whether keys that they returned are kept for later steps.
+    pub keeps: bool,
 }
 
 impl Arguments<'_> {
+    pub fn keeping(keeps: bool) -> Self {
+        Self { keeps, ..Self::default() }
+    }
+
     /// The argument for these values; the same one if all executions have equal values.
     pub fn name(&mut self, values: &[&Value], drawn: Drawn, is_text: bool, new: String) -> String {
         let name = self.known(values);
@@ -41,6 +47,11 @@ impl Arguments<'_> {
         let all: BTreeSet<String> = values.iter().map(|value| format!("{value:?}")).collect();
         let varies = all.len() > 2 && values.len() >= 3;
         self.by_values.get(&format!("{values:?}")).filter(|_| varies).cloned()
+    }
+
+    /// Whether a step uses a key that an earlier one returned.
+    pub fn is_carried(&self) -> bool {
+        self.reads.iter().any(|(_, read)| read.is_used())
     }
 
     /// The steps, with unique texts and kept values.

@@ -23,7 +23,7 @@ pub fn attached(call: &Call) -> Option<Attached> {
         return None;
     }
     let all = tokens(&call.sql);
-    let is = |at: usize, word: &str| matches!(all.get(at), Some(Token::Word(w)) if w.eq_ignore_ascii_case(word));
+    let is = |at: usize, word: &str| all.get(at).is_some_and(|token| token.is_word(word));
     let from = if is(1, "database") { 2 } else { 1 };
     if !is(0, "attach") || !is(from + 1, "as") {
         return None;
@@ -80,7 +80,7 @@ pub fn schemas(trace: &Trace) -> BTreeSet<String> {
     for call in trace.calls.iter().filter(|call| seen.insert(call.sql.as_ptr())) {
         // Also in captures of hashes, and in scripts of several statements.
         let all = tokens(&call.sql);
-        let is = |at: usize, word: &str| matches!(all.get(at), Some(Token::Word(w)) if w.eq_ignore_ascii_case(word));
+        let is = |at: usize, word: &str| all.get(at).is_some_and(|token| token.is_word(word));
         for at in (0..all.len()).filter(|at| is(*at, "attach")) {
             let name = (at + 2..(at + 4).min(all.len())).find(|at| is(*at, "as")).and_then(|at| all.get(at + 1));
             if let Some(Token::Word(name)) = name {

@@ -73,7 +73,7 @@ fn attaching(trace: &Trace) -> Vec<&Call> {
 fn attachments(sql: &str) -> usize {
     let tokens = tokens(sql);
     let begins = |at: usize| at == 0 || tokens[at - 1] == Token::Sign(";");
-    (0..tokens.len()).filter(|at| begins(*at) && is_word(&tokens[*at], "attach")).count()
+    (0..tokens.len()).filter(|at| begins(*at) && tokens[*at].is_word("attach")).count()
 }
 
 /// Whether the file of a database is one and the same from beginning to end, and only statements change it.
@@ -177,16 +177,12 @@ fn has_trigger(content: &Content) -> bool {
 /// Whether a table has a collation of the program's own: its rows cannot always be counted.
 fn has_own_collation(ddl: &str) -> bool {
     const BUILT_IN: [&str; 3] = ["binary", "nocase", "rtrim"];
-    let is_own = |name: &Token| !BUILT_IN.iter().any(|known| is_word(name, known));
-    tokens(ddl).windows(2).any(|pair| is_word(&pair[0], "collate") && is_own(&pair[1]))
+    let is_own = |name: &Token| !BUILT_IN.iter().any(|known| name.is_name(known));
+    tokens(ddl).windows(2).any(|pair| pair[0].is_word("collate") && is_own(&pair[1]))
 }
 
 fn has_word(sql: &str, wanted: &str) -> bool {
-    tokens(sql).iter().any(|token| is_word(token, wanted))
-}
-
-fn is_word(token: &Token, wanted: &str) -> bool {
-    matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(wanted))
+    tokens(sql).iter().any(|token| token.is_word(wanted))
 }
 
 fn effect(sql: &str, how: How) -> Effect {
@@ -210,7 +206,7 @@ fn effect(sql: &str, how: How) -> Effect {
         "as",
     ];
     let tokens = tokens(sql);
-    let has = |wanted: &str| tokens.iter().any(|token| is_word(token, wanted));
+    let has = |wanted: &str| tokens.iter().any(|token| token.is_word(wanted));
     let ends = tokens.iter().position(|token| *token == Token::Sign(";"));
     let is_script = ends.is_some_and(|end| tokens[end..].iter().any(|token| *token != Token::Sign(";")));
     if how == How::Exec && is_script {
@@ -240,7 +236,7 @@ fn effect(sql: &str, how: How) -> Effect {
 
 /// The table after INTO or FROM. A name in single quotes is not told from a text: in a capture of hashes it is a stand-in.
 fn target(tokens: &[Token]) -> Option<String> {
-    let at = tokens.iter().position(|token| is_word(token, "into") || is_word(token, "from"))? + 1;
+    let at = tokens.iter().position(|token| token.is_word("into") || token.is_word("from"))? + 1;
     let at = if tokens.get(at + 1) == Some(&Token::Sign(".")) { at + 2 } else { at };
     name(tokens.get(at)?)
 }

@@ -8,7 +8,7 @@ use crate::generator::{column_of, is_serial, key_of};
 use crate::lists::{Use, is_upsert};
 use crate::literal::text;
 use crate::manifest::{Column, Content, Table};
-use crate::sql::{Does, Shape, Token, tokens};
+use crate::sql::{Does, Shape, Token, tokens, without_quotes};
 use crate::trace::Call;
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl<'c> Read<'c> {
     pub fn of(content: &'c Content, shape: &Shape, tokens: &[Token], calls: &[&Call]) -> Option<Read<'c>> {
         let table = shape.tables.first().filter(|_| matches!(shape.does, Does::Read | Does::Write))?;
         let table = content.tables.iter().find(|known| known.name.eq_ignore_ascii_case(table))?;
-        let place = |word: &str| tokens.iter().position(|token| is_word(token, word));
+        let place = |word: &str| tokens.iter().position(|token| token.is_word(word));
         let is_one = calls.iter().all(|call| call.rows <= 1) && calls.iter().any(|call| call.rows == 1);
         let list = match (shape.does, place("returning")) {
             (Does::Write, Some(at)) => tokens.get(at + 1..),
@@ -46,10 +46,10 @@ impl<'c> Read<'c> {
     /// An INSERT of one row, to which the database gives the key.
     fn of_insert(table: &'c Table, tokens: &[Token], calls: &[&Call]) -> Option<Read<'c>> {
         let key = table.columns.iter().find(|column| is_serial(table, column))?;
-        let names = tokens.iter().take_while(|token| !is_word(token, "values"));
-        let has_key = names.into_iter().any(|token| is_word(token, &key.name));
+        let names = tokens.iter().take_while(|token| !token.is_word("values"));
+        let has_key = names.into_iter().any(|token| token.is_name(&key.name));
         let is_one = !calls.is_empty() && calls.iter().all(|call| call.changes == 1);
-        let is_plain = is_word(&tokens[0], "insert") && !is_upsert(tokens) && tokens.get(3) == Some(&Token::Sign("("));
+        let is_plain = tokens[0].is_word("insert") && !is_upsert(tokens) && tokens.get(3) == Some(&Token::Sign("("));
         (is_plain && is_one && !has_key).then(|| Read {
             columns: vec![Some((table, key))],
             kept: BTreeMap::new(),
@@ -85,9 +85,14 @@ impl<'c> Read<'c> {
         Some(at)
     }
 
+    /// Whether a later statement uses something of it.
+    pub fn is_used(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
     /// What the statement gets to return its key, as part of a TOML text.
     pub fn returning(&self) -> String {
-        let key = self.columns.iter().flatten().next().filter(|_| self.inserts && !self.kept.is_empty());
+        let key = self.columns.iter().flatten().next().filter(|_| self.inserts && self.is_used());
         let sql = key.map_or(String::new(), |(_, key)| format!(" RETURNING {}", quoted(&key.name)));
         let toml = text(&sql);
         toml[1..toml.len() - 1].to_string()
@@ -105,10 +110,6 @@ pub fn name(step: usize, column: usize) -> String {
     format!("k{step}_{column}")
 }
 
-fn is_word(token: &Token, word: &str) -> bool {
-    matches!(token, Token::Word(of) if of.trim_matches(['"', '`', '[', ']']).eq_ignore_ascii_case(word))
-}
-
 /// Whether the value at a token is compared with `=`.
 pub fn is_equal(tokens: &[Token], at: usize) -> bool {
     let sign = |back: usize| at.checked_sub(back).map(|at| &tokens[at]);
@@ -122,7 +123,7 @@ fn has_star(items: &[&[Token]]) -> bool {
 /// Whether a table may have generated columns, of which `*` has more than are counted here.
 fn is_computed(table: &Table) -> bool {
     let all = tokens(&table.ddl);
-    all.windows(2).any(|two| is_word(&two[0], "as") && two[1] == Token::Sign("("))
+    all.windows(2).any(|two| two[0].is_word("as") && two[1] == Token::Sign("("))
 }
 
 /// The items of a list, without the commas between them.
@@ -141,10 +142,10 @@ fn split<'t, 's>(tokens: &'t [Token<'s>]) -> Vec<&'t [Token<'s>]> {
 
 /// The column of an item such as `id`, `t.id` or `"t"."id" AS "key"`.
 fn named<'t>(item: &[Token<'t>]) -> Option<&'t str> {
-    let all = item.split(|token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("as"))).next()?;
+    let all = item.split(|token| token.is_word("as")).next()?;
     match all {
-        [Token::Word(word)] => Some(word.rsplit('.').next().unwrap_or(word)),
-        [Token::Word(_), Token::Sign("."), Token::Word(word)] => Some(word),
+        [Token::Word(word)] => Some(without_quotes(word.rsplit('.').next().unwrap_or(word))),
+        [Token::Word(_), Token::Sign("."), Token::Word(word)] => Some(without_quotes(word)),
         _ => None,
     }
 }
@@ -157,15 +158,7 @@ mod tests {
     fn the_items_of_a_select_are_columns_or_not() {
         let all = tokens(r#"id, t.a, "t"."b" AS "x", max(c, d), e + 1"#);
         let names: Vec<Option<&str>> = split(&all).into_iter().map(named).collect();
-        let plain: Vec<Option<&str>> = names.iter().map(|name| name.map(|name| name.trim_matches('"'))).collect();
-        let wanted = [Some("id"), Some("a"), Some("b"), None, None];
-        assert!(
-            plain
-                .iter()
-                .zip(&wanted)
-                .all(|(a, b)| a.map(|a| a.rsplit('.').next().unwrap_or(a).trim_matches('"')) == *b),
-            "{names:?}"
-        );
+        assert_eq!(names, [Some("id"), Some("a"), Some("b"), None, None]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -160,33 +161,35 @@ fn table(db: &Connection, name: String, ddl: String) -> Result<Table> {
             },
         )?);
     }
-    carriers(db, &name, &mut found)?;
+    mark_unique(db, &name, &mut found)?;
     Ok(Table { name, ddl, rows, keys: None, columns: found })
 }
 
-/// Where several columns are unique together and one of them has another text in each row, that one makes the rows unique, and not
-/// the last column of the index.
-fn carriers(db: &Connection, table: &str, columns: &mut [Column]) -> Result<()> {
-    let mut indexes = db.prepare(
-        "SELECT group_concat(i.cid) FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
-         WHERE l.\"unique\" AND NOT l.partial GROUP BY l.name HAVING count(*) > 1",
+/// Sets which columns are unique, and which complete a unique index of several. Where one of these has another text in each row,
+/// that one makes the rows unique, and not the last column of the index.
+fn mark_unique(db: &Connection, table: &str, columns: &mut [Column]) -> Result<()> {
+    let mut parts = db.prepare(
+        "SELECT l.name, coalesce(i.name, '') FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
+         WHERE l.\"unique\" AND NOT l.partial ORDER BY l.name, i.seqno",
     )?;
-    let indexes = indexes.query_map([table], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let parts = parts.query_map([table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let mut indexes: BTreeMap<String, Vec<Option<usize>>> = BTreeMap::new();
+    for part in parts {
+        let (index, name) = part?;
+        // An expression, or a generated column, is none of these.
+        let at = columns.iter().position(|column| column.name == name);
+        indexes.entry(index).or_default().push(at);
+    }
     let is_distinct = |column: &Column| column.seen > 1 && column.nulls == 0 && column.distinct == column.seen;
     let is_carrier = |column: &Column| column.kind == "text" && column.refers.is_none() && is_distinct(column);
-    let mut last = vec![];
-    for index in indexes {
-        let of: Vec<usize> = index.split(',').filter_map(|cid| cid.parse().ok()).collect();
-        let of: Vec<usize> = of.into_iter().filter(|at| *at < columns.len()).collect();
-        let carrier = of.iter().find(|at| is_carrier(&columns[**at])).copied();
-        if let Some(carrier) = carrier {
-            columns[carrier].unique = true;
+    for of in indexes.values() {
+        let carrier = of.iter().flatten().find(|at| is_carrier(&columns[**at])).copied();
+        match (&of[..], carrier) {
+            ([Some(only)], _) => columns[*only].unique = true,
+            (_, Some(carrier)) => columns[carrier].unique = true,
+            ([.., Some(last)], None) => columns[*last].completes_unique = true,
+            _ => {}
         }
-        last.extend(of.last().map(|last| (*last, carrier.is_some())));
-    }
-    for (at, column) in columns.iter_mut().enumerate() {
-        let mut ends = last.iter().filter(|(last, _)| *last == at).peekable();
-        column.completes_unique &= ends.peek().is_none() || ends.any(|(_, has_carrier)| !has_carrier);
     }
     Ok(())
 }
@@ -229,12 +232,6 @@ fn look_at(db: &Connection, (table, ddl): (&str, &str), mut column: Column) -> R
          WHERE before > v"
     );
     column.rises = readable(db.query_row(&falls, [], |row| count(row, 0)), ddl)?.is_some_and(|falls| falls == 0);
-    let unique = "SELECT count(*) FILTER (WHERE columns = 1) > 0, count(*) FILTER (WHERE columns > 1) > 0 FROM (
-          SELECT count(*) AS columns, max(i.seqno), i.name AS last FROM pragma_index_list(?1) l, pragma_index_info(l.name) i
-          WHERE l.\"unique\" AND NOT l.partial GROUP BY l.name
-        ) WHERE last = ?2";
-    (column.unique, column.completes_unique) =
-        db.query_row(unique, [table, &column.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let refers = "SELECT \"table\", coalesce(\"to\", '') FROM pragma_foreign_key_list(?1) WHERE \"from\" = ?2 LIMIT 1";
     column.refers = db.query_row(refers, [table, &column.name], |row| Ok((row.get(0)?, row.get(1)?))).ok();
     Ok(column)

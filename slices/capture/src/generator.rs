@@ -96,18 +96,13 @@ pub fn key_of<'c>(content: &'c Content, table: &'c Table, column: &'c Column) ->
     referred().unwrap_or((table, column))
 }
 
-/// Whether a column refers to rows of its own table, which can be loaded after it.
-pub fn refers_to_own(table: &Table, column: &Column) -> bool {
-    column.refers.as_ref().is_some_and(|(to, _)| to.eq_ignore_ascii_case(&table.name))
-}
-
 /// The generator of a column for loaded rows.
 pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Option<String>) -> String {
     if is_serial(table, column) {
         return format!("{{ serial = {} }}", table.keys.map_or(1, |(low, _)| low));
     }
     let nulls = if column.seen > 0 { column.nulls as f64 / column.seen as f64 } else { 0.0 };
-    if nulls >= 1.0 || (refers_to_own(table, column) && !column.not_null) {
+    if nulls >= 1.0 {
         return "{ null = 1 }".into();
     }
     let null = if nulls > 0.0 { format!(", null = {nulls:.3}") } else { String::new() };
@@ -115,9 +110,6 @@ pub fn of_column(content: &Content, table: &Table, column: &Column, choices: Opt
     let is_key = column.is_unique() || (column.key > 0 && keys == 1);
     if let Some(pair) = Pair::of(content, table, column) {
         return pair.generator(&null);
-    }
-    if refers_to_own(table, column) && target(content, column).is_some() {
-        return format!("{{ serial = {} }}", table.keys.map_or(1, |(low, _)| low));
     }
     if let Some((to, other)) = target(content, column).filter(|_| !column.completes_unique) {
         let each = format!(", each = {}", table.rows.div_ceil(other.rows).max(1));

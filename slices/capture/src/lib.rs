@@ -12,16 +12,19 @@
 //! share. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
 mod anonymise;
+mod answers;
 mod arguments;
 mod attach;
 mod balance;
 mod carried;
+mod contenders;
 mod content;
 mod copies;
 mod finding;
 mod fresh;
 mod gaps;
 mod generator;
+mod kinds;
 mod listening;
 mod lists;
 mod literal;

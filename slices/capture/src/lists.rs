@@ -86,18 +86,15 @@ pub fn use_of(tokens: &[Token], at: usize) -> Use {
 
 /// Whether an INSERT does not fail if its key is there: `REPLACE`, `INSERT OR IGNORE`, `ON CONFLICT`.
 pub fn is_upsert(tokens: &[Token]) -> bool {
-    let is = |at: usize, words: &[&str]| match tokens.get(at) {
-        Some(Token::Word(word)) => words.iter().any(|is| word.eq_ignore_ascii_case(is)),
-        _ => false,
-    };
+    let is =
+        |at: usize, words: &[&str]| tokens.get(at).is_some_and(|token| words.iter().any(|word| token.is_word(word)));
     let on_conflict = || (1..tokens.len()).any(|at| is(at - 1, &["on"]) && is(at, &["conflict"]));
     is(0, &["replace"]) || (is(1, &["or"]) && is(2, &["replace", "ignore"])) || on_conflict()
 }
 
 /// The numbers of the values in each list.
 pub fn lists(tokens: &[Token]) -> Vec<Range<usize>> {
-    let is_in = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("in"));
-    let begins = (1..tokens.len()).filter(|&at| tokens[at] == Token::Sign("(") && is_in(&tokens[at - 1]));
+    let begins = (1..tokens.len()).filter(|&at| tokens[at] == Token::Sign("(") && tokens[at - 1].is_word("in"));
     let list = |open: usize| {
         let end = tokens[open..].iter().position(|token| *token == Token::Sign(")"))?;
         let inside = &tokens[open + 1..open + end];

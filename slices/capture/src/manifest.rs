@@ -182,12 +182,22 @@ impl Column {
     }
 }
 
+impl Content {
+    /// Size of all rows, about.
+    pub fn bytes(&self) -> u64 {
+        let length = |table: &Table| table.columns.iter().map(|column| column.length_mean).sum::<u64>();
+        let of = |table: &Table| table.rows.saturating_mul(length(table));
+        self.tables.iter().map(of).fold(0, u64::saturating_add)
+    }
+}
+
 impl Manifest {
-    /// The program and its first argument, if that is no option: `python3 app.py`. Others can be passwords, and this reaches
-    /// reports.
+    /// The program, and its first argument if that is a file: `python3 app.py`. Others can be passwords, and this reaches reports.
     pub fn program(&self) -> String {
-        let is_plain = |word: &&String| !word.starts_with('-') && !word.contains(['=', '@', '\n']);
-        let words: Vec<&str> = self.command.iter().take(2).take_while(is_plain).map(String::as_str).collect();
+        let is_file =
+            |word: &&String| word.contains(['/', '.']) && !word.starts_with('-') && !word.contains(['=', '@', ':']);
+        let file = self.command.get(1).filter(is_file);
+        let words: Vec<&str> = self.command.iter().take(1).chain(file).map(String::as_str).collect();
         words.join(" ").chars().take(60).collect()
     }
 

@@ -6,6 +6,8 @@ use crate::trace::{Call, How, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+/// Shorter times in the program are left out of a transaction.
+const HOLD_NS_MIN: u64 = 200_000;
 /// Pauses that are this many times the median, and at least this long, are long; and how many there must be.
 const LONG_TIMES: u64 = 10;
 const LONG_NS_MIN: u64 = 20_000_000;
@@ -243,6 +245,11 @@ impl Group {
     pub fn pauses_ns(&self) -> Vec<u64> {
         let sums = self.steps.iter().map(|step| step.pause_ns).chain([self.end_ns]);
         sums.map(|sum| sum / self.counted.max(1)).collect()
+    }
+
+    /// These times without short ones: how long a transaction is held open by the program.
+    pub fn holds_ns(&self) -> Vec<u64> {
+        self.pauses_ns().into_iter().map(|pause_ns| if pause_ns < HOLD_NS_MIN { 0 } else { pause_ns }).collect()
     }
 
     /// The same work with and without rare long pauses, if the long ones make most of the time in the program; else `None`.

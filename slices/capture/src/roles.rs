@@ -4,7 +4,7 @@ use crate::generator::{line, plain};
 use crate::literal::text;
 use crate::program::Group;
 use crate::summary::Known;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// Processes, and clients of a process, at most.
@@ -14,6 +14,10 @@ const SLOT_NS: u64 = 100_000_000;
 /// Values of the study's axis: label, and how many times as fast as captured; 0 is without pauses.
 pub const PACES: [(&str, u64); 5] = [("captured", 1), ("x2", 2), ("x4", 4), ("x8", 8), ("full", 0)];
 
+/// The value of that axis with which transactions are not held open by the program, and the workload's number for it.
+pub const SHORT: &str = "short";
+pub const HOLDS: &str = "holds";
+
 /// A program, with its clients and what they do.
 pub struct Role {
     name: String,
@@ -21,13 +25,17 @@ pub struct Role {
     clients: u64,
     /// Mean pause of a client before a transaction, in the times in which there was load.
     pause_us: u64,
+    /// Mean time for which the program holds a transaction open.
+    hold_us: u64,
     mix: BTreeMap<String, usize>,
 }
 
 /// The roles of a capture; `kinds` has the transactions of the workload.
 pub fn roles<'g>(known: &Known, kinds: impl Iterator<Item = (&'g str, &'g Group)>) -> Vec<Role> {
     let mut shares: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    let mut holds_ns: BTreeMap<String, u64> = BTreeMap::new();
     for (name, group) in kinds {
+        holds_ns.insert(name.to_string(), group.holds_ns().iter().sum());
         for &i in &group.transactions {
             let role = plain(known.trace.process(known.transactions[i].who.process));
             *shares.entry(role).or_default().entry(name.to_string()).or_default() += 1;
@@ -36,7 +44,10 @@ pub fn roles<'g>(known: &Known, kinds: impl Iterator<Item = (&'g str, &'g Group)
     let role = |(name, mix): (String, BTreeMap<String, usize>)| {
         let (processes, clients) = clients(known, &name);
         let pause_us = pause_us(known, &name, processes * clients);
-        Role { name, processes, clients, pause_us, mix }
+        let hold_ns =
+            mix.iter().map(|(kind, count)| holds_ns[kind].saturating_mul(*count as u64)).fold(0, u64::saturating_add);
+        let hold_us = hold_ns / mix.values().sum::<usize>() as u64 / 1_000;
+        Role { name, processes, clients, pause_us, hold_us, mix }
     };
     shares.into_iter().map(role).collect()
 }
@@ -44,10 +55,15 @@ pub fn roles<'g>(known: &Known, kinds: impl Iterator<Item = (&'g str, &'g Group)
 fn pause_us(known: &Known, role: &str, clients: u64) -> u64 {
     let is_mine = |process| plain(known.trace.process(process)) == role;
     let mine = || known.transactions.iter().filter(|transaction| is_mine(transaction.who.process));
-    let slots = |from: u64, to: u64| from / SLOT_NS..=to / SLOT_NS;
-    let active: BTreeSet<u64> = mine().flat_map(|transaction| slots(transaction.from_ns, transaction.to_ns)).collect();
+    // Ordered by start, so each adds the times after those before it.
+    let (mut active, mut next) = (0, 0);
+    for transaction in mine() {
+        let (from, after) = (transaction.from_ns / SLOT_NS, transaction.to_ns / SLOT_NS + 1);
+        active += after.saturating_sub(from.max(next));
+        next = next.max(after);
+    }
     let busy_ns: u64 = mine().map(|transaction| transaction.to_ns - transaction.from_ns).sum();
-    let there_ns = active.len() as u64 * SLOT_NS * clients;
+    let there_ns = active.saturating_mul(SLOT_NS).saturating_mul(clients);
     there_ns.saturating_sub(busy_ns) / (mine().count() as u64).max(1) / 1_000
 }
 
@@ -88,8 +104,16 @@ impl Role {
     }
 }
 
+/// Whether the program holds transactions open.
+pub fn hold(roles: &[Role]) -> bool {
+    roles.iter().any(|role| role.hold_us > 0)
+}
+
 /// The pauses of all roles as numbers of the workload, at the captured pace.
 pub fn write_scale(out: &mut String, roles: &[Role]) {
+    if hold(roles) {
+        line(out, HOLDS, "{ fixed = 1 }");
+    }
     for role in roles {
         line(out, &role.pause(), &format!("{{ fixed = {} }}", role.pause_us));
     }
@@ -98,12 +122,17 @@ pub fn write_scale(out: &mut String, roles: &[Role]) {
 /// Presets of pauses, and the roles.
 pub fn write(out: &mut String, roles: &[Role]) {
     *out += "\n# Pauses of the clients: as captured, 2, 4 and 8 times the load, and none at all.\n";
-    for (label, times) in PACES {
+    let preset = |out: &mut String, label: &str, pause_us: &dyn Fn(&Role) -> u64| {
         let _ = writeln!(out, "[preset.load.{label}]");
-        for role in roles {
-            let pause_us = role.pause_us.checked_div(times).unwrap_or(0);
-            line(out, &role.pause(), &pause_us.to_string());
-        }
+        roles.iter().for_each(|role| line(out, &role.pause(), &pause_us(role).to_string()));
+    };
+    for (label, times) in PACES {
+        preset(out, label, &|role| role.pause_us.checked_div(times).unwrap_or(0));
+    }
+    if hold(roles) {
+        *out += "# What the program does while a transaction is open is done before it.\n";
+        preset(out, SHORT, &|role| role.pause_us.saturating_add(role.hold_us));
+        line(out, HOLDS, "0");
     }
     for role in roles {
         let _ = write!(out, "\n[role.{}]\n", role.name);

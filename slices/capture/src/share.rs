@@ -1,6 +1,8 @@
 //! The share of a capture that its workload covers.
 
-use crate::program::Group;
+use crate::program::{Group, Shapes, Transaction, transactions};
+use crate::trace::Trace;
+use std::path::Path;
 
 /// Numbers of captured transactions that the workload leaves out and takes, of all and of those that write.
 #[derive(Default)]
@@ -10,6 +12,18 @@ pub struct Share {
 }
 
 impl Share {
+    /// Of the transactions on these databases, which a workload leaves out.
+    pub fn without(trace: &Trace, others: &[&Path]) -> Share {
+        if others.is_empty() {
+            return Share::default();
+        }
+        let all = transactions(trace, &Shapes::of(trace));
+        let path = |of: &Transaction| trace.connections.get(&of.connection).map(|connection| connection.path.as_path());
+        let left: Vec<&Transaction> =
+            all.iter().filter(|of| path(of).is_some_and(|path| others.contains(&path))).collect();
+        Share { all: [left.len(), 0], writes: [left.iter().filter(|of| of.writes).count(), 0] }
+    }
+
     pub fn add(&mut self, group: &Group, is_taken: bool) {
         let count = group.transactions.len();
         self.all[usize::from(is_taken)] += count;

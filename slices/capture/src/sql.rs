@@ -1,6 +1,6 @@
 //! Shapes of statements: texts that differ only in their values are the same statement.
 
-use crate::trace::Value;
+use crate::trace::{Call, Value};
 use contend_interpose::text::is_of_the_language;
 use std::rc::Rc;
 
@@ -16,6 +16,13 @@ pub enum Does {
     Write,
     Schema,
     Other,
+}
+
+impl Does {
+    /// Rows that a call of such a statement changed, if it writes, or else returned.
+    pub fn rows_of(self, call: &Call) -> u64 {
+        if self == Does::Write { call.changes.max(0).cast_unsigned() } else { call.rows }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +48,21 @@ impl Token<'_> {
     pub fn is_value(&self) -> bool {
         matches!(self, Token::Literal(_) | Token::Parameter(_))
     }
+
+    /// Whether this is a keyword.
+    pub fn is_word(&self, keyword: &str) -> bool {
+        matches!(self, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    /// Whether this is a name, with or without quotes.
+    pub fn is_name(&self, name: &str) -> bool {
+        matches!(self, Token::Word(word) if without_quotes(word).eq_ignore_ascii_case(name))
+    }
+}
+
+/// A name as it is written, without its quotes.
+pub fn without_quotes(name: &str) -> &str {
+    name.trim_matches(['"', '`', '[', ']'])
 }
 
 fn is_word(byte: u8) -> bool {
@@ -217,11 +239,7 @@ fn does(tokens: &[Token]) -> Does {
         "start" => Does::Begin(Begin::Deferred),
         "commit" | "end" => Does::Commit,
         "abort" => Does::Rollback,
-        "rollback"
-            if tokens.iter().any(|token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("to"))) =>
-        {
-            Does::Savepoint
-        }
+        "rollback" if tokens.iter().any(|token| token.is_word("to")) => Does::Savepoint,
         "rollback" => Does::Rollback,
         "savepoint" | "release" => Does::Savepoint,
         "pragma" | "set" | "show" | "reset" => Does::Pragma,
@@ -229,7 +247,7 @@ fn does(tokens: &[Token]) -> Does {
         "insert" | "update" | "delete" | "replace" | "merge" | "call" | "do" | "execute" | "load" => Does::Write,
         // COPY t FROM, but not COPY (SELECT ... FROM t) TO.
         "copy" => {
-            let is_in = |token: &Token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("stdin"));
+            let is_in = |token: &Token| token.is_word("stdin");
             if tokens.iter().any(is_in) { Does::Write } else { Does::Read }
         }
         "with" => {

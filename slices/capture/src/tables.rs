@@ -1,7 +1,7 @@
 //! Tables of a workload: schema, number of rows, and a generator for each column.
 
 use crate::content::quoted;
-use crate::generator::{is_serial, key, key_of, line, of_column, paired_with, plain, refers_to_own, skew_of};
+use crate::generator::{is_serial, key, key_of, line, of_column, paired_with, plain, skew_of};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
 use crate::naming::Names;
@@ -115,10 +115,7 @@ impl<'c> Tables<'c> {
     /// The generator of a column that refers to one that names rows.
     fn of_reference(&self, names: &Names, table: &Table, column: &Column) -> Option<String> {
         let (other, key) = key_of(self.content, table, column);
-        let keys = names.of_keys(other, key).filter(|_| other.rows > 0)?;
-        if refers_to_own(table, column) {
-            return Some(if column.not_null { keys } else { "{ null = 1 }".into() });
-        }
+        names.of_keys(other, key).filter(|_| other.rows > 0)?;
         let nulls = column.nulls as f64 / column.seen.max(1) as f64;
         let null = if nulls > 0.0 { format!(", null = {nulls:.3}") } else { String::new() };
         let how = if column.is_unique() { ", each = 1".into() } else { skew_of(table, column, other.rows) };

@@ -16,7 +16,7 @@ use contend_wire::plan::{Client, Operation, Source as Of, SqlStep, Step};
 use contend_wire::script::{ScriptLine, ScriptReader, Target};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ToSql, params_from_iter};
+use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -39,6 +39,8 @@ const FACTOR: f64 = 1.5;
 const DIFFERENCE: f64 = 0.2;
 /// Share of failed operations that is listed.
 const FAILURES: f64 = 0.05;
+/// How far apart the means of a statement are that was not carried out often enough: farther than any two that are known.
+const UNSEEN: f64 = 1e3;
 
 /// A statement of the workload in the capture: rows that it returned, or changed.
 pub struct Found {
@@ -50,23 +52,18 @@ pub struct Found {
     /// Whether the program left rows unread.
     pub is_cut: bool,
     pub ordered: Vec<Ordered>,
-    /// Whether it searches for a key that an earlier statement returned.
-    pub is_carried: bool,
 }
 
 impl Found {
     pub fn of(shape: &Shape, calls: &[&Call]) -> Found {
         let done = || calls.iter().filter(|call| !call.has_failed() && !call.is_pending());
-        let rows =
-            |call: &&Call| if shape.does == Does::Write { call.changes.max(0).cast_unsigned() } else { call.rows };
         Found {
             text: shape.text.clone(),
             does: shape.does,
-            rows: done().map(rows).sum(),
+            rows: done().map(|call| shape.does.rows_of(call)).sum(),
             executions: done().count() as u64,
             is_cut: calls.iter().any(|call| call.is_cut),
             ordered: vec![],
-            is_carried: false,
         }
     }
 }
@@ -80,17 +77,60 @@ pub struct Trial<'t> {
     pub foreign_keys: bool,
     /// Size of the rows, about.
     pub bytes: u64,
+    /// Number of captured transactions.
+    pub transactions: usize,
+}
+
+/// Why the rows of a workload cannot be loaded, in the trial or in a run.
+#[derive(Debug)]
+pub struct NotLoaded(String);
+
+impl std::error::Error for NotLoaded {}
+
+impl std::fmt::Display for NotLoaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl NotLoaded {
+    fn new(why: &anyhow::Error, has_rows: bool) -> NotLoaded {
+        let code = why.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+        NotLoaded(match (code, has_rows) {
+            (Some(ErrorCode::ConstraintViolation), false) => format!(
+                "its rows are made up, and do not fit the schema: {why}; a capture with --values=full has the program's rows"
+            ),
+            (Some(ErrorCode::ConstraintViolation), true) => format!("its rows do not fit the schema: {why}"),
+            _ => format!("its tables cannot be made: {why:#}"),
+        })
+    }
 }
 
 /// Statements of each transaction, in order.
-pub type All = BTreeMap<String, Vec<Found>>;
+pub type All<'a> = BTreeMap<&'a str, &'a [Found]>;
 
-/// Takes the arguments that fit best into the workload; returns what then differs from the capture, as sentences.
+/// How a transaction of the workload differs from the captured one.
+pub struct Difference {
+    pub transaction: String,
+    pub what: Differs,
+    pub sentence: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Differs {
+    /// Operations fail.
+    Fails,
+    /// A statement finds another number of rows.
+    Rows,
+}
+
+/// Takes the arguments that fit best into the workload; returns what then differs from the capture.
 ///
 /// # Errors
 /// The workload is not tried out, and why.
-pub fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<String>> {
-    let mut tallies = tried(text, trial)?;
+pub fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<Difference>> {
+    let tried = |text: &str| tried(text, trial, OPERATIONS);
+    let mut tallies = tried(text)?;
     let mut nearest: BTreeMap<(&str, usize), (f64, Option<usize>)> = BTreeMap::new();
     for (name, at, statement) in ordered(found) {
         let distance = distance(statement, &tallies, name, at).filter(|distance| *distance > 0.0);
@@ -101,50 +141,44 @@ pub fn fit(text: &mut String, found: &All, trial: &Trial) -> Result<Vec<String>>
     }
     for end in 0..2 {
         let all = nearest.keys().map(|place| (*place, end)).collect();
-        let moved = tried(&with_ends(text, found, &all), trial)?;
+        let moved = tried(&with_ends(text, found, &all))?;
         for ((name, at), (before, chosen)) in &mut nearest {
-            let now = distance(&found[*name][*at], &moved, name, *at).filter(|now| now < before);
+            let now = distance(&found[name][*at], &moved, name, *at).filter(|now| now < before);
             (*before, *chosen) = now.map_or((*before, *chosen), |now| (now, Some(end)));
         }
     }
     let chosen = nearest.into_iter().filter_map(|(place, (_, end))| Some((place, end?))).collect();
     *text = with_ends(text, found, &chosen);
-    tallies = tried(text, trial)?;
+    tallies = tried(text)?;
     Ok(differences(found, &tallies))
 }
 
-/// Statements that use a key of an earlier one: transaction, place in it.
-pub fn carried(found: &All) -> BTreeSet<(String, usize)> {
-    let of = |(name, all): (&String, &Vec<Found>)| {
-        let all = all.iter().enumerate().filter(|(_, found)| found.is_carried);
-        all.map(|(at, _)| (name.clone(), at)).collect::<Vec<_>>()
+/// Transactions whose statements find the captured numbers of rows better in the first workload than in the other one, or that fail
+/// less there; none if they cannot be tried out.
+pub fn better((one, other): (&str, &str), found: &All, trial: &Trial) -> BTreeSet<String> {
+    // A queue that is empty after more operations than were captured is no reason.
+    let operations = OPERATIONS.min(u32::try_from(trial.transactions).unwrap_or(OPERATIONS));
+    let tried = |text| tried(text, trial, operations);
+    let Ok([one, other]) = tried(one).and_then(|one| Ok([one, tried(other)?])) else {
+        return BTreeSet::new();
     };
-    found.iter().flat_map(of).collect()
-}
-
-/// Statements that find the captured number of rows better in the first workload than in the other one, or whose transaction fails
-/// less there; all if they cannot be tried out.
-pub fn better((one, other): (&str, &str), found: &All, trial: &Trial) -> BTreeSet<(String, usize)> {
-    let tallies = tried(one, trial).and_then(|one| Ok((one, tried(other, trial)?)));
-    let is_better = |name: &str, at: usize, statement: &Found| {
-        let Ok((one, other)) = &tallies else { return true };
-        let failed = |tallies: &Tallies| tallies.get(name).map_or(0.0, Tally::failed_share);
-        let [by_one, by_other] =
-            [one, other].map(|tallies| distance(statement, tallies, name, at).unwrap_or(f64::INFINITY));
-        failed(other) > failed(one) + FAILURES || by_one < by_other
+    let failed = |tallies: &Tallies, name: &str| tallies.get(name).map_or(0.0, Tally::failed_share);
+    let apart = |tallies: &Tallies, name: &str, all: &[Found]| -> f64 {
+        let of = |(at, statement)| distance(statement, tallies, name, at).unwrap_or(UNSEEN);
+        all.iter().enumerate().map(of).sum()
     };
-    let of = |(name, all): (&String, &Vec<Found>)| {
-        let better = all.iter().enumerate().filter(|(at, statement)| is_better(name, *at, statement));
-        better.map(|(at, _)| (name.clone(), at)).collect::<Vec<_>>()
+    let is_better = |name: &str, all: &[Found]| {
+        let (by_one, by_other) = (failed(&one, name), failed(&other, name));
+        by_other > by_one + FAILURES || apart(&one, name, all) < apart(&other, name, all)
     };
-    found.iter().flat_map(of).collect()
+    found.iter().filter(|(name, all)| is_better(name, all)).map(|(name, _)| (*name).to_string()).collect()
 }
 
 /// Statements with arguments that are compared by order: transaction, place in it, statement.
-fn ordered(found: &All) -> impl Iterator<Item = (&str, usize, &Found)> {
+fn ordered<'a>(found: &All<'a>) -> impl Iterator<Item = (&'a str, usize, &'a Found)> {
     found.iter().flat_map(|(name, all)| {
         let all = all.iter().enumerate().filter(|(_, statement)| !statement.ordered.is_empty());
-        all.map(move |(at, statement)| (name.as_str(), at, statement))
+        all.map(move |(at, statement)| (*name, at, statement))
     })
 }
 
@@ -152,7 +186,7 @@ fn ordered(found: &All) -> impl Iterator<Item = (&str, usize, &Found)> {
 fn with_ends(text: &str, found: &All, ends: &BTreeMap<(&str, usize), usize>) -> String {
     let mut out = text.to_string();
     for ((name, at), end) in ends {
-        for argument in &found[*name][*at].ordered {
+        for argument in &found[name][*at].ordered {
             out = with_argument(&out, (name, &argument.name), argument.ends[*end]);
         }
     }
@@ -174,19 +208,25 @@ fn distance(found: &Found, tallies: &Tallies, name: &str, at: usize) -> Option<f
     Some(if is_near { 0.0 } else { ((high + DIFFERENCE) / (low + DIFFERENCE)).ln() })
 }
 
-fn differences(found: &All, tallies: &Tallies) -> Vec<String> {
+fn differences(found: &All, tallies: &Tallies) -> Vec<Difference> {
     let mut out = vec![];
     for (name, statements) in found {
-        let Some(tally) = tallies.get(name) else { continue };
-        out.extend(tally.failures(name));
+        let Some(tally) = tallies.get(*name) else { continue };
+        let difference = |what, sentence: String| Difference {
+            transaction: (*name).to_string(),
+            what,
+            sentence: format!("{name}: {sentence}"),
+        };
+        out.extend(tally.failures().map(|sentence| difference(Differs::Fails, sentence)));
         let differs = |(at, found): (usize, &Found)| {
             distance(found, tallies, name, at).filter(|distance| *distance > 0.0)?;
             let (captured, here) = means(found, tallies, (name, at))?;
             let does = if found.does == Does::Read { "returns" } else { "changes" };
             let (here, captured, text) = (shown(here), shown(captured), &found.text);
-            Some(format!(
-                "{name}: a statement {does} {here} rows in the workload, and {captured} in the capture (means): {text}"
-            ))
+            let sentence = format!(
+                "a statement {does} {here} rows in the workload, and {captured} in the capture (means): {text}"
+            );
+            Some(difference(Differs::Rows, sentence))
         };
         out.extend(statements.iter().enumerate().filter_map(differs));
     }
@@ -214,10 +254,11 @@ impl Tally {
     }
 
     /// How many operations failed, if that is more than one of 20.
-    fn failures(&self, name: &str) -> Option<String> {
+    fn failures(&self) -> Option<String> {
         let why = self.why.as_ref().filter(|_| self.failed_share() > FAILURES)?;
         let all = counted(self.operations as usize, "operation");
-        Some(format!("{name}: {} of {all} fail in the workload: {why}", self.failed))
+        let fail = if self.operations == 1 { "fails" } else { "fail" };
+        Some(format!("{} of {all} {fail} in the workload: {why}", self.failed))
     }
 }
 
@@ -226,18 +267,21 @@ type Tallies = BTreeMap<String, Tally>;
 
 /// # Errors
 /// The tables are too large, or the workload cannot be carried out.
-fn tried(text: &str, trial: &Trial) -> Result<Tallies> {
+fn tried(text: &str, trial: &Trial, operations: u32) -> Result<Tallies> {
     let source = Source::new(trial.dir.join("workload.toml").display().to_string(), text.to_string());
     let workload = workload::parse(&source)?;
     let rows = workload.rows(1.0).values().sum::<u64>();
     ensure!(rows <= ROWS_MAX && trial.bytes <= BYTES_MAX, "its tables are too large for that");
     let limit = Instant::now() + DEADLINE;
-    let db = loaded(&workload, trial, limit)?;
+    let db = loaded(&workload, trial, limit).map_err(|why| match Instant::now() > limit {
+        true => why.context("its tables take too long to load"),
+        false => NotLoaded::new(&why, !trial.files.is_empty()).into(),
+    })?;
     let arguments = |spec: &TransactionSpec| {
         spec.arguments.iter().map(|group| group.repeat as usize * group.carried.len()).sum::<usize>()
     };
     let most = workload.transactions.iter().map(arguments).max().unwrap_or(0).max(1);
-    let operations = OPERATIONS.min(u32::try_from(ARGUMENTS / most)?);
+    let operations = operations.min(u32::try_from(ARGUMENTS / most)?);
     let axes = BTreeMap::new();
     let load = load(operations.max(1));
     let request = DrawRequest { seed: 1, scale: 1.0, profile: None, load: &load, axes: &axes };
@@ -302,8 +346,8 @@ fn loaded(workload: &Workload, trial: &Trial, limit: Instant) -> Result<Connecti
         _ => Authorization::Allow,
     }))?;
     db.progress_handler(10_000, Some(move || Instant::now() > limit))?;
-    // As contend's own loader, whose SQLite enforces them.
-    db.pragma_update(None, "foreign_keys", true)?;
+    // As contend's own loader.
+    db.pragma_update(None, "foreign_keys", false)?;
     db.execute_batch("BEGIN")?;
     data.scripts(1 << 20, &target, &open, &mut |script| {
         let mut insert = None;
@@ -355,9 +399,13 @@ impl Attempt<'_> {
         let commit = if is_open { "COMMIT" } else { "" };
         let done = done.and_then(|()| Ok(self.db.execute_batch(commit)?));
         if let Err::<(), anyhow::Error>(why) = done {
-            tally.failed += 1;
-            // Without the code, which says the same.
-            tally.why.get_or_insert_with(|| why.to_string());
+            if is_interrupted(&why) {
+                tally.operations -= 1;
+            } else {
+                tally.failed += 1;
+                // Without the code, which says the same.
+                tally.why.get_or_insert_with(|| why.to_string());
+            }
             if !self.db.is_autocommit() {
                 self.db.execute_batch("ROLLBACK")?;
             }
@@ -401,6 +449,12 @@ impl Attempt<'_> {
             other => return Err(anyhow!("a capture's workload has no argument of the kind {other:?}")),
         })
     }
+}
+
+/// Whether the deadline ended a statement, and not a failure.
+fn is_interrupted(why: &anyhow::Error) -> bool {
+    let code = why.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(ErrorCode::OperationInterrupted)
 }
 
 fn value_of(value: ValueRef) -> Value {

@@ -1,39 +1,33 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
 
 use crate::arguments::{Arguments, add, kept_mark, returning_mark, unique_key};
-use crate::attach::{names_one_of, schemas};
 use crate::carried::{self, Read, is_equal};
+use crate::contenders::enforces_foreign_keys;
 use crate::content::open_copy;
-use crate::finding::time;
-use crate::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument, plain};
+use crate::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument};
+use crate::kinds::{Kind, kinds};
 use crate::lists::{Use, filled_up, use_of};
 use crate::literal::text;
-use crate::manifest::{Content, Database, Manifest, Table, Values};
+use crate::manifest::{Content, Database, Manifest, Values};
 use crate::naming::{Names, values_like};
 use crate::ordered::{Ordered, ends};
-use crate::program::{Began, End, Executed, Group, Step, Transaction, sequence};
-use crate::roles::{self, Role};
+use crate::program::{Began, End, Executed, Step, Transaction, sequence};
+use crate::roles::{self, HOLDS, Role};
 use crate::rows::{self, Rows};
 use crate::servers;
 use crate::share::Share;
-use crate::sql::{Begin, Does, Shape, Token, tokens};
-use crate::study::{Captured, enforces_foreign_keys, study};
+use crate::sql::{Shape, Token, tokens};
+use crate::study::{Captured, study};
 use crate::summary::Known;
 use crate::tables::Tables;
 use crate::trace::{Call, Trace, Value};
-use crate::tried::{self, Found, Trial};
+use crate::tried::{self, Difference, Found, Trial};
 use anyhow::{Context, Result, ensure};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 use tempfile::NamedTempFile;
-
-/// Most kinds of transactions in the workload: the most frequent ones.
-const KINDS: usize = 24;
-
-/// Shorter times in the program are left out of a transaction.
-const HOLD_NS_MIN: u64 = 200_000;
 
 /// The two files, and what they leave out, as sentences.
 pub struct Written {
@@ -45,23 +39,21 @@ pub struct Written {
     pub rows: Vec<(NamedTempFile, String)>,
 }
 
-/// A transaction of the workload.
-struct Kind {
-    name: String,
-    group: Group,
-}
-
 struct Writer<'k> {
     known: &'k Known<'k>,
     content: &'k Content,
     names: Names,
+}
+
+/// A transaction as the workload has it.
+#[derive(Default)]
+struct Draft {
+    text: String,
+    /// Captured rows of its statements.
+    found: Vec<Found>,
     left_out: Vec<String>,
-    share: Share,
-    out: String,
-    /// Captured rows of the statements of each transaction.
-    found: tried::All,
-    /// Statements that draw a key although an earlier one may have returned it: transaction, place in it.
-    drawn: BTreeSet<(String, usize)>,
+    /// Whether statements use a key that an earlier one returned.
+    is_carried: bool,
 }
 
 /// Makes a workload and a study from what a capture has of the database with the most calls.
@@ -77,6 +69,9 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let calls_on = |database: &&Database| trace.calls.iter().filter(|call| trace.is_on(call, &database.path)).count();
     let database = manifest.databases.iter().max_by_key(calls_on);
     let database = database.context("no call on a database file was captured")?;
+    let others = manifest.databases.iter().map(|other| other.path.as_path()).filter(|path| *path != database.path);
+    let others: Vec<&Path> = others.collect();
+    let mut share = Share::without(&trace, &others);
     let known = &Known::new(manifest, trace.only(&database.path));
     // For a database that the program created, its content at the end is used.
     let content = database.content.as_ref().or(database.end.as_ref());
@@ -85,139 +80,88 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let Rows { content, entries, files, why_none } = rows::rows(dir, content, copy.as_ref())?;
     let content = &content;
     let names = Names::of(known, content);
-    let (share, out) = (Share::default(), String::new());
-    let left_out = known.trace.missing(known.manifest);
-    let mut writer =
-        Writer { known, content, names, left_out, share, out, found: BTreeMap::new(), drawn: BTreeSet::new() };
-    for other in known.manifest.databases.iter().filter(|other| other.path != database.path) {
-        let sentence = format!("{}: a workload has one database; this one is left out.", other.path.display());
-        writer.left_out.push(sentence);
-    }
-    let kinds = writer.kinds();
+    let mut left_out = known.trace.missing(known.manifest);
+    let other = |path: &&Path| format!("{}: a workload has one database; this one is left out.", path.display());
+    left_out.extend(others.iter().map(other));
+    let kinds = kinds(known, content, &mut share, &mut left_out);
     ensure!(
         !kinds.is_empty(),
         "no transaction of the capture can be taken over: {}",
-        writer.left_out[..writer.left_out.len().min(5)].join(" ")
+        left_out[..left_out.len().min(5)].join(" ")
     );
     let about = format!("What {} did to {}", known.manifest.program(), database.path.display());
-    writer.out = format!(
+    let mut head = format!(
         "# Made by contend capture to-workload. docs/workload-file.md explains every key.\n\nabout = {}\n\n[scale]\n",
         text(&about)
     );
     let mut tables = Tables::of(content, copy.as_ref());
     tables.rows = entries;
-    writer.left_out.extend(why_none.map(|why| format!("The study's rows are made by generators, because {why}.")));
-    tables.write_scale(&mut writer.out);
+    left_out.extend(why_none.map(|why| format!("The study's rows are made by generators, because {why}.")));
+    tables.write_scale(&mut head);
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
-    roles::write_scale(&mut writer.out, &roles);
-    tables.write(&mut writer.out, &writer.names, &mut writer.left_out)?;
+    roles::write_scale(&mut head, &roles);
+    tables.write(&mut head, &names, &mut left_out)?;
     // The files with rows do not have their names yet.
     let at = files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect();
-    let trial = Trial { dir, files: at, foreign_keys: enforces_foreign_keys(known, database), bytes: bytes(content) };
-    let differ = writer.transactions(&kinds, &roles, &trial);
-    let Writer { out: workload, mut left_out, share, .. } = writer;
+    let transactions = kinds.iter().map(|kind| kind.group.transactions.len()).sum();
+    let trial = Trial {
+        dir,
+        files: at,
+        foreign_keys: enforces_foreign_keys(known, database),
+        bytes: content.bytes(),
+        transactions,
+    };
+    let writer = Writer { known, content, names };
+    let (drafts, carries) = writer.drafts(&kinds, &trial, |drafts| whole(&head, drafts, &roles));
+    let mut workload = whole(&head, &drafts, &roles);
+    left_out.extend(drafts.iter().flat_map(|draft| draft.left_out.iter().cloned()));
+    let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
     let servers = servers::of("capture", &workload, &mut left_out)?;
     let has_rows = !tables.rows.is_empty();
     let study = study(
-        &Captured { known, database, share: &share, has_rows, differ: &differ, servers: &servers },
-        captured_begin(known),
+        &Captured { known, database, share: &share, has_rows, carries, differ: &differ, servers: &servers },
         &roles,
     );
     Ok(Written { workload, study, left_out, share, rows: files })
 }
 
-/// Size of all rows, about.
-fn bytes(content: &Content) -> u64 {
-    let of =
-        |table: &Table| table.rows.saturating_mul(table.columns.iter().map(|column| column.length_mean).sum::<u64>());
-    content.tables.iter().map(of).fold(0, u64::saturating_add)
+/// The workload of these transactions.
+fn whole(head: &str, drafts: &[Draft], roles: &[Role]) -> String {
+    let mut out = head.to_string();
+    drafts.iter().for_each(|draft| out += &draft.text);
+    roles::write(&mut out, roles);
+    out
+}
+
+/// The statements of each transaction.
+fn found<'a>(kinds: &'a [Kind], drafts: &'a [Draft]) -> tried::All<'a> {
+    kinds.iter().zip(drafts).map(|(kind, draft)| (kind.name.as_str(), &draft.found[..])).collect()
+}
+
+/// Takes the arguments that fit best into the workload, and returns what then differs from the capture.
+///
+/// # Errors
+/// The rows cannot be loaded, so no run could.
+fn fit(
+    workload: &mut String,
+    found: &tried::All,
+    trial: &Trial,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Difference>> {
+    match tried::fit(workload, found, trial) {
+        Err(why) if why.is::<tried::NotLoaded>() => Err(why),
+        Err(why) => {
+            left_out.push(format!("Whether statements find the captured rows was not tried out: {why:#}"));
+            Ok(vec![])
+        }
+        Ok(differ) => {
+            left_out.extend(differ.iter().map(|difference| difference.sentence.clone()));
+            Ok(differ)
+        }
+    }
 }
 
 impl<'k> Writer<'k> {
-    /// Names of the tables that a workload can express, in lower case.
-    fn tables(&self) -> Vec<String> {
-        let all = Tables::of(self.content, None).all();
-        all.iter().map(|table| table.name.to_ascii_lowercase()).collect()
-    }
-
-    /// Groups that a workload can express, with names.
-    fn kinds(&mut self) -> Vec<Kind> {
-        let known = self.known;
-        let (mut kinds, mut names): (Vec<Kind>, BTreeMap<String, u32>) = (vec![], BTreeMap::new());
-        let mut questions = BTreeSet::new();
-        let tables = self.tables();
-        let attached = schemas(&known.trace);
-        for group in &known.groups {
-            let asks = |step: &&Step| known.shapes.all[step.shape].only_asks();
-            let shapes = || group.steps.iter().filter(|step| !asks(step)).map(|step| &known.shapes.all[step.shape]);
-            if group.steps.is_empty() {
-                continue;
-            }
-            self.share.add(group, false);
-            let what = shapes().map(|shape| shape.text.clone()).collect::<Vec<_>>().join("; ");
-            let short: String = what.chars().take(60).collect();
-            let what = if short == what { what } else { format!("{short}...") };
-            let why = if shapes().next().is_none() {
-                "it only reads settings"
-            } else if shapes().any(|shape| shape.text.contains(';')) {
-                "it is a script of several statements"
-            } else if shapes().any(|shape| names_one_of(&shape.text, &attached)) {
-                "it uses an attached database, and a workload has one database"
-            } else if shapes().any(|shape| !matches!(shape.does, Does::Read | Does::Write | Does::Savepoint)) {
-                "it changes settings or tables"
-            } else if shapes()
-                .any(|shape| shape.tables.is_empty() || !shape.tables.iter().all(|table| tables.contains(table)))
-            {
-                "it uses something that is not a table of the database"
-            } else if known.always_fails(group) {
-                "each of its executions failed"
-            } else if known.is_of_a_start(group) {
-                "each process did it at most once, as programs do when they start"
-            } else if kinds.len() >= KINDS {
-                "it is rarer than the others"
-            } else {
-                ""
-            };
-            if !why.is_empty() {
-                self.left_out.push(format!("left out, because {why} (seen: {}): {what}", group.transactions.len()));
-                continue;
-            }
-            self.share.add(group, true);
-            for step in group.steps.iter().filter(asks) {
-                questions.insert(known.shapes.all[step.shape].text.as_str());
-            }
-            let main = shapes().find(|shape| shape.does == Does::Write).or(shapes().next());
-            let verb =
-                main.map_or(String::new(), |shape| shape.text.split(' ').next().unwrap_or_default().to_lowercase());
-            let name = plain(&format!("{verb}_{}", main.and_then(|shape| shape.tables.first()).map_or("", |t| t)));
-            let number = names.entry(name.clone()).or_default();
-            *number += 1;
-            let name = if *number > 1 { format!("{name}_{number}") } else { name };
-            self.add(&mut kinds, name, group);
-        }
-        let left_out = |text| format!("left out of transactions, because it only reads settings: {text}");
-        self.left_out.extend(questions.into_iter().map(left_out));
-        kinds
-    }
-
-    /// Adds a group under this name, and what has rare long pauses under another one.
-    fn add(&mut self, kinds: &mut Vec<Kind>, name: String, group: &Group) {
-        let known = self.known;
-        let Some((short, long)) = group.split(&known.transactions, &known.trace, &known.shapes) else {
-            return kinds.push(Kind { name, group: group.clone() });
-        };
-        let slow = format!("{name}_slow");
-        self.left_out.push(format!(
-            "{slow}: {} of {} executions of {name} with a long pause in the program, {} in mean; the others have {}",
-            long.transactions.len(),
-            group.transactions.len(),
-            time(long.pauses_ns().iter().sum()),
-            time(short.pauses_ns().iter().sum())
-        ));
-        kinds.push(Kind { name, group: short });
-        kinds.push(Kind { name: slow, group: long });
-    }
-
     /// The generator of an argument, and whether its column has texts.
     fn generator(&self, at: &Place) -> (Drawn, bool) {
         let Place { shape, column, values, .. } = at;
@@ -232,53 +176,37 @@ impl<'k> Writer<'k> {
         (named.unwrap_or_else(other), known.is_some_and(|(_, column)| column.kind == "text"))
     }
 
-    /// Writes the transactions and roles: with keys carried from statement to statement, except where the program's rows are found
-    /// better without. Returns the transactions that find other rows.
-    fn transactions(&mut self, kinds: &[Kind], roles: &[Role], trial: &Trial) -> Vec<String> {
-        let (head, left_out) = (self.out.clone(), self.left_out.len());
-        let draft = |writer: &mut Self, drawn: BTreeSet<(String, usize)>| {
-            writer.out.clone_from(&head);
-            writer.left_out.truncate(left_out);
-            (writer.found, writer.drawn) = (tried::All::new(), drawn);
-            kinds.iter().for_each(|kind| writer.transaction(kind));
-            roles::write(&mut writer.out, roles);
-        };
-        draft(self, BTreeSet::new());
-        let all = tried::carried(&self.found);
-        if !all.is_empty() {
-            let carried = std::mem::take(&mut self.out);
-            draft(self, all.clone());
-            let better = tried::better((&self.out, &carried), &self.found, trial);
-            draft(self, all.into_iter().filter(|place| better.contains(place)).collect());
+    /// The transactions, and whether keys are carried from statement to statement: they are, except in transactions that find the
+    /// program's rows better without.
+    fn drafts(&self, kinds: &[Kind], trial: &Trial, whole: impl Fn(&[Draft]) -> String) -> (Vec<Draft>, bool) {
+        let drafts = |keeps| kinds.iter().map(|kind| self.transaction(kind, keeps)).collect::<Vec<Draft>>();
+        let (mut carried, drawn) = (drafts(true), drafts(false));
+        if carried.iter().any(|draft| draft.is_carried) {
+            let better = tried::better((&whole(&drawn), &whole(&carried)), &found(kinds, &drawn), trial);
+            for ((kind, draft), other) in kinds.iter().zip(&mut carried).zip(drawn) {
+                if draft.is_carried && better.contains(&kind.name) {
+                    *draft = other;
+                }
+            }
         }
-        let mut workload = std::mem::take(&mut self.out);
-        let others = tried::fit(&mut workload, &self.found, trial).unwrap_or_else(|why| {
-            let line = format!("Whether statements find the captured rows was not tried out: {why:#}");
-            self.left_out.push(line);
-            vec![]
-        });
-        self.out = workload;
-        let name = |line: &String| line.split_once(':').map(|(name, _)| name.to_string());
-        let mut differ: Vec<String> = others.iter().filter_map(name).collect();
-        differ.dedup();
-        self.left_out.extend(others);
-        differ
+        let carries = carried.iter().any(|draft| draft.is_carried);
+        (carried, carries)
     }
 
     /// A transaction with its steps. Arguments that have equal values in every execution become one.
-    fn transaction(&mut self, kind: &Kind) {
+    fn transaction(&self, kind: &Kind, keeps: bool) -> Draft {
         let group = &kind.group;
-        let _ = write!(self.out, "\n[transaction.{}]\n", kind.name);
-        line(&mut self.out, "kind", if group.writes { "\"write\"" } else { "\"read\"" });
+        let mut draft = Draft { text: format!("\n[transaction.{}]\n", kind.name), ..Draft::default() };
+        line(&mut draft.text, "kind", if group.writes { "\"write\"" } else { "\"read\"" });
         match (group.began, group.writes) {
-            (Began::Alone, _) => line(&mut self.out, "begin", "\"none\""),
+            (Began::Alone, _) => line(&mut draft.text, "begin", "\"none\""),
             (_, true) => {}
-            (_, false) => line(&mut self.out, "begin", "\"deferred\""),
+            (_, false) => line(&mut draft.text, "begin", "\"deferred\""),
         }
         let rolled_back =
             group.transactions.iter().filter(|&&i| self.known.transactions[i].end == End::RolledBack).count();
         if rolled_back > 0 {
-            self.left_out.push(format!(
+            draft.left_out.push(format!(
                 "{}: the program rolled back {rolled_back} of {}; in the workload all commit",
                 kind.name,
                 group.transactions.len()
@@ -291,39 +219,40 @@ impl<'k> Writer<'k> {
         }
         let executed = |transaction: &&Transaction| sequence(transaction, &self.known.trace, &self.known.shapes).0;
         let executed: Vec<Vec<Executed>> = all.iter().map(executed).collect();
-        let mut shared = Arguments::default();
+        let mut shared = Arguments::keeping(keeps);
         let mut steps = String::new();
-        let pauses_ns = group.pauses_ns();
-        // The program's pauses while its transaction is open.
-        let hold = |steps: &mut String, pause_ns: u64| {
-            if pause_ns >= HOLD_NS_MIN {
-                let _ = write!(steps, "\n[[transaction.{}.step]]\nhold = \"{}us\"\n", kind.name, pause_ns / 1_000);
+        let holds_ns = group.holds_ns();
+        let hold = |steps: &mut String, ns: u64| {
+            if ns > 0 {
+                let _ = write!(steps, "\n[[transaction.{}.step]]\nhold = \"{HOLDS}*{}us\"\n", kind.name, ns / 1_000);
             }
         };
         for (i, step) in group.steps.iter().enumerate() {
-            hold(&mut steps, pauses_ns[i]);
+            hold(&mut steps, holds_ns[i]);
             if self.known.shapes.all[step.shape].only_asks() {
                 continue;
             }
-            self.step(kind, (i, step), &executed, (&mut shared, &mut steps));
+            draft.found.push(self.step(kind, (i, step), &executed, (&mut shared, &mut steps)));
         }
-        hold(&mut steps, pauses_ns[group.steps.len()]);
+        hold(&mut steps, holds_ns[group.steps.len()]);
         if !shared.generators.is_empty() {
-            let _ = write!(self.out, "\n[transaction.{}.args]\n", kind.name);
+            let _ = write!(draft.text, "\n[transaction.{}.args]\n", kind.name);
             for (name, generator) in &shared.generators {
-                line(&mut self.out, name, generator);
+                line(&mut draft.text, name, generator);
             }
         }
-        self.out += &shared.finished(steps);
+        draft.text += &shared.finished(steps);
+        draft.is_carried = shared.is_carried();
+        draft
     }
 
     fn step(
-        &mut self,
+        &self,
         kind: &Kind,
         (place, step): (usize, &Step),
         executed: &[Vec<Executed>],
         (shared, steps): (&mut Arguments<'k>, &mut String),
-    ) {
+    ) -> Found {
         let known = self.known;
         let repeats = kind.group.repeats(step);
         let here = executed.iter().filter_map(|steps| steps.get(place)).filter(|here| here.shape == step.shape);
@@ -350,7 +279,7 @@ impl<'k> Writer<'k> {
                     number += 1;
                     let column = columns.get(&i).map(String::as_str);
                     let name = format!("a{place}_{number}");
-                    let at = Place { kind, shape, tokens: &all, at: i, column, calls: &calls, values: &here, name };
+                    let at = Place { shape, tokens: &all, at: i, column, calls: &calls, values: &here, name };
                     match repeats > 1 {
                         true => self.repeated(&at, &mut own),
                         false => self.value(&at, shared, &mut found),
@@ -359,14 +288,14 @@ impl<'k> Writer<'k> {
             };
             parts.push(part);
         }
-        let read = Read::of(self.content, shape, &all, &calls).filter(|_| repeats == 1);
+        let read = Read::of(self.content, shape, &all, &calls).filter(|_| shared.keeps && repeats == 1);
         let end = if read.is_some() { returning_mark(place) } else { String::new() };
         write_step(steps, &kind.name, (&parts, &end), (repeats, &own));
         if let Some(read) = read {
             shared.reads.push((place, read));
             steps.push_str(&kept_mark(place));
         }
-        self.found.entry(kind.name.clone()).or_default().push(found);
+        found
     }
 
     /// The literal itself, if a value is one that is always the same.
@@ -382,7 +311,6 @@ impl<'k> Writer<'k> {
             return part;
         }
         if let Some(kept) = self.carried(at, shared) {
-            found.is_carried = true;
             return format!(":{kept}");
         }
         let (generator, is_text) = self.generator(at);
@@ -400,8 +328,7 @@ impl<'k> Writer<'k> {
             Use::Stored => true,
             Use::Upserted => false,
         };
-        let number = self.found.get(&at.kind.name).map_or(0, Vec::len);
-        if !is_used || self.drawn.contains(&(at.kind.name.clone(), number)) || shared.known(at.values).is_some() {
+        if !is_used || shared.known(at.values).is_some() {
             return None;
         }
         let column = column_of(self.content, &at.shape.tables, at.column?)?;
@@ -426,7 +353,6 @@ impl<'k> Writer<'k> {
 
 /// The place of a value in a step.
 struct Place<'a> {
-    kind: &'a Kind,
     shape: &'a Shape,
     tokens: &'a [Token<'a>],
     at: usize,
@@ -470,22 +396,5 @@ fn rows_of_limit(shape: &Shape, calls: &[&Call], before: &[Token]) -> u64 {
     if count("(") != count(")") {
         return UNSEEN;
     }
-    let rows = |call: &&Call| if shape.does == Does::Write { call.changes.max(0).cast_unsigned() } else { call.rows };
-    calls.iter().map(rows).max().unwrap_or(UNSEEN).max(1)
-}
-
-/// The most frequent BEGIN of writing transactions; `None` if all are single statements.
-fn captured_begin(known: &Known) -> Option<&'static str> {
-    let mut counts: BTreeMap<Begin, usize> = BTreeMap::new();
-    for group in known.groups.iter().filter(|group| group.writes) {
-        if let Began::By(begin) = group.began {
-            *counts.entry(begin).or_default() += group.transactions.len();
-        }
-    }
-    let (begin, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(match begin {
-        Begin::Immediate => "immediate",
-        Begin::Exclusive => "exclusive",
-        Begin::Deferred => "deferred",
-    })
+    calls.iter().map(|call| shape.does.rows_of(call)).max().unwrap_or(UNSEEN).max(1)
 }

@@ -28,6 +28,8 @@ use contend::ui::Progress;
 use contend::units::duration_ns;
 use contend::workload::model::Pause;
 use contend::workload::{self, Role, Workload};
+use contend_wire::plan::Step;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -306,10 +308,12 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
     Ok((places, saved))
 }
 
-/// Of conditions that differ only in the pauses of clients, keeps the one with the shortest: an open loop has no pauses, and the
-/// closed loop before it is to reach the most.
+/// Of conditions that differ only in times of the program, keeps one. Of its transactions these are the longest: a preset with
+/// shorter ones is of another program. Of the pauses of clients the shortest: an open loop has none, and the closed loop before it is
+/// to reach the most.
 fn without_pauses(study: &mut Study, workload: &Workload) -> Result<()> {
-    let load = |condition: &Condition| -> Result<(u64, String)> {
+    let load = |condition: &Condition| -> Result<((Reverse<u64>, u64), String)> {
+        let is_preset = condition.axes.keys().any(|axis| workload.presets.contains(axis));
         let is_number = |axis: &String| workload.scale.contains_key(axis) || workload.presets.contains(axis);
         let (numbers, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             condition.axes.clone().into_iter().partition(|(axis, _)| is_number(axis));
@@ -318,14 +322,24 @@ fn without_pauses(study: &mut Study, workload: &Workload) -> Result<()> {
             Pause::Fixed(ns) | Pause::Exponential(ns) | Pause::Uniform(_, ns) => ns,
         };
         let pauses_ns = workload.roles.iter_mut().map(paused).sum();
+        let mut held_ns = 0;
+        for transaction in workload.transactions.iter_mut().filter(|_| is_preset) {
+            transaction.steps.retain(|step| match step {
+                Step::Hold { ns } => {
+                    held_ns += ns;
+                    false
+                }
+                _ => true,
+            });
+        }
         workload.scale.clear();
-        Ok((pauses_ns, format!("{:?} {others:?} {workload:?}", condition.profile)))
+        Ok(((Reverse(held_ns), pauses_ns), format!("{:?} {others:?} {workload:?}", condition.profile)))
     };
     let loads = study.conditions.iter().map(load).collect::<Result<Vec<_>>>()?;
     let is_kept = |at: usize| {
         let (_, load) = &loads[at];
         let same = loads.iter().enumerate().filter(|(_, (_, other))| other == load);
-        same.min_by_key(|(_, (ns, _))| *ns).is_some_and(|(first, _)| first == at)
+        same.min_by_key(|(_, (times, _))| *times).is_some_and(|(first, _)| first == at)
     };
     let mut kept = (0..loads.len()).map(is_kept);
     study.conditions.retain(|_| kept.next().unwrap_or(true));

@@ -57,7 +57,7 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
     });
     let sentence = match fact {
         // The sentences of a user's file can contradict what was measured.
-        Some(sentence) if study.built_in => sentence.clone(),
+        Some(sentence) if study.built_in || shows_both_values(sentence) => sentence.clone(),
         Some(sentence) => format!("{sentence} (Values: {{this}} {{this_shown}}, {{against}} {{against_shown}}.)"),
         None => verdict_sentence(answer, &compared, findings),
     };
@@ -84,6 +84,11 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
         condition: Some(condition),
         said: Ok(Sentence { text, compared }),
     }
+}
+
+fn shows_both_values(sentence: &str) -> bool {
+    let shows = |side: &str| ["value", "shown"].iter().any(|what| sentence.contains(&format!("{{{side}_{what}}}")));
+    shows("this") && shows("against")
 }
 
 /// The sentence, or a plain one if it needs a ratio or an interval that does not exist.

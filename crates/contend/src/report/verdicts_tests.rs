@@ -12,7 +12,7 @@ use crate::outcome::reason::Invalid;
 use crate::record::model::{ServerInfo, Trial};
 use crate::record::store::Record;
 use crate::stats::verdict::Verdict;
-use crate::study::model::{OwnMetric, Until};
+use crate::study::model::{Answer, OwnMetric, Until};
 use std::collections::BTreeMap;
 use std::fs;
 use tempfile::TempDir;
@@ -59,6 +59,18 @@ fn sentences_of_a_study_that_contradict_its_run_stand_next_to_what_was_measured(
     assert_eq!(said[0], "Slower, by far. (Verdict: WAL/NORMAL is faster than DELETE/FULL.)");
     let counts = said.iter().find(|said| said.starts_with("No client waited.")).expect("an answer about counts");
     assert!(counts.contains("(Values: WAL/NORMAL deferred ") && counts.contains(", WAL/NORMAL 0"), "{counts}");
+    let both = |answer: &mut Answer| {
+        answer
+            .facts
+            .values_mut()
+            .for_each(|sentence| *sentence = "Clients waited: {this_value}, {against_shown}.".to_string());
+    };
+    record.run.study.answers.iter_mut().for_each(both);
+    let said = answers(&record);
+    assert!(
+        said.iter().any(|said| said.starts_with("Clients waited: "))
+            && !said.iter().any(|said| said.contains("Values:"))
+    );
     record.run.study.built_in = true;
     assert_eq!(answers(&record)[0], "Slower, by far.", "contend's own sentences need no second one");
     record.run.study.built_in = false;

@@ -1,0 +1,187 @@
+//! The questions of a capture's study.
+
+use crate::contenders::{CAPTURED, Settings, safer, tier};
+use crate::generator::plain;
+use crate::literal::text;
+use crate::program::Transaction;
+use crate::roles::SHORT;
+use crate::summary::Known;
+use crate::trace::Call;
+use contend::stats::precision::{count as whole, plain as number};
+use std::fmt::Write as _;
+
+/// Captured calls that another connection's lock ended, and the attempts with such a call per 1,000. An operation of the study
+/// is one attempt.
+pub struct LockErrors {
+    count: usize,
+    per_1000: f64,
+}
+
+impl LockErrors {
+    pub fn of(known: &Known) -> LockErrors {
+        let is_refused = |call: &Call| call.is_busy() && !call.is_locked();
+        let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
+        let met = |attempt: &&Transaction| attempt.calls.iter().any(|&i| is_refused(&known.trace.calls[i]));
+        let (failed, all) = (known.transactions.iter().filter(met).count(), known.transactions.len());
+        LockErrors { count, per_1000: 1000.0 * failed as f64 / all.max(1) as f64 }
+    }
+
+    /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
+    /// the study.
+    pub fn write_answer(&self, out: &mut String, label: &str) {
+        let (LockErrors { count, .. }, count_shown) = (self, whole(self.count as u64));
+        let per_1000 = number(self.per_1000);
+        let metric = format!("left_by_{}", plain(label));
+        let rate = "(conflict + timeout) / planned";
+        let captured = "((conflict@[as captured] + timeout@[as captured]) / planned@[as captured])";
+        let _ = write!(
+            out,
+            "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {count_shown} lock errors of the capture, those that would be left\"\n\
+             value = \"min({count}, floor({count} * {rate} / {captured} + 0.5))\"\nhigher_is_better = false\n"
+        );
+        let removed = |how: &str| format!("{label} would have removed {how} lock errors.");
+        let none = "The capture has no lock error.".to_string();
+        let (neither, only_against, both, not_fewer) = if *count == 0 {
+            (none.clone(), none.clone(), none.clone(), none)
+        } else {
+            (
+                format!(
+                    "This run cannot tell: with the captured settings it has none of the {count_shown} lock errors of the capture."
+                ),
+                format!("Yes: {}", removed(&format!("{count_shown} of {count_shown}"))),
+                format!("Not all: {label} would have left about {{this.{metric}}} of {count_shown} lock errors."),
+                format!("No: {}", removed(&format!("none of the {count_shown}"))),
+            )
+        };
+        let _ = write!(
+            out,
+            "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
+            text(&format!("Would {label} have removed the lock errors?")),
+            text(label)
+        );
+        let only_this = "No: it adds lock errors.".to_string();
+        for (fact, verdict) in [
+            ("neither", neither),
+            ("only-this", only_this),
+            ("only-against", only_against),
+            ("both", both),
+            ("both-not-fewer", not_fewer),
+        ] {
+            let in_this_run = format!(
+                "In this run {{against_value}} of 1,000 operations fail as captured (in the capture {per_1000}), and {{this_value}} with it."
+            );
+            let _ = writeln!(out, "{fact} = {}", text(&format!("{verdict} {in_this_run}{}", times(fact))));
+        }
+    }
+}
+
+/// What a change does to the times of writes. One that failed has none, and then there is no mean.
+fn times(fact: &str) -> &'static str {
+    match fact {
+        "neither" => " A write takes {against.write_ms} ms in the mean as captured, and {this.write_ms} ms with it.",
+        "only-against" => " A write takes {this.write_ms} ms in the mean with it.",
+        _ => "",
+    }
+}
+
+/// Writes a question about lock errors at another load, with the same sentence whatever the two numbers are.
+fn write_load(out: &mut String, (load, label): (&str, &str), ask: &str, sentence: &str) {
+    let _ = write!(
+        out,
+        "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
+        text(ask),
+        text(label)
+    );
+    for fact in ["neither", "only-this", "only-against", "both"] {
+        let _ = writeln!(out, "{fact} = {}", text(&format!("{sentence}{}", times(fact))));
+    }
+}
+
+/// Lock errors at a multiple of the captured load.
+pub fn write_more_load(out: &mut String, label: &str, load: &str, times: u64) {
+    let ask = if times == 0 { "with clients that never pause".into() } else { format!("at {times} times the load") };
+    let sentence = "{against_value} of 1,000 operations fail at a lock as captured, and {this_value} with {this}.";
+    write_load(out, (load, label), &format!("What about locks {ask}?"), sentence);
+}
+
+/// Lock errors with the program's work outside of its transactions.
+pub fn write_short(out: &mut String, label: &str) {
+    let ask = "What about locks if the program did its own work before its transactions, and not inside of them?";
+    let sentence = "{against_value} of 1,000 operations fail at a lock then as captured, and {this_value} with {this}.";
+    write_load(out, (SHORT, label), ask, sentence);
+}
+
+/// Writes the questions about a server against the best settings of SQLite: at the captured load, and with clients that never
+/// pause.
+pub fn write_server(out: &mut String, server: &str, best: &str) {
+    let than = if best == CAPTURED { String::new() } else { format!(" than SQLite with {best}") };
+    let of_load = [
+        ("captured", "at the captured load", "both get the same done"),
+        ("full", "with clients that never pause", "there is no difference"),
+    ];
+    for (load, words, same) in of_load {
+        let speed = format!("{server} would have been {{ratio}} times as fast ({{low}} to {{high}}), {words}");
+        let _ = write!(
+            out,
+            "\n[[answer]]\nask = {}\nmetric = \"throughput_ops_per_s\"\ncondition = \"load={load}\"\nthis = \"{server}\"\nagainst = {}\n\n\
+             [answer.words]\nfaster = \"Yes: {speed}.\"\nslower = \"No: {speed}.\"\nno-difference = \"No: {words} {same}.\"\n\
+             cannot-tell = \"This run cannot tell: anything from {{low}} to {{high}} times fits.\"\n\
+             not-comparable = \"The two cannot be compared in this run: {{reason}}.\"\n",
+            text(&format!("Is {server} faster{than}, {words}?")),
+            text(best)
+        );
+    }
+}
+
+/// Effects of single settings on throughput, also between contenders with different promises.
+pub fn effects(out: &mut String, now: &Settings) {
+    let mode = format!("journal_mode = {}", text(&now.journal_mode));
+    let sync = format!("synchronous = {}", text(&now.synchronous));
+    let (begin, timeout) =
+        (format!("begin = \"{}\"", now.begin.unwrap_or("deferred")), format!("busy_timeout = {}", now.busy_timeout));
+    let mut effect = |about: &str, (factor, from, to): (&str, &str, &str), at: [&String; 3]| {
+        let at = at.map(String::as_str).join(", ");
+        let _ = write!(
+            out,
+            "\n[[effect]]\nabout = {}\nask = \"What does it do to throughput?\"\nfactor = \"{factor}\"\nfrom = {}\nto = {}\nat = {{ {at} }}\nmetric = \"throughput_ops_per_s\"\n",
+            text(about),
+            text(from),
+            text(to)
+        );
+    };
+    if now.journal_mode != "wal" {
+        effect(
+            "WAL instead of the captured journal",
+            ("journal_mode", &now.journal_mode, "wal"),
+            [&begin, &sync, &timeout],
+        );
+    }
+    if now.begin == Some("deferred") {
+        effect("BEGIN IMMEDIATE instead of BEGIN", ("begin", "deferred", "immediate"), [&mode, &sync, &timeout]);
+    }
+    if let Some(safer) = safer(now) {
+        let about = format!("{} instead of {}", tier(&safer), tier(now));
+        effect(&about, ("synchronous", &now.synchronous, &safer.synchronous), [&mode, &begin, &timeout]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_no_where_no_lock_error_is_gone_and_has_one_form_of_numbers() {
+        let mut out = String::new();
+        LockErrors { count: 1_060, per_1000: 557.308 }.write_answer(&mut out, "WAL");
+        let answer: Vec<&str> = out.lines().collect();
+        let of =
+            |key: &str| answer.iter().find_map(|line| line.strip_prefix(&format!("{key} = "))).expect("a sentence");
+        assert!(of("both-not-fewer").contains("No: WAL would have removed none of the 1,060 lock errors."), "{out}");
+        assert!(
+            of("both").contains("Not all: WAL would have left about {this.left_by_wal} of 1,060 lock errors"),
+            "{out}"
+        );
+        assert!(of("both").contains("(in the capture 557)") && !out.contains("557.308"), "{out}");
+        assert!(of("only-against").contains("removed 1,060 of 1,060"), "{out}");
+    }
+}

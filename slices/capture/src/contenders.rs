@@ -1,0 +1,186 @@
+//! The contenders of a capture's study: the captured settings, and changes of them.
+
+use crate::literal::text;
+use crate::manifest::Database;
+use crate::program::Began;
+use crate::sql::Begin;
+use crate::summary::Known;
+use crate::trace::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Settings of the program's connections that a contender can have.
+#[derive(Clone)]
+pub struct Settings {
+    pub journal_mode: String,
+    pub synchronous: String,
+    pub busy_timeout: i64,
+    /// `None` if no writing transaction begins with a statement of its own.
+    pub begin: Option<&'static str>,
+    /// Other settings that connections set, with values as TOML.
+    others: Vec<(&'static str, String)>,
+}
+
+/// Other settings than those that the study changes. They are those of all its contenders.
+const OTHERS: [&str; 5] = ["cache_size", "mmap_size", "wal_autocheckpoint", "temp_store", "foreign_keys"];
+
+/// The most that SQLite maps, unless it is built otherwise.
+const MMAP_MAX: i64 = 0x7fff_0000;
+
+/// The value of a PRAGMA as that of a setting.
+fn other(name: &str, value: &str) -> Option<String> {
+    match (name, value) {
+        ("foreign_keys", "1" | "on" | "yes" | "true") => Some("\"on\"".into()),
+        ("temp_store", "1" | "file") => Some("\"file\"".into()),
+        ("temp_store", "2" | "memory") => Some("\"memory\"".into()),
+        ("foreign_keys" | "temp_store", _) => None,
+        ("mmap_size", _) => {
+            value.parse().ok().filter(|size| *size >= 0).map(|size: i64| size.min(MMAP_MAX).to_string())
+        }
+        ("wal_autocheckpoint", _) => value.parse::<i32>().ok().map(|pages| pages.max(0).to_string()),
+        _ => value.parse::<i32>().ok().map(|number| number.to_string()),
+    }
+}
+
+/// The last value that a text gives to a setting. A script may contain several PRAGMAs, each with `=` or parentheses.
+fn set_by(script: &str, name: &str) -> Option<String> {
+    script.to_ascii_lowercase().rsplit(';').find_map(|pragma| {
+        let (left, value) = pragma.split_once(['=', '('])?;
+        let is_it = left.split([' ', '.', '\t', '\n']).rfind(|word| !word.is_empty()) == Some(name);
+        is_it.then(|| value.trim().trim_matches(['\'', '"', ')']).to_string())
+    })
+}
+
+/// The most frequent of some values; of equally frequent ones the greatest.
+fn most_frequent<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
+}
+
+pub fn captured(known: &Known, database: &Database) -> Settings {
+    // Readers may have other settings, and the questions are about writers.
+    let is_pragma = |sql: &str| sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
+    let writing = known.trace.calls.iter().filter(|call| !call.is_readonly && !is_pragma(&call.sql));
+    let writers: BTreeSet<u64> = writing.map(|call| call.connection).collect();
+    let all = || known.trace.connections.iter();
+    let on = || all().filter(|(id, _)| writers.is_empty() || writers.contains(id)).map(|(_, connection)| connection);
+    let set = |connection: &Connection, name: &str| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name));
+    // The last value of each connection, `None` for one that has the default; of these the most frequent one.
+    let pragma = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
+    let content = database.end.as_ref().or(database.content.as_ref());
+    // WAL is a property of the file, every other mode one of each connection.
+    let of_file = content.map_or("delete", |content| content.journal_mode.as_str());
+    let own = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
+    let mode = own.as_deref().unwrap_or(of_file);
+    let mode = if ["delete", "truncate", "persist", "memory", "off", "wal"].contains(&mode) { mode } else { "delete" };
+    let synchronous = |connection: &Connection| match set(connection, "synchronous").as_deref() {
+        Some("0" | "off") => "off",
+        Some("1" | "normal") => "normal",
+        Some("3" | "extra") => "extra",
+        _ => "full",
+    };
+    let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
+    let timeout = |connection: &Connection| {
+        let by_pragma = set(connection, "busy_timeout").and_then(|value| value.parse().ok());
+        by_pragma.or(connection.busy_timeout_ms).unwrap_or(0)
+    };
+    let busy_timeout = most_frequent(on().map(timeout)).unwrap_or(0);
+    let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &pragma(name)?)?))).collect();
+    let begin = captured_begin(known);
+    Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin, others }
+}
+
+/// Whether the program has foreign keys enforced.
+pub fn enforces_foreign_keys(known: &Known, database: &Database) -> bool {
+    captured(known, database).others.iter().any(|(name, _)| *name == "foreign_keys")
+}
+
+/// The most frequent BEGIN of writing transactions; `None` if all are single statements.
+fn captured_begin(known: &Known) -> Option<&'static str> {
+    let mut counts: BTreeMap<Begin, usize> = BTreeMap::new();
+    for group in known.groups.iter().filter(|group| group.writes) {
+        if let Began::By(begin) = group.began {
+            *counts.entry(begin).or_default() += group.transactions.len();
+        }
+    }
+    let (begin, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(match begin {
+        Begin::Immediate => "immediate",
+        Begin::Exclusive => "exclusive",
+        Begin::Deferred => "deferred",
+    })
+}
+
+/// A contender on SQLite: its label, its settings, and how its clients share connections.
+pub struct Contender {
+    pub label: String,
+    pub settings: Settings,
+    pub model: Option<&'static str>,
+}
+
+pub const CAPTURED: &str = "as captured";
+
+/// A change of settings, and its name.
+type Change = (&'static str, fn(&mut Settings));
+
+/// Changes that may remove lock errors and that the program does not have yet.
+fn changes(now: &Settings) -> Vec<Change> {
+    let all: [(bool, Change); 3] = [
+        (now.journal_mode != "wal", ("WAL", |settings| settings.journal_mode = "wal".into())),
+        (now.begin == Some("deferred"), ("BEGIN IMMEDIATE", |settings| settings.begin = Some("immediate"))),
+        (now.busy_timeout < 5_000, ("a busy timeout of 5 s", |settings| settings.busy_timeout = 5_000)),
+    ];
+    all.into_iter().filter(|(differs, _)| *differs).map(|(_, change)| change).collect()
+}
+
+pub fn contenders(now: &Settings, may_share: bool) -> Vec<Contender> {
+    let with = |label: String, changes: &[Change]| {
+        let mut settings = now.clone();
+        changes.iter().for_each(|(_, change)| change(&mut settings));
+        Contender { label, settings, model: None }
+    };
+    let changes = changes(now);
+    let mut all = vec![with(CAPTURED.into(), &[])];
+    all.extend(changes.iter().map(|change| with(change.0.into(), &[*change])));
+    if let [others @ .., last] = changes.as_slice()
+        && !others.is_empty()
+    {
+        let others: Vec<&str> = others.iter().map(|(label, _)| *label).collect();
+        all.push(with(format!("{} and {}", others.join(", "), last.0), &changes));
+    }
+    if may_share {
+        let best = all.last().map_or(now, |best| &best.settings).clone();
+        all.push(Contender { label: "one connection for writes".into(), settings: best, model: Some("pool") });
+    }
+    all
+}
+
+pub fn tier(settings: &Settings) -> &'static str {
+    let of = [("journal_mode", &settings.journal_mode), ("synchronous", &settings.synchronous)];
+    let of = of.map(|(key, value)| (key.to_string(), value.clone())).into();
+    (contend::engine::sqlite::ENGINE.durability.tier)(&of).word()
+}
+
+/// The value of `synchronous` with the next safer promise.
+pub fn safer(now: &Settings) -> Option<Settings> {
+    const ALL: [&str; 4] = ["off", "normal", "full", "extra"];
+    let at = ALL.iter().position(|value| *value == now.synchronous)?;
+    let with = |value: &&str| Settings { synchronous: (*value).into(), ..now.clone() };
+    ALL[at + 1..].iter().map(with).find(|settings| tier(settings) != tier(now))
+}
+
+pub fn write(out: &mut String, contender: &Contender, label: &str) {
+    let settings = &contender.settings;
+    let model = contender.model.map_or(String::new(), |model| format!("model = \"{model}\"\n"));
+    let _ = write!(
+        out,
+        "\n[[contender]]\nengine = \"sqlite\"\n{model}label = {}\nsettings = {{ journal_mode = {}, synchronous = {}, busy_timeout = {}, begin = {}{} }}\n",
+        text(label),
+        text(&settings.journal_mode),
+        text(&settings.synchronous),
+        settings.busy_timeout,
+        text(settings.begin.unwrap_or("deferred")),
+        settings.others.iter().map(|(name, value)| format!(", {name} = {value}")).collect::<String>(),
+    );
+}
