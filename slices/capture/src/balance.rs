@@ -6,8 +6,8 @@
 use crate::attach::{attached, number};
 use crate::manifest::{Content, Database};
 use crate::sql::{Does, Token, shape, tokens};
-use crate::tables::Tables;
 use crate::trace::{Call, How, Trace};
+use crate::workload::tables::Tables;
 use contend_interpose::format::note;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! `contend new --from app.db`: a workload and a study from a database, for those who cannot capture their program.
 
 use crate::content::{look, open};
-use crate::generator::{line, of_column, plain};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Table, write_private};
-use crate::naming::Names;
-use crate::servers::{self, Server};
-use crate::tables::Tables;
+use crate::workload::generator::{line, of_column, plain};
+use crate::workload::naming::Names;
+use crate::workload::servers::{self, Server};
+use crate::workload::tables::Tables;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::{OK, print};
@@ -114,7 +114,7 @@ fn workload(name: &str, tables: &Tables, left_out: &mut Vec<String>) -> Result<S
 
 /// The column that is the rowid.
 fn id_of(table: &Table) -> Option<&Column> {
-    table.columns.iter().find(|column| crate::generator::is_serial(table, column))
+    table.columns.iter().find(|column| crate::workload::generator::is_serial(table, column))
 }
 
 /// The generator of a value that a statement stores. It has no row, so it cannot rise with the rows.
@@ -146,7 +146,7 @@ fn transactions(
         };
     let by_id = format!("SELECT * FROM {table_name} WHERE {id_name} = :id");
     add(out, "read", 80, ("read", by_id, vec![("id".into(), row.clone())]));
-    let target = |column: &Column| crate::generator::target(tables.content, column).map(|(to, _)| to);
+    let target = |column: &Column| crate::workload::generator::target(tables.content, column).map(|(to, _)| to);
     let refers = |column: &&Column| target(column).is_some();
     if let Some(column) = table.columns.iter().find(refers) {
         let sql =

@@ -8,32 +8,23 @@
 //! clients ─► proxy ─► a server's segments, likewise
 //! ```
 //!
-//! `session` and `content` make a capture. `order`, `copies` and `outcome` are what the replays
+//! `session` and `content` make a capture. `workload` makes a study of it. `order`, `copies` and `outcome` are what the replays
 //! share. `sql`, `trace`, `program` and `summary` are pure functions of its files.
 
 mod anonymise;
-mod answers;
-mod arguments;
 mod attach;
 mod balance;
-mod carried;
-mod contenders;
 mod content;
 mod copies;
 mod finding;
 mod fresh;
 mod gaps;
-mod generator;
-mod kinds;
 mod listening;
-mod lists;
 mod literal;
 mod manifest;
 mod mysql_text;
-mod naming;
 mod on_server;
 mod order;
-mod ordered;
 mod outcome;
 mod own_dir;
 mod pack;
@@ -42,21 +33,13 @@ mod program;
 mod proxy;
 mod replay;
 mod replay_verb;
-mod roles;
-mod rows;
 mod segment;
-mod servers;
 mod session;
-mod share;
 mod show;
-mod skew;
 mod sql;
-mod study;
 mod summary;
-mod tables;
 mod token;
 mod trace;
-mod tried;
 mod verb;
 mod whole;
 mod workload;

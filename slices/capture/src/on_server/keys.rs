@@ -3,9 +3,9 @@
 
 use crate::attach::unquoted;
 use crate::content::quoted;
-use crate::naming::places_of;
 use crate::sql::{Token, tokens};
 use crate::trace::Value;
+use crate::workload::naming::places_of;
 use contend_sql::{Catalogue, table_columns};
 
 /// The counter of a table's keys.

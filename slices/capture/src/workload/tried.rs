@@ -1,9 +1,9 @@
 //! Carries out a workload on SQLite in memory, to compare the rows that its statements find with those of the capture. Generators
 //! that miss the program's values show here, and not as a wrong speed in a study.
 
-use crate::ordered::{Ordered, with_argument};
 use crate::sql::{Does, Shape};
 use crate::trace::Call;
+use crate::workload::ordered::{Ordered, with_argument};
 use anyhow::{Context, Result, anyhow, ensure};
 use contend::load::{Arrivals, Load};
 use contend::source::Source;

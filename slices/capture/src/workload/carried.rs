@@ -4,12 +4,12 @@
 //! search for that key, or a value for a column that refers to it.
 
 use crate::content::quoted;
-use crate::generator::{column_of, is_serial, key_of};
-use crate::lists::{Use, is_upsert};
 use crate::literal::text;
 use crate::manifest::{Column, Content, Table};
 use crate::sql::{Does, Shape, Token, tokens, without_quotes};
 use crate::trace::Call;
+use crate::workload::generator::{column_of, is_serial, key_of};
+use crate::workload::lists::{Use, is_upsert};
 use std::collections::BTreeMap;
 
 /// A statement with at most one row.

@@ -1,11 +1,11 @@
 //! Tables of a workload: schema, number of rows, and a generator for each column.
 
 use crate::content::quoted;
-use crate::generator::{is_serial, key, key_of, line, of_column, paired_with, plain, skew_of};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table};
-use crate::naming::Names;
 use crate::sql::{Token, tokens};
+use crate::workload::generator::{is_serial, key, key_of, line, of_column, paired_with, plain, skew_of};
+use crate::workload::naming::Names;
 use anyhow::Result;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;

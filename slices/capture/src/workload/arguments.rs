@@ -1,9 +1,9 @@
 //! The arguments of a transaction of a workload: those with equal values in every execution are one, keys of new rows are new
 //! wherever they are used, and keys that a statement returned are kept for later ones.
 
-use crate::carried::Read;
-use crate::generator::{Drawn, NUMBER, UNIQUE};
 use crate::trace::Value;
+use crate::workload::carried::Read;
+use crate::workload::generator::{Drawn, NUMBER, UNIQUE};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The arguments of a transaction.

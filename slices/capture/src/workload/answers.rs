@@ -1,12 +1,12 @@
 //! The questions of a capture's study.
 
-use crate::contenders::{CAPTURED, Settings, safer, tier};
-use crate::generator::plain;
 use crate::literal::text;
 use crate::program::Transaction;
-use crate::roles::SHORT;
 use crate::summary::Known;
 use crate::trace::Call;
+use crate::workload::contenders::{CAPTURED, Settings, safer, tier};
+use crate::workload::generator::plain;
+use crate::workload::roles::SHORT;
 use contend::stats::precision::{count as whole, plain as number};
 use std::fmt::Write as _;
 

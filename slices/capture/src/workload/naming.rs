@@ -1,14 +1,14 @@
 //! Names in place of hashed values: one name space for each column of the database. Equal values of its rows, of literals and
 //! of bound values have the same name, and different ones different names.
 
-use crate::generator::{Drawn, NUMBER, column_of, columns_of, is_serial, key_of};
-use crate::lists::{Use, aligned, lists};
 use crate::literal::{CHOICES, text};
 use crate::manifest::{Column, Content, Table, Values};
-use crate::skew::Distribution;
 use crate::sql::{Does, Token, literal, tokens};
 use crate::summary::Known;
 use crate::trace::{Call, Value};
+use crate::workload::generator::{Drawn, NUMBER, column_of, columns_of, is_serial, key_of};
+use crate::workload::lists::{Use, aligned, lists};
+use crate::workload::skew::Distribution;
 use contend_interpose::format::value;
 use std::collections::{BTreeSet, HashMap};
 

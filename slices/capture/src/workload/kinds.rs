@@ -2,13 +2,13 @@
 
 use crate::attach::{names_one_of, schemas};
 use crate::finding::time;
-use crate::generator::plain;
 use crate::manifest::Content;
 use crate::program::{Group, Step};
-use crate::share::Share;
 use crate::sql::{Does, Shape};
 use crate::summary::Known;
-use crate::tables::Tables;
+use crate::workload::generator::plain;
+use crate::workload::share::Share;
+use crate::workload::tables::Tables;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most kinds of transactions in the workload: the most frequent ones.

@@ -1,27 +1,53 @@
 //! `contend capture to-workload`: makes a workload and a study from a capture.
+//!
+//! ```text
+//! content ─► tables, rows ──────────────────────────────► [table], rows-*.csv
+//! transactions ─► kinds ─► steps: arguments, carried keys ─► [transaction] ─► tried on SQLite ─► fitted, differences
+//!              └► roles (clients, pauses) ───────────────► [role], [preset.load]
+//! settings ─► contenders, answers, servers ─────────────► study
+//! ```
+//!
+//! `generator`, `naming`, `skew` and `lists` say how a value is drawn.
 
-use crate::arguments::{Arguments, add, kept_mark, returning_mark, unique_key};
-use crate::carried::{self, Read, is_equal};
-use crate::contenders::enforces_foreign_keys;
+mod answers;
+mod arguments;
+mod carried;
+mod contenders;
+pub mod generator;
+mod kinds;
+mod lists;
+pub mod naming;
+mod ordered;
+mod roles;
+pub mod rows;
+pub mod servers;
+mod share;
+mod skew;
+mod study;
+pub mod tables;
+mod tried;
+
+use self::arguments::{Arguments, add, kept_mark, returning_mark, unique_key};
+use self::carried::{Read, is_equal};
+use self::contenders::enforces_foreign_keys;
+use self::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument};
+use self::kinds::Kind;
+use self::lists::{Use, filled_up, use_of};
+use self::naming::{Names, values_like};
+use self::ordered::{Ordered, ends};
+use self::roles::{HOLDS, Role};
+use self::rows::Rows;
+use self::share::Share;
+use self::study::Captured;
+use self::tables::Tables;
+use self::tried::{Difference, Found, Trial};
 use crate::content::open_copy;
-use crate::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument};
-use crate::kinds::{Kind, kinds};
-use crate::lists::{Use, filled_up, use_of};
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
-use crate::naming::{Names, values_like};
-use crate::ordered::{Ordered, ends};
 use crate::program::{Began, End, Executed, Step, Transaction, sequence};
-use crate::roles::{self, HOLDS, Role};
-use crate::rows::{self, Rows};
-use crate::servers;
-use crate::share::Share;
 use crate::sql::{Shape, Token, tokens};
-use crate::study::{Captured, study};
 use crate::summary::Known;
-use crate::tables::Tables;
 use crate::trace::{Call, Trace, Value};
-use crate::tried::{self, Difference, Found, Trial};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -83,7 +109,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let mut left_out = known.trace.missing(known.manifest);
     let other = |path: &&Path| format!("{}: a workload has one database; this one is left out.", path.display());
     left_out.extend(others.iter().map(other));
-    let kinds = kinds(known, content, &mut share, &mut left_out);
+    let kinds = kinds::kinds(known, content, &mut share, &mut left_out);
     ensure!(
         !kinds.is_empty(),
         "no transaction of the capture can be taken over: {}",
@@ -118,7 +144,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let differ = fit(&mut workload, &found(&kinds, &drafts), &trial, &mut left_out)?;
     let servers = servers::of("capture", &workload, &mut left_out)?;
     let has_rows = !tables.rows.is_empty();
-    let study = study(
+    let study = study::study(
         &Captured { known, database, share: &share, has_rows, carries, differ: &differ, servers: &servers },
         &roles,
     );

@@ -1,12 +1,12 @@
 //! Generators for a workload's values: for columns from what was counted, for arguments from their positions in
 //! statements and the values bound there.
 
-use crate::lists::Use;
 use crate::literal::{free, text};
 use crate::manifest::{Column, Content, Table};
-use crate::skew::{Distribution, zipf_of};
 use crate::sql::{Token, tokens};
 use crate::trace::Value;
+use crate::workload::lists::Use;
+use crate::workload::skew::{Distribution, zipf_of};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 

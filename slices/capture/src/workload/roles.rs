@@ -1,9 +1,9 @@
 //! Roles of a captured program: processes, clients, and pauses.
 
-use crate::generator::{line, plain};
 use crate::literal::text;
 use crate::program::Group;
 use crate::summary::Known;
+use crate::workload::generator::{line, plain};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 

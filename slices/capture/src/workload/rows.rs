@@ -2,10 +2,10 @@
 //! not know which columns depend on each other, and in which order rows were written.
 
 use crate::content::{quoted, value_counts};
-use crate::generator::is_serial;
 use crate::literal::text;
 use crate::manifest::{Content, Table, private_in, remove_abandoned};
-use crate::tables::{Files, Tables};
+use crate::workload::generator::is_serial;
+use crate::workload::tables::{Files, Tables};
 use anyhow::{Context, Result};
 use contend::units::hex;
 use contend_sql::{Catalogue, ParamType, table_columns};

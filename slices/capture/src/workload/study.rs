@@ -1,15 +1,17 @@
 //! The study of a capture: what would have helped?
 
-use crate::answers::{LockErrors, effects, write_more_load, write_server, write_short};
-use crate::contenders::{self, CAPTURED, Contender, captured, contenders, enforces_foreign_keys, safer, tier};
 use crate::literal::text;
 use crate::manifest::Database;
-use crate::roles::{self, PACES, Role, SHORT};
-use crate::servers::Server;
-use crate::share::Share;
 use crate::sql::Does;
 use crate::summary::Known;
-use crate::tried::{Difference, Differs};
+use crate::workload::answers::{LockErrors, effects, write_more_load, write_server, write_short};
+use crate::workload::contenders::{
+    self, CAPTURED, Contender, captured, contenders, enforces_foreign_keys, safer, tier,
+};
+use crate::workload::roles::{self, PACES, Role, SHORT};
+use crate::workload::servers::Server;
+use crate::workload::share::Share;
+use crate::workload::tried::{Difference, Differs};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
