@@ -52,7 +52,7 @@ fn lock_errors_and_what_would_have_removed_them() {
     let only = ["--only", "as captured", "--only", "WAL and BEGIN IMMEDIATE", "--set", "load=captured"];
     let ran = bench.contend(&[&["run", "taken", "--quick", "--window", "400ms", "--allow-tmpfs"], &only[..]].concat());
     assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
-    assert!(ran.out.contains("What would have helped `python"), "{ran:?}");
+    assert!(ran.out.contains("What would have helped python"), "{ran:?}");
     let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = words.replace("> ", "");
     let all = format!("WAL and BEGIN IMMEDIATE would have removed {failed} of {failed} lock errors");

@@ -87,7 +87,7 @@ fn a_statement_that_finds_other_rows_in_the_workload_is_listed() {
     let study = std::fs::read_to_string(bench.path("taken/study.toml")).expect("written");
     assert!(study.contains("than in the capture, and can take another time: delete_lease."), "{study}");
     // Arguments can be passwords, and a study reaches reports.
-    assert!(study.contains("What would have helped `python3`?") && !study.contains("import sqlite3"), "{study}");
+    assert!(study.contains("What would have helped python3?") && !study.contains("import sqlite3"), "{study}");
 }
 
 /// Copies pages under new numbers, and answers messages: neither gets the key of the row that was read.

@@ -150,7 +150,7 @@ fn head(of: &Captured, tier: &str, holds: bool) -> String {
          value = \"1000 * (conflict + timeout) / planned\"\nper = \"1000\"\nhigher_is_better = false\n\n\
          [[metric]]\nname = \"write_ms\"\nabout = \"mean time of an operation that writes, waits for locks included\"\n\
          value = \"service_ns_mean.write / 1e6\"\nunit = \"ms\"\nhigher_is_better = false\n",
-        text(&format!("What would have helped `{command}`?{}", if is_damaged { DAMAGED } else { "" })),
+        text(&format!("What would have helped {command}?{}", if is_damaged { DAMAGED } else { "" })),
         share.words(),
         if holds { SHORTER } else { "" },
         if uses_what_it_read(known) { not_carried(of.carries) } else { String::new() },
