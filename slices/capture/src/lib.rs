@@ -37,6 +37,7 @@ mod segment;
 mod session;
 mod show;
 mod sql;
+mod statement;
 mod summary;
 mod token;
 mod trace;

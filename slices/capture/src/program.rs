@@ -105,14 +105,15 @@ pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
     let mut open: BTreeMap<u64, Transaction> = BTreeMap::new();
     let mut found = vec![];
     for (i, call) in trace.calls.iter().enumerate() {
-        let does = shapes.get(call).does;
+        let shape = shapes.get(call);
+        let does = shape.does;
         // After a deadlock MariaDB has rolled back, and the client's ROLLBACK ends nothing.
         let is_setting =
             matches!(does, Does::Pragma | Does::Other | Does::Rollback | Does::Commit) && call.before && call.after;
         if is_setting && !open.contains_key(&call.connection) {
             continue;
         }
-        let transaction = open.entry(call.connection).or_insert_with(|| begin(call, does));
+        let transaction = open.entry(call.connection).or_insert_with(|| begin(call, shape));
         transaction.calls.push(i);
         transaction.to_ns = transaction.to_ns.max(call.end_ns());
         let writes = matches!(does, Does::Write | Does::Schema) && !call.is_readonly;
@@ -122,7 +123,7 @@ pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
             continue;
         }
         if call.after {
-            transaction.end = end(call, does);
+            transaction.end = end(call, shape);
             found.extend(open.remove(&call.connection));
         }
     }
@@ -135,10 +136,14 @@ pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
     found
 }
 
-fn begin(call: &Call, does: Does) -> Transaction {
-    let began = match does {
-        Does::Begin(mode) => Began::By(mode),
-        Does::Savepoint if call.before => Began::By(Begin::Deferred),
+fn begin(call: &Call, shape: &Shape) -> Transaction {
+    let by_begin = shape.parts.iter().find_map(|part| match part {
+        Does::Begin(mode) => Some(*mode),
+        _ => None,
+    });
+    let began = match by_begin {
+        Some(mode) => Began::By(mode),
+        None if call.before && shape.parts.contains(&Does::Savepoint) => Began::By(Begin::Deferred),
         _ if call.before => Began::Alone,
         _ => Began::Unseen,
     };
@@ -159,10 +164,11 @@ fn begin(call: &Call, does: Does) -> Transaction {
     }
 }
 
-fn end(call: &Call, does: Does) -> End {
-    match does {
+fn end(call: &Call, shape: &Shape) -> End {
+    let ends = |part: &&Does| matches!(part, Does::Commit | Does::Rollback);
+    match shape.parts.iter().rfind(ends) {
         _ if call.has_failed() => End::Failed,
-        Does::Rollback => End::RolledBack,
+        Some(Does::Rollback) => End::RolledBack,
         _ => End::Committed,
     }
 }

@@ -1,7 +1,8 @@
 //! Shapes of statements: texts that differ only in their values are the same statement.
 
+pub use crate::statement::{Token, tokens, without_quotes};
+use crate::statement::{is_word, statements, word};
 use crate::trace::{Call, Value};
-use contend_interpose::text::is_of_the_language;
 use std::rc::Rc;
 
 /// Effect of a statement on transactions.
@@ -32,123 +33,15 @@ pub enum Begin {
     Exclusive,
 }
 
-/// A token of a statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Token<'s> {
-    Word(&'s str),
-    /// A literal with its text.
-    Literal(&'s str),
-    /// `?`, `?1`, `:name`, `@name`, `$name`.
-    Parameter(&'s str),
-    Sign(&'s str),
-}
-
-impl Token<'_> {
-    /// Whether a value stands here.
-    pub fn is_value(&self) -> bool {
-        matches!(self, Token::Literal(_) | Token::Parameter(_))
-    }
-
-    /// Whether this is a keyword.
-    pub fn is_word(&self, keyword: &str) -> bool {
-        matches!(self, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
-    }
-
-    /// Whether this is a name, with or without quotes.
-    pub fn is_name(&self, name: &str) -> bool {
-        matches!(self, Token::Word(word) if without_quotes(word).eq_ignore_ascii_case(name))
-    }
-}
-
-/// A name as it is written, without its quotes.
-pub fn without_quotes(name: &str) -> &str {
-    name.trim_matches(['"', '`', '[', ']'])
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Splits a statement into tokens, without white space and comments.
-pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
-    let (bytes, mut at, mut found) = (sql.as_bytes(), 0, vec![]);
-    while at < bytes.len() {
-        let rest = &bytes[at..];
-        let run = |from: usize, is: fn(u8) -> bool| from + rest[from..].iter().take_while(|b| is(**b)).count();
-        let until =
-            |end: &[u8]| rest.windows(end.len()).position(|part| part == end).map_or(rest.len(), |n| n + end.len());
-        let quoted = |close: u8| {
-            let mut i = 1;
-            while i < rest.len() && (rest[i] != close || rest.get(i + 1) == Some(&close)) {
-                i += if rest[i] == close { 2 } else { 1 };
-            }
-            (i + 1).min(rest.len())
-        };
-        let (length, make): (usize, fn(&'s str) -> Token<'s>) = match rest[0] {
-            byte if byte.is_ascii_whitespace() => (0, Token::Sign),
-            b'-' if rest.starts_with(b"--") => {
-                at += until(b"\n");
-                continue;
-            }
-            b'/' if rest.starts_with(b"/*") => {
-                at += until(b"*/");
-                continue;
-            }
-            b'\'' => {
-                let length = quoted(b'\'');
-                let is_word = is_of_the_language(&rest[..length]);
-                (length, if is_word { Token::Word } else { Token::Literal })
-            }
-            b'"' | b'`' => (quoted(rest[0]), Token::Word),
-            // An element of a server's array: a name in brackets follows no name.
-            b'[' if at > 0 && (is_word(bytes[at - 1]) || b")]".contains(&bytes[at - 1])) => (1, Token::Sign),
-            b'[' => (until(b"]"), Token::Word),
-            b'x' | b'X' if rest.get(1) == Some(&b'\'') => (1 + bytes_of_blob(&rest[1..]), Token::Literal),
-            b'0'..=b'9' => (number(rest), Token::Literal),
-            b'.' if rest.get(1).is_some_and(u8::is_ascii_digit) => (number(rest), Token::Literal),
-            b'?' => (run(1, |b| b.is_ascii_digit()), Token::Parameter),
-            b':' if rest.starts_with(b"::") => (2, Token::Sign),
-            // A variable of the server's own.
-            b'@' if rest.starts_with(b"@@") => (run(2, is_word), Token::Word),
-            b':' | b'@' | b'$' | b'#' if rest.get(1).is_some_and(|byte| is_word(*byte)) => {
-                (run(1, is_word), Token::Parameter)
-            }
-            byte if is_word(byte) => (run(0, is_word), Token::Word),
-            _ => (1, Token::Sign),
-        };
-        if length == 0 {
-            at += 1;
-            continue;
-        }
-        found.push(make(&sql[at..at + length]));
-        at += length;
-    }
-    found
-}
-
-fn bytes_of_blob(rest: &[u8]) -> usize {
-    rest[1..].iter().position(|&byte| byte == b'\'').map_or(rest.len(), |n| n + 2)
-}
-
-fn number(rest: &[u8]) -> usize {
-    let mut i = 0;
-    let is_hex = rest.starts_with(b"0x") || rest.starts_with(b"0X");
-    while i < rest.len() {
-        let is_sign = i > 0 && matches!(rest[i], b'+' | b'-') && matches!(rest[i - 1], b'e' | b'E') && !is_hex;
-        if !(is_word(rest[i]) || rest[i] == b'.' || is_sign) {
-            break;
-        }
-        i += 1;
-    }
-    i
-}
-
 /// The shape of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// Its text with `?` for literals and parameters, and `?, ...` for lists of them.
     pub text: String,
+    /// Of a script: what weighs most in it.
     pub does: Does,
+    /// What each statement of it does: a script has several.
+    pub parts: Vec<Does>,
     /// Tables that it names, in lower case; the one that it writes comes first.
     pub tables: Vec<String>,
 }
@@ -169,14 +62,19 @@ impl Shape {
 /// The shape of a statement.
 pub fn shape(sql: &str) -> Shape {
     let tokens = tokens(sql);
-    let does = does(&tokens);
+    let statements = statements(&tokens);
+    let all: Vec<Does> = statements.iter().map(|place| does(&tokens[place.clone()])).collect();
+    let does = weightiest(&all);
     // A server's SET may be in every transaction, with other values.
     let keep =
         matches!(does, Does::Pragma | Does::Begin(_) | Does::Savepoint | Does::Schema) && word(&tokens, 0) != "set";
+    let made_up: Vec<usize> =
+        statements.iter().filter_map(|place| Some(place.start + made_up(&tokens[place.clone()])?)).collect();
     let mut parts: Vec<&str> = vec![];
-    for token in &tokens {
+    for (at, token) in tokens.iter().enumerate() {
         let part = match token {
             Token::Literal(_) | Token::Parameter(_) if !keep => "?",
+            _ if made_up.contains(&at) => "?",
             Token::Word(text) | Token::Sign(text) | Token::Literal(text) | Token::Parameter(text) => text,
         };
         // Lists of different lengths have the same shape.
@@ -186,7 +84,28 @@ pub fn shape(sql: &str) -> Shape {
             _ => parts.push(part),
         }
     }
-    Shape { text: joined(&parts), does, tables: tables(&tokens) }
+    Shape { text: joined(&parts), does, parts: all, tables: tables(&tokens) }
+}
+
+/// What weighs most in a script.
+fn weightiest(parts: &[Does]) -> Does {
+    const ORDER: [Does; 5] =
+        [Does::Write, Does::Schema, Does::Begin(Begin::Exclusive), Does::Begin(Begin::Immediate), Does::Read];
+    let weighs = |does: &Does| ORDER.iter().position(|other| other == does).unwrap_or(ORDER.len());
+    parts.iter().min_by_key(|does| weighs(does)).copied().unwrap_or(Does::Other)
+}
+
+/// The place of the name of a savepoint, cursor or prepared statement that a program has made up: with a digit, such as `sp_17`.
+fn made_up(statement: &[Token]) -> Option<usize> {
+    let is_to = || statement.iter().any(|token| token.is_word("to"));
+    let at = match word(statement, 0).as_str() {
+        "savepoint" | "declare" | "prepare" | "execute" => 1,
+        "release" | "deallocate" | "close" | "fetch" | "move" => statement.len() - 1,
+        "rollback" if is_to() => statement.len() - 1,
+        _ => return None,
+    };
+    let is_name = |name: &str| name.bytes().any(|byte| byte.is_ascii_digit());
+    matches!(statement.get(at)?, Token::Word(name) | Token::Literal(name) if is_name(name)).then_some(at)
 }
 
 /// Joins tokens with spaces where a person would write them.
@@ -221,13 +140,7 @@ fn is_keyword(word: &str) -> bool {
     WORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word)) || word.is_empty()
 }
 
-fn word<'t>(tokens: &'t [Token<'t>], at: usize) -> String {
-    match tokens.get(at) {
-        Some(Token::Word(word)) => word.to_ascii_lowercase(),
-        _ => String::new(),
-    }
-}
-
+/// What a single statement does.
 fn does(tokens: &[Token]) -> Does {
     let begin = |at| match word(tokens, at).as_str() {
         "immediate" => Begin::Immediate,
@@ -250,17 +163,48 @@ fn does(tokens: &[Token]) -> Does {
             let is_in = |token: &Token| token.is_word("stdin");
             if tokens.iter().any(is_in) { Does::Write } else { Does::Read }
         }
-        "with" => {
-            const WRITES: &[&str] = &["insert", "update", "delete", "replace"];
-            let writes = tokens
-                .iter()
-                .any(|token| matches!(token, Token::Word(word) if WRITES.iter().any(|w| w.eq_ignore_ascii_case(word))));
-            if writes { Does::Write } else { Does::Read }
-        }
+        "with" => does_with(tokens),
+        "explain" => does_explained(tokens),
         "create" | "drop" | "alter" | "reindex" | "analyze" | "vacuum" | "truncate" | "comment" | "grant"
         | "revoke" => Does::Schema,
+        // (SELECT ...) UNION (SELECT ...), of a server.
+        "" if tokens.first() == Some(&Token::Sign("(")) => does(&tokens[1..]),
         _ => Does::Other,
     }
+}
+
+/// What a statement that begins with WITH does. A query in it can write, too (PostgreSQL).
+fn does_with(tokens: &[Token]) -> Does {
+    const WRITES: [&str; 5] = ["insert", "update", "delete", "replace", "merge"];
+    let (mut depth, mut is_first) = (0, false);
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign("(") => depth += 1,
+            Token::Sign(")") => depth -= 1,
+            Token::Word(_) if depth == 0 || is_first => {
+                let word = word(tokens, at);
+                // A column or table may have the name of a function: `replace (...)`.
+                let is_name = tokens.get(at + 1).is_some_and(|next| matches!(next, Token::Sign("(" | "," | ")" | ".")));
+                if WRITES.contains(&word.as_str()) && !is_name {
+                    return Does::Write;
+                }
+                if depth == 0 && matches!(word.as_str(), "select" | "values") {
+                    return Does::Read;
+                }
+            }
+            _ => {}
+        }
+        is_first = *token == Token::Sign("(");
+    }
+    Does::Read
+}
+
+/// EXPLAIN executes its statement with ANALYZE only.
+fn does_explained(tokens: &[Token]) -> Does {
+    const BEGIN: [&str; 8] = ["select", "insert", "update", "delete", "merge", "with", "values", "execute"];
+    let begin = (1..tokens.len()).find(|&at| BEGIN.contains(&word(tokens, at).as_str()));
+    let executes = |begin: &usize| tokens[..*begin].iter().any(|token| token.is_word("analyze"));
+    begin.filter(executes).map_or(Does::Read, |begin| does(&tokens[begin..]))
 }
 
 fn tables(tokens: &[Token]) -> Vec<String> {
@@ -361,6 +305,21 @@ mod tests {
     }
 
     #[test]
+    fn names_that_a_program_makes_up_are_not_in_the_shape() {
+        for (sql, expected) in [
+            ("SAVEPOINT sp_17", "SAVEPOINT ?"),
+            ("RELEASE SAVEPOINT \"sp_17\";", "RELEASE SAVEPOINT ?;"),
+            ("ROLLBACK TO sp_17; RELEASE sp_17", "ROLLBACK TO ?; RELEASE ?"),
+            ("SAVEPOINT before_mail", "SAVEPOINT before_mail"),
+            ("DEALLOCATE pdo_stmt_00000001", "DEALLOCATE ?"),
+            ("DECLARE c_17 CURSOR FOR SELECT a1 FROM t2", "DECLARE ? CURSOR FOR SELECT a1 FROM t2"),
+            ("FETCH FORWARD 100 FROM c_17", "FETCH FORWARD ? FROM ?"),
+        ] {
+            assert_eq!(shape(sql).text, expected, "{sql}");
+        }
+    }
+
+    #[test]
     fn texts_of_postgres_have_shapes_too() {
         let text =
             shape("SELECT a[$1], ARRAY[1, 2], x::text, $2::numeric(5, 2) FROM t WHERE d @> '{}' AND e #> $3").text;
@@ -386,9 +345,21 @@ mod tests {
             ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", Does::Write),
             ("WITH a AS (SELECT 1) SELECT * FROM a", Does::Read),
             ("/* x */ PRAGMA user_version", Does::Pragma),
+            ("WITH a AS (SELECT 1) SELECT replace(a, 'x', 'y'), insert FROM a", Does::Read),
+            ("WITH a (b) AS (DELETE FROM t RETURNING b) SELECT * FROM a", Does::Write),
+            ("WITH a AS (SELECT 1 FOR UPDATE) REPLACE INTO t SELECT * FROM a", Does::Write),
+            ("(SELECT 1) UNION (SELECT 2)", Does::Read),
+            ("EXPLAIN QUERY PLAN DELETE FROM t", Does::Read),
+            ("EXPLAIN (ANALYZE, BUFFERS) DELETE FROM t", Does::Write),
+            ("BEGIN; UPDATE t SET a = 1; COMMIT", Does::Write),
+            ("PRAGMA foreign_keys = 1; CREATE TABLE t (a);", Does::Schema),
+            ("BEGIN; BEGIN IMMEDIATE", Does::Begin(Begin::Immediate)),
+            ("COMMIT; SELECT 1", Does::Read),
         ] {
             assert_eq!(shape(sql).does, expected, "{sql}");
         }
+        let trigger = "CREATE TRIGGER a AFTER INSERT ON t BEGIN UPDATE t SET a = 1; DELETE FROM s; END; COMMIT;";
+        assert_eq!(shape(trigger).parts, [Does::Schema, Does::Commit]);
         for broken in ["'", "x'", "[", "\"", "/*", "--", "1e", "", "?", "é", "x'é"] {
             shape(broken);
         }

@@ -1,0 +1,145 @@
+//! Tokens and statements of a text.
+
+use contend_interpose::text::is_of_the_language;
+use std::ops::Range;
+
+/// A token of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Token<'s> {
+    Word(&'s str),
+    /// A literal with its text.
+    Literal(&'s str),
+    /// `?`, `?1`, `:name`, `@name`, `$name`.
+    Parameter(&'s str),
+    Sign(&'s str),
+}
+
+impl Token<'_> {
+    /// Whether a value stands here.
+    pub fn is_value(&self) -> bool {
+        matches!(self, Token::Literal(_) | Token::Parameter(_))
+    }
+
+    /// Whether this is a keyword.
+    pub fn is_word(&self, keyword: &str) -> bool {
+        matches!(self, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    /// Whether this is a name, with or without quotes.
+    pub fn is_name(&self, name: &str) -> bool {
+        matches!(self, Token::Word(word) if without_quotes(word).eq_ignore_ascii_case(name))
+    }
+}
+
+/// A name as it is written, without its quotes.
+pub fn without_quotes(name: &str) -> &str {
+    name.trim_matches(['"', '`', '[', ']'])
+}
+
+pub fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Splits a statement into tokens, without white space and comments.
+pub fn tokens<'s>(sql: &'s str) -> Vec<Token<'s>> {
+    let (bytes, mut at, mut found) = (sql.as_bytes(), 0, vec![]);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let run = |from: usize, is: fn(u8) -> bool| from + rest[from..].iter().take_while(|b| is(**b)).count();
+        let until =
+            |end: &[u8]| rest.windows(end.len()).position(|part| part == end).map_or(rest.len(), |n| n + end.len());
+        let quoted = |close: u8| {
+            let mut i = 1;
+            while i < rest.len() && (rest[i] != close || rest.get(i + 1) == Some(&close)) {
+                i += if rest[i] == close { 2 } else { 1 };
+            }
+            (i + 1).min(rest.len())
+        };
+        let (length, make): (usize, fn(&'s str) -> Token<'s>) = match rest[0] {
+            byte if byte.is_ascii_whitespace() => (0, Token::Sign),
+            b'-' if rest.starts_with(b"--") => {
+                at += until(b"\n");
+                continue;
+            }
+            b'/' if rest.starts_with(b"/*") => {
+                at += until(b"*/");
+                continue;
+            }
+            b'\'' => {
+                let length = quoted(b'\'');
+                let is_word = is_of_the_language(&rest[..length]);
+                (length, if is_word { Token::Word } else { Token::Literal })
+            }
+            b'"' | b'`' => (quoted(rest[0]), Token::Word),
+            // An element of a server's array: a name in brackets follows no name.
+            b'[' if at > 0 && (is_word(bytes[at - 1]) || b")]".contains(&bytes[at - 1])) => (1, Token::Sign),
+            b'[' => (until(b"]"), Token::Word),
+            b'x' | b'X' if rest.get(1) == Some(&b'\'') => (1 + bytes_of_blob(&rest[1..]), Token::Literal),
+            b'0'..=b'9' => (number(rest), Token::Literal),
+            b'.' if rest.get(1).is_some_and(u8::is_ascii_digit) => (number(rest), Token::Literal),
+            b'?' => (run(1, |b| b.is_ascii_digit()), Token::Parameter),
+            b':' if rest.starts_with(b"::") => (2, Token::Sign),
+            // A variable of the server's own.
+            b'@' if rest.starts_with(b"@@") => (run(2, is_word), Token::Word),
+            b':' | b'@' | b'$' | b'#' if rest.get(1).is_some_and(|byte| is_word(*byte)) => {
+                (run(1, is_word), Token::Parameter)
+            }
+            byte if is_word(byte) => (run(0, is_word), Token::Word),
+            _ => (1, Token::Sign),
+        };
+        if length == 0 {
+            at += 1;
+            continue;
+        }
+        found.push(make(&sql[at..at + length]));
+        at += length;
+    }
+    found
+}
+
+fn bytes_of_blob(rest: &[u8]) -> usize {
+    rest[1..].iter().position(|&byte| byte == b'\'').map_or(rest.len(), |n| n + 2)
+}
+
+fn number(rest: &[u8]) -> usize {
+    let mut i = 0;
+    let is_hex = rest.starts_with(b"0x") || rest.starts_with(b"0X");
+    while i < rest.len() {
+        let is_sign = i > 0 && matches!(rest[i], b'+' | b'-') && matches!(rest[i - 1], b'e' | b'E') && !is_hex;
+        if !(is_word(rest[i]) || rest[i] == b'.' || is_sign) {
+            break;
+        }
+        i += 1;
+    }
+    i
+}
+
+/// The word at a place, in lower case; empty if there is none.
+pub fn word<'t>(tokens: &'t [Token<'t>], at: usize) -> String {
+    match tokens.get(at) {
+        Some(Token::Word(word)) => word.to_ascii_lowercase(),
+        _ => String::new(),
+    }
+}
+
+/// The places of the statements of a text among its tokens. The body of a trigger or procedure is a part of its CREATE.
+pub fn statements(tokens: &[Token]) -> Vec<Range<usize>> {
+    let (mut found, mut from, mut is_body) = (vec![], 0, false);
+    for to in 0..=tokens.len() {
+        if to < tokens.len() && tokens[to] != Token::Sign(";") {
+            continue;
+        }
+        let part = &tokens[from..to];
+        is_body = match is_body {
+            true => !part.first().is_some_and(|token| token.is_word("end")),
+            false => word(part, 0) == "create" && part.iter().any(|token| token.is_word("begin")),
+        };
+        if !is_body || to == tokens.len() {
+            let begin = found.last().map_or(0, |last: &Range<usize>| last.end);
+            let begin = (begin..to).find(|&at| tokens[at] != Token::Sign(";"));
+            found.extend(begin.map(|begin| begin..to));
+        }
+        from = to + 1;
+    }
+    found
+}
