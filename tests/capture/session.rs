@@ -2,8 +2,10 @@
 
 use super::{capture, content, counts, database, packed_number, script, shown};
 use crate::support::{Bench, wait_for};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -273,6 +275,24 @@ fn a_study_has_what_it_can_have_and_says_what_share_that_is() {
     said.ran();
     let searched = fs::read_to_string(bench.path("limited/limit.toml")).expect("written");
     assert!(said.out.contains("Highest rates") && !searched.contains("load="), "one of the loads: {said:?}");
+}
+
+#[test]
+fn a_database_whose_path_is_not_utf8_is_captured() {
+    let bench = Bench::new();
+    let name = OsStr::from_bytes(b"caf\xe9.db");
+    let program = "import os, sqlite3, sys\ndb = sqlite3.connect(os.fsencode(sys.argv[1]), isolation_level=None)\n\
+                   db.execute('CREATE TABLE t (a)')\ndb.execute('INSERT INTO t VALUES (1)')";
+    let args = ["capture", "--out", "taken", "--values=full", "--", "python3", "-c", program];
+    let said = bench.command(&args).arg(name).output().expect("the tool starts");
+    let err = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && err.contains("Nothing is known to be missing"), "{said:?}");
+    let summary = shown(&bench);
+    assert!(summary["databases"][0]["path"].as_str().is_some_and(|path| path.ends_with("caf\u{fffd}.db")), "{summary}");
+    assert_eq!(summary["databases"][0]["tables"], serde_json::json!([["t", 0, 1]]));
+    assert_eq!(summary["command"][3], "caf\u{fffd}.db");
+    let said = bench.contend(&["replay", "taken", "--json"]).exits(0);
+    assert!(said.out.contains("caf\u{fffd}.db"), "{said:?}");
 }
 
 #[test]

@@ -4,9 +4,10 @@
 use memchr::memmem;
 use object::{Object, ObjectSymbol};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -93,8 +94,9 @@ fn foreign(path: &Path, brings: Brings) -> Foreign {
 }
 
 /// The path of a command.
-pub fn program(name: &str) -> Option<PathBuf> {
-    if name.contains('/') {
+pub fn program(name: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let name = name.as_ref();
+    if name.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(name));
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();

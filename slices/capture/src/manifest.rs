@@ -95,6 +95,7 @@ impl Clock {
 /// A database that the program used.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Database {
+    #[serde(with = "path_bytes")]
     pub path: PathBuf,
     /// Content before the program opened it, with a copy if values are stored. `None`: the program created the
     /// database.
@@ -279,6 +280,35 @@ impl Manifest {
             bail!("{what} needs the values, and this capture has hashes of them: capture again with --values=full");
         }
         Ok(())
+    }
+}
+
+/// A path in JSON: a text, or if it is not UTF-8 the array of its bytes.
+mod path_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    use std::path::{Path, PathBuf};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Text(PathBuf),
+        Bytes(Vec<u8>),
+    }
+
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        match path.to_str() {
+            Some(text) => serializer.serialize_str(text),
+            None => path.as_os_str().as_bytes().serialize(serializer),
+        }
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        Ok(match Stored::deserialize(deserializer)? {
+            Stored::Text(path) => path,
+            Stored::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        })
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::manifest::Manifest;
 use crate::sql::Does;
 use crate::trace::{Call, How};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The note for statements with random numbers or the present time.
 pub const OF_THE_MOMENT: &str =
@@ -47,10 +47,16 @@ pub struct Divergence {
 /// The final state of a database.
 #[derive(Debug, Serialize)]
 pub struct Compared {
+    /// With replacement characters in JSON if it is not UTF-8.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     pub tables: u64,
     /// Tables that differ: rows only in the capture, and rows only in the replay.
     pub differ: Vec<(String, u64, u64)>,
+}
+
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 impl Replayed {

@@ -34,6 +34,7 @@ const LIVE: &str = "live";
 /// A capture in progress.
 pub struct Session<'s> {
     out: PathBuf,
+    command: Vec<OsString>,
     /// File of the command.
     program: PathBuf,
     manifest: Manifest,
@@ -86,10 +87,10 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// The directory cannot be created, or the library does not support this machine's processor.
-    pub fn new(out: &Path, command: &[String], values: Values, stop: &'s AtomicBool) -> Result<Session<'s>> {
+    pub fn new(out: &Path, command: &[OsString], values: Values, stop: &'s AtomicBool) -> Result<Session<'s>> {
         ensure!(!LIBRARY.is_empty(), "programs can be captured on Linux on x86_64 only");
         // A word that is mistyped leaves no directory.
-        let file = program(&command[0]).with_context(|| format!("there is no command `{}`", command[0]))?;
+        let file = program(&command[0]).with_context(|| format!("there is no command `{}`", command[0].display()))?;
         ensure!(
             !has_other_rights(&file),
             "{} runs with rights other than yours (setuid), so it cannot be captured",
@@ -102,7 +103,7 @@ impl<'s> Session<'s> {
         let clock = begun();
         let manifest = Manifest {
             format: FORMAT,
-            command: command.to_vec(),
+            command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             began_unix_s: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             values,
             clock,
@@ -115,6 +116,7 @@ impl<'s> Session<'s> {
         };
         Ok(Session {
             out,
+            command: command.to_vec(),
             program: file,
             manifest,
             key: random_key()?,
@@ -139,8 +141,8 @@ impl<'s> Session<'s> {
         self.manifest.write(&self.out)?;
         // Orphaned descendants become children of this process, so that they can be observed.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        let mut command = Command::new(&self.manifest.command[0]);
-        command.args(&self.manifest.command[1..]).env(format::VARIABLE, self.variable()?);
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).env(format::VARIABLE, self.variable()?);
         command.env("LD_PRELOAD", preload(&library));
         let child = command.spawn().with_context(|| format!("cannot start {}", self.manifest.command[0]));
         let child = child.inspect_err(|_| {

@@ -15,6 +15,7 @@ use clap::{ArgMatches, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint}
 use contend::cli::{OK, print, stop_on_signals, style};
 use contend::report::{html, text};
 use contend::slice::Verb;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Record what an unmodified program does to SQLite, PostgreSQL or MariaDB; show it, and make a workload of it
@@ -56,7 +57,7 @@ struct CaptureArgs {
     to: Option<String>,
     /// The command, after `--`
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
