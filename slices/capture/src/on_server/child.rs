@@ -39,7 +39,8 @@ pub fn migrate(args: &[&str], dir: &Path, janitor: &Janitor, stop: &AtomicBool) 
         std::thread::sleep(LOOKS_EVERY);
     };
     janitor.program_gone(child.id());
-    let said = fs::read_to_string(&log).unwrap_or_default();
+    // The message of a server may be in another encoding.
+    let said = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();
     let _ = fs::remove_file(&log);
     if stop.load(Relaxed) {
         return Ok(false);

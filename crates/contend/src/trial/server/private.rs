@@ -180,7 +180,7 @@ pub fn initialise(
         let mut program = Group::start(&mut command, janitor).with_context(|| format!("cannot run {}", line[0]))?;
         let status = program.wait(None, cancelled)?.context("it was waited for without a deadline")?.status;
         if !status.success() {
-            let said = last_lines(&String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()));
+            let said = last_lines(&log_text(&log).unwrap_or_default());
             bail!("{} could not make a data directory in {} ({status}): {said}", line[0], data.display());
         }
     }
@@ -364,7 +364,7 @@ impl<'j> Running<'j> {
     pub fn lock_waits(&self, engine: &Engine, admin: &mut Admin<'_>) -> Result<Option<ServerLockWaits>> {
         match self.server.lock_waits {
             LockWaits::Log(wait_ns) => {
-                let Ok(log) = std::fs::read_to_string(&self.log) else { return Ok(None) };
+                let Ok(log) = log_text(&self.log) else { return Ok(None) };
                 let mut waits = ServerLockWaits::default();
                 for ns in log.lines().filter_map(wait_ns) {
                     waits.count += 1;
@@ -398,7 +398,7 @@ impl<'j> Running<'j> {
     }
 
     fn last_words(&self) -> String {
-        last_lines(&std::fs::read_to_string(&self.log).unwrap_or_default())
+        last_lines(&log_text(&self.log).unwrap_or_default())
     }
 
     /// Stops it in an orderly way, so that its data directory can be copied.
@@ -476,7 +476,12 @@ impl Drop for Running<'_> {
 
 /// Whether a server's log has the system's message that the port is in use.
 fn port_was_taken(log: &Path) -> bool {
-    std::fs::read_to_string(log).is_ok_and(|text| text.contains("Address already in use"))
+    log_text(log).is_ok_and(|text| text.contains("Address already in use"))
+}
+
+/// The text of a server's log, which is written in the encoding of its locale or database.
+fn log_text(log: &Path) -> std::io::Result<String> {
+    Ok(String::from_utf8_lossy(&std::fs::read(log)?).into_owned())
 }
 
 fn last_lines(text: &str) -> String {
