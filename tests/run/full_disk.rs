@@ -11,7 +11,7 @@ fn a_full_disk_keeps_finished_trials_and_says_what_to_do() {
     let tool = support::tool();
     // A separate file system that is too small, mounted where no other process sees it.
     let script = format!(
-        "mkdir small && mount -t tmpfs -o size=12m tmpfs small && {tool} run {study} --out small/record --only TRUNCATE/FULL --rounds 600 --allow-tmpfs --quiet; \
+        "mkdir small && mount -t tmpfs -o size=10m tmpfs small && {tool} run {study} --out small/record --only TRUNCATE/FULL --rounds 600 --allow-tmpfs --quiet; \
          code=$?; ls small/record/trials; cp -r small/record kept; exit $code"
     );
     let mut command = std::process::Command::new("unshare");

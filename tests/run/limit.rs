@@ -42,6 +42,12 @@ fn the_highest_rate_is_below_what_the_lock_allows() {
     let again = bench.contend(&["report", "found"]).exits(0);
     assert!(said.out.contains(&again.out), "{}", again.out);
     assert_eq!(fs::read_to_string(bench.path("found/report.md")).expect("a report"), before);
+    let json = bench.contend(&["report", "found", "--json"]).exits(0).out;
+    assert_eq!(json, fs::read_to_string(bench.path("found/report.json")).expect("a report"));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let plain = &json["contenders"][0];
+    assert_eq!((plain["rate_per_s"].as_f64(), &plain["contender"]), (Some(found), &"plain".into()));
+    assert_eq!(json["bounds"][0], "response_ns_p50<=60ms");
 
     let whole = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
     fs::write(bench.path("found/limit.toml"), whole.replacen("tier", "tear", 1) + "\n").expect("a file");
@@ -291,20 +297,6 @@ fn on_a_server() -> String {
 }
 
 #[test]
-fn a_report_is_written_again_as_numbers() {
-    let bench = Bench::new();
-    let args = ["limit", &study(), "--bound", "response_ns_p50<=60ms", "--rates-only", "--out", "found"];
-    bench.contend(&args).exits(0);
-    let json = bench.contend(&["report", "found", "--json"]).exits(0).out;
-    assert_eq!(json, fs::read_to_string(bench.path("found/report.json")).expect("a report"));
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let saved: toml::Table = fs::read_to_string(bench.path("found/limit.toml")).expect("a file").parse().expect("TOML");
-    let plain = &json["contenders"][0];
-    assert_eq!(plain["rate_per_s"].as_f64(), saved["capacities"][0]["rate_per_s"].as_float());
-    assert_eq!((&plain["contender"], &json["bounds"][0]), (&"plain".into(), &"response_ns_p50<=60ms".into()));
-}
-
-#[test]
 fn what_cannot_be_searched_is_refused_before_anything_is_made() {
     let bench = Bench::new();
     let study = study();
@@ -342,7 +334,7 @@ fn mistakes_of_a_study_are_named_where_they_are() {
     let said = bench.contend(&["run", "s.toml", "--out", "none"]).exits(2);
     assert!(said.err.contains("carry it out with contend limit"), "{}", said.err);
     assert!(!bench.path("none").exists());
-    bench.contend(&["limit", "s.toml", "--rates-only", "--out", "found"]).exits(0);
+    bench.contend(&["limit", "s.toml", "--budget", "800ms", "--out", "found"]).ran();
     let saved = fs::read_to_string(bench.path("found/limit.toml")).expect("a file");
     assert!(saved.contains("bounds = [\"response_ns_p50<=60ms\", \"failed<=0.1%\"]"), "{saved}");
 }

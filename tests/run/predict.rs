@@ -136,7 +136,9 @@ fn with_a_known_law(bench: &Bench) {
         profile: profile.clone(),
         axes: [("clients", *clients), ("processes", 1)].map(|(axis, n)| (axis.to_string(), n.to_string())).into(),
     };
-    let run = given::planned(real.run.clone(), CLIENTS.iter().map(condition).collect());
+    let mut run = given::planned(real.run.clone(), CLIENTS.iter().map(condition).collect());
+    // Of the experiment; the trials have their own.
+    run.study.load.window_ns = 200_000_000;
     given::write(&bench.path("record"), &run, &real, follows_the_law);
 }
 

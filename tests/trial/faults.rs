@@ -184,13 +184,17 @@ fn told(bench: &Bench, says: &str) -> Result<(), Failure> {
 
 #[test]
 fn operations_take_as_long_as_they_take_while_they_go_on() {
-    let bench = Bench::new();
     let progress = |n: &str| format!("printf 'progress\\toperations=%s\\tfailed=0\\n' {n}; sleep 0.5");
-    // Twice as long as one operation may take.
-    let goes_on = format!("for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do {}; done", progress("$n"));
-    let ends = "printf 'done\\toperations=16\\tattempts=16\\tfailed=0\\texhausted=0\\nend\\n'";
-    assert!(matches!(told(&bench, &format!("{goes_on}; {ends}")), Ok(())));
-    match told(&bench, &format!("while true; do {}; done", progress("7"))) {
+    // Longer than one operation may take.
+    let goes_on = format!("for n in 1 2 3 4 5 6 7 8 9 10; do {}; done", progress("$n"));
+    let ends = "printf 'done\\toperations=10\\tattempts=10\\tfailed=0\\texhausted=0\\nend\\n'";
+    let scripts = [format!("{goes_on}; {ends}"), format!("while true; do {}; done", progress("7"))];
+    let [ended, stalled] = std::thread::scope(|threads| {
+        let both = scripts.each_ref().map(|script| threads.spawn(|| told(&Bench::new(), script)));
+        both.map(|one| one.join().expect("no panic"))
+    });
+    assert!(matches!(ended, Ok(())), "{ended:?}");
+    match stalled {
         Err(Failure::Invalid(reason)) => {
             assert_eq!(reason.kind, Invalid::Stalled);
             assert!(reason.detail.contains("finished no operation in 4s"), "{}", reason.detail);

@@ -1,6 +1,6 @@
 //! Every execution model of the built tool keeps the invariants of every workload, on a file and in memory.
 
-use crate::support::{Bench, root, wrong_with};
+use crate::support::{Bench, at_once, root, wrong_with};
 use contend::record::store::Record;
 use std::fs;
 
@@ -94,8 +94,11 @@ fn queries_alone() {
 #[test]
 fn a_transaction_held_open_and_connections_opened_meanwhile() {
     keeps_the_data_whole("locking", "test = [\"inserts\"]", ROLES, ON_FILES.0, ON_FILES.1);
+    // One transaction takes three seconds, in which the others wait.
     let long = "window = \"3500ms\"\ndrain = \"4s\"";
-    keeps_the_data_whole("locking", "test = [\"held\"]", long, ON_FILES.0, ON_FILES.1);
+    at_once(3, &["thread", "direct", "spawn-blocking", "dedicated", "fifo", "pool"], |model| {
+        keeps_the_data_whole("locking", "test = [\"held\"]", long, &format!("*/{model}:{}", ON_FILES.0), 1);
+    });
 }
 
 #[test]
