@@ -1,7 +1,7 @@
 //! What goes wrong while a database is watched, and what the kernel does not allow: said, counted, and nothing else.
 
 use super::{Language, Program, TRACEFS, compiled, last, may_trace, place, source, text, watch};
-use crate::support::wait_for;
+use crate::support::{at_once, wait_for};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -100,10 +100,13 @@ fn a_process_that_executes_another_program_is_named_and_seen_again() {
     let child = child.args(["-c", &program]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = child.spawn().expect("python3");
     BufReader::new(child.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
-    let (mut watching, mut lines) = watching(&[&database, "--json-line", "--for", "8s"]);
+    let (mut watching, mut lines) = watching(&[&database, "--json-line", "--for", "20s"]);
     let before = json(lines.next());
     drop(child.stdin.take());
-    let after = json(lines.last());
+    let is_found = |line: &String| line.contains("idle-in-transaction");
+    let after = json(lines.by_ref().find(is_found));
+    signal("-INT", watching.id());
+    lines.for_each(drop);
     child.kill().and_then(|()| child.wait()).expect("it ends");
     watching.wait().expect("it ends");
     let name = |line: &Value| line["databases"][0]["processes"][0]["program"].as_str().unwrap_or_default().to_string();
@@ -131,15 +134,31 @@ fn a_database_that_goes_away_is_said() {
     if !may_trace("a database that goes away") {
         return;
     }
-    let deleted = said_after("deleted", |path| fs::remove_file(path).expect("removed"));
-    assert!(deleted.contains("was deleted or moved: the file that was there is watched"), "{deleted}");
-    let moved = said_after("moved", |path| fs::rename(path, path.with_extension("moved")).expect("moved"));
-    assert!(moved.contains("was deleted or moved: the file that was there is watched"), "{moved}");
-    let replaced = said_after("replaced", |path| {
-        let copy = path.with_extension("copy");
-        fs::copy(path, &copy).and_then(|_| fs::rename(&copy, path)).expect("replaced");
+    type Change = fn(&Path);
+    let changes: [(&str, Change, &str); 3] = [
+        (
+            "deleted",
+            |path| fs::remove_file(path).expect("removed"),
+            "was deleted or moved: the file that was there is watched",
+        ),
+        (
+            "moved",
+            |path| fs::rename(path, path.with_extension("moved")).expect("moved"),
+            "was deleted or moved: the file that was there is watched",
+        ),
+        (
+            "replaced",
+            |path| {
+                let copy = path.with_extension("copy");
+                fs::copy(path, &copy).and_then(|_| fs::rename(&copy, path)).expect("replaced");
+            },
+            "was replaced: the file that was there is watched, not the new one",
+        ),
+    ];
+    at_once(3, &changes, |(name, change, words)| {
+        let said = said_after(name, change);
+        assert!(said.contains(words), "{said}");
     });
-    assert!(replaced.contains("was replaced: the file that was there is watched, not the new one"), "{replaced}");
 }
 
 /// The journal mode is in the header of the database, whatever other files are there.
@@ -152,27 +171,32 @@ fn journal_modes_and_a_journal_that_a_killed_writer_left_are_said() {
         assert!(Command::new("python3").args(["-c", &code, &path]).status().expect("python3").success(), "{code}");
         path
     };
-    let shown = |path: &str| {
-        let line =
-            last(&watch(&[path, "--for", "3s", "--json-line", "--depth", "sampled"]).output().expect("it starts"));
-        let database = &line["databases"][0];
-        (database["journal"].as_str().expect("a mode").to_string(), database["hot_journal"] == true)
+    let start = |paths: &[&str], further: &[&str]| {
+        let args = [paths, &["--for", "3s", "--depth", "sampled"], further].concat();
+        watch(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    };
+    let shown = |watching: Child| {
+        let line = last(&watching.wait_with_output().expect("it ends"));
+        let databases = line["databases"].as_array().expect("a list").iter();
+        let of = |one: &Value| (one["journal"].as_str().expect("a mode").to_string(), one["hot_journal"] == true);
+        databases.map(of).collect::<Vec<_>>()
     };
     let closed =
         python("c.execute('PRAGMA journal_mode = WAL'); c.execute('CREATE TABLE t (a)'); c.close()", "closed.db");
-    assert_eq!(shown(&closed), ("wal".to_string(), false), "no process has it open");
     let kept = python("c.execute('PRAGMA journal_mode = PERSIST'); c.execute('CREATE TABLE t (a)')", "kept.db");
     assert!(Path::new(&format!("{kept}-journal")).exists());
-    assert_eq!(shown(&kept), ("rollback".to_string(), false), "the commit has cleared it");
     let begins = "c.execute('PRAGMA cache_size = 5'); c.execute('CREATE TABLE t (a)'); c.execute('BEGIN')\n\
         for n in range(2000): c.execute('INSERT INTO t VALUES (zeroblob(500))')\n\
         os._exit(0)";
     let left = python(begins, "left.db");
-    assert_eq!(shown(&left), ("rollback".to_string(), true));
-    let said = text(&watch(&[&left, "--for", "3s", "--depth", "sampled"]).output().expect("it starts"));
+    let (all, in_words) = (start(&[&closed, &kept, &left], &["--json-line"]), start(&[&left], &[]));
+    let rollback = |is_hot| ("rollback".to_string(), is_hot);
+    // No process has the first open, and the commit has cleared the journal of the second.
+    assert_eq!(shown(all), [("wal".to_string(), false), rollback(false), rollback(true)]);
+    let said = text(&in_words.wait_with_output().expect("it ends"));
     assert!(said.contains("hot journal: the next to read the database rolls it back"), "{said}");
     python("c.execute('SELECT count(*) FROM t').fetchall()", "left.db");
-    assert_eq!(shown(&left), ("rollback".to_string(), false), "it was rolled back");
+    assert_eq!(shown(start(&[&left], &["--json-line"])), [rollback(false)], "it was rolled back");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use support::possible::lacking;
-use support::{at_once, wait_for};
+use support::wait_for;
 use tempfile::TempDir;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
@@ -145,6 +145,31 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The arguments that name its database, once that is open. In a mount namespace of its own the program has a database
+    /// that is not there outside.
+    fn target(&self) -> Vec<String> {
+        let (database, pid) = (&self.database, self.pids["self"].to_string());
+        let has_open = |link: fs::DirEntry| fs::read_link(link.path()).is_ok_and(|path| path == *database);
+        let fds = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        wait_for("the database to be open", || database.exists() || fds().any(has_open));
+        if database.exists() { vec![database.display().to_string()] } else { vec!["--pid".to_string(), pid] }
+    }
+
+    /// The findings about its database in a line of a watch.
+    fn findings(&self, line: &Value) -> Vec<Value> {
+        let databases = line["databases"].as_array().expect("a list").iter();
+        let named: Vec<Value> = databases.map(|database| database["path"].clone()).collect();
+        // By its name: in a mount namespace the path leads through the process.
+        let name = self.database.strip_prefix(self.database.ancestors().nth(2).expect("a directory")).expect("in it");
+        let is_its = |found: &&Value| {
+            let at = found["database"].as_u64().expect("a number") as usize;
+            named[at].as_str().is_some_and(|path| Path::new(path).ends_with(name))
+        };
+        line["findings"].as_array().expect("a list").iter().filter(is_its).cloned().collect()
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
         for pid in self.pids.values() {
@@ -205,50 +230,53 @@ fn last(output: &Output) -> Value {
     serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {output:?}"))
 }
 
-/// Watches the database of one program for 8 s; the findings of the last line.
-fn findings(language: Language, name: &str) -> (Program, Vec<Value>) {
-    findings_until(language.command(), name, &[], &|_, _| false)
-}
+/// A program to begin, and its planted name.
+type Beginning<'n> = (Command, &'n str);
 
-/// Watches the database of one program until its findings are as wanted, or for 8 s; the findings of the last line.
+/// Watches the databases of these programs, all together, until the findings of each are as wanted, or for some seconds; each
+/// program with its findings.
 fn findings_until(
-    mut command: Command,
-    name: &str,
+    programs: Vec<Beginning>,
+    seconds: u32,
     further: &[&str],
-    are_as_wanted: &dyn Fn(&Program, &[Value]) -> bool,
-) -> (Program, Vec<Value>) {
+    are_as_wanted: &dyn Fn(usize, &Program, &[Value]) -> bool,
+) -> Vec<(Program, Vec<Value>)> {
     let dir = place();
     let go = dir.path().join("go");
-    command.env("CONTEND_GO", &go);
-    let program = Program::begin(command, dir.path(), name, 60);
-    let (database, pid) = (program.database.display().to_string(), program.pids["self"].to_string());
-    // In a mount namespace of its own the program has a database that is not there outside.
-    let is_here = program.database.exists();
-    let target = if is_here { vec![database.as_str()] } else { vec!["--pid", pid.as_str()] };
-    let has_open = |link: fs::DirEntry| fs::read_link(link.path()).is_ok_and(|path| path == program.database);
-    let fds = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    wait_for("the database to be open", || is_here || fds().any(has_open));
-    let mut watching = watch(&[&target[..], &["--for", "8s", "--json-line"], further].concat());
-    let mut watching = watching.stdout(Stdio::piped()).spawn().expect("it starts");
+    let begin = |(at, (mut command, name)): (usize, Beginning)| {
+        let own = dir.path().join(at.to_string());
+        fs::create_dir(&own).expect("made");
+        command.env("CONTEND_GO", &go);
+        (Program::begin(command, &own, name, 60), vec![])
+    };
+    let mut programs: Vec<(Program, Vec<Value>)> = programs.into_iter().enumerate().map(begin).collect();
+    let seconds = format!("{seconds}s");
+    let targets: Vec<String> = programs.iter().flat_map(|(program, _)| program.target()).collect();
+    let mut args: Vec<&str> = targets.iter().map(String::as_str).collect();
+    args.extend([&["--for", &seconds, "--json-line"], further].concat());
+    let mut watching = watch(&args).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(watching.stdout.take().expect("piped")).lines().map_while(Result::ok);
     lines.next().expect("a line");
     fs::write(go, "").expect("written");
-    let (mut found, mut goes_on) = (vec![], true);
+    let mut goes_on = vec![true; programs.len()];
     for line in lines {
         // Shown if the test fails.
         println!("{line}");
         let line: Value = serde_json::from_str(&line).expect("JSON");
-        // Once they were as wanted, a value at its threshold may fall below it until the end.
-        if goes_on {
-            found.clone_from(line["findings"].as_array().expect("a list"));
+        let was_over = !goes_on.contains(&true);
+        for (at, (program, found)) in programs.iter_mut().enumerate() {
+            // Once they were as wanted, a value at its threshold may fall below it until the end.
+            if goes_on[at] {
+                *found = program.findings(&line);
+                goes_on[at] = !are_as_wanted(at, program, found);
+            }
         }
-        if goes_on && are_as_wanted(&program, &found) {
-            goes_on = false;
+        if !was_over && !goes_on.contains(&true) {
             Command::new("kill").arg("-INT").arg(watching.id().to_string()).status().expect("kill");
         }
     }
     watching.wait().expect("it ends");
-    (program, found)
+    programs
 }
 
 #[test]
@@ -269,11 +297,10 @@ fn healthy_programs_have_no_finding() {
         "healthy_exclusive_journal",
     ];
     let in_python = in_both.iter().chain(&further).map(|name| (Language::Python, *name));
-    let programs: Vec<(Language, &str)> = in_python.chain(in_c).collect();
-    at_once(3, &programs, |(language, name)| {
-        let (_program, found) = findings(*language, name);
-        assert!(found.is_empty(), "{language:?} {name}: {found:#?}");
-    });
+    let programs = in_python.chain(in_c).map(|(language, name)| (language.command(), name)).collect();
+    for (program, found) in findings_until(programs, 8, &[], &|_, _, _| false) {
+        assert!(found.is_empty(), "{}: {found:#?}", program.database.display());
+    }
 }
 
 #[test]

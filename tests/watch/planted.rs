@@ -1,7 +1,6 @@
 //! Each finding is planted by a small program in two languages, and found with the right process, thread, statement and
 //! size.
 
-use super::support::at_once;
 use super::{Language, Program, SYNC_MS, findings_until, may_trace, place, source, watch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -45,7 +44,8 @@ const PLANTED: [Planted; 19] = [
             && at_least(&found["longest_ns"], 20 * MS)
             && had(found, other)
     }),
-    // The other process commits between its read and its write, and has no lock any more.
+    // The other process commits between its read and its write, and has no lock any more: only the result of the statement
+    // shows it (SQLITE_BUSY_SNAPSHOT).
     ("old_snapshot", "read-then-write", |found, _| {
         begins(&found["sql"], "INSERT INTO t")
             && at_least(&found["refused"], 3)
@@ -156,63 +156,60 @@ fn about<'f>(found: &'f [Value], program: &Program, kind: &str) -> Option<&'f Va
 /// Findings about whole processes; the others name a thread.
 const OF_PROCESSES: [&str; 5] = ["starvation", "disk", "small-commits", "open-close-churn", "log-never-restarts"];
 
-/// Fails unless the program's finding becomes as it must be, in the thread that works.
+/// Longest watch of planted programs; it ends as soon as each has its finding.
+const SECONDS: u32 = 20;
+
+/// Fails unless the finding of each program becomes as it must be, in the thread that works. One watch is for all.
 #[track_caller]
-fn finds_in(command: Command, (name, kind, is_as_wanted): Planted, further: &[&str]) {
-    let is = |program: &Program, found: &Value| {
+fn finds_in(programs: Vec<(Command, Planted)>, further: &[&str]) {
+    let is = |program: &Program, found: &Value, (name, kind, is_as_wanted): Planted| {
         let other = program.pids.get("other").copied().unwrap_or(0);
         // Of a lock from before the watch only the process is known.
         let thread = if name == "began_before" { program.pids["self"] } else { program.thread };
         is_as_wanted(found, other) && (OF_PROCESSES.contains(&kind) || found["tid"] == thread)
     };
-    let is_found = |program: &Program, found: &[Value]| about(found, program, kind).is_some_and(|one| is(program, one));
-    let (program, found) = findings_until(command, name, further, &is_found);
-    let its = about(&found, &program, kind).unwrap_or_else(|| panic!("{name}: no `{kind}` in {found:#?}"));
-    assert!(is(&program, its), "{name} {:?}, thread {}: {its:#}", program.pids, program.thread);
+    let (commands, planted): (Vec<Command>, Vec<Planted>) = programs.into_iter().unzip();
+    let named = commands.into_iter().zip(planted.iter().map(|(name, ..)| *name)).collect();
+    let is_found = |at: usize, program: &Program, found: &[Value]| {
+        about(found, program, planted[at].1).is_some_and(|one| is(program, one, planted[at]))
+    };
+    let all = findings_until(named, SECONDS, further, &is_found);
+    for ((program, found), planted) in all.iter().zip(&planted) {
+        let (name, kind, _) = planted;
+        let its = about(found, program, kind).unwrap_or_else(|| panic!("{name}: no `{kind}` in {found:#?}"));
+        assert!(is(program, its, *planted), "{name} {:?}, thread {}: {its:#}", program.pids, program.thread);
+    }
 }
 
 fn planted(name: &str) -> Planted {
     *PLANTED.iter().find(|(known, ..)| *known == name).expect("it is planted")
 }
 
-/// Fails unless the finding of this program is found in each language.
+/// These programs in each language.
+fn in_both(names: &[&str]) -> Vec<(Command, Planted)> {
+    names.iter().flat_map(|name| Language::ALL.map(|language| (language.command(), planted(name)))).collect()
+}
+
 #[track_caller]
-fn finds(name: &str) {
-    at_once(2, &Language::ALL, |language| finds_in(language.command(), planted(name), &[]));
+fn finds(names: &[&str]) {
+    finds_in(in_both(names), &[]);
 }
 
 #[test]
-fn a_program_that_works_while_it_holds_the_lock_is_named_with_its_statements() {
-    if may_trace("program-holds-lock") {
-        finds("program_holds_lock");
+fn programs_that_keep_the_lock_are_named_with_their_statements() {
+    if may_trace("holders of the lock") {
+        finds(&["program_holds_lock", "idle_in_transaction", "long_transaction"]);
     }
 }
 
 #[test]
 fn refusals_are_told_apart_by_their_cause() {
     if may_trace("refusals") {
-        ["read_then_write", "no_busy_timeout", "timeout_too_short"].into_iter().for_each(finds);
+        finds(&["read_then_write", "no_busy_timeout", "timeout_too_short", "old_snapshot"]);
         let without_statements: Planted = ("refused_rarely", "refused-at-once", |found, other| {
             at_least(&found["refused"], 1) && found["holder"] == other && found["sql"].is_null()
         });
-        for language in Language::ALL {
-            finds_in(language.command(), without_statements, &["--no-sql"]);
-        }
-    }
-}
-
-/// SQLITE_BUSY_SNAPSHOT: no lock is refused, only the result of the statement shows it.
-#[test]
-fn a_write_after_a_snapshot_that_is_too_old_is_found() {
-    if may_trace("old snapshots") {
-        finds("old_snapshot");
-    }
-}
-
-#[test]
-fn a_long_transaction_is_named_with_its_longest_statement() {
-    if may_trace("long-transaction") {
-        finds("long_transaction");
+        finds_in(Language::ALL.map(|language| (language.command(), without_statements)).into(), &["--no-sql"]);
     }
 }
 
@@ -220,7 +217,7 @@ fn a_long_transaction_is_named_with_its_longest_statement() {
 #[test]
 fn a_statement_that_began_before_the_watch_is_no_idle_transaction() {
     if may_trace("statements from before the watch") {
-        finds("began_before");
+        finds(&["began_before"]);
     }
 }
 
@@ -239,15 +236,16 @@ fn findings_are_the_same_with_a_rollback_journal() {
         "timeout_too_short",
         "small_commits",
     ];
-    at_once(3, &names, |name| {
+    let in_c = names.map(|name| {
         let mut command = Language::C.command();
         command.env("CONTEND_JOURNAL", "delete");
-        finds_in(command, planted(name), &[]);
+        (command, planted(name))
     });
+    finds_in(in_c.into(), &[]);
 }
 
 /// A kind of finding, and whether one is as wanted.
-type Wanted<'w> = (&'w str, &'w dyn Fn(&Value) -> bool);
+type Wanted = (&'static str, fn(&Value) -> bool);
 
 /// Connections of one process settle conflicts in memory, without a lock call.
 #[test]
@@ -255,60 +253,57 @@ fn threads_of_one_process_that_refuse_each_other_are_found() {
     if !may_trace("threads") {
         return;
     }
-    let finds = |name: &str, wanted: &[Wanted]| {
-        let is = |program: &Program, found: &[Value], (kind, is_as_wanted): &Wanted| {
+    let read_then_write: Wanted = ("read-then-write", |found| begins(&found["sql"], "INSERT INTO t"));
+    let programs: [(&str, &[Wanted]); 3] = [
+        ("threads_in_wal", &[read_then_write]),
+        ("threads_with_journal", &[read_then_write]),
+        // Another thread sleeps 200 ms.
+        (
+            "threads_immediate",
+            &[
+                ("timeout-too-short", |found| at_least(&found["held_ns_max"], 150 * MS)),
+                ("program-holds-lock", |found| found["after"] == "COMMIT"),
+            ],
+        ),
+    ];
+    let are = |at: usize, program: &Program, found: &[Value]| {
+        programs[at].1.iter().all(|(kind, is_as_wanted)| {
             let of_a_thread = |found: &Value| found["tid"].is_u64() && found["tid"] != program.pids["self"];
             about(found, program, kind).is_some_and(|found| of_a_thread(found) && is_as_wanted(found))
-        };
-        let are = |program: &Program, found: &[Value]| wanted.iter().all(|one| is(program, found, one));
-        let (program, found) = findings_until(Language::Python.command(), name, &[], &are);
-        assert!(are(&program, &found), "{name}: {found:#?}");
+        })
     };
-    for name in ["threads_in_wal", "threads_with_journal"] {
-        finds(name, &[("read-then-write", &|found| begins(&found["sql"], "INSERT INTO t"))]);
+    let commands = programs.map(|(name, _)| (Language::Python.command(), name)).into();
+    let all = findings_until(commands, SECONDS, &[], &are);
+    for (at, (program, found)) in all.iter().enumerate() {
+        assert!(are(at, program, found), "{}: {found:#?}", programs[at].0);
     }
-    // Another thread sleeps 200 ms.
-    finds(
-        "threads_immediate",
-        &[
-            ("timeout-too-short", &|found| at_least(&found["held_ns_max"], 150 * MS)),
-            ("program-holds-lock", &|found| found["after"] == "COMMIT"),
-        ],
-    );
 }
 
 #[test]
 fn a_starved_process_and_the_one_that_starves_it_are_named() {
     if may_trace("starvation") {
-        finds("starvation");
-    }
-}
-
-#[test]
-fn a_transaction_that_was_left_open_is_found_while_it_is() {
-    if may_trace("idle-in-transaction") {
-        finds("idle_in_transaction");
+        finds(&["starvation"]);
     }
 }
 
 #[test]
 fn readers_that_hold_up_a_commit_or_the_log_are_named() {
     if may_trace("readers") {
-        ["reader_pins_log", "readers_block_writer", "log_never_restarts"].into_iter().for_each(finds);
+        finds(&["reader_pins_log", "readers_block_writer", "log_never_restarts"]);
     }
 }
 
 #[test]
 fn many_small_commits_are_found() {
     if may_trace("small-commits") {
-        finds("small_commits");
+        finds(&["small_commits"]);
     }
 }
 
 #[test]
 fn many_connections_are_found_in_both_journal_modes() {
     if may_trace("open-close-churn") {
-        ["open_close_churn", "churn_with_journal"].into_iter().for_each(finds);
+        finds(&["open_close_churn", "churn_with_journal"]);
     }
 }
 
@@ -322,16 +317,16 @@ fn processes_that_end_without_closing_the_database_are_found() {
         let counts = ["per_s", "processes", "recoveries"].map(|key| at_least(&found[key], 5));
         found["kind"] == "open-close-churn" && counts == [true; 3]
     };
-    for language in Language::ALL {
-        let (_program, found) = findings_until(language.command(), "crash_loop", &[], &|_, found| found.iter().any(is));
-        assert!(found.iter().any(is), "{language:?}: {found:#?}");
+    let programs = Language::ALL.map(|language| (language.command(), "crash_loop")).into();
+    for (program, found) in findings_until(programs, SECONDS, &[], &|_, _, found| found.iter().any(is)) {
+        assert!(found.iter().any(is), "{}: {found:#?}", program.database.display());
     }
 }
 
 #[test]
 fn a_disk_that_is_waited_for_under_the_lock_is_found() {
     if may_trace("disk") {
-        finds("disk_journal");
+        finds(&["disk_journal"]);
     }
 }
 
@@ -347,14 +342,15 @@ fn syncs_are_seen_on_other_file_systems_too() {
         mount -t overlay overlay -o lowerdir=\"$d/low\",upperdir=\"$d/up\",workdir=\"$d/work\" \"$d/seen\" && \
         mount --bind \"$d/seen\" \"$d\" && exec python3 \"$1\" \"$2\" \"$3\" \"$4\"";
     command.args(["--mount", "sh", "-c", mount, "sh"]).arg(source("program.py"));
-    finds_in(command, planted("disk_journal"), &[]);
+    finds_in(vec![(command, planted("disk_journal"))], &[]);
 }
 
 #[test]
 fn checkpoints_that_keep_writers_out_or_make_commits_slow_are_found() {
     if may_trace("checkpoints") {
-        ["checkpoint_blocks_writers", "checkpoint_in_commit"].into_iter().for_each(finds);
-        finds_in(Language::C.command(), planted("checkpoint_call_blocks_writers"), &[]);
+        let mut programs = in_both(&["checkpoint_blocks_writers", "checkpoint_in_commit"]);
+        programs.push((Language::C.command(), planted("checkpoint_call_blocks_writers")));
+        finds_in(programs, &[]);
     }
 }
 
@@ -364,7 +360,7 @@ fn statements_in_utf_16_have_their_text() {
     if may_trace("UTF-16") {
         let mut command = Language::C.command();
         command.env("CONTEND_UTF16", "1");
-        finds_in(command, planted("program_holds_lock"), &[]);
+        finds_in(vec![(command, planted("program_holds_lock"))], &[]);
     }
 }
 
@@ -390,14 +386,17 @@ fn without_privileges_a_long_transaction_is_found_and_many_short_ones_are_not() 
             found["longest_wait_ns"].is_null() && found["longest_ns"].as_u64() >= Some(1_000_000_000)
         })
     };
-    let sampled = ["--depth", "sampled"];
-    let (program, found) = findings_until(Language::Python.command(), "long_transaction", &sampled, &long);
-    assert!(long(&program, &found), "{found:#?}");
+    let mut programs = vec![(Language::Python.command(), "long_transaction")];
     for journal in ["wal", "delete"] {
         let mut command = Language::C.command();
         command.env("CONTEND_JOURNAL", journal);
-        let (_program, found) = findings_until(command, "small_commits", &sampled, &|_, _| false);
-        assert!(found.is_empty(), "{journal}: {found:#?}");
+        programs.push((command, "small_commits"));
+    }
+    let all =
+        findings_until(programs, 8, &["--depth", "sampled"], &|at, program, found| at == 0 && long(program, found));
+    assert!(long(&all[0].0, &all[0].1), "{:#?}", all[0].1);
+    for (program, found) in &all[1..] {
+        assert!(found.is_empty(), "{}: {found:#?}", program.database.display());
     }
 }
 

@@ -104,7 +104,8 @@ fn a_server_leaves_a_record_too() {
     let (code, said) = report(&out);
     assert!(code == Some(0) && said.contains("No finding") && said.contains("PostgreSQL"), "{said}");
     let looks = fs::read_to_string(out.join("looks.csv")).expect("readable");
-    assert!(looks.lines().count() > 5, "{looks}");
+    // A busy server is asked less often.
+    assert!(looks.lines().count() > 1, "{looks}");
     let saved = fs::read_to_string(out.join("watch.json")).expect("readable");
     assert!(!saved.contains("geheim"));
     fs::write(out.join("watch.json"), saved.replacen("PostgreSQL", "MariaDB", 1)).expect("a file");

@@ -5,7 +5,7 @@ use super::last;
 use crate::support::place::{Own, Place};
 use crate::wait_for;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// A session of the server's own client, which stays open.
@@ -67,28 +67,57 @@ impl Drop for Session {
 const TABLE: &str = "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER, name VARCHAR(20)); \
     INSERT INTO account VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c');";
 
-/// Watches for some seconds; after its first line, `meanwhile` begins. The last line.
-fn watched(place: &Place, server: &Own, seconds: u32, meanwhile: impl FnOnce()) -> Value {
+/// Longest watch that ends with what it must find.
+const SECONDS: u32 = 60;
+
+/// Watches for some seconds, or until a line after `meanwhile` is as wanted; `meanwhile` begins after the first line. The last
+/// line.
+fn watched(
+    place: &Place,
+    server: &Own,
+    seconds: u32,
+    is_as_wanted: &dyn Fn(&Value) -> bool,
+    meanwhile: impl FnOnce(),
+) -> Value {
     let mut command =
         place.command(&["watch", &server.dsn("geheim"), "--json-line", "--for", &format!("{}s", seconds + 1)]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    stdout.read_line(&mut String::new()).expect("a line");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    lines.next().expect("a line");
     meanwhile();
-    let mut lines = vec![];
-    stdout.read_to_end(&mut lines).expect("lines");
-    let output = Output { stdout: lines, ..child.wait_with_output().expect("it ends") };
+    let (mut all, mut goes_on) = (vec![], true);
+    for line in lines {
+        if goes_on && serde_json::from_str(&line).is_ok_and(|line| is_as_wanted(&line)) {
+            goes_on = false;
+            Command::new("kill").arg("-INT").arg(child.id().to_string()).status().expect("kill");
+        }
+        all.push(line);
+    }
+    let output = Output { stdout: all.join("\n").into_bytes(), ..child.wait_with_output().expect("it ends") };
     let shown = format!("{output:?}");
     assert!(!shown.contains("geheim") && !shown.contains("secret"), "{shown}");
     last(&output)
 }
 
-/// The finding of this kind about this session.
+/// The same until there is a finding of this kind about this session, if it is not 0; the line and the finding.
 #[track_caller]
-fn finding(line: &Value, kind: &str, id: u64) -> Value {
+fn watched_until(
+    place: &Place,
+    server: &Own,
+    (kind, id): (&str, u64),
+    is_as_wanted: &dyn Fn(&Value) -> bool,
+    meanwhile: impl FnOnce(),
+) -> (Value, Value) {
+    let is_found = |line: &Value| about(line, kind, id).is_some_and(is_as_wanted);
+    let line = watched(place, server, SECONDS, &is_found, meanwhile);
+    let found = about(&line, kind, id).unwrap_or_else(|| panic!("no `{kind}` of {id} in {line:#}")).clone();
+    (line, found)
+}
+
+/// The finding of this kind about this session, or about any.
+fn about<'l>(line: &'l Value, kind: &str, id: u64) -> Option<&'l Value> {
     let all = line["findings"].as_array().expect("a list");
-    let found = all.iter().find(|finding| finding["kind"] == kind && (id == 0 || finding["client"] == id));
-    found.unwrap_or_else(|| panic!("no `{kind}` of {id} in {line:#}")).clone()
+    all.iter().find(|finding| finding["kind"] == kind && (id == 0 || finding["client"] == id))
 }
 
 fn both(test: impl Fn(&Place, &Own)) {
@@ -108,10 +137,9 @@ fn a_transaction_left_open_and_those_that_wait_for_it_are_named() {
         left.does("BEGIN; UPDATE account SET balance = 77 WHERE name = 'a';");
         first.send("UPDATE account SET balance = 5, name = 'secret' WHERE id = 1;");
         second.send("UPDATE account SET balance = 6 WHERE id = 1;");
-        let line = watched(place, server, 4, || {});
-        let found = finding(&line, "idle-in-transaction", left.id);
-        assert_eq!(found["blocks"], 2, "{found}");
-        assert!(found["longest_wait_ns"].as_u64() >= Some(2_000_000_000), "{found}");
+        let is_long = |found: &Value| found["blocks"] == 2 && found["longest_wait_ns"].as_u64() >= Some(2_000_000_000);
+        let (line, found) = watched_until(place, server, ("idle-in-transaction", left.id), &is_long, || {});
+        assert!(is_long(&found), "{found}");
         assert!(
             found["waiting"].as_str().is_some_and(|sql| sql.starts_with("UPDATE account SET balance = ?")),
             "{found}"
@@ -137,8 +165,7 @@ fn a_client_that_works_while_others_wait_for_it_is_named_with_its_statement() {
         works.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 2;");
         works.send(sleep);
         waits.send("DELETE FROM account WHERE id = 2;");
-        let line = watched(place, server, 4, || {});
-        let found = finding(&line, "blocks-others", works.id);
+        let (_, found) = watched_until(place, server, ("blocks-others", works.id), &|_| true, || {});
         assert_eq!(
             found["statement"],
             sleep.replace("60", "?").trim_end_matches(|c| c == ';' && sleep.contains("SLEEP"))
@@ -150,7 +177,12 @@ fn a_client_that_works_while_others_wait_for_it_is_named_with_its_statement() {
 #[test]
 fn deadlocks_are_counted_while_watched() {
     both(|place, server| {
-        let line = watched(place, server, 7, || {
+        let has_both = |found: &Value| {
+            let statements = found["statements"].as_array().expect("a list").iter().filter_map(Value::as_str);
+            let updates = statements.filter(|sql| sql.starts_with("UPDATE account SET")).count();
+            (updates, found["statements"].as_array().map(Vec::len)) == (2, Some(2))
+        };
+        let (_, found) = watched_until(place, server, ("deadlocks", 0), &has_both, || {
             let (mut one, mut other) = (Session::open(server), Session::open(server));
             one.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 1;");
             other.does("BEGIN; UPDATE account SET balance = 1 WHERE id = 2;");
@@ -162,11 +194,7 @@ fn deadlocks_are_counted_while_watched() {
             one.does("");
             other.does("");
         });
-        let found = finding(&line, "deadlocks", 0);
-        assert_eq!(found["count"], 1, "{found}");
-        let statements = found["statements"].as_array().expect("a list");
-        let updates = statements.iter().filter_map(Value::as_str).filter(|sql| sql.starts_with("UPDATE account SET"));
-        assert_eq!((updates.count(), statements.len()), (2, 2), "{found}");
+        assert!(found["count"] == 1 && has_both(&found), "{found}");
     });
 }
 
@@ -180,15 +208,14 @@ fn an_old_snapshot_is_named_with_what_it_keeps() {
             "BEGIN ISOLATION LEVEL REPEATABLE READ"
         };
         old.answers(&format!("{begin}; SELECT count(*) FROM account;"));
-        let line = watched(place, server, 9, || {
+        let is_kept = |found: &Value| found["behind"].as_u64() >= Some(1_000) || found["grown"].as_u64() >= Some(2_000);
+        let (_, found) = watched_until(place, server, ("old-snapshot", old.id), &is_kept, || {
             for _ in 0..2_500 {
                 writer.send("UPDATE account SET balance = balance + 1 WHERE id = 3;");
             }
             writer.does("");
         });
-        let found = finding(&line, "old-snapshot", old.id);
-        let is_kept = found["behind"].as_u64() >= Some(1_000) || found["grown"].as_u64() >= Some(2_000);
-        assert!(is_kept, "{found}");
+        assert!(is_kept(&found), "{found}");
     });
 }
 
@@ -200,8 +227,7 @@ fn a_forgotten_prepared_transaction_is_named() {
     session.does(TABLE);
     session.does("BEGIN; UPDATE account SET balance = 0 WHERE id = 1; PREPARE TRANSACTION 'forgotten';");
     session.does("DO $$ BEGIN FOR i IN 1..11000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$;");
-    let line = watched(&place, &server, 3, || {});
-    let found = finding(&line, "held-back", 0);
+    let (_, found) = watched_until(&place, &server, ("held-back", 0), &|_| true, || {});
     assert_eq!(found["by"], "prepared transaction forgotten", "{found}");
 }
 
@@ -212,8 +238,7 @@ fn a_replication_slot_that_is_not_read_is_named() {
     let mut session = Session::open(&server);
     session.answers("SELECT slot_name FROM pg_create_logical_replication_slot('left_alone', 'pgoutput');");
     session.does("DO $$ BEGIN FOR i IN 1..11000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$;");
-    let line = watched(&place, &server, 3, || {});
-    let found = finding(&line, "held-back", 0);
+    let (_, found) = watched_until(&place, &server, ("held-back", 0), &|_| true, || {});
     assert_eq!(found["by"], "replication slot left_alone", "{found}");
     assert!(found["behind"].as_u64() >= Some(10_000), "{found}");
 }
@@ -234,8 +259,8 @@ fn a_history_that_no_snapshot_explains_is_found() {
     session.send("DELIMITER ;");
     let mut export = Session::open(&server);
     export.does("FLUSH TABLES exported FOR EXPORT;");
-    let line = watched(&place, &server, 60, || session.does("CALL churn(130000);"));
-    let found = finding(&line, "history-grows", 0);
+    let churns = || session.does("CALL churn(130000);");
+    let (_, found) = watched_until(&place, &server, ("history-grows", 0), &|_| true, churns);
     assert!(found["grown"].as_u64() >= Some(100_000) && found["length"].as_u64() >= found["grown"].as_u64(), "{found}");
 }
 
@@ -249,11 +274,11 @@ fn who_keeps_the_definition_of_a_table_is_named() {
     let mut alters = Session::open(&server);
     reads.does("BEGIN; SELECT COUNT(*) INTO @rows FROM account;");
     alters.send("ALTER TABLE account ADD COLUMN more INTEGER;");
-    let line = watched(&place, &server, 4, || {});
-    let found = finding(&line, "idle-in-transaction", reads.id);
+    let is_long = |found: &Value| found["longest_wait_ns"].as_u64() >= Some(1_000_000_000);
+    let (_, found) = watched_until(&place, &server, ("idle-in-transaction", reads.id), &is_long, || {});
     assert_eq!(found["blocks"], 1, "{found}");
     assert!(found["waiting"].as_str().is_some_and(|sql| sql.starts_with("ALTER TABLE account")), "{found}");
-    assert!(found["longest_wait_ns"].as_u64() >= Some(1_000_000_000), "{found}");
+    assert!(is_long(&found), "{found}");
 }
 
 #[test]
@@ -262,11 +287,11 @@ fn dead_rows_that_no_vacuum_removes_are_found() {
     let server = Own::postgres_with(&place, "-c autovacuum=off -c fsync=off");
     Session::open(&server)
         .does("CREATE TABLE event (id INTEGER); INSERT INTO event SELECT * FROM generate_series(1, 30000);");
-    let line = watched(&place, &server, 5, || {
+    let has_all = |found: &Value| found["dead"] == 20_000 && found["grown"] == 20_000;
+    let (_, found) = watched_until(&place, &server, ("dead-rows-grow", 0), &has_all, || {
         // A session counts what it did when it ends.
         Session::open(&server).does("DELETE FROM event WHERE id > 10000;");
     });
-    let found = finding(&line, "dead-rows-grow", 0);
     let counts = ["table", "dead", "live", "grown"].map(|key| found[key].clone());
     assert_eq!(counts, ["public.event".into(), 20_000.into(), 10_000.into(), Value::from(20_000)], "{found}");
 }
@@ -275,7 +300,7 @@ fn dead_rows_that_no_vacuum_removes_are_found() {
 fn a_server_with_healthy_clients_has_no_finding() {
     both(|place, server| {
         let (mut one, mut other) = (Session::open(server), Session::open(server));
-        let line = watched(place, server, 4, || {
+        let line = watched(place, server, 4, &|_| false, || {
             for n in 0..200 {
                 one.send("BEGIN; UPDATE account SET balance = balance + 1 WHERE id = 1; COMMIT;");
                 other.send(&format!("UPDATE account SET balance = {n} WHERE id = 1; SELECT count(*) FROM account;"));
@@ -353,8 +378,7 @@ fn a_prepared_transaction_that_blocks_is_named() {
         drop(prepares);
         let mut waits = Session::open(server);
         waits.send("UPDATE account SET balance = 5, name = 'secret' WHERE id = 1;");
-        let line = watched(place, server, 4, || {});
-        let found = finding(&line, "prepared-blocks", 0);
+        let (line, found) = watched_until(place, server, ("prepared-blocks", 0), &|_| true, || {});
         let by = if is_mariadb { "prepared transaction" } else { "prepared transaction forgotten" };
         assert_eq!((&found["by"], &found["blocks"]), (&by.into(), &1.into()), "{found}");
         assert_eq!(line["findings"].as_array().map(Vec::len), Some(1), "{line:#}");
@@ -369,7 +393,7 @@ fn only_the_oldest_transaction_keeps_old_rows() {
     let (mut old, mut reads, mut writer) = (Session::open(&server), Session::open(&server), Session::open(&server));
     old.does(TABLE);
     old.does("BEGIN; UPDATE account SET balance = 0 WHERE id = 1;");
-    let line = watched(&place, &server, 10, || {
+    let line = watched(&place, &server, 10, &|_| false, || {
         reads.send("BEGIN;");
         for _ in 0..60 {
             reads.send("SELECT count(*), pg_sleep(0.1) FROM account WHERE id = 2;");
@@ -379,7 +403,7 @@ fn only_the_oldest_transaction_keeps_old_rows() {
         }
         writer.does("");
     });
-    let found = finding(&line, "old-snapshot", old.id);
+    let found = about(&line, "old-snapshot", old.id).unwrap_or_else(|| panic!("{line:#}"));
     assert!(found["behind"].as_u64() >= Some(1_000), "{found}");
     let all = line["findings"].as_array().expect("a list").iter().filter(|found| found["kind"] == "old-snapshot");
     assert_eq!(all.count(), 1, "{line:#}");
@@ -426,8 +450,8 @@ fn a_process_of_the_server_for_which_others_wait_is_named() {
     origin.does("INSERT INTO t VALUES (1);");
     let worker = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND mode = 'RowExclusiveLock';";
     wait_for("the worker's lock", || waits.answers(worker) != "0");
-    let line = watched(&place, &server, 6, || waits.send("BEGIN; LOCK TABLE t;"));
-    let found = finding(&line, "blocks-others", 0);
+    let locks = || waits.send("BEGIN; LOCK TABLE t;");
+    let (_, found) = watched_until(&place, &server, ("blocks-others", 0), &|_| true, locks);
     assert!(found["who"].as_str().is_some_and(|who| who.contains("logical replication")), "{found}");
     assert!(found["waiting"].as_str().is_some_and(|sql| sql.starts_with("LOCK TABLE t")), "{found}");
 }

@@ -205,13 +205,16 @@ fn a_database_of_the_same_name_elsewhere_is_another_one() {
     let mut child = Command::new("python3");
     let mut child = child.args(["-c", &program]).stdout(Stdio::piped()).spawn().expect("python3");
     BufReader::new(child.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
-    let findings = |name: &str| {
+    let start = |name: &str| {
         let database = dir.path().join(name).join("app.db").display().to_string();
-        let output = watch(&[&database, "--for", "8s", "--json-line"]).output().expect("it starts");
-        let found = last(&output)["findings"].as_array().expect("a list").clone();
-        found.iter().map(|found| found["kind"].as_str().unwrap_or_default().to_string()).collect::<Vec<_>>()
+        let mut watching = watch(&[&database, "--for", "8s", "--json-line"]);
+        watching.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     };
-    let found = [findings("1"), findings("2")];
+    let found = ["1", "2"].map(start).map(|watching| {
+        let found =
+            last(&watching.wait_with_output().expect("it ends"))["findings"].as_array().expect("a list").clone();
+        found.iter().map(|found| found["kind"].as_str().unwrap_or_default().to_string()).collect::<Vec<_>>()
+    });
     child.kill().and_then(|()| child.wait()).expect("it ends");
     assert_eq!(found, [vec![], vec!["open-close-churn".to_string()]]);
 }

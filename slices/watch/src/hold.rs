@@ -5,7 +5,8 @@ use crate::lock::{Lock, Mode};
 use crate::thread::Thread;
 use serde::Serialize;
 
-/// Shortest gap between statements under the write lock that is reported, if another process waited.
+/// Shortest gap between statements under the write lock that is reported, if another process waited. A busy machine makes
+/// shorter ones in every program.
 pub const GAP_NS_MIN: u64 = 10_000_000;
 /// Shortest such gap that is a finding whatever else its process does, if another one was refused or waited.
 pub const PAUSE_NS_MIN: u64 = 100_000_000;
