@@ -2,7 +2,7 @@
 //! that was chosen is the one that is done, and a row that was inserted is the one that others refer to. What is not so is said.
 
 use super::capture;
-use crate::support::Bench;
+use crate::support::{Bench, wrong_in};
 
 /// A cache whose keys are texts, with entries that expire, a queue, and bills with items.
 const BEFORE: &str = "
@@ -150,9 +150,11 @@ db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)')
 other.execute('CREATE TABLE o (id INTEGER PRIMARY KEY, v INTEGER)')
 for i in range(100):
     db.execute('BEGIN IMMEDIATE')
-    db.execute('SAVEPOINT s1')
+    db.execute(f'SAVEPOINT sa_{2 * i}')
+    db.execute(f'SAVEPOINT sa_{2 * i + 1}')
     db.execute('INSERT INTO t (v) VALUES (?)', (i,))
-    db.execute('RELEASE SAVEPOINT s1')
+    db.execute(f'RELEASE SAVEPOINT sa_{2 * i + 1}')
+    db.execute(f'RELEASE SAVEPOINT sa_{2 * i}')
     db.execute('COMMIT')
     other.execute('INSERT INTO o (v) VALUES (?)', (i,))
 ";
@@ -165,12 +167,14 @@ fn savepoints_are_taken_over_and_other_databases_are_not_counted_as_such() {
     // Two more create the tables.
     assert!(said.contains("The study has 49 % of the captured transactions"), "{said}");
     let workload = std::fs::read_to_string(bench.path("taken/workload.toml")).expect("written");
-    assert!(
-        workload.contains("sql = \"SAVEPOINT s1\"") && workload.contains("sql = \"RELEASE SAVEPOINT s1\""),
-        "{workload}"
-    );
+    for sql in ["SAVEPOINT s1", "SAVEPOINT s2", "RELEASE SAVEPOINT s2", "RELEASE SAVEPOINT s1"] {
+        assert_eq!(workload.matches(&format!("sql = \"{sql}\"")).count(), 1, "{workload}");
+    }
     let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "200ms", "--set", "load=full"];
-    bench.contend(&[&quick[..], &["--only", "as captured", "--allow-tmpfs"]].concat()).ran();
+    // Each part of a transaction after a savepoint has a number of its own in PostgreSQL's count.
+    let only = ["--only", "as captured", "--only", "PostgreSQL", "--allow-tmpfs", "--out", "record"];
+    bench.contend(&[&quick[..], &only].concat()).ran();
+    assert_eq!(wrong_in(&bench.path("record")), []);
 }
 
 /// The schema allows two words, which made-up names are not.
@@ -193,4 +197,44 @@ fn rows_that_do_not_fit_the_schema_make_no_study() {
     let full = ["capture", "--values=full", "--out", "full", "--", "sqlite3", "app.db", "SELECT count(*) FROM t"];
     let said = bench.contend(&full).exits(0).err;
     assert!(!said.contains("do not fit"), "{said}");
+}
+
+/// Some rows are unique over an expression, an INSERT fails each time and the program goes on with the row that is there.
+const FAILS: &str = "
+import sqlite3
+db = sqlite3.connect('app.db', isolation_level=None)
+for i in range(60):
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('SAVEPOINT here')
+    try:
+        db.execute('INSERT INTO tag (name) VALUES (?)', (f'Tag-{i % 20}',))
+        db.execute('RELEASE here')
+    except sqlite3.IntegrityError:
+        db.execute('ROLLBACK TO here')
+    tag = db.execute('SELECT id FROM tag WHERE name = ?', (f'tag-{i % 20}',)).fetchone()[0]
+    db.execute('INSERT INTO use (tag, owner, text) VALUES (?, ?, ?)', (tag, i % 3, f'text {i}'))
+    db.execute('COMMIT')
+";
+
+#[test]
+fn what_fails_in_the_program_is_listed_and_an_index_over_expressions_prevents_no_study() {
+    let bench = Bench::new();
+    let db = rusqlite::Connection::open(bench.path("app.db")).expect("made");
+    db.execute_batch(
+        "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
+         CREATE UNIQUE INDEX tag_name ON tag (lower(name));
+         CREATE TABLE use (id INTEGER PRIMARY KEY, tag INTEGER, owner INTEGER, text TEXT);
+         CREATE UNIQUE INDEX use_text ON use (owner, lower(text));
+         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19) INSERT INTO tag SELECT i, 'tag-' || i FROM n;",
+    )
+    .expect("filled");
+    drop(db);
+    let said = capture(&bench, &[], &["python3", "-c", FAILS]).exits(0).err;
+    assert!(said.contains("contend run"), "a study: {said}");
+    let said = bench.contend(&["capture", "to-workload", "taken"]).exits(0).err;
+    assert!(said.contains("60 of 60 executions failed in the program") && said.contains("INSERT INTO tag"), "{said}");
+    assert!(said.contains("An index is not unique in the workload") && said.contains("use_text"), "{said}");
+    let quick = ["run", "taken", "--quick", "--rounds", "1", "--window", "200ms", "--set", "load=full"];
+    bench.contend(&[&quick[..], &["--only", "as captured", "--allow-tmpfs", "--out", "record"]].concat()).ran();
+    assert_eq!(wrong_in(&bench.path("record")), []);
 }

@@ -17,6 +17,9 @@ use std::path::Path;
 const ROUNDS: u32 = MIN_ROUNDS as u32;
 /// Number with which a search on an axis begins.
 const FIRST: &str = "1";
+/// The axis of a capture's study. Its loads differ in pauses, which an open loop does not have; `full` has none, and the closed loop
+/// before the search is to reach the most.
+const LOAD: &str = "load";
 /// Connections to a service if its scenario says no number, and the shortest window, without options.
 const CONNECTIONS: u32 = 64;
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -77,12 +80,19 @@ pub fn asked(given: &OrderArgs, services: &Services<'_>, of: &Of) -> Result<Orde
     let source = source(given)?;
     let source = of_workload(&source)?.unwrap_or(source);
     let mut choices = choices(given, Variant::Corrected)?;
+    if of.is_rate() && is_capture(given) && !choices.set.iter().any(|(axis, _)| axis == LOAD) {
+        choices.set.push((LOAD.to_string(), vec!["full".to_string()]));
+    }
     if let Of::Axis(name) = of {
         choices.set.push((name.clone(), vec![FIRST.to_string()]));
     }
     let mut order = order(given, &source, &choices)?;
     order.whole.studies.iter_mut().try_for_each(|study| without_number(study, of))?;
     Ok(order)
+}
+
+fn is_capture(given: &OrderArgs) -> bool {
+    given.study.as_ref().is_some_and(|name| Path::new(name).join("capture.json").is_file())
 }
 
 /// Takes the first number of the searched axis out of the labels of conditions; each probe has its own.

@@ -16,7 +16,7 @@ use contend::cli::order::{OrderArgs, numbered_out};
 use contend::cli::{INVALID, OK, STOPPED, print, stop_on_signals, style};
 use contend::slice::Verb;
 use contend::source::Source;
-use contend::study::model::{Condition, Study, Whole};
+use contend::study::model::{Study, Whole};
 use contend::trial::chosen::run_chosen;
 use contend::trial::note::Note;
 use contend::trial::order::Order;
@@ -26,11 +26,6 @@ use contend::trial::watch::machine;
 use contend::trial::workers::process::monotonic_ns;
 use contend::ui::Progress;
 use contend::units::duration_ns;
-use contend::workload::model::Pause;
-use contend::workload::{self, Role, Workload};
-use contend_wire::plan::Step;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -266,9 +261,6 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
     if of.is_rate() && has_rate {
         bail!("study {} sets a rate; contend limit chooses the rates", study.name);
     }
-    if of.is_rate() && !study.is_of_service() {
-        without_pauses(study, &workload::parse(&order.workloads[0])?)?;
-    }
     (study.load.operations, study.load.drain_ns) = (None, drain_ns);
     if study.load.window_ns == 0 {
         bail!("study {} counts operations and has no window; add --window TIME", study.name);
@@ -306,44 +298,6 @@ fn prepared(order: &mut Order, bounds: &[Bound], of: &Of, relaxing: Relaxing) ->
         probes: vec![],
     };
     Ok((places, saved))
-}
-
-/// Of conditions that differ only in times of the program, keeps one. Of its transactions these are the longest: a preset with
-/// shorter ones is of another program. Of the pauses of clients the shortest: an open loop has none, and the closed loop before it is
-/// to reach the most.
-fn without_pauses(study: &mut Study, workload: &Workload) -> Result<()> {
-    let load = |condition: &Condition| -> Result<((Reverse<u64>, u64), String)> {
-        let is_preset = condition.axes.keys().any(|axis| workload.presets.contains(axis));
-        let is_number = |axis: &String| workload.scale.contains_key(axis) || workload.presets.contains(axis);
-        let (numbers, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            condition.axes.clone().into_iter().partition(|(axis, _)| is_number(axis));
-        let mut workload = workload::with_axes(workload, &numbers)?;
-        let paused = |role: &mut Role| match std::mem::replace(&mut role.pause, Pause::Fixed(0)) {
-            Pause::Fixed(ns) | Pause::Exponential(ns) | Pause::Uniform(_, ns) => ns,
-        };
-        let pauses_ns = workload.roles.iter_mut().map(paused).sum();
-        let mut held_ns = 0;
-        for transaction in workload.transactions.iter_mut().filter(|_| is_preset) {
-            transaction.steps.retain(|step| match step {
-                Step::Hold { ns } => {
-                    held_ns += ns;
-                    false
-                }
-                _ => true,
-            });
-        }
-        workload.scale.clear();
-        Ok(((Reverse(held_ns), pauses_ns), format!("{:?} {others:?} {workload:?}", condition.profile)))
-    };
-    let loads = study.conditions.iter().map(load).collect::<Result<Vec<_>>>()?;
-    let is_kept = |at: usize| {
-        let (_, load) = &loads[at];
-        let same = loads.iter().enumerate().filter(|(_, (_, other))| other == load);
-        same.min_by_key(|(_, (times, _))| *times).is_some_and(|(first, _)| first == at)
-    };
-    let mut kept = (0..loads.len()).map(is_kept);
-    study.conditions.retain(|_| kept.next().unwrap_or(true));
-    Ok(())
 }
 
 fn arms(study: &Study) -> (Vec<ArmSetup>, Vec<Arm>) {

@@ -40,11 +40,13 @@ fn under(findings: &Findings<'_>, answer: &Answer, condition: usize) -> Answered
         return unanswered(findings, answer, Some(condition), Why::NoMetric(answer.metric.clone()));
     };
     let contender = |label: &str| study.contenders.iter().position(|c| c.label == label);
-    let cell = |label: &str| {
+    let other = answer.against_condition.as_ref();
+    let other = other.and_then(|other| study.conditions.iter().position(|known| known.label == *other));
+    let cell = |label: &str, condition: usize| {
         let found = contender(label).and_then(|contender| findings.cell(condition, contender));
         found.filter(|cell| cell.has_data()).ok_or_else(|| Why::NoValidTrial(label.to_string()))
     };
-    let (this, against) = match (cell(&answer.this), cell(&answer.against)) {
+    let (this, against) = match (cell(&answer.this, condition), cell(&answer.against, other.unwrap_or(condition))) {
         (Ok(this), Ok(against)) => (this, against),
         (Err(why), _) | (_, Err(why)) => return unanswered(findings, answer, Some(condition), why),
     };

@@ -203,11 +203,27 @@ fn makes(transaction: &Transaction, statements: &[Statement], of: Counts) -> Mak
             let numbers: Vec<u64> = transaction.steps.iter().map(|step| u64::from(takes(step))).collect();
             let counts_from = numbers.iter().position(|&count| count > 0).map(|step| step as u16);
             let known = commits(transaction, statements);
-            let most = numbers.iter().sum::<u64>().min(if known.is_whole { 1 } else { u64::MAX });
+            // A part of a transaction after a savepoint has a number of its own.
+            let begins = |step: &Step| match step {
+                Step::Sql(step) if statements.get(step.statement as usize).is_some_and(is_savepoint) => step.repeat,
+                _ => 0,
+            };
+            let parts = 1 + transaction.steps.iter().map(|step| u64::from(begins(step))).sum::<u64>();
+            let most = match numbers.iter().sum::<u64>() {
+                0 => 0,
+                _ if known.is_whole => parts,
+                all => all,
+            };
             Makes::Commits(MakesCommits { counts_from, most: known.most.max(most), ..known })
         }
         Counts::Statements => Makes::Statements(steps, u64::from(transaction.begin.is_some())),
     }
+}
+
+/// Whether a statement makes a savepoint, or returns to one.
+fn is_savepoint(statement: &Statement) -> bool {
+    let word = statement.sql.split_whitespace().next().unwrap_or_default();
+    ["savepoint", "rollback"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Whether each transaction changes a row if it is acknowledged, perhaps to the values that are already there.
@@ -269,6 +285,7 @@ mod tests {
             of("INSERT INTO t VALUES (1)", changes),
             of("UPDATE t SET a = 1", changes),
             of("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", changes),
+            of("SAVEPOINT s1", Effect::default()),
         ]
     }
 
@@ -303,6 +320,17 @@ mod tests {
             lock_wait_ns: NOT_MEASURED,
             acquire_wait_ns: NOT_MEASURED,
         }
+    }
+
+    #[test]
+    fn each_part_after_a_savepoint_may_take_a_number_of_a_writer() {
+        let most = |transaction: Transaction| match makes(&transaction, &statements(), Counts::Writers) {
+            Makes::Commits(makes) => (makes.least, makes.most),
+            Makes::Statements(..) => panic!("commits are counted"),
+        };
+        assert_eq!(most(transaction(true, true, &[(1, 1, 1)])), (1, 1));
+        assert_eq!(most(transaction(true, true, &[(4, 0, 2), (1, 1, 1)])), (1, 3));
+        assert_eq!(most(transaction(true, false, &[(4, 0, 1), (0, 1, 1)])), (0, 0), "it only reads");
     }
 
     #[test]

@@ -359,6 +359,7 @@ fn answers() -> Vec<Answer> {
         ask: ask.to_string(),
         metric: metric.to_string(),
         condition: None,
+        against_condition: None,
         this: this.to_string(),
         against: against.to_string(),
         words: owned(&words),

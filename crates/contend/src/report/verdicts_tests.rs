@@ -11,6 +11,7 @@ use crate::analysis::tally::{Counting, Tallying};
 use crate::outcome::reason::Invalid;
 use crate::record::model::{ServerInfo, Trial};
 use crate::record::store::Record;
+use crate::stats::precision::plain;
 use crate::stats::verdict::Verdict;
 use crate::study::model::{Answer, OwnMetric, Until};
 use std::collections::BTreeMap;
@@ -76,6 +77,29 @@ fn sentences_of_a_study_that_contradict_its_run_stand_next_to_what_was_measured(
     record.run.study.built_in = false;
     record.run.study.answers.iter_mut().for_each(|answer| answer.words.clear());
     assert!(!answers(&record)[0].contains("Verdict:"), "the words are contend's");
+}
+
+#[test]
+fn facts_can_compare_two_conditions() {
+    let (_dir, mut record) = sound();
+    let study = &mut record.run.study;
+    let labels = [0, 1].map(|condition: usize| study.conditions[condition].label.clone());
+    let answer = study.answers.iter_mut().find(|answer| !answer.facts.is_empty()).expect("facts");
+    answer.against = answer.this.clone();
+    [answer.condition, answer.against_condition] = labels.map(Some);
+    answer.facts = [("both".to_string(), "Locked: {this_value}, and there {against_value}.".to_string())].into();
+    let (asked, metric) = (answer.this.clone(), answer.metric.clone());
+    let contender = study.contenders.iter().position(|contender| contender.label == asked).expect("it runs");
+    let findings = Findings::new(&record);
+    let metric = findings.metric(&metric).expect("the study's own");
+    let shown = [0, 1].map(|condition| {
+        let cell = findings.cell(condition, contender).expect("trials");
+        plain(findings.estimator().estimate(cell, &metric).value.expect("a number"))
+    });
+    assert_ne!(shown[0], shown[1]);
+    let said: Vec<String> = findings.answers.iter().map(content::words::answer).collect();
+    let wanted = format!("Locked: {}, and there {}.", shown[0], shown[1]);
+    assert!(said.iter().any(|said| said.starts_with(&wanted)), "{wanted} {said:?}");
 }
 
 #[test]

@@ -169,6 +169,7 @@ pub struct AnswerFile {
     #[serde(deserialize_with = "spelling::metric")]
     pub metric: String,
     pub condition: Option<String>,
+    pub against_condition: Option<String>,
     pub this: Labels,
     pub against: Labels,
     #[serde(default)]

@@ -314,6 +314,9 @@ pub struct Answer {
     /// Label of a condition; `None` for one sentence under every condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    /// Label of the condition of `against`, for `facts`; `None` if it is that of `this`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against_condition: Option<String>,
     /// Label of the contender in question.
     pub this: String,
     /// Label of the contender it is compared with.
@@ -327,6 +330,13 @@ pub struct Answer {
     /// used instead of `both` if that of `this` is not the smaller one. Empty if `words` is not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
+}
+
+impl Answer {
+    /// The conditions that it names.
+    pub fn conditions(&self) -> impl Iterator<Item = &String> {
+        self.condition.iter().chain(&self.against_condition)
+    }
 }
 
 /// A factor whose effect is reported as ratio and interval, without a verdict; it may cross tiers.

@@ -81,17 +81,23 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
         let index = index.to_string();
         let wrong = |path: &[&str], message: String| Problem::at(&["answer", &index], path, message);
         check_metric(&written.metric, metrics).map_err(|message| wrong(&["metric"], message))?;
-        if let Some(condition) = &written.condition {
-            reach.check_condition(condition).map_err(|message| wrong(&["condition"], message))?;
+        for (key, condition) in [("condition", &written.condition), ("against_condition", &written.against_condition)] {
+            let check = |condition| reach.check_condition(condition).map_err(|message| wrong(&[key], message));
+            condition.as_deref().map(check).transpose()?;
         }
         let (words, facts) = sentence::read(written, metrics).map_err(|(path, message)| {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             wrong(&path, message)
         })?;
+        if written.against_condition.is_some() && (written.condition.is_none() || !words.is_empty()) {
+            let message =
+                "goes with `condition` and [answer.facts]: verdicts are given under one condition".to_string();
+            return Err(wrong(&["against_condition"], message));
+        }
         for (this, against) in asked_pairs(written).map_err(|(key, message)| wrong(&[key], message))? {
             reach.check_contender(this).map_err(|message| wrong(&["this"], message))?;
             reach.check_contender(against).map_err(|message| wrong(&["against"], message))?;
-            if this == against {
+            if this == against && written.against_condition == written.condition {
                 return Err(wrong(&["against"], "is the same contender as `this`".to_string()));
             }
             if !words.is_empty() {
@@ -101,6 +107,7 @@ pub(super) fn read_answers(file: &File, metrics: &[OwnMetric], reach: &Reach) ->
                 ask: written.ask.clone(),
                 metric: written.metric.clone(),
                 condition: written.condition.clone(),
+                against_condition: written.against_condition.clone(),
                 this: this.clone(),
                 against: against.clone(),
                 words: words.clone(),
@@ -209,13 +216,13 @@ pub(super) fn taken_away(study: &Study, whole: &Covered) -> Vec<LeftOut> {
     };
     let missing = |answer: &Answer| -> Option<String> {
         let label = [&answer.this, &answer.against].into_iter().find(|label| !has(label));
-        let condition = answer.condition.as_ref().filter(|label| !runs(label));
+        let condition = answer.conditions().find(|label| !runs(label));
         label.or(condition).cloned()
     };
     let covered = |answer: &&Answer| {
         let labels = [&answer.this, &answer.against];
         labels.into_iter().all(|label| whole.contender(label).is_some())
-            && answer.condition.as_ref().is_none_or(|label| whole.conditions.contains(label))
+            && answer.conditions().all(|label| whole.conditions.contains(label))
     };
     let without = |answer: &Answer| {
         let ask = answer.ask.replace("{condition}", "any condition");
@@ -244,7 +251,7 @@ pub(super) fn leave_out_uncovered(study: &mut Study) {
     study.answers.retain(|answer| {
         labels.contains(answer.this.as_str())
             && labels.contains(answer.against.as_str())
-            && answer.condition.as_ref().is_none_or(|condition| conditions.contains(condition.as_str()))
+            && answer.conditions().all(|condition| conditions.contains(condition.as_str()))
     });
     study
         .published

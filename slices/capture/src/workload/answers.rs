@@ -15,6 +15,8 @@ use std::fmt::Write as _;
 pub struct LockErrors {
     count: usize,
     per_1000: f64,
+    /// Whether the program writes.
+    has_writes: bool,
 }
 
 impl LockErrors {
@@ -23,92 +25,94 @@ impl LockErrors {
         let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
         let met = |attempt: &&Transaction| attempt.calls.iter().any(|&i| is_refused(&known.trace.calls[i]));
         let (failed, all) = (known.transactions.iter().filter(met).count(), known.transactions.len());
-        LockErrors { count, per_1000: 1000.0 * failed as f64 / all.max(1) as f64 }
+        let has_writes = known.groups.iter().any(|group| group.writes);
+        LockErrors { count, per_1000: 1000.0 * failed as f64 / all.max(1) as f64, has_writes }
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
     /// the study.
     pub fn write_answer(&self, out: &mut String, label: &str) {
-        let (LockErrors { count, .. }, count_shown) = (self, whole(self.count as u64));
-        let per_1000 = number(self.per_1000);
+        let LockErrors { count, .. } = self;
         let metric = format!("left_by_{}", plain(label));
         let rate = "(conflict + timeout) / planned";
         let captured = "((conflict@[as captured] + timeout@[as captured]) / planned@[as captured])";
         let _ = write!(
             out,
-            "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {count_shown} lock errors of the capture, those that would be left\"\n\
-             value = \"min({count}, floor({count} * {rate} / {captured} + 0.5))\"\nhigher_is_better = false\n"
+            "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {} lock errors of the capture, those that would be left\"\n\
+             value = \"min({count}, floor({count} * {rate} / {captured} + 0.5))\"\nhigher_is_better = false\n",
+            whole(*count as u64)
         );
-        let removed = |how: &str| format!("{label} would have removed {how} lock errors.");
-        let none = "The capture has no lock error.".to_string();
-        let (neither, only_against, both, not_fewer) = if *count == 0 {
-            (none.clone(), none.clone(), none.clone(), none)
-        } else {
-            (
-                format!(
-                    "This run cannot tell: with the captured settings it has none of the {count_shown} lock errors of the capture."
-                ),
-                format!("Yes: {}", removed(&format!("{count_shown} of {count_shown}"))),
-                format!("Not all: {label} would have left about {{this.{metric}}} of {count_shown} lock errors."),
-                format!("No: {}", removed(&format!("none of the {count_shown}"))),
-            )
-        };
         let _ = write!(
             out,
-            "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
+            "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load=captured\"\nthis = {}\nagainst = \"{CAPTURED}\"\n",
             text(&format!("Would {label} have removed the lock errors?")),
             text(label)
         );
-        let only_this = "No: it adds lock errors.".to_string();
-        for (fact, verdict) in [
-            ("neither", neither),
-            ("only-this", only_this),
-            ("only-against", only_against),
-            ("both", both),
-            ("both-not-fewer", not_fewer),
-        ] {
+        self.write_facts(out, (label, "with it"), &format!("{label} would have left about {{this.{metric}}}"));
+    }
+
+    /// Writes the question whether short transactions remove them, with the captured settings.
+    pub fn write_short(&self, out: &mut String) {
+        let ask = "Would the lock errors have gone if the program did its own work before its transactions, and not inside of them?";
+        let _ = write!(
+            out,
+            "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={SHORT}\"\nthis = \"{CAPTURED}\"\n\
+             against = \"{CAPTURED}\"\nagainst_condition = \"load=captured\"\n",
+            text(ask)
+        );
+        self.write_facts(
+            out,
+            ("short transactions", "with short transactions"),
+            "short transactions would have left some",
+        );
+    }
+
+    /// `left`: what a change that removes some of them leaves.
+    fn write_facts(&self, out: &mut String, (label, with): (&str, &str), left: &str) {
+        let (count, per_1000) = (whole(self.count as u64), number(self.per_1000));
+        let verdict = |fact: &str| match (fact, self.count) {
+            ("only-this", _) => "No: it adds lock errors.".to_string(),
+            (_, 0) => "The capture has no lock error.".to_string(),
+            ("neither", _) => {
+                format!("This run cannot tell: as captured it has none of the {count} lock errors of the capture.")
+            }
+            ("only-against", _) => format!("Yes: {label} would have removed {count} of {count} lock errors."),
+            ("both", _) => format!("Not all: {left} of {count} lock errors."),
+            (_, _) => format!("No: {label} would have removed none of the {count} lock errors."),
+        };
+        *out += "\n[answer.facts]\n";
+        for fact in ["neither", "only-this", "only-against", "both", "both-not-fewer"] {
             let in_this_run = format!(
-                "In this run {{against_value}} of 1,000 operations fail as captured (in the capture {per_1000}), and {{this_value}} with it."
+                "In this run {{against_value}} of 1,000 operations fail as captured (in the capture {per_1000}), and {{this_value}} {with}."
             );
-            let _ = writeln!(out, "{fact} = {}", text(&format!("{verdict} {in_this_run}{}", times(fact))));
+            let times = match fact {
+                "neither" => format!(
+                    " A write takes {{against.write_ms}} ms in the mean as captured, and {{this.write_ms}} ms {with}."
+                ),
+                "only-against" => format!(" A write takes {{this.write_ms}} ms in the mean {with}."),
+                // One that failed has no time, and then there is no mean.
+                _ => String::new(),
+            };
+            let times = if self.has_writes { times } else { String::new() };
+            let _ = writeln!(out, "{fact} = {}", text(&format!("{} {in_this_run}{times}", verdict(fact))));
         }
     }
 }
 
-/// What a change does to the times of writes. One that failed has none, and then there is no mean.
-fn times(fact: &str) -> &'static str {
-    match fact {
-        "neither" => " A write takes {against.write_ms} ms in the mean as captured, and {this.write_ms} ms with it.",
-        "only-against" => " A write takes {this.write_ms} ms in the mean with it.",
-        _ => "",
-    }
-}
-
-/// Writes a question about lock errors at another load, with the same sentence whatever the two numbers are.
-fn write_load(out: &mut String, (load, label): (&str, &str), ask: &str, sentence: &str) {
+/// Writes the question about lock errors at a multiple of the captured load.
+pub fn write_more_load(out: &mut String, label: &str, load: &str, times: u64) {
+    let ask = if times == 0 { "with clients that never pause".into() } else { format!("at {times} times the load") };
     let _ = write!(
         out,
-        "\n[[answer]]\nask = {}\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
-        text(ask),
+        "\n[[answer]]\nask = \"What about locks {ask}?\"\nmetric = \"lock_errors_per_1000\"\ncondition = \"load={load}\"\nthis = {}\nagainst = \"{CAPTURED}\"\n\n[answer.facts]\n",
         text(label)
     );
     for fact in ["neither", "only-this", "only-against", "both"] {
-        let _ = writeln!(out, "{fact} = {}", text(&format!("{sentence}{}", times(fact))));
+        let _ = writeln!(
+            out,
+            "{fact} = \"{{against_value}} of 1,000 operations fail at a lock as captured, and {{this_value}} with {{this}}.\""
+        );
     }
-}
-
-/// Lock errors at a multiple of the captured load.
-pub fn write_more_load(out: &mut String, label: &str, load: &str, times: u64) {
-    let ask = if times == 0 { "with clients that never pause".into() } else { format!("at {times} times the load") };
-    let sentence = "{against_value} of 1,000 operations fail at a lock as captured, and {this_value} with {this}.";
-    write_load(out, (load, label), &format!("What about locks {ask}?"), sentence);
-}
-
-/// Lock errors with the program's work outside of its transactions.
-pub fn write_short(out: &mut String, label: &str) {
-    let ask = "What about locks if the program did its own work before its transactions, and not inside of them?";
-    let sentence = "{against_value} of 1,000 operations fail at a lock then as captured, and {this_value} with {this}.";
-    write_load(out, (SHORT, label), ask, sentence);
 }
 
 /// Writes the questions about a server against the best settings of SQLite: at the captured load, and with clients that never
@@ -172,7 +176,7 @@ mod tests {
     #[test]
     fn an_answer_says_no_where_no_lock_error_is_gone_and_has_one_form_of_numbers() {
         let mut out = String::new();
-        LockErrors { count: 1_060, per_1000: 557.308 }.write_answer(&mut out, "WAL");
+        LockErrors { count: 1_060, per_1000: 557.308, has_writes: true }.write_answer(&mut out, "WAL");
         let answer: Vec<&str> = out.lines().collect();
         let of =
             |key: &str| answer.iter().find_map(|line| line.strip_prefix(&format!("{key} = "))).expect("a sentence");

@@ -58,42 +58,48 @@ fn most_frequent<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(value, _)| value)
 }
 
-pub fn captured(known: &Known, database: &Database) -> Settings {
-    // Readers may have other settings, and the questions are about writers.
-    let is_pragma = |sql: &str| sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
-    let writing = known.trace.calls.iter().filter(|call| !call.is_readonly && !is_pragma(&call.sql));
-    let writers: BTreeSet<u64> = writing.map(|call| call.connection).collect();
-    let all = || known.trace.connections.iter();
-    let on = || all().filter(|(id, _)| writers.is_empty() || writers.contains(id)).map(|(_, connection)| connection);
-    let set = |connection: &Connection, name: &str| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name));
-    // The last value of each connection, `None` for one that has the default; of these the most frequent one.
-    let pragma = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
-    let content = database.end.as_ref().or(database.content.as_ref());
-    // WAL is a property of the file, every other mode one of each connection.
-    let of_file = content.map_or("delete", |content| content.journal_mode.as_str());
-    let own = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
-    let mode = own.as_deref().unwrap_or(of_file);
-    let mode = if ["delete", "truncate", "persist", "memory", "off", "wal"].contains(&mode) { mode } else { "delete" };
-    let synchronous = |connection: &Connection| match set(connection, "synchronous").as_deref() {
-        Some("0" | "off") => "off",
-        Some("1" | "normal") => "normal",
-        Some("3" | "extra") => "extra",
-        _ => "full",
-    };
-    let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
-    let timeout = |connection: &Connection| {
-        let by_pragma = set(connection, "busy_timeout").and_then(|value| value.parse().ok());
-        by_pragma.or(connection.busy_timeout_ms).unwrap_or(0)
-    };
-    let busy_timeout = most_frequent(on().map(timeout)).unwrap_or(0);
-    let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &pragma(name)?)?))).collect();
-    let begin = captured_begin(known);
-    Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin, others }
-}
+impl Settings {
+    /// Those of the writers of a captured database.
+    pub fn of(known: &Known, database: &Database) -> Settings {
+        // Readers may have other settings, and the questions are about writers.
+        let is_pragma = |sql: &str| sql.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("pragma"));
+        let writing = known.trace.calls.iter().filter(|call| !call.is_readonly && !is_pragma(&call.sql));
+        let writers: BTreeSet<u64> = writing.map(|call| call.connection).collect();
+        let all = || known.trace.connections.iter();
+        let on =
+            || all().filter(|(id, _)| writers.is_empty() || writers.contains(id)).map(|(_, connection)| connection);
+        let set =
+            |connection: &Connection, name: &str| connection.pragmas.iter().rev().find_map(|sql| set_by(sql, name));
+        // The last value of each connection, `None` for one that has the default; of these the most frequent one.
+        let pragma = |name: &str| most_frequent(on().map(|connection| set(connection, name))).flatten();
+        let content = database.end.as_ref().or(database.content.as_ref());
+        // WAL is a property of the file, every other mode one of each connection.
+        let of_file = content.map_or("delete", |content| content.journal_mode.as_str());
+        let own = pragma("journal_mode").filter(|mode| of_file != "wal" && mode != "wal");
+        let mode = own.as_deref().unwrap_or(of_file);
+        let mode =
+            if ["delete", "truncate", "persist", "memory", "off", "wal"].contains(&mode) { mode } else { "delete" };
+        let synchronous = |connection: &Connection| match set(connection, "synchronous").as_deref() {
+            Some("0" | "off") => "off",
+            Some("1" | "normal") => "normal",
+            Some("3" | "extra") => "extra",
+            _ => "full",
+        };
+        let synchronous = most_frequent(on().map(synchronous)).unwrap_or("full");
+        let timeout = |connection: &Connection| {
+            let by_pragma = set(connection, "busy_timeout").and_then(|value| value.parse().ok());
+            by_pragma.or(connection.busy_timeout_ms).unwrap_or(0)
+        };
+        let busy_timeout = most_frequent(on().map(timeout)).unwrap_or(0);
+        let others = OTHERS.iter().filter_map(|name| Some((*name, other(name, &pragma(name)?)?))).collect();
+        let begin = captured_begin(known);
+        Settings { journal_mode: mode.into(), synchronous: synchronous.into(), busy_timeout, begin, others }
+    }
 
-/// Whether the program has foreign keys enforced.
-pub fn enforces_foreign_keys(known: &Known, database: &Database) -> bool {
-    captured(known, database).others.iter().any(|(name, _)| *name == "foreign_keys")
+    /// Whether the program has foreign keys enforced.
+    pub fn enforces_foreign_keys(&self) -> bool {
+        self.others.iter().any(|(name, _)| *name == "foreign_keys")
+    }
 }
 
 /// The most frequent BEGIN of writing transactions; `None` if all are single statements.

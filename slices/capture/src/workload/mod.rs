@@ -20,16 +20,18 @@ pub mod naming;
 mod ordered;
 mod roles;
 pub mod rows;
+mod savepoints;
 pub mod servers;
 mod share;
 mod skew;
 mod study;
 pub mod tables;
+mod trial;
 mod tried;
 
 use self::arguments::{Arguments, add, kept_mark, returning_mark, unique_key};
 use self::carried::{Read, is_equal};
-use self::contenders::enforces_foreign_keys;
+use self::contenders::Settings;
 use self::generator::{Drawn, UNIQUE, column_of, columns_of, line, of_argument};
 use self::kinds::Kind;
 use self::lists::{Use, filled_up, use_of};
@@ -37,15 +39,17 @@ use self::naming::{Names, values_like};
 use self::ordered::{Ordered, ends};
 use self::roles::{HOLDS, Role};
 use self::rows::Rows;
+use self::savepoints::Savepoints;
 use self::share::Share;
 use self::study::Captured;
 use self::tables::Tables;
-use self::tried::{Difference, Found, Trial};
+use self::trial::{NotLoaded, Trial};
+use self::tried::{Difference, Found};
 use crate::content::open_copy;
 use crate::literal::text;
 use crate::manifest::{Content, Database, Manifest, Values};
 use crate::program::{Began, End, Executed, Step, Transaction, sequence};
-use crate::sql::{Shape, Token, tokens};
+use crate::sql::{Does, Shape, Token, tokens};
 use crate::summary::Known;
 use crate::trace::{Call, Trace, Value};
 use anyhow::{Context, Result, ensure};
@@ -127,16 +131,12 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let roles = roles::roles(known, kinds.iter().map(|kind| (kind.name.as_str(), &kind.group)));
     roles::write_scale(&mut head, &roles);
     tables.write(&mut head, &names, &mut left_out)?;
+    let settings = Settings::of(known, database);
     // The files with rows do not have their names yet.
     let at = files.iter().map(|(file, name)| (dir.join(name), file.path().to_path_buf())).collect();
     let transactions = kinds.iter().map(|kind| kind.group.transactions.len()).sum();
-    let trial = Trial {
-        dir,
-        files: at,
-        foreign_keys: enforces_foreign_keys(known, database),
-        bytes: content.bytes(),
-        transactions,
-    };
+    let trial =
+        Trial { dir, files: at, foreign_keys: settings.enforces_foreign_keys(), bytes: content.bytes(), transactions };
     let writer = Writer { known, content, names };
     let (drafts, carries) = writer.drafts(&kinds, &trial, |drafts| whole(&head, drafts, &roles));
     let mut workload = whole(&head, &drafts, &roles);
@@ -145,7 +145,7 @@ pub fn write(dir: &Path, manifest: &Manifest, trace: Trace) -> Result<Written> {
     let servers = servers::of("capture", &workload, &mut left_out)?;
     let has_rows = !tables.rows.is_empty();
     let study = study::study(
-        &Captured { known, database, share: &share, has_rows, carries, differ: &differ, servers: &servers },
+        &Captured { known, now: &settings, share: &share, has_rows, carries, differ: &differ, servers: &servers },
         &roles,
     );
     Ok(Written { workload, study, left_out, share, rows: files })
@@ -175,7 +175,7 @@ fn fit(
     left_out: &mut Vec<String>,
 ) -> Result<Vec<Difference>> {
     match tried::fit(workload, found, trial) {
-        Err(why) if why.is::<tried::NotLoaded>() => Err(why),
+        Err(why) if why.is::<NotLoaded>() => Err(why),
         Err(why) => {
             left_out.push(format!("Whether statements find the captured rows was not tried out: {why:#}"));
             Ok(vec![])
@@ -206,8 +206,9 @@ impl<'k> Writer<'k> {
     /// program's rows better without.
     fn drafts(&self, kinds: &[Kind], trial: &Trial, whole: impl Fn(&[Draft]) -> String) -> (Vec<Draft>, bool) {
         let drafts = |keeps| kinds.iter().map(|kind| self.transaction(kind, keeps)).collect::<Vec<Draft>>();
-        let (mut carried, drawn) = (drafts(true), drafts(false));
+        let mut carried = drafts(true);
         if carried.iter().any(|draft| draft.is_carried) {
+            let drawn = drafts(false);
             let better = tried::better((&whole(&drawn), &whole(&carried)), &found(kinds, &drawn), trial);
             for ((kind, draft), other) in kinds.iter().zip(&mut carried).zip(drawn) {
                 if draft.is_carried && better.contains(&kind.name) {
@@ -247,6 +248,7 @@ impl<'k> Writer<'k> {
         let executed: Vec<Vec<Executed>> = all.iter().map(executed).collect();
         let mut shared = Arguments::keeping(keeps);
         let mut steps = String::new();
+        let mut savepoints = Savepoints::default();
         let holds_ns = group.holds_ns();
         let hold = |steps: &mut String, ns: u64| {
             if ns > 0 {
@@ -258,7 +260,13 @@ impl<'k> Writer<'k> {
             if self.known.shapes.all[step.shape].only_asks() {
                 continue;
             }
-            draft.found.push(self.step(kind, (i, step), &executed, (&mut shared, &mut steps)));
+            if self.known.shapes.all[step.shape].does == Does::Savepoint {
+                draft.found.extend(self.savepoint(kind, (i, step), &executed, (&mut savepoints, &mut steps)));
+                continue;
+            }
+            let found = self.step(kind, (i, step), &executed, (&mut shared, &mut steps));
+            draft.left_out.extend(found.failures().map(|sentence| format!("{}: {sentence}", kind.name)));
+            draft.found.push(found);
         }
         hold(&mut steps, holds_ns[group.steps.len()]);
         if !shared.generators.is_empty() {
@@ -270,6 +278,24 @@ impl<'k> Writer<'k> {
         draft.text += &shared.finished(steps);
         draft.is_carried = shared.is_carried();
         draft
+    }
+
+    /// The statements of a step with savepoints, as in one transaction of the program.
+    fn savepoint(
+        &self,
+        kind: &Kind,
+        (place, step): (usize, &Step),
+        executed: &[Vec<Executed>],
+        (savepoints, steps): (&mut Savepoints, &mut String),
+    ) -> Vec<Found> {
+        let here = executed.first().and_then(|steps| steps.get(place)).filter(|here| here.shape == step.shape);
+        let calls = here.iter().flat_map(|here| &here.calls).map(|&i| &self.known.trace.calls[i]);
+        let all: Vec<String> = calls.filter_map(|call| savepoints.statement(&call.sql)).collect();
+        let write = |sql| {
+            write_step(steps, &kind.name, (&[sql], ""), (1, &BTreeMap::new()));
+            Found::of(&self.known.shapes.all[step.shape], &[])
+        };
+        all.into_iter().map(write).collect()
     }
 
     fn step(

@@ -46,7 +46,8 @@ pub fn roles<'g>(known: &Known, kinds: impl Iterator<Item = (&'g str, &'g Group)
         let pause_us = pause_us(known, &name, processes * clients);
         let hold_ns =
             mix.iter().map(|(kind, count)| holds_ns[kind].saturating_mul(*count as u64)).fold(0, u64::saturating_add);
-        let hold_us = hold_ns / mix.values().sum::<usize>() as u64 / 1_000;
+        // A rare one counts, too: the workload has its step.
+        let hold_us = hold_ns.div_ceil(1_000 * mix.values().sum::<usize>() as u64);
         Role { name, processes, clients, pause_us, hold_us, mix }
     };
     shares.into_iter().map(role).collect()
@@ -130,7 +131,7 @@ pub fn write(out: &mut String, roles: &[Role]) {
         preset(out, label, &|role| role.pause_us.checked_div(times).unwrap_or(0));
     }
     if hold(roles) {
-        *out += "# What the program does while a transaction is open is done before it.\n";
+        *out += "# The program's own work comes before its transactions.\n";
         preset(out, SHORT, &|role| role.pause_us.saturating_add(role.hold_us));
         line(out, HOLDS, "0");
     }

@@ -1,6 +1,6 @@
 //! The share of a capture that its workload covers.
 
-use crate::program::{Group, Shapes, Transaction, transactions};
+use crate::program::{Group, Shapes, Transaction, groups, transactions};
 use crate::trace::Trace;
 use std::path::Path;
 
@@ -12,16 +12,21 @@ pub struct Share {
 }
 
 impl Share {
-    /// Of the transactions on these databases, which a workload leaves out.
+    /// The transactions on these databases, which a workload leaves out.
     pub fn without(trace: &Trace, others: &[&Path]) -> Share {
+        let mut share = Share::default();
         if others.is_empty() {
-            return Share::default();
+            return share;
         }
-        let all = transactions(trace, &Shapes::of(trace));
+        let shapes = Shapes::of(trace);
+        let mut all = transactions(trace, &shapes);
         let path = |of: &Transaction| trace.connections.get(&of.connection).map(|connection| connection.path.as_path());
-        let left: Vec<&Transaction> =
-            all.iter().filter(|of| path(of).is_some_and(|path| others.contains(&path))).collect();
-        Share { all: [left.len(), 0], writes: [left.iter().filter(|of| of.writes).count(), 0] }
+        all.retain(|of| path(of).is_some_and(|path| others.contains(&path)));
+        groups(&all, trace, &shapes)
+            .iter()
+            .filter(|group| !group.steps.is_empty())
+            .for_each(|group| share.add(group, false));
+        share
     }
 
     pub fn add(&mut self, group: &Group, is_taken: bool) {

@@ -1,13 +1,10 @@
 //! The study of a capture: what would have helped?
 
 use crate::literal::text;
-use crate::manifest::Database;
 use crate::sql::Does;
 use crate::summary::Known;
-use crate::workload::answers::{LockErrors, effects, write_more_load, write_server, write_short};
-use crate::workload::contenders::{
-    self, CAPTURED, Contender, captured, contenders, enforces_foreign_keys, safer, tier,
-};
+use crate::workload::answers::{LockErrors, effects, write_more_load, write_server};
+use crate::workload::contenders::{self, CAPTURED, Contender, Settings, contenders, safer, tier};
 use crate::workload::roles::{self, PACES, Role, SHORT};
 use crate::workload::servers::Server;
 use crate::workload::share::Share;
@@ -18,7 +15,8 @@ use std::fmt::Write as _;
 /// The capture that a study is made from.
 pub struct Captured<'c> {
     pub known: &'c Known<'c>,
-    pub database: &'c Database,
+    /// The captured settings.
+    pub now: &'c Settings,
     pub share: &'c Share,
     /// Whether the workload has the program's own rows.
     pub has_rows: bool,
@@ -31,16 +29,15 @@ pub struct Captured<'c> {
 
 /// The study file.
 pub fn study(of: &Captured, roles: &[Role]) -> String {
-    let Captured { known, database, servers, .. } = of;
-    let now = captured(known, database);
-    let all = contenders(&now, roles.len() == 1 && roles[0].shares_a_process());
+    let Captured { known, now, servers, .. } = of;
+    let all = contenders(now, roles.len() == 1 && roles[0].shares_a_process());
     let best = all.iter().rfind(|contender| contender.model.is_none()).expect("the captured one");
     let holds = roles::hold(roles);
-    let mut out = head(of, tier(&now), holds);
+    let mut out = head(of, tier(now), holds);
     for contender in &all {
         contenders::write(&mut out, contender, &contender.label);
     }
-    if let Some(settings) = safer(&now) {
+    if let Some(settings) = safer(now) {
         let label = format!("synchronous={}", settings.synchronous.to_ascii_uppercase());
         contenders::write(&mut out, &Contender { label: String::new(), settings, model: None }, &label);
     }
@@ -54,8 +51,8 @@ pub fn study(of: &Captured, roles: &[Role]) -> String {
     for contender in all.iter().skip(1) {
         errors.write_answer(&mut out, &contender.label);
     }
-    if holds && all.len() > 1 {
-        write_short(&mut out, &best.label);
+    if holds {
+        errors.write_short(&mut out);
     }
     for (load, times) in PACES.into_iter().skip(1) {
         if all.len() > 1 {
@@ -65,7 +62,7 @@ pub fn study(of: &Captured, roles: &[Role]) -> String {
     for server in *servers {
         write_server(&mut out, server.title, &best.label);
     }
-    effects(&mut out, &now);
+    effects(&mut out, now);
     out
 }
 
@@ -157,7 +154,7 @@ fn head(of: &Captured, tier: &str, holds: bool) -> String {
         if of.has_rows { "" } else { GENERATED },
         differences(of.differ),
         if of.servers.is_empty() { "" } else { ISOLATION },
-        if of.servers.is_empty() || !enforces_foreign_keys(known, of.database) { "" } else { NO_FOREIGN_KEYS },
+        if of.servers.is_empty() || !of.now.enforces_foreign_keys() { "" } else { NO_FOREIGN_KEYS },
         gaps(known),
         match tier {
             "durable" => "every acknowledged commit survives a power cut",

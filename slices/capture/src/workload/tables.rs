@@ -58,18 +58,8 @@ impl<'c> Tables<'c> {
         for table in self.all() {
             let _ = write!(out, "\n[table.{}]\n", key(&table.name));
             line(out, "ddl", &text(&table.ddl));
-            let is_of_this = |sql: &&String| {
-                let words = tokens(sql);
-                let upper = sql.to_ascii_uppercase();
-                let on = words.iter().position(|t| matches!(t, Token::Word(w) if w.eq_ignore_ascii_case("on")));
-                let table_of = on.and_then(|at| match words.get(at + 1) {
-                    Some(Token::Word(word)) => Some(word.trim_matches(['"', '`', '[', ']'])),
-                    _ => None,
-                });
-                (upper.starts_with("CREATE INDEX") || upper.starts_with("CREATE UNIQUE INDEX"))
-                    && table_of.is_some_and(|name| name.eq_ignore_ascii_case(&table.name))
-            };
-            let indexes: Vec<String> = self.content.others.iter().filter(is_of_this).map(|sql| text(sql)).collect();
+            let indexes: Vec<String> =
+                self.content.others.iter().filter_map(|sql| self.index(table, sql, left_out)).collect();
             if !indexes.is_empty() {
                 line(out, "indexes", &format!("[{}]", indexes.join(", ")));
             }
@@ -110,6 +100,27 @@ impl<'c> Tables<'c> {
             }
         }
         Ok(())
+    }
+
+    /// An index of this table, as a TOML text. Made-up rows do not follow one that is unique over expressions or for some rows.
+    fn index(&self, table: &Table, sql: &str, left_out: &mut Vec<String>) -> Option<String> {
+        let words = tokens(sql);
+        let is = |at: usize, word: &str| words.get(at).is_some_and(|token| token.is_word(word));
+        let is_unique = is(1, "unique");
+        let on = words.iter().position(|token| token.is_word("on"))?;
+        if !is(0, "create") || !is(1 + usize::from(is_unique), "index") || !words.get(on + 1)?.is_name(&table.name) {
+            return None;
+        }
+        let begin = sql.find(char::is_whitespace)?;
+        let list = &words[on + 2..];
+        if !is_unique || self.rows.contains_key(&table.name) || is_of_columns(table, list) {
+            return Some(text(sql));
+        }
+        left_out.push(format!(
+            "An index is not unique in the workload, because its rows are made up without a look at it: {sql}"
+        ));
+        let rest = sql[begin..].trim_start();
+        Some(text(&format!("CREATE {}", rest["unique".len()..].trim_start())))
     }
 
     /// The generator of a column that refers to one that names rows.
@@ -154,4 +165,18 @@ impl<'c> Tables<'c> {
         let few = !values.is_empty() && values.len() <= CHOICES;
         Ok(few.then(|| format!("{{ choice = [{}], weights = [{}] }}", values.join(", "), weights.join(", "))))
     }
+}
+
+/// Whether a list in brackets has columns of the table alone, or one that makes each row unique, and nothing follows it.
+fn is_of_columns(table: &Table, list: &[Token]) -> bool {
+    let named = |token: &&Token| table.columns.iter().find(|column| token.is_name(&column.name));
+    let is_part = |token: &Token| {
+        let words = ["collate", "nocase", "binary", "rtrim", "asc", "desc"];
+        matches!(token, Token::Sign("(" | "," | ")"))
+            || words.iter().any(|word| token.is_word(word))
+            || named(&token).is_some()
+    };
+    let is_one_list = list.iter().filter(|token| **token == Token::Sign("(")).count() == 1;
+    let is_whole = is_one_list && list.iter().all(is_part);
+    is_whole || list.iter().filter_map(|token| named(&token)).any(|column| column.unique)
 }

@@ -215,6 +215,15 @@ fn a_study_without_contenders_is_an_error() {
 }
 
 #[test]
+fn two_conditions_are_compared_in_facts_alone() {
+    let with = |lines: &str| SAMPLE.replace("[answer.words]", &format!("{lines}\n[answer.words]"));
+    let error = error_of(&with("against_condition = \"a, 8 clients\"")).message;
+    assert!(error.contains("goes with `condition` and [answer.facts]"), "{error}");
+    let error = error_of(&with("against_condition = \"a, 9 clients\"")).message;
+    assert!(error.contains("there is no condition `a, 9 clients`"), "{error}");
+}
+
+#[test]
 fn an_answer_without_sentences_is_an_error() {
     let from = SAMPLE.find("[answer.words]").unwrap();
     let to = SAMPLE.find("[[effect]]").unwrap();
