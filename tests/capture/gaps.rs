@@ -1,18 +1,12 @@
 //! What a capture does not have is counted, noted and said, at once and at the end.
 
-use super::{capture, counts, database, has, script, shown};
+use super::{capture, counts, database, shown};
 use crate::support::{Bench, Said};
 use std::process::Command;
 
 /// The program `gaps.c`; `None` without a compiler.
 fn built(bench: &Bench) -> Option<String> {
-    if !has("cc", "a program in C") {
-        return None;
-    }
-    let program = bench.path("gaps").display().to_string();
-    let built = Command::new("cc").args(["-O1", "-o", &program, &script("gaps.c"), "-lsqlite3"]).output().expect("cc");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Some(program)
+    super::built(bench, "gaps.c")
 }
 
 fn ends_with_gaps(said: &Said, words: &[&str]) {

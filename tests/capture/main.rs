@@ -18,11 +18,12 @@ mod round_trip;
 mod server;
 mod session;
 mod study;
+mod told;
 
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use support::{Bench, Said, root};
 
 fn script(name: &str) -> String {
@@ -82,14 +83,24 @@ fn counts(summary: &Value, begin: &str) -> [u64; 4] {
 
 /// Whether a program is there; says what is not verified otherwise.
 fn has(program: &str, test: &str) -> bool {
-    let found =
-        std::process::Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has = found.is_ok();
     assert!(has || std::env::var_os("CONTEND_TESTS_MUST_HAVE_WORKERS").is_none(), "{program} is missing");
     if !has {
         println!("NOT VERIFIED: {test}: there is no {program}");
     }
     has
+}
+
+/// A program in C; `None` without a compiler.
+fn built(bench: &Bench, source: &str) -> Option<String> {
+    if !has("cc", "a program in C") {
+        return None;
+    }
+    let program = bench.path("program").display().to_string();
+    let built = Command::new("cc").args(["-O1", "-o", &program, &script(source), "-lsqlite3"]).output().expect("cc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some(program)
 }
 
 fn database(bench: &Bench) -> PathBuf {

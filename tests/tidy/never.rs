@@ -35,7 +35,6 @@ const READ_WORDING: &[(&str, &str)] = &[
     ("crates/contend/src/source/mod.rs", "errors of the TOML library, which have no kinds"),
     ("crates/contend/src/trial/server/private.rs", "the server's log"),
     ("slices/capture/src/replay.rs", "SQL"),
-    ("slices/capture/src/summary.rs", "SQL"),
     ("slices/watch/src/instance.rs", "the kernel's statistics"),
     ("slices/watch/src/server/mariadb.rs", "the server's status"),
     ("slices/watch/src/server/postgres.rs", "the server's views"),

@@ -96,3 +96,16 @@ pub unsafe fn keep_content(name: &[u8]) -> (u64, u64) {
     }
     (device, inode)
 }
+
+/// Requests the content of the database that a statement attaches.
+///
+/// # Safety
+/// As for [`keep_content`].
+pub unsafe fn attached(sql: &[u8]) {
+    let Some(from) = sql.iter().position(|&byte| byte == b'\'' || byte == b'"') else { return };
+    let quote = sql[from];
+    let rest = &sql[from + 1..];
+    if let Some(length) = rest.iter().position(|&byte| byte == quote) {
+        keep_content(&rest[..length]);
+    }
+}

@@ -72,26 +72,28 @@ pub unsafe fn connection_of(t: *mut Thread, db: P, caller: usize) -> *mut Connec
     if real.is_null() {
         return core::ptr::null_mut();
     }
-    let unseen = Opening { rc: OK, flags: OPENED_UNSEEN, t0: ticks(), duration: 0, file: (0, 0) };
+    let unseen = Opening { rc: OK, flags: OPENED_UNSEEN, t0: ticks(), duration: 0, file: (0, 0), name: &[] };
     opened(t, &*real, db, &unseen)
 }
 
 /// Parameters of the opening of a connection.
-pub struct Opening {
+pub struct Opening<'n> {
     pub rc: c_int,
     pub flags: u32,
     pub t0: u64,
     pub duration: u64,
     /// Device and inode; zeros if the file was empty or missing.
     pub file: (u64, u64),
+    /// The name that was given.
+    pub name: &'n [u8],
 }
 
 /// Adds a connection, and writes its record. NULL if there is no space, which is counted.
 ///
 /// # Safety
 /// `t` belongs to this thread, and the connection is open and not in the table.
-pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening) -> *mut Connection {
-    let Opening { rc, flags, t0, duration, file } = *opening;
+pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening<'_>) -> *mut Connection {
+    let Opening { rc, flags, t0, duration, file, name } = *opening;
     let _errno = sys::Errno::keep();
     let connection = table::add_connection(db, new_id(), real);
     if connection.is_null() {
@@ -99,7 +101,7 @@ pub unsafe fn opened(t: *mut Thread, real: &Real, db: P, opening: &Opening) -> *
         return connection;
     }
     write_library(t, real);
-    let path = if rc == OK { sys::bytes((real.db_filename)(db, c"main".as_ptr())) } else { &[] };
+    let path = if rc == OK { sys::bytes((real.db_filename)(db, c"main".as_ptr())) } else { name };
     let length = (path.len() as u64, (*connection).id);
     let place = with_text(t, (kind::OPEN, 0, 0), (length.1, t0), record::OPEN_BYTES, &[path, b"\0"]);
     if !place.is_null() {

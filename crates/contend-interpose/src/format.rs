@@ -73,6 +73,11 @@ pub mod record {
     pub const OPEN_LIBRARY: usize = 56;
     pub const OPEN_BYTES: usize = 64;
 
+    /// Ticks in the reset or finalize, and of these asleep; the result is in `NUMBER`. Absent in captures of older versions.
+    pub const RESET_INSIDE: usize = 32;
+    pub const RESET_WAITED: usize = 40;
+    pub const RESET_BYTES: usize = 48;
+
     /// For kinds with one number after the head.
     pub const NUMBER: usize = 24;
     pub const NUMBER_BYTES: usize = 32;
@@ -87,7 +92,7 @@ pub mod kind {
     pub const PROCESS: u8 = 2;
     /// A SQLite library: `id` is its number in the process, `t` the length of its text (version, NUL, object).
     pub const LIBRARY: u8 = 3;
-    /// A connection was opened. Followed by the file's name.
+    /// A connection was opened. Followed by the file's name; if it could not be opened, by the name that was given.
     pub const OPEN: u8 = 4;
     pub const CLOSE: u8 = 5;
     pub const PREPARE: u8 = 6;

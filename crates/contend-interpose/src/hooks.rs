@@ -28,7 +28,7 @@ unsafe fn open(out: *mut P, flags: u32, name: &[u8], caller: usize, call: impl F
     let rc = call(&*real);
     leave(t, before);
     if !out.is_null() && !(*out).is_null() {
-        opened(t, &*real, *out, &Opening { rc, flags, t0, duration: ticks() - t0, file });
+        opened(t, &*real, *out, &Opening { rc, flags, t0, duration: ticks() - t0, file, name });
     }
     rc
 }
@@ -151,7 +151,8 @@ hook!(rdx; sqlite3_busy_timeout(db: P, ms: c_int) -> c_int, caller {
 });
 
 hook!(rcx; sqlite3_busy_handler(db: P, handler: P, argument: P) -> c_int, caller {
-    let tag = (kind::NOTE, noted::BUSY_HANDLER);
+    // Without a handler no call waits.
+    let tag = if handler.is_null() { (kind::TIMEOUT, 0) } else { (kind::NOTE, noted::BUSY_HANDLER) };
     passed(db, caller, tag, 0, |real| (real.busy_handler)(db, handler, argument)).unwrap_or(21)
 });
 
@@ -167,6 +168,10 @@ hook!(stack; sqlite3_deserialize(db: P, schema: Name, data: P, size: i64, room: 
 
 unsafe fn mark(t: *mut Thread, connection: *mut Connection, (kind, code): (u8, u16), number: i64) {
     let bit = if kind == kind::NOTE { 1 << code } else { 0 };
+    if kind == kind::TIMEOUT {
+        // It replaces the handler.
+        (*connection).noted &= !(1 << noted::BUSY_HANDLER);
+    }
     if bit == 0 || (*connection).noted & bit == 0 {
         (*connection).noted |= bit;
         note(t, (kind, 0, code), (*connection).id, ticks(), number);

@@ -5,7 +5,7 @@ use crate::call::{Name, OK, connection_of, hook};
 use crate::format::{PENDING, kind, prepared, record, state};
 use crate::hash;
 use crate::real::{self, Real};
-use crate::segment::{commit, get, head, is_on, lose, new_id, note, put, room, settings, ticks, untracked};
+use crate::segment::{commit, get, head, is_on, lose, new_id, put, room, settings, ticks, untracked};
 use crate::sys::{self, P};
 use crate::table::{self, Statement};
 use crate::text::{self, Sink};
@@ -246,7 +246,7 @@ hook!(rsi; sqlite3_step(stmt: P) -> c_int, caller {
     let is_first = !(*s).is_running;
     let rows = if is_first { 0 } else { (*s).rows };
     if rows >= 8 && rows & 15 != 0 && (*s).serial == (*t).serial && !(*s).record.is_null() {
-        // Whether this is the last step, which can search for long, is known after it.
+        // Only its result says that a step is the last one, which can search for long.
         let (t0, waited, sleeps) = (ticks(), (*t).waited, (*t).sleeps);
         let before = enter(t, real);
         let rc = (real.step)(stmt);
@@ -369,26 +369,22 @@ unsafe fn whole(real: &Real, db: P, rc: c_int) -> c_int {
 unsafe fn attach(real: &Real, stmt: P) {
     let sql = (real.expanded_sql)(stmt);
     if !sql.is_null() {
-        attached(sys::bytes(sql));
+        ask::attached(sys::bytes(sql));
         (real.free)(sql.cast());
     }
 }
 
-/// Requests the content of the database that a statement attaches.
-pub unsafe fn attached(sql: &[u8]) {
-    let Some(from) = sql.iter().position(|&byte| byte == b'\'' || byte == b'"') else { return };
-    let quote = sql[from];
-    let rest = &sql[from + 1..];
-    if let Some(length) = rest.iter().position(|&byte| byte == quote) {
-        ask::keep_content(&rest[..length]);
+/// A statement was reset or finalized before its last row, which ends a reader's lock, and commits what returned rows.
+/// `begun`: ticks, and ticks asleep, before that.
+unsafe fn cut_short(t: *mut Thread, (id, after): (u64, u8), rc: c_int, begun: (u64, u64)) {
+    let (place, end) = (room(t, record::RESET_BYTES), ticks());
+    if !place.is_null() {
+        head(place, record::RESET_BYTES, (kind::RESET, after, 0), id, end);
+        put(place, record::NUMBER, i64::from(rc));
+        put(place, record::RESET_INSIDE, end - begun.0);
+        put(place, record::RESET_WAITED, (*t).waited - begun.1);
+        commit(t, record::RESET_BYTES);
     }
-}
-
-/// A statement is reset before its last row, which ends a reader's lock.
-unsafe fn cut_short(t: *mut Thread, s: *mut Statement, rc: c_int) {
-    let after = if ((*(*s).real).get_autocommit)((*s).db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
-    (*s).is_running = false;
-    note(t, (kind::RESET, after, 0), (*s).id, ticks(), i64::from(rc));
 }
 
 hook!(rsi; sqlite3_reset(stmt: P) -> c_int, caller {
@@ -401,12 +397,16 @@ hook!(rsi; sqlite3_reset(stmt: P) -> c_int, caller {
         let real = real::of_caller(caller);
         return if real.is_null() { 21 } else { ((*real).reset)(stmt) };
     }
+    let begun = if (*s).is_running { (ticks(), (*t).waited) } else { (0, 0) };
     let before = enter(t, (*s).real);
     let rc = ((*(*s).real).reset)(stmt);
     leave(t, before);
-    if (*s).is_running {
-        cut_short(t, s, rc);
+    if !(*s).is_running {
+        return rc;
     }
+    (*s).is_running = false;
+    let after = if ((*(*s).real).get_autocommit)((*s).db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
+    cut_short(t, ((*s).id, after), rc, begun);
     rc
 });
 
@@ -427,10 +427,11 @@ hook!(rsi; sqlite3_finalize(stmt: P) -> c_int, caller {
     // Read before the call: finalizing the last statement of a connection closed with sqlite3_close_v2 frees the
     // connection.
     let after = if running && ((*real).get_autocommit)(db) != 0 { state::AUTOCOMMIT_AFTER } else { 0 };
+    let begun = (ticks(), (*t).waited);
     let rc = ((*real).finalize)(stmt);
     leave(t, before);
     if running {
-        note(t, (kind::RESET, after, 0), id, ticks(), i64::from(rc));
+        cut_short(t, (id, after), rc, begun);
     }
     rc
 });
@@ -464,7 +465,7 @@ pub unsafe fn exec(db: P, sql: Name, caller: usize, call: impl FnOnce(&Real, &mu
     }
     let (real, id) = (&*(*connection).real, (*connection).id);
     if starts_with(Sql::Utf8(sql, -1), b"attach") {
-        attached(sys::bytes(sql));
+        ask::attached(sys::bytes(sql));
     }
     let errno = sys::Errno::keep();
     let hash = write_text(t, Sql::Utf8(sql, -1), core::ptr::null());

@@ -1,11 +1,12 @@
 //! Causes of waits and failures at locks that a capture shows: a problem, its evidence, and advice. The kinds are those of
 //! `contend watch` that follow from the program's own calls.
 
-use crate::program::{Began, End, Transaction};
+use crate::program::{Began, End, Transaction, takes_lock};
 use crate::sql::{Begin, Does};
 use crate::summary::{Cause as Kind, Finding, Known};
 use crate::trace::{Call, Connection};
 use contend_interpose::format::note;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,16 +31,47 @@ struct Evidence<'k> {
     held: (u64, u64, u64, &'k str),
     /// Longest time without a statement in a transaction that never ended, and its last statement.
     idle: (u64, &'k str),
-    /// Calls that a lock ended, each with one of its statements: at once after a read, at once, after a wait (the
-    /// longest).
-    after_read: (u64, &'k str),
-    at_once: (u64, &'k str),
-    gave_up: (u64, u64, &'k str),
-    /// Calls that met a lock of their own process, with one of their statements.
-    locked: (u64, &'k str),
+    /// Calls that a lock ended: at once after a read, at once, at once in spite of a timeout, after a wait.
+    after_read: Refused<'k>,
+    at_once: Refused<'k>,
+    never_waits: Refused<'k>,
+    gave_up: Refused<'k>,
+    /// Calls that met a lock of their own process.
+    locked: Refused<'k>,
     /// Longest wait for a lock, successful or not.
     waited_ns: u64,
     connections: u64,
+}
+
+/// Refused calls: the number of each statement.
+#[derive(Default)]
+struct Refused<'k> {
+    times: BTreeMap<&'k str, u64>,
+    longest_wait_ns: u64,
+}
+
+impl Refused<'_> {
+    fn all(&self) -> u64 {
+        self.times.values().sum()
+    }
+
+    fn refusals(&self) -> String {
+        format!("{}, {}", count(self.all(), "refusal"), self.which())
+    }
+
+    /// The most frequent statements: `` such as `A` (5 times), `B` (once) ``.
+    fn which(&self) -> String {
+        const SHOWN: usize = 3;
+        let mut most: Vec<(&str, u64)> = self.times.iter().map(|(sql, times)| (*sql, *times)).collect();
+        most.sort_by_key(|(_, times)| Reverse(*times));
+        let is_one = most.len() == 1;
+        let one = |(sql, times): &(&str, u64)| match times {
+            _ if is_one => format!("`{}`", short(sql)),
+            1 => format!("`{}` (once)", short(sql)),
+            _ => format!("`{}` ({times} times)", short(sql)),
+        };
+        format!("such as {}", most.iter().take(SHOWN).map(one).collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// All findings of a capture of SQLite, ordered by program and database.
@@ -48,25 +80,34 @@ pub fn findings(known: &Known) -> Vec<Finding> {
         return vec![];
     }
     let mut seen: BTreeMap<(&str, &Path), Evidence> = BTreeMap::new();
-    for connection in known.trace.connections.values().filter(|c| c.rc == 0 && !c.path.as_os_str().is_empty()) {
+    for connection in known.trace.connections.values().filter(|c| c.rc == 0 && !is_in_memory(c)) {
         seen.entry(place(known, connection)).or_default().connections += 1;
     }
+    let mut is_inside = vec![false; known.trace.calls.len()];
     for transaction in &known.transactions {
-        let connection = known.trace.connections.get(&transaction.connection);
-        if let Some(connection) = connection.filter(|connection| !connection.path.as_os_str().is_empty()) {
-            let entry = seen.entry(place(known, connection)).or_default();
-            add(entry, known, connection, transaction);
+        transaction.calls.iter().for_each(|&i| is_inside[i] = true);
+        if let Some(connection) = known.trace.connections.get(&transaction.connection) {
+            add(seen.entry(place(known, connection)).or_default(), known, connection, transaction);
+        }
+    }
+    // A PRAGMA outside of a transaction can be refused, too.
+    let is_pragma = |call: &Call| known.shapes.get(call).does == Does::Pragma;
+    let outside = known.trace.calls.iter().zip(is_inside).filter(|(call, is_inside)| !is_inside && is_pragma(call));
+    for (call, _) in outside {
+        if let Some(connection) = known.trace.connections.get(&call.connection) {
+            refuse(seen.entry(place(known, connection)).or_default(), known, (connection, call), false);
         }
     }
     // A lock matters where another connection met it.
     let mut met: BTreeMap<PathBuf, bool> = BTreeMap::new();
     for ((_, path), seen) in &seen {
-        let met_here = seen.waited_ns >= HELD_NS_MIN || seen.after_read.0 + seen.at_once.0 + seen.gave_up.0 > 0;
+        let refused = [&seen.after_read, &seen.at_once, &seen.never_waits, &seen.gave_up];
+        let met_here = seen.waited_ns >= HELD_NS_MIN || refused.iter().any(|refused| refused.all() > 0);
         *met.entry(path.to_path_buf()).or_default() |= met_here;
     }
     let length_ns = (known.trace.to_ns - known.trace.from_ns).max(SECOND);
     let all = seen.iter().flat_map(|((program, path), seen)| {
-        let name = path.file_name().map_or("the database".into(), |name| name.to_string_lossy().into_owned());
+        let name = path.file_name().map_or("a database in memory".into(), |name| name.to_string_lossy().into_owned());
         of(program, &name, seen, met[*path], length_ns)
     });
     all.collect()
@@ -74,6 +115,29 @@ pub fn findings(known: &Known) -> Vec<Finding> {
 
 fn place<'k>(known: &'k Known, connection: &'k Connection) -> (&'k str, &'k Path) {
     (known.trace.process(connection.process), &connection.path)
+}
+
+fn is_in_memory(connection: &Connection) -> bool {
+    connection.path.as_os_str().is_empty()
+}
+
+/// Counts a call that a lock ended. `has_read`: after a read in a transaction that began as a reader.
+fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, of: (&Connection, &'k Call), has_read: bool) {
+    /// SQLITE_BUSY_SNAPSHOT: another connection has committed since the read.
+    const SNAPSHOT: i32 = 517;
+    let (connection, call) = of;
+    let waited_ns = call.waited_ns + call.prepare.1;
+    seen.waited_ns = seen.waited_ns.max(waited_ns);
+    let refused = match () {
+        () if !call.is_busy() => return,
+        () if call.is_locked() => &mut seen.locked,
+        () if waited_ns > 0 => &mut seen.gave_up,
+        () if has_read || call.rc == SNAPSHOT => &mut seen.after_read,
+        () if has_timeout(connection) => &mut seen.never_waits,
+        () => &mut seen.at_once,
+    };
+    *refused.times.entry(known.shapes.get(call).text.as_str()).or_default() += 1;
+    refused.longest_wait_ns = refused.longest_wait_ns.max(waited_ns);
 }
 
 fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, transaction: &Transaction) {
@@ -90,19 +154,9 @@ fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, t
                 (seen.held.2, seen.held.3) = (gap_ns, sql(last));
             }
         }
-        let waited_ns = call.waited_ns + call.prepare.1;
-        seen.waited_ns = seen.waited_ns.max(waited_ns);
-        if call.is_locked() {
-            seen.locked = (seen.locked.0 + 1, sql(call));
-        } else if call.is_busy() && waited_ns > 0 {
-            seen.gave_up = (seen.gave_up.0 + 1, seen.gave_up.1.max(waited_ns), sql(call));
-        } else if call.is_busy() && has_read && transaction.began == Began::By(Begin::Deferred) {
-            seen.after_read = (seen.after_read.0 + 1, sql(call));
-        } else if call.is_busy() && !has_timeout(connection) {
-            seen.at_once = (seen.at_once.0 + 1, sql(call));
-        }
-        let takes = matches!(does(call), Does::Write | Does::Schema | Does::Begin(Begin::Immediate | Begin::Exclusive));
-        holds |= takes && !call.has_failed() && !call.is_readonly;
+        refuse(seen, known, (connection, call), has_read && transaction.began == Began::By(Begin::Deferred));
+        // Connections in memory need not be of one database.
+        holds |= !is_in_memory(connection) && takes_lock(call, &known.shapes);
         has_read |= does(call) == Does::Read && !call.has_failed() && !holds;
         last = Some(call);
     }
@@ -110,23 +164,14 @@ fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, t
         (seen.held.0, seen.held.1) = (seen.held.0 + 1, seen.held.1 + held_ns);
     }
     let is_open = transaction.end == End::Unfinished && connection.closed_ns.is_none();
-    if let Some(last) = last.filter(|_| holds && is_open) {
-        let idle_ns = known.trace.to_ns.saturating_sub(last.end_ns());
-        if idle_ns > seen.idle.0 && !last.is_pending() {
-            seen.idle = (idle_ns, sql(last));
-        }
+    if let Some(last) = last.filter(|_| holds && is_open && transaction.rest_ns > seen.idle.0) {
+        seen.idle = (transaction.rest_ns, sql(last));
     }
 }
 
 /// Whether SQLite or the program waits for a lock on this connection.
 fn has_timeout(connection: &Connection) -> bool {
-    let by_pragma = |pragma: &String| {
-        let text = pragma.to_ascii_lowercase();
-        let value = text.split_once("busy_timeout").map(|(_, value)| value.trim_matches([' ', '=', '(', ')', ';']));
-        value.and_then(|value| value.parse::<i64>().ok())
-    };
-    let pragma = connection.pragmas.iter().rev().find_map(by_pragma);
-    connection.notes.contains(&note::BUSY_HANDLER) || pragma.or(connection.busy_timeout_ms).is_some_and(|ms| ms > 0)
+    connection.notes.contains(&note::BUSY_HANDLER) || connection.busy_timeout_ms.is_some_and(|ms| ms > 0)
 }
 
 fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u64) -> Vec<Finding> {
@@ -177,45 +222,56 @@ fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u
 fn refusals(program: &str, database: &str, seen: &Evidence) -> Vec<Finding> {
     let mut found = vec![];
     let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
-    if seen.after_read.0 > 0 {
+    if seen.after_read.all() > 0 {
         add(
             Kind::ReadThenWrite,
             format!("{program} reads first and writes later in one transaction on {database}, and is refused at once."),
             format!(
-                "{}, such as `{}`. SQLite does not wait there, whatever the busy timeout: after the wait the snapshot would be \
+                "{}. SQLite does not wait there, whatever the busy timeout: after the wait the snapshot would be \
                  outdated (WAL), or each would wait for the other (rollback journal).",
-                count(seen.after_read.0, "refusal"),
-                short(seen.after_read.1)
+                seen.after_read.refusals()
             ),
             "Begin transactions that will write with BEGIN IMMEDIATE.",
         );
     }
-    if seen.at_once.0 > 0 {
+    if seen.at_once.all() > 0 {
         add(
             Kind::NoBusyTimeout,
             format!("{program} has no busy timeout on {database}: a call fails as soon as the lock is taken."),
-            format!("{}, such as `{}`.", count(seen.at_once.0, "refusal"), short(seen.at_once.1)),
+            format!("{}.", seen.at_once.refusals()),
             "Set PRAGMA busy_timeout = 5000 on every connection.",
         );
     }
-    if seen.gave_up.0 > 0 {
-        let (times, longest, sql) = seen.gave_up;
+    if seen.never_waits.all() > 0 {
+        add(
+            Kind::RefusedAtOnce,
+            format!("{program} is refused at once on {database}, although its connection has a busy timeout."),
+            format!(
+                "{}. SQLite does not wait when the journal mode changes, nor while another statement of the connection \
+                 reads.",
+                seen.never_waits.refusals()
+            ),
+            "Set the journal mode before other connections are open, and read all rows before the connection writes.",
+        );
+    }
+    if seen.gave_up.all() > 0 {
         add(
             Kind::TimeoutTooShort,
             format!("{program} gives up before the lock of {database} is free."),
-            format!("{}, after {} at most, such as `{}`.", count(times, "call"), time(longest), short(sql)),
+            format!(
+                "{}, after {} at most, {}.",
+                count(seen.gave_up.all(), "call"),
+                time(seen.gave_up.longest_wait_ns),
+                seen.gave_up.which()
+            ),
             "Make the longest transaction shorter, or busy_timeout longer than it.",
         );
     }
-    if seen.locked.0 > 0 {
+    if seen.locked.all() > 0 {
         add(
             Kind::TableLocked,
             format!("{program} is refused in {database} because another of its own statements uses the table."),
-            format!(
-                "{}, such as `{}`. No busy timeout waits for that.",
-                count(seen.locked.0, "refusal"),
-                short(seen.locked.1)
-            ),
+            format!("{}. No busy timeout waits for that.", seen.locked.refusals()),
             "Read or reset the statements that use the table first; with a shared cache, give each thread a connection without it.",
         );
     }

@@ -19,6 +19,7 @@ mod copies;
 mod finding;
 mod fresh;
 mod gaps;
+mod keys;
 mod listening;
 mod literal;
 mod manifest;

@@ -74,7 +74,12 @@ fn finish(out: &Path, manifest: &mut Manifest) -> Result<()> {
     let trace = Trace::read(out, manifest)?;
     for connection in trace.connections.values() {
         if !manifest.databases.iter().any(|known| known.path == connection.path) {
-            manifest.databases.push(Database { path: connection.path.clone(), content: None, end: None });
+            manifest.databases.push(Database {
+                path: connection.path.clone(),
+                content: None,
+                end: None,
+                was_there: false,
+            });
         }
     }
     manifest.missing.extend(gaps(&trace));

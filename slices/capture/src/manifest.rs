@@ -102,6 +102,9 @@ pub struct Database {
     pub content: Option<Content>,
     /// Content at the end; `None` if the file was gone.
     pub end: Option<Content>,
+    /// Whether it was there before the program, although its content is unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_there: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

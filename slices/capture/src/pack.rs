@@ -47,6 +47,7 @@ fn numbers(kind: u8, words: usize) -> usize {
         kind::PREPARE => record::PREPARE_BYTES,
         kind::STEP => record::STEP_BYTES,
         kind::EXEC => record::EXEC_BYTES,
+        kind::RESET => record::RESET_BYTES,
         _ => record::NUMBER_BYTES,
     };
     words.min(fixed / 8)

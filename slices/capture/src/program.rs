@@ -4,6 +4,7 @@ use crate::segment::Who;
 use crate::sql::{Begin, Does, Shape, shape};
 use crate::trace::{Call, How, Trace};
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::rc::Rc;
 
 /// Shorter times in the program are left out of a transaction.
@@ -54,6 +55,9 @@ pub struct Transaction {
     /// Time in the program between statements: in all, and while it held the write lock.
     pub open_ns: u64,
     pub held_ns: u64,
+    /// Of a transaction that no statement ended: the time from its last call until its connection was closed or the capture
+    /// ended.
+    pub rest_ns: u64,
 }
 
 impl Transaction {
@@ -127,7 +131,11 @@ pub fn transactions(trace: &Trace, shapes: &Shapes) -> Vec<Transaction> {
             found.extend(open.remove(&call.connection));
         }
     }
-    found.extend(open.into_values());
+    let last_writes = last_writes(trace, shapes);
+    found.extend(open.into_values().map(|mut transaction| {
+        transaction.rest_ns = rest_ns(&transaction, trace, &last_writes);
+        transaction
+    }));
     found.sort_by_key(|transaction| transaction.from_ns);
     for transaction in &mut found {
         measure(transaction, trace, shapes);
@@ -161,6 +169,7 @@ fn begin(call: &Call, shape: &Shape) -> Transaction {
         is_tried_again: false,
         open_ns: 0,
         held_ns: 0,
+        rest_ns: 0,
     }
 }
 
@@ -171,6 +180,34 @@ fn end(call: &Call, shape: &Shape) -> End {
         Some(Does::Rollback) => End::RolledBack,
         _ => End::Committed,
     }
+}
+
+/// The connection that last wrote to each file, and when that ended.
+fn last_writes<'t>(trace: &'t Trace, shapes: &Shapes) -> HashMap<&'t Path, (u64, u64)> {
+    let mut last = HashMap::new();
+    for call in trace.calls.iter().filter(|call| takes_lock(call, shapes)) {
+        if let Some(connection) = trace.connections.get(&call.connection) {
+            last.insert(connection.path.as_path(), (call.connection, call.end_ns()));
+        }
+    }
+    last
+}
+
+/// Time from the last call of a transaction that no statement ended. 0 if it is unknown: its process ended in the call, or
+/// later, because another connection could write.
+fn rest_ns(transaction: &Transaction, trace: &Trace, last_writes: &HashMap<&Path, (u64, u64)>) -> u64 {
+    let Some(connection) = trace.connections.get(&transaction.connection) else { return 0 };
+    let is_pending = transaction.calls.last().is_some_and(|&i| trace.calls[i].is_pending());
+    let other = last_writes.get(connection.path.as_path());
+    let is_free = other.is_some_and(|(by, at_ns)| *by != transaction.connection && *at_ns > transaction.to_ns);
+    let end_ns = connection.closed_ns.unwrap_or(if is_pending || is_free { 0 } else { trace.end_ns });
+    end_ns.saturating_sub(transaction.to_ns)
+}
+
+/// Whether a call has the write lock of its database afterwards.
+pub fn takes_lock(call: &Call, shapes: &Shapes) -> bool {
+    let takes = |does| matches!(does, Does::Write | Does::Schema | Does::Begin(Begin::Immediate | Begin::Exclusive));
+    takes(shapes.get(call).does) && !call.has_failed() && !call.is_readonly
 }
 
 /// Computes the time between its statements, and how long it held the write lock.
@@ -184,11 +221,11 @@ fn measure(transaction: &mut Transaction, trace: &Trace, shapes: &Shapes) {
             transaction.open_ns += gap;
             transaction.held_ns += if holds { gap } else { 0 };
         }
-        let does = shapes.get(call).does;
-        let takes = matches!(does, Does::Write | Does::Schema | Does::Begin(Begin::Immediate | Begin::Exclusive));
-        holds |= takes && !call.has_failed() && !call.is_readonly;
+        holds |= takes_lock(call, shapes);
         last = Some(last.filter(|last| last.end_ns() > call.end_ns()).unwrap_or(call));
     }
+    transaction.open_ns += transaction.rest_ns;
+    transaction.held_ns += if holds { transaction.rest_ns } else { 0 };
     // A transaction rolled back because of a lock has failed, whatever its last statement returned.
     if transaction.end == End::RolledBack && transaction.is_busy {
         transaction.end = End::Failed;

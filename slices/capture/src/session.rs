@@ -38,6 +38,7 @@ pub struct Session<'s> {
     /// File of the command.
     program: PathBuf,
     manifest: Manifest,
+    began: SystemTime,
     /// Key of the hashes; in no file.
     key: [u8; 16],
     lookout: Lookout,
@@ -100,11 +101,11 @@ impl<'s> Session<'s> {
         let out = out.canonicalize().with_context(|| format!("cannot find {}", out.display()))?;
         make_private(&out.join(SEGMENTS))?;
         symlink(SEGMENTS, out.join(LIVE)).with_context(|| format!("cannot make a link in {}", out.display()))?;
-        let clock = begun();
+        let (began, clock) = (SystemTime::now(), begun());
         let manifest = Manifest {
             format: FORMAT,
             command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            began_unix_s: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            began_unix_s: began.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             values,
             clock,
             status: None,
@@ -119,6 +120,7 @@ impl<'s> Session<'s> {
             command: command.to_vec(),
             program: file,
             manifest,
+            began,
             key: random_key()?,
             lookout: Lookout::default(),
             kept: BTreeMap::new(),
@@ -282,7 +284,7 @@ impl<'s> Session<'s> {
         };
         self.kept.insert(which.to_string(), self.manifest.databases.len());
         self.kept_ns.push(clocks().1);
-        self.manifest.databases.push(Database { path, content, end: None });
+        self.manifest.databases.push(Database { path, content, end: None, was_there: false });
     }
 
     /// A database that did not exist when it was first opened is captured from its creation: content found by a later
@@ -296,6 +298,15 @@ impl<'s> Session<'s> {
             if let Some(copy) = content.and_then(|content| content.copy) {
                 let _ = fs::remove_file(self.out.join(copy));
             }
+        }
+    }
+
+    /// Notes which files only ATTACH used, and were there before: what they had is unknown.
+    fn note_what_was_there(&mut self, trace: &Trace) {
+        for database in self.manifest.databases.iter_mut().filter(|database| database.content.is_none()) {
+            let is_opened = trace.connections.values().any(|connection| connection.path == database.path);
+            let made = fs::metadata(&database.path).and_then(|file| file.created());
+            database.was_there = !is_opened && made.is_ok_and(|made| made < self.began);
         }
     }
 
@@ -344,16 +355,22 @@ impl<'s> Session<'s> {
         for connection in trace.connections.values().filter(|connection| connection.rc == 0) {
             let path = &connection.path;
             if !path.as_os_str().is_empty() && !self.manifest.databases.iter().any(|db| db.path == *path) {
-                self.manifest.databases.push(Database { path: path.clone(), content: None, end: None });
+                self.manifest.databases.push(Database {
+                    path: path.clone(),
+                    content: None,
+                    end: None,
+                    was_there: false,
+                });
             }
         }
         // A file that ATTACH created was not there to be kept.
         for path in trace.calls.iter().filter(|call| !call.has_failed()).filter_map(|call| attached(call)?.path) {
             let path = path.canonicalize().unwrap_or(path);
             if path.is_absolute() && number(&self.manifest.databases, &path).is_none() {
-                self.manifest.databases.push(Database { path, content: None, end: None });
+                self.manifest.databases.push(Database { path, content: None, end: None, was_there: false });
             }
         }
+        self.note_what_was_there(&trace);
         self.keep_ends();
         self.say_what_was_not_seen();
         self.manifest.missing.extend(gaps(&trace));

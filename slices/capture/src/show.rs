@@ -96,7 +96,11 @@ fn databases(summary: &Summary) -> Section {
             if database.journal_mode.is_empty() { String::new() } else { format!(", {}", database.journal_mode) };
         let name = format!("{}{made}{mode}", database.path);
         let rows = |rows: &Option<u64>| rows.map_or("unknown".into(), |rows| rows.to_string());
-        let tables = database.tables.iter().map(|(table, before, after)| (table.clone(), rows(before), rows(after)));
+        let after = |table: &String, after: &Option<u64>| {
+            if database.dropped.contains(table) { "dropped".into() } else { rows(after) }
+        };
+        let tables =
+            database.tables.iter().map(|(table, before, end)| (table.clone(), rows(before), after(table, end)));
         std::iter::once(vec![name, String::new(), String::new()])
             .chain(tables.map(|(table, before, after)| vec![format!("  {table}"), before, after]))
             .collect::<Vec<_>>()
@@ -221,8 +225,11 @@ fn statements(summary: &Summary, sort: Sort) -> Section {
     let errors = summary.errors.iter().take(MOST).map(|(code, count)| format!("{code} {}", plural(*count, "time")));
     let errors = errors.collect::<Vec<_>>().join(", ");
     if !errors.is_empty() {
-        let is_mysql = summary.server.as_ref().is_some_and(|address| address.starts_with("mysql:"));
-        let by = if is_mysql { "number" } else { "code (SQLSTATE)" };
+        let by = match &summary.server {
+            Some(address) if address.starts_with("mysql:") => "number",
+            Some(_) => "code (SQLSTATE)",
+            None => "code",
+        };
         blocks.push(Block::Text(format!("Errors by {by}: {errors}.")));
     }
     Section { id: Id::Other("statements"), title: format!("Statements by {}", sort.word()), blocks }
@@ -234,6 +241,10 @@ fn connections(summary: &Summary) -> Section {
             Some(ms) => format!("busy timeout {ms} ms"),
             None => "no busy timeout set".into(),
         };
+        if let Some(error) = &setting.error {
+            let connections = plural(setting.connections, "connection");
+            return format!("{connections} of {} on {} could not be opened: {error}", setting.role, setting.database);
+        }
         let product = match summary.server {
             Some(_) => setting.sqlite.clone(),
             None => format!("SQLite {}, {timeout}", setting.sqlite),
@@ -245,7 +256,11 @@ fn connections(summary: &Summary) -> Section {
         }
         text
     });
-    let blocks = vec![Block::List(items.take(MOST * 2).collect())];
+    let mut blocks = vec![Block::List(items.take(MOST * 2).collect())];
+    let left = summary.connections.len().saturating_sub(MOST * 2);
+    if left > 0 {
+        blocks.push(Block::Note(format!("{left} rarer settings are in --json.")));
+    }
     Section { id: Id::Other("connections"), title: "Connections and their settings".into(), blocks }
 }
 

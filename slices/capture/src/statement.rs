@@ -114,12 +114,40 @@ fn number(rest: &[u8]) -> usize {
     i
 }
 
+/// The text of some of its tokens, with what is between them.
+pub fn text_of<'s>(sql: &'s str, some: &[Token<'s>]) -> &'s str {
+    let place = |token: &Token<'s>| {
+        let (Token::Word(text) | Token::Literal(text) | Token::Parameter(text) | Token::Sign(text)) = token;
+        let at = text.as_ptr() as usize - sql.as_ptr() as usize;
+        at..at + text.len()
+    };
+    match (some.first(), some.last()) {
+        (Some(first), Some(last)) => &sql[place(first).start..place(last).end],
+        _ => "",
+    }
+}
+
 /// The word at a place, in lower case; empty if there is none.
 pub fn word<'t>(tokens: &'t [Token<'t>], at: usize) -> String {
     match tokens.get(at) {
         Some(Token::Word(word)) => word.to_ascii_lowercase(),
         _ => String::new(),
     }
+}
+
+/// Name and value of `PRAGMA name = value` or `PRAGMA name(value)`, in lower case. Empty texts for what is not there.
+pub fn pragma(statement: &[Token]) -> Option<(String, String)> {
+    if word(statement, 0) != "pragma" {
+        return None;
+    }
+    let sign = |at: usize, signs: &[&str]| matches!(statement.get(at), Some(Token::Sign(sign)) if signs.contains(sign));
+    let at = if sign(2, &["."]) { 3 } else { 1 };
+    let text = |token: &Token| match token {
+        Token::Word(text) | Token::Literal(text) | Token::Parameter(text) | Token::Sign(text) => text.to_lowercase(),
+    };
+    let value = statement.get(at + 2..).filter(|_| sign(at + 1, &["=", "("])).unwrap_or_default();
+    let value: String = value.iter().filter(|token| **token != Token::Sign(")")).map(text).collect();
+    Some((without_quotes(&word(statement, at)).to_string(), value.trim_matches(['\'', '"']).to_string()))
 }
 
 /// The places of the statements of a text among its tokens. The body of a trigger or procedure is a part of its CREATE.
@@ -142,4 +170,24 @@ pub fn statements(tokens: &[Token]) -> Vec<Range<usize>> {
         from = to + 1;
     }
     found
+}
+
+/// Settings in a text, also in a script, each with the busy timeout in it.
+pub fn settings(sql: &str) -> Vec<(String, Option<i64>)> {
+    const LONGEST: usize = 4096;
+    let begins = |word: &str| sql.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word));
+    // SQLite has no SET: such a statement is a server's setting, or with a dot the program's own.
+    if begins("set ") && !sql.split('=').next().is_some_and(|name| name.contains('.')) {
+        return vec![(sql.to_string(), None)];
+    }
+    if sql.len() > LONGEST {
+        return vec![];
+    }
+    let tokens = tokens(sql);
+    let settings = statements(&tokens).into_iter().filter_map(|place| {
+        let (name, value) = pragma(&tokens[place.clone()])?;
+        let timeout_ms = (name == "busy_timeout").then(|| value.parse().ok()).flatten();
+        Some((text_of(sql, &tokens[place]).to_string(), timeout_ms))
+    });
+    settings.collect()
 }

@@ -3,11 +3,13 @@
 use crate::manifest::{self, Content, Manifest};
 use crate::program::{Began, End, Group, Shapes, Transaction, groups, transactions};
 use crate::sql::{Begin, Does};
-use crate::trace::{Connection, Trace, Value, note_text};
+use crate::statement::{pragma, tokens};
+use crate::trace::{Connection, Trace, note_text};
 use clap::ValueEnum;
-use contend_interpose::format::value;
+use contend::outcome::code_name;
+use contend_wire::sample::CodeSpace;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -29,8 +31,9 @@ pub struct Summary {
     pub transactions: Vec<Kind>,
     pub connections: Vec<Setting>,
     pub statements: Vec<Statement>,
-    /// Codes (SQLSTATE, MariaDB's numbers) of a server's errors, and how often each came.
+    /// Codes of errors (SQLITE_BUSY, SQLSTATE, MariaDB's numbers), and how often each came.
     pub errors: Vec<(String, u64)>,
+    /// Filled in by [`crate::keys::keys`].
     pub keys: Vec<Key>,
     pub roles: Vec<Role>,
     pub bursts: Bursts,
@@ -46,6 +49,7 @@ pub enum Cause {
     NoBusyTimeout,
     TimeoutTooShort,
     TableLocked,
+    RefusedAtOnce,
     OpenCloseChurn,
 }
 
@@ -63,8 +67,10 @@ pub struct Database {
     pub path: String,
     pub made_by_the_program: bool,
     pub journal_mode: String,
-    /// Each table with its rows before the program and at the end; `None` if unknown.
+    /// Each table with its rows before the program and at the end; `None` if unknown or dropped.
     pub tables: Vec<(String, Option<u64>, Option<u64>)>,
+    /// Tables that were there before, but not at the end.
+    pub dropped: Vec<String>,
 }
 
 /// Order of the statements: most first.
@@ -116,6 +122,9 @@ pub struct Setting {
     pub connections: u64,
     pub sqlite: String,
     pub busy_timeout_ms: Option<i64>,
+    /// The code, if they could not be opened.
+    pub error: Option<String>,
+    /// The last value of each.
     pub pragmas: Vec<String>,
     pub notes: Vec<&'static str>,
 }
@@ -198,7 +207,8 @@ impl<'m> Known<'m> {
         let all: Vec<&Transaction> = group.transactions.iter().map(|&i| &self.transactions[i]).collect();
         let count = all.len() as u64;
         let ended = |end| all.iter().filter(|transaction| transaction.end == end).count() as u64;
-        let mut times: Vec<u64> = all.iter().map(|transaction| transaction.to_ns - transaction.from_ns).collect();
+        let mut times: Vec<u64> =
+            all.iter().map(|transaction| transaction.to_ns + transaction.rest_ns - transaction.from_ns).collect();
         times.sort_unstable();
         let calls = || all.iter().flat_map(|transaction| &transaction.calls).map(|&i| &self.trace.calls[i]);
         Kind {
@@ -228,19 +238,33 @@ impl<'m> Known<'m> {
         let known = database.end.as_ref().or(database.content.as_ref());
         let on = self.trace.connections.values().filter(|connection| connection.path == database.path);
         // The content of a database that was there can be unknown, too.
-        let was_there = on.min_by_key(|connection| connection.opened_ns).is_some_and(|first| first.has_content);
+        let was_there = database.was_there
+            || on.min_by_key(|connection| connection.opened_ns).is_some_and(|first| first.has_content);
         let made_by_the_program = database.content.is_none() && self.manifest.server.is_none() && !was_there;
-        let rows = |content: &Option<Content>, name: &str| {
-            let content = content.as_ref()?;
-            Some(content.tables.iter().find(|table| table.name == name).map_or(0, |table| table.rows))
+        let of = |content: &Content, name: &str| content.tables.iter().find(|table| table.name == name).map(|t| t.rows);
+        let before = |name: &str| match &database.content {
+            Some(content) => of(content, name).or(Some(0)),
+            None => made_by_the_program.then_some(0),
         };
-        let before = |name: &str| rows(&database.content, name).or(made_by_the_program.then_some(0));
-        let tables = known.iter().flat_map(|content| &content.tables).map(|table| &table.name);
+        let after = |name: &str| database.end.as_ref().and_then(|end| of(end, name));
+        let tables = |content: Option<&'_ Content>| {
+            content.map_or(vec![], |content| content.tables.iter().map(|table| table.name.clone()).collect())
+        };
+        let mut dropped: Vec<String> = if database.end.is_some() { tables(database.content.as_ref()) } else { vec![] };
+        dropped.retain(|name| after(name).is_none());
         Database {
             path: database.path.display().to_string(),
             made_by_the_program,
             journal_mode: known.map_or(String::new(), |content| content.journal_mode.clone()),
-            tables: tables.map(|name| (name.clone(), before(name), rows(&database.end, name))).collect(),
+            tables: [tables(known), dropped.clone()]
+                .concat()
+                .into_iter()
+                .map(|name| {
+                    let (before, after) = (before(&name), after(&name));
+                    (name, before, after)
+                })
+                .collect(),
+            dropped,
         }
     }
 
@@ -261,21 +285,23 @@ impl<'m> Known<'m> {
             transactions: self.groups.iter().map(|group| self.kind(group, operations)).collect(),
             connections: self.connections(),
             statements: self.statements(sort),
-            errors: if manifest.server.is_some() { self.errors() } else { vec![] },
-            keys: self.keys(),
+            errors: self.errors(),
+            keys: vec![],
             roles: self.roles(),
             bursts: self.bursts(),
         }
     }
 
     fn setting(&self, connection: &Connection) -> Setting {
-        let mut pragmas: Vec<String> = vec![];
-        for pragma in &connection.pragmas {
-            let pragma = pragma.to_ascii_lowercase();
-            if (pragma.contains('=') || pragma.starts_with("set ")) && !pragmas.contains(&pragma) {
-                pragmas.push(pragma);
+        let mut pragmas: Vec<(String, String)> = vec![];
+        for text in &connection.pragmas {
+            let Some((name, text)) = setting(text) else { continue };
+            match pragmas.iter_mut().find(|(known, _)| *known == name) {
+                Some(known) => known.1 = text,
+                None => pragmas.push((name, text)),
             }
         }
+        let error = (connection.rc != 0).then(|| code_name(CodeSpace::Sqlite, connection.rc.cast_unsigned()));
         Setting {
             role: self.trace.process(connection.process).to_string(),
             database: connection
@@ -285,7 +311,8 @@ impl<'m> Known<'m> {
             connections: 1,
             sqlite: connection.version.clone(),
             busy_timeout_ms: connection.busy_timeout_ms,
-            pragmas,
+            error: error.filter(|_| self.manifest.server.is_none()),
+            pragmas: pragmas.into_iter().map(|(_, text)| text).collect(),
             notes: connection.notes.iter().map(|note| note_text(*note)).collect(),
         }
     }
@@ -295,8 +322,8 @@ impl<'m> Known<'m> {
         for connection in self.trace.connections.values() {
             let new = self.setting(connection);
             let same = found.iter_mut().find(|known| {
-                (&known.role, &known.database, known.busy_timeout_ms, &known.pragmas, &known.notes)
-                    == (&new.role, &new.database, new.busy_timeout_ms, &new.pragmas, &new.notes)
+                (&known.role, &known.database, known.busy_timeout_ms, &known.error, &known.pragmas, &known.notes)
+                    == (&new.role, &new.database, new.busy_timeout_ms, &new.error, &new.pragmas, &new.notes)
             });
             match same {
                 Some(known) => known.connections += 1,
@@ -340,49 +367,21 @@ impl<'m> Known<'m> {
         all
     }
 
-    /// A server's errors, most frequent first.
+    /// Codes of errors, most frequent first.
     fn errors(&self) -> Vec<(String, u64)> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for call in self.trace.calls.iter().filter(|call| call.has_failed() && call.rowid != 0) {
-            let code = call.rowid.to_ne_bytes();
-            *counts.entry(String::from_utf8_lossy(&code[..5]).trim_end_matches('\0').to_string()).or_default() += 1;
+        let is_server = self.manifest.server.is_some();
+        for call in self.trace.calls.iter().filter(|call| call.has_failed() && (call.rowid != 0 || !is_server)) {
+            let of_server = call.rowid.to_ne_bytes();
+            let code = match is_server {
+                true => String::from_utf8_lossy(&of_server[..5]).trim_end_matches('\0').to_string(),
+                false => code_name(CodeSpace::Sqlite, call.rc.cast_unsigned()),
+            };
+            *counts.entry(code).or_default() += 1;
         }
         let mut errors: Vec<(String, u64)> = counts.into_iter().collect();
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         errors
-    }
-
-    /// Positions in statements whose values repeat.
-    fn keys(&self) -> Vec<Key> {
-        let mut counts: BTreeMap<(usize, u16), HashMap<String, u64>> = BTreeMap::new();
-        for call in &self.trace.calls {
-            for (place, given) in &call.values {
-                let is_real = matches!(given, Value::Real(_) | Value::Hash(value::REAL, ..));
-                let is_key = !is_real && !matches!(given, Value::Null | Value::Opaque | Value::Zeros(_));
-                if is_key && matches!(self.shapes.get(call).does, Does::Read | Does::Write) {
-                    *counts
-                        .entry((self.shapes.number(call), *place))
-                        .or_default()
-                        .entry(format!("{given:?}"))
-                        .or_default() += 1;
-                }
-            }
-        }
-        let keys = counts.into_iter().map(|((shape, place), values)| {
-            let count: u64 = values.values().sum();
-            let most = values.values().max().copied().unwrap_or(0);
-            Key {
-                table: self.shapes.all[shape].tables.first().cloned().unwrap_or_default(),
-                statement: self.shapes.all[shape].text.clone(),
-                place,
-                count,
-                distinct: values.len() as u64,
-                most: most as f64 / count.max(1) as f64,
-            }
-        });
-        let mut keys: Vec<Key> = keys.filter(|key| key.count >= 10 && key.distinct > 1).collect();
-        keys.sort_by_key(|key| std::cmp::Reverse(key.count));
-        keys
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -429,6 +428,33 @@ impl<'m> Known<'m> {
             pause_ns,
         }
     }
+}
+
+/// Name and text of a setting: `PRAGMA x = y`, and a server's SET. `None` for a PRAGMA that asks or acts. The busy timeout is
+/// known apart from it.
+fn setting(text: &str) -> Option<(String, String)> {
+    const NONE: [&str; 14] = [
+        "busy_timeout",
+        "table_info",
+        "table_xinfo",
+        "index_list",
+        "index_info",
+        "index_xinfo",
+        "foreign_key_list",
+        "foreign_key_check",
+        "integrity_check",
+        "quick_check",
+        "wal_checkpoint",
+        "optimize",
+        "incremental_vacuum",
+        "shrink_memory",
+    ];
+    let Some((name, value)) = pragma(&tokens(text)) else {
+        let name = text.split(['=', ' ']).filter(|word| !word.is_empty()).nth(1).unwrap_or_default();
+        return Some((name.to_ascii_lowercase(), text.to_ascii_lowercase()));
+    };
+    let is_setting = !value.is_empty() && !NONE.contains(&name.as_str());
+    is_setting.then(|| (name.clone(), format!("pragma {name} = {value}")))
 }
 
 pub fn begin_word(began: Began) -> &'static str {

@@ -2,6 +2,7 @@
 
 use crate::manifest::Manifest;
 use crate::segment::{self, Lost, Raw, Recorded, SEGMENTS, Who};
+use crate::statement::settings;
 use anyhow::Result;
 use contend_interpose::format::{PENDING, kind, note, prepared, record, state, value};
 use contend_interpose::text::stand_in_number;
@@ -25,6 +26,8 @@ pub struct Trace {
     pub damage: Option<String>,
     pub from_ns: u64,
     pub to_ns: u64,
+    /// End of the capture: the program may make no calls for long before it.
+    pub end_ns: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -51,12 +54,20 @@ pub struct Connection {
     pub closed_ns: Option<u64>,
     pub rc: i32,
     pub version: String,
-    /// Last value of `sqlite3_busy_timeout`.
+    /// Last value of `sqlite3_busy_timeout` or `PRAGMA busy_timeout`.
     pub busy_timeout_ms: Option<i64>,
     /// Statements `PRAGMA name = value`.
     pub pragmas: Vec<String>,
     /// Uses of it that are not captured in full.
     pub notes: BTreeSet<u16>,
+}
+
+impl Connection {
+    /// A timeout replaces a busy handler.
+    fn has_timeout(&mut self, ms: i64) {
+        self.busy_timeout_ms = Some(ms);
+        self.notes.remove(&note::BUSY_HANDLER);
+    }
 }
 
 /// A bound value.
@@ -157,6 +168,8 @@ struct Reader<'m> {
     statements: HashMap<u64, Statement>,
     /// The last call on each connection.
     last: HashMap<u64, usize>,
+    /// Settings in each text.
+    settings: HashMap<*const u8, Vec<(String, Option<i64>)>>,
 }
 
 impl Trace {
@@ -172,6 +185,7 @@ impl Trace {
             damage,
             from_ns: 0,
             to_ns: 0,
+            end_ns: 0,
         };
         let mut reader = Reader {
             manifest,
@@ -180,6 +194,7 @@ impl Trace {
             libraries: HashMap::new(),
             statements: HashMap::new(),
             last: HashMap::new(),
+            settings: HashMap::new(),
         };
         // Texts are stored once for the whole capture; another thread may have used one first.
         for raw in &records {
@@ -203,6 +218,8 @@ impl Trace {
         let times = || trace.calls.iter();
         (trace.from_ns, trace.to_ns) =
             (times().map(|call| call.at_ns).min().unwrap_or(0), times().map(Call::end_ns).max().unwrap_or(0));
+        // The clock of a capture that was killed has no end.
+        trace.end_ns = trace.to_ns.max(manifest.clock.to.1);
         Ok(trace)
     }
 
@@ -280,12 +297,15 @@ impl Reader<'_> {
             }
             kind::TIMEOUT => {
                 if let Some(connection) = self.trace.connections.get_mut(&raw.id()) {
-                    connection.busy_timeout_ms = Some(raw.u64(record::NUMBER).cast_signed());
+                    connection.has_timeout(raw.u64(record::NUMBER).cast_signed());
                 }
             }
             kind::NOTE => {
                 if let Some(connection) = self.trace.connections.get_mut(&raw.id()) {
                     connection.notes.insert(raw.b());
+                    if raw.b() == note::BUSY_HANDLER {
+                        connection.busy_timeout_ms = None;
+                    }
                 }
             }
             _ => {}
@@ -410,8 +430,11 @@ impl Reader<'_> {
     fn cut(&mut self, raw: &Raw) {
         let end = self.manifest.clock.ns(raw.t());
         let Some(index) = self.statements.get(&raw.id()).and_then(|statement| statement.call) else { return };
+        let clock = self.manifest.clock;
         let call = &mut self.trace.calls[index];
         if call.rc == ROW {
+            call.inside_ns += clock.span(raw.u64(record::RESET_INSIDE));
+            call.waited_ns += clock.span(raw.u64(record::RESET_WAITED));
             // The commit of a statement that returns rows is in its reset, and can be refused there.
             let result = raw.u64(record::NUMBER) as i32;
             (call.is_cut, call.rc) = (true, if result == 0 { DONE } else { result });
@@ -424,15 +447,16 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, call: Call) -> usize {
-        let begins = |word: &str| call.sql.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word));
-        // SQLite has no SET: such a statement is a server's setting, or with a dot the program's own.
-        let is_set = begins("set ") && !call.sql.split('=').next().is_some_and(|name| name.contains('.'));
-        if (begins("pragma") || is_set)
-            && !call.has_failed()
+        if !call.has_failed()
             && let Some(connection) = self.trace.connections.get_mut(&call.connection)
-            && connection.pragmas.last().is_none_or(|last| *last != *call.sql)
         {
-            connection.pragmas.push(call.sql.to_string());
+            let settings = self.settings.entry(call.sql.as_ptr()).or_insert_with(|| settings(&call.sql));
+            for (text, timeout_ms) in settings {
+                if connection.pragmas.last() != Some(text) {
+                    connection.pragmas.push(text.clone());
+                }
+                timeout_ms.iter().for_each(|ms| connection.has_timeout(*ms));
+            }
         }
         self.last.insert(call.connection, self.trace.calls.len());
         self.trace.calls.push(call);

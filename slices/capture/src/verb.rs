@@ -2,6 +2,7 @@
 
 use crate::anonymise::anonymise;
 use crate::finding::findings;
+use crate::keys::keys;
 use crate::listening::listen;
 use crate::manifest::{Manifest, Values, write_named, write_private};
 use crate::session::{Session, shown};
@@ -178,6 +179,7 @@ fn show(args: &ShowArgs) -> Result<u8> {
     let known = Known::new(&manifest, trace);
     let mut summary = known.summary(args.sort);
     summary.findings = findings(&known);
+    summary.keys = keys(&known);
     let document = show::document(&summary, args.sort);
     if args.json {
         print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;

@@ -212,7 +212,8 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let (content, end) = (content(dir.path(), "b.db", begin), content(dir.path(), "e.db", end));
         let seed = dir.path().join("seed.db");
-        let mut course = Course::begin(dir.path(), &Database { path: "app.db".into(), content, end }, &seed)?;
+        let database = Database { path: "app.db".into(), content, end, was_there: false };
+        let mut course = Course::begin(dir.path(), &database, &seed)?;
         statements.iter().try_for_each(|sql| course.take(sql))?;
         course.is_steady(&seed)?;
         Ok(schema(&seed, Target::Postgres, false)?.tables)

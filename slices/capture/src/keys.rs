@@ -1,0 +1,92 @@
+//! Values and how unequal they are.
+
+use crate::manifest::Values;
+use crate::sql::{Does, Token, literal, tokens};
+use crate::summary::{Key, Known};
+use crate::trace::Value;
+use crate::workload::naming::places_of;
+use contend_interpose::format::value;
+use std::collections::{BTreeMap, HashMap};
+
+/// A value in a text.
+enum Given {
+    Bound(u16),
+    Literal(Value),
+}
+
+/// The values in a text, each with its number in the shape, where a list such as `IN (?, ?)` counts once: it has another length
+/// in other texts of the shape.
+fn given(sql: &str, is_hashed: bool) -> Vec<(u16, Given)> {
+    let all = tokens(sql);
+    let mut places = places_of(&all).into_iter();
+    let (mut found, mut number, mut is_list) = (vec![], 0, false);
+    for (at, token) in all.iter().enumerate() {
+        let opens = *token == Token::Sign("(") && at > 0 && all[at - 1].is_word("in");
+        let goes_on = is_list && (token.is_value() || *token == Token::Sign(","));
+        let is_next = !is_list || (at > 1 && all[at - 1] == Token::Sign("(") && all[at - 2].is_word("in"));
+        number += u16::from(token.is_value() && is_next);
+        match token {
+            Token::Parameter(_) => found.extend(places.next().map(|place| (number, Given::Bound(place)))),
+            Token::Literal(text) => found.push((number, Given::Literal(literal(text, is_hashed)))),
+            _ => {}
+        }
+        is_list = opens || goes_on;
+    }
+    found
+}
+
+/// Whether a value can be a key.
+fn is_key(given: &Value) -> bool {
+    !matches!(given, Value::Null | Value::Opaque | Value::Zeros(_) | Value::Real(_) | Value::Hash(value::REAL, ..))
+}
+
+/// Positions in statements whose values repeat.
+pub fn keys(known: &Known) -> Vec<Key> {
+    let is_hashed = known.manifest.values == Values::Hash;
+    let mut of_texts: HashMap<*const u8, Vec<(u16, Given)>> = HashMap::new();
+    let mut counts: BTreeMap<(usize, u16), HashMap<String, u64>> = BTreeMap::new();
+    let is_of = |does| matches!(does, Does::Read | Does::Write);
+    for call in known.trace.calls.iter().filter(|call| is_of(known.shapes.get(call).does)) {
+        let all = of_texts.entry(call.sql.as_ptr()).or_insert_with(|| given(&call.sql, is_hashed));
+        for (number, given) in all {
+            let given = match given {
+                Given::Bound(place) => call.values.iter().find(|(other, _)| other == place).map(|(_, value)| value),
+                Given::Literal(value) => Some(&*value),
+            };
+            if let Some(given) = given.filter(|given| is_key(given)) {
+                let of = counts.entry((known.shapes.number(call), *number)).or_default();
+                *of.entry(format!("{given:?}")).or_default() += 1;
+            }
+        }
+    }
+    let keys = counts.into_iter().map(|((shape, place), values)| {
+        let count: u64 = values.values().sum();
+        let most = values.values().max().copied().unwrap_or(0);
+        let shape = &known.shapes.all[shape];
+        Key {
+            table: shape.tables.first().cloned().unwrap_or_default(),
+            statement: shape.text.clone(),
+            place,
+            count,
+            distinct: values.len() as u64,
+            most: most as f64 / count.max(1) as f64,
+        }
+    });
+    let mut keys: Vec<Key> = keys.filter(|key| key.count >= 10 && key.distinct > 1).collect();
+    keys.sort_by_key(|key| std::cmp::Reverse(key.count));
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_one_number_whatever_its_length() {
+        let numbers = |sql| given(sql, false).into_iter().map(|(number, _)| number).collect::<Vec<_>>();
+        assert_eq!(numbers("SELECT * FROM t WHERE a = 5 AND b IN (?, ?) AND c = ?"), [1, 2, 2, 3]);
+        assert_eq!(numbers("SELECT * FROM t WHERE a = ? AND b IN (?, 7, ?) AND c = 'x'"), [1, 2, 2, 2, 3]);
+        assert_eq!(numbers("INSERT INTO t VALUES (?, ?) ON CONFLICT DO UPDATE SET a = ?"), [1, 2, 3]);
+        assert_eq!(numbers("SELECT * FROM t WHERE a IN (SELECT b FROM s WHERE c = ? AND d = ?)"), [1, 2]);
+    }
+}
