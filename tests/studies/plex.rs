@@ -6,7 +6,7 @@ use contend::record::model::Trial;
 use contend::record::parts::read_study;
 use contend::record::store::Record;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn assert_whole(part: &str, trial: &Trial) {
     let who = format!("{part}: {} under {}", trial.contender, trial.condition);
@@ -22,19 +22,25 @@ fn trials(record: &Path, part: &str) -> Vec<Trial> {
     trials
 }
 
-#[test]
-fn a_short_run_of_every_part_is_whole() {
-    let place = Place::new();
+/// A short run of these parts of the quick study, and its trials by part.
+fn short_run(place: &Place, parts: &[&str]) -> (PathBuf, Vec<(String, Vec<Trial>)>) {
     // Translating a hundred statements, the longest operation, takes 0.3 s where others use the processors, too.
     let short = ["--rounds", "1", "--window", "1s", "--scale", "0.05", "--quiet", "--out", "record"];
     let record = place.bench.path("record");
-    place.contend(&[&["run", "plex", "--quick"][..], &short].concat()).settled(&record);
-    let parts = read_study(&record).expect("a record").parts;
-    assert_eq!(parts, ["contention", "published", "latency", "stress", "translation", "cache"]);
-    let all: Vec<(String, Vec<Trial>)> = parts.iter().map(|part| (part.clone(), trials(&record, part))).collect();
-    let of = |part: &str| &all.iter().find(|(name, _)| name == part).expect("it ran").1;
-    assert_eq!((of("published").len(), of("contention").len(), of("cache").len()), (4, 12, 6));
+    let of = format!("part={}", parts.join(","));
+    place.contend(&[&["run", "plex", "--quick", "--set", &of][..], &short].concat()).settled(&record);
+    assert_eq!(read_study(&record).expect("a record").parts, parts);
+    let all = parts.iter().map(|part| ((*part).to_string(), trials(&record, part))).collect();
+    place.assert_nothing_left();
+    (record, all)
+}
 
+#[test]
+fn a_short_run_of_clients_that_meet_at_the_lock_is_whole() {
+    let place = Place::new();
+    let (record, all) = short_run(&place, &["contention", "published", "latency"]);
+    let of = |part: &str| &all.iter().find(|(name, _)| name == part).expect("it ran").1;
+    assert_eq!((of("published").len(), of("contention").len()), (4, 12));
     // Servers report waits for locks; SQLite, which has no server, does not.
     for trial in of("contention") {
         let tells = trial.server.as_ref().is_some_and(|server| server.lock_waits.is_some());
@@ -43,6 +49,17 @@ fn a_short_run_of_every_part_is_whole() {
     // No client waits for SQLite's lock as published, and many are refused.
     let csv = column(&record.join("published/trials.csv"), "lock_errors");
     assert!(csv.iter().any(|(contender, errors)| contender.starts_with("sqlite") && *errors > 100.0), "{csv:?}");
+    let report = fs::read_to_string(record.join("report.md")).expect("a report");
+    for words in ["Is SQLite unusable with seven writing processes, if no acknowledged write may be lost?", "82 %"] {
+        assert!(report.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_short_run_of_streams_and_the_translator_is_whole() {
+    let place = Place::new();
+    let (record, all) = short_run(&place, &["stress", "translation", "cache"]);
+    assert_eq!(all[2].1.len(), 6);
     // A look at another contender of the same round.
     let shares = column(&record.join("translation/trials.csv"), "share_percent");
     let share = |what: &str| {
@@ -52,12 +69,6 @@ fn a_short_run_of_every_part_is_whole() {
     let (cold, hot) = (share("translate=cold"), share("translate=hot"));
     assert!(0.0 < hot && hot < cold && cold < 100.0, "{shares:?}");
     assert!(shares.iter().all(|(contender, _)| contender.starts_with("translator")), "{shares:?}");
-
-    let report = fs::read_to_string(record.join("report.md")).expect("a report");
-    for words in ["Is SQLite unusable with seven writing processes, if no acknowledged write may be lost?", "82 %"] {
-        assert!(report.contains(words), "{words}");
-    }
-    place.assert_nothing_left();
 }
 
 #[test]
