@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// For each table and index and each kind of page: entries, unused bytes, bytes.
@@ -31,19 +32,42 @@ const SCHEMA: &str = "sqlite_schema";
 ///
 /// # Errors
 /// The file is not a SQLite database, or cannot be read.
-pub fn measured(path: &Path) -> Result<Measured> {
-    let shown = path.display();
-    let file = fs::metadata(path).with_context(|| format!("cannot measure {shown}; name a SQLite database"))?;
-    ensure!(file.is_file(), "{shown} is not a file; name a SQLite database");
+pub fn measured(given: &Path) -> Result<Measured> {
+    let shown = given.display();
+    let missing = || format!("cannot measure {shown}; name a SQLite database");
+    // SQLite's log stands next to the file itself, not next to a link.
+    let path = &given.canonicalize().with_context(missing)?;
+    let before = State::of(path).with_context(missing)?;
+    ensure!(path.is_file(), "{shown} is not a file; name a SQLite database");
     let in_wal_mode = is_in_wal_mode(path).with_context(|| format!("cannot read {shown}"))?;
-    let alone = in_wal_mode && !beside(path, LOG).exists();
+    let alone = in_wal_mode && !before.has_log;
     let connection = open(path, alone).with_context(|| format!("cannot read {shown}"))?;
-    let measured = measure(&connection, path).with_context(|| format!("cannot measure {shown}"))?;
+    let measured = measure(&connection, given, path, in_wal_mode);
     ensure!(
-        !(alone && beside(path, LOG).exists()),
+        !alone || State::of(path)? == before,
         "{shown} was opened by another program while it was read; measure it again"
     );
-    Ok(measured)
+    measured.with_context(|| format!("cannot measure {shown}"))
+}
+
+/// What changes if another program uses a file in WAL mode. It is read without opening the file: to close it would
+/// release the locks of this process.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    has_log: bool,
+    inode: u64,
+    bytes: u64,
+    /// Seconds and nanoseconds of the last write.
+    written: (i64, i64),
+}
+
+impl State {
+    fn of(path: &Path) -> io::Result<State> {
+        // The log is made before the file is written, and removed after it.
+        let file = fs::metadata(path)?;
+        let has_log = beside(path, LOG).exists();
+        Ok(State { has_log, inode: file.ino(), bytes: file.len(), written: (file.mtime(), file.mtime_nsec()) })
+    }
 }
 
 /// Opens the file in a read transaction. `alone`: no program has it open. Reading such a file in WAL mode would
@@ -56,6 +80,7 @@ fn open(path: &Path, alone: bool) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Reads the header; only while this process has no connection to the file.
 fn is_in_wal_mode(path: &Path) -> io::Result<bool> {
     let mut head = [0; WRITE_VERSION_AT + 1];
     let read = fs::File::open(path)?.read(&mut head)?;
@@ -68,18 +93,19 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     beside.into()
 }
 
-fn measure(connection: &Connection, path: &Path) -> Result<Measured> {
+/// `shown`: the path that the user gave.
+fn measure(connection: &Connection, shown: &Path, path: &Path, in_wal_mode: bool) -> Result<Measured> {
     let number = |sql: &str| connection.query_row(sql, [], |row| number_in(row, 0));
     let (page, pages) = (number("PRAGMA page_size")?, number("PRAGMA page_count")?);
     let free = number("PRAGMA freelist_count")? * page;
-    let mode = if is_in_wal_mode(path)? { "WAL" } else { "rollback journal" };
+    let mode = if in_wal_mode { "WAL" } else { "rollback journal" };
     let tables = tables(connection)?;
     let unused = tables.iter().filter_map(|table| table.unused_bytes).sum::<u64>();
     let bytes = pages * page;
     ensure!(
         unused <= bytes,
         "{}: its pages contradict each other, so it is damaged; PRAGMA integrity_check says how",
-        path.display()
+        shown.display()
     );
     let mended = |part: u64, how: &str| match part {
         0 => String::new(),
@@ -99,7 +125,7 @@ fn measure(connection: &Connection, path: &Path) -> Result<Measured> {
         }
     }
     let what = format!("SQLite, read by {}", rusqlite::version());
-    Ok(Measured { name: path.display().to_string(), what, sizes, tables })
+    Ok(Measured { name: shown.display().to_string(), what, sizes, tables })
 }
 
 fn number_in(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
@@ -170,6 +196,45 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(dir.path()).expect("readable").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(left, ["app.db"], "nothing else is left");
+    }
+
+    #[test]
+    fn other_processes_cannot_write_while_a_file_is_read() {
+        let (_dir, path) = file("CREATE TABLE t (x); INSERT INTO t VALUES (1);");
+        let connection = open(&path, false).expect("opened");
+        measure(&connection, &path, &path, false).expect("measured");
+        let said = std::process::Command::new("sqlite3").arg(&path).arg("INSERT INTO t VALUES (2)").output();
+        let said = said.expect("sqlite3 starts");
+        assert!(String::from_utf8_lossy(&said.stderr).contains("database is locked"), "{said:?}");
+    }
+
+    #[test]
+    fn the_log_stands_next_to_the_file_of_a_link() {
+        let (dir, path) = file("PRAGMA journal_mode = WAL; CREATE TABLE t (x);");
+        let writer = Connection::open(&path).expect("opened");
+        writer.execute_batch("INSERT INTO t VALUES (1), (2), (3)").expect("written");
+        let link = dir.path().join("link.db");
+        std::os::unix::fs::symlink(&path, &link).expect("linked");
+        let found = measured(&link).expect("measured");
+        assert_eq!(found.name, link.display().to_string());
+        assert!(found.sizes.iter().any(|size| size.name == "log"), "{found:?}");
+        let rows = found.tables.iter().find(|table| table.name == "t").and_then(|table| table.rows);
+        assert_eq!(rows, Some(3));
+    }
+
+    #[test]
+    fn programs_that_come_and_go_are_noticed() {
+        let (_dir, path) = file("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1);");
+        // A file system notes times in steps of some milliseconds.
+        let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        fs::File::options().write(true).open(&path).and_then(|file| file.set_modified(earlier)).expect("set");
+        let before = State::of(&path).expect("there");
+        let program = Connection::open(&path).expect("opened");
+        program.execute_batch("UPDATE t SET x = 2").expect("written");
+        assert_ne!(State::of(&path).expect("there"), before, "it is there");
+        drop(program);
+        let after = State::of(&path).expect("there");
+        assert!(!after.has_log && after.bytes == before.bytes && after != before, "{before:?} {after:?}");
     }
 
     #[test]
