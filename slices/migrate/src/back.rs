@@ -1,11 +1,12 @@
 //! From a server back to SQLite. The ledger or the shim's relations have SQLite's statements.
 
 use crate::kept;
-use crate::ledger::{self, Entry, Kept, State};
+use crate::ledger::{self, Kept, State};
 use crate::look::{self, Kind, listed};
 use crate::plan::Table;
 use crate::progress::Progress;
 use crate::prove::Sides;
+use crate::remake::{self, of_kind};
 use crate::rows::untag;
 use crate::server::Server;
 use crate::show::{self, Way};
@@ -13,10 +14,11 @@ use anyhow::{Context, Result, bail, ensure};
 use contend::cli::{INVALID, OK};
 use contend::trial::stop::Cancelled;
 use contend_sql::{Catalogue, HeldColumn, ParamType, table_columns};
-use contend_wire::kept::{PREFIX, mentions, quoted};
+use contend_wire::kept::{PREFIX, quoted};
 use contend_worker::argument::Argument;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +57,7 @@ fn kept(server: &mut Server) -> Result<Kept> {
 pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     let Back { from, schema, file, dry_run } = *asked;
     ensure!(file.symlink_metadata().is_err(), "{} is there already; name a new file", file.display());
+    has_no_log(file)?;
     let mut server = Server::connect(from, schema, true)?;
     // The schema is that of the rows.
     server.product.snapshot()?;
@@ -62,22 +65,24 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     let (tables, mut left) = tables(&mut server, &kept)?;
     let way = Way { from: format!("{}, {}", server.version, server.address), to: file.display().to_string() };
     if dry_run {
+        let sqlite = Connection::open_in_memory()?;
+        make_tables(&sqlite, &kept)?;
+        left.extend(rest(&sqlite, &kept));
         show::back(&way, &kept.objects, &left)?;
         return Ok(OK);
     }
     let progress = Progress::new();
     let partial = Partial::new(file)?;
     let sqlite = Connection::open(&partial.0)?;
-    sqlite.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
-    for object in of_kind(&kept, Kind::Table).filter(|object| object.state == State::Done) {
-        sqlite.execute_batch(&object.sql).with_context(|| format!("table {}", object.name))?;
-    }
+    // A statement that fails is undone, which needs a journal.
+    sqlite.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
+    make_tables(&sqlite, &kept)?;
     progress.phase("reading the server");
     for table in &tables {
         progress.begin(&format!("table {}", table.name), None);
         fill(&sqlite, &mut server, table, (&progress, stop)).with_context(|| format!("table {}", table.name))?;
     }
-    left.extend(rest(&sqlite, &kept)?);
+    left.extend(rest(&sqlite, &kept));
     counters(&sqlite, &mut server, &kept, &tables)?;
     sqlite.execute_batch("COMMIT; BEGIN")?;
     progress.phase("reading both sides again");
@@ -97,16 +102,46 @@ pub fn migrate(asked: &Back<'_>, stop: &AtomicBool) -> Result<u8> {
     Ok(if is_same { OK } else { INVALID })
 }
 
+/// Creates the tables.
+fn make_tables(sqlite: &Connection, kept: &Kept) -> Result<()> {
+    let failed = remake::tables(sqlite, kept).into_iter().next();
+    failed.map_or(Ok(()), |e| Err(e.context("SQLite does not take the schema, so there is no way back")))
+}
+
+/// Creates everything else; the objects that are missing.
+fn rest(sqlite: &Connection, kept: &Kept) -> Vec<String> {
+    let remake::Missing { gone, failed } = remake::rest(sqlite, kept);
+    [gone, failed].concat()
+}
+
+/// Checks that no log of an earlier database has the name that SQLite expects: it would replay it into the new one.
+fn has_no_log(file: &Path) -> Result<()> {
+    for ending in ["-wal", "-shm", "-journal"] {
+        let log = with_ending(file, ending);
+        ensure!(
+            log.symlink_metadata().is_err(),
+            "{} is left of an earlier database, and SQLite would write what it holds into the new one; delete it, or \
+             name another file",
+            log.display()
+        );
+    }
+    Ok(())
+}
+
+fn with_ending(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 /// The new database under a temporary name until its rows are proved; removed unless it is kept.
 struct Partial(PathBuf);
 
 impl Partial {
     fn new(file: &Path) -> Result<Partial> {
-        let mut name = file.as_os_str().to_owned();
-        name.push(".contend-partial");
-        let partial = Partial(PathBuf::from(name));
-        // Left by a migration that was killed.
-        let _ = fs::remove_file(&partial.0);
+        // Another way back may write the same file.
+        let random = RandomState::new().build_hasher().finish();
+        let partial = Partial(with_ending(file, &format!(".contend-partial-{random:016x}")));
         // Rows that the server protects are not readable for other users.
         let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial.0);
         made.with_context(|| format!("{}: cannot be made", file.display()))?;
@@ -115,6 +150,7 @@ impl Partial {
 
     fn keep(self, file: &Path) -> Result<()> {
         fs::File::open(&self.0)?.sync_all()?;
+        has_no_log(file)?;
         give_name(&self.0, file).with_context(|| format!("{}: cannot be made", file.display()))?;
         let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Ok(fs::File::open(dir)?.sync_all()?)
@@ -139,10 +175,6 @@ impl Drop for Partial {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
-}
-
-fn of_kind(kept: &Kept, kind: Kind) -> impl Iterator<Item = &Entry> {
-    kept.objects.iter().filter(move |object| object.kind == kind.word())
 }
 
 /// The tables on the server, which must have their original columns, and the names of all other tables.
@@ -217,43 +249,22 @@ fn bound<'a>(value: &Argument<'a>) -> ToSqlOutput<'a> {
     })
 }
 
-/// Creates indexes, views and triggers. Returns those that are missing, and those that depend on them.
-fn rest(sqlite: &Connection, kept: &Kept) -> Result<Vec<String>> {
-    let mut left = vec![];
-    let mut gone: Vec<String> = vec![];
-    for table in of_kind(kept, Kind::Table).filter(|object| object.state == State::Left) {
-        left.push(format!("table {}: it was not carried over to the server", table.name));
-        gone.push(table.name.clone());
-    }
-    for kind in [Kind::Index, Kind::View, Kind::Trigger] {
-        for object in of_kind(kept, kind) {
-            let what = format!("{} {}", object.kind, object.name);
-            match gone.iter().find(|name| object.table == **name || kind != Kind::Index && mentions(&object.sql, name))
-            {
-                None => sqlite.execute_batch(&object.sql).with_context(|| what.clone())?,
-                Some(name) => {
-                    left.push(format!("{what}: it uses {name}"));
-                    gone.extend((kind == Kind::View).then(|| object.name.clone()));
-                }
-            }
-        }
-    }
-    Ok(left)
-}
-
 /// Restores what SQLite stores outside of tables: next keys, `user_version` and `application_id`.
 fn counters(sqlite: &Connection, server: &mut Server, kept: &Kept, tables: &[Table]) -> Result<()> {
-    // Only a table with AUTOINCREMENT makes it; the word alone may be a comment's.
-    let has_sequence = sqlite.table_exists(None, "sqlite_sequence")?;
-    for (name, last) in kept.last_keys.iter().filter(|_| has_sequence) {
-        let Some(table) = tables.iter().find(|table| table.name == *name) else { continue };
-        let given = table.rowid().map_or(Ok(0), |rowid| server.product.counter(name, rowid))?;
+    for table in tables {
+        let Some(rowid) = table.rowid() else { continue };
+        let (.., is_autoincrement) = sqlite.column_metadata(None, table.name.as_str(), rowid)?;
+        if !is_autoincrement {
+            continue;
+        }
+        let given = server.product.counter(&table.name, rowid)?;
+        let known = kept.last_keys.iter().find(|(name, _)| *name == table.name).map(|(_, last)| *last);
         // SQLite notes the first key when it gives it.
-        let Some(last) = last.or(Some(given).filter(|given| *given > 0)) else { continue };
-        let set =
-            sqlite.execute("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", (name, last.max(given)))?;
+        let Some(last) = known.or(Some(given).filter(|given| *given > 0)) else { continue };
+        let (name, last) = (&table.name, last.max(given));
+        let set = sqlite.execute("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", (name, last))?;
         if set == 0 {
-            sqlite.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (name, last.max(given)))?;
+            sqlite.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (name, last))?;
         }
     }
     for (name, value) in &kept.pragmas {
@@ -266,6 +277,21 @@ fn counters(sqlite: &Connection, server: &mut Server, kept: &Kept, tables: &[Tab
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn no_log_of_an_earlier_database_becomes_the_new_ones() {
+        for ending in ["-wal", "-shm", "-journal"] {
+            let dir = tempfile::tempdir().expect("a directory");
+            let file = dir.path().join("a.db");
+            has_no_log(&file).expect("nothing is there");
+            let partial = Partial::new(&file).expect("made");
+            assert_ne!(partial.0, Partial::new(&file).expect("made").0, "two at a time");
+            symlink("nowhere", with_ending(&file, ending)).expect("linked");
+            let refused = partial.keep(&file).expect_err("a log is there").to_string();
+            assert!(refused.contains(&format!("a.db{ending} is left of an earlier database")), "{refused}");
+            assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 1, "only the link is left");
+        }
+    }
 
     #[test]
     fn a_new_file_gets_a_free_name_and_is_its_owners() {

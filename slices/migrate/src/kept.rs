@@ -2,7 +2,7 @@
 //! [`contend_wire::kept`].
 
 use crate::ledger::{Entry, Kept, State, TABLE};
-use crate::look::Schema;
+use crate::look::{PRAGMAS, Schema};
 use crate::plan::{Held, Makes, Plan};
 use crate::server::{Server, text};
 use anyhow::{Context, Result, bail, ensure};
@@ -119,7 +119,7 @@ pub fn read(server: &mut Server, of_ledger: &Kept) -> Result<Option<Kept>> {
         return Ok(None);
     }
     let sql = format!("SELECT type, name, tbl_name, sql FROM {} ORDER BY position", relation("schema"));
-    let mut now = Kept::default();
+    let mut now = Kept { last_keys: of_ledger.last_keys.clone(), ..Kept::default() };
     for (row, position) in server.rows(&sql)?.into_iter().zip(1..) {
         let texts: Option<Vec<String>> = row.into_iter().map(text).collect();
         let Some([kind, name, table, sql]) = texts.and_then(|texts| <[String; 4]>::try_from(texts).ok()) else {
@@ -129,15 +129,11 @@ pub fn read(server: &mut Server, of_ledger: &Kept) -> Result<Option<Kept>> {
             now.held.push(Held { table, column: name, holds: ParamType::of_word(&sql) });
             continue;
         }
-        if kind == "table" && sql.to_ascii_uppercase().contains("AUTOINCREMENT") {
-            let known = of_ledger.last_keys.iter().find(|(table, _)| *table == name);
-            now.last_keys.push((name.clone(), known.and_then(|(_, last)| *last)));
-        }
         now.objects.push(Entry { position, kind, name, table, sql, number: 0, state: State::Done });
     }
     for row in server.rows(&format!("SELECT name, value FROM {}", relation("settings")))? {
         let [Value::Text(name), Value::Text(value)] = &row[..] else { continue };
-        if ["user_version", "application_id"].contains(&name.as_str()) {
+        if PRAGMAS.contains(&name.as_str()) {
             now.pragmas.push((name.clone(), value.parse().unwrap_or(0)));
         }
     }

@@ -1,6 +1,6 @@
 //! The table on the server that records the progress of a migration, and SQLite's statements for the way back.
 
-use crate::look::{Kind, Schema};
+use crate::look::{Kind, PRAGMAS, Schema};
 use crate::plan::{Held, Makes, Plan};
 use crate::server::{Server, text};
 use anyhow::{Context, Result, bail, ensure};
@@ -58,8 +58,8 @@ pub struct Kept {
     pub objects: Vec<Entry>,
     pub pragmas: Vec<(String, i64)>,
     pub held: Vec<Held>,
-    /// Tables with AUTOINCREMENT, and the largest key that SQLite gave; none for a table that is new on the server.
-    pub last_keys: Vec<(String, Option<i64>)>,
+    /// Tables with AUTOINCREMENT, and the largest key that SQLite gave.
+    pub last_keys: Vec<(String, i64)>,
 }
 
 /// Digest of what must not change before a migration is resumed: the schema and the plan.
@@ -180,8 +180,8 @@ pub fn kept(entries: &[Entry]) -> Kept {
     let mut kept = Kept::default();
     for entry in entries {
         match entry.kind.as_str() {
-            PRAGMA => kept.pragmas.push((entry.name.clone(), entry.number)),
-            LAST_KEY => kept.last_keys.push((entry.table.clone(), Some(entry.number))),
+            PRAGMA if PRAGMAS.contains(&entry.name.as_str()) => kept.pragmas.push((entry.name.clone(), entry.number)),
+            LAST_KEY => kept.last_keys.push((entry.table.clone(), entry.number)),
             HELD => {
                 let holds = ParamType::of_word(&entry.sql);
                 kept.held.push(Held { table: entry.table.clone(), column: entry.name.clone(), holds });

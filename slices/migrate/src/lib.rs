@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! look ─► profile ─► plan ─► misfits ─► write ─► prove
-//!                      └──── ledger (a table on the server) ────► back ─► prove
+//!                      └──── ledger (a table on the server) ────► back ─► remake ─► prove
 //! ```
 //!
 //! `look` and `profile` read the source, once and in one read transaction. `plan` and `misfits` are pure. `write`
 //! carries out the plan step by step and records its progress in the `ledger`, so that it can be resumed. `back` uses
-//! SQLite's original statements in the ledger. `prove` reads both sides again.
+//! SQLite's original statements in the ledger, which `remake` executes. `prove` reads both sides again.
 
 mod back;
 mod digest;
@@ -19,6 +19,7 @@ mod plan;
 mod profile;
 mod progress;
 mod prove;
+mod remake;
 mod rows;
 mod server;
 mod show;

@@ -70,9 +70,12 @@ pub struct Schema {
     pub virtual_tables: Vec<String>,
     /// Tables in which virtual tables store their data.
     pub shadow_tables: Vec<String>,
-    /// `user_version` and `application_id`.
+    /// Values of [`PRAGMAS`].
     pub pragmas: Vec<(String, i64)>,
 }
+
+/// Numbers that a database stores outside of tables.
+pub const PRAGMAS: [&str; 2] = ["user_version", "application_id"];
 
 /// Names separated by commas.
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
@@ -116,7 +119,7 @@ pub fn schema(connection: &Connection) -> Result<Schema> {
             _ => schema.virtual_tables.push(name.clone()),
         }
     }
-    for name in ["user_version", "application_id"] {
+    for name in PRAGMAS {
         schema.pragmas.push((name.to_string(), connection.pragma_query_value(None, name, |row| row.get(0))?));
     }
     Ok(schema)

@@ -42,7 +42,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn plan(way: &Way, plan: &Plan, misfits: &[Misfit]) -> Result<()> {
+pub fn plan(way: &Way, plan: &Plan, misfits: &[Misfit], no_way_back: Vec<String>) -> Result<()> {
     let of = |makes: Makes| plan.steps.iter().filter(|step| step.makes == makes).count();
     let facts = vec![
         counted(plan.tables.len(), "table", "tables"),
@@ -68,6 +68,13 @@ pub fn plan(way: &Way, plan: &Plan, misfits: &[Misfit]) -> Result<()> {
         let about = "Nothing on the server does this; `contend migrate` back restores what has no data of its own.";
         let blocks = vec![Block::List(plan.left.iter().map(left).collect()), Block::Note(about.to_string())];
         sections.push(section("left", "Not carried over", blocks));
+    }
+    if !no_way_back.is_empty() {
+        let about = "SQLite makes these only with the functions and collations of the application, which contend does not \
+                     have. The way back leaves indexes, views and triggers out. With a table among them there is no way \
+                     back.";
+        let blocks = vec![Block::List(no_way_back), Block::Note(about.to_string())];
+        sections.push(section("back", "Does not come back", blocks));
     }
     if !plan.refused.is_empty() {
         let about = "Change these tables in the source, or leave them out with --without TABLE. Nothing was written.";

@@ -8,6 +8,7 @@ use crate::plan::{self, Asked, Makes, Plan};
 use crate::profile::{self, Occurrences, Profile};
 use crate::progress::Progress;
 use crate::prove::{Proof, Sides};
+use crate::remake;
 use crate::server::Server;
 use crate::show::{self, Way};
 use crate::stopped::{Unbegun, go_on};
@@ -17,7 +18,7 @@ use contend::cli::{INVALID, OK};
 use contend::trial::stop::Cancelled;
 use contend_sql::Target;
 use contend_wire::kept::quoted;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -60,7 +61,7 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
         server.address
     );
     let unbegun = |error: anyhow::Error| if error.is::<Cancelled>() && !asked.resume { Unbegun.into() } else { error };
-    let profiles = profiled(&source, &schema, stop).map_err(unbegun)?;
+    let profiles = profiled(&source, &schema, &asked.without, stop).map_err(unbegun)?;
     let target = server.product.target();
     let plan = plan::of(
         &schema,
@@ -71,7 +72,7 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
     let misfits = unfit((&source, stop), &schema, &profiles, &plan, room).map_err(unbegun)?;
     let to = format!("{}, {}", server.version, server.address);
     let way = Way { from: asked.file.display().to_string(), to };
-    show::plan(&way, &plan, &misfits)?;
+    show::plan(&way, &plan, &misfits, no_way_back(&schema, &plan)?)?;
     if asked.dry_run {
         show::statements(&plan)?;
         is_free(&mut server, &schema, &entries, &asked.without)?;
@@ -102,14 +103,38 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
     Ok(OK)
 }
 
-/// Reads the profiles of all tables.
-fn profiled(source: &Connection, schema: &Schema, stop: &AtomicBool) -> Result<Vec<Profile>> {
+/// Objects of the schema that SQLite does not make again without the application, and why.
+fn no_way_back(schema: &Schema, plan: &Plan) -> Result<Vec<String>> {
+    let sqlite = Connection::open_in_memory()?;
+    let kept = ledger::kept(&ledger::entries(schema, plan));
+    let tables = remake::tables(&sqlite, &kept).into_iter().map(|e| format!("{e:#}"));
+    Ok(tables.chain(remake::rest(&sqlite, &kept).failed).collect())
+}
+
+/// Names the table that cannot be read, and what to do.
+fn unreadable(error: anyhow::Error, table: &look::Table) -> anyhow::Error {
+    match error.downcast_ref::<rusqlite::Error>().map(rusqlite::Error::sqlite_error_code) {
+        // SQLITE_ERROR: the statement cannot be prepared.
+        Some(Some(ErrorCode::Unknown)) => error.context(format!(
+            "table {name} needs the application's functions or collations; leave it out with --without {name}",
+            name = table.name
+        )),
+        Some(_) => error.context(format!("table {}", table.name)),
+        None => error,
+    }
+}
+
+/// Reads the profiles of all tables; those of `without` stay empty.
+fn profiled(source: &Connection, schema: &Schema, without: &[String], stop: &AtomicBool) -> Result<Vec<Profile>> {
     let progress = Progress::new();
     progress.phase("reading the source");
     let of_table = |table: &look::Table| {
+        if without.iter().any(|name| name.eq_ignore_ascii_case(&table.name)) {
+            return Ok(Profile::default());
+        }
         progress.begin(&format!("reading table {}", table.name), None);
         go_on(stop)?;
-        profile::of_table(source, table, stop)
+        profile::of_table(source, table, stop).map_err(|error| unreadable(error, table))
     };
     schema.tables.iter().map(of_table).collect()
 }
