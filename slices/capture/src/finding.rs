@@ -5,7 +5,6 @@ use crate::program::{Began, End, Transaction, takes_lock};
 use crate::sql::{Begin, Does};
 use crate::summary::{Cause as Kind, Finding, Known};
 use crate::trace::{Call, Connection};
-use contend_interpose::format::note;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,7 +94,7 @@ pub fn findings(known: &Known) -> Vec<Finding> {
     let outside = known.trace.calls.iter().zip(is_inside).filter(|(call, is_inside)| !is_inside && is_pragma(call));
     for (call, _) in outside {
         if let Some(connection) = known.trace.connections.get(&call.connection) {
-            refuse(seen.entry(place(known, connection)).or_default(), known, (connection, call), false);
+            refuse(seen.entry(place(known, connection)).or_default(), known, call, false);
         }
     }
     // A lock matters where another connection met it.
@@ -122,10 +121,9 @@ fn is_in_memory(connection: &Connection) -> bool {
 }
 
 /// Counts a call that a lock ended. `has_read`: after a read in a transaction that began as a reader.
-fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, of: (&Connection, &'k Call), has_read: bool) {
+fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_read: bool) {
     /// SQLITE_BUSY_SNAPSHOT: another connection has committed since the read.
     const SNAPSHOT: i32 = 517;
-    let (connection, call) = of;
     let waited_ns = call.waited_ns + call.prepare.1;
     seen.waited_ns = seen.waited_ns.max(waited_ns);
     let refused = match () {
@@ -133,7 +131,7 @@ fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, of: (&Connection, &'k C
         () if call.is_locked() => &mut seen.locked,
         () if waited_ns > 0 => &mut seen.gave_up,
         () if has_read || call.rc == SNAPSHOT => &mut seen.after_read,
-        () if has_timeout(connection) => &mut seen.never_waits,
+        () if call.may_wait => &mut seen.never_waits,
         () => &mut seen.at_once,
     };
     *refused.times.entry(known.shapes.get(call).text.as_str()).or_default() += 1;
@@ -154,7 +152,7 @@ fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, t
                 (seen.held.2, seen.held.3) = (gap_ns, sql(last));
             }
         }
-        refuse(seen, known, (connection, call), has_read && transaction.began == Began::By(Begin::Deferred));
+        refuse(seen, known, call, has_read && transaction.began == Began::By(Begin::Deferred));
         // Connections in memory need not be of one database.
         holds |= !is_in_memory(connection) && takes_lock(call, &known.shapes);
         has_read |= does(call) == Does::Read && !call.has_failed() && !holds;
@@ -167,11 +165,6 @@ fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, t
     if let Some(last) = last.filter(|_| holds && is_open && transaction.rest_ns > seen.idle.0) {
         seen.idle = (transaction.rest_ns, sql(last));
     }
-}
-
-/// Whether SQLite or the program waits for a lock on this connection.
-fn has_timeout(connection: &Connection) -> bool {
-    connection.notes.contains(&note::BUSY_HANDLER) || connection.busy_timeout_ms.is_some_and(|ms| ms > 0)
 }
 
 fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u64) -> Vec<Finding> {

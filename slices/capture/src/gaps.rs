@@ -21,6 +21,23 @@ fn gap(code: u16) -> Option<&'static str> {
     })
 }
 
+/// The meaning of a note.
+pub fn note_text(code: u16) -> &'static str {
+    match code {
+        note::BUSY_HANDLER => "a busy handler of the program's own",
+        note::BLOB => "incremental access to blobs (not captured)",
+        note::BACKUP => "written by a backup (not captured)",
+        note::DESERIALIZE => "filled by sqlite3_deserialize (not captured)",
+        note::EXTENSION => "an extension was loaded (calls that it makes itself are not captured)",
+        note::COPY => "COPY or LOAD DATA LOCAL (the rows are not captured)",
+        note::CALL => "functions called by number (their values are not captured)",
+        note::REPLICATION => "replication (not captured)",
+        note::LOST => "a message that contend does not understand (nothing after it is captured)",
+        note::ENCODING => "texts in an encoding other than UTF-8 and Latin (not captured)",
+        _ => "functions, collations or virtual tables of the program's own",
+    }
+}
+
 /// The gaps of a trace, most serious first.
 pub fn gaps(trace: &Trace) -> Vec<String> {
     let mut found = vec![];

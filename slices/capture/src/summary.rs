@@ -1,10 +1,11 @@
 //! The content of `contend capture show` as values, which `--json` prints.
 
+use crate::gaps::note_text;
 use crate::manifest::{self, Content, Manifest};
 use crate::program::{Began, End, Group, Shapes, Transaction, groups, transactions};
 use crate::sql::{Begin, Does};
 use crate::statement::{pragma, tokens};
-use crate::trace::{Connection, Trace, note_text};
+use crate::trace::{Connection, Trace};
 use clap::ValueEnum;
 use contend::outcome::code_name;
 use contend_wire::sample::CodeSpace;

@@ -68,6 +68,11 @@ impl Connection {
         self.busy_timeout_ms = Some(ms);
         self.notes.remove(&note::BUSY_HANDLER);
     }
+
+    /// Whether SQLite or the program waits for a lock on it.
+    fn waits(&self) -> bool {
+        self.notes.contains(&note::BUSY_HANDLER) || self.busy_timeout_ms.is_some_and(|ms| ms > 0)
+    }
 }
 
 /// A bound value.
@@ -118,6 +123,8 @@ pub struct Call {
     pub after: bool,
     /// Whether the program read fewer rows than there were.
     pub is_cut: bool,
+    /// Whether its connection had a busy timeout or handler.
+    pub may_wait: bool,
 }
 
 impl Call {
@@ -396,6 +403,7 @@ impl Reader<'_> {
             before: raw.a() & state::AUTOCOMMIT_BEFORE != 0,
             after: raw.a() & state::AUTOCOMMIT_AFTER != 0,
             is_cut: false,
+            may_wait: self.trace.connections.get(&connection).is_some_and(Connection::waits),
         }
     }
 
@@ -479,22 +487,5 @@ fn value_of(raw: &Raw, manifest: &Manifest) -> Value {
         (value::REAL, _) => Value::Real(f64::from_bits(raw.t())),
         (value::TEXT, _) => Value::Text(raw.bytes(record::NUMBER_BYTES, length).into()),
         _ => Value::Blob(raw.bytes(record::NUMBER_BYTES, length).into()),
-    }
-}
-
-/// The meaning of a note.
-pub fn note_text(code: u16) -> &'static str {
-    match code {
-        note::BUSY_HANDLER => "a busy handler of the program's own",
-        note::BLOB => "incremental access to blobs (not captured)",
-        note::BACKUP => "written by a backup (not captured)",
-        note::DESERIALIZE => "filled by sqlite3_deserialize (not captured)",
-        note::EXTENSION => "an extension was loaded (calls that it makes itself are not captured)",
-        note::COPY => "COPY or LOAD DATA LOCAL (the rows are not captured)",
-        note::CALL => "functions called by number (their values are not captured)",
-        note::REPLICATION => "replication (not captured)",
-        note::LOST => "a message that contend does not understand (nothing after it is captured)",
-        note::ENCODING => "texts in an encoding other than UTF-8 and Latin (not captured)",
-        _ => "functions, collations or virtual tables of the program's own",
     }
 }
