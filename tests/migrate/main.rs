@@ -310,6 +310,41 @@ fn what_does_not_fit_is_listed_and_nothing_is_written() {
 }
 
 #[test]
+fn keys_that_an_index_cannot_hold_are_listed() {
+    both(|server| {
+        let source = server.source(
+            "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT, n REAL, c TEXT UNIQUE); \
+             CREATE INDEX ab ON t (a, n, b); \
+             INSERT INTO t VALUES (1, hex(randomblob(1320)), hex(randomblob(20)), 0.5, NULL), (2, NULL, NULL, NULL, 'x')",
+        );
+        if server.is_mariadb {
+            source
+                .execute_batch("UPDATE t SET a = NULL, c = 'x' || char(0) || hex(zeroblob(200)) WHERE id = 1")
+                .expect("stored");
+            let said = server.migrates(&[]).exits(1);
+            assert!(said.out.contains("longer than 255 characters") && said.out.contains("rowid 1"), "{said:?}");
+            source.execute_batch("UPDATE t SET c = 'x' || char(0) || hex(zeroblob(126)) WHERE id = 1").expect("stored");
+        } else {
+            source
+                .execute_batch("UPDATE t SET c = replace(hex(zeroblob(450)), '0', '語') WHERE id = 2")
+                .expect("stored");
+            source.execute_batch("UPDATE t SET b = hex(randomblob(30)) WHERE id = 1").expect("stored");
+            let said = server.migrates(&[]).exits(1);
+            let lines: Vec<String> =
+                said.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+            for begin in ["t c 1 rowid 2 longer than 2680 bytes", "t a, n, b 1 rowid 1 longer than 2680 bytes"] {
+                assert!(lines.iter().any(|line| line.starts_with(begin)), "{begin}: {said:?}");
+            }
+            // Random digits, which the server cannot compress into less.
+            source
+                .execute_batch("UPDATE t SET c = hex(randomblob(1340)) WHERE id = 2; UPDATE t SET b = 'x' WHERE id = 1")
+                .expect("stored");
+        }
+        server.migrates(&[]).exits(0);
+    });
+}
+
+#[test]
 fn a_database_that_is_not_empty_is_refused() {
     both(|server| {
         server.source("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)");

@@ -58,6 +58,8 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Columns of the primary key.
     pub key: Vec<String>,
+    /// Columns of each index, also of those of keys; without expressions.
+    pub keys: Vec<Vec<String>>,
     /// With AUTOINCREMENT: the largest key ever used.
     pub last_key: Option<i64>,
 }
@@ -153,7 +155,19 @@ fn table(connection: &Connection, name: &str, by_key: bool) -> Result<Table> {
         true => Order::Key(key.clone()),
         false => Order::Rowid(["rowid", "_rowid_", "oid"].into_iter().find(free)),
     };
-    Ok(Table { name: name.to_string(), order, columns, key, last_key: last_key(connection, name)? })
+    let (keys, last_key) = (keys(connection, name)?, last_key(connection, name)?);
+    Ok(Table { name: name.to_string(), order, columns, key, keys, last_key })
+}
+
+fn keys(connection: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
+    let mut info = connection.prepare(
+        "SELECT l.seq, i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i \
+         WHERE i.name IS NOT NULL ORDER BY l.seq, i.seqno",
+    )?;
+    let rows = info.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows = rows.collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
+    let keys = rows.chunk_by(|(one, _), (other, _)| one == other);
+    Ok(keys.map(|key| key.iter().map(|(_, column)| column.clone()).collect()).collect())
 }
 
 fn last_key(connection: &Connection, table: &str) -> Result<Option<i64>> {

@@ -2,13 +2,19 @@
 //! contain the values: only the place of the first one and their number.
 
 use crate::plan::Table;
-use crate::profile::{Column, Occurrences, Profile, Sort};
+use crate::profile::{Column, Occurrences, Profile, Sort, characters};
 use anyhow::Result;
 use contend_sql::{HeldColumn, ParamType, Target};
 use contend_wire::kept::quoted;
+use contend_worker::argument::Argument;
 
-/// Largest entry of a PostgreSQL index, in bytes.
-const POSTGRES_KEY_BYTES: usize = 2_700;
+/// Most bytes of the texts and blobs in an entry of a PostgreSQL index of a single column. A third of a page is 2,704
+/// bytes; a head, the mark of NULLs and the length of a value also take some.
+const POSTGRES_KEY_BYTES: usize = 2_680;
+/// Bytes of an entry for the length and the place of a text or blob, at most.
+const VARIABLE_BYTES: usize = 7;
+/// Bytes of an entry for any number, at most.
+const NUMBER_BYTES: usize = 24;
 
 /// Limits of a server.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +112,62 @@ fn remedy(table: &Table, column: &HeldColumn, sort: Sort) -> String {
     }
 }
 
-/// Values of a table that are too long. `above` counts the rows in which an expression exceeds a number.
+/// What a server measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Bytes,
+    /// Of a text; bytes of a blob.
+    Characters,
+    /// Bytes in an entry of an index of PostgreSQL, without compression.
+    InEntry,
+}
+
+impl Unit {
+    fn size(self, value: &Argument<'_>) -> usize {
+        match (self, value) {
+            (_, Argument::Null) => 0,
+            (Unit::Characters, _) => characters(value),
+            (Unit::Bytes, Argument::Text(bytes) | Argument::Blob(bytes)) => bytes.len(),
+            (Unit::InEntry, Argument::Text(bytes) | Argument::Blob(bytes)) => bytes.len() + VARIABLE_BYTES,
+            (Unit::Bytes | Unit::InEntry, _) => NUMBER_BYTES,
+        }
+    }
+
+    /// The largest size that a value of a column can have.
+    fn largest(self, column: &Column) -> usize {
+        match self {
+            Unit::Characters => column.longest_characters,
+            Unit::Bytes | Unit::InEntry => column.longest_bytes + NUMBER_BYTES,
+        }
+    }
+}
+
+/// Columns whose values together must not be longer than `most`.
+struct Limit<'t> {
+    columns: Vec<&'t str>,
+    unit: Unit,
+    most: usize,
+}
+
+/// The limits of a table's values. MariaDB's keys have a limit for each column, PostgreSQL's one for all of their columns.
+fn limits<'t>(table: &'t Table, source: &'t crate::look::Table, room: Room) -> Vec<Limit<'t>> {
+    let is_postgres = room.target == Target::Postgres;
+    let mut limits = vec![];
+    for column in table.columns.iter().filter(|c| matches!(c.holds, ParamType::Text | ParamType::Blob)) {
+        let (unit, most) = match column.key_characters {
+            Some(characters) if !is_postgres => (Unit::Characters, characters),
+            _ => (Unit::Bytes, room.value_bytes),
+        };
+        limits.push(Limit { columns: vec![&column.name], unit, most });
+    }
+    for key in source.keys.iter().filter(|_| is_postgres) {
+        let columns = key.iter().map(String::as_str).collect();
+        limits.push(Limit { columns, unit: Unit::InEntry, most: POSTGRES_KEY_BYTES + VARIABLE_BYTES });
+    }
+    limits
+}
+
+/// Values of a table that are too long. `above` counts the rows in which the size of some columns exceeds a number.
 ///
 /// # Errors
 /// `above` returned an error.
@@ -115,32 +176,32 @@ pub fn too_long(
     source: &crate::look::Table,
     profile: &Profile,
     room: Room,
-    above: impl Fn(&str, usize) -> Result<Occurrences>,
+    above: impl Fn(&[&str], &dyn Fn(&[Argument<'_>]) -> usize, usize) -> Result<Occurrences>,
 ) -> Result<Vec<Misfit>> {
-    let mut found = vec![];
-    for column in table.columns.iter().filter(|c| matches!(c.holds, ParamType::Text | ParamType::Blob)) {
-        let Some(seen) = profile_of(source, profile, &column.name) else { continue };
-        let (measure, longest, most, unit) = match (room.target, column.key_characters) {
-            (Target::MariaDb, Some(characters)) => ("length", seen.longest_characters, characters, "characters"),
-            (Target::Postgres, Some(_)) => ("octet_length", seen.longest_bytes, POSTGRES_KEY_BYTES, "bytes"),
-            (_, None) => ("octet_length", seen.longest_bytes, room.value_bytes, "bytes"),
-        };
-        if longest <= most {
+    let mut found: Vec<Misfit> = vec![];
+    for Limit { columns, unit, most } in limits(table, source, room) {
+        let seen = columns.iter().filter_map(|name| profile_of(source, profile, name));
+        let column = columns.join(", ");
+        let is_known = found.iter().any(|misfit| misfit.column == column);
+        if is_known || seen.map(|seen| unit.largest(seen)).sum::<usize>() <= most {
             continue;
         }
-        let seen = above(&format!("{measure}({})", quoted(&column.name)), most)?;
-        let (what, remedy) = match column.key_characters {
-            Some(_) => (
-                format!("longer than {most} {unit}, the most in a key or index"),
-                "shorten them, or drop the key or index in the source",
-            ),
-            None => (
+        let size = |values: &[Argument<'_>]| values.iter().map(|value| unit.size(value)).sum();
+        let Occurrences { count, first } = above(&columns, &size, most)?;
+        let in_key = "shorten them, or drop the key or index in the source";
+        let (what, remedy) = match unit {
+            Unit::Characters => (format!("longer than {most} characters, the most in a key or index"), in_key),
+            Unit::InEntry => {
+                (format!("longer than {POSTGRES_KEY_BYTES} bytes together, the most in a key or index"), in_key)
+            }
+            Unit::Bytes => (
                 format!("longer than {most} bytes, the most that this server takes"),
                 "raise max_allowed_packet on the server (MariaDB), or shorten them",
             ),
         };
-        if seen.count > 0 {
-            found.push(misfit(table, column, &seen, what, remedy.to_string()));
+        if count > 0 {
+            let remedy = remedy.to_string();
+            found.push(Misfit { table: table.name.clone(), column, count, first, what, remedy });
         }
     }
     Ok(found)

@@ -106,10 +106,7 @@ impl Column {
         match value {
             Argument::Text(bytes) | Argument::Blob(bytes) => {
                 self.longest_bytes = self.longest_bytes.max(bytes.len());
-                // Counts all bytes except continuation bytes of UTF-8.
-                let characters = bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
-                let is_blob = matches!(value, Argument::Blob(_));
-                self.longest_characters = self.longest_characters.max(if is_blob { bytes.len() } else { characters });
+                self.longest_characters = self.longest_characters.max(characters(value));
             }
             Argument::Integer(i) => {
                 self.least = self.least.min(*i);
@@ -117,6 +114,16 @@ impl Column {
             }
             _ => {}
         }
+    }
+}
+
+/// Characters of a text, bytes of a blob.
+pub fn characters(value: &Argument<'_>) -> usize {
+    match value {
+        // All bytes except continuation bytes of UTF-8.
+        Argument::Text(bytes) => bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count(),
+        Argument::Blob(bytes) => bytes.len(),
+        Argument::Null | Argument::Integer(_) | Argument::Real(_) => 0,
     }
 }
 
@@ -146,20 +153,22 @@ pub fn of_table(connection: &Connection, table: &Table, stop: &AtomicBool) -> Re
     Ok(profile)
 }
 
-/// Number of rows in which an expression exceeds `most`.
+/// Number of rows in which the size of some columns exceeds `most`. SQLite's own functions count in the encoding of the
+/// database, or to the first NUL.
 ///
 /// # Errors
 /// The source cannot be read, or a signal arrived.
 pub fn above(
     (connection, stop): (&Connection, &AtomicBool),
     table: &Table,
-    expression: &str,
+    columns: &[&str],
+    size: &dyn Fn(&[Argument<'_>]) -> usize,
     most: usize,
 ) -> Result<Occurrences> {
     let mut seen = Occurrences::default();
-    each_row(connection, &table.all_rows(expression), |number, rowid, values| {
+    each_row(connection, &table.all_rows(&listed(columns.iter().copied())), |number, rowid, values| {
         go_on(stop)?;
-        if matches!(values[0], Argument::Integer(found) if found > most as i64) {
+        if size(values) > most {
             if seen.count == 0 {
                 seen.first = table.place(rowid, number);
             }
@@ -202,6 +211,6 @@ mod tests {
         let (table, stop) = (&schema.tables[0], AtomicBool::new(true));
         let stopped = of_table(&connection, table, &stop).expect_err("stopped");
         assert!(stopped.is::<contend::trial::stop::Cancelled>());
-        assert!(above((&connection, &stop), table, "a", 0).is_err());
+        assert!(above((&connection, &stop), table, &["a"], &|_| 0, 0).is_err());
     }
 }

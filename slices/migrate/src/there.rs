@@ -18,6 +18,7 @@ use contend::cli::{INVALID, OK};
 use contend::trial::stop::Cancelled;
 use contend_sql::Target;
 use contend_wire::kept::quoted;
+use contend_worker::argument::Argument;
 use rusqlite::{Connection, ErrorCode};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -220,7 +221,9 @@ fn unfit(
         let mut of = schema.tables.iter().zip(profiles);
         let Some((of, profile)) = of.find(|(of, _)| of.name == table.name) else { continue };
         found.extend(misfits::of_table(table, of, profile, room));
-        let above = |expression: &str, most| profile::above((source, stop), of, expression, most);
+        let above = |columns: &[&str], size: &dyn Fn(&[Argument<'_>]) -> usize, most| {
+            profile::above((source, stop), of, columns, size, most)
+        };
         found.extend(misfits::too_long(table, of, profile, room, above)?);
         if plan.steps.iter().any(|step| step.makes == Makes::ForeignKey && step.table == table.name) {
             found.extend(orphans(source, of)?);
