@@ -196,10 +196,15 @@ impl Content {
 }
 
 impl Manifest {
-    /// The program, and its first argument if that is a file: `python3 app.py`. Others can be passwords, and this reaches reports.
+    /// The program, and its first argument if that is named like a file: `python3 app.py`. Others can be passwords, and this
+    /// reaches reports.
     pub fn program(&self) -> String {
-        let is_file =
-            |word: &&String| word.contains(['/', '.']) && !word.starts_with('-') && !word.contains(['=', '@', ':']);
+        let is_file = |word: &&String| {
+            let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+            let is_plain =
+                !word.starts_with('-') && !word.contains(['=', '@', ':']) && !word.contains(char::is_control);
+            is_plain && (1..=4).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphabetic())
+        };
         let file = self.command.get(1).filter(is_file);
         let words: Vec<&str> = self.command.iter().take(1).chain(file).map(String::as_str).collect();
         words.join(" ").chars().take(60).collect()

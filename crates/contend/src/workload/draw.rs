@@ -3,6 +3,7 @@
 
 use super::generate::{Binder, BoundFields, RowPosition};
 use super::model::{ArgumentGroup, ClientCount, Mix, Pause, Role, RoleMix, Workload};
+use super::pace::Pace;
 use super::random::{Stream, Weighted};
 use super::resolve::listed_names;
 use crate::load::{Arrivals, Load};
@@ -132,7 +133,7 @@ impl Workload {
     /// The roles that take part, and their pace.
     fn asked(&self, request: &DrawRequest<'_>) -> Result<(Vec<Team<'_>>, Pace)> {
         self.check_axes(request.axes)?;
-        let teams = self.teams(request)?;
+        let mut teams = self.teams(request)?;
         let clients: u64 = teams.iter().map(|team| team.total(self.databases)).sum();
         ensure!(clients > 0, "the load has no clients");
         ensure!(clients <= u64::from(CLIENTS_MAX), "{clients} clients; the maximum is {CLIENTS_MAX}");
@@ -140,7 +141,14 @@ impl Workload {
         let processes: u64 = hosts.map(|team| u64::from(team.processes)).sum();
         ensure!(processes <= PROCESSES_MAX, "{processes} processes; the maximum is {PROCESSES_MAX}");
         let bytes = |team: &Team<'_>| team.total(self.databases) as f64 * self.operation_bytes(team);
-        let pace = Pace::new(request, clients as u32, teams.iter().map(bytes).sum::<f64>() / clients as f64)?;
+        let rate = axis::<f64>(request.axes, "rate_per_s")?.or(request.load.rate_per_s);
+        let bytes = teams.iter().map(bytes).sum::<f64>() / clients as f64;
+        let pace = Pace::new(request.load, rate, clients as u32, bytes)?;
+        let shares: f64 = teams.iter().filter_map(|team| team.role.share).sum();
+        for team in &mut teams {
+            let own = team.total(self.databases) as f64 / clients as f64;
+            team.gap = team.role.share.map_or(1.0, |share| own * shares / share);
+        }
         Ok((teams, pace))
     }
 
@@ -192,6 +200,7 @@ impl Workload {
                     ClientCount::PerDatabase(n) => Share::PerDatabase(n),
                 },
                 mix: TeamMix::new(self.mix(role, request.profile)?),
+                gap: 1.0,
             })
         });
         let teams = teams.collect::<Result<Vec<_>>>()?;
@@ -283,6 +292,8 @@ struct Team<'a> {
     processes: u32,
     clients: Share,
     mix: TeamMix,
+    /// Time between two operations of one of its clients in an open loop, as a multiple of that if all had the same.
+    gap: f64,
 }
 
 /// How a role's clients are spread.
@@ -345,94 +356,12 @@ struct Maker<'a> {
     carried: &'a [usize],
 }
 
-/// Most operations drawn for one trial, and most bytes of them.
-const OPERATIONS_MAX: u32 = 4_000_000;
-const BYTES_MAX: f64 = (2_u64 << 30) as f64;
-
 /// Bytes of an operation without its arguments.
 const OPERATION_BYTES: f64 = 64.0;
 
 /// Most clients or processes of one trial.
 const CLIENTS_MAX: u32 = 100_000;
 const PROCESSES_MAX: u64 = 1_000;
-
-fn too_many(operations: u64, most: u64) -> String {
-    format!(
-        "{operations} operations would have to be drawn, the maximum is {most} with these arguments: fewer clients or \
-         operations, fewer or shorter arguments, a lower rate, or a shorter window"
-    )
-}
-
-/// How many operations a client gets and when they are due.
-enum Pace {
-    /// `limit` operations, or `cycle` again and again.
-    Closed { limit: Option<u32>, cycle: u32 },
-    /// Between two operations of one client `gap_ns` pass on average.
-    Open { gap_ns: f64, clients: u32, arrivals: Arrivals, limit: Option<u32>, window_ns: (u64, u64) },
-}
-
-impl Pace {
-    fn new(request: &DrawRequest<'_>, clients: u32, operation_bytes: f64) -> Result<Self> {
-        let load = request.load;
-        let most = f64::from(OPERATIONS_MAX).min(BYTES_MAX / operation_bytes) as u32;
-        let endless = load.window_ns == 0 && load.operations.is_none();
-        ensure!(!endless, "the load has neither a window nor a number of operations");
-        let Some(rate) = axis::<f64>(request.axes, "rate_per_s")?.or(load.rate_per_s) else {
-            ensure!(load.cycle > 0 || load.operations.is_some(), "the cycle of a closed loop has no operations");
-            let share = most / clients.max(1);
-            let each = load.operations.unwrap_or(1);
-            ensure!(each <= share, too_many(u64::from(clients) * u64::from(each), most.into()));
-            // With very many clients or arguments the cycle is shorter, so that the plans fit into memory.
-            return Ok(Pace::Closed { limit: load.operations, cycle: load.cycle.min(share) });
-        };
-        ensure!(rate.is_finite() && rate > 0.0, "the rate must be greater than 0, found {rate}");
-        let end_ns = if load.window_ns == 0 { u64::MAX } else { load.run_in_ns.saturating_add(load.window_ns) };
-        let drawn = match load.operations {
-            Some(each) => f64::from(clients) * f64::from(each),
-            None => rate * end_ns as f64 / 1e9,
-        };
-        ensure!(drawn <= f64::from(most), too_many(drawn as u64, most.into()));
-        Ok(Pace::Open {
-            gap_ns: f64::from(clients) * 1e9 / rate,
-            clients,
-            arrivals: load.arrivals,
-            limit: load.operations,
-            window_ns: (load.run_in_ns, end_ns),
-        })
-    }
-
-    fn model(&self) -> Loop {
-        match self {
-            Pace::Closed { .. } => Loop::Closed,
-            Pace::Open { .. } => Loop::Open,
-        }
-    }
-
-    /// A client without operations yet.
-    fn client(&self, id: u32, database: u32, role: &Role) -> Client {
-        let start_ns = if self.model() == Loop::Closed { role.start_ns } else { 0 };
-        Client {
-            id,
-            database,
-            load: self.model(),
-            cyclic: self.cyclic(),
-            limit: self.limit(),
-            start_ns,
-            operations: vec![],
-            arguments: vec![],
-        }
-    }
-
-    fn cyclic(&self) -> bool {
-        matches!(self, Pace::Closed { limit: None, .. })
-    }
-
-    fn limit(&self) -> u32 {
-        match self {
-            Pace::Closed { limit, .. } | Pace::Open { limit, .. } => limit.unwrap_or(0),
-        }
-    }
-}
 
 /// Draws the operations of one client.
 struct Drawer<'a> {
@@ -451,17 +380,18 @@ impl Drawer<'_> {
                 }
             }
             Pace::Open { gap_ns, clients, arrivals, limit, window_ns: (begin, end) } => {
+                let gap_ns = gap_ns * self.team.gap;
                 // At a constant rate clients take turns; random arrivals need no arrangement.
                 let mut due = match arrivals {
                     Arrivals::Constant => gap_ns * f64::from(client.id) / f64::from(*clients),
-                    Arrivals::Poisson => self.stream.exponential(*gap_ns),
+                    Arrivals::Poisson => self.stream.exponential(gap_ns),
                 };
                 while (due as u64) < *end && limit.is_none_or(|limit| client.operations.len() < limit as usize) {
                     let transaction = self.operation(&mut client, due as u64);
                     planned[usize::from(transaction)] += u64::from(due as u64 >= *begin);
                     due += match arrivals {
-                        Arrivals::Constant => *gap_ns,
-                        Arrivals::Poisson => self.stream.exponential(*gap_ns),
+                        Arrivals::Constant => gap_ns,
+                        Arrivals::Poisson => self.stream.exponential(gap_ns),
                     };
                 }
             }

@@ -188,6 +188,7 @@ pub struct RoleFile {
     pub mix: Option<BTreeMap<String, f64>>,
     pub transactions: Option<Vec<String>>,
     pub pause: Option<Value>,
+    pub share: Option<f64>,
     pub start: Option<String>,
     pub database: Option<u32>,
 }

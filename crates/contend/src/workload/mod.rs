@@ -17,6 +17,7 @@ pub mod invariant;
 pub mod marks;
 pub mod model;
 pub mod own_key;
+mod pace;
 mod random;
 mod resolve;
 pub mod rows;

@@ -219,6 +219,8 @@ pub struct Role {
     /// Only these transactions of the mix.
     pub only: Option<Vec<usize>>,
     pub pause: Pause,
+    /// Its part of the rate of an open loop, compared with those of the other roles; `None` if clients have equal parts.
+    pub share: Option<f64>,
     /// The clients start this long after the trial.
     pub start_ns: u64,
     /// Database of its clients; `None` to spread them in turn.
@@ -313,6 +315,7 @@ impl Workload {
                 mix: RoleMix::Own(alike),
                 only: None,
                 pause: Pause::Fixed(0),
+                share: None,
                 start_ns: 0,
                 database: None,
             }];

@@ -3,7 +3,7 @@
 
 use contend_wire::literal::Value;
 use contend_wire::plan::{Source, Step};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Replaces a value in texts that are shown.
 const HIDDEN: &str = "(secret)";
@@ -56,20 +56,24 @@ impl Secrets {
     /// A foreign text, such as a service's answer, with the values masked: in every spelling, and also where the text
     /// was cropped in the middle of one.
     pub fn hidden(&self, text: &str) -> String {
-        let mut written: Vec<String> = self.0.values().filter(|v| !v.is_empty()).flat_map(|v| spellings(v)).collect();
-        // Longest first, because a value may be the beginning of another one.
-        written.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
-        let mut text = text.to_string();
-        for spelling in &written {
-            let ends = spelling.char_indices().skip(LEAST_LEFT).map(|(end, _)| end);
-            for end in ends.collect::<Vec<_>>().into_iter().rev() {
-                text = text.replace(&format!("{}{CROPPED}", &spelling[..end]), &format!("{HIDDEN}{CROPPED}"));
-            }
+        let spelled = |value: &String| value.chars().map(spellings).collect::<Vec<_>>();
+        let values: Vec<Vec<Vec<String>>> = self.0.values().filter(|value| !value.is_empty()).map(spelled).collect();
+        let (mut shown, mut rest) = (String::new(), text);
+        while let Some(first) = rest.chars().next() {
+            // The longest one, because a value may be the beginning of another one.
+            let length = match values.iter().filter_map(|value| begins_with(rest, value)).max() {
+                Some(length) => {
+                    shown += HIDDEN;
+                    length
+                }
+                None => {
+                    shown.push(first);
+                    first.len_utf8()
+                }
+            };
+            rest = &rest[length..];
         }
-        for spelling in &written {
-            text = text.replace(spelling, HIDDEN);
-        }
-        text
+        shown
     }
 
     /// A command line without the values that it was given with `--set` and `--password`.
@@ -95,25 +99,71 @@ impl Secrets {
     }
 }
 
-/// Spellings of a value: plain, control characters as blanks, HTML, JSON with and without escaped slashes, percent-encoded in
-/// upper and lower case with and without a plus for a blank.
-fn spellings(value: &str) -> Vec<String> {
-    let json = serde_json::Value::from(value).to_string();
-    let json = json.trim_matches('"').to_string();
-    let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    let encoded = |upper: bool| {
-        let byte = |byte: u8| match byte {
-            b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-            _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-            _ if upper => format!("%{byte:02X}"),
-            _ => format!("%{byte:02x}"),
-        };
-        value.bytes().map(byte).collect::<String>()
+/// Length of a value at the beginning of a text, also of the part of a value before the end of a cropped text. A value is the
+/// spellings of each of its characters, because frameworks escape some characters and leave others.
+fn begins_with(text: &str, value: &[Vec<String>]) -> Option<usize> {
+    let (mut ends, mut cropped) = (BTreeSet::from([0]), None);
+    for spellings in value {
+        let mut next = BTreeSet::new();
+        for (end, spelling) in ends.iter().flat_map(|end| spellings.iter().map(move |spelling| (end, spelling))) {
+            let (length, is_whole) = common(&text[*end..], spelling);
+            let end = end + length;
+            if is_whole {
+                next.insert(end);
+            } else if text[end..].starts_with(CROPPED) && text[..end].chars().count() >= LEAST_LEFT {
+                cropped = cropped.max(Some(end));
+            }
+        }
+        ends = next;
+    }
+    ends.last().copied().max(cropped)
+}
+
+/// Length of the part of a text that begins a spelling, in any case, and whether it is the whole spelling.
+fn common(text: &str, spelling: &str) -> (usize, bool) {
+    let same = |(a, b): &(char, char)| a == b || a.to_lowercase().eq(b.to_lowercase());
+    let both = text.chars().zip(spelling.chars());
+    let common: Vec<char> = both.take_while(same).map(|(of_text, _)| of_text).collect();
+    (common.iter().map(|c| c.len_utf8()).sum(), common.len() == spelling.chars().count())
+}
+
+/// Spellings of a character, in any case: plain, control characters as blanks, in HTML, JSON, strings of programs, forms and
+/// addresses, in UTF-8 and in Latin-1.
+fn spellings(of: char) -> Vec<String> {
+    let mut found = vec![of.to_string(), of.to_uppercase().to_string()];
+    let named = match of {
+        '&' => &["&amp;"][..],
+        '<' => &["&lt;"],
+        '>' => &["&gt;"],
+        '"' => &["&quot;", "\\\""],
+        '\'' => &["&apos;", "\\'"],
+        '\\' => &["\\\\"],
+        '/' => &["\\/"],
+        ' ' => &["+"],
+        '\n' => &["\\n", " "],
+        '\r' => &["\\r", " "],
+        '\t' => &["\\t", " "],
+        '\u{8}' => &["\\b", " "],
+        '\u{c}' => &["\\f", " "],
+        _ if of.is_control() => &[" "],
+        // As a text in Latin-1 is read.
+        '\u{80}'.. => &["\u{fffd}"],
+        _ => &[],
     };
-    let percent = [encoded(true), encoded(false)];
-    let plus = percent.each_ref().map(|text| text.replace("%20", "+"));
-    let plain = [value.to_string(), value.replace(char::is_control, " "), html, json.replace('/', "\\/"), json];
-    plain.into_iter().chain(percent).chain(plus).collect()
+    found.extend(named.iter().map(|name| name.to_string()));
+    let number = u32::from(of);
+    found.extend([
+        format!("&#{number};"),
+        format!("&#{number:03};"),
+        format!("&#x{number:x};"),
+        format!("&#x{number:02x};"),
+    ]);
+    found.push(of.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect());
+    for escape in ["%", "\\x"] {
+        found.push(of.to_string().bytes().map(|byte| format!("{escape}{byte:02x}")).collect());
+        found.extend(u8::try_from(number).map(|latin| format!("{escape}{latin:02x}")));
+    }
+    found
 }
 
 impl std::fmt::Debug for Secrets {
@@ -136,6 +186,29 @@ mod tests {
         assert_eq!(text, "raw (secret), JSON (secret), form (secret), query (secret), other a b");
         assert_eq!(format!("{:?}", secrets()), "[\"pw\", \"token\"]");
         assert_eq!(secrets().lacking(), ["token"]);
+    }
+
+    #[test]
+    fn a_value_is_hidden_as_frameworks_escape_it() {
+        let secrets = Secrets::new([("pw".to_string(), "geh&im'ß<9\u{1f512}".to_string())].into());
+        for spelled in [
+            "geh&im'\\u00df<9\\ud83d\\udd12",
+            "geh\\u0026im'ß\\u003c9🔒",
+            "geh\\u0026im\\u0027\\u00DF\\u003C9\\uD83D\\uDD12",
+            "geh&amp;im&#x27;ß&lt;9🔒",
+            "geh&amp;im&#39;ß&lt;9🔒",
+            "geh&amp;im&#039;&#223;&#x3C;9&#128274;",
+            "GEH&IM'SS<9🔒",
+            "geh&im'\u{fffd}<9\u{fffd}",
+            "geh%26im%27%DF%3c9%F0%9F%94%92",
+            "geh&im\\'\\xc3\\x9f<9\\xf0\\x9f\\x94\\x92",
+        ] {
+            assert_eq!(secrets.hidden(&format!("pwd={spelled};")), "pwd=(secret);");
+        }
+        assert_eq!(secrets.hidden("pwd=geh&amp;im&#x2..."), "pwd=(secret)...");
+        assert_eq!(secrets.hidden("geh&im'ss<8 ß"), "geh&im'ss<8 ß");
+        let slashes = Secrets::new([("pw".to_string(), "\\".repeat(40) + "x")].into());
+        assert_eq!(slashes.hidden(&"\\".repeat(60)), "\\".repeat(60), "without trying every way to read them");
     }
 
     #[test]

@@ -14,6 +14,8 @@ use std::fmt::Write as _;
 /// is one attempt.
 pub struct LockErrors {
     count: usize,
+    /// Those of calls that did not wait although they had a busy timeout: a longer one changes nothing for them.
+    never_waited: usize,
     per_1000: f64,
     /// Whether the program writes.
     has_writes: bool,
@@ -23,24 +25,26 @@ impl LockErrors {
     pub fn of(known: &Known) -> LockErrors {
         let is_refused = |call: &Call| call.is_busy() && !call.is_locked();
         let count = known.trace.calls.iter().filter(|call| is_refused(call)).count();
+        let never_waits = |call: &&Call| call.may_wait && call.waited_ns + call.prepare.1 == 0;
+        let never_waited = known.trace.calls.iter().filter(|call| is_refused(call)).filter(never_waits).count();
         let met = |attempt: &&Transaction| attempt.calls.iter().any(|&i| is_refused(&known.trace.calls[i]));
         let (failed, all) = (known.transactions.iter().filter(met).count(), known.transactions.len());
         let has_writes = known.groups.iter().any(|group| group.writes);
-        LockErrors { count, per_1000: 1000.0 * failed as f64 / all.max(1) as f64, has_writes }
+        LockErrors { count, never_waited, per_1000: 1000.0 * failed as f64 / all.max(1) as f64, has_writes }
     }
 
     /// Writes the question whether a contender removes them. The captured number is scaled with the ratio of both rates in
-    /// the study.
-    pub fn write_answer(&self, out: &mut String, label: &str) {
-        let LockErrors { count, .. } = self;
+    /// the study. `is_timeout`: the contender has a longer busy timeout, and nothing else.
+    pub fn write_answer(&self, out: &mut String, label: &str, is_timeout: bool) {
+        let (count, least) = (self.count, if is_timeout { self.never_waited } else { 0 });
         let metric = format!("left_by_{}", plain(label));
         let rate = "(conflict + timeout) / planned";
         let captured = "((conflict@[as captured] + timeout@[as captured]) / planned@[as captured])";
         let _ = write!(
             out,
             "\n[[metric]]\nname = \"{metric}\"\nabout = \"of the {} lock errors of the capture, those that would be left\"\n\
-             value = \"min({count}, floor({count} * {rate} / {captured} + 0.5))\"\nhigher_is_better = false\n",
-            whole(*count as u64)
+             value = \"min({count}, max({least}, floor({count} * {rate} / {captured} + 0.5)))\"\nhigher_is_better = false\n",
+            whole(count as u64)
         );
         let _ = write!(
             out,
@@ -48,7 +52,19 @@ impl LockErrors {
             text(&format!("Would {label} have removed the lock errors?")),
             text(label)
         );
-        self.write_facts(out, (label, "with it"), &format!("{label} would have left about {{this.{metric}}}"));
+        let all_gone = match least {
+            0 => None,
+            _ => Some(format!(
+                "Not all: {} of {} lock errors came at once, where SQLite waits with no busy timeout.",
+                whole(least as u64),
+                whole(count as u64)
+            )),
+        };
+        self.write_facts(
+            out,
+            (label, "with it"),
+            (all_gone, &format!("{label} would have left about {{this.{metric}}}")),
+        );
     }
 
     /// Writes the question whether short transactions remove them, with the captured settings.
@@ -60,15 +76,13 @@ impl LockErrors {
              against = \"{CAPTURED}\"\nagainst_condition = \"load=captured\"\n",
             text(ask)
         );
-        self.write_facts(
-            out,
-            ("short transactions", "with short transactions"),
-            "short transactions would have left some",
-        );
+        let left = "short transactions would have left some";
+        self.write_facts(out, ("short transactions", "with short transactions"), (None, left));
     }
 
-    /// `left`: what a change that removes some of them leaves.
-    fn write_facts(&self, out: &mut String, (label, with): (&str, &str), left: &str) {
+    /// `all_gone`: what to say where no operation fails in the run, if not that all would be gone; `left`: what a change that
+    /// removes some of them leaves.
+    fn write_facts(&self, out: &mut String, (label, with): (&str, &str), (all_gone, left): (Option<String>, &str)) {
         let (count, per_1000) = (whole(self.count as u64), number(self.per_1000));
         let verdict = |fact: &str| match (fact, self.count) {
             ("only-this", _) => "No: it adds lock errors.".to_string(),
@@ -76,6 +90,7 @@ impl LockErrors {
             ("neither", _) => {
                 format!("This run cannot tell: as captured it has none of the {count} lock errors of the capture.")
             }
+            ("only-against", _) if all_gone.is_some() => all_gone.clone().unwrap_or_default(),
             ("only-against", _) => format!("Yes: {label} would have removed {count} of {count} lock errors."),
             ("both", _) => format!("Not all: {left} of {count} lock errors."),
             (_, _) => format!("No: {label} would have removed none of the {count} lock errors."),
@@ -176,7 +191,8 @@ mod tests {
     #[test]
     fn an_answer_says_no_where_no_lock_error_is_gone_and_has_one_form_of_numbers() {
         let mut out = String::new();
-        LockErrors { count: 1_060, per_1000: 557.308, has_writes: true }.write_answer(&mut out, "WAL");
+        let errors = LockErrors { count: 1_060, never_waited: 1_000, per_1000: 557.308, has_writes: true };
+        errors.write_answer(&mut out, "WAL", false);
         let answer: Vec<&str> = out.lines().collect();
         let of =
             |key: &str| answer.iter().find_map(|line| line.strip_prefix(&format!("{key} = "))).expect("a sentence");
@@ -187,5 +203,9 @@ mod tests {
         );
         assert!(of("both").contains("(in the capture 557)") && !out.contains("557.308"), "{out}");
         assert!(of("only-against").contains("removed 1,060 of 1,060"), "{out}");
+        let mut timeout = String::new();
+        errors.write_answer(&mut timeout, "a busy timeout", true);
+        assert!(timeout.contains("min(1060, max(1000, floor("), "{timeout}");
+        assert!(timeout.contains("only-against = \"Not all: 1,000 of 1,060 lock errors came at once"), "{timeout}");
     }
 }

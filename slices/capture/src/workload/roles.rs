@@ -1,5 +1,6 @@
 //! Roles of a captured program: processes, clients, and pauses.
 
+use crate::finding::time;
 use crate::literal::text;
 use crate::program::Group;
 use crate::summary::Known;
@@ -9,8 +10,10 @@ use std::fmt::Write as _;
 
 /// Processes, and clients of a process, at most.
 const CLIENTS_MAX: u64 = 16;
-/// Length of a slot. Slots without a transaction do not count as load.
+/// Length of a slot. Slots in which no process has a transaction do not count as load.
 const SLOT_NS: u64 = 100_000_000;
+/// Mean pause from which on a role may be a job with a timer.
+const LONG_PAUSE_US: u64 = 1_000_000;
 /// Values of the study's axis: label, and how many times as fast as captured; 0 is without pauses.
 pub const PACES: [(&str, u64); 5] = [("captured", 1), ("x2", 2), ("x4", 4), ("x8", 8), ("full", 0)];
 
@@ -23,7 +26,7 @@ pub struct Role {
     name: String,
     processes: u64,
     clients: u64,
-    /// Mean pause of a client before a transaction, in the times in which there was load.
+    /// Mean pause of a client before a transaction, in the times in which any process had one.
     pause_us: u64,
     /// Mean time for which the program holds a transaction open.
     hold_us: u64,
@@ -56,16 +59,21 @@ pub fn roles<'g>(known: &Known, kinds: impl Iterator<Item = (&'g str, &'g Group)
 fn pause_us(known: &Known, role: &str, clients: u64) -> u64 {
     let is_mine = |process| plain(known.trace.process(process)) == role;
     let mine = || known.transactions.iter().filter(|transaction| is_mine(transaction.who.process));
-    // Ordered by start, so each adds the times after those before it.
+    let there = mine().map(|transaction| (transaction.from_ns, transaction.to_ns));
+    let there = there.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))).unwrap_or_default();
+    // Ordered by start, so each adds the times after those before it. A job that another program waits for has its pauses.
     let (mut active, mut next) = (0, 0);
-    for transaction in mine() {
+    for transaction in known.transactions.iter().filter(|of| of.to_ns >= there.0 && of.from_ns <= there.1) {
         let (from, after) = (transaction.from_ns / SLOT_NS, transaction.to_ns / SLOT_NS + 1);
         active += after.saturating_sub(from.max(next));
         next = next.max(after);
     }
     let busy_ns: u64 = mine().map(|transaction| transaction.to_ns - transaction.from_ns).sum();
     let there_ns = active.saturating_mul(SLOT_NS).saturating_mul(clients);
-    there_ns.saturating_sub(busy_ns) / (mine().count() as u64).max(1) / 1_000
+    let count = mine().count() as u64;
+    // Between n transactions of a client there are n - 1 pauses.
+    let pauses = if count >= 2 * clients { count - clients } else { count };
+    there_ns.saturating_sub(busy_ns) / pauses.max(1) / 1_000
 }
 
 /// Processes and clients in each that a program had at the same time.
@@ -98,6 +106,12 @@ impl Role {
     /// Whether several clients of one process could share a connection.
     pub fn shares_a_process(&self) -> bool {
         self.processes == 1 && self.clients > 1
+    }
+
+    /// Its name and mean pause, if that is long: it may be a job with a timer.
+    pub fn long_pause(&self) -> Option<String> {
+        let of = || format!("{} ({})", self.name, time(self.pause_us * 1_000));
+        (self.pause_us >= LONG_PAUSE_US).then(of)
     }
 
     fn pause(&self) -> String {
@@ -140,6 +154,7 @@ pub fn write(out: &mut String, roles: &[Role]) {
         line(out, "processes", &role.processes.to_string());
         line(out, "clients", &role.clients.to_string());
         line(out, "pause", &format!("{{ exponential = {} }}", text(&format!("{}*1us", role.pause()))));
+        line(out, "share", &role.mix.values().sum::<usize>().to_string());
         let mix: Vec<String> = role.mix.iter().map(|(name, count)| format!("{name} = {count}")).collect();
         line(out, "mix", &format!("{{ {} }}", mix.join(", ")));
     }

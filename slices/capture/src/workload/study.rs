@@ -33,7 +33,7 @@ pub fn study(of: &Captured, roles: &[Role]) -> String {
     let all = contenders(now, roles.len() == 1 && roles[0].shares_a_process());
     let best = all.iter().rfind(|contender| contender.model.is_none()).expect("the captured one");
     let holds = roles::hold(roles);
-    let mut out = head(of, tier(now), holds);
+    let mut out = head(of, tier(now), roles);
     for contender in &all {
         contenders::write(&mut out, contender, &contender.label);
     }
@@ -49,7 +49,9 @@ pub fn study(of: &Captured, roles: &[Role]) -> String {
     }
     let errors = LockErrors::of(known);
     for contender in all.iter().skip(1) {
-        errors.write_answer(&mut out, &contender.label);
+        let (its, theirs) = (&contender.settings, &now.journal_mode);
+        let is_timeout = contender.model.is_none() && its.journal_mode == *theirs && its.begin == now.begin;
+        errors.write_answer(&mut out, &contender.label, is_timeout);
     }
     if holds {
         errors.write_short(&mut out);
@@ -118,6 +120,17 @@ fn differences(differ: &[Difference]) -> String {
     line(Differs::Rows, rows) + &line(Differs::Fails, fails)
 }
 
+/// A line of the study's limits, where programs pause for long: more load is more of their work, too.
+fn jobs(roles: &[Role]) -> String {
+    let all: Vec<String> = roles.iter().filter_map(Role::long_pause).collect();
+    let line = format!(
+        "Each program pauses less with load=x2 to load=full, also these: {} in the mean. If they have a timer, more load from others \
+         does not change it: judge by load=captured.",
+        all.join(", ")
+    );
+    if all.is_empty() { String::new() } else { format!("  {},\n", text(&line)) }
+}
+
 /// A line of the study's limits, with the load of short transactions.
 const SHORTER: &str = "  \"load=short is the captured load, with the program's own work before its transactions and not inside of them. Whether it can be \
                        done there, only the program's author knows.\",\n";
@@ -129,10 +142,11 @@ const NO_FOREIGN_KEYS: &str = "  \"Foreign keys are enforced on SQLite, as in th
 const ISOLATION: &str = "  \"Servers have their default isolation, READ COMMITTED or REPEATABLE READ, and SQLite's is SERIALIZABLE: a transaction that \
                          reads before it writes can lose an update there. With \\\"--contender postgres:isolation=serializable\\\" such transactions fail instead.\",\n";
 
-fn head(of: &Captured, tier: &str, holds: bool) -> String {
+fn head(of: &Captured, tier: &str, roles: &[Role]) -> String {
     let Captured { known, share, .. } = of;
     let command = known.manifest.program();
     let is_damaged = known.trace.damage.is_some();
+    let holds = roles::hold(roles);
     let short = if holds { format!(", {}", text(SHORT)) } else { String::new() };
     let (paces, quick) =
         (PACES.map(|(label, _)| text(label)).join(", ") + &short, format!("\"captured\", \"full\"{short}"));
@@ -140,7 +154,7 @@ fn head(of: &Captured, tier: &str, holds: bool) -> String {
         "# Made by contend capture to-workload. docs/study-file.md explains every key.\n\n\
          question = {}\nworkload = \"workload.toml\"\nkind = \"load\"\nheadline = \"throughput_ops_per_s\"\n\
          baseline = [\"{CAPTURED}\"]\nlimits = [\n  \"The study has {}; `contend capture to-workload` lists the rest, such as triggers.\",\n  \"Values are drawn by generators that were fitted to the capture.\",\n  \
-         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
+         \"An operation that met a lock is not tried again.\",\n  \"load=captured is the captured mean pause of a client between operations, not a rate: a client that waits sends fewer operations.\",\n{}{}{}{}{}{}{}{}  \"The captured settings are {tier}: {}.\",\n]\n\n\
          [axes]\nload = [{paces}]\n\n[load]\nwindow = \"5s\"\n\n\
          [quick]\nrounds = 6\naxes = {{ load = [{quick}] }}\nload = {{ window = \"800ms\", run_in = \"200ms\", drain = \"6s\" }}\n\n\
          [[metric]]\nname = \"lock_errors_per_1000\"\nabout = \"operations that failed because the database was locked, per 1,000\"\n\
@@ -149,6 +163,7 @@ fn head(of: &Captured, tier: &str, holds: bool) -> String {
          value = \"service_ns_mean.write / 1e6\"\nunit = \"ms\"\nhigher_is_better = false\n",
         text(&format!("What would have helped {command}?{}", if is_damaged { DAMAGED } else { "" })),
         share.words(),
+        jobs(roles),
         if holds { SHORTER } else { "" },
         if uses_what_it_read(known) { not_carried(of.carries) } else { String::new() },
         if of.has_rows { "" } else { GENERATED },

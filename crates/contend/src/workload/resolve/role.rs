@@ -72,6 +72,7 @@ impl<'a> RoleScope<'a> {
             mix,
             only: only.transpose()?,
             pause: self.pause(file.pause.as_ref(), &at.key("pause"))?,
+            share: self.share(file, at)?,
             start_ns,
             database: file.database,
         })
@@ -79,6 +80,17 @@ impl<'a> RoleScope<'a> {
 
     fn count(&self, value: &Option<Value>, key: &str, at: &At<'_>) -> Result<Option<u32>, FileError> {
         value.as_ref().map(|value| at.key(key).fixed(value, self.scale)).transpose()
+    }
+
+    fn share(&self, file: &RoleFile, at: &At<'_>) -> Result<Option<f64>, FileError> {
+        let at = at.key("share");
+        match file.share {
+            Some(share) if !share.is_finite() || share <= 0.0 => at.fail("must be greater than 0"),
+            Some(_) if self.roles.values().any(|role| role.share.is_none()) => {
+                at.fail("every role needs a share, or none has one: they are compared with each other")
+            }
+            share => Ok(share),
+        }
     }
 
     fn processes(&self, file: &RoleFile, at: &At<'_>) -> Result<Option<u32>, FileError> {

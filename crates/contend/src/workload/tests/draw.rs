@@ -199,6 +199,27 @@ fn roles_have_their_own_counts_mixes_and_databases() {
     assert_eq!(fixed.workers[1].clients.len(), 4, "only the role without a count follows the axis");
 }
 
+#[test]
+fn roles_have_their_shares_of_a_rate() {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+        let workload =
+            with_roles(1, "[role.often]\nclients = 3\nshare = 0.9\n[role.seldom]\nclients = 1\nshare = 0.1\n");
+        let load = Load { rate_per_s: Some(2_000.0), arrivals, ..load(None) };
+        let drawn = draw(&workload, &load, &[]).unwrap();
+        let count = |worker: usize| drawn.workers[worker].clients.iter().map(|c| c.operations.len()).sum::<usize>();
+        let (often, seldom) = (count(0), count(1));
+        assert!((2_050..=2_270).contains(&often) && (190..=290).contains(&seldom), "{often} {seldom}");
+    }
+    let wrong = |roles: &str| {
+        let from = super::SMALL.find("[role.worker]").unwrap();
+        let to = super::SMALL.find("[[invariant]]").unwrap();
+        let text = [&super::SMALL[..from], roles, &super::SMALL[to..]].concat();
+        crate::workload::parse(&crate::source::Source::new("roles.toml", text)).unwrap_err().to_string()
+    };
+    assert!(wrong("[role.a]\nshare = 1\n[role.b]\n").contains("every role needs a share"));
+    assert!(wrong("[role.a]\nshare = 0\n").contains("must be greater than 0"));
+}
+
 /// Role, first client and number of clients of every role in every process.
 fn shape(drawn: &Drawn) -> Vec<Vec<(&str, u32, u32)>> {
     drawn
