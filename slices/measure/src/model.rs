@@ -39,18 +39,21 @@ pub struct Table {
     pub rows: Option<u64>,
     /// Whether the number of rows is the server's estimate.
     pub estimated: bool,
-    /// Bytes of its rows, including unused space.
-    pub rows_bytes: u64,
-    /// Bytes of its indexes.
-    pub index_bytes: u64,
+    /// Bytes of its rows, including unused space. Absent if the server does not report them, or the table is locked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_bytes: Option<u64>,
+    /// Bytes of its indexes, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index_bytes: Option<u64>,
     /// Unused bytes in the pages of both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unused_bytes: Option<u64>,
 }
 
 impl Table {
-    pub fn bytes(&self) -> u64 {
-        self.rows_bytes + self.index_bytes
+    /// Both together.
+    pub fn bytes(&self) -> Option<u64> {
+        Some(self.rows_bytes? + self.index_bytes?)
     }
 }
 

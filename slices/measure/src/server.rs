@@ -17,10 +17,10 @@ struct Product {
     session: &'static [&'static str],
     /// Returns one text.
     version: &'static str,
-    /// Name, estimated rows (NULL if the server has never counted), bytes of rows, bytes of indexes, and unused bytes
-    /// (NULL if unknown).
+    /// Name, estimated rows (NULL if the server has never counted), bytes of rows, bytes of indexes, and unused bytes.
+    /// Sizes are NULL if they are unknown.
     tables: &'static str,
-    /// Name, query returning one number, and note of each size.
+    /// Name, query returning one number, and note of each size. The query may return further words for the note.
     sizes: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -35,9 +35,14 @@ const PRODUCTS: [Product; 2] = [
         ],
         version: "SELECT 'PostgreSQL ' || current_setting('server_version')",
         tables: "SELECT CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || c.relname, \
-             CASE WHEN c.reltuples <= 0 AND pg_relation_size(c.oid) > 0 THEN NULL ELSE greatest(c.reltuples, 0)::bigint END, \
-             pg_table_size(c.oid), pg_indexes_size(c.oid), NULL::bigint \
-             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
+             CASE WHEN c.reltuples > 0 THEN c.reltuples::bigint \
+             WHEN f.is_free THEN CASE WHEN pg_relation_size(c.oid) = 0 THEN 0 END END, \
+             CASE WHEN f.is_free THEN pg_table_size(c.oid) END, CASE WHEN f.is_free THEN pg_indexes_size(c.oid) END, \
+             NULL::bigint \
+             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace, \
+             LATERAL (SELECT NOT EXISTS (SELECT 1 FROM pg_locks AS l WHERE l.mode = 'AccessExclusiveLock' \
+             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (l.relation = c.oid \
+             OR l.relation IN (SELECT indexrelid FROM pg_index WHERE indrelid = c.oid))) AS is_free) AS f \
              WHERE c.relkind IN ('r', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')",
         sizes: &[
             ("database", "SELECT pg_database_size(current_database())", "with the catalogue of every database"),
@@ -66,9 +71,16 @@ const PRODUCTS: [Product; 2] = [
         sizes: &[
             (
                 "database",
-                "SELECT CAST(sum(data_length + index_length) AS SIGNED) FROM information_schema.tables \
-                 WHERE table_schema = database()",
-                "tables and indexes, without undo and system tables",
+                "SELECT CAST(sum(data_length + index_length) AS SIGNED), IF(current_role() IS NOT NULL \
+                 OR EXISTS (SELECT 1 FROM ( \
+                 SELECT grantee, privilege_type AS may FROM information_schema.user_privileges UNION ALL \
+                 SELECT grantee, privilege_type FROM information_schema.schema_privileges \
+                 WHERE database() LIKE table_schema) AS p \
+                 WHERE p.may IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE', 'CREATE', 'DROP', 'INDEX', 'ALTER') \
+                 AND p.grantee = concat('''', replace(current_user(), '@', '''@'''), '''')), \
+                 '', '; it has no privilege on the whole database, so tables may be missing') \
+                 FROM information_schema.tables WHERE table_schema = database()",
+                "tables and indexes that this user may see, without undo and system tables",
             ),
             ("log", "SELECT CAST(@@innodb_log_file_size AS SIGNED)", "of all databases of the server"),
             (
@@ -105,34 +117,31 @@ fn measure(product: &Product, attached: &Attached, name: String) -> Result<Measu
         options: vec![],
         session: product.session.iter().map(|sql| asked(sql)).collect(),
     })?;
-    let what = match first(&mut connection, product.version)? {
-        Value::Text(version) => version.split(" (").next().unwrap_or_default().to_string(),
+    let what = match first(&mut connection, product.version)?.first() {
+        Some(Value::Text(version)) => version.split(" (").next().unwrap_or_default().to_string(),
         other => bail!("the version is {other:?}"),
     };
     let mut sizes = vec![];
     for (name, sql, note) in product.sizes {
         // Sizes that this user may not see are left out; the tables are required.
-        if let Ok(Value::Integer(bytes)) = first(&mut connection, sql) {
-            sizes.push(Size::new(name, bytes.max(0).cast_unsigned(), *note));
+        let row = first(&mut connection, sql).unwrap_or_default();
+        if let Some(Value::Integer(bytes)) = row.first() {
+            let further = if let Some(Value::Text(words)) = row.get(1) { words.as_str() } else { "" };
+            sizes.push(Size::new(name, (*bytes).max(0).cast_unsigned(), format!("{note}{further}")));
         }
     }
     let tables = connection.rows(product.tables)?.iter().map(|row| table(row)).collect::<Result<_>>()?;
     Ok(Measured { name, what, sizes, tables: sorted(tables) })
 }
 
-fn first(connection: &mut Connection, sql: &str) -> Result<Value> {
-    let mut rows = connection.rows(sql)?;
-    let row = rows.first_mut().context("the server returned no row")?;
-    Ok(row.first_mut().map_or(Value::Null, |value| std::mem::replace(value, Value::Null)))
+fn first(connection: &mut Connection, sql: &str) -> Result<Vec<Value>> {
+    connection.rows(sql)?.into_iter().next().context("the server returned no row")
 }
 
 fn table(row: &[Value]) -> Result<Table> {
-    let [Value::Text(name), rows, Value::Integer(rows_bytes), Value::Integer(index_bytes), unused] = row else {
-        bail!("a table is reported as {row:?}")
-    };
-    let number = |n: i64| n.max(0).cast_unsigned();
-    let known = |value: &Value| if let Value::Integer(n) = value { Some(number(*n)) } else { None };
-    let (rows, unused_bytes) = (known(rows), known(unused));
-    let (rows_bytes, index_bytes) = (number(*rows_bytes), number(*index_bytes));
+    let [Value::Text(name), numbers @ ..] = row else { bail!("a table is reported as {row:?}") };
+    let known = |value: &Value| if let Value::Integer(n) = value { Some((*n).max(0).cast_unsigned()) } else { None };
+    let numbers: Vec<Option<u64>> = numbers.iter().map(known).collect();
+    let [rows, rows_bytes, index_bytes, unused_bytes] = numbers[..] else { bail!("a table is reported as {row:?}") };
     Ok(Table { name: name.clone(), rows, estimated: true, rows_bytes, index_bytes, unused_bytes })
 }

@@ -9,6 +9,9 @@ const NAME_MAX: usize = 32;
 const NOTE_COLUMN: usize = 30;
 const WIDTH: usize = 80;
 
+/// In place of a number that the server does not report.
+const UNKNOWN: &str = "unknown";
+
 /// All databases and processes. If several databases have tables, also a comparison.
 pub fn text(all: &[Measured]) -> String {
     let mut parts: Vec<String> = all.iter().map(one).collect();
@@ -29,9 +32,10 @@ fn one(measured: &Measured) -> String {
     let _ =
         writeln!(text, "\n  {:<NAME_MAX$} {about:>11} {:>10} {:>10} {:>10}", "table", "in rows", "in indexes", "a row");
     for table in &measured.tables {
-        let [rows, indexes] = [table.rows_bytes, table.index_bytes].map(bytes);
-        let a_row = table.rows.and_then(|rows| table.bytes().checked_div(rows)).map_or("-".to_string(), bytes);
-        let number = table.rows.map_or("unknown".to_string(), count);
+        let [rows, indexes] = [table.rows_bytes, table.index_bytes].map(known);
+        let a_row = table.rows.zip(table.bytes()).and_then(|(rows, bytes)| bytes.checked_div(rows));
+        let a_row = a_row.map_or("-".to_string(), bytes);
+        let number = table.rows.map_or(UNKNOWN.to_string(), count);
         let name = shortened(&table.name);
         let _ = writeln!(text, "  {name:<NAME_MAX$} {number:>11} {rows:>10} {indexes:>10} {a_row:>10}");
     }
@@ -81,11 +85,15 @@ fn side_by_side(all: &[&Measured]) -> String {
 
 fn cell(number: usize, found: Option<&Table>, first: &Table) -> String {
     let Some(found) = found else { return format!(" {:>11} {:>7}", "-", "") };
-    let ratio = match number {
-        0 => String::new(),
-        _ => Ratio(found.bytes() as f64 / first.bytes().max(1) as f64).to_string(),
+    let ratio = match (number, found.bytes(), first.bytes()) {
+        (1.., Some(found), Some(first)) => Ratio(found as f64 / first.max(1) as f64).to_string(),
+        _ => String::new(),
     };
-    format!(" {:>11} {ratio:>7}", bytes(found.bytes()))
+    format!(" {:>11} {ratio:>7}", known(found.bytes()))
+}
+
+fn known(size: Option<u64>) -> String {
+    size.map_or(UNKNOWN.to_string(), bytes)
 }
 
 fn bytes(bytes: u64) -> String {
@@ -105,10 +113,11 @@ mod tests {
     use super::*;
 
     fn database(name: &str, rows_bytes: u64) -> Measured {
-        let table = |name: &str, bytes| Table {
+        let table = |name: &str, bytes: u64| Table {
             name: name.to_string(),
             rows: Some(100),
-            rows_bytes: bytes,
+            rows_bytes: Some(bytes),
+            index_bytes: Some(0),
             ..Table::default()
         };
         Measured {
