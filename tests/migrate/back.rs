@@ -8,8 +8,11 @@ use std::fs;
 #[test]
 fn an_old_log_does_not_get_into_the_new_database() {
     let server = Server::start(super::Own::mariadb);
-    server.source("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)");
-    server.migrates(&[]).exits(0);
+    server.source("PRAGMA journal_mode = WAL; CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)");
+    for further in [&["--dry-run"][..], &[]] {
+        server.migrates(further).exits(0);
+        assert!(!server.path("app.db-wal").exists() && !server.path("app.db-shm").exists(), "the source is only read");
+    }
     let lost = Connection::open(server.path("back.db")).expect("a database");
     lost.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (9)",

@@ -4,8 +4,9 @@ use anyhow::{Context, Result, bail, ensure};
 use contend_wire::kept::quoted;
 use contend_worker::argument::Argument;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags};
-use std::path::Path;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Kind of object that a statement of the schema creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +96,42 @@ pub fn open(path: &Path) -> Result<Connection> {
     let connection = opened.with_context(|| format!("{}: cannot be opened", path.display()))?;
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     let begun = connection.execute_batch("PRAGMA query_only = ON; BEGIN; SELECT count(*) FROM sqlite_schema");
-    begun.with_context(|| format!("{}: cannot be read", path.display()))?;
+    begun.map_err(|e| unread(e, path))?;
     Ok(connection)
+}
+
+fn unread(error: rusqlite::Error, path: &Path) -> anyhow::Error {
+    let shown = path.display();
+    let what = match error.sqlite_error_code() {
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => format!(
+            "{shown}: cannot be read; to read a database in WAL mode, SQLite makes {shown}-wal and {shown}-shm: make its \
+             directory writable for this user, or migrate a copy in another directory"
+        ),
+        _ => format!("{shown}: cannot be read"),
+    };
+    anyhow::Error::from(error).context(what)
+}
+
+/// The log of a database in WAL mode.
+fn log(path: &Path) -> io::Result<PathBuf> {
+    let mut log = path.canonicalize()?.into_os_string();
+    log.push("-wal");
+    Ok(log.into())
+}
+
+/// Whether a database has a log. To read one in WAL mode SQLite makes it, and a connection that only reads leaves it.
+pub fn has_log(path: &Path) -> bool {
+    log(path).is_ok_and(|log| log.exists())
+}
+
+/// Removes an empty log. SQLite does this itself when the last connection that may write is closed, so the log of another
+/// process is safe.
+pub fn remove_log(path: &Path) {
+    if log(path).and_then(fs::metadata).is_ok_and(|log| log.len() == 0) {
+        let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
+        // A log that cannot be removed does no harm.
+        let _ = opened.and_then(|connection| connection.execute_batch("SELECT count(*) FROM sqlite_schema"));
+    }
 }
 
 /// Reads the schema.
@@ -229,5 +264,37 @@ fn argument(value: ValueRef<'_>) -> Argument<'_> {
         ValueRef::Real(r) => Argument::Real(r),
         ValueRef::Text(text) => Argument::Text(text),
         ValueRef::Blob(bytes) => Argument::Blob(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_a_database_leaves_no_log() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (path, link) = (dir.path().join("app.db"), dir.path().join("link.db"));
+        let program = Connection::open(&path).expect("a database");
+        program.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a)").expect("made");
+        drop(program);
+        std::os::unix::fs::symlink(&path, &link).expect("linked");
+        let before = (fs::read(&path).expect("read"), path.metadata().and_then(|file| file.modified()).expect("read"));
+        assert!(!has_log(&link));
+        drop(open(&link).expect("opened"));
+        assert!(has_log(&link), "it is left");
+        remove_log(&link);
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 2, "the file and its link");
+        let after = (fs::read(&path).expect("read"), path.metadata().and_then(|file| file.modified()).expect("read"));
+        assert_eq!(before, after);
+
+        let program = Connection::open(&path).expect("a database");
+        program.execute_batch("SELECT count(*) FROM t").expect("read");
+        remove_log(&link);
+        assert!(has_log(&link), "another connection has it open");
+        drop(program);
+        fs::create_dir(dir.path().join("app.db-wal")).expect("made");
+        let said = format!("{:#}", open(&path).expect_err("it cannot be made"));
+        assert!(said.contains("app.db-shm: make its directory writable"), "{said}");
     }
 }

@@ -258,12 +258,28 @@ impl Translator<'_> {
         self.refusals.iter().find(|(refused, _)| *refused == object).map(|(_, refusal)| refusal.to_string())
     }
 
+    /// Whether MariaDB's client takes a name for a parameter: to it, a backslash hides the quote after it.
+    fn is_misread(&self, object: &Object, columns: &[HeldColumn]) -> bool {
+        let has = |what: &[char]| object.name.contains(what) || columns.iter().any(|column| column.name.contains(what));
+        self.asked.target == Target::MariaDb && has(&['\\']) && has(&[':', '?'])
+    }
+
     fn table(&self, object: &Object, rows: u64, largest: Option<i64>, plan: &mut Plan) {
         let defined = match self.refusal(object) {
             Some(why) => Err(why),
             None => define_table(&object.sql, &self.catalogue, &self.options).map_err(|refusal| refusal.to_string()),
         };
         let (defined, columns) = match (defined, table_columns(&self.catalogue, &object.name)) {
+            (Ok(_), Some(columns)) if self.is_misread(object, &columns) => {
+                let why =
+                    "contend cannot read it back: one of its names has a backslash, and one a colon or question mark";
+                return plan.refused.push(Left {
+                    what: called(object),
+                    why: why.to_string(),
+                    object: Some(object.clone()),
+                    is_foreign_key: false,
+                });
+            }
             (Ok(defined), Some(columns)) => (defined, columns),
             (defined, _) => {
                 let why = defined.err().unwrap_or_else(|| "its columns are not understood".to_string());
@@ -376,6 +392,15 @@ mod tests {
         assert_eq!(held, [("a", "number"), ("b", "text"), ("c", "integer"), ("d", "text"), ("e", "text")]);
         let create = &plan.steps[0].sql[0];
         assert!(create.contains(r#""a" numeric, "b" text COLLATE "C", "c" bigint, "d" text"#), "{create}");
+    }
+
+    #[test]
+    fn names_that_the_client_misreads_are_refused() {
+        let sql =
+            r#"CREATE TABLE "a\" ("b:c" INTEGER); CREATE TABLE "d\" (e INTEGER); CREATE TABLE f ("g:h" INTEGER, i)"#;
+        let refused = |target| planned(target, sql).refused.iter().map(|left| left.what.clone()).collect::<Vec<_>>();
+        assert_eq!(refused(Target::MariaDb), [r"table a\"]);
+        assert_eq!(refused(Target::Postgres), [""; 0]);
     }
 
     #[test]

@@ -43,7 +43,16 @@ pub struct There<'t> {
 ///
 /// # Errors
 /// The problem with the source or the server, and what to do.
-pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
+pub fn migrate(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
+    let had_log = look::has_log(asked.file);
+    let done = migrated(asked, stop);
+    if !had_log {
+        look::remove_log(asked.file);
+    }
+    done
+}
+
+fn migrated(asked: &There<'_>, stop: &AtomicBool) -> Result<u8> {
     let mut source = look::open(asked.file)?;
     let schema = look::schema(&source)?;
     for name in &asked.without {
@@ -87,7 +96,7 @@ pub fn migrate(asked: There<'_>, stop: &AtomicBool) -> Result<u8> {
     if asked.resume {
         is_the_same(&entries, &schema, &plan)?;
     }
-    let proofs = written(&asked, &mut source, &mut server, (&schema, &plan), stop)?;
+    let proofs = written(asked, &mut source, &mut server, (&schema, &plan), stop)?;
     let is_same = show::proof(&way, &proofs)?;
     if !is_same {
         let is_finished = entries.first().is_some_and(|first| first.state == State::Done);

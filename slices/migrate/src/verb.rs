@@ -92,7 +92,7 @@ fn run(args: &MigrateArgs) -> Result<u8> {
             foreign_keys: !args.no_foreign_keys,
             commit_rows: args.commit_rows,
         };
-        there::migrate(asked, &stop)
+        there::migrate(&asked, &stop)
     };
     match done {
         Err(e) if e.is::<Cancelled>() => {
