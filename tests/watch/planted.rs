@@ -72,10 +72,13 @@ const PLANTED: [Planted; 19] = [
     }),
     // A read takes at least four pauses of 50 ms.
     ("readers_block_writer", "readers-block-writer", |found, other| {
-        begins(&found["longest_read"], "SELECT * FROM t")
+        begins(&found["sql"], "SELECT * FROM t")
             && at_least(&found["times"], 1)
             && at_least(&found["longest_ns"], 50 * MS)
-            && found["readers"] == Value::from(vec![other])
+            && at_least(&found["read_ns"], 200 * MS)
+            && at_least(&found["read_ns"], at(&found["longest_ns"]))
+            && at_least(&found["waited_ns"], at(&found["longest_ns"]))
+            && found["writers"] == Value::from(vec![other])
     }),
     ("reader_pins_log", "reader-pins-log", |found, _| {
         begins(&found["sql"], "SELECT count(*)")

@@ -278,7 +278,7 @@ static void program(const char *name, const char *path) {
     } else if (is(name, "starvation")) {
         if (other()) write_for_ever(path, 0.2, 0, 5000, wal); else write_for_ever(path, 0, 0, 5000, wal);
     } else if (is(name, "readers_block_writer")) {
-        if (other()) slow_reader(path); else write_for_ever(path, 0, 0.02, 5000, "delete");
+        if (other()) write_for_ever(path, 0, 0.02, 5000, "delete"); else slow_reader(path);
     } else if (is(name, "reader_pins_log")) {
         if (other()) repeat(path, wal, "", "INSERT INTO t (v) VALUES (zeroblob(2000000))", 0.3);
         else idle(path, "BEGIN", "SELECT count(*) FROM t");

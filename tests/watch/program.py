@@ -222,12 +222,7 @@ def starvation(path, end):
 
 def readers_block_writer(path, end):
     """Rollback journal: long reads keep a commit waiting."""
-    other(reader_of_rows, path, end)
-    time.sleep(0.3)
-    writer(path, end, pause=0.02, journal="delete")
-
-
-def reader_of_rows(path, end):
+    other(writer, path, end, 0.0, 0.02, 5.0, "delete")
     connection = connect(path, journal="delete")
     connection.executemany("INSERT INTO t (v) VALUES (zeroblob(10))", [()] * 20)
 

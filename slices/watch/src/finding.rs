@@ -55,8 +55,9 @@ pub enum Kind {
     },
     /// The lock is held while the disk syncs.
     Disk { syncs: u64, sync_permille: u64, sync_ns_mean: u64 },
-    /// Readers prevent a writer from changing the file (rollback journal).
-    ReadersBlockWriter { times: u64, longest_ns: u64, readers: Vec<u32>, longest_read: Option<String> },
+    /// A process reads, and commits of others wait for it (rollback journal). `waited_ns`, `longest_ns`: all waits of commits,
+    /// and the longest; `gave_up`: waits that ended without the lock; `read_ns`: the longest read lock that they waited for.
+    ReadersBlockWriter { times: u64, waited_ns: u64, longest_ns: u64, gave_up: u64, writers: Vec<u32>, read_ns: u64 },
     /// A reader's snapshot prevents checkpoints from advancing; the log grows.
     ReaderPinsLog { reader: u32, behind_frames: u32, held_ns: u64, log_bytes: u64 },
     /// The log never starts again at its beginning: readers take turns, or no checkpoint runs.
@@ -106,6 +107,14 @@ impl Kind {
         }
     }
 
+    /// Its time in all, if that is counted.
+    pub fn total_ns(&self) -> Option<u64> {
+        match self {
+            Kind::ProgramHoldsLock { outside_ns: ns, .. } | Kind::ReadersBlockWriter { waited_ns: ns, .. } => Some(*ns),
+            _ => None,
+        }
+    }
+
     /// The longest time that its evidence names, or 0.
     pub fn longest_ns(&self) -> u64 {
         match self {
@@ -129,6 +138,9 @@ impl Kind {
     }
 }
 
+/// What a refusal costs in comparison with a wait: about a pause of SQLite's busy handler.
+pub const REFUSAL_NS: u64 = 10_000_000;
+
 /// A problem, and the process concerned.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
@@ -137,6 +149,8 @@ pub struct Finding {
     pub pid: u32,
     #[serde(flatten)]
     pub case: Case,
+    /// What it costs others, or the process that is refused: the time waited, and [`REFUSAL_NS`] for each refusal.
+    pub cost_ns: u64,
     /// Time since the watch began at which this worst case was seen; `None` if it lasts, or is about the whole watch.
     pub seen_ns: Option<u64>,
     /// Further processes of the same program with the same kind of finding, of which this is the worst.
@@ -150,6 +164,8 @@ pub struct Further {
     pub processes: u64,
     /// How often it happened in them and in the process of the finding; `None` if the kind is not counted.
     pub times_in_all: Option<u64>,
+    /// Their time in all, if the kind has one.
+    pub ns_in_all: Option<u64>,
     /// Whether they all run the program of the finding's process. Otherwise none of their programs is known.
     pub same_program: bool,
 }

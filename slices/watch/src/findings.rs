@@ -1,7 +1,7 @@
 //! The rules over the whole watch of SQLite databases, by which findings are made. Pure: a timeline and samples of the
 //! log in, findings out. A finding requires that its evidence was seen; a healthy program gets none.
 
-use crate::finding::{Case, Finding, Kind};
+use crate::finding::{Case, Finding, Kind, REFUSAL_NS};
 use crate::hold::{End, GAP_NS_MIN, Gap, KeptOut, LONG_NS_MIN, Wait};
 use crate::lock::Lock;
 use crate::moment::Moment;
@@ -56,7 +56,7 @@ pub fn findings(timeline: &Timeline, samples: &[Vec<Sample>]) -> Vec<Finding> {
                 // Larger transactions would hold the lock for longer.
                 view.small_commits(pid).or_else(|| view.disk(pid)).filter(|_| !is_outside),
             ];
-            found.extend(cases.into_iter().flatten().map(|case| view.now.finding(pid, case)));
+            found.extend(cases.into_iter().flatten().map(|case| view.finding(pid, case)));
         }
         found.extend(of_now);
         found.extend(view.churn());
@@ -90,7 +90,7 @@ impl<'t> View<'t> {
         for wait in &now.waiting {
             let mut wait = Wait::clone(wait);
             timeline.add_causes(&mut wait);
-            wait.causes.iter().for_each(|cause| tallies.entry(cause.pid).or_default().waited_for(cause));
+            wait.causes.iter().for_each(|cause| tallies.entry(cause.pid).or_default().waited_for(&wait, cause));
         }
         let sums: BTreeMap<u32, &Sums> = sums.collect();
         // Once, not for each process: a script may start thousands in an hour.
@@ -118,13 +118,31 @@ impl<'t> View<'t> {
         (total + open().sum::<u64>(), open().max().unwrap_or(0).max(max))
     }
 
+    fn finding(&self, pid: u32, case: Case) -> Finding {
+        let tally = self.tallies.get(&pid);
+        let waited_for = tally.map(|tally| tally.waited_for).unwrap_or_default();
+        let cost_ns = match &case.kind {
+            Kind::ProgramHoldsLock { refused, .. } => waited_for.pauses.total_ns + refused * REFUSAL_NS,
+            Kind::LongTransaction { .. } => waited_for.work.total_ns,
+            Kind::Disk { .. } => waited_for.syncs.total_ns,
+            Kind::CheckpointBlocksWriters { .. } => waited_for.checkpoints.total_ns,
+            Kind::ReadersBlockWriter { waited_ns, .. } | Kind::Starvation { waited_ns, .. } => *waited_ns,
+            Kind::ReadThenWrite { refused, .. }
+            | Kind::NoBusyTimeout { refused, .. }
+            | Kind::RefusedAtOnce { refused, .. } => refused * REFUSAL_NS,
+            Kind::TimeoutTooShort { .. } => tally.map_or(0, |tally| tally.gave_up.total_ns),
+            _ => 0,
+        };
+        Finding { cost_ns, ..self.now.finding(pid, case) }
+    }
+
     fn program_holds_lock(&self, pid: u32) -> Option<Case> {
         let tally = self.tallies.get(&pid).filter(|tally| self.timeline.sees_statements && tally.outside.count > 0)?;
         // Prefer a gap with known statements if it is nearly as long: texts are not known from the first moment on.
         let longest = if 2 * tally.known_gap.ns >= tally.gap.ns { &tally.known_gap } else { &tally.gap };
         let Gap { ns: longest_gap_ns, before, after } = longest.clone();
         let held_ns = self.write_ns(pid).0;
-        let (outside_ns, longest_wait_ns) = (tally.outside.total_ns, tally.waited_for.pauses_ns);
+        let (outside_ns, longest_wait_ns) = (tally.outside.total_ns, tally.waited_for.pauses.max_ns);
         let KeptOut { refused, gave_up, .. } = tally.outside_kept_out;
         let is_most = longest_wait_ns >= GAP_NS_MIN && 2 * outside_ns >= held_ns;
         // A pause that kept others out stays one however much the process does besides.
@@ -147,7 +165,7 @@ impl<'t> View<'t> {
     fn long_transaction(&self, pid: u32) -> Option<Case> {
         let tally = self.tallies.get(&pid)?;
         let Times { count: holds, max_ns: longest_ns, .. } = tally.long.times;
-        let longest_wait_ns = self.timeline.sees_waits.then_some(tally.waited_for.work_ns);
+        let longest_wait_ns = self.timeline.sees_waits.then_some(tally.waited_for.work.max_ns);
         let began_before = tally.long.began_before;
         let kind = Kind::LongTransaction { holds, longest_ns, began_before, longest_wait_ns };
         let may_wait = longest_wait_ns.is_none_or(|ns| ns >= LONG_NS_MIN);
@@ -181,13 +199,16 @@ impl<'t> View<'t> {
         let longest = tally.longest_gave_up.as_ref();
         let (holder, holder_sql) = longest.map_or((None, None), |wait| (wait.holder, wait.holder_sql.clone()));
         // The holder may be another thread of the same process.
-        let held = self.longest_holds.iter().find(|(other, _)| *other != pid || holder == Some(pid));
+        let writes =
+            || self.longest_holds.iter().find(|(other, _)| *other != pid || holder == Some(pid)).map(|(_, ns)| *ns);
+        let reads = || Some(self.tallies.get(&holder?)?.read_ns_max);
+        let held_ns_max = if longest.is_some_and(Wait::is_for_readers) { reads() } else { writes() };
         let kind = Kind::TimeoutTooShort {
             gave_up: tally.gave_up.count,
             longest_ns: tally.gave_up.max_ns,
             holder,
             holder_sql,
-            held_ns_max: held.map_or(0, |(_, ns)| *ns),
+            held_ns_max: held_ns_max.unwrap_or(0),
         };
         Some(Case::of_wait(kind, longest))
     }
@@ -218,7 +239,7 @@ impl<'t> View<'t> {
         let tally = self.tallies.get(&pid)?;
         let (syncs, sync_ns) = (tally.syncs.count, tally.syncs.total_ns);
         let sync_permille = 1000 * sync_ns / self.write_ns(pid).0.max(1);
-        let waited = tally.waited_for.syncs_ns >= WAIT_NS_MIN;
+        let waited = tally.waited_for.syncs.max_ns >= WAIT_NS_MIN;
         (sync_permille >= DISK_PERMILLE && syncs >= COUNT_MIN && waited).then(|| {
             let kind = Kind::Disk { syncs, sync_permille, sync_ns_mean: sync_ns / syncs };
             Case { sql: self.most(pid, |times| times.total_ns), ..Case::of_process(kind) }
@@ -232,17 +253,17 @@ impl<'t> View<'t> {
     }
 
     fn readers_block_writer(&self, pid: u32) -> Option<Case> {
-        let drains = &self.tallies.get(&pid)?.drains;
-        let Times { count: times, max_ns: longest_ns, max_tid, .. } = drains.waits;
-        let (readers, longest_read) = (drains.readers.iter().copied().collect(), drains.reading.sql.clone());
-        let kind = Kind::ReadersBlockWriter { times, longest_ns, readers, longest_read };
-        (times > 0).then(|| Case { tid: Some(max_tid), ..Case::of_process(kind) })
+        let blocked = &self.tallies.get(&pid)?.blocked;
+        let Times { count: times, total_ns: waited_ns, max_ns: longest_ns, .. } = blocked.waits;
+        let (gave_up, read_ns, writers) = (blocked.gave_up, blocked.read_ns, blocked.writers.iter().copied().collect());
+        let kind = Kind::ReadersBlockWriter { times, waited_ns, longest_ns, gave_up, writers, read_ns };
+        (times > 0).then(|| Case { kind, tid: Some(blocked.tid), sql: blocked.sql.clone() })
     }
 
     fn checkpoint_blocks_writers(&self, pid: u32) -> Option<Case> {
         let tally = self.tallies.get(&pid)?;
         let Times { count: times, max_ns: longest_ns, .. } = tally.checkpoints.times;
-        let longest_wait_ns = tally.waited_for.checkpoints_ns;
+        let longest_wait_ns = tally.waited_for.checkpoints.max_ns;
         let kind = Kind::CheckpointBlocksWriters { times, longest_ns, longest_wait_ns };
         let worth = longest_ns >= WAIT_NS_MIN && longest_wait_ns >= WAIT_NS_MIN;
         worth.then(|| Case::of_longest(kind, &tally.checkpoints))

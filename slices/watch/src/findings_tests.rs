@@ -9,6 +9,8 @@ use contend::engine::wal::Log;
 
 #[path = "findings_cause_tests.rs"]
 mod causes;
+#[path = "findings_readers_tests.rs"]
+mod readers;
 
 /// A process with two connections, each in its own thread.
 const ONE: Who = Who { pid: 7, tid: 71 };

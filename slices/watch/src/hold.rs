@@ -40,6 +40,8 @@ pub struct Hold {
     pub after_commit: bool,
     /// Time of a checkpoint of the same connection during the hold.
     pub checkpoint_ns: u64,
+    /// Time for which it waited for readers to leave the file, to commit (rollback journal).
+    pub drain_ns: u64,
     /// Whether this is SHARED in WAL mode, which a connection holds as long as it is open.
     pub is_connection: bool,
     /// Whether it has outlived its transaction (PRAGMA locking_mode = EXCLUSIVE): then its length is no fault.
@@ -108,6 +110,7 @@ impl Hold {
             parts: vec![],
             after_commit: false,
             checkpoint_ns: 0,
+            drain_ns: 0,
             is_connection: false,
             is_kept: false,
             kept_out: KeptOut::default(),
@@ -151,11 +154,11 @@ impl Hold {
         self.statement_ns > 0 && self.gap.ns >= GAP_NS_MIN && !self.is_kept
     }
 
-    /// Whether it is long by its work. What the disk or a checkpoint takes, or the program between statements, are
+    /// Whether it is long by its work. What the disk, a checkpoint or readers take, or the program between statements, are
     /// other findings.
     pub fn works(&self, now_ns: u64) -> bool {
         let (ns, outside_ns) = (self.ns(now_ns), self.outside_ns(now_ns));
-        let is_work = 2 * (self.sync_ns + self.checkpoint_ns) < ns && 2 * outside_ns < ns;
+        let is_work = 2 * (self.sync_ns + self.checkpoint_ns + self.drain_ns) < ns && 2 * outside_ns < ns;
         ns >= LONG_NS_MIN && is_work && !self.is_kept
     }
 
@@ -222,10 +225,14 @@ pub struct Wait {
 }
 
 /// The part of a wait for which a process kept the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cause {
     pub pid: u32,
     pub ns: u64,
+    /// Its longest hold: its length, its thread or connection, and the statement that took longest in it.
+    pub held_ns: u64,
+    pub tid: u32,
+    pub sql: Option<String>,
     /// Time for which it synced files in these holds.
     pub sync_ns: u64,
     /// Parts for which holds with a pause, checkpoints, and holds with long work kept the lock.
@@ -270,9 +277,14 @@ impl Wait {
         let cause = &mut self.causes[known];
         cause.ns += ns;
         cause.sync_ns += hold.sync_ns;
-        cause.pause_ns += part(hold.pauses());
+        // While readers delay its commit, it does not pause.
+        cause.pause_ns += part(hold.pauses()).saturating_sub(hold.drain_ns);
         cause.checkpoint_ns += ns.min(hold.checkpoint_ns);
         cause.work_ns += part(hold.works(now_ns));
+        if hold.ns(now_ns) >= cause.held_ns {
+            (cause.held_ns, cause.tid) = (hold.ns(now_ns), hold.who.tid);
+            cause.sql = hold.longest().map(|(sql, _)| sql.clone());
+        }
     }
 
     /// The part of the wait, up to its last attempt or to `now_ns`, for which this hold kept the lock.
@@ -283,6 +295,11 @@ impl Wait {
         // A statement that is still executed waits until the lock is free; others may have given up.
         let to_ns = if self.has_statement() { now_ns } else { self.to_ns };
         if is_for { to_ns.saturating_sub(self.from_ns.max(hold.from_ns)) } else { 0 }
+    }
+
+    /// Whether a writer waits for readers to leave the file (rollback journal). It is in a call of SQLite, seen or not.
+    pub fn is_for_readers(&self) -> bool {
+        self.lock == Lock::Shared && self.mode == Mode::Alone
     }
 
     /// Whether the waiting statement was seen.

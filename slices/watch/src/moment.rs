@@ -1,7 +1,7 @@
 //! Findings about one moment: an open transaction, a reader, a log that grows. They end before the watch does, so the
 //! worst case of each is kept. Pure, like `findings`.
 
-use crate::finding::{Case, Finding, Kind};
+use crate::finding::{Case, Finding, Kind, REFUSAL_NS};
 use crate::hold::{Hold, Wait, Waiter};
 use crate::lock::{Lock, Mode};
 use crate::target::Sample;
@@ -48,7 +48,8 @@ impl<'t> Moment<'t> {
         let may_be_one = |hold: &&&Hold| hold.lock.is_writers() || matches!(hold.lock, Lock::Read(_));
         let pids: BTreeSet<u32> = self.held.iter().filter(may_be_one).map(|hold| hold.who.pid).collect();
         let of = |pid: u32| [self.idle_in_transaction(pid), self.reader_pins_log(pid)].map(|case| (pid, case));
-        let found = pids.into_iter().flat_map(of).filter_map(|(pid, case)| Some(self.finding(pid, case?)));
+        let found =
+            pids.into_iter().flat_map(of).filter_map(|(pid, case)| Some(self.with_cost(self.finding(pid, case?))));
         let mut found: Vec<Finding> = found.collect();
         if log && !pin_log(&found) {
             found.extend(self.log_never_restarts());
@@ -57,7 +58,18 @@ impl<'t> Moment<'t> {
     }
 
     pub fn finding(&self, pid: u32, case: Case) -> Finding {
-        Finding { database: self.database, pid, case, seen_ns: None, further: None }
+        Finding { database: self.database, pid, case, cost_ns: 0, seen_ns: None, further: None }
+    }
+
+    /// With what an open transaction costs others.
+    fn with_cost(&self, finding: Finding) -> Finding {
+        let Kind::IdleInTransaction { waiter, .. } = finding.case.kind else { return finding };
+        let open: Vec<&Hold> = self.open_writes(finding.pid).collect();
+        let refused: u64 = open.iter().map(|hold| hold.kept_out.refused).sum();
+        let waited = |wait: &&Wait| open.iter().map(|hold| wait.for_ns(hold, self.timeline.now_ns)).sum::<u64>();
+        let now_ns: u64 = self.waiting.iter().map(waited).sum();
+        let waited_ns = now_ns.max(waiter.map_or(0, |waiter| waiter.ns));
+        Finding { cost_ns: waited_ns + refused * REFUSAL_NS, ..finding }
     }
 
     /// Write locks that a process holds.

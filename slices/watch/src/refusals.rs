@@ -24,12 +24,20 @@ impl Timeline {
             thread.gave_way_ns = at_ns;
             return;
         }
+        let is_unseen_commit = lock == Lock::Shared && mode == Mode::Alone && thread.calls.is_empty();
+        if is_unseen_commit && !self.waiting.contains_key(&(database, who)) {
+            // The program pauses no longer.
+            for hold in self.held.values_mut().filter(|hold| hold.who == who) {
+                hold.count_gap(thread, None, at_ns, self.from_ns);
+            }
+        }
         let (has_read, call) = (thread.has_read, thread.calls.first().cloned());
         let (wrote_ns, waited_ns) = (thread.wrote_ns(database), thread.waited_ns);
         self.sums(database, who.pid).refusals += 1;
         let is_its = |hold: &&Hold| hold.database == database && hold.lock == lock && hold.who.pid != who.pid;
         for hold in self.held.values_mut().filter(|hold| is_its(&&**hold)) {
-            hold.kept_out.refused += u64::from(is_outside(self.threads.get(&hold.who)));
+            let drains = self.waiting.get(&(database, hold.who)).is_some_and(Wait::is_for_readers);
+            hold.kept_out.refused += u64::from(!drains && is_outside(self.threads.get(&hold.who)));
         }
         let holder = self.held.values().find(is_its);
         let (holder_sql, holder) = (holder.and_then(|hold| self.last_statement(hold)), holder.map(|hold| hold.who.pid));
@@ -183,36 +191,15 @@ impl Timeline {
         }
     }
 
-    /// PENDING is held until the commit ends. Readers delayed the commit only if EXCLUSIVE was refused meanwhile.
-    pub(crate) fn drained(&mut self, pending: &Hold, at_ns: u64) {
-        let (database, who) = (pending.database, pending.who);
-        let is_its = |wait: &&Wait| {
-            wait.database == database
-                && wait.who.pid == who.pid
-                && wait.lock == Lock::Shared
-                && wait.to_ns >= pending.from_ns
-        };
-        if !self.waits.iter().rev().chain(self.waiting.values()).any(|wait| is_its(&wait)) {
-            return;
-        }
-        let is_reader = |hold: &&Hold| {
-            hold.database == database
-                && hold.lock == Lock::Shared
-                && hold.who.pid != who.pid
-                && hold.to_ns.is_none_or(|to_ns| to_ns > pending.from_ns)
-        };
-        let drains = &mut self.tallies.entry((database, who.pid)).or_default().drains;
-        drains.waits.add(pending.ns(at_ns), who.tid);
-        for reader in self.holds.iter().chain(self.held.values()).filter(is_reader) {
-            drains.readers.insert(reader.who.pid);
-            drains.reading.add(reader.ns(at_ns), reader);
-        }
-    }
-
     pub(crate) fn end_wait(&mut self, key: (usize, Who), end: End) {
         let Some(mut wait) = self.waiting.remove(&key) else { return };
         wait.end = end;
-        self.threads.entry(wait.who).or_default().waited_ns = wait.to_ns;
+        let thread = self.threads.entry(wait.who).or_default();
+        thread.waited_ns = wait.to_ns;
+        let is_unseen_commit = wait.is_for_readers() && !wait.has_statement();
+        if is_unseen_commit && thread.last_end_ns > 0 {
+            thread.last_end_ns = thread.last_end_ns.max(wait.to_ns);
+        }
         let ns = wait.to_ns.saturating_sub(wait.from_ns);
         let sums = self.sums(wait.database, wait.who.pid);
         sums.waits += 1;
@@ -225,13 +212,18 @@ impl Timeline {
         self.tallies.entry((wait.database, wait.who.pid)).or_default().wait(&wait, is_visible);
         // Other holds that it waited for have ended before.
         self.add_causes(&mut wait);
-        for hold in self.held.values_mut().filter(|hold| wait.for_ns(hold, wait.to_ns) > 0) {
-            if is_outside(self.threads.get(&hold.who)) {
+        for hold in self.held.values_mut() {
+            let drains = self.waiting.get(&(hold.database, hold.who)).is_some_and(Wait::is_for_readers);
+            if !drains && wait.for_ns(hold, wait.to_ns) > 0 && is_outside(self.threads.get(&hold.who)) {
                 hold.was_waited_for(&wait);
+            }
+            if wait.is_for_readers() && hold.lock.is_writers() && (hold.database, hold.who) == key {
+                hold.drain_ns += ns;
+                hold.statement_ns += if is_unseen_commit && hold.statement_ns > 0 { ns } else { 0 };
             }
         }
         for cause in &wait.causes {
-            self.tallies.entry((wait.database, cause.pid)).or_default().waited_for(cause);
+            self.tallies.entry((wait.database, cause.pid)).or_default().waited_for(&wait, cause);
         }
         self.ended.1 += 1;
         self.waits.push_back(wait);

@@ -2,6 +2,7 @@
 
 use crate::finding::{Finding, Kind};
 use crate::lines;
+use crate::process::UNREAD;
 use crate::record::{Recorder, ServerRecorder};
 use crate::screen::{Choice, Shown, ShownServer, draw, draw_server};
 use crate::server::{self, Server};
@@ -130,8 +131,15 @@ impl Live for Files {
             // The worst of several processes may be another one from second to second.
             let who = match &finding.case.kind {
                 Kind::OpenCloseChurn { .. } | Kind::LogNeverRestarts { .. } => None,
-                _ if finding.further.is_some() => self.watch.program(finding.pid),
-                _ => Some(finding.pid.to_string()),
+                // One that lasts is not hidden behind a past one of the same program.
+                Kind::IdleInTransaction { .. } | Kind::ReaderPinsLog { .. } if finding.further.is_none() => {
+                    Some(finding.pid.to_string())
+                }
+                _ => {
+                    let program = self.watch.program(finding.pid);
+                    let is_one = finding.further.is_some() || program.as_deref() != Some(UNREAD);
+                    program.filter(|_| is_one).or_else(|| Some(finding.pid.to_string()))
+                }
             };
             let who = who.unwrap_or_default();
             format!("{} {who} {:?}", finding.database, std::mem::discriminant(&finding.case.kind))

@@ -1,7 +1,7 @@
 //! Totals of a process on a database since the beginning of the watch. Their size does not depend on the length of
 //! the watch.
 
-use crate::hold::{Cause, End, Gap, Hold, KeptOut, PAUSE_NS_MIN, Wait};
+use crate::hold::{Cause, End, GAP_NS_MIN, Gap, Hold, KeptOut, PAUSE_NS_MIN, Wait};
 use crate::lock::{Lock, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,25 +99,29 @@ pub struct Refused {
     pub example: Option<Wait>,
 }
 
-/// Commits that waited for readers (rollback journal).
+/// Commits of others that waited for this process to stop reading (rollback journal).
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Drains {
+pub struct Blocked {
     pub waits: Times,
-    pub readers: BTreeSet<u32>,
-    /// Statement of the reader that had the file longest.
-    pub reading: Longest,
+    /// Number of them that ended without the lock.
+    pub gave_up: u64,
+    pub writers: BTreeSet<u32>,
+    /// Its longest read lock among these, its thread or connection, and the statement.
+    pub read_ns: u64,
+    pub tid: u32,
+    pub sql: Option<String>,
 }
 
-/// Longest wait of another connection or process for this one, by what kept the lock.
+/// Waits of other connections or processes for this one, by what kept the lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitedFor {
     /// Holds that were mostly syncs.
-    pub syncs_ns: u64,
+    pub syncs: Times,
     /// Holds with a pause between statements; see [`Hold::pauses`].
-    pub pauses_ns: u64,
-    pub checkpoints_ns: u64,
+    pub pauses: Times,
+    pub checkpoints: Times,
     /// Long holds; see [`Hold::works`].
-    pub work_ns: u64,
+    pub work: Times,
 }
 
 /// Waits for the writer's lock.
@@ -155,7 +159,7 @@ pub struct Tally {
     /// Checkpoints under the write lock, and those that a statement made after its commit.
     pub checkpoints: Longest,
     pub own_checkpoints: Longest,
-    pub drains: Drains,
+    pub blocked: Blocked,
     /// Waits by holder of the lock.
     pub waited: BTreeMap<u32, Times>,
     /// Times of statements under the write lock.
@@ -211,14 +215,17 @@ impl Tally {
     }
 
     /// Adds a wait of others for this process.
-    pub fn waited_for(&mut self, cause: &Cause) {
-        let WaitedFor { syncs_ns, pauses_ns, checkpoints_ns, work_ns } = &mut self.waited_for;
-        if 2 * cause.sync_ns >= cause.ns {
-            *syncs_ns = cause.ns.max(*syncs_ns);
+    pub fn waited_for(&mut self, wait: &Wait, cause: &Cause) {
+        if wait.is_for_readers() {
+            return self.blocked.add(wait, cause);
         }
-        *pauses_ns = cause.pause_ns.max(*pauses_ns);
-        *checkpoints_ns = cause.checkpoint_ns.max(*checkpoints_ns);
-        *work_ns = cause.work_ns.max(*work_ns);
+        let WaitedFor { syncs, pauses, checkpoints, work } = &mut self.waited_for;
+        let sync_ns = if 2 * cause.sync_ns >= cause.ns { cause.ns } else { 0 };
+        let parts =
+            [(syncs, sync_ns), (pauses, cause.pause_ns), (checkpoints, cause.checkpoint_ns), (work, cause.work_ns)];
+        for (times, ns) in parts.into_iter().filter(|(_, ns)| *ns > 0) {
+            times.add(ns, wait.who.tid);
+        }
     }
 
     /// Adds a wait of this process that has ended. With visible statements, the end of a wait is known only if its
@@ -248,6 +255,21 @@ impl Tally {
             }
         } else if wait.tries > 1 && self.gave_up.add(ns, wait.who.tid) {
             self.longest_gave_up = Some(wait.clone());
+        }
+    }
+}
+
+impl Blocked {
+    fn add(&mut self, wait: &Wait, cause: &Cause) {
+        if cause.ns < GAP_NS_MIN {
+            return;
+        }
+        self.waits.add(cause.ns, wait.who.tid);
+        self.gave_up += u64::from(wait.end.is_without_lock());
+        self.writers.insert(wait.who.pid);
+        if cause.held_ns >= self.read_ns {
+            (self.read_ns, self.tid) = (cause.held_ns, cause.tid);
+            self.sql.clone_from(&cause.sql);
         }
     }
 }

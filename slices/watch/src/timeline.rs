@@ -3,7 +3,7 @@
 
 use crate::connection::is_thread;
 use crate::event::{Event, What, Who};
-use crate::hold::{End, GAP_NS_MIN, Hold, Wait};
+use crate::hold::{End, Hold, Wait};
 use crate::lock::{Change, Lock, Mode};
 use crate::tally::{Sums, Tally};
 use crate::thread::{Call, DONE, Thread};
@@ -100,10 +100,11 @@ impl Timeline {
         thread.calls.first().map_or_else(|| thread.last_sql.clone(), |call| call.sql.clone())
     }
 
-    /// A hold with its part of the statement, and of the checkpoint, that its connection executes now.
+    /// A hold with its part of the statement, of the checkpoint and of the wait for readers in which its connection is now.
     pub fn up_to_now(&self, hold: &Hold) -> Hold {
         let mut hold = hold.clone();
         hold.checkpoint_ns = self.checkpoint_ns(&hold, self.now_ns);
+        hold.drain_ns += self.drain_ns(&hold, self.now_ns);
         if let Some(call) = self.threads.get(&hold.who).and_then(|thread| thread.calls.first()) {
             let part = self.now_ns.saturating_sub(call.from_ns.max(hold.from_ns));
             hold.count_statement(part, call.sql.as_deref());
@@ -154,6 +155,13 @@ impl Timeline {
         its.map_or(0, |checkpoint| to_ns.saturating_sub(checkpoint.from_ns.max(hold.from_ns)))
     }
 
+    /// Time of the wait for readers in which the connection of a write lock is at a time.
+    fn drain_ns(&self, hold: &Hold, to_ns: u64) -> u64 {
+        let wait = self.waiting.get(&(hold.database, hold.who));
+        let its = wait.filter(|wait| hold.lock.is_writers() && wait.is_for_readers());
+        its.map_or(0, |wait| to_ns.saturating_sub(wait.from_ns))
+    }
+
     /// End of the last statement of a hold's connection, and its text. `None` if it executes one now, or is not
     /// visible.
     pub fn idle_since(&self, hold: &Hold) -> Option<(u64, Option<String>)> {
@@ -164,11 +172,14 @@ impl Timeline {
             if is_known { **who == hold.who } else { who.pid == hold.who.pid && !thread.was_refused() }
         };
         let threads = || self.threads.iter().filter(is_its).map(|(_, thread)| thread);
-        if !self.visible.contains_key(&hold.who.pid) || threads().any(|thread| !thread.calls.is_empty()) {
+        // Its call may have begun before its statements were visible: then only its waits and syncs show it.
+        let is_at_work = |thread: &Thread| !thread.calls.is_empty() || thread.sync_from_ns.is_some();
+        let drains = self.waiting().any(|wait| wait.who.pid == hold.who.pid && wait.is_for_readers());
+        if !self.visible.contains_key(&hold.who.pid) || drains || threads().any(is_at_work) {
             return None;
         }
         let last = threads().max_by_key(|thread| thread.last_end_ns);
-        let end_ns = last.map_or(0, |thread| thread.last_end_ns);
+        let end_ns = threads().map(|thread| thread.last_end_ns.max(thread.waited_ns)).max().unwrap_or(0);
         Some((end_ns.max(visible_ns), last.and_then(|thread| thread.last_sql.clone())))
     }
 
@@ -390,6 +401,7 @@ impl Timeline {
             None => {}
         }
         hold.checkpoint_ns = self.checkpoint_ns(&hold, at_ns);
+        hold.drain_ns += self.drain_ns(&hold, at_ns);
         self.waiting.values_mut().for_each(|wait| wait.add(&hold, at_ns));
         let ns = hold.ns(at_ns);
         if lock.is_writers() {
@@ -401,9 +413,6 @@ impl Timeline {
         }
         if lock != Lock::Connected {
             self.tallies.entry((database, hold.who.pid)).or_default().hold(&hold, at_ns);
-            if lock == Lock::Pending && hold.mode == Mode::Alone && ns >= GAP_NS_MIN {
-                self.drained(&hold, at_ns);
-            }
             self.ended.0 += 1;
             self.holds.push_back(hold);
         }

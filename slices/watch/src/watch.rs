@@ -282,9 +282,8 @@ impl Watch {
 
     /// Findings so far.
     pub fn findings(&self) -> Vec<Finding> {
-        let mut found = self.worst.with_past(findings(&self.timeline, &self.samples), &self.samples);
-        found.sort_by_key(|finding| finding.case.kind.rank());
-        repeated::fold(found, &|pid| self.program(pid))
+        let found = self.worst.with_past(findings(&self.timeline, &self.samples), &self.samples);
+        repeated::sort(repeated::fold(found, &|pid| self.program(pid)))
     }
 
     /// Name of a process's program, if known.

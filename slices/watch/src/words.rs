@@ -32,6 +32,10 @@ pub struct Words {
 /// of its threads, such as `thread 4714 (worker-3)`, or of a connection (see [`thread_or_connection`]).
 pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u32) -> String) -> Words {
     let (who, kind) = (name(finding.pid), &finding.case.kind);
+    let with_more = match (finding.further, who.strip_suffix(')')) {
+        (Some(Further { processes, same_program: true, .. }), Some(one)) => format!("{one} and {processes} more)"),
+        _ => who.clone(),
+    };
     // The first thread of a process has its number, and a connection's own number means nothing to people.
     let is_other = |tid: &u32| *tid != finding.pid && is_thread(*tid);
     let seen = match (&finding.case.sql, finding.case.tid.filter(is_other)) {
@@ -43,7 +47,7 @@ pub fn words(finding: &Finding, name: &dyn Fn(u32) -> String, thread: &dyn Fn(u3
     let when =
         finding.seen_ns.map_or(String::new(), |ns| format!(" This was seen {} after the watch began.", time(ns)));
     Words {
-        title: past_title(finding, &who).unwrap_or_else(|| title(kind, &who, name)),
+        title: past_title(finding, &with_more).unwrap_or_else(|| title(kind, &with_more, name)),
         evidence: evidence(finding, &who, name) + &seen + &when + &finding.further.map_or(String::new(), same_of),
         change: change(kind).to_string(),
     }
@@ -61,15 +65,15 @@ pub fn thread_or_connection(finding: &Finding, is_visible: bool, thread: String)
             | Kind::NoBusyTimeout { .. }
     );
     let is_connections = is_visible || needs_statements || finding.case.sql.is_some();
-    if is_connections { format!("a connection first used by {thread}") } else { thread }
+    if is_connections { format!("the connection that {thread} was the first to use") } else { thread }
 }
 
-/// The title of a finding that is past.
 /// Whether a try for the lock lasted much longer than any hold: connections had it one after the other.
 fn is_in_turn(held_ns_max: u64, longest_ns: u64) -> bool {
     held_ns_max > 0 && held_ns_max.saturating_mul(2) < longest_ns
 }
 
+/// The title of a finding that is past.
 fn past_title(finding: &Finding, who: &str) -> Option<String> {
     finding.seen_ns?;
     match &finding.case.kind {
@@ -101,7 +105,7 @@ fn title(kind: &Kind, who: &str, name: &dyn Fn(u32) -> String) -> String {
         }
         Kind::Starvation { holder, .. } => format!("{who} is starved of the write lock by {}.", name(*holder)),
         Kind::Disk { .. } => format!("The write lock of {who} is held while the disk syncs."),
-        Kind::ReadersBlockWriter { .. } => format!("Readers keep {who} from committing."),
+        Kind::ReadersBlockWriter { .. } => format!("{who} keeps commits of others waiting while it reads."),
         Kind::ReaderPinsLog { reader, .. } => {
             format!("{} keeps an old snapshot open: the log cannot be reused and grows.", name(*reader))
         }
@@ -135,12 +139,11 @@ fn evidence(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String) -> Strin
         Kind::LongTransaction { holds, longest_ns, began_before, longest_wait_ns } => {
             held_long(*holds, &seen(*longest_ns, *began_before), *longest_wait_ns)
         }
-        Kind::ReadThenWrite { refused, outdated, longest_ns, holder, holder_sql } => format!(
-            "{} without a second try while it held a read lock (up to {}). SQLite does not wait there, \
+        Kind::ReadThenWrite { refused, outdated, holder, holder_sql, .. } => format!(
+            "{} at once, each in a transaction that had read before. SQLite does not wait there, \
              whatever busy_timeout is: in WAL the snapshot would be outdated after the wait, and with a rollback journal \
              each would wait for the other.{}{}",
             counted(*refused, "refusal"),
-            time(*longest_ns),
             too_old(*outdated),
             had(pid, *holder, holder_sql.as_deref(), name)
         ),
@@ -181,16 +184,7 @@ fn evidence_of_files(finding: &Finding, who: &str, name: &dyn Fn(u32) -> String)
             let (share, syncs, each) = (percent(*sync_permille), counted(*syncs, "sync"), time(*sync_ns_mean));
             format!("{share} of the time of the lock is {syncs} of {each} each.")
         }
-        Kind::ReadersBlockWriter { times, longest_ns, readers, longest_read } => {
-            let readers: Vec<String> = readers.iter().map(|pid| name(*pid)).collect();
-            let longest = time(*longest_ns);
-            format!(
-                "{} waited for readers, up to {longest}; new readers waited too. Readers: {}, longest in {}.",
-                counted(*times, "commit"),
-                readers.join(", "),
-                quoted(longest_read.as_deref())
-            )
-        }
+        Kind::ReadersBlockWriter { .. } => behind_reader(&finding.case.kind, name),
         Kind::ReaderPinsLog { behind_frames, held_ns, log_bytes, .. } => {
             let (by, held, size) = (has_read(finding), time(*held_ns), bytes(*log_bytes));
             format!("{by} for {held}, {behind_frames} frames behind the end of a log of {size}.")
@@ -249,6 +243,22 @@ fn held_long(holds: u64, longest: &str, longest_wait_ns: Option<u64>) -> String 
 fn seen(ns: u64, began_before: bool) -> String {
     let length = time(ns);
     if began_before { format!("at least {length} (its start was not seen)") } else { length }
+}
+
+/// The commits that waited for a reader.
+fn behind_reader(kind: &Kind, name: &dyn Fn(u32) -> String) -> String {
+    let Kind::ReadersBlockWriter { times: count, waited_ns, longest_ns, gave_up, writers, read_ns } = kind else {
+        return String::new();
+    };
+    let writers = if let [one] = writers[..] { name(one) } else { processes_in_words(writers.len()) };
+    let gave_up = if *gave_up > 0 { format!(", and gave up {}", times(*gave_up)) } else { String::new() };
+    let (commits, waited) = (counted(*count, "commit"), time(*waited_ns));
+    format!(
+        "It held a read lock for up to {}. Behind it {commits} of {writers} waited, {waited} in all and up to {}{gave_up}. \
+         Meanwhile the writer has its lock: all other writers and new readers wait, too.",
+        time(*read_ns),
+        time(*longest_ns)
+    )
 }
 
 /// How a reader has kept its snapshot. Readers of one process may share the lock.
@@ -370,9 +380,16 @@ fn too_old(outdated: u64) -> String {
 
 /// The further processes for which a finding stands.
 fn same_of(further: Further) -> String {
-    let in_all = further.times_in_all.map_or(String::new(), |count| format!(", {} in all", times(count)));
+    let parts = [further.times_in_all.map(times), further.ns_in_all.map(time)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let in_all = if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {} in all {}", parts.join(" and "), further.processes + 1)
+    };
     let which = if further.same_program { "of this program" } else { "that ended before their names could be read" };
-    format!(" The same was seen of {} further processes {which}{in_all}.", further.processes)
+    let processes = if further.processes == 1 { "process" } else { "processes" };
+    format!(" The same was seen of {} further {processes} {which}{in_all}.", further.processes)
 }
 
 /// Who had the lock at a refusal of process `pid`, and its statement.
@@ -449,25 +466,5 @@ fn quoted(sql: Option<&str>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::finding::Case;
-
-    #[test]
-    fn a_connection_is_named_by_its_first_thread_and_not_as_a_thread() {
-        let said = |sql: Option<&str>, is_visible| {
-            let kind = Kind::LongTransaction { holds: 1, longest_ns: 1, began_before: false, longest_wait_ns: None };
-            let case = Case { kind, tid: Some(9), sql: sql.map(str::to_string) };
-            let finding = Finding { database: 0, pid: 7, case, seen_ns: None, further: None };
-            let thread = |tid| thread_or_connection(&finding, is_visible, format!("thread {tid}"));
-            words(&finding, &|pid| pid.to_string(), &thread).evidence
-        };
-        let with_statements = said(Some("COMMIT"), true);
-        assert!(
-            with_statements.ends_with("Seen in \"COMMIT\" (a connection first used by thread 9)."),
-            "{with_statements}"
-        );
-        let without = said(None, false);
-        assert!(without.ends_with("Seen in thread 9."), "{without}");
-    }
-}
+#[path = "words_tests.rs"]
+mod tests;
