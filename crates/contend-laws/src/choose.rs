@@ -19,6 +19,8 @@ pub const REACH_USABLE: f64 = 2.0;
 const CLOSE: f64 = 0.01;
 /// Share of the throughput per client at the smallest number that is left at the largest, if no limit was reached.
 const LINEAR: f64 = 0.85;
+/// Mean response time at the highest rate, as a multiple of that at the lowest, from which a limit can be seen.
+const QUEUES: f64 = 1.2;
 /// Most numbers that are left out.
 pub const LEFT_OUT: usize = 2;
 
@@ -166,12 +168,15 @@ pub fn chosen(tried: &[Tried]) -> Option<usize> {
     close.min_by_key(|at| tried[*at].law.parameters().len())
 }
 
-/// Whether throughput at the largest number is nearly in proportion to it: then no limit was reached, and laws with and without
-/// one fit equally well.
+/// Whether throughput at the largest number is nearly in proportion to it, or the mean response time at the highest rate nearly
+/// that at the lowest: then no limit was reached, and laws with any limit fit equally well.
 pub fn is_linear(sweep: Sweep, points: &[Point]) -> bool {
     let medians = medians(points);
     let (Some((first, least)), Some((last, most))) = (medians.first(), medians.last()) else { return false };
-    sweep != Sweep::Open && last > first && most / last >= LINEAR * least / first
+    match sweep {
+        Sweep::Open => *most < QUEUES * least,
+        Sweep::Closed { .. } | Sweep::Processors { .. } => last > first && most / last >= LINEAR * least / first,
+    }
 }
 
 /// How much a prediction may be trusted.

@@ -32,7 +32,8 @@ pub struct Outlook {
     pub chosen: Option<usize>,
     /// The word of that law; not good if no limit was reached.
     pub word: Word,
-    /// Whether throughput is nearly in proportion to the numbers, so that no limit was reached.
+    /// Whether no limit was reached, so that nothing beyond the largest number is predicted: throughput is nearly in proportion to
+    /// the numbers, the mean response time hardly grows with the rate, or the rounds do not bound the capacity.
     pub linear: bool,
     pub predictions: Vec<Prediction>,
     pub peak: Option<Peak>,
@@ -44,28 +45,18 @@ pub struct Outlook {
 pub fn outlook(sweep: Sweep, points: &[Point], at: &[f64], seed: u64) -> Outlook {
     let tried = try_all(sweep, points);
     let chosen = chosen(&tried);
-    let linear = is_linear(sweep, points);
+    let resampled = chosen.map(|at| resampled(sweep, &tried[at], points, seed)).unwrap_or_default();
+    let linear = is_linear(sweep, points) || chosen.is_some_and(|at| resampled.has_no_capacity(&tried[at]));
     let word = chosen.map_or(Word::NoPrediction, |at| Word::of_law(&tried[at]));
     let word = if linear { word.max(Word::Usable) } else { word };
-    let resampled = chosen.map(|at| resampled(sweep, &tried[at], points, seed)).unwrap_or_default();
     let mut outlook = Outlook { tried, chosen, word, linear, predictions: vec![], peak: None, resampled };
     let (Some(at_law), Some(last)) = (chosen, points.last()) else { return outlook };
     let law = &outlook.tried[at_law];
-    let within = at.iter().filter(|x| **x <= word.reach() * last.x);
-    let word_at = |x: f64| if outlook.linear && disagree(&outlook.tried, law, x) { Word::NoPrediction } else { word };
-    outlook.predictions = within.filter_map(|x| prediction(law, &outlook.resampled, *x, word_at(*x))).collect();
+    let reach = if linear { word.reach().min(1.0) } else { word.reach() };
+    let within = at.iter().filter(|x| **x <= reach * last.x);
+    outlook.predictions = within.filter_map(|x| prediction(law, &outlook.resampled, *x, word)).collect();
     outlook.peak = peak(law, &outlook.resampled, last.x).filter(|_| word != Word::NoPrediction);
     outlook
-}
-
-/// Whether another usable law has a value at `x` that differs by more than a usable error. Where no limit was reached, measurements
-/// do not tell such laws apart.
-fn disagree(tried: &[Tried], law: &Tried, x: f64) -> bool {
-    let usable = tried.iter().filter(|tried| Word::of_law(tried) != Word::NoPrediction);
-    let value = law.value(x);
-    usable
-        .filter_map(|other| Some(other.value(x)? / value? - 1.0))
-        .any(|apart| Word::of(apart.abs()) == Word::NoPrediction)
 }
 
 /// The law fitted to resamples of the rounds, and which of them bound 95 %; empty with too few rounds.
@@ -117,6 +108,12 @@ impl Resampled {
         Some((*values.get(self.ranks.0)?, *values.get(self.ranks.1)?))
     }
 
+    /// Whether the capacity of an open queue, 1 / S, may as well be twice the fitted one, or endless.
+    fn has_no_capacity(&self, tried: &Tried) -> bool {
+        let Some(of) = tried.of.as_ref().filter(|_| tried.law == Law::OpenQueue) else { return false };
+        self.interval(|fitted| fitted.of[1]).is_some_and(|(least_s, _)| least_s <= of[1] / 2.0)
+    }
+
     /// The word from the width of an interval; not good without an interval.
     fn word(interval: Option<(f64, f64)>, value: f64) -> Word {
         interval.map_or(Word::Usable, |(low, high)| Word::of((high - low) / 2.0 / value))
@@ -153,6 +150,8 @@ pub enum Reached {
     AtLowest,
     /// Not as far as the law predicts.
     Not,
+    /// No limit was reached, so nothing shows how the value grows.
+    NoLimit,
     /// No law predicts it, or the rounds differ too much.
     Unknown,
 }
@@ -162,6 +161,9 @@ pub fn limit(outlook: &Outlook, points: &[Point], bound: f64) -> Reached {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Reached::Unknown };
     if first.median().is_some_and(|value| value > bound) {
         return Reached::AtLowest;
+    }
+    if outlook.linear {
+        return Reached::NoLimit;
     }
     let Some(tried) = outlook.chosen.map(|at| &outlook.tried[at]) else { return Reached::Unknown };
     if outlook.word == Word::NoPrediction {

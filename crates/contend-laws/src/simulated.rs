@@ -1,7 +1,7 @@
 //! Simulated systems whose law is known: measured as contend measures, with up to 16 clients, and then simulated at the
 //! predicted numbers, 32, 64 and 128.
 
-use crate::choose::{GOOD, Point, Sweep, Tried, USABLE, Word};
+use crate::choose::{GOOD, Point, Sweep, Tried, USABLE, Word, is_linear};
 use crate::law::Law;
 use crate::predict::{Reached, limit, outlook};
 use rand::SeedableRng;
@@ -173,7 +173,7 @@ fn the_right_law_is_chosen_and_keeps_its_word() {
             let at = PREDICTED.iter().position(|clients| *clients as f64 == said.x).expect("asked for");
             let error = said.value / truth[at] - 1.0;
             assert!(error.abs() <= within(said.word), "{:?} {}: {said:?} {error}", case.system, case.parallel_s);
-            assert!(!outlook.linear || (said.word == Word::Usable && said.x <= 32.0), "no limit was reached: {said:?}");
+            assert!(!outlook.linear, "no limit was reached: {said:?}");
             kept += 1;
         }
         assert_eq!(outlook.peak, None, "nothing fell");
@@ -207,7 +207,10 @@ fn processors_that_were_not_measured_are_predicted() {
             _ => &["processors", "Amdahl"],
         };
         assert!(right.contains(&law), "{own_s} {serial}: {law}");
-        assert!(!outlook.predictions.is_empty() && outlook.predictions.iter().all(|said| said.x <= 32.0));
+        // Processors that are all busy show no limit.
+        assert_eq!(outlook.linear, (own_s, serial) == (0.0, 0.0));
+        assert_eq!(outlook.predictions.is_empty(), outlook.linear);
+        assert!(outlook.predictions.iter().all(|said| said.x <= 32.0));
         for said in &outlook.predictions {
             let error = said.value / on(said.x as usize, own_s, serial, 99) - 1.0;
             assert!(said.word != Word::NoPrediction && error.abs() <= within(said.word), "{said:?}: {error}");
@@ -233,41 +236,59 @@ fn a_peak_needs_a_point_beyond_it() {
     assert_eq!(outlook(ROOM, &five, &[], 1).peak, None, "five rounds have no interval");
 }
 
-/// Mean response time of a queue with one server and Poisson arrivals.
-fn mean_response(rate_per_s: f64, service_s: f64, round: u32) -> f64 {
+/// Mean response time of a queue with so many servers and Poisson arrivals.
+fn mean_response(rate_per_s: f64, (servers, service_s): (usize, f64), round: u32) -> f64 {
     let mut random = ChaCha8Rng::seed_from_u64(u64::from(round) << 16 | rate_per_s as u64);
-    let (mut now_s, mut free_s, mut sum_s) = (0.0f64, 0.0f64, 0.0);
+    let (mut now_s, mut free_s, mut sum_s) = (0.0f64, vec![0.0f64; servers], 0.0);
     let count = 20 * OPERATIONS;
     for _ in 0..count {
         let gap: f64 = Exp1.sample(&mut random);
         now_s += gap / rate_per_s;
-        free_s = now_s.max(free_s) + service_s * LogNormal::new(-0.1, 0.447).unwrap().sample(&mut random);
-        sum_s += free_s - now_s;
+        let next = free_s.iter_mut().min_by(|a, b| a.total_cmp(b)).expect("a server");
+        *next = now_s.max(*next) + service_s * LogNormal::new(-0.1, 0.447).unwrap().sample(&mut random);
+        sum_s += *next - now_s;
     }
     sum_s / count as f64
 }
+
+const ONE: (usize, f64) = (1, 1e-3);
 
 #[test]
 fn the_rate_of_a_bound_is_predicted_in_an_open_loop() {
     let point = |rate: f64| Point {
         x: rate,
-        rounds: (1..=ROUNDS).map(|round| (round, mean_response(rate, 1e-3, round))).collect(),
+        rounds: (1..=ROUNDS).map(|round| (round, mean_response(rate, ONE, round))).collect(),
         cpu_s: vec![],
     };
     let points = [100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0].map(point);
     let outlook = outlook(Sweep::Open, &points, &[850.0], 1);
     let said = outlook.predictions[0];
-    let error = said.value / mean_response(850.0, 1e-3, 99) - 1.0;
+    let error = said.value / mean_response(850.0, ONE, 99) - 1.0;
     assert!(said.word != Word::NoPrediction && error.abs() <= within(said.word), "{said:?}: {error}");
-    let bound_s = mean_response(900.0, 1e-3, 99);
+    let bound_s = mean_response(900.0, ONE, 99);
     let Reached::At(found) = limit(&outlook, &points, bound_s) else { panic!("within reach") };
     assert!((found.x / 900.0 - 1.0).abs() < 0.05, "{found:?}");
     assert_eq!(found.word, outlook.word);
     assert_eq!(limit(&outlook, &points, 1e-6), Reached::AtLowest, "every rate takes longer");
     assert_eq!(limit(&outlook, &points[..0], bound_s), Reached::Unknown);
-    let slow = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0].map(point);
-    let outlook = self::outlook(Sweep::Open, &slow, &[], 1);
-    assert_eq!(limit(&outlook, &slow, bound_s), Reached::Not, "70/s reach less far than 900/s");
+    assert_eq!(limit(&outlook, &points, f64::INFINITY), Reached::Not);
+}
+
+/// Where nothing queues yet, the law fits with any capacity.
+#[test]
+fn an_open_loop_far_from_its_limit_predicts_nothing_beyond() {
+    let rates = [20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0];
+    let shows_nothing = |flat: bool, value: &dyn Fn(f64, u32) -> f64| {
+        let rounds = |x: f64| (1..=ROUNDS).map(|round| (round, value(x, round))).collect();
+        let points = rates.map(|x| Point { x, rounds: rounds(x), cpu_s: vec![] });
+        let outlook = outlook(Sweep::Open, &points, &[80.0, 175.0, 420.0], 1);
+        assert!(outlook.linear && outlook.predictions.iter().all(|said| said.x == 80.0), "{outlook:?}");
+        assert_eq!((limit(&outlook, &points, 10.0), is_linear(Sweep::Open, &points)), (Reached::NoLimit, flat));
+    };
+    shows_nothing(true, &|rate, round| mean_response(rate, (8, 20e-3), round));
+    // It grows, but the rounds differ too much to show where it has no end.
+    let noise = |rate: f64, round: u32| 1.0 + 0.03 * (f64::from((3 * round + rate as u32 / 20) % 7) - 3.0);
+    shows_nothing(false, &|rate, round| (20e-3 + 5e-5 * rate) * noise(rate, round));
 }
 
 #[test]

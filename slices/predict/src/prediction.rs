@@ -28,7 +28,7 @@ pub struct Prediction {
     /// Name of the law that predicted the left-out points best.
     pub chosen: Option<&'static str>,
     pub word: Word,
-    /// Whether throughput at the largest number is nearly in proportion to it, so that no limit was reached.
+    /// Whether no limit was reached, so that nothing beyond the largest number is predicted.
     pub linear: bool,
     pub cap_per_s: Option<f64>,
     pub predictions: Vec<Predicted>,
@@ -175,6 +175,7 @@ fn bound(subject: &Subject, outlook: &Outlook, bound_s: f64) -> Bound {
         },
         Reached::AtLowest => none("is exceeded at the lowest rate that was measured".to_string()),
         Reached::Not => none("is not reached within what can be predicted".to_string()),
+        Reached::NoLimit => none("is not predicted: no limit was reached".to_string()),
         Reached::Unknown => none("is not predicted: no law is close enough to the measurements".to_string()),
     }
 }
@@ -222,16 +223,14 @@ fn predicted(subject: &Subject, outlook: &Outlook, at: f64) -> Predicted {
         Predicted { at, value: None, low: None, high: None, word: Word::NoPrediction, why }
     };
     let Some(said) = outlook.predictions.iter().find(|said| said.x == at) else {
-        return none(match outlook.word {
-            Word::NoPrediction => "no law predicts what it has not seen",
-            _ => "too far beyond the largest number that was measured",
+        return none(match (outlook.word, outlook.linear) {
+            (Word::NoPrediction, _) => "no law predicts what it has not seen",
+            (_, true) => "no limit was reached, so nothing shows what is beyond",
+            (_, false) => "too far beyond the largest number that was measured",
         });
     };
     if !said.value.is_finite() {
         return none("it is at or beyond the capacity: the queue grows without end");
-    }
-    if said.word == Word::NoPrediction && outlook.linear {
-        return none("no limit was reached, and the laws or the rounds differ by more than 15 %");
     }
     if said.word == Word::NoPrediction {
         return none("the rounds differ too much: chance alone moves it by more than 15 %");

@@ -107,7 +107,7 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
         Some(_) => {}
     }
     if prediction.linear {
-        all.push("No limit was reached: throughput still grew nearly in proportion.".to_string());
+        all.push(format!("No limit was reached: {}.", no_limit(prediction.kind)));
     }
     all.extend(prediction.checks.iter().map(check));
     if prediction.word != Word::NoPrediction && !prediction.linear && prediction.checks.is_empty() {
@@ -153,6 +153,15 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
         all.push(format!("Without syncs the law predicts {}; --carry-out measures it.", Rate(per_s)));
     }
     all
+}
+
+/// What shows that no limit was reached, and what to do.
+fn no_limit(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Clients => "throughput still grew nearly in proportion; measure more clients",
+        Kind::Processors => "throughput still grew nearly in proportion",
+        Kind::Rate => "the response time hardly grows, or the rounds do not bound the capacity; measure higher rates",
+    }
 }
 
 fn check(check: &Check) -> String {
