@@ -1,7 +1,9 @@
 //! `contend gate`: on commands, and on two records.
 
-use crate::given;
+use crate::given::{self, Work};
 use crate::support::{Bench, processes_with_argument, root, wait_for};
+use contend::outcome::reason::Invalid;
+use contend::record::model::Trial;
 use contend::record::store::Record;
 use contend::study::model::Contender;
 use rustix::process::{Pid, Signal, kill_process};
@@ -99,6 +101,23 @@ fn a_command_that_fails_ends_the_gate_with_its_output() {
 }
 
 #[test]
+fn a_long_output_is_bounded_on_the_disk_and_in_the_error() {
+    let bench = Bench::new();
+    // A line without an end, and one that is written over.
+    let long = "head -c 3000000 /dev/zero | tr '\\0' x; printf '\\rstep 1\\rstep 2'; exit 1";
+    let said = bench.contend(&["gate", "--a", long, "--b", "true", "--out", "long"]).exits(2);
+    assert!(said.err.contains("ends with:\n  x") && said.err.ends_with(" ...\n  step 1\n  step 2\n"), "{}", said.err);
+    assert!(said.err.len() < 1000 && read(&bench.path("long/junit.xml")).len() < 2000, "{}", said.err);
+    // It goes on only when a part was dropped; contend may drop it before the last bytes are written.
+    let much = "head -c 17000000 /dev/zero; until grep -aq 'contend: the output' much/output-a.txt; do sleep 0.01; done; \
+                echo; echo the end; exit 1";
+    let said = bench.contend(&["gate", "--a", much, "--b", "true", "--out", "much"]).exits(2);
+    assert!(said.err.ends_with("\n  the end\n"), "{}", said.err);
+    let kept = read(&bench.path("much/output-a.txt"));
+    assert!(kept.contains("too long, and what came before") && kept.len() < 1_000_000, "{}", kept.len());
+}
+
+#[test]
 fn a_command_that_hangs_is_ended_with_all_it_has_started() {
     let bench = Bench::new();
     let fixed = ["gate", "--a", "sleep 1000 & sleep 1000; true", "--b", "true", "--budget", "500ms", "--out", "out"];
@@ -131,7 +150,7 @@ fn given_record(bench: &Bench, name: &str, more: &[&str], ratio: impl Fn(u32) ->
     run.study.baselines = vec![base.name.clone()];
     run.study.contenders = [base, other.clone()].into_iter().chain(more.iter().map(named)).collect();
     let conditions = run.study.conditions.clone();
-    let run = given::planned(run, conditions);
+    let run = given::planned(run, 6, conditions);
     given::write(&bench.path(name), &run, &fixture, |trial| {
         let factor = if trial.slot.contender == 0 { 1.0 } else { ratio(trial.slot.round) };
         1e6 / (factor * given::noise(trial.slot.round))
@@ -162,9 +181,9 @@ fn two_records_are_judged_against_their_common_baseline() {
             "before",
             "after",
             1,
-            ["slower: B has 0.800 times the", "only-before: cannot tell: B has no valid round with both"],
+            ["slower: B has 0.800 times the", "only-before: not comparable: B has no valid round with both"],
         ),
-        ("after", "unsteady", 3, ["cannot tell: not comparable: in B: drift: the ratio changes by +", ""]),
+        ("after", "unsteady", 3, ["not comparable: in B: drift: the ratio changes by +", ""]),
     ] {
         let said = bench.contend(&["gate", a, b, "--out", &format!("files-{a}-{b}")]).exits(code);
         let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -209,6 +228,57 @@ fn the_contenders_of_one_record_are_judged_against_its_baseline() {
     assert!(said.err.contains("no baseline with another contender"), "{}", said.err);
 }
 
+/// A record of two services at a fixed rate, of which A does everything.
+fn given_services(bench: &Bench, name: &str, of_b: impl Fn(&mut Trial) -> Work) {
+    let fixture = given::fixture();
+    let mut run = fixture.run.clone();
+    run.study.contenders = [0, 2].map(|at: usize| run.study.contenders[at].clone()).to_vec();
+    run.study.baselines = vec![run.study.contenders[0].name.clone()];
+    run.study.headline = "response_ns_p95".to_string();
+    run.study.load.rate_per_s = Some(2000.0);
+    let conditions = run.study.conditions.clone();
+    let run = given::planned(run, 12, conditions);
+    given::write(&bench.path(name), &run, &fixture, |trial| {
+        trial.load_model = "open".to_string();
+        trial.planned = [("place".to_string(), 4000)].into();
+        if trial.slot.contender == 0 { Work::from(1e6) } else { of_b(trial) }
+    });
+}
+
+#[test]
+fn a_service_that_fails_or_falls_behind_never_passes() {
+    let bench = Bench::new();
+    let working = |failing: u32| Work { each_ns: 1e6, failing };
+    given_services(&bench, "invalid", |trial| {
+        trial.invalid = vec![Invalid::NothingDone.because("no operation was committed")];
+        working(10)
+    });
+    given_services(&bench, "broken", |_| working(9));
+    given_services(&bench, "refusing", |_| working(2));
+    given_services(&bench, "behind", |trial| Work::from(2e6 * given::noise(trial.slot.round)));
+    given_services(&bench, "equal", |_| working(0));
+    for (name, code, line, counts) in [
+        ("invalid", 2, "failed: no trial of B is valid.", "failures=\"0\" errors=\"1\""),
+        ("broken", 2, "failed: B commits 10.0 % of its operations, A 100.0 %.", "failures=\"0\" errors=\"1\""),
+        ("refusing", 3, "not comparable: not the same work: of place 80.0 % were", "failures=\"0\" errors=\"1\""),
+        ("behind", 1, "slower: B has 0.499 times the throughput of A", "failures=\"1\" errors=\"0\""),
+        ("equal", 0, "no difference beyond 5.0 %: B takes 1.00 times", "failures=\"0\" errors=\"0\""),
+    ] {
+        let files = format!("files-{name}");
+        let said = bench.contend(&["gate", name, "--pass-if-unsure", "--out", &files]).exits(code);
+        let one_line = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(one_line.contains(line), "{name}: {}", said.out);
+        let junit = read(&bench.path(&files).join("junit.xml"));
+        assert!(junit.contains(counts) && junit.contains("skipped=\"0\""), "{name}: {junit}");
+    }
+    // The same of two records.
+    bench.contend(&["gate", "equal", "equal", "--pass-if-unsure"]).exits(0);
+    for name in ["invalid", "broken"] {
+        let said = bench.contend(&["gate", "equal", name, "--pass-if-unsure"]).exits(2);
+        assert!(said.out.contains(": failed: "), "{}", said.out);
+    }
+}
+
 /// As with other tools that compare, a status other than 0 has to be asked for.
 #[test]
 fn slower_is_a_status_if_asked_for() {
@@ -233,7 +303,7 @@ fn work_that_a_command_leaves_to_others_is_no_win() {
         let fixed = ["gate", "--a", "sleep 0.1", "--b", b, "--rounds", "12", "--out", out];
         let said = bench.contend(&fixed).exits(3);
         let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        let why = "cannot tell: not comparable: B left processes behind in 12 of 12 rounds (sleep), so its time may";
+        let why = "not comparable: B left processes behind in 12 of 12 rounds (sleep), so its time may";
         assert!(flat.contains(why) && !flat.contains("> faster"), "{}", said.out);
         assert!(processes_with_argument("47.11").is_empty());
     }
@@ -245,6 +315,25 @@ fn work_that_a_command_leaves_to_others_is_no_win() {
         assert!(bench.contend(&ended).exits(0).out.contains("faster: B takes"));
     }
     bench.assert_nothing_left();
+}
+
+/// On a slow machine a process may still run 50 ms after its shell; then it is named.
+#[test]
+fn work_that_no_shell_waits_for_is_in_the_times_or_named() {
+    let bench = Bench::new();
+    let computes = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; times > used; touch done";
+    let waits = format!("(({computes}) &); while ! test -e done; do sleep 0.01; done");
+    let fixed = ["gate", "--a", "sleep 0.03 &", "--b", &waits, "--rounds", "1", "--warm-up", "0", "--out", "out"];
+    bench.contend(&fixed).exits(3);
+    let gate: toml::Table = read(&bench.path("out/gate.toml")).parse().expect("TOML");
+    let round = &gate["rounds"][0];
+    let ns = |side: &str, time: &str| round[side][time].as_integer().expect("a time");
+    assert!(round.get("left_a").is_some() || ns("a", "wall_ns") >= 30_000_000, "{round}");
+    let used = read(&bench.path("used"));
+    let seconds = |time: &str| time.split(['m', 's']).nth(1).and_then(|s| s.parse::<f64>().ok()).expect("a time");
+    let used_s: f64 = used.lines().next().expect("its own times").split(' ').map(seconds).sum();
+    assert!(used_s > 0.0, "{used}");
+    assert!(round.get("left_b").is_some() || ns("b", "cpu_ns") as f64 >= used_s * 1e9, "{used} {round}");
 }
 
 #[test]

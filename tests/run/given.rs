@@ -9,30 +9,42 @@ use std::path::Path;
 
 /// Length of the window of each trial.
 pub const WINDOW_NS: u64 = 2_000_000_000;
-/// Rounds of each record.
-pub const ROUNDS: u32 = 6;
 
 /// A record whose run and trials others are made from.
 pub fn fixture() -> Record {
     Record::open(&root().join("tests/fixtures/records/format-3")).expect("a fixture")
 }
 
-/// The run with these conditions, and with each contender once in each round under each condition.
-pub fn planned(mut run: Run, conditions: Vec<Condition>) -> Run {
+/// The run with so many rounds and these conditions, and with each contender once in each round under each condition.
+pub fn planned(mut run: Run, rounds: u32, conditions: Vec<Condition>) -> Run {
     run.machine.cores = 64;
-    run.study.rounds = ROUNDS;
+    run.study.rounds = rounds;
     (run.study.load.window_ns, run.study.load.operations) = (WINDOW_NS, None);
     run.study.conditions = conditions;
     let contenders = run.study.contenders.len();
     let arms = (0..run.study.conditions.len()).flat_map(|condition| (0..contenders).map(move |arm| (condition, arm)));
-    let slots = (1..=ROUNDS).flat_map(|round| arms.clone().map(move |arm| (round, arm))).zip(1..);
+    let slots = (1..=rounds).flat_map(|round| arms.clone().map(move |arm| (round, arm))).zip(1..);
     run.schedule =
         slots.map(|((round, (condition, contender)), trial)| Slot { trial, round, condition, contender }).collect();
     run
 }
 
-/// Writes a record, each trial as `figures` makes it from the first trial of `like`, with the time of each operation.
-pub fn write(dir: &Path, run: &Run, like: &Record, figures: impl Fn(&mut Trial) -> f64) {
+/// What the clients of a trial do.
+pub struct Work {
+    /// Time of each operation.
+    pub each_ns: f64,
+    /// Of ten operations, so many fail.
+    pub failing: u32,
+}
+
+impl From<f64> for Work {
+    fn from(each_ns: f64) -> Self {
+        Self { each_ns, failing: 0 }
+    }
+}
+
+/// Writes a record, each trial as `figures` makes it from the first trial of `like`.
+pub fn write<W: Into<Work>>(dir: &Path, run: &Run, like: &Record, figures: impl Fn(&mut Trial) -> W) {
     let writer = RecordWriter::create(dir, run).expect("a record");
     for slot in &run.schedule {
         let mut trial = like.trials[0].clone();
@@ -42,28 +54,29 @@ pub fn write(dir: &Path, run: &Run, like: &Record, figures: impl Fn(&mut Trial) 
         trial.condition.clone_from(&run.study.conditions[slot.condition].label);
         trial.window_end_ns = trial.window_start_ns + WINDOW_NS;
         trial.marks.clear();
-        let each_ns = figures(&mut trial);
-        write_trial(&writer, trial, each_ns);
+        let work = figures(&mut trial).into();
+        write_trial(&writer, trial, &work);
     }
 }
 
 /// A trial whose clients work without a pause.
-fn write_trial(writer: &RecordWriter, mut trial: Trial, each_ns: f64) {
-    let of_each = operations(each_ns);
+fn write_trial(writer: &RecordWriter, mut trial: Trial, Work { each_ns, failing }: &Work) {
+    let of_each = operations(*each_ns);
     trial.samples = Some(u64::from(trial.clients * of_each));
     let mut open = writer.trial(trial.slot.trial).expect("a trial");
     for client in 0..trial.clients {
         for operation in 0..of_each {
             let at = |n: u32| trial.window_start_ns + (f64::from(n) * each_ns) as u64;
+            let fails = operation % 10 < *failing;
             let sample = Sample {
                 client,
                 operation,
                 transaction: 1,
                 attempt: 0,
-                failed_step: STEP_NONE,
-                code_space: CodeSpace::Ok,
+                failed_step: if fails { 0 } else { STEP_NONE },
+                code_space: if fails { CodeSpace::Http } else { CodeSpace::Ok },
                 flags: 0,
-                code: 0,
+                code: if fails { 500 } else { 0 },
                 rows: 1,
                 due_ns: at(operation),
                 started_ns: at(operation),

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 const CLIENTS: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
+const ROUNDS: u32 = 6;
 const OWN_NS: f64 = 1e6;
 const SYNC_NS: f64 = 1e6;
 /// Of the contender that waits for each sync, and of the one that does not.
@@ -36,7 +37,7 @@ fn one_writer_record(bench: &Bench) {
         profile: None,
         axes: BTreeMap::from([("clients".to_string(), clients.to_string())]),
     };
-    let run = given::planned(run, CLIENTS.iter().map(condition).collect());
+    let run = given::planned(run, ROUNDS, CLIENTS.iter().map(condition).collect());
     given::write(&bench.path("record"), &run, &fixture, follows_the_law);
 }
 
@@ -82,6 +83,48 @@ fn a_known_law_is_found_and_keeps_its_word_at_four_times_the_clients() {
     assert!(text.contains("Without syncs the law predicts"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(text, bench.contend(&["predict", "record", "--at", "24,300"]).exits(0).out, "seeded");
+}
+
+/// Rates at which nothing waits, and clients that do not wait for each other.
+#[test]
+fn a_sweep_that_reached_no_limit_predicts_nothing_beyond_it() {
+    let bench = Bench::new();
+    let fixture = given::fixture();
+    for (axis, numbers, args, said) in [
+        (
+            "rate_per_s",
+            [20, 40, 60, 80, 100, 120, 140],
+            &["predict", "rate_per_s", "--bound", "40ms"][..],
+            ["At 175/s no prediction: no limit was reached", "40.0 ms is not predicted: no limit was reached."],
+        ),
+        (
+            "clients",
+            [1, 2, 3, 4, 5, 6, 8],
+            &["predict", "clients"][..],
+            ["At 16 clients no prediction: no limit was reached", "No limit was reached: throughput still grew"],
+        ),
+    ] {
+        let mut run = fixture.run.clone();
+        run.study.contenders.truncate(1);
+        let condition = |number: &u32| Condition {
+            label: format!("{axis} {number}"),
+            profile: None,
+            axes: BTreeMap::from([(axis.to_string(), number.to_string())]),
+        };
+        let run = given::planned(run, ROUNDS, numbers.iter().map(condition).collect());
+        given::write(&bench.path(axis), &run, &fixture, |trial| {
+            match axis {
+                "clients" => trial.clients = numbers[trial.slot.condition],
+                _ => trial.load_model = "open".to_string(),
+            }
+            trial.workers[0].roles[0].clients = trial.clients;
+            20e6 * given::noise(trial.slot.trial)
+        });
+        let text = bench.contend(args).exits(1).out;
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        said.iter().for_each(|part| assert!(flat.contains(part), "{part}: {text}"));
+        assert!(!flat.contains("usable"), "{text}");
+    }
 }
 
 #[test]
@@ -136,7 +179,7 @@ fn with_a_known_law(bench: &Bench) {
         profile: profile.clone(),
         axes: [("clients", *clients), ("processes", 1)].map(|(axis, n)| (axis.to_string(), n.to_string())).into(),
     };
-    let mut run = given::planned(real.run.clone(), CLIENTS.iter().map(condition).collect());
+    let mut run = given::planned(real.run.clone(), ROUNDS, CLIENTS.iter().map(condition).collect());
     // Of the experiment; the trials have their own.
     run.study.load.window_ns = 200_000_000;
     given::write(&bench.path("record"), &run, &real, follows_the_law);

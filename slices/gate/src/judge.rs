@@ -11,14 +11,19 @@ use contend_stats::verdict::{Comparison, Direction, LnRatio, ROUNDS_MAX, RoundPa
 /// Coverage of the interval at all looks together.
 pub const COVERAGE: f64 = 0.99;
 
-/// The result of a gate for a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The result of a gate for a change; the worst one is the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Judgement {
     /// B is faster, not different, or slower by less than the margin.
     Passes,
+    /// The rounds do not decide.
+    CannotTell,
+    /// The rounds allow no comparison, however many there are.
+    NotComparable,
     /// B is slower, and the median ratio exceeds the margin.
     Slower,
-    CannotTell,
+    /// B does not do the work that A does.
+    Failed,
 }
 
 /// The result of one comparison.
@@ -88,7 +93,8 @@ pub fn judgement(verdict: &Verdict) -> Judgement {
         Verdict::Faster | Verdict::SlightlyFaster | Verdict::SlightlySlower | Verdict::NoDifference => {
             Judgement::Passes
         }
-        Verdict::CannotTell | Verdict::NotComparable(_) | Verdict::NoWords | Verdict::AsAsked => Judgement::CannotTell,
+        Verdict::CannotTell | Verdict::NoWords => Judgement::CannotTell,
+        Verdict::NotComparable(_) | Verdict::AsAsked => Judgement::NotComparable,
     }
 }
 
@@ -133,6 +139,6 @@ mod tests {
     #[test]
     fn a_time_of_nothing_is_no_ratio() {
         let nothing = judge_pairs(&[RoundPair { baseline: 0.0, candidate: 1.0 }; 20], 0.05);
-        assert_eq!(judgement(&nothing.verdict), Judgement::CannotTell);
+        assert_eq!(judgement(&nothing.verdict), Judgement::NotComparable);
     }
 }

@@ -1,4 +1,5 @@
-//! JUnit XML for continuous integration systems: a slower build is a failed test, *cannot tell* a skipped one.
+//! JUnit XML for continuous integration systems: a slower build is a failed test, *cannot tell* a skipped one, and a build that
+//! cannot be compared an error.
 
 use crate::judge::{Judged, Judgement};
 use contend_stats::harmless::harmless;
@@ -7,7 +8,8 @@ use contend_stats::harmless::harmless;
 pub fn of_answers(answers: &[Judged]) -> String {
     let cases: String = answers.iter().map(case).collect();
     let count = |judgement| answers.iter().filter(|answer| answer.judgement == judgement).count();
-    suite((answers.len(), count(Judgement::Slower), 0, count(Judgement::CannotTell)), &cases)
+    let errors = count(Judgement::NotComparable) + count(Judgement::Failed);
+    suite((answers.len(), count(Judgement::Slower), errors, count(Judgement::CannotTell)), &cases)
 }
 
 /// A test that could not be carried out.
@@ -30,6 +32,7 @@ fn case(answer: &Judged) -> String {
     let inner = match answer.judgement {
         Judgement::Slower => format!("<failure message=\"{line}\"/>"),
         Judgement::CannotTell => format!("<skipped message=\"{line}\"/>"),
+        Judgement::NotComparable | Judgement::Failed => format!("<error message=\"{line}\"/>"),
         Judgement::Passes => format!("<system-out>{line}</system-out>"),
     };
     test_case(&answer.name, &inner)
@@ -71,8 +74,9 @@ mod tests {
 
     #[test]
     fn outcomes_are_those_of_tests() {
-        let text = of_answers(&[Judgement::Passes, Judgement::Slower, Judgement::CannotTell].map(answer));
-        assert!(text.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{text}");
+        use Judgement::{CannotTell, Failed, NotComparable, Passes, Slower};
+        let text = of_answers(&[Passes, Slower, CannotTell, NotComparable, Failed].map(answer));
+        assert!(text.contains("tests=\"5\" failures=\"1\" errors=\"2\" skipped=\"1\""), "{text}");
         assert!(text.contains("<failure message=\"a &lt; b &amp; &quot;c&quot;?\"/>"), "{text}");
         assert!(text.contains("<system-out>") && text.contains("<skipped message="), "{text}");
         let error = of_error("A failed\nand said <so>");

@@ -14,7 +14,8 @@ use contend::trial::watch::machine::processors;
 use contend::trial::watch::usage::machine_time;
 use contend::trial::workers::process::monotonic_ns;
 use contend::units::duration_text;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,8 +24,14 @@ use std::time::{Duration, Instant};
 /// take a large part of the time.
 const MARKED_FROM_NS: u64 = 400_000_000;
 
-/// Last lines of a failed command's output that an error shows.
+/// Last lines of a failed command's output that an error shows, from so many bytes at its end, each with so many characters.
 const LINES: usize = 5;
+const END_BYTES: u64 = 64 << 10;
+const LINE_CHARS: usize = 200;
+/// About so many bytes of an output are kept on the disk.
+const OUTPUT_MAX: u64 = 16 << 20;
+/// Replaces what is not kept.
+const DROPPED: &[u8] = b"[contend: the output was too long, and what came before this line was not kept]\n";
 
 /// State for running the commands of a gate.
 pub struct Machine<'m> {
@@ -68,18 +75,24 @@ impl Machine<'_> {
     }
 
     fn carry_out(&mut self, command: &str, (name, place): (&str, &str), output: &Path) -> Result<Took> {
-        let file = File::create(output).with_context(|| format!("cannot write {}", output.display()))?;
+        let file = output_file(output).with_context(|| format!("cannot write {}", output.display()))?;
         let mut shell = Command::new("sh");
-        shell.args(["-c", command]).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        shell.args(["-c", command]).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
         let (machine, deadline) = (machine_time(), Instant::now() + Duration::from_nanos(self.budget_ns));
         let before = orphans::children();
         let begun_ns = monotonic_ns();
         let mut group = Group::start(&mut shell, self.janitor).context("cannot start sh")?;
-        let at_ns = group.wait_for_end(Some(deadline), self.cancelled);
+        let at_ns = group.wait_for_end(Some(deadline), &|| {
+            bound(&file);
+            (self.cancelled)()
+        });
         let running = orphans::running(&before);
+        // What ends just after the shell is part of the work.
+        let at_ns = at_ns.map(|at_ns| at_ns.map(|at_ns| at_ns.max(running.last_end_ns.unwrap_or(0))));
         let ended = at_ns.and_then(|at_ns| at_ns.map(|at_ns| group.kill(at_ns)).transpose());
         drop(group);
-        self.left = orphans::end(&before, &running)?;
+        let left = orphans::end(&before, &running.left)?;
+        self.left = left.names;
         let Some(ended) = ended? else {
             bail!(
                 "{name} did not end within the whole budget of {}, in {place}; choose a longer --budget or a command that \
@@ -91,11 +104,12 @@ impl Machine<'_> {
         let after = machine_time();
         self.round.busy_ns += after.busy_ns.saturating_sub(machine.busy_ns);
         self.round.observed_ns += after.at_ns - machine.at_ns;
-        self.round.ours_ns += ended.cpu_ns;
+        let cpu_ns = ended.cpu_ns + left.cpu_ns;
+        self.round.ours_ns += cpu_ns;
         if !ended.status.success() {
             bail!("{name} failed in {place} ({}). {}", ended.status, said(output));
         }
-        Ok(Took { wall_ns: ended.at_ns.saturating_sub(begun_ns), cpu_ns: ended.cpu_ns })
+        Ok(Took { wall_ns: ended.at_ns.saturating_sub(begun_ns), cpu_ns })
     }
 }
 
@@ -111,15 +125,44 @@ fn refuse_left(left: &[String], may_leave: &[String], (name, place): (&str, &str
     Ok(())
 }
 
+/// An empty file for the output of a command. All writes are at its end, also after [`bound`].
+fn output_file(path: &Path) -> std::io::Result<File> {
+    File::create(path)?;
+    OpenOptions::new().append(true).open(path)
+}
+
+/// Empties an output that is too long.
+fn bound(mut output: &File) {
+    if output.metadata().is_ok_and(|of| of.len() > OUTPUT_MAX) && output.set_len(0).is_ok() {
+        let _ = output.write_all(DROPPED);
+    }
+}
+
 /// The end of an output, and the path of the rest.
 fn said(output: &Path) -> String {
-    let text = String::from_utf8_lossy(&fs::read(output).unwrap_or_default()).into_owned();
-    let lines: Vec<&str> = text.lines().collect();
-    let last = lines[lines.len().saturating_sub(LINES)..].join("\n  ");
+    let text = String::from_utf8_lossy(&end_of(output).unwrap_or_default()).into_owned();
+    // Progress bars write over a line.
+    let lines: Vec<&str> = text.split(['\n', '\r']).filter(|line| !line.is_empty()).collect();
+    let last: Vec<String> = lines[lines.len().saturating_sub(LINES)..].iter().map(|line| cropped(line)).collect();
     match last.is_empty() {
         true => "It wrote nothing.".to_string(),
-        false => format!("Its output is in {} and ends with:\n  {last}", output.display()),
+        false => format!("Its output is in {} and ends with:\n  {}", output.display(), last.join("\n  ")),
     }
+}
+
+fn end_of(output: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(output)?;
+    let end = file.metadata()?.len();
+    file.seek(SeekFrom::Start(end.saturating_sub(END_BYTES)))?;
+    let mut bytes = vec![];
+    file.take(END_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn cropped(line: &str) -> String {
+    let mut chars = line.chars();
+    let start: String = chars.by_ref().take(LINE_CHARS).collect();
+    if chars.next().is_some() { start + " ..." } else { start }
 }
 
 impl Ground for Machine<'_> {

@@ -3,7 +3,7 @@
 
 use crate::judge::{COVERAGE, Judged, judge_pairs_of};
 use crate::page::{Compared, OfRecords, Page};
-use crate::records::{baseline_of, is_baseline, labelled, not_told, open, rounds_of};
+use crate::records::{baseline_of, failed, is_baseline, labelled, not_told, open, rounds_of};
 use anyhow::{Context, Result, ensure};
 use contend::analysis::Findings;
 use contend::analysis::cell::Cell;
@@ -11,16 +11,19 @@ use contend::analysis::compare::why_not;
 use contend::analysis::compare_records::{not_sealed_of, trials_of};
 use contend::analysis::metric::{self, Metric};
 use contend_stats::interval::median;
-use contend_stats::verdict::RoundPair;
+use contend_stats::verdict::{RoundPair, Verdict};
 use std::path::Path;
 
 /// A contender and the baseline of its tier, with the values of the rounds that have both.
 struct Pair {
     name: String,
     base: String,
+    metric: Metric,
     rounds: Vec<RoundPair>,
     /// Why these may not be compared.
     why_not: Option<String>,
+    /// Why they show nothing but that B is slower.
+    unless_slower: Option<String>,
 }
 
 /// Judges every contender that is not a baseline.
@@ -46,7 +49,7 @@ fn judged_in(findings: &Findings<'_>, dir: &Path, margin: f64) -> Result<Page> {
     for cell in others() {
         match pair(findings, cell, &metric) {
             Ok(pair) => pairs.push(pair),
-            Err(why) => untold.push(not_told(labelled(findings, cell), &why)),
+            Err(told) => untold.push(told),
         }
     }
     // All comparisons together are wrong in at most one gate of a hundred.
@@ -59,7 +62,7 @@ fn judged_in(findings: &Findings<'_>, dir: &Path, margin: f64) -> Result<Page> {
         warnings: warnings(&dir.display().to_string(), findings),
         note: format!("Both are in {}, in the same rounds. All intervals hold together with 99 %.", dir.display()),
     };
-    let compared = pairs.into_iter().map(|pair| compared(pair, &metric, (coverage, margin))).collect();
+    let compared = pairs.into_iter().map(|pair| compared(pair, (coverage, margin))).collect();
     Ok(of.page(compared, untold))
 }
 
@@ -71,19 +74,47 @@ fn warnings(name: &str, findings: &Findings<'_>) -> Vec<String> {
 /// The values of a contender that is not a baseline.
 ///
 /// # Errors
-/// The reason why there are none.
-fn pair(findings: &Findings<'_>, cell: &Cell, metric: &Metric) -> Result<Pair, String> {
-    let base = baseline_of(findings, cell).ok_or("its tier has no baseline")?;
-    let rounds = rounds_of(findings, base, cell, metric);
-    if rounds.is_empty() {
-        return Err("no round has a valid trial of both it and its baseline".to_string());
+/// The answer without them.
+fn pair(findings: &Findings<'_>, cell: &Cell, headline: &Metric) -> Result<Pair, Judged> {
+    let name = labelled(findings, cell);
+    let Some(base) = baseline_of(findings, cell) else { return Err(not_told(name, "its tier has no baseline")) };
+    if let Some(failed) = failed(name.clone(), base, cell) {
+        return Err(failed);
     }
-    let why_not = why_not(&findings.estimator(), base, cell, metric);
-    let base = findings.study.contenders[base.contender].label.clone();
-    Ok(Pair { name: labelled(findings, cell), base, rounds, why_not })
+    let rounds = rounds_of(findings, base, cell, headline);
+    if rounds.is_empty() {
+        return Err(not_told(name, "no round has a valid trial of both it and its baseline"));
+    }
+    let of = |metric: &Metric| why_not(&findings.estimator(), base, cell, metric);
+    let pair = Pair {
+        name,
+        base: findings.study.contenders[base.contender].label.clone(),
+        metric: headline.clone(),
+        rounds,
+        why_not: of(headline),
+        unless_slower: None,
+    };
+    let throughput = findings.metric("throughput_ops_per_s").filter(|metric| of(metric).is_none());
+    let Some(metric) = throughput.filter(|_| pair.why_not.is_some() && falls_behind(findings, base, cell)) else {
+        return Ok(pair);
+    };
+    let rounds = rounds_of(findings, base, cell, &metric);
+    Ok(Pair { metric, rounds, why_not: None, unless_slower: pair.why_not, ..pair })
 }
 
-fn compared(pair: Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Compared {
+/// Whether only the baseline kept up with a fixed rate. The contender's times are then lower bounds, but its throughput shows
+/// whether it is slower.
+fn falls_behind(findings: &Findings<'_>, base: &Cell, cell: &Cell) -> bool {
+    let asked = base.kept_up_at(&findings.rows);
+    asked.is_some() && asked == cell.rate_per_s(&findings.rows) && !cell.kept_up()
+}
+
+fn compared(pair: Pair, (coverage, margin): (f64, f64)) -> Compared {
+    let metric = &pair.metric;
+    let mut comparison = judge_pairs_of(&pair.rounds, metric.direction, (coverage, margin), pair.why_not.as_deref());
+    if let Some(why) = pair.unless_slower.filter(|_| comparison.verdict != Verdict::Slower) {
+        comparison.verdict = Verdict::NotComparable(why);
+    }
     let middle = |of: fn(&RoundPair) -> f64| {
         let values: Vec<f64> = pair.rounds.iter().map(of).filter(|value| value.is_finite()).collect();
         median(&values).map_or("-".to_string(), |value| metric.show_with_unit(value))
@@ -92,7 +123,8 @@ fn compared(pair: Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Comp
         of_a: format!("the {} of A, {}", metric.label(), pair.base),
         cells: vec![pair.base.clone(), middle(|round| round.baseline), middle(|round| round.candidate)],
         rounds: pair.rounds.len().to_string(),
-        comparison: judge_pairs_of(&pair.rounds, metric.direction, (coverage, margin), pair.why_not.as_deref()),
+        direction: metric.direction,
+        comparison,
         name: pair.name,
     }
 }
@@ -116,7 +148,7 @@ mod tests {
 
     fn line<'p>(page: &'p Page, name: &str) -> &'p str {
         let answer = page.answers.iter().find(|answer| answer.name == name).expect("judged");
-        assert_eq!(answer.judgement, Judgement::CannotTell, "{}", answer.line);
+        assert_eq!(answer.judgement, Judgement::NotComparable, "{}", answer.line);
         &answer.line
     }
 
@@ -127,7 +159,9 @@ mod tests {
         let reason = Reason { kind: Invalid::WorkerDied, detail: "it crashed".to_string(), against: None };
         record.trials.iter_mut().filter(|t| t.slot.contender == lost).for_each(|t| t.invalid = vec![reason.clone()]);
         let page = page(&record);
-        assert!(line(&page, "mattn, full").contains("no round has a valid trial of both"), "{:?}", page.answers);
+        let answer = page.answers.iter().find(|answer| answer.name == "mattn, full").expect("judged");
+        assert_eq!((answer.judgement, page.judgement()), (Judgement::Failed, Judgement::Failed));
+        assert_eq!(answer.line, "mattn, full: failed: no trial of B is valid.");
         assert!(page.warnings.iter().any(|said| said.contains("of record do not count")), "{:?}", page.warnings);
     }
 

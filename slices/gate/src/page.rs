@@ -61,12 +61,7 @@ impl Page {
 
     /// The worst judgement of all answers: it decides the exit status.
     pub fn judgement(&self) -> Judgement {
-        let any = |judgement: Judgement| self.answers.iter().any(|answer| answer.judgement == judgement);
-        match (any(Judgement::Slower), any(Judgement::CannotTell)) {
-            (true, _) => Judgement::Slower,
-            (false, true) => Judgement::CannotTell,
-            (false, false) => Judgement::Passes,
-        }
+        self.answers.iter().map(|answer| answer.judgement).max().unwrap_or(Judgement::Passes)
     }
 }
 
@@ -75,6 +70,7 @@ pub struct Compared {
     pub name: String,
     /// The value of A in words, such as `the throughput of A, WAL/FULL`.
     pub of_a: String,
+    pub direction: Direction,
     /// Cells of the table between the name and the ratio.
     pub cells: Vec<String>,
     pub rounds: String,
@@ -94,7 +90,6 @@ pub struct OfRecords<'p> {
 impl OfRecords<'_> {
     /// The page with these comparisons, and the answers for contenders without values.
     pub fn page(self, compared: Vec<Compared>, untold: Vec<Judged>) -> Page {
-        let has = if self.metric.direction == Direction::LowerIsBetter { "takes" } else { "has" };
         let mut table = Table::new(self.columns);
         let facts = vec![
             self.metric.label(),
@@ -102,7 +97,8 @@ impl OfRecords<'_> {
             format!("margin {}", Percent(self.margin)),
         ];
         let mut answers = vec![];
-        for Compared { name, of_a, cells, rounds, comparison } in compared {
+        for Compared { name, of_a, direction, cells, rounds, comparison } in compared {
+            let has = if direction == Direction::LowerIsBetter { "takes" } else { "has" };
             let ratio = comparison.ratio.map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
             table.row(std::iter::once(name.clone()).chain(cells).chain([ratio, rounds]).map(Cell::new));
             let line = line(&comparison, (has, &of_a), self.margin, None);
@@ -139,8 +135,8 @@ fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
 
 fn tone(judgement: Judgement) -> Tone {
     match judgement {
-        Judgement::Slower => Tone::Worse,
-        Judgement::Passes | Judgement::CannotTell => Tone::Plain,
+        Judgement::Slower | Judgement::Failed => Tone::Worse,
+        Judgement::Passes | Judgement::CannotTell | Judgement::NotComparable => Tone::Plain,
     }
 }
 
@@ -207,17 +203,16 @@ fn why(gate: &Gate) -> &'static str {
 
 /// One line for a pull request. `each_ns` is the duration of a round; `None` if the rounds are those of records.
 pub fn line(comparison: &Comparison, (takes, of_a): (&str, &str), margin: f64, each_ns: Option<u64>) -> String {
+    if let Verdict::NotComparable(why) = &comparison.verdict {
+        return format!("not comparable: {why}.");
+    }
     let rounds = counted(comparison.rounds as usize, "round");
-    let Some(ratio) = comparison.ratio else {
-        let why = if let Verdict::NotComparable(why) = &comparison.verdict { why } else { "no round was finished" };
-        return format!("cannot tell: {why}.");
-    };
+    let Some(ratio) = comparison.ratio else { return "cannot tell: no round was finished.".to_string() };
     let in_words = |ratio: &str| format!("B {takes} {ratio} times {of_a}");
     let (Some(low), Some(high)) = (comparison.low, comparison.high) else {
-        let why = match &comparison.verdict {
-            Verdict::NotComparable(why) => why.clone(),
-            _ if each_ns.is_none() => "there are too few for an interval".to_string(),
-            _ => format!("an interval needs {}{}", rounds_min(), time_of(u64::from(rounds_min()), each_ns)),
+        let why = match each_ns {
+            None => "there are too few for an interval".to_string(),
+            Some(_) => format!("an interval needs {}{}", rounds_min(), time_of(u64::from(rounds_min()), each_ns)),
         };
         return format!("cannot tell: {} in {rounds}, and {why}.", in_words(&bare(ratio)));
     };
@@ -225,8 +220,7 @@ pub fn line(comparison: &Comparison, (takes, of_a): (&str, &str), margin: f64, e
     let takes = in_words(&ratio);
     let interval = format!("{low} to {high}, {:.0} % interval, {rounds}", 100.0 * COVERAGE);
     match &comparison.verdict {
-        Verdict::NotComparable(why) => format!("cannot tell: not comparable: {why}."),
-        Verdict::CannotTell | Verdict::NoWords | Verdict::AsAsked => {
+        Verdict::CannotTell | Verdict::NoWords | Verdict::AsAsked | Verdict::NotComparable(_) => {
             let open = if comparison.low > Some(1.0) || comparison.high < Some(1.0) {
                 format!(" B is slower; whether by more than {} is open.", Percent(margin))
             } else {

@@ -12,10 +12,12 @@ use contend::analysis::cell::Cell;
 use contend::analysis::compare::why_not;
 use contend::analysis::compare_records::{self, RecordComparison};
 use contend::analysis::metric::{self, Metric};
+use contend::analysis::trial::Scope;
+use contend::outcome::Outcome;
 use contend::record::parts::StudyRecord;
 use contend::record::store::Record;
 use contend_stats::interval::median;
-use contend_stats::precision::Ratio;
+use contend_stats::precision::{Percent, Ratio};
 use contend_stats::shift::{log_shift, log_shift_interval_of};
 use contend_stats::verdict::{Comparison, LnRatio, RoundPair, Verdict};
 use std::path::Path;
@@ -51,11 +53,11 @@ fn judged_in((of_a, a): (&Findings<'_>, &Path), (of_b, b): (&Findings<'_>, &Path
     for cell in of_a.cells.iter().filter(|cell| !is_baseline(of_a, cell)) {
         match pair((of_a, cell), of_b, (&metric, &both)) {
             Ok(pair) => pairs.push(pair),
-            Err(why) => untold.push(not_told(named(of_a, cell), &why)),
+            Err(told) => untold.push(told),
         }
     }
     ensure!(
-        !pairs.is_empty(),
+        !pairs.is_empty() || untold.iter().any(|told| told.judgement == Judgement::Failed),
         "{} and {} have no baseline and no other contender in common, under the same condition and in valid rounds; a gate \
          of two records needs a contender that did not change, named as baseline, in both",
         a.display(),
@@ -99,32 +101,62 @@ pub fn open(dir: &Path) -> Result<Record> {
     }
 }
 
-/// The answer for a contender without values: cannot tell, not a pass.
+/// The answer for a contender without values: not a pass.
 pub fn not_told(name: String, why: &str) -> Judged {
-    Judged { line: format!("{name}: cannot tell: {why}."), name, judgement: Judgement::CannotTell }
+    Judged { line: format!("{name}: not comparable: {why}."), name, judgement: Judgement::NotComparable }
+}
+
+/// A contender fails if it commits less than this share of what A commits, each of the operations that it begins. The bound is
+/// far from what chance does; smaller differences are *not comparable*.
+const COMMITS: f64 = 0.5;
+/// Fewest operations for that.
+const OPERATIONS_MIN: u64 = 20;
+
+/// The answer for a contender that does not do the work of A: all its trials are invalid, or it commits much less of what it
+/// begins. What it never begins is missing in its throughput.
+pub fn failed(name: String, a: &Cell, b: &Cell) -> Option<Judged> {
+    let share = |of: &Cell| {
+        let counts = &of.pool(Scope::All).counts;
+        let begun = counts.planned() - counts.outcome(Outcome::Unsent);
+        (begun >= OPERATIONS_MIN).then(|| counts.outcome(Outcome::Committed) as f64 / begun as f64)
+    };
+    let why = match (share(a), share(b)) {
+        _ if a.has_data() && !b.has_data() => "no trial of B is valid".to_string(),
+        (Some(of_a), Some(of_b)) if of_b < COMMITS * of_a => {
+            format!("B commits {} of its operations, A {}", Percent(of_b), Percent(of_a))
+        }
+        _ => return None,
+    };
+    Some(Judged { line: format!("{name}: failed: {why}."), name, judgement: Judgement::Failed })
 }
 
 /// The values of a contender of A that is not a baseline, in both records.
 ///
 /// # Errors
-/// The reason why there are none.
+/// The answer without them.
 fn pair(
     (a, cell): (&Findings<'_>, &Cell),
     b: &Findings<'_>,
     (metric, both): (&Metric, &RecordComparison),
-) -> Result<Pair, String> {
-    let base = baseline_of(a, cell).ok_or("its tier has no baseline in A")?;
+) -> Result<Pair, Judged> {
+    let untold = |why| not_told(named(a, cell), why);
+    let base = baseline_of(a, cell).ok_or_else(|| untold("its tier has no baseline in A"))?;
     let of_a = ratios(a, base, cell, metric);
     if of_a.is_empty() {
-        return Err("A has no valid round with both it and its baseline".to_string());
+        return Err(untold("A has no valid round with both it and its baseline"));
     }
     let other = b.cells.iter().find(|other| names(b, other) == names(a, cell));
     let other = other.and_then(|other| Some((other, baseline_of(b, other)?)));
     let same = other.filter(|(_, other_base)| names(b, other_base) == names(a, base));
-    let of_b = same.map(|(other, other_base)| ((other, other_base), ratios(b, other_base, other, metric)));
-    let Some(((other, other_base), of_b)) = of_b.filter(|(_, ratios)| !ratios.is_empty()) else {
-        return Err("B has no valid round with both it and the baseline of A".to_string());
-    };
+    let none = || untold("B has no valid round with both it and the baseline of A");
+    let (other, other_base) = same.ok_or_else(none)?;
+    if let Some(failed) = failed(named(a, cell), cell, other).filter(|_| other_base.has_data()) {
+        return Err(failed);
+    }
+    let of_b = ratios(b, other_base, other, metric);
+    if of_b.is_empty() {
+        return Err(none());
+    }
     let within = |which: &str, of: &Findings<'_>, base: &Cell, cell: &Cell| {
         why_not(&of.estimator(), base, cell, metric).map(|why| format!("in {which}: {why}"))
     };
@@ -209,6 +241,7 @@ fn compared(pair: Pair, metric: &Metric, (coverage, margin): (f64, f64)) -> Comp
     let middle = |ratios: &[f64]| median(ratios).map_or("-".to_string(), |ratio| Ratio(ratio).to_string());
     Compared {
         of_a: format!("the {} of A, each against its baseline", metric.label()),
+        direction: metric.direction,
         cells: pair.ratios.iter().map(|ratios| middle(ratios)).collect(),
         rounds: format!("{} and {}", pair.ratios[0].len(), pair.ratios[1].len()),
         comparison: judge_pair(&pair, metric, (coverage, margin)),
@@ -257,7 +290,7 @@ mod tests {
             judge_pair(&Pair { name: "new".to_string(), ratios: lost, why_not: None }, &metric, (COVERAGE, 0.05));
         assert_eq!(
             (judgement(&lost.verdict), lost.ratio),
-            (Judgement::CannotTell, None),
+            (Judgement::NotComparable, None),
             "rounds are not lost at random"
         );
     }
@@ -272,7 +305,7 @@ mod tests {
         let page = judged_in((&Findings::new(a), name), (&Findings::new(b), name), 0.05).expect("a page");
         let nothing = a.run.study.contenders.iter().find(|of| of.label == "nothing").expect("a contender");
         let answer = page.answers.iter().find(|answer| answer.name == nothing.name).expect("judged");
-        assert_eq!(answer.judgement, Judgement::CannotTell, "{}", answer.line);
+        assert_eq!(answer.judgement, Judgement::NotComparable, "{}", answer.line);
         answer.line.clone()
     }
 

@@ -11,7 +11,7 @@ use crate::saved::{By, FILE, Gate, VERSION, Why};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{ArgMatches, FromArgMatches, Parser, ValueHint};
 use contend::cli::order::numbered_out;
-use contend::cli::{INVALID, OK, STOPPED, arguments, print, stop_on_signals, style};
+use contend::cli::{INVALID, OK, STOPPED, USAGE, arguments, print, stop_on_signals, style};
 use contend::record::seal;
 use contend::report::text;
 use contend::slice::Verb;
@@ -47,7 +47,7 @@ gate.md (for a pull request) and junit.xml are written into the record. docs/gat
 example for GitHub Actions.
 
 Exit status: 0 B is faster, not different, or slower by less than the margin, 1 B is slower and the median ratio exceeds the \
-margin, 3 cannot tell, 2 usage, or a command failed, 130 stopped.")]
+margin, 3 cannot tell, or not comparable, 2 usage, or a command or a contender failed, 130 stopped.")]
 pub struct GateArgs {
     /// Instead of commands: directories of two records, first the baseline and then the one to judge, or of one record with
     /// a baseline and what is judged, such as that of two services
@@ -83,7 +83,7 @@ pub struct GateArgs {
     /// Names of processes that the commands may leave running, such as ssh-agent or sccache, as `ps -o comm` shows them: they do none of the measured work
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "records")]
     may_leave: Vec<String>,
-    /// Exit status 0 also for `cannot tell`
+    /// Exit status 0 also for `cannot tell`, but not for `not comparable`
     #[arg(long)]
     pass_if_unsure: bool,
     /// Seed of the order inside the rounds
@@ -216,8 +216,9 @@ fn conclude(page: &Page, dir: Option<&Path>, pass_if_unsure: bool) -> Result<u8>
     Ok(match page.judgement() {
         Judgement::Passes => OK,
         Judgement::Slower => INVALID,
+        Judgement::Failed => USAGE,
         Judgement::CannotTell if pass_if_unsure => OK,
-        Judgement::CannotTell => CANNOT_TELL,
+        Judgement::CannotTell | Judgement::NotComparable => CANNOT_TELL,
     })
 }
 
