@@ -371,3 +371,57 @@ fn a_study_answers_what_short_transactions_would_do() {
     assert!(short < number(run).expect(&said), "fewer operations fail: {said}");
     assert!(!said.contains("not measured"), "{said}");
 }
+
+/// One process reads slowly, row by row, while another one writes. Before both, a first one holds the lock alone.
+const SLOW: &str = "
+import os, sqlite3, time
+def connect(timeout):
+    return sqlite3.connect('app.db', timeout=timeout, isolation_level=None)
+def setup():
+    db = connect(5)
+    db.execute('BEGIN IMMEDIATE')
+    db.execute('CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)')
+    time.sleep(0.1)
+    db.executemany('INSERT INTO t VALUES (?, 0)', [(i,) for i in range(1, 11)])
+    db.execute('COMMIT')
+def read():
+    db = connect(5)
+    for _ in range(3):
+        for row in db.execute('SELECT id, n FROM t ORDER BY id'):
+            time.sleep(0.03)
+def write():
+    db = connect(0.01)
+    for i in range(40):
+        try:
+            db.execute('UPDATE t SET n = n + 1 WHERE id = ?', (i % 10 + 1,))
+        except sqlite3.OperationalError:
+            pass
+        time.sleep(0.02)
+def fork(work):
+    child = os.fork()
+    if not child:
+        work()
+        os._exit(0)
+    return child
+os.waitpid(fork(setup), 0)
+for child in [fork(read), fork(write)]:
+    os.waitpid(child, 0)
+";
+
+#[test]
+fn a_slow_reader_is_found_and_its_lock_is_held_in_the_study() {
+    let bench = Bench::new();
+    capture(&bench, &[], &["python3", "-c", SLOW]).exits(0);
+    let shown = bench.contend(&["capture", "show", "taken"]).exits(0).out;
+    let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("reads from app.db slowly, and no commit can end meanwhile"), "{shown}");
+    assert!(flat.contains("In 3 reads the program worked between rows"), "{shown}");
+    assert!(!flat.contains("holds the write lock of app.db while it does something else"), "it was alone: {shown}");
+    let workload = workload(&bench.path("taken"));
+    let read = &workload["transaction"]["select_t"];
+    assert_eq!(read["begin"].as_str(), Some("deferred"), "{workload}");
+    let holds = read["step"].as_array().expect("steps")[1]["hold"].as_str().expect("a hold");
+    let us: u64 = holds.trim_start_matches("holds*").trim_end_matches("us").parse().expect("a number");
+    // Python asks for a row before it gives out the one before.
+    assert!(us >= 270_000, "30 ms after each of nine rows: {holds}");
+}

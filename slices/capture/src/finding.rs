@@ -7,7 +7,7 @@ use crate::summary::{Cause as Kind, Finding, Known};
 use crate::trace::{Call, Connection};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -35,6 +35,8 @@ struct Evidence<'k> {
     at_once: Refused<'k>,
     never_waits: Refused<'k>,
     gave_up: Refused<'k>,
+    /// Reads that stayed open while another connection waited or failed: number, longest time in the program between rows, statement.
+    reads: (u64, u64, &'k str),
     /// Calls that met a lock of their own process.
     locked: Refused<'k>,
     /// Longest wait for a lock, successful or not.
@@ -78,6 +80,7 @@ pub fn findings(known: &Known) -> Vec<Finding> {
     if known.manifest.server.is_some() {
         return vec![];
     }
+    let met = met(known);
     let mut seen: BTreeMap<(&str, &Path), Evidence> = BTreeMap::new();
     for connection in known.trace.connections.values().filter(|c| c.rc == 0 && !is_in_memory(c)) {
         seen.entry(place(known, connection)).or_default().connections += 1;
@@ -86,7 +89,8 @@ pub fn findings(known: &Known) -> Vec<Finding> {
     for transaction in &known.transactions {
         transaction.calls.iter().for_each(|&i| is_inside[i] = true);
         if let Some(connection) = known.trace.connections.get(&transaction.connection) {
-            add(seen.entry(place(known, connection)).or_default(), known, connection, transaction);
+            let evidence = seen.entry(place(known, connection)).or_default();
+            add(evidence, known, connection, (transaction, met.get(connection.path.as_path())));
         }
     }
     // A PRAGMA outside of a transaction can be refused, too.
@@ -97,17 +101,10 @@ pub fn findings(known: &Known) -> Vec<Finding> {
             refuse(seen.entry(place(known, connection)).or_default(), known, call, false);
         }
     }
-    // A lock matters where another connection met it.
-    let mut met: BTreeMap<PathBuf, bool> = BTreeMap::new();
-    for ((_, path), seen) in &seen {
-        let refused = [&seen.after_read, &seen.at_once, &seen.never_waits, &seen.gave_up];
-        let met_here = seen.waited_ns >= HELD_NS_MIN || refused.iter().any(|refused| refused.all() > 0);
-        *met.entry(path.to_path_buf()).or_default() |= met_here;
-    }
     let length_ns = (known.trace.to_ns - known.trace.from_ns).max(SECOND);
     let all = seen.iter().flat_map(|((program, path), seen)| {
         let name = path.file_name().map_or("a database in memory".into(), |name| name.to_string_lossy().into_owned());
-        of(program, &name, seen, met[*path], length_ns)
+        of(program, &name, seen, length_ns)
     });
     all.collect()
 }
@@ -138,28 +135,94 @@ fn refuse<'k>(seen: &mut Evidence<'k>, known: &'k Known, call: &'k Call, has_rea
     refused.longest_wait_ns = refused.longest_wait_ns.max(waited_ns);
 }
 
-fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, transaction: &Transaction) {
+/// Calls on a database that waited for a lock or that one ended: from, to, connection; in the order of their starts.
+#[derive(Default)]
+struct Met {
+    calls: Vec<(u64, u64, u64)>,
+    /// For each, the latest end up to it.
+    until: Vec<u64>,
+}
+
+impl Met {
+    fn push(&mut self, call: &Call) {
+        self.until.push(call.end_ns().max(self.until.last().copied().unwrap_or_default()));
+        self.calls.push((call.at_ns, call.end_ns(), call.connection));
+    }
+
+    /// Whether another connection met a lock in this time.
+    fn by_other(&self, connection: u64, (from, to): (u64, u64)) -> bool {
+        let before = self.calls.partition_point(|(at, ..)| *at <= to);
+        let near = (0..before).rev().take_while(|&at| self.until[at] >= from);
+        near.map(|at| self.calls[at]).any(|(_, end, other)| end >= from && other != connection)
+    }
+}
+
+/// What met a lock, by database.
+fn met<'k>(known: &'k Known) -> BTreeMap<&'k Path, Met> {
+    let has_met =
+        |call: &&Call| call.waited_ns + call.prepare.1 >= HELD_NS_MIN || (call.is_busy() && !call.is_locked());
+    let mut calls: Vec<&Call> = known.trace.calls.iter().filter(has_met).collect();
+    calls.sort_by_key(|call| call.at_ns);
+    let mut found: BTreeMap<&Path, Met> = BTreeMap::new();
+    for call in calls {
+        if let Some(connection) = known.trace.connections.get(&call.connection) {
+            found.entry(&connection.path).or_default().push(call);
+        }
+    }
+    found
+}
+
+/// Whether a database is in WAL mode, in which readers keep no writer waiting.
+fn is_wal(known: &Known, path: &Path) -> bool {
+    let of = known.manifest.databases.iter().find(|database| database.path == path);
+    let content = of.and_then(|database| database.end.as_ref().or(database.content.as_ref()));
+    content.is_some_and(|content| content.journal_mode == "wal")
+}
+
+fn add<'k>(
+    seen: &mut Evidence<'k>,
+    known: &'k Known,
+    connection: &Connection,
+    (transaction, met): (&Transaction, Option<&Met>),
+) {
+    let is_met = |times| met.is_some_and(|met| met.by_other(transaction.connection, times));
     let calls = || transaction.calls.iter().map(|&i| &known.trace.calls[i]);
     let does = |call: &Call| known.shapes.get(call).does;
     let sql = |call: &'k Call| known.shapes.get(call).text.as_str();
     let mut last: Option<&Call> = None;
     let (mut has_read, mut holds, mut held_ns) = (false, false, 0);
+    let mut longest: (u64, &str) = (0, "");
     for call in calls() {
         if let Some(last) = last.filter(|_| holds) {
             let gap_ns = call.pause_ns(last);
             held_ns += gap_ns;
-            if gap_ns > seen.held.2 {
-                (seen.held.2, seen.held.3) = (gap_ns, sql(last));
+            if gap_ns > longest.0 {
+                longest = (gap_ns, sql(last));
             }
         }
         refuse(seen, known, call, has_read && transaction.began == Began::By(Begin::Deferred));
         // Connections in memory need not be of one database.
         holds |= !is_in_memory(connection) && takes_lock(call, &known.shapes);
+        let between_ns = call.between_ns();
+        if holds {
+            held_ns += between_ns;
+            longest = longest.max((between_ns, sql(call)));
+        }
+        if between_ns > 0 && !holds && !is_wal(known, &connection.path) && is_met((call.at_ns, call.end_ns())) {
+            seen.reads.0 += 1;
+            if between_ns > seen.reads.1 {
+                (seen.reads.1, seen.reads.2) = (between_ns, sql(call));
+            }
+        }
         has_read |= does(call) == Does::Read && !call.has_failed() && !holds;
         last = Some(call);
     }
-    if held_ns >= HELD_NS_MIN {
+    // A lock matters where another connection met it.
+    if held_ns >= HELD_NS_MIN && is_met((transaction.from_ns, transaction.to_ns)) {
         (seen.held.0, seen.held.1) = (seen.held.0 + 1, seen.held.1 + held_ns);
+        if longest.0 > seen.held.2 {
+            (seen.held.2, seen.held.3) = longest;
+        }
     }
     let is_open = transaction.end == End::Unfinished && connection.closed_ns.is_none();
     if let Some(last) = last.filter(|_| holds && is_open && transaction.rest_ns > seen.idle.0) {
@@ -167,12 +230,12 @@ fn add<'k>(seen: &mut Evidence<'k>, known: &'k Known, connection: &Connection, t
     }
 }
 
-fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u64) -> Vec<Finding> {
+fn of(program: &str, database: &str, seen: &Evidence, length_ns: u64) -> Vec<Finding> {
     let mut found = vec![];
     let mut add = |kind, title: String, evidence: String, change| found.push(Finding { kind, title, evidence, change });
     let (transactions, sum, longest, before) = seen.held;
     let is_long = longest >= GAP_NS_MIN || longest >= HELD_NS_MIN && HELD_PARTS * sum >= length_ns;
-    if is_long && transactions > 0 && is_met {
+    if is_long && transactions > 0 {
         add(
             Kind::ProgramHoldsLock,
             format!("{program} holds the write lock of {database} while it does something else."),
@@ -198,6 +261,7 @@ fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u
             "COMMIT or ROLLBACK on every path of the program, also after an exception.",
         );
     }
+    found.extend(readers(program, database, seen));
     found.extend(refusals(program, database, seen));
     let per_s = seen.connections * SECOND / length_ns;
     if per_s >= CONNECTS_PER_S && seen.connections >= CONNECTS_MIN {
@@ -209,6 +273,22 @@ fn of(program: &str, database: &str, seen: &Evidence, is_met: bool, length_ns: u
         });
     }
     found
+}
+
+/// A finding about reads that kept others waiting.
+fn readers(program: &str, database: &str, seen: &Evidence) -> Option<Finding> {
+    let (reads, longest, sql) = seen.reads;
+    (longest >= GAP_NS_MIN).then(|| Finding {
+        kind: Kind::ReadersBlockWriter,
+        title: format!("{program} reads from {database} slowly, and no commit can end meanwhile."),
+        evidence: format!(
+            "In {} the program worked between rows while another connection waited or failed. Longest: {} in `{}`.",
+            count(reads, "read"),
+            time(longest),
+            short(sql)
+        ),
+        change: "Read all rows first and work with them afterwards, or use WAL, in which a reader keeps no writer waiting.",
+    })
 }
 
 /// Findings about calls that a lock ended.
@@ -296,7 +376,7 @@ mod tests {
 
     fn is_found([sum, longest]: [u64; 2], length_ns: u64) -> bool {
         let seen = Evidence { held: (1, sum, longest, "INSERT"), ..Evidence::default() };
-        let found = of("app", "app.db", &seen, true, length_ns);
+        let found = of("app", "app.db", &seen, length_ns);
         found.iter().any(|finding| matches!(finding.kind, Kind::ProgramHoldsLock))
     }
 

@@ -222,6 +222,8 @@ fn measure(transaction: &mut Transaction, trace: &Trace, shapes: &Shapes) {
             transaction.held_ns += if holds { gap } else { 0 };
         }
         holds |= takes_lock(call, shapes);
+        transaction.open_ns += call.between_ns();
+        transaction.held_ns += if holds { call.between_ns() } else { 0 };
         last = Some(last.filter(|last| last.end_ns() > call.end_ns()).unwrap_or(call));
     }
     transaction.open_ns += transaction.rest_ns;
@@ -368,6 +370,8 @@ pub fn sequence(transaction: &Transaction, trace: &Trace, shapes: &Shapes) -> (V
                 pause_ns = 0;
             }
         }
+        // What the program did between rows comes after the statement.
+        pause_ns += call.between_ns();
     }
     (steps, pause_ns)
 }

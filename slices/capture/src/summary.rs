@@ -45,6 +45,7 @@ pub struct Summary {
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     ProgramHoldsLock,
+    ReadersBlockWriter,
     IdleInTransaction,
     ReadThenWrite,
     NoBusyTimeout,

@@ -98,6 +98,9 @@ pub enum How {
     Prepare,
 }
 
+/// Shorter times between the rows of a call are those of the program's own loop.
+const BETWEEN_NS_MIN: u64 = 1_000_000;
+
 /// One execution of a statement.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -130,6 +133,12 @@ pub struct Call {
 impl Call {
     pub fn end_ns(&self) -> u64 {
         self.at_ns + self.duration_ns
+    }
+
+    /// Time in the program between the rows of this call, if that is long: a lock is held meanwhile.
+    pub fn between_ns(&self) -> u64 {
+        let ns = self.duration_ns.saturating_sub(self.inside_ns);
+        if ns < BETWEEN_NS_MIN || self.is_pending() { 0 } else { ns }
     }
 
     /// Time in the program between another call and this one.

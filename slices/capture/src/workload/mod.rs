@@ -225,8 +225,11 @@ impl<'k> Writer<'k> {
         let group = &kind.group;
         let mut draft = Draft { text: format!("\n[transaction.{}]\n", kind.name), ..Draft::default() };
         line(&mut draft.text, "kind", if group.writes { "\"write\"" } else { "\"read\"" });
-        match (group.began, group.writes) {
-            (Began::Alone, _) => line(&mut draft.text, "begin", "\"none\""),
+        let holds_ns = group.holds_ns();
+        // A statement that is read slowly holds its lock until its last row.
+        let is_alone = group.began == Began::Alone && holds_ns.iter().all(|ns| *ns == 0);
+        match (is_alone, group.writes) {
+            (true, _) => line(&mut draft.text, "begin", "\"none\""),
             (_, true) => {}
             (_, false) => line(&mut draft.text, "begin", "\"deferred\""),
         }
@@ -249,7 +252,6 @@ impl<'k> Writer<'k> {
         let mut shared = Arguments::keeping(keeps);
         let mut steps = String::new();
         let mut savepoints = Savepoints::default();
-        let holds_ns = group.holds_ns();
         let hold = |steps: &mut String, ns: u64| {
             if ns > 0 {
                 let _ = write!(steps, "\n[[transaction.{}.step]]\nhold = \"{HOLDS}*{}us\"\n", kind.name, ns / 1_000);
