@@ -17,6 +17,8 @@ const HELD_NS_MIN: u64 = MS;
 const GAP_NS_MIN: u64 = 10 * MS;
 /// It is one, too, if it is `HELD_NS_MIN` and all such times are this part of the capture.
 const HELD_PARTS: u64 = 100;
+/// Longest time in the program between the rows of a read from which on it is a finding.
+const READ_NS_MIN: u64 = 100 * MS;
 /// A transaction without a statement for this long is idle.
 const IDLE_NS_MIN: u64 = SECOND;
 /// Connections per second that count as churn, and fewest of them.
@@ -278,7 +280,7 @@ fn of(program: &str, database: &str, seen: &Evidence, length_ns: u64) -> Vec<Fin
 /// A finding about reads that kept others waiting.
 fn readers(program: &str, database: &str, seen: &Evidence) -> Option<Finding> {
     let (reads, longest, sql) = seen.reads;
-    (longest >= GAP_NS_MIN).then(|| Finding {
+    (longest >= READ_NS_MIN).then(|| Finding {
         kind: Kind::ReadersBlockWriter,
         title: format!("{program} reads from {database} slowly, and no commit can end meanwhile."),
         evidence: format!(

@@ -98,7 +98,7 @@ impl Round {
 pub struct Took {
     /// From before its start to its end.
     pub wall_ns: u64,
-    /// CPU time of it and of all processes that it started and waited for.
+    /// CPU time of it and of all processes that it started and that ended by themselves.
     pub cpu_ns: u64,
 }
 
